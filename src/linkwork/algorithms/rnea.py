@@ -1,0 +1,151 @@
+"""Recursive Newton-Euler: the torques that make a tree accelerate as asked.
+
+Featherstone, Rigid Body Dynamics Algorithms, Table 5.1, with classical linear accelerations (see `spatial`).
+Gravity is the root's acceleration. Cost: linear in the number of bodies.
+"""
+
+from __future__ import annotations
+
+from linkwork.algorithms.algorithm import Algorithm, Shape
+from linkwork.algorithms.kinematics import MOTION, POSE, hasten, move, place
+from linkwork.joints import HELICAL, axis_of, dof_of, to_parent
+from linkwork.scalar import Array, kernel
+from linkwork.spatial import (
+    add,
+    angular,
+    cross,
+    gain,
+    gyroscopic,
+    linear,
+    put_angular,
+    put_linear,
+    rotate,
+    scale,
+    sub,
+    symmetric,
+)
+
+FORCE: dict[str, Shape] = {"f": ("n", 6)}
+ACCELERATION: dict[str, Shape] = {"a": ("n", 6)}
+WRENCHES: Shape = ("nf", 6)
+
+
+@kernel
+def gravitate(tree: Array, w: Array) -> None:
+    """The world accelerates upwards."""
+    put_angular((0.0, 0.0, 0.0), w.a[0])
+    put_linear((-tree.gravity[0], -tree.gravity[1], -tree.gravity[2]), w.a[0])
+
+
+@kernel
+def resist_motion(tree: Array, w: Array) -> None:
+    """Force on each body from its velocity alone: gyroscopic and centripetal."""
+    for i in range(1, tree.n):
+        put_angular(gyroscopic(tree.I[i], w.W[i]), w.f[i])
+        put_linear(symmetric(w.W[i], tree.mc[i]), w.f[i])
+
+
+@kernel
+def apply_wrenches(tree: Array, w: Array, wrenches: Array) -> None:
+    """Take external wrenches, each in the axes of its frame, off the forces that joints must supply."""
+    for f in range(tree.nf):
+        b = tree.body[f]
+        force = rotate(tree.F[f], linear(wrenches[f]))
+        moment = add(rotate(tree.F[f], angular(wrenches[f])), cross(tree.f[f], force))
+        if b > 0:
+            put_angular(sub(angular(w.f[b]), moment), w.f[b])
+            put_linear(sub(linear(w.f[b]), force), w.f[b])
+
+
+@kernel
+def resist(tree: Array, w: Array) -> None:
+    """Add to each body's force what its acceleration needs."""
+    for i in range(1, tree.n):
+        a = w.a[i]
+        moment = add(symmetric(tree.I[i], angular(a)), cross(tree.mc[i], linear(a)))
+        force = add(scale(tree.mass[i], linear(a)), cross(angular(a), tree.mc[i]))
+        gain(moment, force, w.f[i])
+
+
+@kernel
+def hand_down(tree: Array, w: Array, i: int) -> None:
+    """Add the force on body ``i`` to that on its parent."""
+    h = tree.parent[i]
+    if h > 0:
+        force = to_parent(tree, w, i, linear(w.f[i]))
+        moment = to_parent(tree, w, i, angular(w.f[i]))
+        gain(add(moment, cross(w.r[i], force)), force, w.f[h])
+
+
+@kernel
+def collect(tree: Array, w: Array, tau: Array) -> None:
+    """Leaves to root: joint torques ``tau = S' f``."""
+    for i in range(tree.n - 1, 0, -1):
+        kind = tree.kind[i]
+        o = tree.iv[i]
+        f = w.f[i]
+        for k in range(dof_of(kind)):
+            tau[o + k] = f[axis_of(kind, k)]
+        if kind == HELICAL:
+            tau[o] += tree.pitch[i] * f[5]
+        hand_down(tree, w, i)
+
+
+@kernel
+def rnea(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
+    """``tau = M a + c - sum J' wrench``."""
+    place(tree, w, q)
+    move(tree, w, v)
+    gravitate(tree, w)
+    hasten(tree, w, a)
+    resist_motion(tree, w)
+    resist(tree, w)
+    apply_wrenches(tree, w, wrenches)
+    collect(tree, w, tau)
+    for k in range(tree.nv):
+        tau[k] += tree.armature[k] * a[k]
+
+
+@kernel
+def bias(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, tau: Array) -> None:
+    """The torques that hold ``a = 0``: Coriolis, centrifugal, gravity, less external wrenches."""
+    for k in range(tree.nv):
+        w.zero[k] = 0.0
+    rnea(tree, w, q, v, w.zero, wrenches, tau)
+
+
+@kernel
+def gravity(tree: Array, w: Array, q: Array, tau: Array) -> None:
+    """The torques that hold the tree at rest."""
+    place(tree, w, q)
+    gravitate(tree, w)
+    for i in range(1, tree.n):
+        for j in range(6):
+            w.f[i, j] = 0.0
+            w.k[i, j] = 0.0
+        for j in range(3):
+            w.wr[i, j] = 0.0
+    for k in range(tree.nv):
+        w.zero[k] = 0.0
+    hasten(tree, w, w.zero)
+    resist(tree, w)
+    collect(tree, w, tau)
+
+
+_WORK: dict[str, Shape] = POSE | MOTION | ACCELERATION | FORCE
+
+RNEA = Algorithm(
+    "rnea",
+    rnea,
+    {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES},
+    {"tau": ("nv",)},
+    _WORK,
+)
+BIAS = Algorithm(
+    "bias",
+    bias,
+    {"q": ("nq",), "v": ("nv",), "wrenches": WRENCHES},
+    {"tau": ("nv",)},
+    _WORK | {"zero": ("nv",)},
+)
+GRAVITY = Algorithm("gravity", gravity, {"q": ("nq",)}, {"tau": ("nv",)}, _WORK | {"zero": ("nv",)})

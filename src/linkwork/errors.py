@@ -1,0 +1,56 @@
+"""Every error a user can meet. Each message says what was found, what was expected, and what to try."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class LinkworkError(Exception):
+    """Base of all errors raised by linkwork."""
+
+
+class ModelError(LinkworkError):
+    """A mechanism or a model file is wrong.
+
+    ``file``, ``line`` and ``element`` say where, when the mechanism comes from a file.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
+        element: str | None = None,
+    ) -> None:
+        self.file = str(file) if file is not None else None
+        self.line = line
+        self.element = element
+        where = ":".join(str(part) for part in (self.file, line) if part is not None)
+        tag = f"<{element}>" if element else ""
+        prefix = " ".join(part for part in (where, tag) if part)
+        super().__init__(f"{prefix}: {message}" if prefix else message)
+
+
+class UnsupportedFeature(ModelError):
+    """The file asks for something that changes the dynamics and that linkwork does not do."""
+
+
+class TopologyError(ModelError):
+    """Bodies and joints do not form the graph that is needed."""
+
+
+class InputError(LinkworkError, ValueError):
+    """An argument of a call has the wrong shape, type or value."""
+
+
+class ProgramTooLarge(LinkworkError):
+    """The straight-line program for this mechanism would be unreasonably large; use the native way."""
+
+
+class AssemblyError(LinkworkError):
+    """The loops of a mechanism could not be closed."""
+
+
+class NotConverged(LinkworkError):
+    """An iteration stopped before it reached its tolerance (raised only when asked for)."""

@@ -1,0 +1,179 @@
+"""Model files as XML: read without trust, and every complaint says file, line and element.
+
+The parser resolves no entities, opens no other file, uses no network, and refuses documents of absurd depth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from lxml import etree  # type: ignore[import-untyped]
+
+from linkwork.errors import ModelError
+
+LARGEST = 1e30
+"""Beyond this a length, mass or angle in SI units is a mistake, and its square might overflow."""
+
+_SHOWN = 80
+
+
+class Node:
+    """An XML element that knows its file, so that what it lacks or holds wrongly is an error saying where."""
+
+    __slots__ = ("_element", "_namespace", "file", "tag")
+
+    def __init__(self, element: Any, file: str, namespace: str | None) -> None:
+        self._element = element
+        self._namespace = namespace
+        self.file = file
+        name = etree.QName(element)
+        self.tag = name.localname
+        """The name; with a prefix (``drake:joint``) when it belongs to another vocabulary than the root."""
+        if name.namespace != namespace:
+            self.tag = f"{element.prefix or '{' + str(name.namespace) + '}'}:{name.localname}"
+
+    @property
+    def line(self) -> int | None:
+        """Line in the file, from 1."""
+        line = self._element.sourceline
+        return None if line is None else int(line)
+
+    def error(self, message: str, kind: type[ModelError] = ModelError) -> ModelError:
+        """An error that says where this element is."""
+        name = self.get("name")
+        element = self.tag if name is None else f'{self.tag} name="{_short(name)}"'
+        return kind(message, file=self.file, line=self.line, element=element)
+
+    # Children ------------------------------------------------------------------------------------
+
+    def children(self, *tags: str) -> Iterator[Node]:
+        """The elements directly inside, all or those called one of ``tags``."""
+        for element in self._element:
+            if isinstance(element.tag, str):
+                node = Node(element, self.file, self._namespace)
+                if not tags or node.tag in tags:
+                    yield node
+
+    def descendants(self, *tags: str) -> Iterator[Node]:
+        """The elements called one of ``tags`` anywhere inside."""
+        for element in self._element.iterdescendants():
+            if isinstance(element.tag, str):
+                node = Node(element, self.file, self._namespace)
+                if node.tag in tags:
+                    yield node
+
+    def child(self, tag: str) -> Node | None:
+        """The one element inside called ``tag``, or None; two are an error."""
+        found = list(self.children(tag))
+        if len(found) > 1:
+            raise found[1].error(f"a <{self.tag}> holds at most one <{tag}>; the first is on line {found[0].line}")
+        return found[0] if found else None
+
+    def need(self, tag: str) -> Node:
+        """The one element inside called ``tag``; none is an error."""
+        found = self.child(tag)
+        if found is None:
+            raise self.error(f"a <{self.tag}> needs a <{tag}> inside")
+        return found
+
+    @property
+    def content(self) -> str:
+        """The text inside, stripped."""
+        return (self._element.text or "").strip()
+
+    # Attributes ----------------------------------------------------------------------------------
+
+    def get(self, attribute: str) -> str | None:
+        """An attribute as it is written, or None."""
+        value = self._element.get(attribute)
+        return None if value is None else str(value)
+
+    def text(self, attribute: str) -> str:
+        """An attribute that must be there and not be empty."""
+        value = self.get(attribute)
+        if not value:
+            raise self.error(f"attribute '{attribute}' is {'missing' if value is None else 'empty'}")
+        return value
+
+    def number(self, attribute: str, default: float | None = None, largest: float = LARGEST) -> float:
+        """An attribute as one number; without a default it must be there."""
+        if default is not None and self.get(attribute) is None:
+            return default
+        values = self._numbers(attribute, self.text(attribute), largest)
+        if len(values) != 1:
+            raise self.error(f"attribute '{attribute}' is one number, not {len(values)}")
+        return values[0]
+
+    def vector(self, attribute: str, default: tuple[float, float, float]) -> tuple[float, float, float]:
+        """An attribute as three numbers."""
+        text = self.get(attribute)
+        if text is None:
+            return default
+        values = self._numbers(attribute, text, LARGEST)
+        if len(values) != 3:
+            raise self.error(f"attribute '{attribute}' is three numbers, not {len(values)}: '{_short(text)}'")
+        return values[0], values[1], values[2]
+
+    def _numbers(self, attribute: str, text: str, largest: float) -> list[float]:
+        values = []
+        for word in text.split():
+            try:
+                # Python also reads digits of other scripts and '1_000'; model files do not mean them.
+                value = float(word) if word.isascii() and "_" not in word else math.nan
+            except ValueError:
+                value = math.nan
+            if math.isnan(value):
+                raise self.error(f"attribute '{attribute}': '{_short(word)}' is not a number")
+            if abs(value) > largest:
+                raise self.error(f"attribute '{attribute}': {_short(word)} is beyond any sensible number in SI units")
+            values.append(value)
+        return values
+
+
+def read_xml(text: bytes | str, file: str) -> Node:
+    """The root element of a document; what is not well-formed XML is a `ModelError`."""
+    encoding = None
+    if isinstance(text, str):
+        text, encoding = text.encode("utf-8", "surrogatepass"), "utf-8"
+    parser = etree.XMLParser(
+        encoding=encoding,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        huge_tree=False,
+        recover=False,
+    )
+    try:
+        root = etree.fromstring(text, parser)
+    except etree.XMLSyntaxError as e:
+        hint = ""
+        if "prefix" in (e.msg or ""):
+            hint = '; declare the prefix in the root element, e.g. xmlns:drake="http://drake.mit.edu"'
+        raise ModelError(f"not well-formed XML: {e.msg}{hint}", file=file, line=e.lineno or None) from None
+    except (etree.LxmlError, ValueError, LookupError) as e:
+        raise ModelError(f"not readable as XML: {e}", file=file) from None
+    dtd = root.getroottree().docinfo.internalDTD
+    if dtd is not None and any(True for _ in dtd.iterentities()):
+        raise ModelError(
+            "the document declares XML entities, which are not resolved; write their values out", file=file
+        )
+    return Node(root, file, etree.QName(root).namespace)
+
+
+@contextmanager
+def located(node: Node) -> Iterator[None]:
+    """Give errors of the mechanism's builder the place in the file that they come from."""
+    try:
+        yield
+    except ModelError as e:
+        if e.file is not None:
+            raise
+        raise node.error(str(e), type(e)) from e
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -1,0 +1,246 @@
+"""The arrays that kernels read: a mechanism's tree of atoms, in frames chosen for cheap arithmetic.
+
+Each body's frame is turned so that the axis of its one-DoF joint is z, and slid along that axis to where the
+offsets to its parent and children have the most zeros. Users never see these frames: the frames of `Tree`
+lead from them to the places that users name.
+
+Body 0 is the world. Body ``i`` hangs on ``parent[i] < i``; at rest it stands at rotation ``P[i]``, offset ``p[i]`` there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, Atom, atoms_of
+from linkwork.mechanism import WORLD, Mechanism
+from linkwork.rigid import Floats, Inertia, Placement, aligning_rotation
+
+
+LOCAL, ALIGNED, WORLD_ORIGIN = range(3)
+"""Vectors at a frame in its own axes; in the world's axes; as spatial vectors at the world's origin."""
+
+
+class Tree(NamedTuple):
+    """Topology and constants of a mechanism, for kernels."""
+
+    n: Any
+    """Bodies, with the world."""
+    nq: Any
+    nv: Any
+    nf: Any
+    """Frames that the kernel was asked for."""
+    reference: Any
+    """Axes of vectors at frames: LOCAL, ALIGNED or WORLD_ORIGIN."""
+    parent: Any
+    kind: Any
+    iq: Any
+    """Where a body's joint starts in q."""
+    iv: Any
+    """Where a body's joint starts in v."""
+    turned: Any
+    """1 where ``P`` is not the identity."""
+    geared: Any
+    """1 where the joint has armature."""
+    body: Any
+    """The body of each frame."""
+    P: Any
+    p: Any
+    pitch: Any
+    mass: Any
+    mc: Any
+    """First moment of mass."""
+    I: Any  # noqa: E741
+    """Rotational inertia about the body's origin: xx xy xz yy yz zz."""
+    armature: Any
+    gravity: Any
+    F: Any
+    """Rotation of each frame in its body."""
+    f: Any
+    """Position of each frame in its body."""
+
+
+SHAPES: dict[str, tuple[str | int, ...]] = {
+    "parent": ("n",),
+    "kind": ("n",),
+    "iq": ("n",),
+    "iv": ("n",),
+    "turned": ("n",),
+    "geared": ("n",),
+    "body": ("nf",),
+    "P": ("n", 3, 3),
+    "p": ("n", 3),
+    "pitch": ("n",),
+    "mass": ("n",),
+    "mc": ("n", 3),
+    "I": ("n", 6),
+    "armature": ("nv",),
+    "gravity": (3,),
+    "F": ("nf", 3, 3),
+    "f": ("nf", 3),
+}
+"""Shape of each array of `Tree`, in its sizes."""
+
+SIZES = ("n", "nq", "nv", "nf", "reference")
+
+INTEGERS = ("parent", "kind", "iq", "iv", "turned", "geared", "body")
+
+LENGTH = 0.1
+"""Metres: the size of a body, against which round-off in offsets is measured."""
+
+SLIDES = (REVOLUTE, PRISMATIC, HELICAL)
+"""Kinds whose frame may move along z: the joint's motion commutes with that."""
+
+
+class _Link(NamedTuple):
+    """One atom and the body behind it, before its frame is chosen."""
+
+    parent: int
+    atom: Atom
+    placement: Placement
+    inertia: Inertia
+    iq: int
+    iv: int
+
+
+def tree_of(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
+    """The arrays of a mechanism, with these frames to look at or push on."""
+    links, index = _atoms(mechanism)
+    inner = _inner_frames(links)
+    n = len(links) + 1
+    nv = mechanism.nv
+    ints = {name: np.zeros(n, dtype=np.int64) for name in INTEGERS[:-1]}
+    P, p = np.zeros((n, 3, 3)), np.zeros((n, 3))
+    P[0] = np.eye(3)
+    pitch, mass = np.zeros(n), np.zeros(n)
+    mc, I = np.zeros((n, 3)), np.zeros((n, 6))  # noqa: E741
+    armature = mechanism.armature
+    for i, link in enumerate(links, start=1):
+        place = inner[link.parent].inverse() * link.placement * inner[i]
+        P[i], p[i] = place.rotation, _clean(place.position, LENGTH)
+        ints["parent"][i], ints["kind"][i] = link.parent, link.atom.kind
+        ints["iq"][i], ints["iv"][i] = link.iq, link.iv
+        ints["turned"][i] = not np.array_equal(place.rotation, np.eye(3))
+        ints["geared"][i] = armature[link.iv : link.iv + DOF[link.atom.kind]].any()
+        pitch[i] = link.atom.pitch
+        seen = link.inertia.moved(inner[i].inverse())
+        mass[i], mc[i] = seen.mass, _clean(seen.mass * seen.com)
+        I[i] = _clean(seen.about_origin()[np.triu_indices(3)])
+    chosen = [mechanism.frame(name) for name in frames]
+    at = [inner[index[frame.body]].inverse() * frame.placement for frame in chosen]
+    return Tree(
+        n=n,
+        nq=mechanism.nq,
+        nv=nv,
+        nf=len(chosen),
+        reference=reference,
+        **ints,
+        body=np.array([index[frame.body] for frame in chosen], dtype=np.int64),
+        P=P,
+        p=p,
+        pitch=pitch,
+        mass=mass,
+        mc=mc,
+        I=I,
+        armature=armature,
+        gravity=np.array(mechanism.gravity),
+        F=np.array([place.rotation for place in at]).reshape(-1, 3, 3),
+        f=np.array([_clean(place.position, LENGTH) for place in at]).reshape(-1, 3),
+    )
+
+
+def _atoms(mechanism: Mechanism) -> tuple[list[_Link], dict[str, int]]:
+    """The atoms in order, and the number of each body; a universal joint gets a massless link between."""
+    links: list[_Link] = []
+    index = {WORLD: 0}
+    for joint in mechanism.joints:
+        atoms = atoms_of(joint.type)
+        iq, iv = mechanism.q_slice(joint.name).start, mechanism.v_slice(joint.name).start
+        for k, atom in enumerate(atoms):
+            last = k == len(atoms) - 1
+            links.append(
+                _Link(
+                    parent=index[joint.parent] if k == 0 else len(links),
+                    atom=atom,
+                    placement=joint.placement if k == 0 else Placement(),
+                    inertia=mechanism.inertias[joint.child] if last else Inertia.zero(),
+                    iq=iq + k,
+                    iv=iv + k,
+                )
+            )
+        index[joint.child] = len(links)
+    return links, index
+
+
+def _inner_frames(links: list[_Link]) -> list[Placement]:
+    """The kernel's frame of each body, in the user's frame of that body: first turned, then slid."""
+    turn = [np.eye(3)]
+    for link in links:
+        turn.append(_turned(link, turn[link.parent]))
+    slide = _slides(links, turn)
+    return [Placement((0, 0, 0) if i == 0 else turn[i][:, 2] * slide[i], turn[i]) for i in range(len(turn))]
+
+
+def _turned(link: _Link, parent_turn: Floats) -> Floats:
+    """A rotation whose z is the joint's axis; the one that leaves no turn to the parent, if there is one."""
+    axis = link.atom.axis
+    if axis is None:
+        return np.eye(3)
+    straight = Placement(rotation=link.placement.rotation).inverse() * Placement(rotation=parent_turn)
+    if np.array_equal(straight.rotation[:, 2], axis) and link.atom.kind != PLANAR:
+        return straight.rotation
+    if link.atom.kind == PLANAR and axis[2] == 1:
+        return np.eye(3)
+    return aligning_rotation(axis)
+
+
+def _slides(links: list[_Link], turn: list[Floats]) -> list[float]:
+    """How far to slide each frame along its z so that offsets between bodies have the fewest non-zeros.
+
+    Children before parents and again, each body takes the best of the slides that zero one of the offsets it touches.
+    """
+    n = len(links) + 1
+    children: list[list[int]] = [[] for _ in range(n)]
+    for i, link in enumerate(links, start=1):
+        children[link.parent].append(i)
+    slide = [0.0] * n
+
+    def offset(i: int) -> Floats:
+        link = links[i - 1]
+        up = link.placement.position + link.placement.rotation @ (turn[i][:, 2] * slide[i])
+        down = turn[link.parent][:, 2] * slide[link.parent]
+        return _clean(turn[link.parent].T @ (up - down), LENGTH)
+
+    def cost(i: int) -> int:
+        return sum(int(np.count_nonzero(offset(k))) for k in (i, *children[i]))
+
+    for _ in range(3):
+        for i in range(n - 1, 0, -1):
+            if links[i - 1].atom.kind not in SLIDES:
+                continue
+            link, before = links[i - 1], slide[i]
+            along = turn[link.parent].T @ link.placement.rotation @ turn[i][:, 2]
+            now = offset(i)
+            options = [before, 0.0]
+            options += [before - now[k] / along[k] for k in range(3) if abs(along[k]) > 1e-3]
+            options += [before + offset(k)[2] for k in children[i]]
+            scores = []
+            for option in options:
+                slide[i] = float(option)
+                scores.append((cost(i), abs(slide[i]), slide[i]))
+            slide[i] = min(scores)[2]
+    return slide
+
+
+def _clean(x: Floats, size: float = 0.0) -> Floats:
+    """Numbers that are round-off of the largest one, or of ``size``, are zeros."""
+    return np.where(np.abs(x) < 1e-15 * max(size, float(np.abs(x).max(initial=0.0))), 0.0, x)
+
+
+def unit_ranges(mechanism: Mechanism) -> tuple[tuple[int, int], ...]:
+    """Start and count of the numbers in q that must not all vanish."""
+    return tuple((at.start, at.stop - at.start) for at in mechanism.unit_slices())
+
+

@@ -1,0 +1,468 @@
+"""URDF: real robots read as Pinocchio reads them, and everything not understood is an error that says where."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import robots
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from robots import MODELS, ROBOTS
+
+from linkwork.errors import InputError, LinkworkError, ModelError, TopologyError, UnsupportedFeature
+from linkwork.joints import Free, Planar, Prismatic, Revolute
+from linkwork.mechanism import Mechanism
+from linkwork.parsing import load, load_urdf, parse_urdf
+
+ARM = """<robot name="arm">
+  <link name="base"/>
+  <link name="upper">
+    <inertial>
+      <origin xyz="0 0 0.1" rpy="0 0 0"/>
+      <mass value="2"/>
+      <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.25"/>
+    </inertial>
+    <visual><geometry><mesh filename="package://arm/upper.stl"/></geometry></visual>
+  </link>
+  <joint name="shoulder" type="revolute">
+    <parent link="base"/>
+    <child link="upper"/>
+    <origin xyz="0 0 1" rpy="0 0 0"/>
+    <axis xyz="0 0 2"/>
+    <limit lower="-1" upper="2" velocity="3" effort="4"/>
+    <dynamics damping="0.5" friction="0.25"/>
+  </joint>
+  <material name="grey"/>
+</robot>
+"""
+
+REAL = sorted(ROBOTS)
+
+
+def edited(old: str, new: str) -> str:
+    assert ARM.count(old) == 1, old
+    return ARM.replace(old, new)
+
+
+def line_of(text: str, part: str) -> int:
+    return text[: text.index(part)].count("\n") + 1
+
+
+def pinocchio_joint(model: Any, name: str) -> Any:
+    return model.joints[model.getJointId(name)]
+
+
+# Real robots, against Pinocchio --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_joints_and_sizes_are_those_of_pinocchio(name: str) -> None:
+    robot, model = robots.load(name), robots.pinocchio_model(name)
+    assert set(robot.joint_names) == set(list(model.names)[1:])
+    assert robot.nv == model.nv
+    unbounded = sum(j.nq == 2 and j.nv == 1 for j in list(model.joints)[1:])
+    assert robot.nq == model.nq - unbounded
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_inertias_are_those_of_pinocchio(name: str) -> None:
+    robot, model = robots.load(name), robots.pinocchio_model(name)
+    assert robot.mass == pytest.approx(sum(y.mass for y in list(model.inertias)[1:]), rel=1e-12)
+    for joint in robot.joints:
+        ours, theirs = robot.inertias[joint.child], model.inertias[model.getJointId(joint.name)]
+        assert ours.mass == pytest.approx(theirs.mass, rel=1e-12)
+        scale = max(float(np.abs(theirs.matrix()).max()), 1.0)
+        np.testing.assert_allclose(ours.mass * ours.com, theirs.mass * theirs.lever, atol=1e-12 * scale)
+        np.testing.assert_allclose(ours.about_origin(), theirs.matrix()[3:, 3:], atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_joint_placements_and_axes_are_those_of_pinocchio(name: str) -> None:
+    pin = pytest.importorskip("pinocchio")
+    robot, model = robots.load(name), robots.pinocchio_model(name)
+    for joint in robot.joints:
+        index = model.getJointId(joint.name)
+        place = model.jointPlacements[index]
+        np.testing.assert_allclose(joint.placement.position, place.translation, atol=1e-12)
+        np.testing.assert_allclose(joint.placement.rotation, place.rotation, atol=1e-12)
+        if isinstance(joint.type, Revolute | Prismatic):
+            data = pinocchio_joint(model, joint.name).createData()
+            pinocchio_joint(model, joint.name).calc(data, pin.neutral(model))
+            S = np.asarray(data.S).reshape(6)  # linear first
+            axis = S[3:] if isinstance(joint.type, Revolute) else S[:3]
+            np.testing.assert_allclose(axis, joint.type.axis, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_limits_and_losses_are_those_of_pinocchio(name: str) -> None:
+    robot, model = robots.load(name), robots.pinocchio_model(name)
+    perm = robots.velocity_permutation(robot, model)
+    one_dof = np.array([model.joints[model.getJointId(j.name)].nv == 1 for j in robot.joints for _ in range(j.type.nv)])
+    limited = [j for j in robot.joints if isinstance(j.type, Revolute | Prismatic) and np.isfinite(j.limits.lower[0])]
+    for joint in limited:
+        at = pinocchio_joint(model, joint.name).idx_q
+        assert joint.limits.lower[0] == model.lowerPositionLimit[at]
+        assert joint.limits.upper[0] == model.upperPositionLimit[at]
+    unlimited = {j.name for j in robot.joints if j.type.nq == 1} - {j.name for j in limited}
+    assert all(pinocchio_joint(model, joint).nq == 2 for joint in unlimited)
+    np.testing.assert_array_equal(robot.damping, np.asarray(model.damping)[perm])
+    np.testing.assert_array_equal(robot.friction, np.asarray(model.friction)[perm])
+    for ours, theirs in ((robot.velocity_limit, model.velocityLimit), (robot.effort_limit, model.effortLimit)):
+        np.testing.assert_array_equal(ours[one_dof], np.asarray(theirs)[perm][one_dof])
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_frames_are_those_of_pinocchio(name: str) -> None:
+    pin = pytest.importorskip("pinocchio")
+    robot, model = robots.load(name), robots.pinocchio_model(name)
+    child_of = {j.name: j.child for j in robot.joints} | {"universe": "world"}
+    links = {f.name for f in model.frames if f.type == pin.FrameType.BODY}
+    compared = set()
+    for frame in list(model.frames)[1:]:  # the first is 'universe'
+        is_link = frame.type == pin.FrameType.BODY
+        if not is_link and (frame.type != pin.FrameType.FIXED_JOINT or frame.name in links):
+            continue
+        ours = robot.frame(frame.name)
+        assert ours.body == child_of[model.names[frame.parentJoint]]
+        np.testing.assert_allclose(ours.placement.position, frame.placement.translation, atol=1e-12)
+        np.testing.assert_allclose(ours.placement.rotation, frame.placement.rotation, atol=1e-12)
+        compared.add(frame.name)
+    assert compared >= links
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_configurations_cross_to_pinocchio(name: str) -> None:
+    pin = pytest.importorskip("pinocchio")
+    robot, model = robots.load(name), robots.pinocchio_model(name)
+    np.testing.assert_allclose(robots.to_pinocchio(robot, model, robot.neutral()), pin.neutral(model))
+    q = np.stack([robot.random(seed) for seed in range(3)])
+    v = np.random.default_rng(0).normal(size=(3, robot.nv)) * 0.1
+    perm = robots.velocity_permutation(robot, model)
+    for ours, step, theirs in zip(q, v, robots.to_pinocchio(robot, model, q), strict=True):
+        step_pin = np.empty(model.nv)
+        step_pin[perm] = step
+        moved = robots.to_pinocchio(robot, model, robot.integrate(ours, step))
+        assert pin.isSameConfiguration(model, pin.integrate(model, theirs, step_pin), moved, 1e-9)
+
+
+def test_rotor_inertia_of_drake_is_armature() -> None:
+    robot = robots.load("iiwa14")
+    np.testing.assert_allclose(robot.armature[0], 160.0**2 * 0.0001321, rtol=1e-15)
+    assert (robot.armature > 0).all()
+
+
+def test_frames_of_drake_are_frames() -> None:
+    robot = robots.load("atlas_convex_hull")
+    np.testing.assert_array_equal(robot.frame("l_foot_sole").placement.position, [0.0426, 0.0017, -0.07645])
+    assert robot.frame("l_foot_sole").body == "l_foot"
+
+
+def test_robots_that_mimic_are_refused_with_advice() -> None:
+    with pytest.raises(UnsupportedFeature, match="mimic='ignore'"):
+        load_urdf(robots.path_of("panda"))
+
+
+@pytest.mark.parametrize("name", [n for n in REAL if ROBOTS[n].options.get("inertias") == "trust"])
+def test_impossible_inertias_are_refused_with_advice(name: str) -> None:
+    with pytest.raises(ModelError, match=r"\.urdf:\d+ <link .*no distribution of mass.*inertias='trust'"):
+        load_urdf(robots.path_of(name), mimic="ignore")
+
+
+LOOPED = ("grbda_linkages/*.urdf", "grbda_parallel_chains/*.urdf", "tello/tello_humanoid.urdf", "tello/tello_legs.urdf")
+
+
+@pytest.mark.parametrize("pattern", LOOPED)
+def test_a_looped_file_never_loads_as_a_tree(pattern: str) -> None:
+    files = sorted(MODELS.glob(pattern))
+    if not files:
+        pytest.skip(f"no {MODELS / pattern}")
+    for file in files:
+        with pytest.raises(UnsupportedFeature, match=re.escape(str(file)) + r":\d+ <(loop|coupling|joint) name="):
+            load(file, mimic="ignore", inertias="trust")
+
+
+# What a file says is what the mechanism holds ------------------------------------------------------
+
+
+def test_everything_of_a_small_arm_is_read() -> None:
+    robot = parse_urdf(ARM)
+    assert (robot.name, robot.joint_names, robot.body_names) == ("arm", ("shoulder",), ("upper",))
+    joint = robot.joint("shoulder")
+    np.testing.assert_array_equal(joint.type.axis, [0, 0, 1])  # type: ignore[attr-defined]
+    assert (robot.lower[0], robot.upper[0], robot.velocity_limit[0], robot.effort_limit[0]) == (-1, 2, 3, 4)
+    assert (robot.damping[0], robot.friction[0], robot.mass) == (0.5, 0.25, 2)
+    np.testing.assert_array_equal(joint.placement.position, [0, 0, 1])
+    assert robot.meshes["upper"] == ("package://arm/upper.stl",)
+
+
+def test_default_axis_is_x() -> None:
+    joint = parse_urdf(edited('<axis xyz="0 0 2"/>', "")).joint("shoulder")
+    np.testing.assert_array_equal(joint.type.axis, [1, 0, 0])  # type: ignore[attr-defined]
+
+
+def test_inertia_is_turned_by_its_origin() -> None:
+    robot = parse_urdf(edited('xyz="0 0 0.1" rpy="0 0 0"', f'xyz="0 0 0.1" rpy="{np.pi / 2} 0 0"'))
+    np.testing.assert_allclose(robot.inertias["upper"].rotational, np.diag([0.1, 0.25, 0.2]), atol=1e-16)
+
+
+@pytest.mark.parametrize(
+    ("kind", "type", "nq"),
+    [("continuous", Revolute, 1), ("prismatic", Prismatic, 1), ("planar", Planar, 4), ("floating", Free, 7)],
+)
+def test_joint_types(kind: str, type: type, nq: int) -> None:
+    robot = parse_urdf(edited('type="revolute"', f'type="{kind}"'))
+    assert isinstance(robot.joint("shoulder").type, type)
+    assert robot.nq == nq
+    assert np.isfinite(robot.lower).any() == (kind == "prismatic")
+
+
+def test_a_fixed_joint_leaves_a_frame() -> None:
+    robot = parse_urdf(edited('type="revolute"', 'type="fixed"'), base="floating")
+    assert robot.joint_names == ("root_joint",)
+    assert robot.mass == 2
+    np.testing.assert_array_equal(robot.frame("upper").placement.position, [0, 0, 1])
+
+
+def test_limit_without_lower_and_upper_does_not_lock_the_joint() -> None:
+    robot = parse_urdf(edited('lower="-1" upper="2" ', ""))
+    assert (robot.lower[0], robot.upper[0], robot.effort_limit[0]) == (-np.inf, np.inf, 4)
+    assert parse_urdf(edited('lower="-1" ', "")).lower[0] == 0
+
+
+def test_root_joint_takes_a_free_name() -> None:
+    text = edited('name="shoulder"', 'name="root_joint"')
+    assert parse_urdf(text, base="floating").joint_names == ("root_joint_1", "root_joint")
+
+
+def test_root_link_called_world_is_the_world() -> None:
+    text = ARM.replace('"base"', '"world"')
+    robot = parse_urdf(text)
+    assert robot.joint("shoulder").parent == "world"
+    with pytest.raises(ModelError, match="base='fixed'"):
+        parse_urdf(text, base="floating")
+
+
+def test_str_and_bytes_with_any_encoding_are_read() -> None:
+    named = ARM.replace("upper", "ärm")
+    header = '<?xml version="1.0" encoding="iso-8859-1"?>\n'
+    for text in (named, header + named, named.encode(), (header + named).encode("iso-8859-1")):
+        assert parse_urdf(text).body_names == ("ärm",)
+
+
+def test_a_default_namespace_is_no_obstacle() -> None:
+    assert parse_urdf(edited('name="arm"', 'name="arm" xmlns="http://ros.org"')).nq == 1
+
+
+# Everything else is an error that says where ---------------------------------------------------------
+
+JOINT = '<joint name="back" type="{}"><parent link="{}"/><child link="{}"/></joint>'
+END = '  <material name="grey"/>'
+DRAKE = 'xmlns:drake="http://drake.mit.edu"'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "says"),
+    [
+        ('<mass value="2"/>', '<mass value="-2"/>', ModelError, "negative"),
+        ('<mass value="2"/>', '<mass value="two"/>', ModelError, "'two' is not a number"),
+        ('<mass value="2"/>', '<mass value="1_0"/>', ModelError, "not a number"),
+        ('<mass value="2"/>', '<mass value="nan"/>', ModelError, "not a number"),
+        ('<mass value="2"/>', '<mass value="inf"/>', ModelError, "sensible"),
+        ('<mass value="2"/>', '<mass value="1 2"/>', ModelError, "one number"),
+        ('<mass value="2"/>', "<mass/>", ModelError, "'value' is missing"),
+        ('<mass value="2"/>', '<mass value="2"/><mass value="3"/>', ModelError, "at most one"),
+        ('xyz="0 0 0.1"', 'xyz="0 0"', ModelError, "three numbers"),
+        ('<axis xyz="0 0 2"/>', '<axis xyz="0 0 0"/>', ModelError, "zero length"),
+        ('lower="-1"', 'lower="5"', ModelError, "above upper"),
+        ('velocity="3"', 'velocity="-3"', ModelError, "not negative"),
+        ('damping="0.5"', 'damping="-1"', ModelError, "not negative"),
+        ('<parent link="base"/>', '<parent link="bass"/>', TopologyError, "no link"),
+        ('type="revolute"', 'type="ball"', UnsupportedFeature, "none of revolute"),
+        (END, '<link name="base"/>', ModelError, "two links"),
+        (END, '<link name="alone"/>', TopologyError, "one root"),
+        (END, '<link name="world"/>' + JOINT.format("fixed", "upper", "world"), ModelError, "'world'"),
+        (END, JOINT.format("fixed", "base", "upper"), TopologyError, "closes a loop"),
+        (END, JOINT.format("fixed", "base", "base"), TopologyError, "cycle"),
+        (END, JOINT.format("revolute", "base", "base"), ModelError, "needs a <limit>"),
+        (END, '<loop name="l" type="revolute"/>', UnsupportedFeature, "closes a loop"),
+        (END, '<coupling name="c"/>', UnsupportedFeature, "closes a loop"),
+        (END, f"<drake:ball_constraint {DRAKE}/>", UnsupportedFeature, "not understood"),
+        (END, '<gazebo><joint name="j" type="revolute"/></gazebo>', UnsupportedFeature, "closes a loop"),
+        (END, '<frame name="f" link="nowhere"/>', TopologyError, "no link"),
+        (END, '<frame name="upper" link="base"/>', ModelError, "name of a body"),
+        (END, '<xacro:if xmlns:xacro="x"/>', ModelError, "expand"),
+        ("<visual>", "<spring/><visual>", UnsupportedFeature, "not understood"),
+        ("<visual>", "<gravity>0</gravity><visual>", UnsupportedFeature, "change the dynamics"),
+        ("<visual>", '<origin xyz="1 0 0"/><visual>', UnsupportedFeature, "origin of its joint"),
+        ("<dynamics", '<mimic joint="x"/><dynamics', UnsupportedFeature, "mimic='ignore'"),
+        ("<dynamics", "<stiffness/><dynamics", UnsupportedFeature, "not understood"),
+    ],
+)
+def test_errors_name_file_line_and_element(old: str, new: str, error: type[ModelError], says: str) -> None:
+    text = edited(old, new)
+    with pytest.raises(error, match=re.escape(says)) as caught:
+        parse_urdf(text, "arm.urdf")
+    e = caught.value
+    assert type(e) is error
+    assert e.file == "arm.urdf" and str(e).startswith(f"arm.urdf:{e.line} <{e.element}>: ")
+    assert e.line == line_of(ARM, old)
+
+
+def test_an_impossible_inertia_names_its_link_unless_trusted() -> None:
+    text = edited('izz="0.25"', 'izz="9"')
+    with pytest.raises(ModelError, match=r'arm.urdf:3 <link name="upper">: body .upper. has principal moments'):
+        parse_urdf(text, "arm.urdf")
+    assert parse_urdf(text, inertias="trust").inertias["upper"].rotational[2, 2] == 9
+
+
+def test_a_massless_leaf_names_its_joint() -> None:
+    text = (
+        edited('<mass value="2"/>', '<mass value="0"/>')
+        .replace('"0.1"', '"0"')
+        .replace('"0.2"', '"0"')
+        .replace('"0.25"', '"0"')
+    )
+    with pytest.raises(ModelError, match=r'arm.urdf:\d+ <joint name="shoulder">: .*undetermined'):
+        parse_urdf(text, "arm.urdf")
+
+
+def test_a_cycle_without_root_is_a_topology_error() -> None:
+    with pytest.raises(TopologyError, match="cycle"):
+        parse_urdf(edited(END, JOINT.format("fixed", "upper", "base")))
+
+
+@pytest.mark.parametrize("actuators", [0, 2])
+def test_rotors_of_unusual_transmissions_are_refused(actuators: int) -> None:
+    rotor = '<drake:rotor_inertia value="1"/>'
+    parts = f"<actuator>{rotor}</actuator>" * actuators if actuators else rotor
+    text = edited(END, f'<transmission {DRAKE}><joint name="shoulder"/>{parts}</transmission>')
+    with pytest.raises(UnsupportedFeature, match="one <actuator> on one <joint>"):
+        parse_urdf(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<robot",
+        "\0",
+        "<sdf/>",
+        "<robot/>",
+        "\ud800",
+        "<robot><drake:x/></robot>",
+        '<?xml version="1.0" encoding="klingon"?><robot/>',
+        '<!DOCTYPE r [<!ENTITY a SYSTEM "/etc/passwd">]><robot name="r"><link name="a">&a;</link></robot>',
+        '<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><robot name="&b;"/>',
+        "<robot>" + "<link>" * 5000,
+    ],
+)
+def test_what_is_no_urdf_is_a_model_error(text: str) -> None:
+    with pytest.raises(ModelError):
+        parse_urdf(text)
+
+
+def test_load_goes_by_the_extension(tmp_path: Path) -> None:
+    file = tmp_path / "arm.URDF"
+    file.write_text(ARM)
+    assert isinstance(load(file), Mechanism)
+    for extension in ("xml", "mjcf", "sdf"):
+        other = tmp_path / f"arm.{extension}"
+        other.write_text(ARM)
+        with pytest.raises(UnsupportedFeature, match="URDF only"):
+            load(other)
+    (tmp_path / "arm.txt").write_text(ARM)
+    with pytest.raises(ModelError, match=r"arm\.txt"):
+        load(tmp_path / "arm.txt")
+
+
+def test_missing_files_and_bad_options_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"nowhere\.urdf.*no such file"):
+        load(tmp_path / "nowhere.urdf")
+    with pytest.raises(ModelError, match="folder"):
+        load(tmp_path)
+    with pytest.raises(InputError, match="path"):
+        load(5)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="base is 'flying'"):
+        load(tmp_path / "nowhere.urdf", base="flying")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="mimic"):
+        parse_urdf(ARM, mimic="yes")  # type: ignore[arg-type]
+
+
+# Any bytes whatsoever --------------------------------------------------------------------------------
+
+SEED = ARM.replace(
+    END,
+    f'<link name="tip"/><joint name="tip" type="floating"><parent link="upper"/><child link="tip"/></joint>'
+    f'<frame name="f" link="tip" xyz="1 2 3"/><transmission {DRAKE}><joint name="shoulder"/>'
+    '<actuator name="m"><drake:rotor_inertia value="1"/><drake:gear_ratio value="9"/></actuator></transmission>',
+)
+TOKENS = re.findall(r'[\w:.-]+|"[^"]*"|\s+|[<>/="]', SEED)
+NASTY = [
+    "",
+    '"',
+    "<",
+    ">",
+    "/>",
+    "&a;",
+    '"1e308"',
+    '"1e30"',
+    '"-1e29 1e29 1e30"',
+    '"1e-320"',
+    '"nan"',
+    '"-inf"',
+    '"world"',
+    '"\u0661"',
+]
+SAFE = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def only_linkwork_errors(text: bytes | str) -> None:
+    for options in ({"base": "fixed"}, {"base": "floating", "mimic": "ignore", "inertias": "trust"}):
+        try:
+            robot = parse_urdf(text, **options)  # type: ignore[arg-type]
+        except LinkworkError:
+            continue
+        assert np.isfinite(robot.neutral()).all()
+        assert all(np.isfinite(y.about_origin()).all() for y in robot.inertias.values())
+
+
+@SAFE
+@given(
+    st.lists(
+        st.tuples(st.integers(0, len(TOKENS) - 1), st.sampled_from(NASTY + sorted(set(TOKENS)))), min_size=1, max_size=4
+    )
+)
+@pytest.mark.filterwarnings("error")
+def test_files_with_exchanged_words_raise_only_linkwork_errors(edits: list[tuple[int, str]]) -> None:
+    tokens = list(TOKENS)
+    for at, token in edits:
+        tokens[at] = token
+    only_linkwork_errors("".join(tokens))
+
+
+@SAFE
+@given(st.integers(0, len(SEED)), st.integers(0, 60), st.binary(max_size=8))
+def test_files_with_overwritten_bytes_raise_only_linkwork_errors(start: int, count: int, patch: bytes) -> None:
+    text = SEED.encode()
+    only_linkwork_errors(text[:start] + patch + text[start + count :])
+
+
+@SAFE
+@given(st.binary() | st.text())
+def test_any_text_raises_only_linkwork_errors(text: bytes | str) -> None:
+    only_linkwork_errors(text)
+
+
+NUMBER = st.floats(allow_nan=True, allow_infinity=True).map(repr)
+
+
+@SAFE
+@given(st.data())
+@pytest.mark.filterwarnings("error")
+def test_any_numbers_raise_only_linkwork_errors(data: st.DataObject) -> None:
+    text = re.sub(r"(?<=[\" ])-?[\d.]+(?=[\" ])", lambda m: data.draw(NUMBER | st.just(m.group())), SEED)
+    only_linkwork_errors(text)
