@@ -12,7 +12,8 @@ class LinkworkError(Exception):
 class ModelError(LinkworkError):
     """A mechanism or a model file is wrong.
 
-    ``file``, ``line`` and ``element`` say where, when the mechanism comes from a file.
+    ``file``, ``line`` and ``element`` say where, when the mechanism comes from a file; ``subject`` is the name of the
+    body, joint or frame at fault, where there is one.
     """
 
     def __init__(
@@ -22,10 +23,12 @@ class ModelError(LinkworkError):
         file: str | Path | None = None,
         line: int | None = None,
         element: str | None = None,
+        subject: str | None = None,
     ) -> None:
         self.file = str(file) if file is not None else None
         self.line = line
         self.element = element
+        self.subject = subject
         where = ":".join(str(part) for part in (self.file, line) if part is not None)
         tag = f"<{element}>" if element else ""
         prefix = " ".join(part for part in (where, tag) if part)

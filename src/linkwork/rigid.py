@@ -184,14 +184,18 @@ class Inertia:
             total += part.rotational + part.mass * (np.dot(d, d) * np.eye(3) - np.outer(d, d))
         return Inertia(mass, com, total)
 
+    def validate_mass(self, body: str) -> None:
+        """Raise `ModelError` unless the mass is one."""
+        if not self.mass >= 0 or not np.isfinite(self.mass):
+            raise ModelError(f"body '{body}' has mass {self.mass}; a mass is finite and not negative", subject=body)
+
     def validate(self, body: str) -> None:
         """Raise `ModelError` unless some distribution of mass has this inertia."""
-        if not self.mass >= 0 or not np.isfinite(self.mass):
-            raise ModelError(f"body '{body}' has mass {self.mass}; a mass is finite and not negative")
-        I = self.rotational  # noqa: E741
+        self.validate_mass(body)
+        I = self.rotational
         scale = float(np.abs(I).max())
         if not np.allclose(I, I.T, rtol=0, atol=1e-9 * scale):
-            raise ModelError(f"body '{body}': the rotational inertia is not symmetric")
+            raise ModelError(f"body '{body}': the rotational inertia is not symmetric", subject=body)
         # Files round: moments of inertia are given to a few digits.
         slack = 1e-5 * scale + 1e-12 * self.mass
         low, middle, high = np.linalg.eigvalsh(I)
@@ -199,7 +203,8 @@ class Inertia:
             raise ModelError(
                 f"body '{body}' has principal moments of inertia {low:.4g}, {middle:.4g}, {high:.4g}: no "
                 "distribution of mass has these (none is negative, and no two sum to less than the third). "
-                "Check the units, and that the inertia is given about the centre of mass"
+                "Check the units, and that the inertia is given about the centre of mass",
+                subject=body,
             )
 
     def __repr__(self) -> str:

@@ -138,7 +138,7 @@ def multiply(R: Array, Q: Array, P: Array) -> None:
 
 
 @kernel
-def symmetric(I: Vector, x: Vector) -> Triple:  # noqa: E741
+def symmetric(I: Vector, x: Vector) -> Triple:
     """``I x`` for a symmetric matrix of six numbers ``xx xy xz yy yz zz``."""
     return (
         I[0] * x[0] + I[1] * x[1] + I[2] * x[2],
@@ -148,7 +148,7 @@ def symmetric(I: Vector, x: Vector) -> Triple:  # noqa: E741
 
 
 @kernel
-def spin_six(c: Scalar, s: Scalar, I: Vector) -> Six:  # noqa: E741
+def spin_six(c: Scalar, s: Scalar, I: Vector) -> Six:
     """Turn a symmetric matrix of six numbers about z.
 
     With ``d = xx - yy`` and ``t = s d + 2 c xy`` the 2 x 2 corner becomes ``xx - s t``, ``yy + s t``, ``c t - xy``.
@@ -159,7 +159,7 @@ def spin_six(c: Scalar, s: Scalar, I: Vector) -> Six:  # noqa: E741
 
 
 @kernel
-def rotate_six(R: Array, I: Vector) -> Six:  # noqa: E741
+def rotate_six(R: Array, I: Vector) -> Six:
     """``R I R'`` of a symmetric matrix of six numbers."""
     x = symmetric(I, R[0])
     y = symmetric(I, R[1])
@@ -194,7 +194,7 @@ def centripetal(w: Vector) -> Six:
 
 
 @kernel
-def gyroscopic(I: Vector, W: Vector) -> Triple:  # noqa: E741
+def gyroscopic(I: Vector, W: Vector) -> Triple:
     """``w x (I w)`` from the products of ``w`` that `centripetal` holds."""
     return (
         (I[5] - I[3]) * W[4] + I[4] * (W[3] - W[5]) + I[2] * W[1] - I[1] * W[2],
@@ -204,7 +204,7 @@ def gyroscopic(I: Vector, W: Vector) -> Triple:  # noqa: E741
 
 
 @kernel
-def set_rigid(mass: Scalar, mc: Vector, I: Vector, H: Array) -> None:  # noqa: E741
+def set_rigid(mass: Scalar, mc: Vector, I: Vector, H: Array) -> None:
     """``H`` of a rigid body (upper triangle): ``A = I``, ``B = [mc]x``, ``C = m 1``."""
     put_block(I, H, 0)
     H[0, 3] = 0.0

@@ -1,0 +1,1 @@
+"""Kernel text, one family a file: numeric phase only, reads plans, allocates nothing."""

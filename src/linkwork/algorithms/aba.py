@@ -332,5 +332,9 @@ ABA = Algorithm(
     POSE | MOTION | ACCELERATION | FORCE | ARTICULATED,
 )
 INVERSE_MASS = Algorithm(
-    "inverse_mass", inverse_mass, {"q": ("nq",), "x": ("nv",)}, {"y": ("nv",)}, POSE | ACCELERATION | FORCE | ARTICULATED
+    "inverse_mass",
+    inverse_mass,
+    {"q": ("nq",), "x": ("nv",)},
+    {"y": ("nv",)},
+    POSE | ACCELERATION | FORCE | ARTICULATED,
 )

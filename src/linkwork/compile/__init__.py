@@ -1,0 +1,1 @@
+"""Three ways to run kernel text: plain Python, native through Numba, straight-line programs through LLVM."""

@@ -88,13 +88,17 @@ class _MethodDef(ctypes.Structure):
 _FASTCALL = 0x80
 
 
-def make(words: np.ndarray[Any, Any], dtype: str) -> Callable[..., int]:
-    """A door for one descriptor: call it with the arrays, inputs then outputs; it answers with a status."""
+def make(words: np.ndarray[Any, Any], dtype: str, *memory: Any) -> Callable[..., int]:
+    """A door for one descriptor: call it with the arrays, inputs then outputs; it answers with a status.
+
+    ``memory`` is what the descriptor points to; it lives as long as the door.
+    """
     definition = _method(dtype)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    function: Callable[..., int] = new(ctypes.addressof(definition), words, None)
+    # The third argument is the function's module, to CPython any object: it keeps memory alive.
+    function: Callable[..., int] = new(ctypes.addressof(definition), words, (words, *memory))
     return function
 
 

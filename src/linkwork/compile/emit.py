@@ -61,7 +61,9 @@ class Type:
         return "<" + ", ".join([f"{self.scalar} {text}"] * self.lanes) + ">"
 
 
-def straight_line(trace: Trace, t: Type, load: Callable[[int, int], list[str]], store: Callable[..., list[str]]) -> list[str]:
+def straight_line(
+    trace: Trace, t: Type, load: Callable[[int, int], list[str]], store: Callable[..., list[str]]
+) -> list[str]:
     """The instructions of a trace; ``load`` and ``store`` say where numbers come from and go to.
 
     ``load(node, angle)`` gives the lines that define ``%v<node>`` for an INPUT, SIN or COS node; ``store(array, place, value)``
@@ -114,7 +116,10 @@ def sincos_function(t: Type) -> str:
     size = t.bytes * t.lanes
 
     def store(k: int, j: int, value: str) -> list[str]:
-        return [f"%p{k} = getelementptr i8, ptr %to, i64 {k * size}", f"store {t.name} {value}, ptr %p{k}, align {t.bytes}"]
+        return [
+            f"%p{k} = getelementptr i8, ptr %to, i64 {k * size}",
+            f"store {t.name} {value}, ptr %p{k}, align {t.bytes}",
+        ]
 
     lines = straight_line(trace, t, lambda i, _: [f"%v{i} = load {t.name}, ptr %from, align {t.bytes}"], store)
     mask = f"<{t.lanes} x i1>"
@@ -209,7 +214,10 @@ def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
     body = straight_line(trace, t, load, store)
     late = []
     if len(given) < len(angles):
-        late = [f"%late = alloca [{st.lanes} x {t.scalar}], align 32", f"%late_results = alloca [{2 * st.lanes} x {t.scalar}], align 32"]
+        late = [
+            f"%late = alloca [{st.lanes} x {t.scalar}], align 32",
+            f"%late_results = alloca [{2 * st.lanes} x {t.scalar}], align 32",
+        ]
         late += [f"store [{st.lanes} x {t.scalar}] zeroinitializer, ptr %late"]
     parameters = ", ".join(f"ptr noalias %a{k}" for k in range(arrays))
     parts = [declarations(t)]

@@ -101,5 +101,7 @@ def _ir(algorithm: Algorithm) -> str:
     left = set(re.findall(r"^declare [^@]*@\"?([\w.]+)", ir, re.M))
     foreign = sorted(name for name in left if not name.startswith("llvm.") and name not in ("sin", "cos"))
     if foreign:
-        raise RuntimeError(f"native code of {algorithm.name} calls {foreign}: kernel text allocates or raises somewhere")
+        raise RuntimeError(
+            f"native code of {algorithm.name} calls {foreign}: kernel text allocates or raises somewhere"
+        )
     return ir

@@ -83,6 +83,22 @@ class Runner:
                 algorithm.text(tree, algorithm.work_type()(*work), *rows, *results)
         return doors.DONE if all(np.isfinite(y).all() for y in outputs) else doors.OVERFLOW
 
+    def own_door(self, batched: bool) -> Door:
+        """A door for one caller's own use."""
+
+        def through(*arrays: Array) -> int:
+            inputs, outputs = arrays[: len(self.inputs)], arrays[len(self.inputs) :]
+            lead = [x.shape[: x.ndim - len(shape)] for x, shape in zip(arrays, self.inputs + self.outputs, strict=True)]
+            sizes = {axes for axes in lead if axes}
+            fits = len(sizes) < 2 and all(len(axes) < 2 for axes in sizes)
+            fits = fits and all(x.dtype == self.dtype for x in arrays)
+            fits = fits and [
+                x.shape[x.ndim - len(s) :] for x, s in zip(arrays, self.inputs + self.outputs, strict=True)
+            ] == (self.inputs + self.outputs)
+            return self.run(inputs, outputs, sizes.pop()[0] if sizes else 1) if fits else doors.SHAPES
+
+        return through
+
     def _look(self, inputs: Sequence[Array]) -> int:
         if not all(np.isfinite(x).all() for x in inputs):
             return doors.NOT_FINITE
@@ -95,7 +111,9 @@ class Runner:
 
     def evaluate(self, arguments: Sequence[npt.ArrayLike], out: Sequence[Array | None]) -> list[Array]:
         """Compute for anything array-like; leading axes broadcast. Results go to ``out`` where it is given."""
-        inputs = [self._prepared(name, x, shape) for name, x, shape in zip(self.names, arguments, self.inputs, strict=True)]
+        inputs = [
+            self._prepared(name, x, shape) for name, x, shape in zip(self.names, arguments, self.inputs, strict=True)
+        ]
         leads = [x.shape[: x.ndim - len(shape)] for x, shape in zip(inputs, self.inputs, strict=True)]
         try:
             lead = np.broadcast_shapes(*leads)
@@ -106,7 +124,9 @@ class Runner:
         results, targets = [], []
         for name, given, shape in zip(self.subject.algorithm.outputs, out, self.outputs, strict=True):
             target = None if given is None else self._checked_out(name, given, (*lead, *shape))
-            usable = target is not None and target.flags.carray and not any(np.may_share_memory(target, x) for x in flat)
+            usable = (
+                target is not None and target.flags.carray and not any(np.may_share_memory(target, x) for x in flat)
+            )
             result = target if usable and target is not None else np.empty((*lead, *shape), dtype=self.dtype)
             results.append(result)
             targets.append(None if result is target else target)
@@ -190,14 +210,22 @@ class Runner:
                 what = "quaternion" if count == 4 else "direction (cos, sin)"
                 raise InputError(f"q[{start}:{start + count}]{where} is a {what} of zero length")
         if status == doors.OVERFLOW:
-            sizes = ", ".join(f"|{n}| up to {np.abs(x).max():.3g}" for n, x in zip(self.names, arrays, strict=True) if x.size)
-            raise InputError(f"the result is not finite: numbers are too large for {self.dtype}, or a body has no inertia ({sizes})")
+            sizes = ", ".join(
+                f"|{n}| up to {np.abs(x).max():.3g}" for n, x in zip(self.names, arrays, strict=True) if x.size
+            )
+            raise InputError(
+                f"the result is not finite: numbers are too large for {self.dtype}, or a body has no inertia ({sizes})"
+            )
         raise InputError("arrays do not fit")  # pragma: no cover - a door refuses nothing that evaluate prepared
 
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="linkwork")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
 
 
 class NativeRunner(Runner):
@@ -218,9 +246,11 @@ class NativeRunner(Runner):
         words, table = doors.descriptor(
             self._address, context.address, self.dtype, self.inputs + self.outputs, len(self.inputs), subject.units
         )
-        made = doors.make(words, "float64")
-        _keep(made, context, table)
-        return made
+        return doors.make(words, "float64", context, table)
+
+    def own_door(self, batched: bool) -> Door:
+        """A door whose work arrays no other caller touches."""
+        return self._new_door()
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
         """Through a door that no other thread uses at the moment."""
@@ -239,9 +269,7 @@ class SpecialisedRunner(Runner):
 
     way = "specialised"
 
-    def __init__(
-        self, subject: Subject, dtype: str, lanes: int, threads: int, limit: int = MAX_OPERATIONS
-    ) -> None:
+    def __init__(self, subject: Subject, dtype: str, lanes: int, threads: int, limit: int = MAX_OPERATIONS) -> None:
         super().__init__(subject, dtype, threads)
         self.lanes = lanes
         made = _Programs(subject, dtype, limit)
@@ -257,9 +285,11 @@ class SpecialisedRunner(Runner):
         words, table = doors.descriptor(
             address, 0, self.dtype, self.inputs + self.outputs, len(self.inputs), self.subject.units
         )
-        made = doors.make(words, self.dtype.name)
-        _keep(made, table)
-        return made
+        return doors.make(words, self.dtype.name, table)
+
+    def own_door(self, batched: bool) -> Door:
+        """Scalar code or lanes; programs share nothing that changes."""
+        return self._batch_door if batched else self.door
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
         """One state through scalar code, more through lanes."""
@@ -291,7 +321,9 @@ class _Programs:
         """Where the code is in this process."""
 
         def make() -> bytes:
-            with disk.announced(f"{self.subject.algorithm.name} of '{self.subject.robot}' ({self.dtype}, {lanes} lanes)"):
+            with disk.announced(
+                f"{self.subject.algorithm.name} of '{self.subject.robot}' ({self.dtype}, {lanes} lanes)"
+            ):
                 return llvm.object_code(emit.module(self.trace(), SYMBOL, self.dtype, lanes))
 
         return llvm.load(disk.fetch(self._name(lanes), make), SYMBOL)
@@ -320,11 +352,3 @@ def default_threads() -> int:
         except ValueError:
             raise InputError(f"LINKWORK_NUM_THREADS is '{given}', needs a whole number") from None
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-_KEPT: list[Any] = []
-
-
-def _keep(made: Door, *memory: Any) -> None:
-    """What a door points to lives as long as the door: its words array carries the rest."""
-    _KEPT.append((made, memory))

@@ -20,7 +20,7 @@ from linkwork.errors import ProgramTooLarge
 from linkwork.plans.tree import INTEGERS, SHAPES, Tree
 
 INPUT, CONST, ADD, SUB, MUL, DIV, SQRT, SIN, COS, FMA, RINT, SELECT, NEG = (
-    "input const + - * / sqrt sin cos fma rint select neg".split()
+    ["input", "const", "+", "-", "*", "/", "sqrt", "sin", "cos", "fma", "rint", "select", "neg"]
 )
 
 Node = tuple[Any, ...]

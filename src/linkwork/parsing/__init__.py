@@ -1,4 +1,4 @@
-"""Model files to mechanisms: everything in the file that changes the dynamics is understood, or the load is an error."""
+"""Model files to mechanisms: what changes the dynamics is understood, or the load is an error."""
 
 from __future__ import annotations
 

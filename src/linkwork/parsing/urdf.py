@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.builder import Builder
 from linkwork.errors import InputError, ModelError, TopologyError, UnsupportedFeature
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
-from linkwork.mechanism import WORLD, Builder, Mechanism
+from linkwork.mechanism import WORLD, Mechanism
 from linkwork.parsing.options import Base, Inertias, Mimic, check_options, model_path
 from linkwork.parsing.xml import LARGEST, Node, located, read_xml
 from linkwork.rigid import Inertia, Placement
@@ -369,23 +370,21 @@ def _assemble(
             "the root link is called 'world', which does not float: load with base='fixed', or rename the link"
         )
     for link in links.values():
-        nodes[f"body '{link.name}'"] = link.node
+        nodes[link.name] = link.node
         if link.name == root == WORLD:
             continue
-        if inertias == "check":
-            _check_inertia(link)
         with located(link.node):
-            build.body(link.name, link.inertia, link.meshes, check=False)
+            build.body(link.name, link.inertia, link.meshes, check=inertias == "check")
     if root != WORLD:
         taken = {*joints, *links, *(frame.get("name") for frame in robot.children("frame"))}
         build.joint(_free_name(taken), Free() if base == "floating" else Fixed(), WORLD, root)
     for joint in joints.values():
-        nodes[f"joint '{joint.name}'"] = joint.node
+        nodes[joint.name] = joint.node
         options: dict[str, Any] = joint.options
         with located(joint.node):
             build.joint(joint.name, joint.type, joint.parent, joint.child, joint.placement, **options)
     for node in robot.children("frame"):
-        nodes[f"frame '{node.text('name')}'"] = node
+        nodes[node.text("name")] = node
         if node.text("link") not in links:
             raise node.error(
                 f"the frame is on link '{node.text('link')}', which is no link of this robot", TopologyError
@@ -395,15 +394,9 @@ def _assemble(
     try:
         return build.build()
     except ModelError as e:
-        culprit = next((node for start, node in nodes.items() if str(e).startswith(start)), robot)
-        raise culprit.error(str(e), type(e)) from e
-
-
-def _check_inertia(link: _Link) -> None:
-    try:
-        link.inertia.validate(link.name)
-    except ModelError as e:
-        raise link.node.error(f"{e}; or load with inertias='trust' to take the file as it is", type(e)) from None
+        culprit = nodes.get(e.subject or "", robot)
+        hint = "; or load with inertias='trust' to take the file as it is" if "moments of inertia" in str(e) else ""
+        raise culprit.error(f"{e}{hint}", type(e)) from e
 
 
 def _free_name(taken: set[str | None]) -> str:

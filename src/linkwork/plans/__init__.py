@@ -1,0 +1,1 @@
+"""The symbolic phase: topology looked at once, frozen into integer arrays for kernels."""

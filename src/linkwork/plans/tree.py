@@ -18,7 +18,6 @@ from linkwork.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, Atom, ato
 from linkwork.mechanism import WORLD, Mechanism
 from linkwork.rigid import Floats, Inertia, Placement, aligning_rotation
 
-
 LOCAL, ALIGNED, WORLD_ORIGIN = range(3)
 """Vectors at a frame in its own axes; in the world's axes; as spatial vectors at the world's origin."""
 
@@ -52,7 +51,7 @@ class Tree(NamedTuple):
     mass: Any
     mc: Any
     """First moment of mass."""
-    I: Any  # noqa: E741
+    I: Any
     """Rotational inertia about the body's origin: xx xy xz yy yz zz."""
     armature: Any
     gravity: Any
@@ -115,7 +114,7 @@ def tree_of(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = L
     P, p = np.zeros((n, 3, 3)), np.zeros((n, 3))
     P[0] = np.eye(3)
     pitch, mass = np.zeros(n), np.zeros(n)
-    mc, I = np.zeros((n, 3)), np.zeros((n, 6))  # noqa: E741
+    mc, I = np.zeros((n, 3)), np.zeros((n, 6))
     armature = mechanism.armature
     for i, link in enumerate(links, start=1):
         place = inner[link.parent].inverse() * link.placement * inner[i]
@@ -242,5 +241,3 @@ def _clean(x: Floats, size: float = 0.0) -> Floats:
 def unit_ranges(mechanism: Mechanism) -> tuple[tuple[int, int], ...]:
     """Start and count of the numbers in q that must not all vanish."""
     return tuple((at.start, at.stop - at.start) for at in mechanism.unit_slices())
-
-

@@ -1,0 +1,138 @@
+"""linkwork: dynamics of mechanisms, written once in Python and compiled well.
+
+>>> import linkwork as lw
+>>> robot = lw.zoo.humanoid()
+>>> fd = lw.ForwardDynamics(robot)
+>>> fd(robot.neutral(), [0.0] * robot.nv, [0.0] * robot.nv).acceleration[:3]
+array([ 0.  ,  0.  , -9.81])
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from linkwork.builder import Builder, attach, compose
+from linkwork.errors import (
+    AssemblyError,
+    InputError,
+    LinkworkError,
+    ModelError,
+    NotConverged,
+    ProgramTooLarge,
+    TopologyError,
+    UnsupportedFeature,
+)
+from linkwork.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
+from linkwork.mechanism import Mechanism
+from linkwork.parsing import load
+from linkwork.rigid import Inertia, Placement
+
+if TYPE_CHECKING:
+    from linkwork import zoo
+    from linkwork.dynamics import (
+        Energy,
+        Evaluator,
+        ForwardDynamics,
+        InverseDynamics,
+        OperationCount,
+        Pose,
+        Solution,
+        bias_forces,
+        center_of_mass,
+        centroidal_momentum,
+        energy,
+        frame_acceleration,
+        frame_jacobian,
+        frame_placement,
+        frame_velocity,
+        gravity_forces,
+        inverse_mass_product,
+        mass_matrix,
+        operation_count,
+    )
+
+__version__ = "0.1.0"
+
+_DYNAMICS = (
+    "Energy",
+    "Evaluator",
+    "ForwardDynamics",
+    "InverseDynamics",
+    "OperationCount",
+    "Pose",
+    "Solution",
+    "bias_forces",
+    "center_of_mass",
+    "centroidal_momentum",
+    "energy",
+    "frame_acceleration",
+    "frame_jacobian",
+    "frame_placement",
+    "frame_velocity",
+    "gravity_forces",
+    "inverse_mass_product",
+    "mass_matrix",
+    "operation_count",
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs a compiler when it is first asked for."""
+    if name in _DYNAMICS:
+        return getattr(import_module("linkwork.dynamics"), name)
+    if name == "zoo":
+        return import_module("linkwork.zoo")
+    raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+__all__ = [
+    "AssemblyError",
+    "Builder",
+    "Energy",
+    "Evaluator",
+    "Fixed",
+    "ForwardDynamics",
+    "Free",
+    "Helical",
+    "Inertia",
+    "InputError",
+    "InverseDynamics",
+    "Joint",
+    "LinkworkError",
+    "Mechanism",
+    "ModelError",
+    "NotConverged",
+    "OperationCount",
+    "Placement",
+    "Planar",
+    "Pose",
+    "Prismatic",
+    "ProgramTooLarge",
+    "Revolute",
+    "Solution",
+    "Spherical",
+    "TopologyError",
+    "Universal",
+    "UnsupportedFeature",
+    "attach",
+    "bias_forces",
+    "center_of_mass",
+    "centroidal_momentum",
+    "compose",
+    "energy",
+    "frame_acceleration",
+    "frame_jacobian",
+    "frame_placement",
+    "frame_velocity",
+    "gravity_forces",
+    "inverse_mass_product",
+    "load",
+    "mass_matrix",
+    "operation_count",
+    "zoo",
+]

@@ -1,0 +1,427 @@
+"""The front door: dynamics and kinematics of a mechanism, called with NumPy arrays.
+
+`ForwardDynamics` and `InverseDynamics` are made once per robot and called often; the functions below them do the same
+for everything else, keeping what they prepare with the robot. `Evaluator` is what all of them are made of, and what to
+hold on to for a control loop (`Evaluator.bind`) or for machine code of one's own robot (`Evaluator.compile`).
+
+Leading axes of any argument are batch axes and broadcast as in NumPy. Spatial vectors are ``[angular, linear]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.algorithms import aba, centroid, crba, kinematics, rnea
+from linkwork.algorithms.algorithm import Algorithm
+from linkwork.compile import door as doors
+from linkwork.compile.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
+from linkwork.compile.trace import MAX_OPERATIONS, trace
+from linkwork.errors import InputError
+from linkwork.mechanism import Mechanism
+from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, tree_of, unit_ranges
+
+Array = npt.NDArray[Any]
+_empty = np.empty
+
+QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
+    {
+        "forward_dynamics": aba.ABA,
+        "inverse_dynamics": rnea.RNEA,
+        "mass_matrix": crba.CRBA,
+        "inverse_mass_product": aba.INVERSE_MASS,
+        "bias_forces": rnea.BIAS,
+        "gravity_forces": rnea.GRAVITY,
+        "frame_placement": kinematics.PLACEMENTS,
+        "frame_velocity": kinematics.VELOCITIES,
+        "frame_acceleration": kinematics.ACCELERATIONS,
+        "frame_jacobian": kinematics.JACOBIANS,
+        "center_of_mass": centroid.CENTER_OF_MASS,
+        "centroidal_momentum": centroid.MOMENTUM,
+        "energy": centroid.ENERGIES,
+    }
+)
+"""What an `Evaluator` can compute, by name."""
+
+REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALIGNED, "world": WORLD_ORIGIN})
+"""Axes of vectors at frames: the frame's own; the world's, at the frame's origin; spatial vectors at the world's origin."""
+
+
+class Evaluator:
+    """One quantity of one robot, ready to call with its inputs: ``evaluator(q, v, ...)``.
+
+    It runs native code until `compile` or `plain` makes an evaluator that runs another way; results agree.
+    ``frames`` are the frames that the quantity is about, or that external wrenches act on.
+    """
+
+    def __init__(
+        self,
+        robot: Mechanism,
+        quantity: str,
+        frames: Sequence[str] = (),
+        reference: str = "local",
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(robot, Mechanism):
+            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        if quantity not in QUANTITIES:
+            raise InputError(f"no quantity '{quantity}'; there are {', '.join(QUANTITIES)}")
+        if reference not in REFERENCES:
+            raise InputError(f"reference '{reference}' is none of {', '.join(REFERENCES)}")
+        if isinstance(frames, str):
+            frames = (frames,)
+        self.robot = robot
+        self.quantity = quantity
+        self.frames = tuple(frames)
+        self._subject = Subject(
+            QUANTITIES[quantity], tree_of(robot, frames, REFERENCES[reference]), unit_ranges(robot), robot.name
+        )
+        self._adopt(NativeRunner(self._subject, _threads(threads)))
+
+    def _adopt(self, runner: Runner) -> None:
+        self._runner = runner
+        self._door = runner.door
+        self._dtype = runner.dtype
+        self._rest = np.zeros((len(self.frames), 6), dtype=runner.dtype)
+
+    def _running(self, runner: Runner) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._adopt(runner)
+        return other
+
+    @property
+    def way(self) -> str:
+        """How the text is run: ``"plain"``, ``"native"`` or ``"specialised"``."""
+        return self._runner.way
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers computed with."""
+        return self._dtype
+
+    def plain(self) -> Self:
+        """The same, running the Python text as it stands: slow, for debugging."""
+        return self._running(Runner(self._subject))
+
+    def compile(
+        self,
+        lanes: int | str = "auto",
+        dtype: str = "float64",
+        threads: int | None = None,
+        max_operations: int = MAX_OPERATIONS,
+    ) -> Self:
+        """The same, running a straight-line program made for this robot.
+
+        Takes seconds the first time; the code is kept on disk. ``lanes`` states share one SIMD register in batches
+        (``"auto"``: what fits this machine), ``threads`` share a large batch (default: all cores). Raises `ProgramTooLarge`
+        for mechanisms whose program would have more than ``max_operations`` operations: stay native there.
+        """
+        if dtype not in ("float64", "float32"):
+            raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
+        if lanes == "auto":
+            lanes = best_lanes(dtype)
+        if not isinstance(lanes, int) or lanes not in (1, 2, 4, 8, 16):
+            raise InputError(f"lanes is {lanes!r}, needs 'auto' or one of 1, 2, 4, 8, 16")
+        return self._running(SpecialisedRunner(self._subject, dtype, lanes, _threads(threads), max_operations))
+
+    def __call__(self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None) -> Any:
+        """Evaluate: one array, or a tuple where the quantity has several."""
+        results = self._runner.evaluate(self._complete(inputs), self._targets(out))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
+        """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
+
+        The arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Numbers are
+        checked at every call, shapes here.
+        """
+        targets = self._targets(out)
+        arrays = [*self._complete(inputs), *targets]
+        batched = any(np.ndim(x) > len(shape) for x, shape in zip(inputs, self._runner.inputs, strict=False))
+        door = self._runner.own_door(batched)
+        if door(*arrays) == doors.SHAPES:
+            self._runner.evaluate(self._complete(inputs), targets)  # raises if an array is wrong in itself
+            raise InputError(
+                f"bind needs C-contiguous {self._dtype} arrays of at most one batch axis, inputs apart from outputs"
+            )
+
+        def step() -> None:
+            status = door(*arrays)
+            if status:
+                self._runner.explain(status, arrays[: len(self._runner.inputs)])
+
+        return step
+
+    def operation_count(self) -> OperationCount:
+        """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
+        return OperationCount(trace(self._subject.algorithm, self._subject.tree).operation_count())
+
+    def _complete(self, inputs: Sequence[npt.ArrayLike]) -> list[npt.ArrayLike]:
+        """The inputs, with no external wrenches if none are given."""
+        names = self._runner.names
+        given = list(inputs)
+        if names[-1] == "wrenches" and (
+            len(given) == len(names) - 1 or (len(given) == len(names) and given[-1] is None)
+        ):
+            given[len(names) - 1 :] = [self._rest]
+        if len(given) != len(names):
+            raise InputError(f"{self.quantity} takes {', '.join(names)}; {len(given)} arguments were given")
+        return given
+
+    def _targets(self, out: Array | Sequence[Array] | None) -> list[Any]:
+        count = len(self._runner.outputs)
+        if out is None:
+            return [None] * count
+        targets = [out] if count == 1 else list(out)
+        if len(targets) != count:
+            raise InputError(f"out has {len(targets)} arrays, {self.quantity} gives {count}")
+        return targets
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}', {self.way}, {self._dtype}>"
+
+
+class OperationCount(dict[str, int]):
+    """How often each operation is done."""
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.values())
+
+
+class Solution:
+    """What forward dynamics found."""
+
+    __slots__ = ("acceleration", "converged", "forces", "iterations", "residual")
+
+    acceleration: Array
+    """Joint accelerations, ``(..., nv)``."""
+    forces: Mapping[str, Array]
+    """Forces of the constraints by name; a tree has none."""
+    residual: float
+    iterations: int
+    converged: bool
+
+    def __init__(self, acceleration: Array) -> None:
+        self.acceleration = acceleration
+        self.forces = _NO_FORCES
+        self.residual = 0.0
+        self.iterations = 0
+        self.converged = True
+
+    def __repr__(self) -> str:
+        return f"Solution(acceleration={self.acceleration!r})"
+
+
+_NO_FORCES: Mapping[str, Array] = MappingProxyType({})
+
+METHODS = ("aba",)
+"""Methods of forward dynamics."""
+
+
+class ForwardDynamics(Evaluator):
+    """Accelerations of a robot under torques: ``fd(q, v, tau).acceleration``.
+
+    ``wrenches`` names the frames that external wrenches act on; a call then takes them as ``(..., frames, 6)``, each
+    ``[moment, force]`` at the frame's origin in the frame's axes.
+    """
+
+    def __init__(
+        self,
+        robot: Mechanism,
+        method: str = "auto",
+        wrenches: Sequence[str] = (),
+        threads: int | None = None,
+    ) -> None:
+        if method not in ("auto", *METHODS):
+            raise InputError(f"no method '{method}' for a tree; there are {', '.join(('auto', *METHODS))}")
+        super().__init__(robot, "forward_dynamics", frames=wrenches, threads=threads)
+        self.method = "aba"
+        self._nv = robot.nv
+
+    def __call__(  # type: ignore[override]
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        *,
+        out: Array | None = None,
+    ) -> Solution:
+        """Accelerations for ``q: (..., nq)``, ``v: (..., nv)``, ``tau: (..., nv)``."""
+        if out is None:
+            a = _empty(self._nv, self._dtype)
+            if not self._door(q, v, tau, self._rest if wrenches is None else wrenches, a):
+                return Solution(a)
+        elif type(out) is np.ndarray and out.ndim == 1:
+            if not self._door(q, v, tau, self._rest if wrenches is None else wrenches, out):
+                return Solution(out)
+        return Solution(self._runner.evaluate(self._complete((q, v, tau, wrenches)), [out])[0])  # type: ignore[list-item]
+
+
+class InverseDynamics(Evaluator):
+    """Torques that make a robot accelerate as asked: ``tau = id(q, v, a)``.
+
+    ``wrenches`` names the frames that external wrenches act on, as for `ForwardDynamics`.
+    """
+
+    def __init__(self, robot: Mechanism, wrenches: Sequence[str] = (), threads: int | None = None) -> None:
+        super().__init__(robot, "inverse_dynamics", frames=wrenches, threads=threads)
+        self._nv = robot.nv
+
+    def __call__(  # type: ignore[override]
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        a: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """Torques ``(..., nv)`` for ``q: (..., nq)``, ``v: (..., nv)``, ``a: (..., nv)``."""
+        if out is None:
+            tau = _empty(self._nv, self._dtype)
+            if not self._door(q, v, a, self._rest if wrenches is None else wrenches, tau):
+                return tau
+        return self._runner.evaluate(self._complete((q, v, a, wrenches)), [out])[0]  # type: ignore[list-item]
+
+
+def operation_count(evaluator: Evaluator) -> OperationCount:
+    """Exact count of + - * / sqrt sincos of one evaluation: a benchmark without noise."""
+    return evaluator.operation_count()
+
+
+# Functions of a robot ---------------------------------------------------------------------------------
+
+
+class Pose(NamedTuple):
+    """Where a frame is in the world."""
+
+    rotation: Array
+    """``(..., 3, 3)``"""
+    position: Array
+    """``(..., 3)``"""
+
+
+class Energy(NamedTuple):
+    """Energies of a robot, in joules."""
+
+    kinetic: Array
+    potential: Array
+
+    @property
+    def total(self) -> Array:
+        """Their sum."""
+        total: Array = self.kinetic + self.potential
+        return total
+
+
+def mass_matrix(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The joint-space inertia ``M(q)``, ``(..., nv, nv)``."""
+    result: Array = _evaluator(robot, "mass_matrix")(q, out=out)
+    return result
+
+
+def bias_forces(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """Coriolis, centrifugal and gravity torques ``c(q, v)``, ``(..., nv)``: ``M a + c = tau``."""
+    result: Array = _evaluator(robot, "bias_forces")(q, v, out=out)
+    return result
+
+
+def gravity_forces(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The torques that hold the robot still, ``(..., nv)``."""
+    result: Array = _evaluator(robot, "gravity_forces")(q, out=out)
+    return result
+
+
+def inverse_mass_product(robot: Mechanism, q: npt.ArrayLike, x: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """``M(q)^-1 x``, ``(..., nv)``, in time linear in the number of bodies."""
+    result: Array = _evaluator(robot, "inverse_mass_product")(q, x, out=out)
+    return result
+
+
+def frame_placement(robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[str]) -> Pose:
+    """Where a frame is in the world. For several frames, results have one more axis, before the last ones."""
+    rotation, position = _evaluator(robot, "frame_placement", frame)(q)
+    return Pose(rotation[..., 0, :, :], position[..., 0, :]) if isinstance(frame, str) else Pose(rotation, position)
+
+
+def frame_velocity(
+    robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, frame: str | Sequence[str], reference: str = "local"
+) -> Array:
+    """Velocity of a frame, ``(..., 6)``, in the axes of ``reference``: ``"local"``, ``"aligned"`` or ``"world"``."""
+    result: Array = _evaluator(robot, "frame_velocity", frame, reference)(q, v)
+    return result[..., 0, :] if isinstance(frame, str) else result
+
+
+def frame_acceleration(
+    robot: Mechanism,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    a: npt.ArrayLike,
+    frame: str | Sequence[str],
+    reference: str = "local",
+) -> Array:
+    """Acceleration of a frame, ``(..., 6)``: angular, and the classical acceleration of its origin (``d²x/dt²``)."""
+    if reference == "world":
+        raise InputError("the acceleration of a point has no meaning at the world's origin: use 'local' or 'aligned'")
+    result: Array = _evaluator(robot, "frame_acceleration", frame, reference)(q, v, a)
+    return result[..., 0, :] if isinstance(frame, str) else result
+
+
+def frame_jacobian(robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[str], reference: str = "local") -> Array:
+    """The matrix ``J(q)``, ``(..., 6, nv)``, for which ``J v`` is the velocity of a frame in the axes of ``reference``."""
+    result: Array = _evaluator(robot, "frame_jacobian", frame, reference)(q)
+    return result[..., 0, :, :] if isinstance(frame, str) else result
+
+
+def center_of_mass(robot: Mechanism, q: npt.ArrayLike) -> Array:
+    """Centre of mass in the world, ``(..., 3)``."""
+    if robot.mass == 0:
+        raise InputError(f"robot '{robot.name}' has no mass")
+    result: Array = _evaluator(robot, "center_of_mass")(q)
+    return result
+
+
+def centroidal_momentum(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
+    """Angular momentum about the centre of mass and linear momentum, ``(..., 6)``, in the world's axes."""
+    if robot.mass == 0:
+        raise InputError(f"robot '{robot.name}' has no mass")
+    result: Array = _evaluator(robot, "centroidal_momentum")(q, v)
+    return result
+
+
+def energy(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
+    """Kinetic energy (with that of armatures) and potential energy (zero at the world's origin)."""
+    kinetic, potential = _evaluator(robot, "energy")(q, v)
+    return Energy(kinetic[..., 0], potential[..., 0])
+
+
+_PREPARED: WeakKeyDictionary[Mechanism, dict[tuple[Any, ...], Evaluator]] = WeakKeyDictionary()
+
+
+def _evaluator(robot: Mechanism, quantity: str, frame: str | Sequence[str] = (), reference: str = "local") -> Evaluator:
+    """The evaluator of a function, made once per robot."""
+    frames = (frame,) if isinstance(frame, str) else tuple(frame)
+    if not isinstance(robot, Mechanism):
+        raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+    known = _PREPARED.setdefault(robot, {})
+    key = (quantity, frames, reference)
+    if key not in known:
+        known[key] = Evaluator(robot, quantity, frames, reference)
+    return known[key]
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        return default_threads()
+    if not isinstance(threads, int) or threads < 1:
+        raise InputError(f"threads is {threads!r}, needs a whole number above zero")
+    return threads
