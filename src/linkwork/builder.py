@@ -92,8 +92,10 @@ class Builder:
         damping: float | Sequence[float] | Floats = 0.0,
         friction: float | Sequence[float] | Floats = 0.0,
     ) -> Builder:
-        """Add a joint from ``parent`` (a body, or ``"world"``) to ``child``; at rest the child's frame stands ``at`` the
-        given place of the parent's frame. Limits, armature and damping are one number, or one per coordinate.
+        """Add a joint from ``parent`` (a body, or ``"world"``) to ``child``.
+
+        At rest the child's frame stands ``at`` the given place of the parent's frame. Limits, armature and damping are
+        one number, or one per coordinate.
         """
         if not name:
             raise ModelError("a joint needs a name")

@@ -49,7 +49,7 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
 """What an `Evaluator` can compute, by name."""
 
 REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALIGNED, "world": WORLD_ORIGIN})
-"""Axes of vectors at frames: the frame's own; the world's, at the frame's origin; spatial vectors at the world's origin."""
+"""Axes of vectors at frames: the frame's own; the world's, at the frame's origin; spatial, at the world's origin."""
 
 
 class Evaluator:
@@ -119,8 +119,8 @@ class Evaluator:
         """The same, running a straight-line program made for this robot.
 
         Takes seconds the first time; the code is kept on disk. ``lanes`` states share one SIMD register in batches
-        (``"auto"``: what fits this machine), ``threads`` share a large batch (default: all cores). Raises `ProgramTooLarge`
-        for mechanisms whose program would have more than ``max_operations`` operations: stay native there.
+        (``"auto"``: what fits this machine), ``threads`` share a large batch (default: all cores). Raises
+        `ProgramTooLarge` where the program would have more than ``max_operations`` operations: stay native there.
         """
         if dtype not in ("float64", "float32"):
             raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
@@ -138,8 +138,8 @@ class Evaluator:
     def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
 
-        The arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Numbers are
-        checked at every call, shapes here.
+        The arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes
+        are checked here, numbers at every call.
         """
         targets = self._targets(out)
         arrays = [*self._complete(inputs), *targets]
@@ -162,13 +162,11 @@ class Evaluator:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
         return OperationCount(trace(self._subject.algorithm, self._subject.tree).operation_count())
 
-    def _complete(self, inputs: Sequence[npt.ArrayLike]) -> list[npt.ArrayLike]:
+    def _complete(self, inputs: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         """The inputs, with no external wrenches if none are given."""
         names = self._runner.names
-        given = list(inputs)
-        if names[-1] == "wrenches" and (
-            len(given) == len(names) - 1 or (len(given) == len(names) and given[-1] is None)
-        ):
+        given: list[Any] = list(inputs)
+        if names[-1] == "wrenches" and (given[len(names) - 1 :] or [None]) == [None]:
             given[len(names) - 1 :] = [self._rest]
         if len(given) != len(names):
             raise InputError(f"{self.quantity} takes {', '.join(names)}; {len(given)} arguments were given")
@@ -263,7 +261,7 @@ class ForwardDynamics(Evaluator):
         elif type(out) is np.ndarray and out.ndim == 1:
             if not self._door(q, v, tau, self._rest if wrenches is None else wrenches, out):
                 return Solution(out)
-        return Solution(self._runner.evaluate(self._complete((q, v, tau, wrenches)), [out])[0])  # type: ignore[list-item]
+        return Solution(self._runner.evaluate(self._complete((q, v, tau, wrenches)), [out])[0])
 
 
 class InverseDynamics(Evaluator):
@@ -290,7 +288,7 @@ class InverseDynamics(Evaluator):
             tau = _empty(self._nv, self._dtype)
             if not self._door(q, v, a, self._rest if wrenches is None else wrenches, tau):
                 return tau
-        return self._runner.evaluate(self._complete((q, v, a, wrenches)), [out])[0]  # type: ignore[list-item]
+        return self._runner.evaluate(self._complete((q, v, a, wrenches)), [out])[0]
 
 
 def operation_count(evaluator: Evaluator) -> OperationCount:
@@ -377,7 +375,7 @@ def frame_acceleration(
 
 
 def frame_jacobian(robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[str], reference: str = "local") -> Array:
-    """The matrix ``J(q)``, ``(..., 6, nv)``, for which ``J v`` is the velocity of a frame in the axes of ``reference``."""
+    """The matrix ``J(q)``, ``(..., 6, nv)``: ``J v`` is the velocity of a frame in the axes of ``reference``."""
     result: Array = _evaluator(robot, "frame_jacobian", frame, reference)(q)
     return result[..., 0, :, :] if isinstance(frame, str) else result
 

@@ -60,15 +60,18 @@ def quaternion_product(a: Floats, b: Floats) -> Floats:
 def quaternion_rotate(q: Floats, x: Floats) -> Floats:
     """``R(q) x`` for a unit quaternion."""
     t = 2 * np.cross(q[..., :3], x)
-    return x + q[..., 3:] * t + np.cross(q[..., :3], t)
+    turned: Floats = x + q[..., 3:] * t + np.cross(q[..., :3], t)
+    return turned
 
 
 def _conjugate(q: Floats) -> Floats:
-    return q * np.array([-1.0, -1.0, -1.0, 1.0])
+    conjugate: Floats = q * np.array([-1.0, -1.0, -1.0, 1.0])
+    return conjugate
 
 
 def _unit(q: Floats) -> Floats:
-    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+    unit: Floats = q / np.linalg.norm(q, axis=-1, keepdims=True)
+    return unit
 
 
 def _so3_exp(w: Floats) -> Floats:

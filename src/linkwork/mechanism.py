@@ -175,7 +175,7 @@ class Mechanism:
 
     @property
     def damping(self) -> Floats:
-        """Viscous damping of the joints, ``(nv,)``. Kept from files; dynamics functions take all torques from ``tau``."""
+        """Viscous damping of the joints, ``(nv,)``. Kept from files; dynamics take all torques from ``tau``."""
         return self._gather("damping")
 
     @property

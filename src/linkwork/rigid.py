@@ -166,7 +166,8 @@ class Inertia:
     def about_origin(self) -> Floats:
         """Rotational inertia about the origin of the body's frame."""
         c = self.com
-        return self.rotational + self.mass * (np.dot(c, c) * np.eye(3) - np.outer(c, c))
+        total: Floats = self.rotational + self.mass * (np.dot(c, c) * np.eye(3) - np.outer(c, c))
+        return total
 
     def moved(self, placement: Placement) -> Inertia:
         """The same matter, seen from the outer frame of ``placement``."""

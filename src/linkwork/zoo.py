@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from linkwork.builder import Builder
@@ -38,7 +40,7 @@ def serial_chain(links: int, seed: int = 0) -> Mechanism:
 
 
 def humanoid() -> Mechanism:
-    """A floating humanoid of 29 joints, 75 kg: two legs, two arms, waist and neck, with gear armatures at the joints."""
+    """A floating humanoid of about 80 kg: legs of six joints, arms of seven, a waist of three, a neck of two."""
     build = Builder("humanoid")
     build.body("pelvis", Inertia.box(12.0, (0.2, 0.3, 0.15)))
     build.joint("base", Free(), "world", "pelvis")
@@ -68,8 +70,8 @@ def _limb(
     parent: str,
     name: str,
     axes: str,
-    offsets: list[tuple[float, float, float]],
-    masses: list[float],
+    offsets: Sequence[tuple[float, float, float]],
+    masses: Sequence[float],
     reach: float,
 ) -> None:
     """A chain of revolute joints about the given axes; bodies hang ``reach`` below or above their joint."""
@@ -83,7 +85,8 @@ def _limb(
 def random_tree(seed: int, bodies: int = 8, kinds: str = "rphusSf", armature: bool = True) -> Mechanism:
     """A random mechanism over all joint types, hanging on the world by one or several joints.
 
-    ``kinds`` lists the joint types to draw from: r revolute, p prismatic, h helical, u universal, s spherical, S planar, f free.
+    ``kinds`` lists the joint types to draw from: r revolute, p prismatic, h helical, u universal, s spherical,
+    S planar, f free.
     """
     rng = np.random.default_rng(seed)
     build = Builder(f"random tree {seed}")
@@ -138,7 +141,8 @@ def random_placement(rng: np.random.Generator) -> Placement:
     if rng.random() < 0.5:
         x, y, z, w = rng.normal(size=4)
         return Placement.quaternion(x, y, z, w, position=position)
-    return Placement.rpy(*(np.pi / 2 * rng.integers(-1, 2, 3)), position=position)
+    roll, pitch, yaw = np.pi / 2 * rng.integers(-1, 2, 3)
+    return Placement.rpy(roll, pitch, yaw, position)
 
 
 def random_inertia(rng: np.random.Generator) -> Inertia:

@@ -1,4 +1,4 @@
-"""What an algorithm is to the rest of the package: kernel text, and the shapes of what it reads, writes and works on."""
+"""What an algorithm is to the rest of the package: kernel text and the shapes of what it reads, writes, works on."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ def first_moment(tree: Array, w: Array, out: Array) -> Scalar:
     """Sum of mass times position, in the world; returns the total mass."""
     total = 0.0
     put((0.0, 0.0, 0.0), out)
-    for i in range(1, tree.n):
+    for i in range(tree.n):
         total = total + tree.mass[i]
         put(add(out, add(scale(tree.mass[i], w.o[i]), rotate(w.E[i], tree.mc[i]))), out)
     return total

@@ -1,7 +1,8 @@
 """Object code on disk, so that a second process need not compile.
 
-An entry is a file named by the digest of all that its content depends on; it begins with a digest of the rest, is written
-beside its place and moved there, and is ignored and replaced when it does not check. Where nothing can be written, nothing is kept.
+An entry is a file named by the digest of all that its content depends on. It begins with a digest of the rest, is
+written beside its place and moved there, and is ignored and replaced when it does not check. Where nothing can be
+written, nothing is kept.
 """
 
 from __future__ import annotations

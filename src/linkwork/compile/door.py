@@ -4,7 +4,8 @@ It is generated once per machine as LLVM IR and speaks CPython's vector-call pro
 microsecond. It reads the fields of NumPy's array objects, whose layout is part of NumPy's C interface; `layout_holds`
 tries that on known arrays before the door is ever used.
 
-A door never raises: it returns a status, and the caller's slow path says in words what was wrong or makes arrays that pass.
+A door never raises: it returns a status, and the caller's slow path says in words what was wrong, or makes arrays that
+pass.
 """
 
 from __future__ import annotations
@@ -453,7 +454,8 @@ finish_zero:
 finish_overflow:
   br label %finish
 finish:
-  %status = phi i64 [ {DONE}, %finish_good ], [ {NOT_FINITE}, %finish_nan ], [ {NO_DIRECTION}, %finish_zero ], [ {OVERFLOW}, %finish_overflow ]
+  %status = phi i64 [ {DONE}, %finish_good ], [ {NOT_FINITE}, %finish_nan ],
+                    [ {NO_DIRECTION}, %finish_zero ], [ {OVERFLOW}, %finish_overflow ]
   %was_released = icmp ne ptr %held, null
   br i1 %was_released, label %restore, label %answer
 restore:

@@ -1,4 +1,4 @@
-"""A trace as LLVM IR: straight-line code for one state, or for one state per SIMD lane, and the loop over a batch around it.
+"""A trace as LLVM IR: straight-line code for one state or one state per SIMD lane, and the loop over a batch around it.
 
 The code is emitted depth first from the outputs, which keeps few values alive at a time, and is meant for code
 generation without LLVM's middle end: `contract` lets multiplications and additions fuse, nothing else is rearranged.
@@ -66,8 +66,8 @@ def straight_line(
 ) -> list[str]:
     """The instructions of a trace; ``load`` and ``store`` say where numbers come from and go to.
 
-    ``load(node, angle)`` gives the lines that define ``%v<node>`` for an INPUT, SIN or COS node; ``store(array, place, value)``
-    those that put an output away.
+    ``load(node, angle)`` gives the lines that define ``%v<node>`` for an INPUT, SIN or COS node,
+    ``store(array, place, value)`` those that put an output away.
     """
     nodes, lines = trace.graph.nodes, list[str]()
 
@@ -225,9 +225,8 @@ def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
         parts.append(declarations(st))
     if angles:
         parts.append(sincos_function(st))
-    parts.append(
-        f"define internal void @body({parameters}, ptr noalias %angles) noinline {{\n  {_indent(late + body)}\n  ret void\n}}"
-    )
+    parts.append(f"define internal void @body({parameters}, ptr noalias %angles) noinline {{")
+    parts.append(f"  {_indent(late + body)}\n  ret void\n}}")
     gather = [(nodes[i][1], nodes[i][2]) for i in given]
     parts.append(_scalar_loop(trace, t, name, gather) if lanes == 1 else _lane_loop(trace, t, name, gather))
     return "\n".join(parts)
@@ -337,8 +336,8 @@ def _lane_loop(trace: Trace, t: Type, name: str, angles: list[tuple[int, int]]) 
     rows = ", ".join(f"ptr %a{k}" for k in range(len(sizes)))
     lines += [f"  call void @body({rows}, ptr %angles)", "  %left = sub i64 %count, %i"]
     for k in range(len(trace.inputs), len(sizes)):
-        lines += _scatter(t, k, sizes[k], previous)
-        previous = f"scattered{k}"
+        if sizes[k]:
+            lines += _scatter(t, k, sizes[k])
     lines += [
         "  br label %scattered",
         "scattered:",
@@ -352,63 +351,144 @@ def _lane_loop(trace: Trace, t: Type, name: str, angles: list[tuple[int, int]]) 
     return "\n".join(lines)
 
 
+def _transposed(t: Type, prefix: str, rows: list[str]) -> tuple[list[str], list[str]]:
+    """Instructions that turn one vector per row into one vector per column, and the columns' names.
+
+    Each stage exchanges one bit of the row number with the same bit of the column number.
+    """
+    lines, lanes, step = list[str](), t.lanes, 1
+    while step < lanes:
+        low = [j + lanes - step if j & step else j for j in range(lanes)]
+        high = [j + lanes if j & step else j + step for j in range(lanes)]
+        fresh = list(rows)
+        for i in range(lanes):
+            if not i & step:
+                for name, mask, place in (("l", low, i), ("h", high, i + step)):
+                    picks = ", ".join(f"i32 {k}" for k in mask)
+                    fresh[place] = f"%{prefix}.{name}{step}.{i}"
+                    lines.append(
+                        f"  {fresh[place]} = shufflevector {t.name} {rows[i]}, {t.name} {rows[i + step]}, "
+                        f"<{lanes} x i32> <{picks}>"
+                    )
+        rows, step = fresh, 2 * step
+    return lines, rows
+
+
 def _gather(t: Type, k: int, size: int, previous: str) -> list[str]:
-    """A loop over the numbers of array ``k`` that packs one from each row into a vector."""
-    lines = list[str]()
-    for lane in range(t.lanes):
+    """Array ``k`` of each state into lanes: square blocks are transposed, what is left goes number by number."""
+    lines, lanes = list[str](), t.lanes
+    for lane in range(lanes):
         lines += [
             f"  %gm{k}.{lane} = mul i64 %row{lane}, %s{k}",
             f"  %gr{k}.{lane} = getelementptr {t.scalar}, ptr %b{k}, i64 %gm{k}.{lane}",
         ]
-    lines += [
-        f"  br label %gather{k}",
-        f"gather{k}:",
-        f"  %gj{k} = phi i64 [ 0, %{previous} ], [ %gn{k}, %gather{k} ]",
-    ]
-    packed = "poison"
-    for lane in range(t.lanes):
+    whole = size - size % lanes
+    if whole:
         lines += [
-            f"  %gp{k}.{lane} = getelementptr {t.scalar}, ptr %gr{k}.{lane}, i64 %gj{k}",
-            f"  %gx{k}.{lane} = load {t.scalar}, ptr %gp{k}.{lane}",
-            f"  %gv{k}.{lane} = insertelement {t.name} {packed}, {t.scalar} %gx{k}.{lane}, i32 {lane}",
+            f"  br label %gblock{k}",
+            f"gblock{k}:",
+            f"  %gi{k} = phi i64 [ 0, %{previous} ], [ %gin{k}, %gblock{k} ]",
         ]
-        packed = f"%gv{k}.{lane}"
-    lines += [
-        f"  %gd{k} = getelementptr {t.name}, ptr %a{k}, i64 %gj{k}",
-        f"  store {t.name} {packed}, ptr %gd{k}",
-        f"  %gn{k} = add i64 %gj{k}, 1",
-        f"  %gb{k} = icmp slt i64 %gn{k}, {size}",
-        f"  br i1 %gb{k}, label %gather{k}, label %gathered{k}",
-        f"gathered{k}:",
-    ]
-    return lines
+        for lane in range(lanes):
+            lines += [
+                f"  %gq{k}.{lane} = getelementptr {t.scalar}, ptr %gr{k}.{lane}, i64 %gi{k}",
+                f"  %gl{k}.{lane} = load {t.name}, ptr %gq{k}.{lane}, align {t.bytes}",
+            ]
+        turned, columns = _transposed(t, f"gt{k}", [f"%gl{k}.{lane}" for lane in range(lanes)])
+        lines += [*turned, f"  %gto{k} = getelementptr {t.name}, ptr %a{k}, i64 %gi{k}"]
+        for j, column in enumerate(columns):
+            lines += [
+                f"  %gs{k}.{j} = getelementptr {t.name}, ptr %gto{k}, i64 {j}",
+                f"  store {t.name} {column}, ptr %gs{k}.{j}",
+            ]
+        lines += [
+            f"  %gin{k} = add i64 %gi{k}, {lanes}",
+            f"  %gc{k} = icmp slt i64 %gin{k}, {whole}",
+            f"  br i1 %gc{k}, label %gblock{k}, label %gtail{k}",
+            f"gtail{k}:",
+        ]
+    for j in range(whole, size):
+        packed = "poison"
+        for lane in range(lanes):
+            name = f"{k}.{j}.{lane}"
+            lines += [
+                f"  %gp{name} = getelementptr {t.scalar}, ptr %gr{k}.{lane}, i64 {j}",
+                f"  %gx{name} = load {t.scalar}, ptr %gp{name}",
+                f"  %gv{name} = insertelement {t.name} {packed}, {t.scalar} %gx{name}, i32 {lane}",
+            ]
+            packed = f"%gv{name}"
+        lines += [
+            f"  %gd{k}.{j} = getelementptr {t.name}, ptr %a{k}, i64 {j}",
+            f"  store {t.name} {packed}, ptr %gd{k}.{j}",
+        ]
+    return [*lines, f"  br label %gathered{k}", f"gathered{k}:"]
 
 
-def _scatter(t: Type, k: int, size: int, previous: str) -> list[str]:
-    """Rows of output ``k`` for the lanes that are within the batch."""
-    if size == 0:
-        return [f"  br label %scattered{k}", f"scattered{k}:"]
-    lines = [f"  br label %scatter{k}.0", f"scatter{k}.0:"]
-    for lane in range(t.lanes):
-        after = f"scattered{k}" if lane == t.lanes - 1 else f"scatter{k}.{lane + 1}"
+def _scatter(t: Type, k: int, size: int) -> list[str]:
+    """Lanes of output ``k`` into rows: transposed if every lane is a state, else only the lanes that are."""
+    lanes, whole = t.lanes, size - size % t.lanes
+    lines = list[str]()
+    for lane in range(lanes):
         lines += [
             f"  %sm{k}.{lane} = mul i64 %row{lane}, %s{k}",
             f"  %sr{k}.{lane} = getelementptr {t.scalar}, ptr %b{k}, i64 %sm{k}.{lane}",
-            f"  %sc{k}.{lane} = icmp sgt i64 %left, {lane}",
-            f"  br i1 %sc{k}.{lane}, label %write{k}.{lane}, label %scattered{k}",
-            f"write{k}.{lane}:",
-            f"  %sj{k}.{lane} = phi i64 [ 0, %scatter{k}.{lane} ], [ %sn{k}.{lane}, %write{k}.{lane} ]",
-            f"  %sa{k}.{lane} = mul i64 %sj{k}.{lane}, {t.lanes}",
-            f"  %sb{k}.{lane} = add i64 %sa{k}.{lane}, {lane}",
-            f"  %sp{k}.{lane} = getelementptr {t.scalar}, ptr %a{k}, i64 %sb{k}.{lane}",
-            f"  %sx{k}.{lane} = load {t.scalar}, ptr %sp{k}.{lane}",
-            f"  %sd{k}.{lane} = getelementptr {t.scalar}, ptr %sr{k}.{lane}, i64 %sj{k}.{lane}",
-            f"  store {t.scalar} %sx{k}.{lane}, ptr %sd{k}.{lane}",
+        ]
+    lines += [
+        f"  %sfull{k} = icmp sge i64 %left, {lanes}",
+        f"  br i1 %sfull{k}, label %sall{k}, label %slane{k}.0",
+        f"sall{k}:",
+    ]
+    if whole:
+        lines += [
+            f"  br label %sblock{k}",
+            f"sblock{k}:",
+            f"  %si{k} = phi i64 [ 0, %sall{k} ], [ %sin{k}, %sblock{k} ]",
+        ]
+        lines += [f"  %sfrom{k} = getelementptr {t.name}, ptr %a{k}, i64 %si{k}"]
+        for j in range(lanes):
+            lines += [
+                f"  %sc{k}.{j} = getelementptr {t.name}, ptr %sfrom{k}, i64 {j}",
+                f"  %sl{k}.{j} = load {t.name}, ptr %sc{k}.{j}",
+            ]
+        turned, rows = _transposed(t, f"st{k}", [f"%sl{k}.{j}" for j in range(lanes)])
+        lines += turned
+        for lane, row in enumerate(rows):
+            lines += [
+                f"  %sp{k}.{lane} = getelementptr {t.scalar}, ptr %sr{k}.{lane}, i64 %si{k}",
+                f"  store {t.name} {row}, ptr %sp{k}.{lane}, align {t.bytes}",
+            ]
+        lines += [
+            f"  %sin{k} = add i64 %si{k}, {lanes}",
+            f"  %sg{k} = icmp slt i64 %sin{k}, {whole}",
+            f"  br i1 %sg{k}, label %sblock{k}, label %stail{k}",
+            f"stail{k}:",
+        ]
+    for j in range(whole, size):
+        for lane in range(lanes):
+            lines += _copied(t, k, f"{k}.{j}.{lane}", lane, str(j))
+    lines += [f"  br label %scattered{k}"]
+    for lane in range(lanes):
+        after = f"slane{k}.{lane + 1}" if lane < lanes - 1 else f"scattered{k}"
+        lines += [
+            f"slane{k}.{lane}:",
+            f"  %sv{k}.{lane} = icmp sgt i64 %left, {lane}",
+            f"  br i1 %sv{k}.{lane}, label %swrite{k}.{lane}, label %scattered{k}",
+            f"swrite{k}.{lane}:",
+            f"  %sj{k}.{lane} = phi i64 [ 0, %slane{k}.{lane} ], [ %sn{k}.{lane}, %swrite{k}.{lane} ]",
+            *_copied(t, k, f"{k}.w.{lane}", lane, f"%sj{k}.{lane}"),
             f"  %sn{k}.{lane} = add i64 %sj{k}.{lane}, 1",
             f"  %se{k}.{lane} = icmp slt i64 %sn{k}.{lane}, {size}",
-            f"  br i1 %se{k}.{lane}, label %write{k}.{lane}, label %{after}",
+            f"  br i1 %se{k}.{lane}, label %swrite{k}.{lane}, label %{after}",
         ]
-        if lane < t.lanes - 1:
-            lines.append(f"{after}:")
-    lines.append(f"scattered{k}:")
-    return lines
+    return [*lines, f"scattered{k}:"]
+
+
+def _copied(t: Type, k: int, name: str, lane: int, j: str) -> list[str]:
+    """One number of output ``k`` from a lane into its row."""
+    return [
+        f"  %sa{name} = getelementptr {t.name}, ptr %a{k}, i64 {j}",
+        f"  %sb{name} = getelementptr {t.scalar}, ptr %sa{name}, i64 {lane}",
+        f"  %sx{name} = load {t.scalar}, ptr %sb{name}",
+        f"  %sd{name} = getelementptr {t.scalar}, ptr %sr{k}.{lane}, i64 {j}",
+        f"  store {t.scalar} %sx{name}, ptr %sd{name}",
+    ]

@@ -1,4 +1,4 @@
-"""LLVM IR to machine code, in this process: parse, generate code without the middle end, keep the object code, find symbols."""
+"""LLVM IR to machine code in this process, and the addresses of symbols in it."""
 
 from __future__ import annotations
 
@@ -44,13 +44,22 @@ def _machine() -> Any:
     return target.create_target_machine(cpu=name, features=flags, opt=2, reloc="pic", codemodel="small")
 
 
-def object_code(ir: str) -> bytes:
-    """Machine code of a module, as an object file. Releases the GIL while LLVM works."""
+def object_code(ir: str, optimise: bool = False) -> bytes:
+    """Machine code of a module, as an object file. Releases the GIL while LLVM works.
+
+    Straight-line programs are best left as they are: ``optimise`` is for code with loops and calls. Vectorisers stay
+    off in either case, they make code of small matrices slower.
+    """
     machine = _machine()
     module = llvm.parse_assembly(ir)
     module.triple = llvm.get_default_triple()
     module.data_layout = str(machine.target_data)
     module.verify()
+    if optimise:
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.slp_vectorization = options.loop_vectorization = options.loop_interleaving = False
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
     return bytes(machine.emit_object(module))
 
 

@@ -1,8 +1,8 @@
 """Kernel text through Numba: machine code that is generic in the mechanism, topology being data.
 
-Numba turns the text into LLVM IR once per machine; from there it goes the way of all machine code here (`llvm`, `cache`), so a
-process that finds it in the cache does not even import Numba. The entry hands kernel text a table of addresses that
-looks like the named tuples of the plain way (`numba_tables`).
+Numba turns the text into LLVM IR once per machine; from there it goes the way of all machine code here (`llvm`,
+`cache`), so a process that finds it in the cache does not even import Numba. The entry hands kernel text a table of
+addresses that looks like the named tuples of the plain way (`numba_tables`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def address(algorithm: Algorithm) -> int:
 
     def make() -> bytes:
         with announced(f"{algorithm.name} (native)"):
-            return llvm.object_code(_ir(algorithm))
+            return llvm.object_code(inlined(_ir(algorithm)), optimise=True)
 
     return llvm.load(fetch(name, make), SYMBOL)
 
@@ -41,10 +41,10 @@ class Context:
         self._tree = {name: np.ascontiguousarray(getattr(tree, name)) for name in SHAPES}
         sizes = [math.prod(resolve(shape, tree)) for shape in algorithm.work.values()]
         self._work = np.zeros(sum(sizes) + 1)
-        starts = np.cumsum([0, *sizes[:-1]]) if sizes else []
+        starts = [sum(sizes[:k]) for k in range(len(sizes))]
         table = [getattr(tree, name) for name in SIZES]
         table += [self._tree[name].ctypes.data for name in SHAPES]
-        table += [self._work.ctypes.data + 8 * int(start) for start in starts]
+        table += [self._work.ctypes.data + 8 * start for start in starts]
         self._table = np.array(table, dtype=np.int64)
         self.address = self._table.ctypes.data
 
@@ -67,6 +67,16 @@ def entry_source(algorithm: Algorithm) -> str:
     return "\n".join(lines)
 
 
+def inlined(ir: str) -> str:
+    """The same IR with every function but the entry to be inlined: calls that pass arrays cost more than their work."""
+
+    def mark(match: re.Match[str]) -> str:
+        head, attributes = match.group(1), match.group(2) or ""
+        return f"define internal {head} alwaysinline{attributes} {{"
+
+    return re.sub(r"^define linkonce_odr (.*?)((?: #\d+)?) \{$", mark, ir, flags=re.M)
+
+
 def _ir(algorithm: Algorithm) -> str:
     """LLVM IR of an algorithm's entry, free of Numba's run time."""
     import numba
@@ -74,7 +84,7 @@ def _ir(algorithm: Algorithm) -> str:
     from linkwork.compile import numba_tables
 
     numba_tables.teach()
-    fields = {name: (k, (), False) for k, name in enumerate(SIZES)}
+    fields: dict[str, numba_tables.Field] = {name: (k, (), False) for k, name in enumerate(SIZES)}
     fields |= {name: (len(fields) + k, shape, name in INTEGERS) for k, (name, shape) in enumerate(SHAPES.items())}
     work = {name: (len(fields) + k, shape, False) for k, (name, shape) in enumerate(algorithm.work.items())}
     sizes = {name: k for k, name in enumerate(SIZES)}

@@ -1,7 +1,7 @@
 """What Numba must know of kernel text: the scalar functions, arrays at addresses, and tables of arrays.
 
-A table stands for the named tuples `Tree` and work: one address, from which an attribute is an array view made where it is
-used. Passing the named tuples themselves would pass some 300 arguments at every call.
+A table stands for the named tuples `Tree` and work: one address, from which an attribute is an array view made where
+it is used. Passing the named tuples themselves would pass some 300 arguments at every call.
 
 Imported only when something must be compiled.
 """

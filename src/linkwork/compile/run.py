@@ -1,7 +1,7 @@
 """Three ways to run one text: `plain`, `native`, `specialised`. Each gives a `Runner` that takes arrays.
 
-A runner's ``door`` is the quick way in for arrays that fit as they are; `Runner.evaluate` takes anything array-like, broadcasts
-leading axes as NumPy does, uses threads for large batches, and turns whatever is wrong into an `InputError`.
+A runner's ``door`` is the quick way in for arrays that fit as they are; `Runner.evaluate` takes anything array-like,
+broadcasts leading axes as NumPy does, uses threads for large batches, and turns whatever is wrong into an `InputError`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Running kernel text on symbols: a hash-consed graph of scalar operations.
 
-A `Symbol` is a node of the graph with a sign. Signs are carried outside the nodes, constants are positive, and operands of
-sums and products are ordered, so that equal subexpressions become one node whatever way the text writes them. Constants
-fold, zeros and ones vanish; what no output needs is never emitted.
+A `Symbol` is a node of the graph with a sign. Signs are carried outside the nodes, constants are positive, and operands
+of sums and products are ordered, so that equal subexpressions become one node whatever way the text writes them.
+Constants fold, zeros and ones vanish; what no output needs is never emitted.
 """
 
 from __future__ import annotations
@@ -19,9 +19,21 @@ from linkwork.algorithms.algorithm import Algorithm, resolve
 from linkwork.errors import ProgramTooLarge
 from linkwork.plans.tree import INTEGERS, SHAPES, Tree
 
-INPUT, CONST, ADD, SUB, MUL, DIV, SQRT, SIN, COS, FMA, RINT, SELECT, NEG = (
-    ["input", "const", "+", "-", "*", "/", "sqrt", "sin", "cos", "fma", "rint", "select", "neg"]
-)
+INPUT, CONST, ADD, SUB, MUL, DIV, SQRT, SIN, COS, FMA, RINT, SELECT, NEG = [
+    "input",
+    "const",
+    "+",
+    "-",
+    "*",
+    "/",
+    "sqrt",
+    "sin",
+    "cos",
+    "fma",
+    "rint",
+    "select",
+    "neg",
+]
 
 Node = tuple[Any, ...]
 """An operation and its operands: numbers of earlier nodes (INPUT: array, place; CONST: value)."""
@@ -135,21 +147,26 @@ class Symbol:
         return 0.0 if other == 0.0 else self.g.const(float(other)) / self
 
     def sqrt(self) -> Symbol:
+        """For `scalar.sqrt`."""
         return Symbol(self.g, self.g.node(SQRT, self.signed()), False)
 
     def sincos(self) -> tuple[Symbol, Symbol]:
+        """For `scalar.sincos`."""
         g = self.g
         return Symbol(g, g.node(SIN, self.i), self.minus), Symbol(g, g.node(COS, self.i), False)
 
     def rint(self) -> Symbol:
+        """For `scalar.rint`."""
         return Symbol(self.g, self.g.node(RINT, self.i), self.minus)
 
     def fma(self, a: Any, b: Any, c: Any) -> Symbol:
+        """For `scalar.fma`."""
         g = self.g
         parts = [g.symbol(x).signed() for x in (a, b, c)]
         return Symbol(g, g.node(FMA, *parts), False)
 
     def where(self, below: Any, bound: Any, then: Any, otherwise: Any) -> Symbol:
+        """For `scalar.where`."""
         g = self.g
         parts = [g.symbol(x).signed() for x in (below, bound, then, otherwise)]
         return Symbol(g, g.node(SELECT, *parts), False)

@@ -2,9 +2,10 @@
 
 Each body's frame is turned so that the axis of its one-DoF joint is z, and slid along that axis to where the
 offsets to its parent and children have the most zeros. Users never see these frames: the frames of `Tree`
-lead from them to the places that users name.
+lead from them to the places that users name. Matter that a joint cannot tell from matter of the parent is counted with
+the parent (`regrouped`: the base parameters of system identification), which leaves zeros behind.
 
-Body 0 is the world. Body ``i`` hangs on ``parent[i] < i``; at rest it stands at rotation ``P[i]``, offset ``p[i]`` there.
+Body 0 is the world. Body ``i`` hangs on ``parent[i] < i``, at rest at rotation ``P[i]`` and offset ``p[i]``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, Atom, atoms_of
+from linkwork.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
 from linkwork.mechanism import WORLD, Mechanism
 from linkwork.rigid import Floats, Inertia, Placement, aligning_rotation
 
@@ -49,6 +50,7 @@ class Tree(NamedTuple):
     p: Any
     pitch: Any
     mass: Any
+    """As `mc` and `I`, of matter as `regrouped`; that of body 0 does not move."""
     mc: Any
     """First moment of mass."""
     I: Any
@@ -114,7 +116,7 @@ def tree_of(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = L
     P, p = np.zeros((n, 3, 3)), np.zeros((n, 3))
     P[0] = np.eye(3)
     pitch, mass = np.zeros(n), np.zeros(n)
-    mc, I = np.zeros((n, 3)), np.zeros((n, 6))
+    mc, I = np.zeros((n, 3)), np.zeros((n, 3, 3))
     armature = mechanism.armature
     for i, link in enumerate(links, start=1):
         place = inner[link.parent].inverse() * link.placement * inner[i]
@@ -125,8 +127,8 @@ def tree_of(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = L
         ints["geared"][i] = armature[link.iv : link.iv + DOF[link.atom.kind]].any()
         pitch[i] = link.atom.pitch
         seen = link.inertia.moved(inner[i].inverse())
-        mass[i], mc[i] = seen.mass, _clean(seen.mass * seen.com)
-        I[i] = _clean(seen.about_origin()[np.triu_indices(3)])
+        mass[i], mc[i], I[i] = seen.mass, seen.mass * seen.com, seen.about_origin()
+    mass, mc, I = regrouped(ints["parent"], ints["kind"], P, p, mass, mc, I)
     chosen = [mechanism.frame(name) for name in frames]
     at = [inner[index[frame.body]].inverse() * frame.placement for frame in chosen]
     return Tree(
@@ -141,8 +143,8 @@ def tree_of(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = L
         p=p,
         pitch=pitch,
         mass=mass,
-        mc=mc,
-        I=I,
+        mc=np.array([_clean(row) for row in mc]),
+        I=np.array([_clean(row[np.triu_indices(3)]) for row in I]),
         armature=armature,
         gravity=np.array(mechanism.gravity),
         F=np.array([place.rotation for place in at]).reshape(-1, 3, 3),
@@ -231,6 +233,37 @@ def _slides(links: list[_Link], turn: list[Floats]) -> list[float]:
                 scores.append((cost(i), abs(slide[i]), slide[i]))
             slide[i] = min(scores)[2]
     return slide
+
+
+def regrouped(
+    parent: Any, kind: Any, P: Floats, p: Floats, mass: Floats, mc: Floats, I: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Matter moved, leaves first, from each body to its parent where no motion of the joint can tell.
+
+    A revolute joint cannot tell a thin rod along its axis: mass ``m``, first moment ``(0, 0, b)`` and inertia
+    ``(J, J, 0)`` look the same at every angle and resist no turn. A prismatic joint cannot tell a rotational inertia, a
+    spherical one a mass at its centre. Torques, accelerations, momenta and energies stay what they are.
+    """
+    mass, mc, I = mass.copy(), mc.copy(), I.copy()
+    for i in range(len(mass) - 1, 0, -1):
+        m, b, J = 0.0, np.zeros(3), np.zeros((3, 3))
+        if kind[i] == REVOLUTE:
+            m, b, J = mass[i], np.array([0.0, 0.0, mc[i, 2]]), np.diag([I[i, 1, 1], I[i, 1, 1], 0.0])
+        elif kind[i] == PRISMATIC:
+            J = I[i].copy()
+        elif kind[i] == SPHERICAL:
+            m = mass[i]
+        mass[i] -= m
+        mc[i] -= b
+        I[i] -= J
+        h, r = parent[i], p[i]
+        turned = P[i] @ b
+        moved = turned + m * r
+        shift = (r @ turned + r @ moved) * np.eye(3) - np.outer(turned, r) - np.outer(r, moved)
+        mass[h] += m
+        mc[h] += moved
+        I[h] += P[i] @ J @ P[i].T + shift
+    return mass, mc, I
 
 
 def _clean(x: Floats, size: float = 0.0) -> Floats:

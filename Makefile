@@ -1,0 +1,34 @@
+# Each target makes .venv, with everything it needs, if there is none.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check bench format clean
+
+demo: $(READY)          ## the dynamics of a humanoid three ways, times beside Pinocchio, a plot in out/
+	$(BIN)/python examples/demo.py
+
+test: $(READY)          ## all tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: $(READY)         ## format, lint, types, direction of imports
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/python -m mypy
+	$(BIN)/python -m pytest tests/test_rooms.py
+
+bench: $(READY)         ## ours beside Pinocchio and MuJoCo, into benchmarks/results/trees.json
+	$(BIN)/python -m benchmarks
+
+format: $(READY)        ## format and fix what can be fixed
+	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks examples
+
+clean:                  ## remove the virtual environment and what tools leave behind
+	rm -rf $(VENV) out build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(READY): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,plot,dev]"
+	touch $@

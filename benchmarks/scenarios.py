@@ -1,0 +1,116 @@
+"""What is measured, as data. A new robot, quantity or way of calling is one entry here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+BATCH = 4096
+"""States of a batch."""
+
+
+class Way(NamedTuple):
+    """One way of calling linkwork."""
+
+    code: str
+    """``"native"`` or ``"specialised"``."""
+    call: str
+    """``"single"`` (a state a call), ``"bound"`` (the same, through `Evaluator.bind`) or ``"batch"``."""
+    dtype: str = "float64"
+    threads: int = 1
+
+    @property
+    def name(self) -> str:
+        """As in the names of metrics: ``specialised.batch4096.float32``."""
+        if self.call != "batch":
+            return f"{self.code}.{self.call}"
+        threads = f".threads{self.threads}" if self.threads > 1 else ""
+        return f"{self.code}.batch{BATCH}.{self.dtype}{threads}"
+
+
+NATIVE, SPECIALISED, BOUND = Way("native", "single"), Way("specialised", "single"), Way("specialised", "bound")
+NATIVE_BATCH = Way("native", "batch")
+LANES64, LANES32 = Way("specialised", "batch"), Way("specialised", "batch", "float32")
+THREADED = tuple(way._replace(threads=2) for way in (NATIVE_BATCH, LANES64, LANES32))
+
+SINGLE = (NATIVE, SPECIALISED)
+ALL = (*SINGLE, BOUND, NATIVE_BATCH, LANES64, LANES32)
+
+PINOCCHIO = ("pinocchio", "pinocchio_world")
+PEERS = (*PINOCCHIO, "mujoco")
+REFERENCE = "pinocchio.single"
+"""What ratios are to: ``pin.aba(model, data, q, v, tau)`` and its like, called from Python as they stand."""
+
+
+class Timing(NamedTuple):
+    """Time per evaluation of one quantity of one robot: ours and the peers', interleaved."""
+
+    robot: str
+    quantity: str
+    ways: tuple[Way, ...] = ALL
+    peers: tuple[str, ...] = PEERS
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"{self.robot}.{self.quantity}"
+
+
+class Operations(NamedTuple):
+    """Exact operation counts of one robot: no clock involved."""
+
+    robot: str
+    quantities: tuple[str, ...] = ("forward_dynamics", "inverse_dynamics", "mass_matrix")
+
+    @property
+    def name(self) -> str:
+        """What ``--only`` matches."""
+        return f"{self.robot}.operations"
+
+
+class Startup(NamedTuple):
+    """Seconds until compiled forward dynamics has answered once, in processes of their own, cache empty and full."""
+
+    robot: str
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"{self.robot}.startup"
+
+
+class Chains(NamedTuple):
+    """Forward dynamics of serial chains: native time per link, and how far specialised programs go."""
+
+    links: tuple[int, ...]
+    specialised: tuple[int, ...]
+    refused: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """What ``--only`` matches."""
+        return "chain"
+
+
+Scenario = Timing | Operations | Startup | Chains
+
+SCENARIOS: tuple[Scenario, ...] = (
+    Timing("talos", "forward_dynamics", (*ALL, *THREADED)),
+    Timing("icub", "forward_dynamics"),
+    Timing("g1", "forward_dynamics", (*ALL, *THREADED)),
+    Timing("simple_humanoid", "forward_dynamics"),
+    Timing("anymal_c", "forward_dynamics"),
+    Timing("go2", "forward_dynamics", (*ALL, *THREADED)),
+    Timing("solo12", "forward_dynamics"),
+    Timing("iiwa14", "forward_dynamics"),
+    Timing("ur5", "forward_dynamics"),
+    Timing("talos", "inverse_dynamics", (*SINGLE, LANES64), PINOCCHIO[:1]),
+    Timing("talos", "mass_matrix", (*SINGLE, LANES64), PINOCCHIO),
+    Timing("ur5", "inverse_dynamics", (*SINGLE, LANES64), PINOCCHIO[:1]),
+    Timing("ur5", "mass_matrix", (*SINGLE, LANES64), PINOCCHIO),
+    *(
+        Operations(robot)
+        for robot in ("talos", "icub", "g1", "simple_humanoid", "anymal_c", "go2", "solo12", "iiwa14", "ur5")
+    ),
+    Chains(links=(10, 100, 1000), specialised=(10, 100), refused=(1000,)),
+    Startup("talos"),
+)

@@ -1,0 +1,191 @@
+"""linkwork and Pinocchio compute the same numbers: every quantity, on real robots and on random mechanisms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pinocchio")
+
+import twins
+from robots import ROBOTS
+from states import Floats, State, assert_close, random_state
+from twins import Twin
+
+import linkwork as lw
+from linkwork.mechanism import Mechanism
+from linkwork.rigid import aligning_rotation
+
+AGREEMENT = 1e-10
+"""Relative to the largest number of a result. Both sides round at 1e-16; mass matrices of these robots amplify that by
+their condition number, up to 1e5."""
+
+SEEDS = range(240)
+STATES = range(3)
+
+
+def pushes(twin: Twin, seed: int) -> dict[str, Floats]:
+    """A wrench on each frame of the twin."""
+    rng = np.random.default_rng(seed)
+    return {name: rng.normal(size=6) for name in twin.frames}
+
+
+def pushed(make: Callable[..., Any], twin: Twin, s: State, last: Floats, seed: int) -> Any:
+    wrenches = pushes(twin, seed)
+    return make(twin.robot, wrenches=list(wrenches))(s.q, s.v, last, np.array(list(wrenches.values())))
+
+
+OF_STATES: Mapping[str, tuple[Callable[[Mechanism, State], Any], Callable[[Twin, State], Any]]] = {
+    "inverse_dynamics": (lambda r, s: lw.InverseDynamics(r)(s.q, s.v, s.a), lambda t, s: t.inverse_dynamics(s, {})),
+    "forward_dynamics": (
+        lambda r, s: lw.ForwardDynamics(r)(s.q, s.v, s.tau).acceleration,
+        lambda t, s: t.forward_dynamics(s, {}),
+    ),
+    "mass_matrix": (lambda r, s: lw.mass_matrix(r, s.q), Twin.mass_matrix),
+    "inverse_mass_product": (lambda r, s: lw.inverse_mass_product(r, s.q, s.tau), Twin.inverse_mass_product),
+    "bias_forces": (lambda r, s: lw.bias_forces(r, s.q, s.v), Twin.bias_forces),
+    "gravity_forces": (lambda r, s: lw.gravity_forces(r, s.q), Twin.gravity_forces),
+    "center_of_mass": (lambda r, s: lw.center_of_mass(r, s.q), Twin.center_of_mass),
+    "centroidal_momentum": (lambda r, s: lw.centroidal_momentum(r, s.q, s.v), Twin.centroidal_momentum),
+    "kinetic_energy": (lambda r, s: lw.energy(r, s.q, s.v).kinetic, Twin.kinetic_energy),
+    "potential_energy": (lambda r, s: lw.energy(r, s.q, s.v).potential, Twin.potential_energy),
+}
+"""Quantities of a whole robot: how to ask linkwork, how to ask Pinocchio."""
+
+OF_FRAMES: Mapping[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "rotation": (lambda r, s, f: lw.frame_placement(r, s.q, f).rotation, Twin.rotation),
+    "position": (lambda r, s, f: lw.frame_placement(r, s.q, f).position, Twin.position),
+}
+OF_AXES: Mapping[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "velocity": (lambda r, s, f, x: lw.frame_velocity(r, s.q, s.v, f, x), Twin.frame_velocity),
+    "acceleration": (lambda r, s, f, x: lw.frame_acceleration(r, s.q, s.v, s.a, f, x), Twin.frame_acceleration),
+    "jacobian": (lambda r, s, f, x: lw.frame_jacobian(r, s.q, f, x), Twin.frame_jacobian),
+}
+AXES = [
+    (quantity, axes)
+    for quantity in OF_AXES
+    for axes in ("local", "aligned", "world")
+    if (quantity, axes) != ("acceleration", "world")
+]
+"""The classical acceleration of a point has no meaning at the world's origin."""
+
+PUSHED: Mapping[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "inverse_dynamics": (
+        lambda t, s, k: pushed(lw.InverseDynamics, t, s, s.a, k),
+        lambda t, s, k: t.inverse_dynamics(s, pushes(t, k)),
+    ),
+    "forward_dynamics": (
+        lambda t, s, k: pushed(lw.ForwardDynamics, t, s, s.tau, k).acceleration,
+        lambda t, s, k: t.forward_dynamics(s, pushes(t, k)),
+    ),
+}
+
+
+@pytest.mark.parametrize("quantity", OF_STATES)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_real_robots_agree(name: str, quantity: str) -> None:
+    twin = twins.of_robot(name)
+    ours, theirs = OF_STATES[quantity]
+    for seed in STATES:
+        s = random_state(twin.robot, seed)
+        assert_close(ours(twin.robot, s), theirs(twin, s), AGREEMENT)
+
+
+@pytest.mark.parametrize("quantity", OF_FRAMES)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_frames_of_real_robots_stand_where_pinocchio_puts_them(name: str, quantity: str) -> None:
+    twin = twins.of_robot(name)
+    ours, theirs = OF_FRAMES[quantity]
+    for seed in STATES:
+        s = random_state(twin.robot, seed)
+        for frame in twin.frames:
+            assert_close(ours(twin.robot, s, frame), theirs(twin, s, frame), AGREEMENT)
+
+
+@pytest.mark.parametrize(("quantity", "axes"), AXES)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_frames_of_real_robots_move_as_in_pinocchio(name: str, quantity: str, axes: str) -> None:
+    twin = twins.of_robot(name)
+    ours, theirs = OF_AXES[quantity]
+    for seed in STATES:
+        s = random_state(twin.robot, seed)
+        for frame in twin.frames:
+            assert_close(ours(twin.robot, s, frame, axes), theirs(twin, s, frame, axes), AGREEMENT)
+
+
+@pytest.mark.parametrize("quantity", PUSHED)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_external_wrenches_on_real_robots_agree(name: str, quantity: str) -> None:
+    twin = twins.of_robot(name)
+    ours, theirs = PUSHED[quantity]
+    for seed in STATES:
+        s = random_state(twin.robot, seed)
+        assert_close(ours(twin, s, seed), theirs(twin, s, seed), AGREEMENT)
+
+
+@pytest.mark.parametrize("quantity", OF_STATES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_mechanisms_agree(seed: int, quantity: str) -> None:
+    twin = twins.of_random_tree(seed)
+    ours, theirs = OF_STATES[quantity]
+    s = random_state(twin.robot, seed)
+    assert_close(ours(twin.robot, s), theirs(twin, s), AGREEMENT)
+
+
+@pytest.mark.parametrize("quantity", OF_FRAMES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_frames_of_random_mechanisms_stand_where_pinocchio_puts_them(seed: int, quantity: str) -> None:
+    twin = twins.of_random_tree(seed)
+    ours, theirs = OF_FRAMES[quantity]
+    s = random_state(twin.robot, seed)
+    for frame in twin.frames:
+        assert_close(ours(twin.robot, s, frame), theirs(twin, s, frame), AGREEMENT, scale=0.1)
+
+
+@pytest.mark.parametrize(("quantity", "axes"), AXES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_frames_of_random_mechanisms_move_as_in_pinocchio(seed: int, quantity: str, axes: str) -> None:
+    twin = twins.of_random_tree(seed)
+    ours, theirs = OF_AXES[quantity]
+    s = random_state(twin.robot, seed)
+    frame = f"frame{len(twin.robot.joints) - 1}"
+    assert_close(ours(twin.robot, s, frame, axes), theirs(twin, s, frame, axes), AGREEMENT)
+
+
+@pytest.mark.parametrize("quantity", PUSHED)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_external_wrenches_on_random_mechanisms_agree(seed: int, quantity: str) -> None:
+    twin = twins.of_random_tree(seed)
+    ours, theirs = PUSHED[quantity]
+    s = random_state(twin.robot, seed)
+    assert_close(ours(twin, s, seed), theirs(twin, s, seed), AGREEMENT)
+
+
+def test_random_mechanisms_have_every_joint_type_armature_and_several_roots() -> None:
+    robots = [twins.of_random_tree(seed).robot for seed in SEEDS]
+    types = {type(joint.type) for robot in robots for joint in robot.joints}
+    assert types == {lw.Revolute, lw.Prismatic, lw.Helical, lw.Universal, lw.Spherical, lw.Planar, lw.Free}
+    assert any(robot.armature.any() for robot in robots)
+    assert any(sum(joint.parent == "world" for joint in robot.joints) > 1 for robot in robots)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_planar_joint_about_any_axis_is_pinocchios_in_turned_axes(seed: int) -> None:
+    """Pinocchio's planar joint is about z: turn its placement, and turn the body back."""
+    rng = np.random.default_rng(seed)
+    axis = rng.normal(size=3)
+    inertia, place = lw.zoo.random_inertia(rng), lw.zoo.random_placement(rng)
+    turn = lw.Placement(rotation=aligning_rotation(axis / np.linalg.norm(axis)))
+
+    def built(joint: lw.Joint, at: lw.Placement, seen: lw.Placement) -> Mechanism:
+        build = lw.Builder()
+        build.body("body", inertia.moved(seen)).joint("joint", joint, "world", "body", at)
+        return build.build()
+
+    robot = built(lw.Planar(axis), place, lw.Placement())
+    twin = twins.of_mechanism(built(lw.Planar(), place * turn, turn.inverse()))
+    s = random_state(robot, seed)
+    assert_close(lw.InverseDynamics(robot)(s.q, s.v, s.a), twin.inverse_dynamics(s, {}), AGREEMENT)

@@ -1,0 +1,160 @@
+"""What Pinocchio says of a mechanism, in linkwork's layout: an oracle with one method per quantity.
+
+Pinocchio's spatial vectors are ``[linear, angular]``, its crba fills the upper triangle, its kinetic energy leaves out
+armature; all that is undone here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import robots
+from states import Floats, State
+
+from linkwork import zoo
+from linkwork.joints import Free, Helical, Planar, Prismatic, Revolute, Spherical, Universal
+from linkwork.mechanism import Mechanism
+
+pin = pytest.importorskip("pinocchio")
+
+REFERENCE = {"local": pin.LOCAL, "aligned": pin.LOCAL_WORLD_ALIGNED, "world": pin.WORLD}
+
+_JOINTS: dict[type, Any] = {
+    Revolute: lambda j: pin.JointModelRevoluteUnaligned(j.axis),
+    Prismatic: lambda j: pin.JointModelPrismaticUnaligned(j.axis),
+    Helical: lambda j: pin.JointModelHelicalUnaligned(j.axis, j.pitch),
+    Universal: lambda j: pin.JointModelUniversal(j.first, j.second),
+    Spherical: lambda j: pin.JointModelSpherical(),
+    Planar: lambda j: pin.JointModelPlanar(),
+    Free: lambda j: pin.JointModelFreeFlyer(),
+}
+
+
+def _angular_first(x: Floats) -> Floats:
+    return np.concatenate([x[3:], x[:3]])
+
+
+class Twin:
+    """A mechanism in Pinocchio, asked in linkwork's terms."""
+
+    def __init__(self, robot: Mechanism, model: Any, frames: dict[str, int]) -> None:
+        self.robot, self.model, self.data = robot, model, model.createData()
+        self.frames = frames
+        self.perm = robots.velocity_permutation(robot, model)
+
+    def _there(self, x: Floats) -> Floats:
+        y = np.empty(self.model.nv)
+        y[self.perm] = x
+        return y
+
+    def _q(self, s: State) -> Floats:
+        return robots.to_pinocchio(self.robot, self.model, s.q)
+
+    def _forces(self, wrenches: dict[str, Floats]) -> Any:
+        forces = [pin.Force.Zero() for _ in range(self.model.njoints)]
+        for name, w in wrenches.items():
+            frame = self.model.frames[self.frames[name]]
+            forces[frame.parentJoint] += frame.placement.act(pin.Force(w[3:], w[:3]))
+        return forces
+
+    def inverse_dynamics(self, s: State, wrenches: dict[str, Floats]) -> Floats:
+        v, a = self._there(s.v), self._there(s.a)
+        return np.array(pin.rnea(self.model, self.data, self._q(s), v, a, self._forces(wrenches)))[self.perm]
+
+    def forward_dynamics(self, s: State, wrenches: dict[str, Floats]) -> Floats:
+        v, tau = self._there(s.v), self._there(s.tau)
+        return np.array(pin.aba(self.model, self.data, self._q(s), v, tau, self._forces(wrenches)))[self.perm]
+
+    def mass_matrix(self, s: State) -> Floats:
+        upper = np.triu(pin.crba(self.model, self.data, self._q(s)))
+        M = upper + np.triu(upper, 1).T
+        return M[np.ix_(self.perm, self.perm)]
+
+    def inverse_mass_product(self, s: State) -> Floats:
+        upper = np.triu(pin.computeMinverse(self.model, self.data, self._q(s)))
+        return ((upper + np.triu(upper, 1).T) @ self._there(s.tau))[self.perm]
+
+    def bias_forces(self, s: State) -> Floats:
+        return np.array(pin.nonLinearEffects(self.model, self.data, self._q(s), self._there(s.v)))[self.perm]
+
+    def gravity_forces(self, s: State) -> Floats:
+        return np.array(pin.computeGeneralizedGravity(self.model, self.data, self._q(s)))[self.perm]
+
+    def center_of_mass(self, s: State) -> Floats:
+        return np.array(pin.centerOfMass(self.model, self.data, self._q(s)))
+
+    def centroidal_momentum(self, s: State) -> Floats:
+        h = pin.computeCentroidalMomentum(self.model, self.data, self._q(s), self._there(s.v))
+        return _angular_first(np.array(h.vector))
+
+    def kinetic_energy(self, s: State) -> Floats:
+        bodies = pin.computeKineticEnergy(self.model, self.data, self._q(s), self._there(s.v))
+        return np.array(bodies + 0.5 * float(self.robot.armature @ s.v**2))
+
+    def potential_energy(self, s: State) -> Floats:
+        return np.array(pin.computePotentialEnergy(self.model, self.data, self._q(s)))
+
+    def rotation(self, s: State, frame: str) -> Floats:
+        return self._placement(s, frame).rotation.copy()
+
+    def position(self, s: State, frame: str) -> Floats:
+        return self._placement(s, frame).translation.copy()
+
+    def _placement(self, s: State, frame: str) -> Any:
+        pin.framesForwardKinematics(self.model, self.data, self._q(s))
+        return self.data.oMf[self.frames[frame]]
+
+    def frame_velocity(self, s: State, frame: str, reference: str) -> Floats:
+        pin.forwardKinematics(self.model, self.data, self._q(s), self._there(s.v))
+        v = pin.getFrameVelocity(self.model, self.data, self.frames[frame], REFERENCE[reference])
+        return _angular_first(v.vector)
+
+    def frame_acceleration(self, s: State, frame: str, reference: str) -> Floats:
+        pin.forwardKinematics(self.model, self.data, self._q(s), self._there(s.v), self._there(s.a))
+        a = pin.getFrameClassicalAcceleration(self.model, self.data, self.frames[frame], REFERENCE[reference])
+        return _angular_first(a.vector)
+
+    def frame_jacobian(self, s: State, frame: str, reference: str) -> Floats:
+        J = pin.computeFrameJacobian(
+            self.model, self.data, self._q(s), self.frames[frame], REFERENCE[reference]
+        )
+        return _angular_first(np.array(J))[:, self.perm]
+
+
+@cache
+def of_robot(name: str) -> Twin:
+    """A robot of `robots.ROBOTS`, read by Pinocchio itself. Frames: the bodies at the ends of the tree."""
+    robot, model = robots.load(name), robots.pinocchio_model(name)
+    parents = {j.parent for j in robot.joints}
+    ends = [j.child for j in robot.joints if j.child not in parents]
+    return Twin(robot, model, {body: model.getFrameId(body, pin.FrameType.BODY) for body in ends})
+
+
+def of_mechanism(robot: Mechanism) -> Twin:
+    """A mechanism, built in Pinocchio joint by joint in linkwork's order."""
+    model = pin.Model()
+    model.gravity.linear = robot.gravity
+    index = {"world": 0}
+    for joint in robot.joints:
+        place = pin.SE3(joint.placement.rotation, joint.placement.position)
+        k = model.addJoint(index[joint.parent], _JOINTS[type(joint.type)](joint.type), place, joint.name)
+        body = robot.inertias[joint.child]
+        model.appendBodyToJoint(k, pin.Inertia(body.mass, body.com, body.rotational), pin.SE3.Identity())
+        index[joint.child] = k
+    frames = {}
+    for frame in robot.frames.values():
+        if frame.name.startswith("frame"):
+            place = pin.SE3(frame.placement.rotation, frame.placement.position)
+            at = pin.Frame(frame.name, index[frame.body], place, pin.FrameType.OP_FRAME)
+            frames[frame.name] = model.addFrame(at)
+    model.armature = robot.armature
+    return Twin(robot, model, frames)
+
+
+@cache
+def of_random_tree(seed: int) -> Twin:
+    """A random mechanism over all joint types: 1 to 12 bodies, odd seeds with armature."""
+    return of_mechanism(zoo.random_tree(seed, bodies=1 + seed % 12, armature=seed % 2 == 1))
