@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from benchmarks.robots import Floats, States, load
 from benchmarks.scenarios import BATCH, Way
 from linkwork import Evaluator, ForwardDynamics, InverseDynamics
@@ -16,14 +18,18 @@ CALLS = 64
 
 @dataclass(frozen=True)
 class Contender:
-    """``call(*a)`` for each ``a`` of ``arguments`` evaluates ``states`` states; ``answer`` gives the first results, in our order."""
+    """``call(*a)`` for each ``a`` of ``arguments`` evaluates ``states`` states.
+
+    ``answer`` gives the results of the first `CALLS` states, in our order, to compare with those of others.
+    """
 
     name: str
     call: Callable[..., object]
     arguments: Sequence[tuple[Any, ...]]
     states: int
     answer: Callable[[], Floats]
-    tolerance: float = 1e-10
+    tolerance: float = 1e-12
+    """Largest error that is round-off."""
 
 
 def inputs_of(quantity: str, states: States) -> tuple[Floats, ...]:
@@ -38,11 +44,9 @@ def one_by_one(arrays: Sequence[Floats], before: tuple[Any, ...] = ()) -> list[t
 
 def ours(way: Way, robot: str, quantity: str, states: States) -> Contender:
     """linkwork, called one way. Batches take all the states, single calls the first `CALLS`."""
-    import numpy as np
-
     made = _evaluator(robot, quantity, way.threads)
     evaluator = made.compile(dtype=way.dtype, threads=way.threads) if way.code == "specialised" else made
-    tolerance = 1e-10 if way.dtype == "float64" else 1e-2
+    tolerance = 1e-12 if way.dtype == "float64" else 1e-4
     few = inputs_of(quantity, states.first(CALLS))
 
     def answer() -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.contender import CALLS, Contender, inputs_of, one_by_one
 from benchmarks.robots import ROBOTS, Floats, States, load
+from linkwork import Placement
 
 Peer = Callable[[str, str, States], Contender]
 
@@ -88,7 +89,7 @@ def _pinocchio_q(name: str, model: Any, q: Floats) -> Floats:
 def mujoco(robot: str, quantity: str, states: States) -> Contender:
     """``mj_forward`` without contacts and limits: the whole pipeline that MuJoCo has for an acceleration.
 
-    It computes kinematics, the mass matrix, its factor, bias forces and the solve; there is no smaller call that gives the same.
+    It computes kinematics, the mass matrix, its factor, bias forces and the solve; no smaller call gives the same.
     """
     if quantity != "forward_dynamics":
         raise Unable(f"MuJoCo is not asked for {quantity}")
@@ -133,7 +134,7 @@ def mujoco(robot: str, quantity: str, states: States) -> Contender:
                 results[k, at] = x
         return results
 
-    return Contender("mujoco.single", call, arguments, CALLS, answer, tolerance=1e-8)
+    return Contender("mujoco.single", call, arguments, CALLS, answer, tolerance=1e-9)
 
 
 @cache
@@ -172,9 +173,7 @@ def _mujoco_model(name: str) -> Any:
 
 def _rotations(quaternions: Floats) -> Floats:
     """Rotation matrices of quaternions ``x y z w``, one a row."""
-    from scipy.spatial.transform import Rotation
-
-    return np.asarray(Rotation.from_quat(quaternions).as_matrix(), dtype=np.float64)
+    return np.array([Placement.quaternion(*x).rotation for x in quaternions])
 
 
 PEERS: dict[str, Peer] = {"pinocchio": pinocchio, "pinocchio_world": pinocchio_world, "mujoco": mujoco}

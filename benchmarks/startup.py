@@ -1,6 +1,6 @@
 """How long a fresh process waits for compiled forward dynamics: with an empty cache, and with a full one.
 
-``python -m benchmarks.startup ROBOT`` is one such process; it prints its stages in seconds as JSON.
+``python -m benchmarks.startup ROBOT`` is one such process; it prints the seconds of its stages as JSON.
 """
 
 from __future__ import annotations
@@ -13,39 +13,60 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
-STAGES = ("import", "load", "native", "compile", "call")
-"""``import linkwork``; read the file; `ForwardDynamics`; its ``compile`` (trace, code, or cache); the first call."""
+REPOSITORY = Path(__file__).resolve().parent.parent
 
 
-def stages(robot_name: str) -> dict[str, float]:
+def stages(name: str) -> dict[str, float]:
     """Seconds of each stage in this process, which must not have imported linkwork before."""
-    times = [perf_counter()]
-
-    def lap() -> None:
-        times.append(perf_counter())
-
+    start = perf_counter()
     import linkwork as lw
 
-    lap()
+    imported = perf_counter()
     from benchmarks.robots import ROBOTS
 
-    times[-1] = (here := perf_counter()) - (here - times[-1])  # our own table is not part of any stage
-    start = perf_counter()
-    robot = ROBOTS[robot_name].load()
-    load_seconds = perf_counter() - start
-    q, rest = robot.neutral(), [0.0] * robot.nv
-    start = perf_counter()
+    found = perf_counter()
+    robot = ROBOTS[name].load()
+    loaded = perf_counter()
     fd = lw.ForwardDynamics(robot)
-    native_seconds = perf_counter() - start
-    start = perf_counter()
+    native = perf_counter()
     fast = fd.compile()
-    compile_seconds = perf_counter() - start
-    start = perf_counter()
-    fast(q, rest, rest)
-    return dict(
-        zip(
-            STAGES,
-            (times[1] - times[0], load_seconds, native_seconds, compile_seconds, perf_counter() - start),
-            strict=True,
-        )
+    compiled = perf_counter()
+    fast(robot.neutral(), [0.0] * robot.nv, [0.0] * robot.nv)
+    called = perf_counter()
+    return {
+        "import": imported - start,
+        "load": loaded - found,  # parsing the file is not compiling
+        "native": native - loaded,
+        "compile": compiled - native,
+        "ready": called - loaded,
+    }
+
+
+def _process(name: str, cache: str) -> dict[str, float]:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.startup", name],
+        cwd=REPOSITORY,
+        env={**os.environ, "LINKWORK_CACHE_DIR": cache},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
+    seconds: dict[str, float] = json.loads(done.stdout)
+    return seconds
+
+
+def measure(name: str, processes: int) -> dict[str, float]:
+    """One process that finds an empty cache, then the best of several that find a full one."""
+    with tempfile.TemporaryDirectory() as cache:
+        print("  a process with an empty cache (half a minute) ...", flush=True)
+        cold = _process(name, cache)
+        warm = [_process(name, cache) for _ in range(processes)]
+    found = {f"{name}.startup.cold.{stage}.s": seconds for stage, seconds in cold.items()}
+    found |= {f"{name}.startup.warm.{stage}.s": min(w[stage] for w in warm) for stage in cold}
+    for metric, seconds in found.items():
+        print(f"  {metric:<42}{seconds:9.3f} s", flush=True)
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(stages(sys.argv[1])))

@@ -166,8 +166,11 @@ class Evaluator:
         """The inputs, with no external wrenches if none are given."""
         names = self._runner.names
         given: list[Any] = list(inputs)
-        if names[-1] == "wrenches" and (given[len(names) - 1 :] or [None]) == [None]:
-            given[len(names) - 1 :] = [self._rest]
+        if names[-1] == "wrenches":
+            if len(given) == len(names) - 1:
+                given.append(self._rest)
+            elif len(given) == len(names) and given[-1] is None:
+                given[-1] = self._rest
         if len(given) != len(names):
             raise InputError(f"{self.quantity} takes {', '.join(names)}; {len(given)} arguments were given")
         return given

@@ -336,5 +336,5 @@ INVERSE_MASS = Algorithm(
     inverse_mass,
     {"q": ("nq",), "x": ("nv",)},
     {"y": ("nv",)},
-    POSE | ACCELERATION | FORCE | ARTICULATED,
+    POSE | {"k": MOTION["k"]} | ACCELERATION | FORCE | ARTICULATED,
 )

@@ -11,6 +11,7 @@ pass.
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 from linkwork.compile import llvm
 from linkwork.compile.cache import fetch, key
 from linkwork.compile.emit import Type
+from linkwork.errors import LinkworkError
 
 DONE, SHAPES, NOT_FINITE, NO_DIRECTION, OVERFLOW = range(5)
 """What a door answers: computed; arrays it does not take; NaN or infinity among inputs; numbers of unit length that are
@@ -37,6 +39,7 @@ KERNEL, CONTEXT, ARRAYS, INPUTS, DTYPE, UNITS, UNIT_TABLE, FIRST_ARRAY = range(8
 RANK, EXTENTS, WIDTH, ARRAY_WORDS = 0, 1, 4, 5
 
 _OBJECT = object.__basicsize__
+TYPE_AT = _OBJECT - 8
 DATA, RANK_AT, DIMENSIONS, DTYPE_AT, FLAGS = _OBJECT, _OBJECT + 8, _OBJECT + 16, _OBJECT + 40, _OBJECT + 48
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
@@ -52,6 +55,7 @@ def layout_holds() -> bool:
     dimensions = word(DIMENSIONS)
     return (
         ctypes.sizeof(ctypes.c_void_p) == 8
+        and word(TYPE_AT) == id(np.ndarray)
         and word(DATA) == probe.ctypes.data
         and ctypes.c_int32.from_address(at + RANK_AT).value == 2
         and [ctypes.c_int64.from_address(dimensions + 8 * k).value for k in range(2)] == [3, 5]
@@ -106,7 +110,10 @@ def make(words: np.ndarray[Any, Any], dtype: str, *memory: Any) -> Callable[...,
 @cache
 def _method(dtype: str) -> _MethodDef:
     if not layout_holds():
-        raise RuntimeError("this NumPy lays out its arrays in an unknown way; please report its version")
+        raise LinkworkError(
+            f"Python {sys.version.split()[0]} with NumPy {np.__version__} lays out arrays in a way that linkwork does not "
+            "know (it needs 64-bit CPython with the global interpreter lock); please report this"
+        )
     name = key("door", dtype, llvm.version(), str(_OBJECT))
     code = fetch(name, lambda: llvm.object_code(_ir(dtype)))
     return _MethodDef(b"door", llvm.load(code, "door"), _FASTCALL, None)
@@ -227,7 +234,7 @@ entry:
   %units = load i64, ptr %punits
   %ptable = getelementptr i64, ptr %d, i64 {UNIT_TABLE}
   %table = load ptr, ptr %ptable
-  %ptype = getelementptr i8, ptr %self, i64 8
+  %ptype = getelementptr i8, ptr %self, i64 {TYPE_AT}
   %arraytype = load i64, ptr %ptype
   %number = icmp eq i64 %nargs, %arrays
   br i1 %number, label %look, label %refuse
@@ -241,7 +248,7 @@ look:
 array:
   %pa = getelementptr ptr, ptr %args, i64 %k
   %a = load ptr, ptr %pa
-  %pt = getelementptr i8, ptr %a, i64 8
+  %pt = getelementptr i8, ptr %a, i64 {TYPE_AT}
   %type = load i64, ptr %pt
   %pd = getelementptr i8, ptr %a, i64 {DTYPE_AT}
   %is_array = icmp eq i64 %type, %arraytype
