@@ -73,6 +73,7 @@ OTHER_COLUMNS = {
     "Pinocchio": "pinocchio.single",
     "native": "native.single",
     "specialised": "specialised.single",
+    "bound": "specialised.bound",
     "batch": f"specialised.batch{BATCH}.float64",
 }
 
@@ -119,7 +120,11 @@ def _cell(metrics: dict[str, float], name: str) -> str:
     us, ratio = metrics.get(f"{name}.us"), metrics.get(f"{name}.ratio")
     if us is None:
         return "–"
-    bracket = f" ({ratio:.1f}×)" if ratio is not None and any(f".{way}." in name for way in OURS) else ""
+    bracket = (
+        f" ({ratio:.{1 if ratio >= 1 else 2}f}×)"
+        if ratio is not None and any(f".{way}." in name for way in OURS)
+        else ""
+    )
     return f"{us:.3g}{bracket}"
 
 
@@ -162,11 +167,11 @@ def _where(results: dict[str, Any]) -> str:
     )
     return (
         f"Measured on {machine['cores']} cores of {machine['cpu']}, Python {versions['python']}, "
-        f"NumPy {versions['numpy']}, Numba {versions['numba']}{', ' + peers if peers else ''}; linkwork {results['commit'][:10]}"
-        f"{' (modified)' if results['modified'] else ''}, {results['date'][:10]}. Best of {results['rounds']} rounds, "
-        "contenders interleaved in one process. *native*, *specialised*: `fd(q, v, tau)` and "
-        f"`fd.compile()(q, v, tau)`, a state a call, arguments checked; *bound*: `bind`; *batch*: {BATCH} states a call. "
-        "`WORLD` is Pinocchio's other convention. MuJoCo's figure is its whole pipeline without contacts, on the same "
+        f"NumPy {versions['numpy']}, Numba {versions['numba']}{', ' + peers if peers else ''}; linkwork at "
+        f"{results['commit'][:10]}{' (modified)' if results['modified'] else ''}, {results['date'][:10]}. "
+        f"Best of {results['rounds']} rounds, contenders interleaved in one process. *native*, *specialised*: "
+        "`fd(q, v, tau)` and `fd.compile()(q, v, tau)`, a state a call, arguments checked; *bound*: `bind`; "
+        f"*batch*: {BATCH} states a call. `WORLD` is Pinocchio's other convention. MuJoCo's figure is its whole pipeline without contacts, on the same "
         "URDF; – where it does not take the model."
     )
 

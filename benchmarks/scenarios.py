@@ -103,10 +103,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     Timing("solo12", "forward_dynamics"),
     Timing("iiwa14", "forward_dynamics"),
     Timing("ur5", "forward_dynamics"),
-    Timing("talos", "inverse_dynamics", (*SINGLE, LANES64), PINOCCHIO[:1]),
-    Timing("talos", "mass_matrix", (*SINGLE, LANES64), PINOCCHIO),
-    Timing("ur5", "inverse_dynamics", (*SINGLE, LANES64), PINOCCHIO[:1]),
-    Timing("ur5", "mass_matrix", (*SINGLE, LANES64), PINOCCHIO),
+    Timing("talos", "inverse_dynamics", (*SINGLE, BOUND, LANES64), PINOCCHIO[:1]),
+    Timing("talos", "mass_matrix", (*SINGLE, BOUND, LANES64), PINOCCHIO),
+    Timing("ur5", "inverse_dynamics", (*SINGLE, BOUND, LANES64), PINOCCHIO[:1]),
+    Timing("ur5", "mass_matrix", (*SINGLE, BOUND, LANES64), PINOCCHIO),
     *(
         Operations(robot)
         for robot in ("talos", "icub", "g1", "simple_humanoid", "anymal_c", "go2", "solo12", "iiwa14", "ur5")

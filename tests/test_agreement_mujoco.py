@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from states import Floats, State, assert_close, random_state
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
 from linkwork.rigid import quaternion_matrix
+from states import Floats, State, assert_close, random_state
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from states import Floats, assert_close, random_state
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
+from states import Floats, assert_close, random_state
 
 SEEDS = range(30)
 VECTOR_JOINTS = "rphu"
@@ -241,8 +241,6 @@ def test_dynamics_turn_with_the_world(seed: int) -> None:
     robot = lw.zoo.random_tree(seed, bodies=6)
     s = random_state(robot, seed)
     turn = lw.Placement.quaternion(*np.random.default_rng(seed).normal(size=4))
-    turned = lw.compose(
-        {"there": robot.with_gravity(turn.rotation @ robot.gravity)}, at={"there": turn}
-    )
+    turned = lw.compose({"there": robot.with_gravity(turn.rotation @ robot.gravity)}, at={"there": turn})
     here = lw.ForwardDynamics(robot)(s.q, s.v, s.tau).acceleration
     assert_close(lw.ForwardDynamics(turned)(s.q, s.v, s.tau).acceleration, here, 1e-11)

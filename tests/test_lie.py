@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from states import assert_close
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
+from states import assert_close
 
 STABLE = settings(derandomize=True, deadline=None, max_examples=300)
 

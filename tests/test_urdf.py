@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import robots
-from robots import MODELS, ROBOTS
 
+import robots
 from linkwork.errors import InputError, ModelError, TopologyError, UnsupportedFeature
 from linkwork.joints import Free, Planar, Prismatic, Revolute
 from linkwork.mechanism import Mechanism
 from linkwork.parsing import load, load_urdf, parse_urdf
+from robots import MODELS, ROBOTS
 
 ARM = """<robot name="arm">
   <link name="base"/>

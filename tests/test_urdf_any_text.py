@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_urdf import ARM, DRAKE, END
 
 from linkwork.errors import LinkworkError
 from linkwork.parsing import parse_urdf
+from test_urdf import ARM, DRAKE, END
 
 SEED = ARM.replace(
     END,

@@ -1,7 +1,6 @@
 """What Pinocchio says of a mechanism, in linkwork's layout: an oracle with one method per quantity.
 
-Pinocchio's spatial vectors are ``[linear, angular]``, its crba fills the upper triangle, its kinetic energy leaves out
-armature; all that is undone here and nowhere else.
+Pinocchio's spatial vectors are ``[linear, angular]`` and its crba fills the upper triangle; that is undone here and nowhere else.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import robots
-from states import Floats, State
 
+import robots
 from linkwork import zoo
 from linkwork.joints import Free, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.mechanism import Mechanism
+from states import Floats, State
 
 pin = pytest.importorskip("pinocchio")
 
@@ -91,37 +90,36 @@ class Twin:
         return _angular_first(np.array(h.vector))
 
     def kinetic_energy(self, s: State) -> Floats:
-        bodies = pin.computeKineticEnergy(self.model, self.data, self._q(s), self._there(s.v))
-        return np.array(bodies + 0.5 * float(self.robot.armature @ s.v**2))
+        return np.array(pin.computeKineticEnergy(self.model, self.data, self._q(s), self._there(s.v)))
 
     def potential_energy(self, s: State) -> Floats:
         return np.array(pin.computePotentialEnergy(self.model, self.data, self._q(s)))
 
-    def rotation(self, s: State, frame: str) -> Floats:
-        return self._placement(s, frame).rotation.copy()
+    def rotation(self, s: State) -> Floats:
+        return np.array([place.rotation for place in self._placements(s)])
 
-    def position(self, s: State, frame: str) -> Floats:
-        return self._placement(s, frame).translation.copy()
+    def position(self, s: State) -> Floats:
+        return np.array([place.translation for place in self._placements(s)])
 
-    def _placement(self, s: State, frame: str) -> Any:
+    def _placements(self, s: State) -> list[Any]:
         pin.framesForwardKinematics(self.model, self.data, self._q(s))
-        return self.data.oMf[self.frames[frame]]
+        return [self.data.oMf[k].copy() for k in self.frames.values()]
 
-    def frame_velocity(self, s: State, frame: str, reference: str) -> Floats:
+    def frame_velocity(self, s: State, reference: str) -> Floats:
         pin.forwardKinematics(self.model, self.data, self._q(s), self._there(s.v))
-        v = pin.getFrameVelocity(self.model, self.data, self.frames[frame], REFERENCE[reference])
-        return _angular_first(v.vector)
+        found = [pin.getFrameVelocity(self.model, self.data, k, REFERENCE[reference]) for k in self.frames.values()]
+        return np.array([_angular_first(x.vector) for x in found])
 
-    def frame_acceleration(self, s: State, frame: str, reference: str) -> Floats:
+    def frame_acceleration(self, s: State, reference: str) -> Floats:
         pin.forwardKinematics(self.model, self.data, self._q(s), self._there(s.v), self._there(s.a))
-        a = pin.getFrameClassicalAcceleration(self.model, self.data, self.frames[frame], REFERENCE[reference])
-        return _angular_first(a.vector)
+        axes = REFERENCE[reference]
+        found = [pin.getFrameClassicalAcceleration(self.model, self.data, k, axes) for k in self.frames.values()]
+        return np.array([_angular_first(x.vector) for x in found])
 
-    def frame_jacobian(self, s: State, frame: str, reference: str) -> Floats:
-        J = pin.computeFrameJacobian(
-            self.model, self.data, self._q(s), self.frames[frame], REFERENCE[reference]
-        )
-        return _angular_first(np.array(J))[:, self.perm]
+    def frame_jacobian(self, s: State, reference: str) -> Floats:
+        q, axes = self._q(s), REFERENCE[reference]
+        found = [pin.computeFrameJacobian(self.model, self.data, q, k, axes) for k in self.frames.values()]
+        return np.array([_angular_first(np.array(J).reshape(6, -1))[:, self.perm] for J in found])
 
 
 @cache

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.joints import Joint
 from linkwork.rigid import Floats, Inertia, Placement, VectorLike
 
@@ -253,7 +253,7 @@ class Mechanism:
     def constrained(self, *constraints: object) -> Mechanism:
         """A new mechanism with these constraints added; this one is unchanged."""
         if constraints:
-            raise NotImplementedError("constraints are not available yet: this release computes the dynamics of trees")
+            raise UnsupportedFeature("this release computes the dynamics of trees: there are no constraints yet")
         return self
 
     def with_gravity(self, gravity: VectorLike) -> Mechanism:

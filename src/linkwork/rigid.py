@@ -56,12 +56,22 @@ class Placement:
             raise ModelError("a quaternion of zero length is no rotation")
         return Placement(position, quaternion_matrix(np.array([x, y, z, w]) / n))
 
+    @staticmethod
+    def _known(position: Floats, rotation: Floats) -> Placement:
+        """From what is known to be right."""
+        placement = object.__new__(Placement)
+        for name, array in (("position", position), ("rotation", rotation)):
+            array.setflags(write=False)
+            object.__setattr__(placement, name, array)
+        return placement
+
     def __mul__(self, other: Placement) -> Placement:
-        return Placement(self.rotation @ other.position + self.position, _tidy(self.rotation @ other.rotation))
+        R = self.rotation
+        return Placement._known(R @ other.position + self.position, _tidy(R @ other.rotation))
 
     def inverse(self) -> Placement:
         """The outer frame seen from the inner one."""
-        return Placement(-self.rotation.T @ self.position, self.rotation.T)
+        return Placement._known(-self.rotation.T @ self.position, self.rotation.T)
 
     def __repr__(self) -> str:
         turned = "" if np.array_equal(self.rotation, np.eye(3)) else f", rotation={self.rotation.tolist()}"

@@ -111,8 +111,8 @@ def make(words: np.ndarray[Any, Any], dtype: str, *memory: Any) -> Callable[...,
 def _method(dtype: str) -> _MethodDef:
     if not layout_holds():
         raise LinkworkError(
-            f"Python {sys.version.split()[0]} with NumPy {np.__version__} lays out arrays in a way that linkwork does not "
-            "know (it needs 64-bit CPython with the global interpreter lock); please report this"
+            f"Python {sys.version.split()[0]} with NumPy {np.__version__} lays out arrays in a way that is not known "
+            "here: linkwork needs 64-bit CPython with the global interpreter lock"
         )
     name = key("door", dtype, llvm.version(), str(_OBJECT))
     code = fetch(name, lambda: llvm.object_code(_ir(dtype)))

@@ -200,36 +200,35 @@ def _turned(link: _Link, parent_turn: Floats) -> Floats:
 def _slides(links: list[_Link], turn: list[Floats]) -> list[float]:
     """How far to slide each frame along its z so that offsets between bodies have the fewest non-zeros.
 
-    Children before parents and again, each body takes the best of the slides that zero one of the offsets it touches.
+    An offset is linear in the slides at its two ends: ``start + along slide - z slide_of_parent``. Children before
+    parents and again, each body takes the best of the slides that zero a number of an offset it touches.
     """
     n = len(links) + 1
     children: list[list[int]] = [[] for _ in range(n)]
+    start, along = [[0.0] * 3], [[0.0] * 3]
     for i, link in enumerate(links, start=1):
         children[link.parent].append(i)
+        start.append((turn[link.parent].T @ link.placement.position).tolist())
+        along.append((turn[link.parent].T @ link.placement.rotation @ turn[i][:, 2]).tolist())
     slide = [0.0] * n
 
-    def offset(i: int) -> Floats:
-        link = links[i - 1]
-        up = link.placement.position + link.placement.rotation @ (turn[i][:, 2] * slide[i])
-        down = turn[link.parent][:, 2] * slide[link.parent]
-        return _clean(turn[link.parent].T @ (up - down), LENGTH)
+    def offset(i: int) -> list[float]:
+        s, (x, y, z), (a, b, c) = slide[i], start[i], along[i]
+        return [x + a * s, y + b * s, z + c * s - slide[links[i - 1].parent]]
 
     def cost(i: int) -> int:
-        return sum(int(np.count_nonzero(offset(k))) for k in (i, *children[i]))
+        return sum(abs(x) > 1e-15 * LENGTH for k in (i, *children[i]) for x in offset(k))
 
     for _ in range(3):
         for i in range(n - 1, 0, -1):
             if links[i - 1].atom.kind not in SLIDES:
                 continue
-            link, before = links[i - 1], slide[i]
-            along = turn[link.parent].T @ link.placement.rotation @ turn[i][:, 2]
-            now = offset(i)
+            before, now = slide[i], offset(i)
             options = [before, 0.0]
-            options += [before - now[k] / along[k] for k in range(3) if abs(along[k]) > 1e-3]
+            options += [before - now[k] / along[i][k] for k in range(3) if abs(along[i][k]) > 1e-3]
             options += [before + offset(k)[2] for k in children[i]]
             scores = []
-            for option in options:
-                slide[i] = float(option)
+            for slide[i] in options:
                 scores.append((cost(i), abs(slide[i]), slide[i]))
             slide[i] = min(scores)[2]
     return slide
