@@ -100,7 +100,7 @@ def worst_torque(answer: Floats, reference: Floats, M: Floats) -> float:
     """The torque that a difference of accelerations is worth, relative to the torques in play.
 
     M of a robot with tiny end links is so ill-conditioned (iCub: 7e11) that any two algorithms differ in the
-    acceleration, while each solves the equation of motion to round-off. This is the usual backward error of ``M a = b``.
+    acceleration, while each solves the equation of motion to round-off. This is the backward error of ``M a = b``.
     """
     torque = np.abs(np.einsum("kij,kj->ki", M, answer - reference)).max(axis=1)
     return float((torque / np.einsum("kij,kj->ki", np.abs(M), np.abs(reference)).max(axis=1)).max())

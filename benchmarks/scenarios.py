@@ -33,7 +33,8 @@ LANES64, LANES32 = Way("specialised", "batch"), Way("specialised", "batch", "flo
 THREADED = tuple(way._replace(threads=2) for way in (NATIVE_BATCH, LANES64, LANES32))
 
 SINGLE = (NATIVE, SPECIALISED)
-ALL = (*SINGLE, BOUND, NATIVE_BATCH, LANES64, LANES32)
+IN_FLOAT64 = (*SINGLE, BOUND, NATIVE_BATCH, LANES64)
+ALL = (*IN_FLOAT64, LANES32)
 
 PINOCCHIO = ("pinocchio", "pinocchio_world")
 PEERS = (*PINOCCHIO, "mujoco")
@@ -95,7 +96,7 @@ Scenario = Timing | Operations | Startup | Chains
 
 SCENARIOS: tuple[Scenario, ...] = (
     Timing("talos", "forward_dynamics", (*ALL, *THREADED)),
-    Timing("icub", "forward_dynamics"),
+    Timing("icub", "forward_dynamics", IN_FLOAT64),  # links so light that float32 meets pivots of zero (cond M = 7e11)
     Timing("g1", "forward_dynamics", (*ALL, *THREADED)),
     Timing("simple_humanoid", "forward_dynamics"),
     Timing("anymal_c", "forward_dynamics"),

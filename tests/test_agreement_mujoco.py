@@ -1,7 +1,7 @@
 """linkwork and MuJoCo compute the same numbers on mechanisms of hinges, slides, balls and free bodies.
 
-A mechanism is written twice, as MJCF and with the builder. MuJoCo's ball and free joints differ in layout: quaternions are
-``w x y z``, and the linear velocity of a free body is in the world's axes. Linear maps between the two stand in `Peer`.
+A mechanism is written twice, as MJCF and with the builder. MuJoCo's ball and free joints differ in layout: quaternions
+are ``w x y z``, and the linear velocity of a free body is in the world's axes. `Peer` translates.
 """
 
 from __future__ import annotations

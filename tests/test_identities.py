@@ -1,4 +1,4 @@
-"""Facts of mechanics that hold for every mechanism, on random ones. Derivatives are central differences of fourth order."""
+"""Facts of mechanics that hold for every mechanism, on random ones; derivatives are differences of fourth order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ VECTOR_JOINTS = "rphu"
 
 STEP = 1e-3
 DERIVATIVE = 1e-8
-"""Error of `rate`, relative: truncation h⁴ = 1e-12 times fifth derivatives (motions of 1 rad/s in chains of up to 8 joints: up
-to 1e3), round-off 1e-16 / h = 1e-13 times sums over bodies."""
+"""Error of `rate`, relative: truncation h⁴ = 1e-12 times fifth derivatives (motions of 1 rad/s in chains of up to 8
+joints: up to 1e3), round-off 1e-16 / h = 1e-13 times sums over bodies."""
 
 EXACT = 1e-10
 """For identities without differences: round-off times the condition number of M, below 1e5."""
@@ -63,7 +63,7 @@ def test_power_is_the_rate_of_energy(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_mass_rate_less_twice_coriolis_is_skew(seed: int) -> None:
-    """C from Christoffel symbols of M; the bias is C v + gravity, and dM/dt - 2 C is skew only if C is the right matrix."""
+    """C from the Christoffel symbols of M makes dM/dt - 2 C skew; the bias is C v and gravity, for that C."""
     robot = tree(seed, VECTOR_JOINTS)
     s = random_state(robot, seed)
     n = robot.nv
@@ -227,7 +227,7 @@ def test_external_wrench_acts_through_the_jacobian(seed: int) -> None:
 @pytest.mark.parametrize("far", [1e0, 1e3, 1e6])
 @pytest.mark.parametrize("seed", range(10))
 def test_dynamics_do_not_depend_on_where_the_robot_stands(seed: int, far: float) -> None:
-    """Body frames know nothing of the world's origin: standing a robot ``far`` metres away changes no bit of the result."""
+    """Accelerations come from body frames, which know nothing of the world's origin: nothing is lost ``far`` away."""
     robot = lw.zoo.random_tree(seed, bodies=6)
     s = random_state(robot, seed)
     moved = lw.compose({"there": robot}, at={"there": (far, -far, 2 * far)})

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +54,7 @@ REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALI
 class Evaluator:
     """One quantity of one robot, ready to call with its inputs: ``evaluator(q, v, ...)``.
 
-    It runs native code until `compile` or `plain` makes an evaluator that runs another way; results agree.
+    It runs native code; `compile` and `plain` make evaluators that run the same text another way.
     ``frames`` are the frames that the quantity is about, or that external wrenches act on.
     """
 
@@ -81,24 +80,38 @@ class Evaluator:
         self._subject = Subject(
             QUANTITIES[quantity], tree_of(robot, frames, REFERENCES[reference]), unit_ranges(robot), robot.name
         )
-        self._adopt(NativeRunner(self._subject, _threads(threads)))
+        self._threads = _threads(threads)
+        self._inputs = list(self._subject.algorithm.inputs)
+        self._output_shapes = self._subject.output_shapes()
+        self._be(None, "float64")
 
-    def _adopt(self, runner: Runner) -> None:
-        self._runner = runner
-        self._door = runner.door
-        self._dtype = runner.dtype
-        self._rest = np.zeros((len(self.frames), 6), dtype=runner.dtype)
+    def _be(self, runner: Runner | None, dtype: str) -> None:
+        """Run this way; without a runner, natively from the first call on."""
+        self._made = runner
+        self._door: Callable[..., int] = self._first_call if runner is None else runner.door
+        self._dtype: np.dtype[Any] = np.dtype(dtype)
+        self._rest = np.zeros((len(self.frames), 6), dtype=dtype)
+
+    def _first_call(self, *arrays: Any) -> int:
+        self._door = self._runner.door
+        return self._door(*arrays)
+
+    @property
+    def _runner(self) -> Runner:
+        if self._made is None:
+            self._made = NativeRunner(self._subject, self._threads)
+        return self._made
 
     def _running(self, runner: Runner) -> Self:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other._adopt(runner)
+        other._be(runner, runner.dtype.name)
         return other
 
     @property
     def way(self) -> str:
         """How the text is run: ``"plain"``, ``"native"`` or ``"specialised"``."""
-        return self._runner.way
+        return "native" if self._made is None else self._made.way
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -132,7 +145,10 @@ class Evaluator:
 
     def __call__(self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None) -> Any:
         """Evaluate: one array, or a tuple where the quantity has several."""
-        results = self._runner.evaluate(self._complete(inputs), self._targets(out))
+        given = self._complete(inputs)
+        results: Sequence[Array] = [_empty(shape, self._dtype) for shape in self._output_shapes]
+        if out is not None or self._door(*given, *results):
+            results = self._runner.evaluate(given, self._targets(out))
         return results[0] if len(results) == 1 else tuple(results)
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
@@ -151,10 +167,12 @@ class Evaluator:
                 f"bind needs C-contiguous {self._dtype} arrays of at most one batch axis, inputs apart from outputs"
             )
 
+        runner, count = self._runner, len(self._inputs)
+
         def step() -> None:
             status = door(*arrays)
             if status:
-                self._runner.explain(status, arrays[: len(self._runner.inputs)])
+                runner.explain(status, arrays[:count], arrays[count:])
 
         return step
 
@@ -164,7 +182,7 @@ class Evaluator:
 
     def _complete(self, inputs: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         """The inputs, with no external wrenches if none are given."""
-        names = self._runner.names
+        names = self._inputs
         given: list[Any] = list(inputs)
         if names[-1] == "wrenches":
             if len(given) == len(names) - 1:
@@ -176,7 +194,7 @@ class Evaluator:
         return given
 
     def _targets(self, out: Array | Sequence[Array] | None) -> list[Any]:
-        count = len(self._runner.outputs)
+        count = len(self._output_shapes)
         if out is None:
             return [None] * count
         targets = [out] if count == 1 else list(out)
@@ -257,13 +275,10 @@ class ForwardDynamics(Evaluator):
         out: Array | None = None,
     ) -> Solution:
         """Accelerations for ``q: (..., nq)``, ``v: (..., nv)``, ``tau: (..., nv)``."""
-        if out is None:
-            a = _empty(self._nv, self._dtype)
+        a = _empty(self._nv, self._dtype) if out is None else out
+        if type(a) is np.ndarray and a.ndim == 1:
             if not self._door(q, v, tau, self._rest if wrenches is None else wrenches, a):
                 return Solution(a)
-        elif type(out) is np.ndarray and out.ndim == 1:
-            if not self._door(q, v, tau, self._rest if wrenches is None else wrenches, out):
-                return Solution(out)
         return Solution(self._runner.evaluate(self._complete((q, v, tau, wrenches)), [out])[0])
 
 
@@ -287,8 +302,8 @@ class InverseDynamics(Evaluator):
         out: Array | None = None,
     ) -> Array:
         """Torques ``(..., nv)`` for ``q: (..., nq)``, ``v: (..., nv)``, ``a: (..., nv)``."""
-        if out is None:
-            tau = _empty(self._nv, self._dtype)
+        tau = _empty(self._nv, self._dtype) if out is None else out
+        if type(tau) is np.ndarray and tau.ndim == 1:
             if not self._door(q, v, a, self._rest if wrenches is None else wrenches, tau):
                 return tau
         return self._runner.evaluate(self._complete((q, v, a, wrenches)), [out])[0]
@@ -405,19 +420,16 @@ def energy(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
     return Energy(kinetic[..., 0], potential[..., 0])
 
 
-_PREPARED: WeakKeyDictionary[Mechanism, dict[tuple[Any, ...], Evaluator]] = WeakKeyDictionary()
-
-
 def _evaluator(robot: Mechanism, quantity: str, frame: str | Sequence[str] = (), reference: str = "local") -> Evaluator:
     """The evaluator of a function, made once per robot."""
-    frames = (frame,) if isinstance(frame, str) else tuple(frame)
     if not isinstance(robot, Mechanism):
         raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
-    known = _PREPARED.setdefault(robot, {})
+    frames = (frame,) if isinstance(frame, str) else tuple(frame)
     key = (quantity, frames, reference)
-    if key not in known:
-        known[key] = Evaluator(robot, quantity, frames, reference)
-    return known[key]
+    found: Evaluator | None = robot.prepared.get(key)
+    if found is None:
+        found = robot.prepared[key] = Evaluator(robot, quantity, frames, reference)
+    return found
 
 
 def _threads(threads: int | None) -> int:

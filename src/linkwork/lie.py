@@ -24,6 +24,9 @@ class Group:
     """From a generator, lower and upper limits of q: a configuration."""
 
 
+_NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
+
+
 def _versine(t: Floats) -> Floats:
     """(1 - cos t) / t²."""
     return 0.5 * np.sinc(t / (2 * np.pi)) ** 2
@@ -50,17 +53,23 @@ def _cotangent_rest(t: Floats) -> Floats:
     return np.where(t < 0.5, series, (1 - _half_cotangent(safe)) / safe**2)
 
 
+def _cross(a: Floats, b: Floats) -> Floats:
+    """``a x b`` along the last axis (NumPy's own takes ten times as long for one vector)."""
+    product: Floats = a[..., _NEXT] * b[..., _AFTER] - a[..., _AFTER] * b[..., _NEXT]
+    return product
+
+
 def quaternion_product(a: Floats, b: Floats) -> Floats:
     """``a b``."""
     av, aw, bv, bw = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
-    vector = aw * bv + bw * av + np.cross(av, bv)
+    vector = aw * bv + bw * av + _cross(av, bv)
     return np.concatenate([vector, aw * bw - np.sum(av * bv, axis=-1, keepdims=True)], axis=-1)
 
 
 def quaternion_rotate(q: Floats, x: Floats) -> Floats:
     """``R(q) x`` for a unit quaternion."""
-    t = 2 * np.cross(q[..., :3], x)
-    turned: Floats = x + q[..., 3:] * t + np.cross(q[..., :3], t)
+    t = 2 * _cross(q[..., :3], x)
+    turned: Floats = x + q[..., 3:] * t + _cross(q[..., :3], t)
     return turned
 
 
@@ -99,8 +108,8 @@ def _se3_integrate(q: Floats, v: Floats) -> Floats:
     x, turn = q[..., :3], _unit(q[..., 3:])
     u, w = v[..., :3], v[..., 3:]
     t = np.linalg.norm(w, axis=-1, keepdims=True)
-    wu = np.cross(w, u)
-    step = u + _versine(t) * wu + _sine_rest(t) * np.cross(w, wu)
+    wu = _cross(w, u)
+    step = u + _versine(t) * wu + _sine_rest(t) * _cross(w, wu)
     return np.concatenate([x + quaternion_rotate(turn, step), _so3_integrate(turn, w)], axis=-1)
 
 
@@ -109,8 +118,8 @@ def _se3_difference(q: Floats, p: Floats) -> Floats:
     w = _so3_difference(turn, p[..., 3:])
     step = quaternion_rotate(_conjugate(turn), p[..., :3] - q[..., :3])
     t = np.linalg.norm(w, axis=-1, keepdims=True)
-    ws = np.cross(w, step)
-    return np.concatenate([step - ws / 2 + _cotangent_rest(t) * np.cross(w, ws), w], axis=-1)
+    ws = _cross(w, step)
+    return np.concatenate([step - ws / 2 + _cotangent_rest(t) * _cross(w, ws), w], axis=-1)
 
 
 def _turn(c: Floats, s: Floats, x: Floats) -> Floats:

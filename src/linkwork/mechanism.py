@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from linkwork import lie
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.joints import Joint
 from linkwork.rigid import Floats, Inertia, Placement, VectorLike
@@ -91,6 +93,9 @@ class Mechanism:
     _at: Mapping[str, int] = field(init=False)
     _q: tuple[slice, ...] = field(init=False)
     _v: tuple[slice, ...] = field(init=False)
+    _groups: tuple[tuple[lie.Group, slice, slice], ...] = field(init=False)
+    prepared: dict[tuple[object, ...], Any] = field(init=False, repr=False)
+    """What functions have computed once for this mechanism; goes with it."""
 
     def __post_init__(self) -> None:
         qs, vs, nq, nv = [], [], 0, 0
@@ -105,6 +110,8 @@ class Mechanism:
             "_at": {j.name: k for k, j in enumerate(self.joints)},
             "_q": tuple(qs),
             "_v": tuple(vs),
+            "prepared": {},
+            "_groups": _runs(self.joints, qs, vs),
             "inertias": MappingProxyType(dict(self.inertias)),
             "frames": MappingProxyType(dict(self.frames)),
             "meshes": MappingProxyType(dict(self.meshes)),
@@ -229,14 +236,17 @@ class Mechanism:
         return tuple(found)
 
     def _combine(self, operation: str, q: Floats, other: Floats, width: int) -> Floats:
-        batch = np.broadcast_shapes(q.shape[:-1], other.shape[:-1])
+        try:
+            batch = np.broadcast_shapes(q.shape[:-1], other.shape[:-1])
+        except ValueError:
+            raise InputError(f"leading axes {q.shape[:-1]} and {other.shape[:-1]} do not broadcast") from None
         q = np.broadcast_to(q, (*batch, q.shape[-1]))
         other = np.broadcast_to(other, (*batch, other.shape[-1]))
         out = np.empty((*batch, width))
-        for joint, in_q, in_v in zip(self.joints, self._q, self._v, strict=True):
-            second = in_v if operation == "integrate" else in_q
-            result = in_q if operation == "integrate" else in_v
-            out[..., result] = getattr(joint.type.group, operation)(q[..., in_q], other[..., second])
+        integrating = operation == "integrate"
+        for group, in_q, in_v in self._groups:
+            second, result = (in_v, in_q) if integrating else (in_q, in_v)
+            out[..., result] = getattr(group, operation)(q[..., in_q], other[..., second])
         return out
 
     def _checked(self, x: npt.ArrayLike, width: int, name: str) -> Floats:
@@ -266,6 +276,20 @@ class Mechanism:
 
     def __repr__(self) -> str:
         return f"<Mechanism '{self.name}': {len(self.joints)} joints, nq={self.nq}, nv={self.nv}, {self.mass:.4g} kg>"
+
+
+def _runs(
+    joints: Sequence[JointEntry], qs: Sequence[slice], vs: Sequence[slice]
+) -> tuple[tuple[lie.Group, slice, slice], ...]:
+    """The group of each joint and its places in q and v, neighbours that are plain numbers taken together."""
+    runs: list[tuple[lie.Group, slice, slice]] = []
+    for joint, q, v in zip(joints, qs, vs, strict=True):
+        group = joint.type.group
+        if runs and group is lie.VECTOR and runs[-1][0] is lie.VECTOR:
+            q, v = slice(runs[-1][1].start, q.stop), slice(runs[-1][2].start, v.stop)
+            runs.pop()
+        runs.append((group, q, v))
+    return tuple(runs)
 
 
 def _single(at: slice, joint: str, other: str) -> int:

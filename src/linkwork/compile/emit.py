@@ -111,7 +111,9 @@ def declarations(t: Type) -> str:
 
 
 def sincos_function(t: Type) -> str:
-    """``void sincos(ptr angles, ptr results)``: sines, then cosines, of as many angles as there are lanes."""
+    """Sines, then cosines, of as many angles as there are lanes, from memory to memory.
+
+    (Called `sincos` it would be taken for the C library's, to which LLVM turns the slow branch.)"""
     trace = trace_function("sincos", sincos_double if t.dtype == "float64" else sincos_single, ["x"])
     size = t.bytes * t.lanes
 
@@ -136,7 +138,7 @@ def sincos_function(t: Type) -> str:
             f"store {t.scalar} %s{k}, ptr %b{k}, align {t.bytes}",
         ]
     return f"""
-define internal void @sincos(ptr %from, ptr %to) noinline {{
+define internal void @linkwork_sincos(ptr %from, ptr %to) noinline {{
   %all = load {t.name}, ptr %from, align {t.bytes}
   %size = call {t.name} @llvm.fabs.{t.suffix}({t.name} %all)
   %fits = fcmp ole {t.name} %size, {t.number(LIMIT)}
@@ -199,7 +201,7 @@ def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
         """An angle that the program computes: through memory, by a call."""
         return [
             f"store {t.name} %v{angle}, ptr %late, align {t.bytes}",
-            "call void @sincos(ptr %late, ptr %late_results)",
+            "call void @linkwork_sincos(ptr %late, ptr %late_results)",
             f"%p{i} = getelementptr i8, ptr %late_results, i64 {which * st.bytes * st.lanes}",
             f"%v{i} = load {t.name}, ptr %p{i}, align {t.bytes}",
         ]
@@ -285,7 +287,7 @@ def _scalar_loop(trace: Trace, t: Type, name: str, angles: list[tuple[int, int]]
         lines += [
             f"  %g{group} = getelementptr {t.scalar}, ptr %few, i64 {group * SINCOS_WIDTH}",
             f"  %h{group} = getelementptr {t.scalar}, ptr %angles, i64 {2 * group * SINCOS_WIDTH}",
-            f"  call void @sincos(ptr %g{group}, ptr %h{group})",
+            f"  call void @linkwork_sincos(ptr %g{group}, ptr %h{group})",
         ]
     rows = ", ".join(f"ptr %r{k}" for k in range(arrays))
     lines += [
@@ -331,7 +333,7 @@ def _lane_loop(trace: Trace, t: Type, name: str, angles: list[tuple[int, int]]) 
         lines += [
             f"  %f{place} = getelementptr {t.name}, ptr %a{array}, i64 {index}",
             f"  %h{place} = getelementptr {t.name}, ptr %angles, i64 {2 * place}",
-            f"  call void @sincos(ptr %f{place}, ptr %h{place})",
+            f"  call void @linkwork_sincos(ptr %f{place}, ptr %h{place})",
         ]
     rows = ", ".join(f"ptr %a{k}" for k in range(len(sizes)))
     lines += [f"  call void @body({rows}, ptr %angles)", "  %left = sub i64 %count, %i"]

@@ -87,15 +87,8 @@ class Runner:
         """A door for one caller's own use."""
 
         def through(*arrays: Array) -> int:
-            inputs, outputs = arrays[: len(self.inputs)], arrays[len(self.inputs) :]
-            lead = [x.shape[: x.ndim - len(shape)] for x, shape in zip(arrays, self.inputs + self.outputs, strict=True)]
-            sizes = {axes for axes in lead if axes}
-            fits = len(sizes) < 2 and all(len(axes) < 2 for axes in sizes)
-            fits = fits and all(x.dtype == self.dtype for x in arrays)
-            fits = fits and [
-                x.shape[x.ndim - len(s) :] for x, s in zip(arrays, self.inputs + self.outputs, strict=True)
-            ] == (self.inputs + self.outputs)
-            return self.run(inputs, outputs, sizes.pop()[0] if sizes else 1) if fits else doors.SHAPES
+            self.evaluate(arrays[: len(self.inputs)], arrays[len(self.inputs) :])
+            return doors.DONE
 
         return through
 
@@ -132,10 +125,11 @@ class Runner:
             targets.append(None if result is target else target)
         count = int(np.prod(lead, dtype=np.int64))
         if count:
-            rows = [y.reshape((count, *shape)) if lead else y for y, shape in zip(results, self.outputs, strict=True)]
-            status = self._run_threaded(flat, rows, count) if lead else self.run(flat, rows, 1)
+            axis = (count,) if count > 1 else ()
+            rows = [y.reshape(axis + shape) for y, shape in zip(results, self.outputs, strict=True)]
+            status = self._run_threaded(flat, rows, count)
             if status != doors.DONE:
-                self.explain(status, inputs)
+                self.explain(status, inputs, results)
         for k, target in enumerate(targets):
             if target is not None:
                 target[...] = results[k]
@@ -194,7 +188,7 @@ class Runner:
 
         return max(_pool(self.threads).map(part, range(parts)))
 
-    def explain(self, status: int, inputs: Sequence[npt.ArrayLike]) -> None:
+    def explain(self, status: int, inputs: Sequence[npt.ArrayLike], outputs: Sequence[Array]) -> None:
         """Raise the error that a status stands for."""
         arrays = [np.asarray(x, dtype=self.dtype) for x in inputs]
         for name, x in zip(self.names, arrays, strict=True):
@@ -210,13 +204,19 @@ class Runner:
                 what = "quaternion" if count == 4 else "direction (cos, sin)"
                 raise InputError(f"q[{start}:{start + count}]{where} is a {what} of zero length")
         if status == doors.OVERFLOW:
+            where = ""
+            for y, shape in zip(outputs, self.outputs, strict=True):
+                bad = np.argwhere(~np.isfinite(y))
+                if y.ndim > len(shape) and len(bad):
+                    where = f" for state {tuple(int(k) for k in bad[0][: y.ndim - len(shape)])}"
             sizes = ", ".join(
                 f"|{n}| up to {np.abs(x).max():.3g}" for n, x in zip(self.names, arrays, strict=True) if x.size
             )
             raise InputError(
-                f"the result is not finite: numbers are too large for {self.dtype}, or a body has no inertia ({sizes})"
+                f"the result{where} is not finite: numbers are too large for {self.dtype}, "
+                f"or a body has no inertia ({sizes})"
             )
-        raise InputError("arrays do not fit")  # pragma: no cover - a door refuses nothing that evaluate prepared
+        raise InputError("arrays do not fit: they changed since they were bound")
 
 
 @cache

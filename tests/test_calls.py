@@ -1,0 +1,187 @@
+"""How results come back: `out=`, `bind` for control loops, and what both do with arrays that do not fit."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.dynamics import Evaluator
+from states import random_state
+from ways import CASES, Case, inputs, native, results, specialised, tree
+
+FORWARD = Case("forward_dynamics")
+WAYS: dict[str, Callable[[Case], Evaluator]] = {
+    "plain": lambda case: native(case, tree(1)).plain(),
+    "native": lambda case: native(case, tree(1)),
+    "specialised": lambda case: specialised(case, tree(1)),
+}
+COMPILED = ["native", "specialised"]
+
+each_case = pytest.mark.parametrize("case", CASES, ids=str)
+each_way = pytest.mark.parametrize("way", WAYS)
+each_batch = pytest.mark.parametrize("batch", [(), (1,), (2,), (9,), (70,)], ids=str)
+
+
+def targets(case: Case, expected: list[np.ndarray], fill: float = np.nan) -> tuple[list[np.ndarray], object]:
+    """Arrays for results, and how ``out`` takes them."""
+    arrays = [np.full_like(y, fill) for y in expected]
+    return arrays, arrays[0] if len(arrays) == 1 else arrays
+
+
+# out= ------------------------------------------------------------------------------------------------
+
+
+@each_batch
+@each_way
+@each_case
+def test_out_receives_the_result(case: Case, way: str, batch: tuple[int, ...]) -> None:
+    evaluator = WAYS[way](case)
+    arguments = inputs(case, tree(1), 3, *batch)
+    expected = results(evaluator, arguments)
+    arrays, out = targets(case, expected)
+    found = evaluator(*arguments, out=out)
+    found = getattr(found, "acceleration", found)
+    for array, given, true in zip(arrays, found if len(arrays) > 1 else [found], expected, strict=True):
+        assert given is array
+        np.testing.assert_array_equal(array, true)
+
+
+@each_way
+def test_out_may_be_any_array_of_its_shape_and_type(way: str) -> None:
+    evaluator, arguments = WAYS[way](FORWARD), inputs(FORWARD, tree(1), 3, 6)
+    expected = results(evaluator, arguments)[0]
+    n = tree(1).nv
+    for out in (
+        np.empty((6, n), order="F"),
+        np.empty((12, n))[::2],
+        np.empty((6, n))[::-1],
+        np.empty((6, 2 * n))[:, ::2],
+        np.frombuffer(bytearray(6 * n * 8 + 1), dtype=np.uint8)[1:].view(np.float64).reshape(6, n),
+    ):
+        evaluator(*arguments, out=out)
+        np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("which", [1, 2])
+@each_way
+def test_out_may_be_one_of_the_inputs(way: str, which: int) -> None:
+    for batch in ((), (5,)):
+        evaluator, arguments = WAYS[way](FORWARD), inputs(FORWARD, tree(1), 3, *batch)
+        expected = results(evaluator, arguments)[0]
+        evaluator(*arguments, out=arguments[which])
+        np.testing.assert_array_equal(arguments[which], expected)
+
+
+@each_way
+def test_out_may_be_a_subclass_of_arrays(way: str, tmp_path: object) -> None:
+    evaluator, arguments = WAYS[way](FORWARD), inputs(FORWARD, tree(1), 3, 6)
+    out = np.memmap(f"{tmp_path}/out", dtype=np.float64, mode="w+", shape=(6, tree(1).nv))
+    evaluator(*arguments, out=out)
+    np.testing.assert_array_equal(out, results(evaluator, arguments)[0])
+
+
+@each_way
+def test_outs_that_share_memory_are_an_error(way: str) -> None:
+    evaluator = WAYS[way](Case("energy"))
+    both = np.zeros(1)
+    with pytest.raises(lw.InputError, match="share memory"):
+        evaluator(*inputs(Case("energy"), tree(1), 3), out=(both, both))
+
+
+# bind ------------------------------------------------------------------------------------------------
+
+
+@each_batch
+@each_way
+@each_case
+def test_a_bound_call_gives_the_same_numbers(case: Case, way: str, batch: tuple[int, ...]) -> None:
+    evaluator = WAYS[way](case)
+    arguments = inputs(case, tree(1), 3, *batch)
+    arrays, out = targets(case, results(evaluator, arguments))
+    evaluator.bind(*arguments, out=out)()
+    for array, true in zip(arrays, results(evaluator, arguments), strict=True):
+        np.testing.assert_array_equal(array, true)
+
+
+@each_way
+def test_a_bound_call_sees_what_its_arrays_hold_now(way: str) -> None:
+    evaluator, arguments = WAYS[way](FORWARD), inputs(FORWARD, tree(1), 3)
+    out = np.empty(tree(1).nv)
+    step = evaluator.bind(*arguments, out=out)
+    for seed in range(5):
+        for array, new in zip(arguments, inputs(FORWARD, tree(1), seed), strict=True):
+            array[...] = new
+        step()
+        np.testing.assert_array_equal(out, results(evaluator, arguments)[0])
+
+
+@pytest.mark.parametrize("batch", [(), (70,)], ids=str)
+@pytest.mark.parametrize("way", COMPILED)
+@each_case
+def test_a_bound_call_allocates_nothing(case: Case, way: str, batch: tuple[int, ...]) -> None:
+    evaluator = WAYS[way](case)
+    arguments = inputs(case, tree(1), 3, *batch)
+    _, out = targets(case, results(evaluator, arguments))
+    step = evaluator.bind(*arguments, out=out)  # type: ignore[arg-type]
+    step()
+    tracemalloc.start()
+    try:
+        for _ in itertools.repeat(None, 3):
+            step()
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in itertools.repeat(None, 1000):
+            step()
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # Asking for the traced memory makes a tuple and two numbers, some 150 bytes; an array is more than that.
+    assert after - before < 200
+    assert peak - before < 400
+
+
+@each_way
+def test_a_bound_call_checks_numbers_every_time(way: str) -> None:
+    evaluator, arguments = WAYS[way](FORWARD), inputs(FORWARD, tree(1), 3)
+    step = evaluator.bind(*arguments, out=np.empty(tree(1).nv))
+    arguments[1][2] = np.nan
+    with pytest.raises(lw.InputError, match="v holds NaN at index 2"):
+        step()
+    arguments[1][2] = 0.0
+    step()
+
+
+@each_way
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda q, v, tau, out: ([*q], v, tau, out),
+        lambda q, v, tau, out: (q, v.astype(np.float32), tau, out),
+        lambda q, v, tau, out: (q, v[:-1], tau, out),
+        lambda q, v, tau, out: (q, np.repeat(v, 2)[::2], tau, out),
+        lambda q, v, tau, out: (q, v, tau, tau),
+        lambda q, v, tau, out: (q, v, tau, None),
+        lambda q, v, tau, out: (q, v, tau, out[:-1]),
+        lambda q, v, tau, out: (q, v, tau, np.empty((2, len(out)))),
+        lambda q, v, tau, out: (np.tile(q, (2, 1)), v, tau, out),
+        lambda q, v, tau, out: (np.tile(q, (2, 1)), np.tile(v, (3, 1)), tau, np.empty((2, len(out)))),
+        lambda q, v, tau, out: (q, v, None, out),
+    ],
+    ids=[
+        *("list", "float32", "short", "strided", "overlap", "no out", "short out", "batched out", "batched q"),
+        *("two batches", "none"),
+    ],
+)
+def test_bind_refuses_arrays_that_it_would_have_to_copy(way: str, spoil: Callable[..., tuple]) -> None:
+    robot = tree(1)
+    fd = lw.ForwardDynamics(robot)
+    fd = {"plain": fd.plain, "native": lambda: fd, "specialised": fd.compile}[way]()
+    s = random_state(robot, 0)
+    q, v, tau, out = spoil(s.q, s.v, s.tau, np.empty(robot.nv))
+    with pytest.raises(lw.InputError):
+        fd.bind(q, v, tau, out=out)

@@ -1,0 +1,127 @@
+"""What errors of calls say, word for word: which argument, what was found, what is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.dynamics import Evaluator
+
+
+@pytest.fixture(scope="module")
+def arm() -> lw.Mechanism:
+    build = lw.Builder("arm")
+    build.body("base", lw.Inertia.box(2, (1, 1, 1))).joint("free", lw.Free(), "world", "base")
+    build.body("upper", lw.Inertia.box(2, (1, 1, 1))).joint("shoulder", lw.Revolute("y"), "base", "upper")
+    build.body("sledge", lw.Inertia.box(2, (1, 1, 1))).joint("floor", lw.Planar(), "world", "sledge")
+    return build.frame("hand", on="upper").build()
+
+
+Q = np.array([0, 0, 0, 0, 0, 0, 1, 0.5, 0, 0, 1, 0], dtype=float)
+V = np.zeros(10)
+
+
+def spoilt(x: np.ndarray, at: Any, value: float) -> np.ndarray:
+    x = x.copy()
+    x[at] = value
+    return x
+
+
+CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
+    "short q": (
+        lambda r: lw.ForwardDynamics(r)(Q[:-1], V, V),
+        "q has 11 numbers, robot 'arm' needs 12 (q[3:7] of unit length, q[10:12] of unit length)",
+    ),
+    "long v": (lambda r: lw.ForwardDynamics(r)(Q, np.zeros(11), V), "v has 11 numbers, robot 'arm' needs 10"),
+    "short tau": (lambda r: lw.ForwardDynamics(r)(Q, V, V[:3]), "tau has 3 numbers, robot 'arm' needs 10"),
+    "nan": (lambda r: lw.InverseDynamics(r)(Q, spoilt(V, 4, np.nan), V), "v holds NaN at index 4"),
+    "infinity in a batch": (
+        lambda r: lw.InverseDynamics(r)(Q, V, spoilt(np.zeros((3, 10)), (2, 7), np.inf)),
+        "a holds infinity at index (2, 7)",
+    ),
+    "zero quaternion": (
+        lambda r: lw.mass_matrix(r, spoilt(Q, 6, 0.0)),
+        "q[3:7] is a quaternion of zero length",
+    ),
+    "zero direction in a batch": (
+        lambda r: lw.mass_matrix(r, spoilt(np.tile(Q, (2, 1)), (1, 10), 0.0)),
+        "q[10:12] of state (1,) is a direction (cos, sin) of zero length",
+    ),
+    "complex": (lambda r: lw.mass_matrix(r, Q * 1j), "q has dtype complex128, needs real numbers"),
+    "leading axes": (
+        lambda r: lw.ForwardDynamics(r)(np.tile(Q, (2, 1)), np.zeros((3, 10)), V),
+        "leading axes do not broadcast: q (2,), v (3,)",
+    ),
+    "wrenches": (
+        lambda r: lw.ForwardDynamics(r, wrenches=["hand"])(Q, V, V, np.zeros(6)),
+        "wrenches has shape (6,), robot 'arm' needs (..., 1, 6)",
+    ),
+    "out": (lambda r: lw.mass_matrix(r, Q, out=np.zeros((9, 9))), "out for M has shape (9, 9), needs (10, 10)"),
+    "read-only out": (
+        lambda r: lw.gravity_forces(r, Q, out=np.broadcast_to(0.0, 10)),
+        "out for tau is read-only",
+    ),
+    "frame": (lambda r: lw.frame_jacobian(r, Q, "hnad"), "robot 'arm' has no frame 'hnad'; did you mean 'hand'?"),
+    "reference": (
+        lambda r: lw.frame_jacobian(r, Q, "hand", "body"),
+        "reference 'body' is none of local, aligned, world",
+    ),
+    "world acceleration": (
+        lambda r: lw.frame_acceleration(r, Q, V, V, "hand", "world"),
+        "the acceleration of a point has no meaning at the world's origin: use 'local' or 'aligned'",
+    ),
+    "method": (lambda r: lw.ForwardDynamics(r, method="magic"), "no method 'magic' for a tree; there are auto, aba"),
+    "lanes": (
+        lambda r: lw.ForwardDynamics(r).compile(lanes=3),
+        "lanes is 3, needs 'auto' or one of 1, 2, 4, 8, 16",
+    ),
+    "dtype": (
+        lambda r: lw.ForwardDynamics(r).compile(dtype="float16"),
+        "dtype 'float16' is neither 'float64' nor 'float32'",
+    ),
+    "arguments": (
+        lambda r: Evaluator(r, "mass_matrix")(Q, V),
+        "mass_matrix takes q; 2 arguments were given",
+    ),
+    "robot": (lambda r: lw.mass_matrix("arm", Q), "robot is str, needs a Mechanism (from load, Builder or compose)"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_the_error_says_what_is_wrong(arm: lw.Mechanism, call: str) -> None:
+    make, message = CALLS[call]
+    with pytest.raises(lw.InputError, match=f"^{re.escape(message)}$"):
+        make(arm)
+
+
+@pytest.mark.parametrize("frame", [3, None, ["hand", 3], [["hand"]], ("hand", None)], ids=str)
+def test_a_frame_that_is_no_name_is_an_input_error(arm: lw.Mechanism, frame: Any) -> None:
+    with pytest.raises(lw.InputError, match="frame"):
+        lw.frame_jacobian(arm, Q, frame)
+
+
+@pytest.mark.parametrize("reference", [None, 0, ["local"], "LOCAL"], ids=str)
+def test_axes_that_are_none_are_an_input_error(arm: lw.Mechanism, reference: Any) -> None:
+    with pytest.raises(lw.InputError, match="reference"):
+        lw.frame_velocity(arm, Q, V, "hand", reference)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "two"], ids=str)
+def test_threads_are_a_whole_number_above_zero(arm: lw.Mechanism, threads: Any) -> None:
+    with pytest.raises(lw.InputError, match="threads"):
+        lw.ForwardDynamics(arm, threads=threads)
+
+
+def test_a_result_beyond_the_largest_number_is_an_input_error(arm: lw.Mechanism) -> None:
+    with pytest.raises(lw.InputError, match="not finite.*too large"):
+        lw.InverseDynamics(arm)(Q, V + 1e200, V)
+
+
+def test_an_input_error_is_a_value_error() -> None:
+    assert issubclass(lw.InputError, ValueError)
+    assert issubclass(lw.InputError, lw.LinkworkError)
