@@ -274,6 +274,10 @@ class Mechanism:
         g.setflags(write=False)
         return replace(self, gravity=g)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        plain = (dict(self.inertias), dict(self.frames), self.gravity, dict(self.meshes), self.constraints)
+        return Mechanism, (self.name, self.joints, *plain)
+
     def __repr__(self) -> str:
         return f"<Mechanism '{self.name}': {len(self.joints)} joints, nq={self.nq}, nv={self.nv}, {self.mass:.4g} kg>"
 
