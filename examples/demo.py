@@ -26,6 +26,7 @@ def main() -> None:
 
     with stage("native: machine code for any robot (half a minute the first time, then kept on disk)"):
         fd = lw.ForwardDynamics(robot)
+        fd(*state)
     with stage("specialised: a straight-line program for this robot"):
         fast = fd.compile(threads=1)
     print(f"  {lw.operation_count(fd).total} operations an evaluation")
