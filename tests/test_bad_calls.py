@@ -1,8 +1,7 @@
 """Ten thousand odd and bad calls: each gives the right answer or an InputError, never anything else.
 
 A call starts from good inputs, of which one or two are spoilt. ODD ways of passing numbers must give the right answer,
-BAD ones an InputError; with EITHER the library may choose, but not answer wrongly. The oracle is the plain text on clean
-arrays.
+BAD ones an InputError; with EITHER the library may choose, but not answer wrongly. The oracle is the plain text.
 """
 
 from __future__ import annotations
