@@ -89,7 +89,7 @@ def test_out_may_be_a_subclass_of_arrays(way: str, tmp_path: object) -> None:
 def test_outs_that_share_memory_are_an_error(way: str) -> None:
     evaluator = WAYS[way](Case("energy"))
     both = np.zeros(1)
-    with pytest.raises(lw.InputError, match="share memory"):
+    with pytest.raises(lw.InputError, match="shares memory"):
         evaluator(*inputs(Case("energy"), tree(1), 3), out=(both, both))
 
 

@@ -284,19 +284,22 @@ def _check_leaves(joints: Sequence[JointEntry], inertias: Mapping[str, Inertia])
 
 
 def _least_moved(type: Joint, inertia: Inertia) -> float:
-    """The least inertia that a motion of the joint moves."""
+    """The least inertia that a motion of the joint moves, as a part of what there is; zero for round-off."""
     atom = atoms_of(type)[-1]
-    I = inertia.about_origin()
-    about_axis = inertia.mass if atom.axis is None else float(atom.axis @ I @ atom.axis)
-    least = float(np.linalg.eigvalsh(I)[0])
-    return {
-        REVOLUTE: about_axis,
-        PRISMATIC: inertia.mass,
-        HELICAL: about_axis + atom.pitch**2 * inertia.mass,
-        SPHERICAL: least,
-        PLANAR: min(inertia.mass, about_axis),
-        FREE: min(inertia.mass, least),
-    }[atom.kind]
+    about_origin, about_com = inertia.about_origin(), inertia.rotational
+    turns: dict[int, list[tuple[Floats, Floats | None]]] = {
+        REVOLUTE: [(about_origin, atom.axis)],
+        PRISMATIC: [],
+        HELICAL: [(about_origin + atom.pitch**2 * inertia.mass * np.eye(3), atom.axis)],
+        SPHERICAL: [(about_origin, None)],
+        PLANAR: [(about_com, atom.axis)],  # free to turn about the centre of mass
+        FREE: [(about_com, None)],
+    }
+    moved = [inertia.mass] if atom.kind in (PRISMATIC, PLANAR, FREE) else []
+    for I, axis in turns[atom.kind]:
+        part = float(np.linalg.eigvalsh(I)[0] if axis is None else axis @ I @ axis)
+        moved.append(part if part > 1e-14 * float(np.trace(about_origin)) else 0.0)
+    return min(moved)
 
 
 def compose(

@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from linkwork.algorithms import aba, centroid, crba, kinematics, rnea
 from linkwork.algorithms.algorithm import Algorithm
-from linkwork.compile import door as doors
 from linkwork.compile.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
 from linkwork.compile.trace import MAX_OPERATIONS, trace
 from linkwork.errors import InputError
@@ -70,13 +69,16 @@ class Evaluator:
             raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
         if quantity not in QUANTITIES:
             raise InputError(f"no quantity '{quantity}'; there are {', '.join(QUANTITIES)}")
-        if reference not in REFERENCES:
-            raise InputError(f"reference '{reference}' is none of {', '.join(REFERENCES)}")
-        if isinstance(frames, str):
-            frames = (frames,)
+        if not isinstance(reference, str) or reference not in REFERENCES:
+            raise InputError(f"reference {reference!r} is none of {', '.join(REFERENCES)}")
+        if quantity == "frame_acceleration" and reference == "world":
+            raise InputError(
+                "the acceleration of a point has no meaning at the world's origin: use 'local' or 'aligned'"
+            )
+        frames = _names(frames)
         self.robot = robot
         self.quantity = quantity
-        self.frames = tuple(frames)
+        self.frames = frames
         self._subject = Subject(
             QUANTITIES[quantity], tree_of(robot, frames, REFERENCES[reference]), unit_ranges(robot), robot.name
         )
@@ -157,16 +159,11 @@ class Evaluator:
         The arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes
         are checked here, numbers at every call.
         """
-        targets = self._targets(out)
-        arrays = [*self._complete(inputs), *targets]
-        batched = any(np.ndim(x) > len(shape) for x, shape in zip(inputs, self._runner.inputs, strict=False))
-        door = self._runner.own_door(batched)
-        if door(*arrays) == doors.SHAPES:
-            self._runner.evaluate(self._complete(inputs), targets)  # raises if an array is wrong in itself
-            raise InputError(
-                f"bind needs C-contiguous {self._dtype} arrays of at most one batch axis, inputs apart from outputs"
-            )
-
+        arrays = [*self._complete(inputs), *self._targets(out)]
+        wrong = self._runner.misfit(arrays)
+        if wrong:
+            raise InputError(f"bind: {wrong}")
+        door = self._runner.own_door(arrays[-1].ndim > len(self._output_shapes[-1]))
         runner, count = self._runner, len(self._inputs)
 
         def step() -> None:
@@ -197,10 +194,11 @@ class Evaluator:
         count = len(self._output_shapes)
         if out is None:
             return [None] * count
-        targets = [out] if count == 1 else list(out)
-        if len(targets) != count:
-            raise InputError(f"out has {len(targets)} arrays, {self.quantity} gives {count}")
-        return targets
+        if count == 1:
+            return [out]
+        if not isinstance(out, tuple | list) or len(out) != count:
+            raise InputError(f"{self.quantity} gives {count} arrays: out is a tuple of as many")
+        return list(out)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}', {self.way}, {self._dtype}>"
@@ -386,8 +384,6 @@ def frame_acceleration(
     reference: str = "local",
 ) -> Array:
     """Acceleration of a frame, ``(..., 6)``: angular, and the classical acceleration of its origin (``d²x/dt²``)."""
-    if reference == "world":
-        raise InputError("the acceleration of a point has no meaning at the world's origin: use 'local' or 'aligned'")
     result: Array = _evaluator(robot, "frame_acceleration", frame, reference)(q, v, a)
     return result[..., 0, :] if isinstance(frame, str) else result
 
@@ -424,12 +420,23 @@ def _evaluator(robot: Mechanism, quantity: str, frame: str | Sequence[str] = (),
     """The evaluator of a function, made once per robot."""
     if not isinstance(robot, Mechanism):
         raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
-    frames = (frame,) if isinstance(frame, str) else tuple(frame)
+    frames = _names(frame)
+    if not isinstance(reference, str):
+        raise InputError(f"reference {reference!r} is none of {', '.join(REFERENCES)}")
     key = (quantity, frames, reference)
     found: Evaluator | None = robot.prepared.get(key)
     if found is None:
         found = robot.prepared[key] = Evaluator(robot, quantity, frames, reference)
     return found
+
+
+def _names(frames: str | Sequence[str]) -> tuple[str, ...]:
+    """Frame names as a tuple."""
+    if isinstance(frames, str):
+        return (frames,)
+    if not isinstance(frames, Sequence) or not all(isinstance(name, str) for name in frames):
+        raise InputError(f"frames are names, one or a list of them; found {frames!r}")
+    return tuple(frames)
 
 
 def _threads(threads: int | None) -> int:

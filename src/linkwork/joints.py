@@ -61,6 +61,8 @@ class Joint:
     """Where in q numbers of unit length stand (start, count), if any."""
     group: ClassVar[lie.Group] = lie.VECTOR
     """How q and v combine: integrate, difference, random."""
+    width: ClassVar[float] = np.pi
+    """Random configurations without limits lie this far either side of zero: radians, or metres where q has any."""
 
     @property
     def nq(self) -> int:
@@ -92,6 +94,8 @@ class Revolute(_OneAxis):
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Prismatic(_OneAxis):
     """Slides along an axis."""
+
+    width: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -141,6 +145,7 @@ class Planar(_OneAxis):
     nv: ClassVar[int] = 3
     unit: ClassVar[tuple[int, int] | None] = (2, 2)
     group: ClassVar[lie.Group] = lie.SE2
+    width: ClassVar[float] = 1.0
 
     def __init__(self, axis: str | VectorLike = "z") -> None:
         super().__init__(axis)
@@ -154,6 +159,7 @@ class Free(Joint):
     nv: ClassVar[int] = 6
     unit: ClassVar[tuple[int, int] | None] = (3, 4)
     group: ClassVar[lie.Group] = lie.SE3
+    width: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ class Group:
 
     integrate: Callable[[Floats, Floats], Floats]
     difference: Callable[[Floats, Floats], Floats]
-    random: Callable[[np.random.Generator, Floats, Floats], Floats]
-    """From a generator, lower and upper limits of q: a configuration."""
+    random: Callable[[np.random.Generator, Floats, Floats, float], Floats]
+    """From a generator, lower and upper limits of q, and how wide to draw without limits: a configuration."""
 
 
 _NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
@@ -79,6 +79,7 @@ def _conjugate(q: Floats) -> Floats:
 
 
 def _unit(q: Floats) -> Floats:
+    q = q / np.abs(q).max(axis=-1, keepdims=True)  # squares must not overflow
     unit: Floats = q / np.linalg.norm(q, axis=-1, keepdims=True)
     return unit
 
@@ -92,8 +93,8 @@ def _so3_log(q: Floats) -> Floats:
     q = np.where(q[..., 3:] < 0, -q, q)  # the shorter way round
     sine = np.linalg.norm(q[..., :3], axis=-1, keepdims=True)
     angle = 2 * np.arctan2(sine, q[..., 3:])
-    safe = np.where(sine < 1e-9, 1.0, sine)
-    return q[..., :3] * np.where(sine < 1e-9, 2 / q[..., 3:], angle / safe)
+    small = sine < 1e-9
+    return q[..., :3] * np.where(small, 2 / np.where(small, q[..., 3:], 1.0), angle / np.where(small, 1.0, sine))
 
 
 def _so3_integrate(q: Floats, v: Floats) -> Floats:
@@ -157,16 +158,16 @@ def _random_turn(rng: np.random.Generator, size: int) -> Floats:
 VECTOR = Group(
     integrate=lambda q, v: q + v,
     difference=lambda q, p: p - q,
-    random=lambda rng, lower, upper: _bounded(rng, lower, upper, np.pi),
+    random=_bounded,
 )
-SO3 = Group(_so3_integrate, _so3_difference, lambda rng, lower, upper: _random_turn(rng, 4))
+SO3 = Group(_so3_integrate, _so3_difference, lambda rng, lower, upper, width: _random_turn(rng, 4))
 SE2 = Group(
     _se2_integrate,
     _se2_difference,
-    lambda rng, lower, upper: np.concatenate([_bounded(rng, lower[:2], upper[:2], 1.0), _random_turn(rng, 2)]),
+    lambda rng, lower, upper, width: np.concatenate([_bounded(rng, lower[:2], upper[:2], width), _random_turn(rng, 2)]),
 )
 SE3 = Group(
     _se3_integrate,
     _se3_difference,
-    lambda rng, lower, upper: np.concatenate([_bounded(rng, lower[:3], upper[:3], 1.0), _random_turn(rng, 4)]),
+    lambda rng, lower, upper, width: np.concatenate([_bounded(rng, lower[:3], upper[:3], width), _random_turn(rng, 4)]),
 )

@@ -204,26 +204,23 @@ class Mechanism:
     def random(self, seed: int | np.random.Generator) -> Floats:
         """A random configuration within the limits, ``(nq,)``: angles without limits in ±π, positions in ±1 m."""
         rng = np.random.default_rng(seed)
-        parts = [j.type.group.random(rng, j.limits.lower, j.limits.upper) for j in self.joints]
+        parts = [j.type.group.random(rng, j.limits.lower, j.limits.upper, j.type.width) for j in self.joints]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
         """Move ``q`` along the velocity ``v`` for one second, ``(..., nq)``: ``q + v`` on the joints' manifolds."""
-        return self._combine("integrate", self._checked(q, self.nq, "q"), self._checked(v, self.nv, "v"), self.nq)
+        return self._combine("integrate", self._configuration(q, "q"), self._checked(v, self.nv, "v"), self.nq)
 
     def difference(self, q: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
         """The velocity that leads from ``q`` to ``p`` in one second, ``(..., nv)``."""
-        return self._combine("difference", self._checked(q, self.nq, "q"), self._checked(p, self.nq, "p"), self.nv)
+        return self._combine("difference", self._configuration(q, "q"), self._configuration(p, "p"), self.nv)
 
     def normalise(self, q: npt.ArrayLike) -> Floats:
         """``q`` with quaternions (and the cos, sin of planar joints) of unit length."""
-        out = self._checked(q, self.nq, "q").copy()
+        out = self._configuration(q, "q").copy()
         for at in self.unit_slices():
-            part = out[..., at]
-            length = np.linalg.norm(part, axis=-1, keepdims=True)
-            if (length < 1e-6).any():
-                raise InputError(f"q[{at.start}:{at.stop}] has zero length: no direction to normalise to")
-            out[..., at] = part / length
+            part = out[..., at] / np.abs(out[..., at]).max(axis=-1, keepdims=True)  # squares must not overflow
+            out[..., at] = part / np.linalg.norm(part, axis=-1, keepdims=True)
         return out
 
     def unit_slices(self) -> tuple[slice, ...]:
@@ -249,8 +246,22 @@ class Mechanism:
             out[..., result] = getattr(group, operation)(q[..., in_q], other[..., second])
         return out
 
+    def _configuration(self, q: npt.ArrayLike, name: str) -> Floats:
+        """``q`` as an array, its numbers of unit length having a length."""
+        array = self._checked(q, self.nq, name)
+        for at in self.unit_slices():
+            if (np.abs(array[..., at]).max(axis=-1, initial=0.0) < 1e-6).any():
+                raise InputError(f"{name}[{at.start}:{at.stop}] has zero length: no direction to normalise to")
+        return array
+
     def _checked(self, x: npt.ArrayLike, width: int, name: str) -> Floats:
-        array = np.asarray(x, dtype=np.float64)
+        try:
+            array = np.asarray(x)
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{name} is not an array of numbers: {error}") from None
+        if array.dtype.kind not in "fiu":
+            raise InputError(f"{name} has dtype {array.dtype}, needs real numbers")
+        array = array.astype(np.float64, copy=False)
         if array.ndim == 0 or array.shape[-1] != width:
             found = "a single number" if array.ndim == 0 else f"{array.shape[-1]} numbers"
             raise InputError(f"{name} has {found}, robot '{self.name}' needs {width}")

@@ -11,6 +11,7 @@ pass.
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -24,8 +25,8 @@ from linkwork.compile.emit import Type
 from linkwork.errors import LinkworkError
 
 DONE, SHAPES, NOT_FINITE, NO_DIRECTION, OVERFLOW = range(5)
-"""What a door answers: computed; arrays it does not take; NaN or infinity among inputs; numbers of unit length that are
-all zero; result not finite."""
+"""What a door answers: computed; arrays it does not take; NaN or infinity among inputs; numbers that should have unit
+length and have none, or one beyond all bounds; result not finite."""
 
 CHUNK = 64
 """States between two looks at the numbers: small enough that they are still in the cache."""
@@ -33,6 +34,15 @@ CHUNK = 64
 MAX_RANK = 3
 TINY = 1e-12
 """Least squared length of a quaternion."""
+
+
+def undirected(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Which rows of numbers of unit length have none, or one whose square is infinite."""
+    with np.errstate(all="ignore"):
+        squared = np.sum(np.square(x), axis=-1)
+    none: np.ndarray[Any, Any] = ~((squared > TINY) & (squared < math.inf))
+    return none
+
 
 # Places in a descriptor, in 8-byte words.
 KERNEL, CONTEXT, ARRAYS, INPUTS, DTYPE, UNITS, UNIT_TABLE, FIRST_ARRAY = range(8)
@@ -167,7 +177,7 @@ end:
   ret i1 %good
 }}
 
-; 1 if in each of n rows every run of unit numbers has a length
+; 1 if in each of n rows every run of unit numbers has a length that can be squared
 define internal i1 @directed(ptr %x, i64 %n, i64 %width, i64 %units, ptr %table) {{
 entry:
   br label %row
@@ -202,7 +212,9 @@ sum:
 summed:
   %u1 = add i64 %u, 1
   %long = fcmp ogt {f} %grown, {t.number(TINY)}
-  br i1 %long, label %unit, label %lost
+  %short = fcmp olt {f} %grown, {t.number(math.inf)}
+  %length = and i1 %long, %short
+  br i1 %length, label %unit, label %lost
 next:
   %i1 = add i64 %i, 1
   br label %row

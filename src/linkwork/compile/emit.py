@@ -206,8 +206,12 @@ def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
             f"%v{i} = load {t.name}, ptr %p{i}, align {t.bytes}",
         ]
 
+    cleared = _mostly_zero(trace)
+
     def store(k: int, j: int, value: str) -> list[str]:
         pointer = f"%o{k}.{j}"
+        if k in cleared and _is_zero(trace, k, j):
+            return []
         return [
             f"{pointer} = getelementptr i8, ptr %a{len(trace.inputs) + k}, i64 {j * size}",
             f"store {t.name} {value}, ptr {pointer}, align {t.bytes}",
@@ -222,7 +226,7 @@ def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
         ]
         late += [f"store [{st.lanes} x {t.scalar}] zeroinitializer, ptr %late"]
     parameters = ", ".join(f"ptr noalias %a{k}" for k in range(arrays))
-    parts = [declarations(t)]
+    parts = [declarations(t), "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
     if st is not t:
         parts.append(declarations(st))
     if angles:
@@ -232,6 +236,17 @@ def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
     gather = [(nodes[i][1], nodes[i][2]) for i in given]
     parts.append(_scalar_loop(trace, t, name, gather) if lanes == 1 else _lane_loop(trace, t, name, gather))
     return "\n".join(parts)
+
+
+def _is_zero(trace: Trace, k: int, j: int) -> bool:
+    """Whether number ``j`` of output ``k`` is zero in every state."""
+    return trace.graph.value(trace.outputs[k][1][j].i) == 0.0
+
+
+def _mostly_zero(trace: Trace) -> set[int]:
+    """Outputs with so many zeros, as in mass matrices and Jacobians, that they are cleared as a whole beforehand."""
+    counts = {k: sum(_is_zero(trace, k, j) for j in range(len(s))) for k, (_, s) in enumerate(trace.outputs)}
+    return {k for k, zeros in counts.items() if zeros > 16}
 
 
 def _indent(lines: Sequence[str]) -> str:
@@ -255,6 +270,11 @@ def _header(trace: Trace, t: Type, name: str, angle_numbers: int) -> list[str]:
             f"  %s{k} = load i64, ptr %t{k}",
         ]
     return lines
+
+
+def _clear(t: Type, pointer: str, size: int) -> str:
+    """Zeros into ``size`` numbers of every lane."""
+    return f"  call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size * t.lanes * t.bytes}, i1 false)"
 
 
 def _scalar_loop(trace: Trace, t: Type, name: str, angles: list[tuple[int, int]]) -> str:
@@ -289,6 +309,8 @@ def _scalar_loop(trace: Trace, t: Type, name: str, angles: list[tuple[int, int]]
             f"  %h{group} = getelementptr {t.scalar}, ptr %angles, i64 {2 * group * SINCOS_WIDTH}",
             f"  call void @linkwork_sincos(ptr %g{group}, ptr %h{group})",
         ]
+    for k in sorted(_mostly_zero(trace)):
+        lines.append(_clear(t, f"%r{len(trace.inputs) + k}", len(trace.outputs[k][1])))
     rows = ", ".join(f"ptr %r{k}" for k in range(arrays))
     lines += [
         f"  call void @body({rows}, ptr %angles)",
@@ -311,6 +333,8 @@ def _lane_loop(trace: Trace, t: Type, name: str, angles: list[tuple[int, int]]) 
     sizes = [size for _, size in trace.inputs] + [len(symbols) for _, symbols in trace.outputs]
     lines = _header(trace, t, name, 2 * len(angles) * lanes)
     lines += [f"  %a{k} = alloca [{max(size, 1) * lanes} x {t.scalar}], align 64" for k, size in enumerate(sizes)]
+    for k in sorted(_mostly_zero(trace)):
+        lines.append(_clear(t, f"%a{len(trace.inputs) + k}", len(trace.outputs[k][1])))
     lines += [
         "  %last = sub i64 %count, 1",
         "  %any = icmp sgt i64 %count, 0",

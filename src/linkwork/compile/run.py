@@ -84,19 +84,44 @@ class Runner:
         return doors.DONE if all(np.isfinite(y).all() for y in outputs) else doors.OVERFLOW
 
     def own_door(self, batched: bool) -> Door:
-        """A door for one caller's own use."""
+        """A door for one caller's own use, for arrays of which `misfit` finds nothing to say."""
 
         def through(*arrays: Array) -> int:
-            self.evaluate(arrays[: len(self.inputs)], arrays[len(self.inputs) :])
-            return doors.DONE
+            count = max(len(x) if x.ndim > len(shape) else 1 for x, shape in zip(arrays, self.shapes, strict=True))
+            return self.run(arrays[: len(self.inputs)], arrays[len(self.inputs) :], count)
 
         return through
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of one state's inputs and outputs."""
+        return self.inputs + self.outputs
+
+    def misfit(self, arrays: Sequence[Any]) -> str | None:
+        """Why inputs and outputs cannot be used as they are, if so."""
+        names = [*self.names, *(f"out for {name}" for name in self.subject.algorithm.outputs)]
+        leads = []
+        for k, (name, x, shape) in enumerate(zip(names, arrays, self.shapes, strict=True)):
+            if type(x) is not np.ndarray or x.dtype != self.dtype or not (x.flags.c_contiguous and x.flags.aligned):
+                return f"{name} is no C-contiguous {self.dtype} array"
+            lead = x.ndim - len(shape)
+            if lead not in (0, 1) or x.shape[lead:] != shape:
+                return f"{name} has shape {x.shape}, needs {shape}, or one batch axis before"
+            if k >= len(self.inputs) and not x.flags.writeable:
+                return f"{name} is read-only"
+            if k >= len(self.inputs) and any(np.may_share_memory(x, y) for y in arrays[:k]):
+                return f"{name} shares memory with another array"
+            leads.append(x.shape[:lead])
+        batch = max(leads[: len(self.inputs)])
+        if any(lead not in ((), batch) for lead in leads) or any(lead != batch for lead in leads[len(self.inputs) :]):
+            return f"batch axes {leads} differ"
+        return None
 
     def _look(self, inputs: Sequence[Array]) -> int:
         if not all(np.isfinite(x).all() for x in inputs):
             return doors.NOT_FINITE
         for start, count in self.subject.units:
-            if (np.sum(inputs[0][..., start : start + count] ** 2, axis=-1) <= doors.TINY).any():
+            if doors.undirected(inputs[0][..., start : start + count]).any():
                 return doors.NO_DIRECTION
         return doors.DONE
 
@@ -114,15 +139,15 @@ class Runner:
             found = ", ".join(f"{name} {lead}" for name, lead in zip(self.names, leads, strict=True) if lead)
             raise InputError(f"leading axes do not broadcast: {found}") from None
         flat = [self._flattened(x, own, lead, shape) for x, own, shape in zip(inputs, leads, self.inputs, strict=True)]
-        results, targets = [], []
+        results: list[Array] = []
         for name, given, shape in zip(self.subject.algorithm.outputs, out, self.outputs, strict=True):
-            target = None if given is None else self._checked_out(name, given, (*lead, *shape))
-            usable = (
-                target is not None and target.flags.carray and not any(np.may_share_memory(target, x) for x in flat)
-            )
-            result = target if usable and target is not None else np.empty((*lead, *shape), dtype=self.dtype)
-            results.append(result)
-            targets.append(None if result is target else target)
+            if given is not None:
+                self._check_out(name, given, (*lead, *shape))
+                if any(other is not None and np.may_share_memory(given, other) for other in out[: len(results)]):
+                    raise InputError(f"out for {name} shares memory with another output")
+            usable = type(given) is np.ndarray and given.flags.carray
+            usable = usable and not any(np.may_share_memory(given, x) for x in flat)
+            results.append(given if usable else np.empty((*lead, *shape), dtype=self.dtype))  # type: ignore[arg-type]
         count = int(np.prod(lead, dtype=np.int64))
         if count:
             axis = (count,) if count > 1 else ()
@@ -130,13 +155,15 @@ class Runner:
             status = self._run_threaded(flat, rows, count)
             if status != doors.DONE:
                 self.explain(status, inputs, results)
-        for k, target in enumerate(targets):
-            if target is not None:
-                target[...] = results[k]
-                results[k] = target
+        for k, given in enumerate(out):
+            if given is not None and given is not results[k]:
+                given[...] = results[k]
+                results[k] = given
         return results
 
     def _prepared(self, name: str, x: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+        if np.ma.isMaskedArray(x) and np.ma.is_masked(x):
+            raise InputError(f"{name} has masked numbers")
         try:
             array = np.asarray(x)
         except (ValueError, TypeError) as error:
@@ -164,7 +191,7 @@ class Runner:
             x = x.reshape(shape)
         return np.require(x, requirements=["C", "A"])
 
-    def _checked_out(self, name: str, given: Any, shape: tuple[int, ...]) -> Array:
+    def _check_out(self, name: str, given: Any, shape: tuple[int, ...]) -> None:
         if not isinstance(given, np.ndarray):
             raise InputError(f"out for {name} is {type(given).__name__}, needs a NumPy array")
         if given.shape != shape:
@@ -173,7 +200,6 @@ class Runner:
             raise InputError(f"out for {name} has dtype {given.dtype}, needs {self.dtype}")
         if not given.flags.writeable:
             raise InputError(f"out for {name} is read-only")
-        return given
 
     def _run_threaded(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
         parts = min(self.threads, count // SHARE)
@@ -198,11 +224,12 @@ class Runner:
                 raise InputError(f"{name} holds {found} at index {index if len(index) > 1 else index[0]}")
         q = arrays[0]
         for start, count in self.subject.units:
-            small = np.sum(np.square(q[..., start : start + count]), axis=-1) <= doors.TINY
-            if small.any():
-                where = "" if q.ndim == 1 else f" of state {tuple(int(k) for k in np.argwhere(small)[0])}"
+            lost = doors.undirected(q[..., start : start + count])
+            if lost.any():
+                where = "" if q.ndim == 1 else f" of state {tuple(int(k) for k in np.argwhere(lost)[0])}"
                 what = "quaternion" if count == 4 else "direction (cos, sin)"
-                raise InputError(f"q[{start}:{start + count}]{where} is a {what} of zero length")
+                size = "zero length" if np.abs(q[..., start : start + count][lost]).min() < 1.0 else "immense length"
+                raise InputError(f"q[{start}:{start + count}]{where} is a {what} of {size}")
         if status == doors.OVERFLOW:
             where = ""
             for y, shape in zip(outputs, self.outputs, strict=True):
@@ -216,7 +243,7 @@ class Runner:
                 f"the result{where} is not finite: numbers are too large for {self.dtype}, "
                 f"or a body has no inertia ({sizes})"
             )
-        raise InputError("arrays do not fit: they changed since they were bound")
+        raise InputError("arrays do not fit: they changed since they were bound")  # e.g. made read-only
 
 
 @cache
@@ -244,7 +271,7 @@ class NativeRunner(Runner):
         subject = self.subject
         context = native.Context(subject.algorithm, subject.tree)
         words, table = doors.descriptor(
-            self._address, context.address, self.dtype, self.inputs + self.outputs, len(self.inputs), subject.units
+            self._address, context.address, self.dtype, self.shapes, len(self.inputs), subject.units
         )
         return doors.make(words, "float64", context, table)
 
@@ -274,17 +301,16 @@ class SpecialisedRunner(Runner):
         self.lanes = lanes
         made = _Programs(subject, dtype, limit)
         wanted = [1] if lanes == 1 else [1, lanes]
-        if len(wanted) > 1 and not all(made.cached(k) for k in wanted):
-            made.trace()  # shared by both
-            addresses = list(_pool(2).map(made.address, wanted))
-        else:
-            addresses = [made.address(k) for k in wanted]
+        with disk.announced(f"{subject.algorithm.name} of '{subject.robot}' ({dtype})"):
+            if len(wanted) > 1 and not all(made.cached(k) for k in wanted):
+                made.trace()  # shared by both
+                addresses = list(_pool(2).map(made.address, wanted))
+            else:
+                addresses = [made.address(k) for k in wanted]
         self.door, self._batch_door = self._made(addresses[0]), self._made(addresses[-1])
 
     def _made(self, address: int) -> Door:
-        words, table = doors.descriptor(
-            address, 0, self.dtype, self.inputs + self.outputs, len(self.inputs), self.subject.units
-        )
+        words, table = doors.descriptor(address, 0, self.dtype, self.shapes, len(self.inputs), self.subject.units)
         return doors.make(words, self.dtype.name, table)
 
     def own_door(self, batched: bool) -> Door:
@@ -302,7 +328,7 @@ class _Programs:
     def __init__(self, subject: Subject, dtype: str, limit: int) -> None:
         self.subject, self.dtype, self.limit = subject, dtype, limit
         self._trace: Trace | None = None
-        self._content = disk.key(subject.algorithm.name, content(subject.tree), dtype)
+        self._content = disk.key(subject.algorithm.name, content(subject.tree), dtype, str(limit))
 
     def trace(self) -> Trace:
         """The program before code is made of it."""
@@ -321,10 +347,7 @@ class _Programs:
         """Where the code is in this process."""
 
         def make() -> bytes:
-            with disk.announced(
-                f"{self.subject.algorithm.name} of '{self.subject.robot}' ({self.dtype}, {lanes} lanes)"
-            ):
-                return llvm.object_code(emit.module(self.trace(), SYMBOL, self.dtype, lanes))
+            return llvm.object_code(emit.module(self.trace(), SYMBOL, self.dtype, lanes))
 
         return llvm.load(disk.fetch(self._name(lanes), make), SYMBOL)
 

@@ -55,13 +55,17 @@ class Graph:
         found = self._index.get(parts)
         if found is None:
             found = self._index[parts] = len(self.nodes)
-            if found >= self.limit:
-                raise ProgramTooLarge(
-                    f"the straight-line program would have more than {self.limit} operations; "
-                    "use the native way, which needs no program per mechanism"
-                )
+            self.check(found)
             self.nodes.append(parts)
         return found
+
+    def check(self, size: int) -> None:
+        """Refuse to grow without bounds."""
+        if size >= self.limit:
+            raise ProgramTooLarge(
+                f"the straight-line program would have more than {self.limit} operations; "
+                "use the native way, which needs no program per mechanism"
+            )
 
     def input(self, array: int, place: int) -> Symbol:
         """A number that comes in from outside."""
@@ -94,7 +98,11 @@ class Symbol:
     def __bool__(self) -> bool:
         raise TypeError("kernel text may not branch on a number of the state: use where()")
 
-    __lt__ = __gt__ = __le__ = __ge__ = lambda self, other: self.__bool__()
+    def _compare(self, other: Any) -> bool:
+        return bool(self)
+
+    __lt__ = __gt__ = __le__ = __ge__ = __eq__ = __ne__ = _compare
+    __hash__ = None  # type: ignore[assignment]
     __float__ = __int__ = __index__ = __bool__
 
     def __neg__(self) -> Symbol:
@@ -282,6 +290,7 @@ def trace(algorithm: Algorithm, tree: Tree, limit: int = MAX_OPERATIONS) -> Trac
     outputs = [np.empty(resolve(shape, tree), dtype=object) for shape in algorithm.outputs.values()]
     work = [np.empty(resolve(shape, tree), dtype=object) for shape in algorithm.work.values()]
     algorithm.text(_loosened(tree), algorithm.work_type()(*work), *arrays, *outputs)
+    graph.check(len(graph.nodes) + sum(array.size for array in outputs))
     return Trace(
         algorithm.name,
         graph,

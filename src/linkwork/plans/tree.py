@@ -201,7 +201,8 @@ def _slides(links: list[_Link], turn: list[Floats]) -> list[float]:
     """How far to slide each frame along its z so that offsets between bodies have the fewest non-zeros.
 
     An offset is linear in the slides at its two ends: ``start + along slide - z slide_of_parent``. Children before
-    parents and again, each body takes the best of the slides that zero a number of an offset it touches.
+    parents and again, each body takes the best of the slides that zero a number of an offset it touches. Offsets from
+    the world do not count: no inertia is carried over them, and they may be kilometres.
     """
     n = len(links) + 1
     children: list[list[int]] = [[] for _ in range(n)]
@@ -217,7 +218,8 @@ def _slides(links: list[_Link], turn: list[Floats]) -> list[float]:
         return [x + a * s, y + b * s, z + c * s - slide[links[i - 1].parent]]
 
     def cost(i: int) -> int:
-        return sum(abs(x) > 1e-15 * LENGTH for k in (i, *children[i]) for x in offset(k))
+        touched = children[i] if links[i - 1].parent == 0 else (i, *children[i])
+        return sum(abs(x) > 1e-15 * LENGTH for k in touched for x in offset(k))
 
     for _ in range(3):
         for i in range(n - 1, 0, -1):
@@ -225,7 +227,8 @@ def _slides(links: list[_Link], turn: list[Floats]) -> list[float]:
                 continue
             before, now = slide[i], offset(i)
             options = [before, 0.0]
-            options += [before - now[k] / along[i][k] for k in range(3) if abs(along[i][k]) > 1e-3]
+            if links[i - 1].parent > 0:
+                options += [before - now[k] / along[i][k] for k in range(3) if abs(along[i][k]) > 1e-3]
             options += [before + offset(k)[2] for k in children[i]]
             scores = []
             for slide[i] in options:
