@@ -44,8 +44,8 @@ def one_by_one(arrays: Sequence[Floats], before: tuple[Any, ...] = ()) -> list[t
 
 def ours(way: Way, robot: str, quantity: str, states: States) -> Contender:
     """linkwork, called one way. Batches take all the states, single calls the first `CALLS`."""
-    made = _evaluator(robot, quantity, way.threads)
-    evaluator = made.compile(dtype=way.dtype, threads=way.threads) if way.code == "specialised" else made
+    made = _evaluator(robot, quantity)
+    evaluator = made.compile(dtype=way.dtype, threads=1) if way.code == "specialised" else made
     tolerance = 1e-12 if way.dtype == "float64" else 1e-4
     few = inputs_of(quantity, states.first(CALLS))
 
@@ -64,13 +64,13 @@ def ours(way: Way, robot: str, quantity: str, states: States) -> Contender:
     return Contender(way.name, evaluator, [many], BATCH, lambda: _plain(evaluator(*many))[:CALLS], tolerance)
 
 
-def _evaluator(robot: str, quantity: str, threads: int) -> Evaluator:
+def _evaluator(robot: str, quantity: str) -> Evaluator:
     match quantity:
         case "forward_dynamics":
-            return ForwardDynamics(load(robot), threads=threads)
+            return ForwardDynamics(load(robot), threads=1)
         case "inverse_dynamics":
-            return InverseDynamics(load(robot), threads=threads)
-    return Evaluator(load(robot), quantity, threads=threads)
+            return InverseDynamics(load(robot), threads=1)
+    return Evaluator(load(robot), quantity, threads=1)
 
 
 def _plain(result: Any) -> Floats:

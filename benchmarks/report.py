@@ -138,16 +138,17 @@ def _words(name: str) -> str:
 
 def _facts(metrics: dict[str, float]) -> list[str]:
     facts = []
-    threaded = {n: x for n, x in metrics.items() if n.endswith(".threads2.speedup") and ".specialised." in n}
-    if threaded:
-        low, high = min(threaded.values()), max(threaded.values())
-        facts.append(f"Two threads on a batch of {BATCH} states: {low:.2f} to {high:.2f} times as fast as one.")
+    for name, speedup in metrics.items():
+        if name.endswith(".speedup"):
+            robot, _, batch, _ = name.split(".")
+            states = batch.removeprefix("batch")
+            facts.append(f"{robot}, {states} states: two threads are {speedup:.2f} times as fast as one (median).")
     if "talos.startup.cold.compile.s" in metrics:
         facts.append(
-            f"Talos, first time: trace and compile {metrics['talos.startup.cold.compile.s']:.1f} s, after "
-            f"{metrics['talos.startup.cold.native.s']:.0f} s for the native kernel (once a machine, for all robots). "
-            f"A later process has it {metrics['talos.startup.warm.ready.s']:.2f} s after `import linkwork` "
-            f"and reading the file ({metrics['talos.startup.warm.load.s']:.2f} s)."
+            f"Talos, first time: trace and compile {metrics['talos.startup.cold.compile.s']:.1f} s; native code "
+            f"{metrics['talos.startup.cold.native.s']:.0f} s, once a machine for all robots. A later process has the "
+            f"compiled program {metrics['talos.startup.warm.ready.s']:.2f} s after `import linkwork` and reading the "
+            f"file ({metrics['talos.startup.warm.load.s']:.2f} s)."
         )
     per_link = {
         int(n.split(".")[0].removeprefix("chain")): x

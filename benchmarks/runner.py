@@ -16,7 +16,7 @@ from benchmarks import startup
 from benchmarks.contender import CALLS, Contender, one_by_one, ours
 from benchmarks.peers import Unable, contender
 from benchmarks.robots import ROBOTS, Floats, load, random_states
-from benchmarks.scenarios import BATCH, REFERENCE, Chains, Operations, Scenario, Startup, Timing
+from benchmarks.scenarios import BATCH, REFERENCE, Chains, Operations, Scenario, Startup, Threads, Timing
 
 Metrics = dict[str, float]
 
@@ -56,6 +56,8 @@ def measure(scenario: Scenario, settings: Settings) -> Metrics:
             return _operations(scenario)
         case Startup():
             return startup.measure(scenario.robot, settings.processes)
+        case Threads():
+            return _threads(scenario, settings)
         case Chains():
             return _chains(scenario, settings)
 
@@ -130,8 +132,7 @@ def _timing(scenario: Timing, settings: Settings) -> Metrics:
             contenders.append(contender(peer, robot, quantity, states))
         except Unable as reason:
             say(f"  without {peer}: {reason}")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    contenders += [ours(way, robot, quantity, states) for way in scenario.ways if way.threads <= cores]
+    contenders += [ours(way, robot, quantity, states) for way in scenario.ways]
     forward = quantity == "forward_dynamics"
     errors = agreement(contenders, lw.mass_matrix(load(robot), states.q[:CALLS]) if forward else None)
     times = {c.name: t * 1e6 for c, t in zip(contenders, best_times(contenders, settings), strict=True)}
@@ -142,9 +143,6 @@ def _timing(scenario: Timing, settings: Settings) -> Metrics:
             found[f"{scenario.name}.{name}.error"] = errors[name]
         if name != REFERENCE and REFERENCE in times:
             found[f"{scenario.name}.{name}.ratio"] = times[REFERENCE] / us
-        alone = name.replace(".threads2", "")
-        if alone != name:
-            found[f"{scenario.name}.{name}.speedup"] = times[alone] / us
         say(f"  {name:<42}{us:9.3f} µs" + (f"{times[REFERENCE] / us:8.2f} x" if REFERENCE in times else ""))
     return found
 
@@ -159,6 +157,27 @@ def _operations(scenario: Operations) -> Metrics:
         found[f"{scenario.robot}.{quantity}.operations"] = count.total
         say(f"  {quantity:<42}{count.total:9d} operations")
     return found
+
+
+def _threads(scenario: Threads, settings: Settings) -> Metrics:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if cores < 2:
+        say("  skipped: this process may use one core only")
+        return {}
+    fd = lw.ForwardDynamics(load(scenario.robot))
+    states = random_states(fd.robot, scenario.states)
+    one, two = (fd.compile(threads=n) for n in (1, 2))
+    out = np.empty((scenario.states, fd.robot.nv))
+    ratios = []
+    for _ in range(settings.rounds):
+        start = perf_counter()
+        one(*states, out=out)
+        middle = perf_counter()
+        two(*states, out=out)
+        ratios.append((middle - start) / (perf_counter() - middle))
+    speedup = float(np.median(ratios))
+    say(f"  two threads, {scenario.states} states{speedup:28.2f} x one")
+    return {f"{scenario.name}.batch{scenario.states}.speedup": speedup}
 
 
 def _chains(scenario: Chains, settings: Settings) -> Metrics:

@@ -16,21 +16,16 @@ class Way(NamedTuple):
     call: str
     """``"single"`` (a state a call), ``"bound"`` (the same, through `Evaluator.bind`) or ``"batch"``."""
     dtype: str = "float64"
-    threads: int = 1
 
     @property
     def name(self) -> str:
         """As in the names of metrics: ``specialised.batch4096.float32``."""
-        if self.call != "batch":
-            return f"{self.code}.{self.call}"
-        threads = f".threads{self.threads}" if self.threads > 1 else ""
-        return f"{self.code}.batch{BATCH}.{self.dtype}{threads}"
+        return f"{self.code}.batch{BATCH}.{self.dtype}" if self.call == "batch" else f"{self.code}.{self.call}"
 
 
 NATIVE, SPECIALISED, BOUND = Way("native", "single"), Way("specialised", "single"), Way("specialised", "bound")
 NATIVE_BATCH = Way("native", "batch")
 LANES64, LANES32 = Way("specialised", "batch"), Way("specialised", "batch", "float32")
-THREADED = tuple(way._replace(threads=2) for way in (NATIVE_BATCH, LANES64, LANES32))
 
 SINGLE = (NATIVE, SPECIALISED)
 IN_FLOAT64 = (*SINGLE, BOUND, NATIVE_BATCH, LANES64)
@@ -79,6 +74,21 @@ class Startup(NamedTuple):
         return f"{self.robot}.startup"
 
 
+class Threads(NamedTuple):
+    """Compiled forward dynamics of a large batch: one thread and two, in turn, and the median of their ratios.
+
+    (The best of one is the luckiest moment of one core, the best of two needs luck on both: their ratio says little.)
+    """
+
+    robot: str
+    states: int = 65_536
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"{self.robot}.threads"
+
+
 class Chains(NamedTuple):
     """Forward dynamics of serial chains: native time per link, and how far specialised programs go."""
 
@@ -92,15 +102,15 @@ class Chains(NamedTuple):
         return "chain"
 
 
-Scenario = Timing | Operations | Startup | Chains
+Scenario = Timing | Operations | Startup | Threads | Chains
 
 SCENARIOS: tuple[Scenario, ...] = (
-    Timing("talos", "forward_dynamics", (*ALL, *THREADED)),
+    Timing("talos", "forward_dynamics"),
     Timing("icub", "forward_dynamics", IN_FLOAT64),  # links so light that float32 meets pivots of zero (cond M = 7e11)
-    Timing("g1", "forward_dynamics", (*ALL, *THREADED)),
+    Timing("g1", "forward_dynamics"),
     Timing("simple_humanoid", "forward_dynamics"),
     Timing("anymal_c", "forward_dynamics"),
-    Timing("go2", "forward_dynamics", (*ALL, *THREADED)),
+    Timing("go2", "forward_dynamics"),
     Timing("solo12", "forward_dynamics"),
     Timing("iiwa14", "forward_dynamics"),
     Timing("ur5", "forward_dynamics"),
@@ -112,6 +122,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         Operations(robot)
         for robot in ("talos", "icub", "g1", "simple_humanoid", "anymal_c", "go2", "solo12", "iiwa14", "ur5")
     ),
+    Threads("talos"),
+    Threads("go2"),
     Chains(links=(10, 100, 1000), specialised=(10, 100), refused=(1000,)),
     Startup("talos"),
 )
