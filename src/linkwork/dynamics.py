@@ -147,10 +147,11 @@ class Evaluator:
 
     def __call__(self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None) -> Any:
         """Evaluate: one array, or a tuple where the quantity has several."""
-        given = self._complete(inputs)
-        results: Sequence[Array] = [_empty(shape, self._dtype) for shape in self._output_shapes]
-        if out is not None or self._door(*given, *results):
-            results = self._runner.evaluate(given, self._targets(out))
+        if out is None:
+            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
+            if not self._door(*inputs, *results):
+                return results[0] if len(results) == 1 else tuple(results)
+        results = self._runner.evaluate(self._complete(inputs), self._targets(out))
         return results[0] if len(results) == 1 else tuple(results)
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
@@ -216,28 +217,22 @@ class OperationCount(dict[str, int]):
 class Solution:
     """What forward dynamics found."""
 
-    __slots__ = ("acceleration", "converged", "forces", "iterations", "residual")
+    __slots__ = ("acceleration",)
 
     acceleration: Array
     """Joint accelerations, ``(..., nv)``."""
-    forces: Mapping[str, Array]
+    forces: Mapping[str, Array] = MappingProxyType({})
     """Forces of the constraints by name; a tree has none."""
-    residual: float
-    iterations: int
-    converged: bool
+    residual: float = 0.0
+    iterations: int = 0
+    converged: bool = True
 
     def __init__(self, acceleration: Array) -> None:
         self.acceleration = acceleration
-        self.forces = _NO_FORCES
-        self.residual = 0.0
-        self.iterations = 0
-        self.converged = True
 
     def __repr__(self) -> str:
         return f"Solution(acceleration={self.acceleration!r})"
 
-
-_NO_FORCES: Mapping[str, Array] = MappingProxyType({})
 
 METHODS = ("aba",)
 """Methods of forward dynamics."""
@@ -274,7 +269,7 @@ class ForwardDynamics(Evaluator):
     ) -> Solution:
         """Accelerations for ``q: (..., nq)``, ``v: (..., nv)``, ``tau: (..., nv)``."""
         a = _empty(self._nv, self._dtype) if out is None else out
-        if type(a) is np.ndarray and a.ndim == 1:
+        if out is None or (type(a) is np.ndarray and a.ndim == 1):
             if not self._door(q, v, tau, self._rest if wrenches is None else wrenches, a):
                 return Solution(a)
         return Solution(self._runner.evaluate(self._complete((q, v, tau, wrenches)), [out])[0])
@@ -301,7 +296,7 @@ class InverseDynamics(Evaluator):
     ) -> Array:
         """Torques ``(..., nv)`` for ``q: (..., nq)``, ``v: (..., nv)``, ``a: (..., nv)``."""
         tau = _empty(self._nv, self._dtype) if out is None else out
-        if type(tau) is np.ndarray and tau.ndim == 1:
+        if out is None or (type(tau) is np.ndarray and tau.ndim == 1):
             if not self._door(q, v, a, self._rest if wrenches is None else wrenches, tau):
                 return tau
         return self._runner.evaluate(self._complete((q, v, a, wrenches)), [out])[0]
