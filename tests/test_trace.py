@@ -212,3 +212,14 @@ def test_a_limit_of_operations_holds_whether_or_not_the_program_is_in_the_cache(
     assert np.isfinite(fd.compile()([0.1] * 3, [0.0] * 3, [0.0] * 3).acceleration).all()
     with pytest.raises(ProgramTooLarge, match="native"):
         fd.compile(max_operations=10)
+
+
+def test_outputs_too_wide_for_the_stack_take_fewer_lanes() -> None:
+    build = lw.Builder("fan")
+    for k in range(200):
+        build.body(f"blade{k}", lw.Inertia.box(1.0 + k, (0.1, 0.2, 0.3)))
+        build.joint(f"joint{k}", lw.Revolute("x"), "world", f"blade{k}")
+    robot = build.build()
+    evaluator = lw.Evaluator(robot, "mass_matrix")
+    q = np.stack([robot.random(k) for k in range(5)])
+    assert_close(evaluator.compile(lanes=16)(q), evaluator(q), 1e-12)

@@ -21,7 +21,7 @@ import numpy as np
 
 from linkwork.compile import llvm
 from linkwork.compile.cache import fetch, key
-from linkwork.compile.emit import Type
+from linkwork.compile.lanes import Type
 from linkwork.errors import LinkworkError
 
 DONE, SHAPES, NOT_FINITE, NO_DIRECTION, OVERFLOW = range(5)

@@ -28,6 +28,9 @@ Array = npt.NDArray[Any]
 Door = Callable[..., int]
 
 SYMBOL = "linkwork_kernel"
+STACK = 1 << 20
+"""Bytes of the stack that inputs and outputs in lanes may take."""
+
 SHARE = 512
 """States that are worth a thread of their own."""
 
@@ -320,6 +323,9 @@ class SpecialisedRunner(Runner):
 
     def __init__(self, subject: Subject, dtype: str, lanes: int, threads: int, limit: int = MAX_OPERATIONS) -> None:
         super().__init__(subject, dtype, threads)
+        numbers = sum(int(np.prod(shape)) for shape in self.shapes)
+        while lanes > 1 and lanes * numbers * self.dtype.itemsize > STACK:
+            lanes //= 2
         self.lanes = lanes
         made = _Programs(subject, dtype, limit)
         wanted = [1] if lanes == 1 else [1, lanes]
