@@ -135,7 +135,7 @@ def _fused(typing: Any, a: Any, b: Any, c: Any) -> Any:
 def teach() -> None:
     """Tell Numba which functions are kernels and what the scalar functions are; once."""
     for function in KERNELS:
-        register_jitable(function)
+        register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
     double, limit, text = polynomial.DOUBLE, polynomial.LIMIT, polynomial.sincos_text
 
