@@ -67,7 +67,7 @@ class Placement:
 
     def __mul__(self, other: Placement) -> Placement:
         R = self.rotation
-        return Placement._known(R @ other.position + self.position, _tidy(R @ other.rotation))
+        return Placement._known(R @ other.position + self.position, tidy(R @ other.rotation))
 
     def inverse(self) -> Placement:
         """The outer frame seen from the inner one."""
@@ -92,13 +92,13 @@ def axis_rotation(axis: VectorLike, angle: float) -> Floats:
     x, y, z = (float(k) for k in axis)
     c, s = np.cos(angle), np.sin(angle)
     K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return _tidy(np.eye(3) + s * K + (1 - c) * (K @ K))
+    return tidy(np.eye(3) + s * K + (1 - c) * (K @ K))
 
 
 def quaternion_matrix(q: Floats) -> Floats:
     """Rotation matrix of a unit quaternion ``x y z w``."""
     x, y, z, w = q
-    return _tidy(
+    return tidy(
         np.array(
             [
                 [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -116,10 +116,10 @@ def aligning_rotation(axis: Floats) -> Floats:
     x[(k + 1) % 3] = 1.0
     x = x - axis * (axis @ x)
     x /= np.linalg.norm(x)
-    return _tidy(np.column_stack([x, np.cross(axis, x), axis]))
+    return tidy(np.column_stack([x, np.cross(axis, x), axis]))
 
 
-def _tidy(R: Floats) -> Floats:
+def tidy(R: Floats) -> Floats:
     """Round-off below one unit of 1.0 is not structure: make it exactly 0, 1 or -1."""
     whole = np.rint(R)
     return np.where(np.abs(R - whole) < 4e-16, whole + 0.0, R)

@@ -1,7 +1,7 @@
 """The arrays that kernels read: a mechanism's tree of atoms, in frames chosen for cheap arithmetic.
 
-Each body's frame is turned so that the axis of its one-DoF joint is z, and slid along that axis to where the
-offsets to its parent and children have the most zeros. Users never see these frames: the frames of `Tree`
+Each body's frame is turned so that the axis of its one-DoF joint is z, turned about that axis and slid along it to
+where the placements of its parent and children have the most zeros. Users never see these frames: the frames of `Tree`
 lead from them to the places that users name. Matter that a joint cannot tell from matter of the parent is counted with
 the parent (`regrouped`: the base parameters of system identification), which leaves zeros behind.
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwork.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
 from linkwork.mechanism import WORLD, Mechanism
-from linkwork.rigid import Floats, Inertia, Placement, aligning_rotation
+from linkwork.rigid import Floats, Inertia, Placement, aligning_rotation, tidy
 
 LOCAL, ALIGNED, WORLD_ORIGIN = range(3)
 """Vectors at a frame in its own axes; in the world's axes; as spatial vectors at the world's origin."""
@@ -177,24 +177,62 @@ def _atoms(mechanism: Mechanism) -> tuple[list[_Link], dict[str, int]]:
 
 def _inner_frames(links: list[_Link]) -> list[Placement]:
     """The kernel's frame of each body, in the user's frame of that body: first turned, then slid."""
-    turn = [np.eye(3)]
+    children: list[list[_Link]] = [[] for _ in range(len(links) + 1)]
     for link in links:
-        turn.append(_turned(link, turn[link.parent]))
+        children[link.parent].append(link)
+    turn = [np.eye(3)]
+    for i, link in enumerate(links, start=1):
+        turn.append(_turned(link, turn[link.parent], children[i]))
     slide = _slides(links, turn)
     return [Placement((0, 0, 0) if i == 0 else turn[i][:, 2] * slide[i], turn[i]) for i in range(len(turn))]
 
 
-def _turned(link: _Link, parent_turn: Floats) -> Floats:
-    """A rotation whose z is the joint's axis; the one that leaves no turn to the parent, if there is one."""
+def _turned(link: _Link, parent_turn: Floats, children: list[_Link]) -> Floats:
+    """A rotation whose z is the joint's axis; where x points is free, and chosen for the most zeros.
+
+    Tried are x along the user's axes, along the parent's, and along the axis and the offset of each child.
+    """
     axis = link.atom.axis
     if axis is None:
         return np.eye(3)
-    straight = Placement(rotation=link.placement.rotation).inverse() * Placement(rotation=parent_turn)
-    if np.array_equal(straight.rotation[:, 2], axis) and link.atom.kind != PLANAR:
-        return straight.rotation
-    if link.atom.kind == PLANAR and axis[2] == 1:
-        return np.eye(3)
-    return aligning_rotation(axis)
+    if link.atom.kind == PLANAR:
+        return np.eye(3) if axis[2] == 1 else aligning_rotation(axis)
+    to_parent = parent_turn.T @ link.placement.rotation
+    seen = tidy(to_parent @ axis)
+    straight = np.eye(3) if np.array_equal(seen, (0.0, 0.0, 1.0)) else aligning_rotation(seen)
+    options = [aligning_rotation(axis), tidy(to_parent.T @ straight)]
+    for child in children:
+        for direction in (child.placement.rotation @ _axis_of(child), child.placement.position):
+            x = direction - axis * (axis @ direction)
+            length = float(np.linalg.norm(x))
+            if length > 1e-6 * LENGTH:
+                options.append(tidy(np.column_stack([x / length, np.cross(axis, x / length), axis])))
+    return min(options, key=lambda turn: _untidiness(turn, to_parent, link.inertia, children))
+
+
+def _untidiness(turn: Floats, to_parent: Floats, inertia: Inertia, children: list[_Link]) -> int:
+    """Numbers that are not 0, or not 0 or ±1 where they multiply, if a body's frame is turned so.
+
+    They are those of the turn to the parent, of the matter that stays with the body (`regrouped`), and of the axes and
+    offsets of the children. Along z, offsets do not count: frames can slide.
+    """
+    I = turn.T @ inertia.about_origin() @ turn
+    mixed = _clean(np.array([I[0, 1], I[0, 2], I[1, 2]]), float(np.trace(I)))
+    numbers = [_clean(turn.T @ inertia.com)[:2], mixed]
+    numbers += [_clean(turn.T @ child.placement.position, LENGTH)[:2] for child in children]
+    factors = [to_parent @ turn]
+    factors += [turn.T @ child.placement.rotation @ _axis_of(child) for child in children]
+    return sum(int(np.count_nonzero(x)) for x in numbers) + sum(_uneven(tidy(x)) for x in factors)
+
+
+def _axis_of(link: _Link) -> Floats:
+    """The axis of a link's joint; where it has none, z stands for all."""
+    return np.array([0.0, 0.0, 1.0]) if link.atom.axis is None else link.atom.axis
+
+
+def _uneven(x: Floats) -> int:
+    """How many numbers are neither 0 nor ±1."""
+    return int(np.count_nonzero(np.abs(x) * (1.0 - np.abs(x))))
 
 
 def _slides(links: list[_Link], turn: list[Floats]) -> list[float]:
