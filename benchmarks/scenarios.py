@@ -81,7 +81,7 @@ class Threads(NamedTuple):
     """
 
     robot: str
-    states: int = 65_536
+    states: int = 16_384
 
     @property
     def name(self) -> str:
@@ -123,7 +123,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         for robot in ("talos", "icub", "g1", "simple_humanoid", "anymal_c", "go2", "solo12", "iiwa14", "ur5")
     ),
     Threads("talos"),
-    Threads("go2"),
+    Threads("go2", 65_536),
     Chains(links=(10, 100, 1000), specialised=(10, 100), refused=(1000,)),
     Startup("talos"),
 )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ STACK = 1 << 20
 """Bytes of the stack that inputs and outputs in lanes may take."""
 
 SHARE = 512
-"""States that are worth a thread of their own."""
+"""States that are worth handing to another thread."""
 
 
 @dataclass(frozen=True)
@@ -224,18 +225,22 @@ class Runner:
             raise InputError(f"out for {name} is read-only")
 
     def _run_threaded(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
-        parts = min(self.threads, count // SHARE)
-        if parts < 2:
+        """In parts, which threads take as they become free: this one, and others of the pool."""
+        parts = min(8 * self.threads, count // SHARE)
+        if self.threads < 2 or parts < 2:
             return self.run(inputs, outputs, count)
         edges = [count * k // parts for k in range(parts + 1)]
+        queue = pairwise(edges)
 
-        def part(k: int) -> int:
-            cut = slice(edges[k], edges[k + 1])
-            rows = [x[cut] if x.ndim > len(shape) else x for x, shape in zip(inputs, self.inputs, strict=True)]
-            return self.run(rows, [y[cut] for y in outputs], edges[k + 1] - edges[k])
+        def work() -> int:
+            status = doors.DONE
+            for start, stop in queue:
+                rows = [x[start:stop] if x.ndim > len(s) else x for x, s in zip(inputs, self.inputs, strict=True)]
+                status = max(status, self.run(rows, [y[start:stop] for y in outputs], stop - start))
+            return status
 
-        others = [_pool(self.threads).submit(part, k) for k in range(1, parts)]
-        return max([part(0), *(other.result() for other in others)])
+        others = [_pool(self.threads).submit(work) for _ in range(min(self.threads, parts) - 1)]
+        return max([work(), *(other.result() for other in others)])
 
     def explain(self, status: int, inputs: Sequence[npt.ArrayLike], outputs: Sequence[Array]) -> None:
         """Raise the error that a status stands for."""
