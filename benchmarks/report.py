@@ -142,7 +142,7 @@ def _facts(metrics: dict[str, float]) -> list[str]:
         if name.endswith(".speedup"):
             robot, _, batch, _ = name.split(".")
             states = batch.removeprefix("batch")
-            facts.append(f"{robot}, {states} states: two threads are {speedup:.2f} times as fast as one (median).")
+            facts.append(f"{robot}, {states} states: two threads sustain {speedup:.2f} times the rate of one.")
     if "talos.startup.cold.compile.s" in metrics:
         facts.append(
             f"Talos, first time: trace and compile {metrics['talos.startup.cold.compile.s']:.1f} s; native code "

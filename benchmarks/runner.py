@@ -28,11 +28,13 @@ class Settings(NamedTuple):
     """Rounds of which the best counts."""
     pass_seconds: float = 0.004
     """A contender's turn in a round lasts about this long."""
+    sustained_seconds: float = 1.0
+    """How long a thread count is kept up before the other has its turn."""
     processes: int = 3
     """Warm processes of which the best counts."""
 
 
-QUICK = Settings(rounds=10, pass_seconds=0.001, processes=1)
+QUICK = Settings(rounds=10, pass_seconds=0.001, sustained_seconds=0.2, processes=1)
 
 
 class Disagreement(Exception):
@@ -168,14 +170,17 @@ def _threads(scenario: Threads, settings: Settings) -> Metrics:
     states = random_states(fd.robot, scenario.states)
     one, two = (fd.compile(threads=n) for n in (1, 2))
     out = np.empty((scenario.states, fd.robot.nv))
-    ratios = []
-    for _ in range(settings.rounds):
-        start = perf_counter()
-        one(*states, out=out)
-        middle = perf_counter()
-        two(*states, out=out)
-        ratios.append((middle - start) / (perf_counter() - middle))
-    speedup = float(np.median(ratios))
+
+    def rate(evaluator: lw.ForwardDynamics) -> float:
+        evaluator(*states, out=out)  # warm
+        start, calls = perf_counter(), 0
+        while perf_counter() - start < settings.sustained_seconds:
+            evaluator(*states, out=out)
+            calls += 1
+        return calls * scenario.states / (perf_counter() - start)
+
+    rates = np.array([(rate(one), rate(two)) for _ in range(4)])
+    speedup = float(rates[:, 1].sum() / rates[:, 0].sum())
     say(f"  two threads, {scenario.states} states{speedup:28.2f} x one")
     return {f"{scenario.name}.batch{scenario.states}.speedup": speedup}
 
