@@ -197,6 +197,12 @@ def test_a_chain_of_a_thousand_links_is_refused_in_favour_of_native() -> None:
         lw.ForwardDynamics(robot).compile()
 
 
+def test_operations_are_counted_however_many_there_are() -> None:
+    counts = [lw.ForwardDynamics(lw.zoo.serial_chain(n)).operation_count().total for n in (100, 500)]
+    assert counts[1] > 120_000
+    assert 4.9 < counts[1] / counts[0] < 5.3  # linear in the number of links
+
+
 def test_a_chain_of_a_hundred_links_compiles_and_agrees_with_native() -> None:
     """Torques that hold an acceleration of one: else a chain of 100 links whips, and M is too ill for 1e-10."""
     robot = lw.zoo.serial_chain(100)

@@ -9,6 +9,7 @@ Leading axes of any argument are batch axes and broadcast as in NumPy. Spatial v
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -158,7 +159,7 @@ class Evaluator:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
 
         The arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes
-        are checked here, numbers at every call.
+        are checked here, numbers at every call. The call is for one thread at a time, as its arrays are.
         """
         arrays = [*self._complete(inputs), *self._targets(out)]
         wrong = self._runner.misfit(arrays)
@@ -176,7 +177,7 @@ class Evaluator:
 
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
-        return OperationCount(trace(self._subject.algorithm, self._subject.tree).operation_count())
+        return OperationCount(trace(self._subject.algorithm, self._subject.tree, limit=sys.maxsize).operation_count())
 
     def _complete(self, inputs: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         """The inputs, with no external wrenches if none are given."""
