@@ -13,7 +13,7 @@ import linkwork
 ROOT = Path(linkwork.__file__).parent
 
 ROOMS = [
-    {"errors", "scalar", "spatial", "rigid", "lie"},
+    {"errors", "inputs", "scalar", "spatial", "rigid", "lie"},
     {"joints"},
     {"mechanism"},
     {"builder"},

@@ -54,35 +54,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_DYNAMICS = (
-    "Energy",
-    "Evaluator",
-    "ForwardDynamics",
-    "InverseDynamics",
-    "OperationCount",
-    "Pose",
-    "Solution",
-    "bias_forces",
-    "center_of_mass",
-    "centroidal_momentum",
-    "energy",
-    "frame_acceleration",
-    "frame_jacobian",
-    "frame_placement",
-    "frame_velocity",
-    "gravity_forces",
-    "inverse_mass_product",
-    "mass_matrix",
-    "operation_count",
-)
-
 
 def __getattr__(name: str) -> Any:
     """Import what needs a compiler when it is first asked for."""
-    if name in _DYNAMICS:
-        return getattr(import_module("linkwork.dynamics"), name)
     if name == "zoo":
         return import_module("linkwork.zoo")
+    if name in __all__:
+        return getattr(import_module("linkwork.dynamics"), name)
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from linkwork import lie
 from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.inputs import real_array
 from linkwork.joints import Joint
 from linkwork.rigid import Floats, Inertia, Placement, VectorLike
 
@@ -255,13 +256,7 @@ class Mechanism:
         return array
 
     def _checked(self, x: npt.ArrayLike, width: int, name: str) -> Floats:
-        try:
-            array = np.asarray(x)
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{name} is not an array of numbers: {error}") from None
-        if array.dtype.kind not in "fiu":
-            raise InputError(f"{name} has dtype {array.dtype}, needs real numbers")
-        array = array.astype(np.float64, copy=False)
+        array: Floats = real_array(x, name).astype(np.float64, copy=False)
         if array.ndim == 0 or array.shape[-1] != width:
             found = "a single number" if array.ndim == 0 else f"{array.shape[-1]} numbers"
             raise InputError(f"{name} has {found}, robot '{self.name}' needs {width}")

@@ -23,6 +23,7 @@ from linkwork.compile import door as doors
 from linkwork.compile import emit, llvm, native
 from linkwork.compile.trace import MAX_OPERATIONS, Trace, trace
 from linkwork.errors import InputError
+from linkwork.inputs import real_array
 from linkwork.plans.tree import SHAPES, SIZES, Tree
 
 Array = npt.NDArray[Any]
@@ -185,14 +186,7 @@ class Runner:
         return results if self.run(arguments, results, count) == doors.DONE else None
 
     def _prepared(self, name: str, x: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-        if np.ma.isMaskedArray(x) and np.ma.is_masked(x):
-            raise InputError(f"{name} has masked numbers")
-        try:
-            array = np.asarray(x)
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{name} is not an array of numbers: {error}") from None
-        if array.dtype.kind not in "fiu":
-            raise InputError(f"{name} has dtype {array.dtype}, needs real numbers")
+        array = real_array(x, name)
         if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
             raise InputError(self._wrong_shape(name, array.shape, shape))
         with np.errstate(over="ignore"):
