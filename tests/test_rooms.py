@@ -15,16 +15,17 @@ ROOT = Path(linkwork.__file__).parent
 ROOMS = [
     {"errors", "inputs", "scalar", "spatial", "rigid", "lie"},
     {"joints"},
+    {"constraints"},
     {"mechanism"},
-    {"builder"},
     {"plans"},
-    {"algorithms"},
+    {"builder", "algorithms"},
     {"compile"},
     {"dynamics"},
+    {"closure"},
 ]
 """From the ground up; a room imports itself and lower ones."""
 
-LEAVES = {"zoo": "builder", "parsing": "builder", "__init__": "dynamics"}
+LEAVES = {"zoo": "builder", "parsing": "builder", "cli": "closure", "__init__": "closure"}
 """Rooms that nothing imports but the package itself, and the highest room that each may use."""
 
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
@@ -36,10 +37,19 @@ def room_of(path: Path) -> str:
 
 
 def imported_rooms(path: Path) -> set[str]:
-    """Rooms of linkwork that a file imports anywhere in its text, relative imports resolved."""
+    """Rooms of linkwork that a file imports anywhere in its text but for types, relative imports resolved."""
     package = ["linkwork", *path.relative_to(ROOT).parts[:-1]]
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = ast.parse(path.read_text())
+    for_types = {
+        inner
+        for node in ast.walk(text)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(text):
+        if node in for_types:
+            continue
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -1,19 +1,36 @@
 """Building mechanisms: `Builder` for a new one, `compose` and `attach` for one made of others.
 
-`Builder` collects bodies, joints and frames as a person thinks of them and checks the whole in `Builder.build`:
-one joint leads to each body, fixed joints are merged away (their frames stay), and bodies are ordered depth first.
+`Builder` collects bodies, joints, frames and constraints as a person thinks of them and makes the whole in
+`Builder.build`: joints that form loops are cut into a tree (`plans.spanning`) and constraints, fixed joints are merged
+away (their frames stay), and bodies are ordered depth first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from linkwork.errors import InputError, ModelError, TopologyError
-from linkwork.joints import FREE, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Fixed, Joint, atoms_of
-from linkwork.mechanism import WORLD, Frame, JointEntry, Limits, Mechanism, suggest
+from linkwork.constraints import WORLD, CenterOfMass, Constraint, closing
+from linkwork.errors import InputError, ModelError, TopologyError, UnsupportedFeature
+from linkwork.joints import (
+    FREE,
+    HELICAL,
+    PLANAR,
+    PRISMATIC,
+    REVOLUTE,
+    SPHERICAL,
+    Fixed,
+    Helical,
+    Joint,
+    Prismatic,
+    Revolute,
+    atoms_of,
+)
+from linkwork.mechanism import Actuator, Frame, JointEntry, Limits, Mechanism, suggest
+from linkwork.plans.spanning import Edge, Spanning, spanning_tree
 from linkwork.rigid import Floats, Inertia, Placement, PlacementLike, VectorLike, as_placement
 
 GRAVITY = (0.0, 0.0, -9.81)
@@ -31,8 +48,17 @@ def _per_dof(value: float | Sequence[float] | Floats | None, count: int, default
     return array
 
 
+@dataclass(frozen=True, eq=False)
+class _Joint:
+    """A joint as it was added: between ``entry.placement`` on the parent and ``child_at`` on the child."""
+
+    entry: JointEntry
+    child_at: Placement
+    cut: bool | None
+
+
 class Builder:
-    """Collects bodies, joints and frames; `build` makes the mechanism.
+    """Collects bodies, joints, frames and constraints; `build` makes the mechanism.
 
     >>> build = Builder("double pendulum")
     >>> build.body("upper", Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5)))
@@ -52,11 +78,13 @@ class Builder:
         g.setflags(write=False)
         self._gravity = g
         self._inertias: dict[str, Inertia] = {}
-        self._joints: dict[str, JointEntry] = {}
-        self._leads_to: dict[str, str] = {}
+        self._joints: dict[str, _Joint] = {}
         self._frames: dict[str, Frame] = {}
         self._meshes: dict[str, tuple[str, ...]] = {}
         self._trusted: set[str] = set()
+        self._constraints: list[Constraint] = []
+        self._actuators: list[Actuator] = []
+        self._poses: dict[str, dict[str, Floats]] = {}
 
     def body(
         self, name: str, inertia: Inertia | None = None, meshes: Sequence[str] = (), check: bool = True
@@ -83,6 +111,7 @@ class Builder:
         parent: str,
         child: str,
         at: PlacementLike = (0.0, 0.0, 0.0),
+        child_at: PlacementLike = (0.0, 0.0, 0.0),
         *,
         lower: float | Sequence[float] | Floats | None = None,
         upper: float | Sequence[float] | Floats | None = None,
@@ -91,22 +120,24 @@ class Builder:
         armature: float | Sequence[float] | Floats = 0.0,
         damping: float | Sequence[float] | Floats = 0.0,
         friction: float | Sequence[float] | Floats = 0.0,
+        stiffness: float | Sequence[float] | Floats = 0.0,
+        rest: float | Sequence[float] | Floats | None = None,
+        actuated: bool | None = None,
+        independent: bool | None = None,
+        cut: bool | None = None,
     ) -> Builder:
         """Add a joint from ``parent`` (a body, or ``"world"``) to ``child``.
 
-        At rest the child's frame stands ``at`` the given place of the parent's frame. Limits, armature and damping are
-        one number, or one per coordinate.
+        At rest the place ``child_at`` of the child's frame stands ``at`` the given place of the parent's frame. Limits,
+        armature, damping and the like are one number, or one per coordinate.
+
+        Joints may form loops. Then some of them become constraints: those with ``cut=True``, or else what the library
+        chooses, keeping fixed and ``actuated`` joints and cutting passive ones, of many degrees of freedom first.
         """
         if not name:
             raise ModelError("a joint needs a name")
         if name in self._joints:
             raise ModelError(f"two joints are called '{name}'", subject=name)
-        if child in self._leads_to:
-            raise TopologyError(
-                f"body '{child}' is the child of joint '{self._leads_to[child]}' and of joint '{name}': "
-                "in a tree one joint leads to each body",
-                subject=name,
-            )
         nq, nv = type.nq, type.nv
         limits = Limits(
             _per_dof(lower, nq, -np.inf, f"joint '{name}': lower limit"),
@@ -117,12 +148,35 @@ class Builder:
         if (limits.lower > limits.upper).any():
             raise ModelError(f"joint '{name}': lower limit {limits.lower} is above upper limit {limits.upper}")
         numbers = {}
-        for what, value in (("armature", armature), ("damping", damping), ("friction", friction)):
+        losses = {"armature": armature, "damping": damping, "friction": friction, "stiffness": stiffness}
+        for what, value in losses.items():
             numbers[what] = _per_dof(value, nv, 0.0, f"joint '{name}': {what}")
             if (numbers[what] < 0).any() or not np.isfinite(numbers[what]).all():
                 raise ModelError(f"joint '{name}': {what} {numbers[what]} is negative or infinite")
-        self._joints[name] = JointEntry(name, type, parent, child, as_placement(at), limits, **numbers)
-        self._leads_to[child] = name
+        at_rest = np.array(type.neutral) if rest is None else np.array(rest, dtype=np.float64).reshape(-1)
+        numbers["rest"] = _per_dof(at_rest, nq, 0.0, f"joint '{name}': rest position of the spring")
+        entry = JointEntry(
+            name, type, parent, child, as_placement(at), limits, **numbers, actuated=actuated, independent=independent
+        )
+        self._joints[name] = _Joint(entry, as_placement(child_at), cut)
+        return self
+
+    def constrain(self, *constraints: Constraint) -> Builder:
+        """Add constraints between bodies and frames that are or will be added."""
+        for constraint in constraints:
+            if not isinstance(constraint, Constraint):
+                raise ModelError(f"{constraint!r} is no constraint, such as Weld or Gear")
+        self._constraints += constraints
+        return self
+
+    def actuator(self, name: str, joint: str, gear: float | Sequence[float] = 1.0) -> Builder:
+        """Add a motor on a joint; one unit of its command makes ``gear`` torques or forces there."""
+        self._actuators.append(Actuator(name, joint, tuple(float(g) for g in np.atleast_1d(np.asarray(gear)))))
+        return self
+
+    def pose(self, name: str, positions: Mapping[str, npt.ArrayLike]) -> Builder:
+        """Name a configuration: coordinates by joint, those at rest left out."""
+        self._poses[name] = {joint: np.array(q, dtype=np.float64).reshape(-1) for joint, q in dict(positions).items()}
         return self
 
     def frame(self, name: str, on: str, at: PlacementLike = (0.0, 0.0, 0.0)) -> Builder:
@@ -148,27 +202,37 @@ class Builder:
 
         for joint in other.joints:
             at_root = joint.parent == WORLD
-            self.body(named(joint.child), other.inertias[joint.child], other.meshes.get(joint.child, ()), check=False)
+            seen = other.frames[joint.child].placement.inverse()  # the joint, from the frame that users see
+            inertia = other.inertias[joint.child].moved(seen)
+            self.body(named(joint.child), inertia, other.meshes.get(joint.child, ()), check=False)
             name = named(joint.name)
             if name in self._joints:
                 raise ModelError(f"two joints are called '{name}'; give a prefix")
-            self._joints[name] = replace(
+            below = place if at_root else other.frames[joint.parent].placement.inverse()
+            entry = replace(
                 joint,
                 name=name,
                 parent=to if at_root else named(joint.parent),
                 child=named(joint.child),
-                placement=place * joint.placement if at_root else joint.placement,
+                placement=below * joint.placement,
             )
-            self._leads_to[named(joint.child)] = name
+            self._joints[name] = _Joint(entry, seen, None)
         for frame in other.frames.values():
             if frame.name == WORLD or frame.name in other.inertias:
                 continue
             on_world = frame.body == WORLD
-            self.frame(
-                named(frame.name),
-                to if on_world else named(frame.body),
-                place * frame.placement if on_world else frame.placement,
-            )
+            below = place if on_world else other.frames[frame.body].placement.inverse()
+            self.frame(named(frame.name), to if on_world else named(frame.body), below * frame.placement)
+        for constraint in other.constraints:
+            if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
+                constraint = replace(constraint, bodies=other.body_names)
+            start = f"{prefix}/" if prefix else ""
+            self._constraints.append(constraint.renamed(named, named, (to, place), start))
+        for actuator in other.actuators:
+            self._actuators.append(replace(actuator, name=named(actuator.name), joint=named(actuator.joint)))
+        for pose, q in other.poses.items():
+            known = self._poses.setdefault(pose, {})
+            known.update({named(joint.name): q[other.q_slice(joint.name)] for joint in other.joints})
         return self
 
     def build(self) -> Mechanism:
@@ -177,27 +241,53 @@ class Builder:
         for body, inertia in self._inertias.items():
             if body not in self._trusted:
                 inertia.validate_mass(body)
-        order = self._depth_first()
-        home, inertias, frames = self._merge_fixed(order)
-        joints = []
-        for name in order:
-            joint = self._joints[name]
-            if isinstance(joint.type, Fixed):
-                continue
-            body, place = home[joint.parent]
-            joints.append(replace(joint, parent=body, placement=place * joint.placement))
+        spanning = self._span()
+        home, joints, inertias, frames = self._merge_fixed(spanning)
         self._check_inertias(home, inertias)
         _check_leaves(joints, inertias)
         meshes: dict[str, tuple[str, ...]] = {}
         for name, files in self._meshes.items():
             body = home[name][0]
             meshes[body] = meshes.get(body, ()) + files
-        return Mechanism(self.name, tuple(joints), inertias, frames, self._gravity, meshes)
+        constraints = (*self._cut(spanning, frames), *self._constraints)
+        tree = Mechanism(self.name, tuple(joints), inertias, frames, self._gravity, meshes)
+        self._check_actuators(tree)
+        poses = {name: self._pose_of(tree, name) for name in self._poses}
+        return replace(tree, constraints=constraints, poses=poses, actuators=tuple(self._actuators))
+
+    def _check_actuators(self, tree: Mechanism) -> None:
+        for actuator in self._actuators:
+            if actuator.joint not in tree.joint_names:
+                raise ModelError(
+                    f"actuator '{actuator.name}' drives joint '{actuator.joint}', which does not move",
+                    subject=actuator.name,
+                )
+            nv = tree.joint(actuator.joint).type.nv
+            if len(actuator.gear) != nv:
+                raise ModelError(
+                    f"actuator '{actuator.name}' has {len(actuator.gear)} gears, joint '{actuator.joint}' {nv} "
+                    "degrees of freedom",
+                    subject=actuator.name,
+                )
+
+    def _pose_of(self, tree: Mechanism, name: str) -> Floats:
+        q = tree.neutral()
+        for joint, values in self._poses[name].items():
+            if joint not in self._joints:
+                raise ModelError(f"pose '{name}' names joint '{joint}', which does not exist", subject=name)
+            if joint in tree.joint_names:
+                at = tree.q_slice(joint)
+                if values.size != at.stop - at.start:
+                    raise ModelError(f"pose '{name}': joint '{joint}' has {at.stop - at.start} numbers", subject=name)
+                q[at] = values
+        return q
 
     def _check_names(self) -> None:
-        for joint in self._joints.values():
+        for joint in (joint.entry for joint in self._joints.values()):
+            if joint.parent == joint.child:
+                raise TopologyError(f"joint '{joint.name}' leads from '{joint.child}' to itself", subject=joint.name)
             for role, body in (("parent", joint.parent), ("child", joint.child)):
-                if body not in self._inertias and not (body == WORLD and role == "parent"):
+                if body not in self._inertias and body != WORLD:
                     known = {**self._inertias, WORLD: None}
                     raise TopologyError(
                         f"joint '{joint.name}' has {role} '{body}', which is no body{suggest(body, known)}",
@@ -208,13 +298,6 @@ class Builder:
                 raise TopologyError(f"frame '{frame.name}' is on '{frame.body}', which is no body", subject=frame.name)
             if frame.name in self._inertias or frame.name == WORLD:
                 raise ModelError(f"frame '{frame.name}' has the name of a body", subject=frame.name)
-        for body in self._inertias:
-            if body not in self._leads_to:
-                raise TopologyError(
-                    f"no joint leads to body '{body}': add one from the world, "
-                    f"e.g. joint('{body}_base', Free(), 'world', '{body}')",
-                    subject=body,
-                )
 
     def _check_inertias(self, home: Mapping[str, tuple[str, Placement]], inertias: Mapping[str, Inertia]) -> None:
         """Of bodies as they move: what is fixed to a body counts with it."""
@@ -223,34 +306,58 @@ class Builder:
             if body not in trusted:
                 inertia.validate(body)
 
-    def _depth_first(self) -> list[str]:
-        children: dict[str, list[str]] = {}
-        for joint in self._joints.values():
-            children.setdefault(joint.parent, []).append(joint.name)
-        order: list[str] = []
-        stack = children.get(WORLD, [])[::-1]
-        while stack:
-            name = stack.pop()
-            order.append(name)
-            stack.extend(children.get(self._joints[name].child, [])[::-1])
-        if len(order) < len(self._joints):
-            lost = next(name for name in self._joints if name not in set(order))
+    def _span(self) -> Spanning:
+        """The joints that carry, in depth-first order, and those that close loops."""
+        edges = [
+            Edge(name, joint.entry.parent, joint.entry.child, (*_preference(joint), -k), _reversible(joint.entry.type))
+            for k, (name, joint) in enumerate(self._joints.items())
+        ]
+        spanning = spanning_tree(WORLD, edges)
+        if spanning.stuck is not None:
+            joint = self._joints[spanning.stuck].entry
+            raise TopologyError(
+                f"joint '{joint.name}' ({joint.type.kind_name}) would have to carry its parent '{joint.parent}' "
+                f"from its child '{joint.child}', which no other joint leads to from the world: swap parent and child",
+                subject=joint.name,
+            )
+        reached = {WORLD} | {e for name, _ in spanning.order for e in self._ends(name)}
+        led_to = {joint.entry.child for joint in self._joints.values()}
+        for body in self._inertias:
+            if body not in reached and body not in led_to:
+                raise TopologyError(
+                    f"no joint leads to body '{body}': add one from the world, "
+                    f"e.g. joint('{body}_base', Free(), 'world', '{body}')",
+                    subject=body,
+                )
+        if spanning.lost:
+            lost = spanning.lost[0]
             raise TopologyError(f"joint '{lost}' is part of a cycle that does not reach the world", subject=lost)
-        return order
+        return spanning
+
+    def _ends(self, name: str) -> tuple[str, str]:
+        entry = self._joints[name].entry
+        return entry.parent, entry.child
 
     def _merge_fixed(
-        self, order: list[str]
-    ) -> tuple[dict[str, tuple[str, Placement]], dict[str, Inertia], dict[str, Frame]]:
-        """Where each body ends up (body, place), the inertias that move, and all frames."""
+        self, spanning: Spanning
+    ) -> tuple[dict[str, tuple[str, Placement]], list[JointEntry], dict[str, Inertia], dict[str, Frame]]:
+        """Where each body ends up (body, place), the joints and inertias that move, and all frames.
+
+        A body that moves has the frame of its joint, so that its own frame may stand somewhere in it.
+        """
         home: dict[str, tuple[str, Placement]] = {WORLD: (WORLD, Placement())}
+        joints: list[JointEntry] = []
         inertias: dict[str, Inertia] = {}
         frames = {WORLD: Frame(WORLD, WORLD, Placement())}
-        for name in order:
-            joint = self._joints[name]
+        for name, turned in spanning.order:
+            joint, child_at = self._joints[name].entry, self._joints[name].child_at
+            if turned:
+                joint, child_at = _turned_around(joint, child_at), joint.placement
             inertia = self._inertias[joint.child]
+            body, place = home[joint.parent]
+            here, seen = place * joint.placement, child_at.inverse()
             if isinstance(joint.type, Fixed):
-                body, place = home[joint.parent]
-                here = place * joint.placement
+                here = here * seen
                 home[joint.child] = (body, here)
                 if body != WORLD:
                     inertias[body] = inertias[body] + inertia.moved(here)
@@ -258,13 +365,75 @@ class Builder:
                 if name not in self._inertias and name not in self._frames and name != WORLD:
                     frames[name] = Frame(name, body, here)
             else:
-                home[joint.child] = (joint.child, Placement())
-                inertias[joint.child] = inertia
-                frames[joint.child] = Frame(joint.child, joint.child, Placement())
+                joints.append(replace(joint, parent=body, placement=here))
+                home[joint.child] = (joint.child, seen)
+                inertias[joint.child] = inertia.moved(seen)
+                frames[joint.child] = Frame(joint.child, joint.child, seen)
         for frame in self._frames.values():
             body, place = home[frame.body]
             frames[frame.name] = Frame(frame.name, body, place * frame.placement)
-        return home, inertias, frames
+        return home, joints, inertias, frames
+
+    def _cut(self, spanning: Spanning, frames: Mapping[str, Frame]) -> list[Constraint]:
+        """The constraints that stand for joints that close loops."""
+        found: list[Constraint] = []
+        for name in spanning.cut:
+            joint, child_at = self._joints[name].entry, self._joints[name].child_at
+            if joint.armature.any():
+                raise UnsupportedFeature(
+                    f"joint '{name}' closes a loop and has armature, which only a joint that carries can have: "
+                    "cut another joint of the loop",
+                    subject=name,
+                )
+            first, second = frames[joint.parent], frames[joint.child]
+            if first.body == second.body:
+                if isinstance(joint.type, Fixed) and _same(
+                    first.placement * joint.placement, second.placement * child_at
+                ):
+                    continue
+                raise TopologyError(
+                    f"joint '{name}' connects '{joint.parent}' and '{joint.child}', which are fixed to each other",
+                    subject=name,
+                )
+            constraint = closing(name, joint.type, joint.parent, joint.child, joint.placement, child_at)
+            if constraint is not None:
+                found.append(constraint)
+        return found
+
+
+def _preference(joint: _Joint) -> tuple[int, ...]:
+    """What to keep when a loop is cut, the most important first."""
+    entry = joint.entry
+    return (
+        joint.cut is not True,
+        isinstance(entry.type, Fixed),
+        isinstance(entry.type, Helical) or bool(entry.armature.any()),
+        entry.actuated is True,
+        entry.actuated is not False,
+        -entry.type.nv,
+    )
+
+
+def _reversible(type: Joint) -> bool:
+    """Whether the joint, passed from child to parent, is one of the same coordinates."""
+    return isinstance(type, Revolute | Prismatic | Helical | Fixed)
+
+
+def _turned_around(joint: JointEntry, child_at: Placement) -> JointEntry:
+    """The joint that leads from its child to its parent, with the same coordinate."""
+    type = joint.type
+    if isinstance(type, Helical):
+        type = Helical(-type.axis, type.pitch)
+    elif isinstance(type, Revolute):
+        type = Revolute(-type.axis)
+    elif isinstance(type, Prismatic):
+        type = Prismatic(-type.axis)
+    return replace(joint, type=type, parent=joint.child, child=joint.parent, placement=child_at)
+
+
+def _same(a: Placement, b: Placement) -> bool:
+    """Whether two placements agree to round-off of a file."""
+    return bool(np.abs(a.position - b.position).max() < 1e-6 and np.abs(a.rotation - b.rotation).max() < 1e-6)
 
 
 def _check_leaves(joints: Sequence[JointEntry], inertias: Mapping[str, Inertia]) -> None:
@@ -331,9 +500,8 @@ def attach(
     Names of ``other`` become ``prefix/name`` (default prefix: the name of ``other``).
     """
     frame = base.frame(to)
+    here = base.frames[frame.body].placement.inverse() * frame.placement * as_placement(at)
     build = Builder(base.name, gravity=base.gravity)
     build.add_mechanism(base)
-    build.add_mechanism(
-        other, prefix=other.name if prefix is None else prefix, to=frame.body, at=frame.placement * as_placement(at)
-    )
+    build.add_mechanism(other, prefix=other.name if prefix is None else prefix, to=frame.body, at=here)
     return build.build()

@@ -1,22 +1,29 @@
-"""A mechanism: bodies, joints and frames, immutable, with names to look things up by. Made by `builder`."""
+"""A mechanism: bodies, joints, frames and constraints, immutable, with names to look things up by.
+
+Made by `builder`. What needs kernels (`Mechanism.assemble` and its kin) is in `closure`, imported when asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork import lie
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.constraints import CenterOfMass, Constraint, Coupling
+from linkwork.errors import InputError, ModelError
 from linkwork.inputs import real_array
 from linkwork.joints import Joint
 from linkwork.rigid import Floats, Inertia, Placement, VectorLike
 
-WORLD = "world"
+if TYPE_CHECKING:
+    from linkwork.closure import Mobility
+
 GRAVITY = (0.0, 0.0, -9.81)
 
 
@@ -43,6 +50,22 @@ class JointEntry:
     armature: Floats
     damping: Floats
     friction: Floats
+    stiffness: Floats
+    """Of a spring that pulls the joint to ``rest``. Kept from files, as `damping` and `friction`; not applied."""
+    rest: Floats
+    actuated: bool | None = None
+    """Whether a motor drives it; None where nobody has said."""
+    independent: bool | None = None
+    """Whether its coordinates are among those that describe the mechanism; None where nobody has said."""
+
+
+@dataclass(frozen=True, eq=False)
+class Actuator:
+    """A motor: one unit of its command makes ``gear`` torques or forces on the degrees of freedom of a joint."""
+
+    name: str
+    joint: str
+    gear: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +79,10 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Mechanism:
-    """Bodies connected by joints into a tree, ready for computation. Made by `Builder`, `load`, `compose` or `attach`.
+    """Bodies connected by joints into a tree, and constraints that close its loops, ready for computation.
 
-    Joint ``k`` leads to body ``k``; bodies are ordered so that parents come first.
+    Made by `Builder`, `load`, `compose` or `attach`. Joint ``k`` leads to body ``k``; bodies are ordered so that
+    parents come first. A body moves with the frame of its joint, in which its inertia is given.
     """
 
     name: str
@@ -69,7 +93,10 @@ class Mechanism:
     gravity: Floats
     meshes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Mesh file names of each body, as the model file spells them."""
-    constraints: tuple[object, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    poses: Mapping[str, Floats] = field(default_factory=dict)
+    """Configurations that have a name: keyframes of a file, the assembled pose of a mechanism of the zoo."""
+    actuators: tuple[Actuator, ...] = ()
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -91,6 +118,8 @@ class Mechanism:
     nq: int = field(init=False)
     nv: int = field(init=False)
     nc: int = field(init=False)
+    """Rows of all constraints."""
+    _rows: Mapping[str, slice] = field(init=False)
     _at: Mapping[str, int] = field(init=False)
     _q: tuple[slice, ...] = field(init=False)
     _v: tuple[slice, ...] = field(init=False)
@@ -107,7 +136,6 @@ class Mechanism:
         for key, value in {
             "nq": nq,
             "nv": nv,
-            "nc": 0,
             "_at": {j.name: k for k, j in enumerate(self.joints)},
             "_q": tuple(qs),
             "_v": tuple(vs),
@@ -116,8 +144,60 @@ class Mechanism:
             "inertias": MappingProxyType(dict(self.inertias)),
             "frames": MappingProxyType(dict(self.frames)),
             "meshes": MappingProxyType(dict(self.meshes)),
+            "poses": MappingProxyType({name: self._stored(q, nq, name) for name, q in self.poses.items()}),
         }.items():
             object.__setattr__(self, key, value)
+        rows: dict[str, slice] = {}
+        nc = 0
+        for constraint in self.constraints:
+            if constraint.name in rows:
+                raise ModelError(
+                    f"two constraints are called '{constraint.name}'; give one another name", subject=constraint.name
+                )
+            self._check_constraint(constraint)
+            rows[constraint.name] = slice(nc, nc + constraint.rows)
+            nc += constraint.rows
+        object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "nc", nc)
+
+    def _stored(self, q: npt.ArrayLike, nq: int, name: str) -> Floats:
+        array = np.array(q, dtype=np.float64)
+        if array.shape != (nq,) or not np.isfinite(array).all():
+            raise ModelError(f"pose '{name}' is not {nq} finite numbers")
+        array.setflags(write=False)
+        return array
+
+    def _check_constraint(self, constraint: Constraint) -> None:
+        """Everything it binds is there and can be bound."""
+
+        def fail(message: str) -> ModelError:
+            return ModelError(f"{constraint}: {message}", subject=constraint.name)
+
+        for place in constraint.places:
+            if place not in self.frames:
+                raise fail(f"robot '{self.name}' has no body or frame '{place}'{suggest(place, self.frames)}")
+        for name in constraint.joints:
+            if name not in self._at:
+                raise fail(f"robot '{self.name}' has no joint '{name}'{suggest(name, self._at)}")
+        if isinstance(constraint, Coupling):
+            for term in (term for terms, _ in constraint.equations() for term in terms):
+                joint = self.joint(term.joint).type
+                if joint.group is not lie.VECTOR:
+                    raise fail(
+                        f"joint '{term.joint}' ({joint.kind_name}) has coordinates that are no plain numbers; "
+                        "bind its bodies instead, e.g. with a Weld"
+                    )
+                if term.coordinate >= joint.nv:
+                    raise fail(f"joint '{term.joint}' has {joint.nv} coordinates, not {term.coordinate + 1}")
+        elif isinstance(constraint, CenterOfMass):
+            for place in constraint.places:
+                if place not in self.inertias:
+                    raise fail(f"'{place}' is a frame, not a body that moves")
+            if not sum(self.inertias[name].mass for name in constraint.bodies or self.body_names) > 0:
+                raise fail("the bodies have no mass")
+        elif len(constraint.places) > 1 and len({self.frames[place].body for place in constraint.places}) == 1:
+            body = self.frames[constraint.places[0]].body
+            raise fail(f"'{constraint.places[0]}' and '{constraint.places[1]}' are both part of '{body}'")
 
     def joint(self, name: str) -> JointEntry:
         """The joint of that name."""
@@ -138,6 +218,17 @@ class Mechanism:
     def v_index(self, joint: str) -> int:
         """The place in v of a joint with one degree of freedom."""
         return _single(self.v_slice(joint), joint, "v_slice")
+
+    def constraint(self, name: str) -> Constraint:
+        """The constraint of that name."""
+        self.row_slice(name)
+        return next(c for c in self.constraints if c.name == name)
+
+    def row_slice(self, constraint: str) -> slice:
+        """Where among the rows of all constraints those of one stand."""
+        if constraint not in self._rows:
+            raise InputError(f"robot '{self.name}' has no constraint '{constraint}'{suggest(constraint, self._rows)}")
+        return self._rows[constraint]
 
     def frame(self, name: str) -> Frame:
         """The frame of that name."""
@@ -190,6 +281,11 @@ class Mechanism:
     def friction(self) -> Floats:
         """Dry friction of the joints, ``(nv,)``. Kept from files; not applied."""
         return self._gather("friction")
+
+    @property
+    def stiffness(self) -> Floats:
+        """Stiffness of the joints' springs, ``(nv,)``. Kept from files; not applied."""
+        return self._gather("stiffness")
 
     @property
     def mass(self) -> float:
@@ -266,11 +362,65 @@ class Mechanism:
 
     # New mechanisms from old ones ------------------------------------------------------------------
 
-    def constrained(self, *constraints: object) -> Mechanism:
-        """A new mechanism with these constraints added; this one is unchanged."""
-        if constraints:
-            raise UnsupportedFeature("this release computes the dynamics of trees: there are no constraints yet")
-        return self
+    def constrained(self, *constraints: Constraint, at: npt.ArrayLike | None = None) -> Mechanism:
+        """A new mechanism with these constraints added; this one is unchanged.
+
+        With ``at``, a configuration, constraints between two frames hold these as they are there: the second frame is
+        put where the first is (``robot.constrained(lw.Weld("left_foot", "world"), at=q)`` holds the foot in place).
+        """
+        for constraint in constraints:
+            if not isinstance(constraint, Constraint):
+                raise InputError(f"{constraint!r} is no constraint, such as Weld or Gear")
+        if at is not None:
+            constraints = _closure().captured(self, constraints, at)
+        return replace(self, constraints=(*self.constraints, *constraints))
+
+    def unconstrained(self, *names: str) -> Mechanism:
+        """A new mechanism without these constraints; without any, if none is named."""
+        for name in names:
+            self.row_slice(name)
+        kept = tuple(c for c in self.constraints if names and c.name not in names)
+        return replace(self, constraints=kept)
+
+    def switched(self, enabled: Mapping[str, bool]) -> Mechanism:
+        """The same mechanism with constraints switched on or off; nothing has to be prepared anew."""
+        for name in enabled:
+            self.row_slice(name)
+        new = replace(
+            self, constraints=tuple(replace(c, enabled=enabled.get(c.name, c.enabled)) for c in self.constraints)
+        )
+        object.__setattr__(new, "prepared", self.prepared)
+        return new
+
+    # Loops -----------------------------------------------------------------------------------------
+
+    def assemble(
+        self,
+        q: npt.ArrayLike | None = None,
+        fixed: Sequence[str] = (),
+        *,
+        tolerance: float = 1e-12,
+        max_iterations: int = 200,
+        attempts: int = 20,
+        seed: int = 0,
+    ) -> Floats:
+        """A configuration near ``q`` (default: `neutral`) at which all loops are closed; see `closure.assemble`."""
+        found: Floats = (
+            _closure()
+            .assemble(self, q, fixed, tolerance=tolerance, max_iterations=max_iterations, attempts=attempts, seed=seed)
+            .q
+        )
+        return found
+
+    def project_velocity(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
+        """The velocity nearest to ``v`` that all constraints allow; see `closure.project_velocity`."""
+        found: Floats = _closure().project_velocity(self, q, v)
+        return found
+
+    def mobility(self, q: npt.ArrayLike) -> Mobility:
+        """What the constraints leave free at ``q``, and which of them say the same thing; see `closure.mobility`."""
+        found: Mobility = _closure().mobility(self, q)
+        return found
 
     def with_gravity(self, gravity: VectorLike) -> Mechanism:
         """The same mechanism under another gravity, e.g. ``(0, 0, 0)``."""
@@ -281,11 +431,17 @@ class Mechanism:
         return replace(self, gravity=g)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        plain = (dict(self.inertias), dict(self.frames), self.gravity, dict(self.meshes), self.constraints)
-        return Mechanism, (self.name, self.joints, *plain)
+        plain = (dict(self.inertias), dict(self.frames), self.gravity, dict(self.meshes))
+        return Mechanism, (self.name, self.joints, *plain, self.constraints, dict(self.poses), self.actuators)
 
     def __repr__(self) -> str:
-        return f"<Mechanism '{self.name}': {len(self.joints)} joints, nq={self.nq}, nv={self.nv}, {self.mass:.4g} kg>"
+        sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")
+        return f"<Mechanism '{self.name}': {len(self.joints)} joints, {sizes}, {self.mass:.4g} kg>"
+
+
+def _closure() -> Any:
+    """The room above this one that moves mechanisms onto their loops."""
+    return import_module("linkwork.closure")
 
 
 def _runs(

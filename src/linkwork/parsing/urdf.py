@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 
 from linkwork.builder import Builder
+from linkwork.constraints import WORLD
 from linkwork.errors import InputError, ModelError, TopologyError, UnsupportedFeature
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
-from linkwork.mechanism import WORLD, Mechanism
+from linkwork.mechanism import Mechanism
 from linkwork.parsing.options import Base, Inertias, Mimic, check_options, model_path
 from linkwork.parsing.xml import LARGEST, Node, located, read_xml
 from linkwork.rigid import Inertia, Placement

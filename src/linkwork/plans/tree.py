@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.constraints import WORLD
 from linkwork.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
-from linkwork.mechanism import WORLD, Mechanism
+from linkwork.mechanism import Mechanism
 from linkwork.rigid import Floats, Inertia, Placement, aligning_rotation, tidy
 
 LOCAL, ALIGNED, WORLD_ORIGIN = range(3)
