@@ -1,3 +1,378 @@
-"""Onto the loops of a mechanism: assembling, projecting velocities, counting what is left free."""
+"""Onto the loops of a mechanism: assembling it, projecting velocities, and counting what is left free.
+
+These are the functions behind `Mechanism.assemble`, `Mechanism.project_velocity` and `Mechanism.mobility`. They work on
+the rows of enabled constraints and use dense linear algebra: they prepare and check a state, not a control loop.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork import lie
+from linkwork.constraints import Axial, CenterOfMass, Constraint, JointCoupling, JointLock, Pair, Rod, Rolling
+from linkwork.dynamics import (
+    center_of_mass,
+    constraint_error,
+    constraint_jacobian,
+    frame_placement,
+    mass_matrix,
+)
+from linkwork.errors import AssemblyError, InputError
+from linkwork.mechanism import Mechanism
+from linkwork.rigid import Floats, Placement, as_placement
+
+RANK_TOLERANCE = 1e-9
+"""Singular values of J below this part of the largest are zeros."""
+
+STUCK = 1e-4
+"""A relative decrease of the error in one iteration below which an attempt is not worth going on with."""
+
+
+# Assembling ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """How an assembly went."""
+
+    q: Floats
+    gap: float
+    """The largest error of a row that is left."""
+    iterations: int
+    """Over all attempts."""
+    attempts: int
+
+
+def assemble(
+    robot: Mechanism,
+    q: npt.ArrayLike | None = None,
+    fixed: Sequence[str] = (),
+    *,
+    tolerance: float = 1e-12,
+    max_iterations: int = 200,
+    attempts: int = 20,
+    seed: int = 0,
+) -> Assembly:
+    """A configuration near ``q`` (default: neutral) at which every enabled constraint is satisfied to ``tolerance``.
+
+    Damped Gauss-Newton on the joints' manifolds with a line search: each step is the least motion that closes the
+    loops to first order. Joints called ``fixed`` stay where they are, limits of joints whose coordinates are plain
+    numbers are kept. Where an attempt gets stuck, the next starts from ``q`` moved at random, farther each time; after
+    ``attempts`` of them an `AssemblyError` names the constraint that is farthest from closed.
+    """
+    problem = _Problem(robot, q, fixed)
+    rng = np.random.default_rng(seed)
+    start = problem.start
+    best, best_gap, iterations = start, np.inf, 0
+    for attempt in range(1, max(1, attempts) + 1):
+        found, gap, used = problem.descend(start, tolerance, max_iterations)
+        iterations += used
+        if gap <= tolerance:
+            return Assembly(found, gap, iterations, attempt)
+        if gap < best_gap:
+            best, best_gap = found, gap
+        start = problem.scattered(rng, min(1.0, 0.1 * attempt))
+    raise problem.failure(best, tolerance, attempts)
+
+
+class _Problem:
+    """The loops of a robot as equations in its free joints."""
+
+    def __init__(self, robot: Mechanism, q: npt.ArrayLike | None, fixed: Sequence[str]) -> None:
+        self.robot = robot
+        given = robot.neutral() if q is None else robot.normalise(q)
+        if given.shape != (robot.nq,):
+            raise InputError(f"assemble takes one configuration of {robot.nq} numbers, not {given.shape}")
+        self.rows = np.flatnonzero(_enabled(robot) & _holonomic(robot))
+        self.free = np.ones(robot.nv, dtype=bool)
+        for name in (fixed,) if isinstance(fixed, str) else fixed:
+            self.free[robot.v_slice(name)] = False
+        self.in_q, self.in_v = _plain_numbers(robot)
+        self.lower, self.upper = robot.lower[self.in_q], robot.upper[self.in_q]
+        held = ~self.free[self.in_v]
+        self.lower[held], self.upper[held] = -np.inf, np.inf
+        self.start = self._within(given)
+
+    def error(self, q: Floats) -> Floats:
+        found: Floats = constraint_error(self.robot, q)[self.rows]
+        return found
+
+    def descend(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, float, int]:
+        """Gauss-Newton from ``q``: where it ends, the largest error there, and the iterations."""
+        e = self.error(q)
+        size, slow = _norm(e), 0
+        for iteration in range(max_iterations):
+            gap = float(np.abs(e).max(initial=0.0))
+            if gap <= tolerance:
+                return q, gap, iteration
+            step = self._step(q, e, size)
+            best = None
+            for scale in (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3):
+                trial = self._within(self.robot.integrate(q, scale * step))
+                e_trial = self.error(trial)
+                if _norm(e_trial) < (1 - 1e-4 * scale) * size:
+                    best = trial, e_trial
+                    break
+            if best is None:
+                return q, gap, iteration + 1
+            q, e = best
+            slow = slow + 1 if _norm(e) > (1 - STUCK) * size else 0
+            size = _norm(e)
+            if slow > 5:
+                break
+        return q, float(np.abs(e).max(initial=0.0)), iteration + 1
+
+    def _step(self, q: Floats, e: Floats, size: float) -> Floats:
+        """The least motion that closes the loops to first order; damped while they are wide open.
+
+        Coordinates at a limit that would be passed are held and the rest solved again.
+        """
+        J = constraint_jacobian(self.robot, q)[self.rows]
+        mobile = self.free.copy()
+        damping = 1e-3 * size if size > 1e-3 else 0.0
+        step = np.zeros(self.robot.nv)
+        for _ in range(len(self.in_v) + 1):
+            step[:] = 0.0
+            step[mobile] = _least_squares(J[:, mobile], -e, damping)
+            x, dx = q[self.in_q], step[self.in_v]
+            pressed = ((x <= self.lower) & (dx < 0)) | ((x >= self.upper) & (dx > 0))
+            pressed &= mobile[self.in_v]
+            if not pressed.any():
+                break
+            mobile[self.in_v[pressed]] = False
+        length = float(np.abs(step).max(initial=0.0))
+        return step if length <= 1.0 else step / length  # no turn of more than a radian at once
+
+    def _within(self, q: Floats) -> Floats:
+        out = q.copy()
+        out[self.in_q] = np.clip(q[self.in_q], self.lower, self.upper)
+        return out
+
+    def scattered(self, rng: np.random.Generator, part: float) -> Floats:
+        """A start some way from the given one towards a random configuration."""
+        way = self.robot.difference(self.start, self.robot.random(rng))
+        way[~self.free] = 0.0
+        return self._within(self.robot.integrate(self.start, part * way))
+
+    def failure(self, q: Floats, tolerance: float, attempts: int) -> AssemblyError:
+        robot, e = self.robot, constraint_error(self.robot, q)
+        gaps = {c.name: float(np.abs(e[robot.row_slice(c.name)]).max()) for c in robot.constraints if c.enabled}
+        worst = max(gaps, key=gaps.__getitem__)
+        at_limit = (q[self.in_q] <= self.lower) | (q[self.in_q] >= self.upper)
+        names = [j.name for j in robot.joints if at_limit[np.isin(self.in_v, _indices(robot.v_slice(j.name)))].any()]
+        hint = f"; at their limits: {', '.join(names[:5])}" if names else ""
+        return AssemblyError(
+            f"the loops of '{robot.name}' do not close: after {attempts} attempts {robot.constraint(worst)} is still "
+            f"{gaps[worst]:.3g} off (asked: {tolerance:.1g}){hint}",
+            constraint=worst,
+            gap=gaps[worst],
+            q=q,
+        )
+
+
+def _plain_numbers(robot: Mechanism) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Where in q and in v the joints stand whose coordinates are plain numbers."""
+    plain = [joint.name for joint in robot.joints if joint.type.group is lie.VECTOR]
+    in_q = [k for name in plain for k in _indices(robot.q_slice(name))]
+    in_v = [k for name in plain for k in _indices(robot.v_slice(name))]
+    return np.array(in_q, dtype=np.intp), np.array(in_v, dtype=np.intp)
+
+
+def _indices(at: slice) -> list[int]:
+    return list(range(at.start, at.stop))
+
+
+def _least_squares(A: Floats, b: Floats, damping: float) -> Floats:
+    """The shortest ``x`` of least ``|A x - b|² + damping |x|²``, by singular values."""
+    if 0 in A.shape:
+        return np.zeros(A.shape[1])
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    cut = RANK_TOLERANCE * s[0]
+    gain = np.where(s > cut, s / np.maximum(s * s + damping, np.finfo(float).tiny), 0.0)
+    x: Floats = Vt.T @ (gain * (U.T @ b))
+    return x
+
+
+def _norm(x: Floats) -> float:
+    return float(np.linalg.norm(x))
+
+
+def _enabled(robot: Mechanism) -> npt.NDArray[np.bool_]:
+    """Of each row, whether its constraint is enabled."""
+    return np.array([c.enabled for c in robot.constraints for _ in range(c.rows)], dtype=bool)
+
+
+def _holonomic(robot: Mechanism) -> npt.NDArray[np.bool_]:
+    """Of each row, whether it binds positions."""
+    return np.array([x for c in robot.constraints for x in c.holonomic], dtype=bool)
+
+
+def captured(robot: Mechanism, constraints: Sequence[Constraint], q: npt.ArrayLike) -> tuple[Constraint, ...]:
+    """The constraints, changed so that they hold at ``q``."""
+    at = robot.normalise(q)
+    if at.shape != (robot.nq,):
+        raise InputError(f"at is one configuration of {robot.nq} numbers, not {at.shape}")
+    return tuple(_captured(robot, constraint, at) for constraint in constraints)
+
+
+def _captured(robot: Mechanism, constraint: Constraint, q: Floats) -> Constraint:
+    kept: dict[str, Any] = {"gains": constraint.gains, "time_constant": None}
+    if isinstance(constraint, Rod | Rolling):
+        first, second = _places(robot, constraint, q)
+        between = first.inverse() * second
+        if isinstance(constraint, Rod):
+            return replace(constraint, length=_norm(between.position), **kept)
+        normal = np.asarray(constraint.axis, dtype=np.float64)
+        height = float(normal @ between.position)
+        lifted = as_placement(constraint.first_at) * Placement(normal * (height - constraint.radius))
+        return replace(constraint, first_at=lifted, **kept)
+    if isinstance(constraint, Pair):
+        first, second = _places(robot, constraint, q)
+        there = as_placement(constraint.second_at) * second.inverse() * first
+        if isinstance(constraint, Axial):
+            kept["second_axis"] = constraint.axis
+        return replace(constraint, second_at=there, **kept)
+    if isinstance(constraint, JointCoupling):
+        total = sum(c * q[robot.q_index(joint)] for joint, c in constraint.coefficients.items())
+        return replace(constraint, offset=float(total), **kept)
+    if isinstance(constraint, JointLock):
+        return replace(constraint, position=tuple(q[robot.q_slice(constraint.joint)].tolist()), **kept)
+    if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
+        turned = as_placement(constraint.at).rotation
+        return replace(constraint, at=Placement(center_of_mass(robot, q), turned), **kept)
+    return constraint
+
+
+def _places(robot: Mechanism, constraint: Pair, q: Floats) -> tuple[Placement, Placement]:
+    """The frames of a pair in the world, as the user gave them."""
+    poses = frame_placement(robot, q, constraint.places)
+    found = [Placement(poses.position[k], poses.rotation[k]) for k in range(2)]
+    return found[0] * as_placement(constraint.first_at), found[1] * as_placement(constraint.second_at)
+
+
+# Velocities ----------------------------------------------------------------------------------------
+
+
+def project_velocity(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
+    """The velocity that all enabled constraints allow at ``q`` and that is nearest to ``v`` in kinetic energy.
+
+    It is the velocity after a perfectly inelastic impact with the constraints. Leading axes broadcast.
+    """
+    q_, v_ = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
+    robot.integrate(q_, v_)  # checks both
+    J = constraint_jacobian(robot, q_)[..., _enabled(robot), :]
+    L = np.linalg.cholesky(mass_matrix(robot, q_))
+    LT = np.swapaxes(L, -1, -2)
+    A: Any = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2)  # J L^-T
+    y = (LT @ v_[..., None])[..., 0]
+    pushed = (np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ (A @ y[..., None]))[..., 0]
+    found: Floats = np.linalg.solve(LT, (y - pushed)[..., None])[..., 0]
+    return found
+
+
+# Mobility ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """What the enabled constraints leave free at one configuration."""
+
+    dof: int
+    """Degrees of freedom left."""
+    rows: int
+    rank: int
+    closed: bool
+    """Whether the constraints are satisfied there."""
+    redundant: dict[str, int]
+    """Constraints that say, wholly or in part, what others say together: how many of their rows could go."""
+    conflicting: dict[str, float]
+    """Constraints that cannot be satisfied together, to first order, and the error that must stay."""
+    freedom: Floats
+    """Directions of v that are free, ``(nv, dof)``, orthonormal."""
+    singular: Floats
+    """Those of them that are free at this configuration and at none near it, ``(nv, k)``."""
+
+    @property
+    def redundancy(self) -> int:
+        """Rows that could go: ``rows - rank``."""
+        return self.rows - self.rank
+
+    def __str__(self) -> str:
+        text = f"{self.dof} degrees of freedom; {self.rows} rows of rank {self.rank}"
+        if self.redundant:
+            text += f"; redundant: {', '.join(self.redundant)}"
+        if self.conflicting:
+            text += f"; conflicting: {', '.join(self.conflicting)}"
+        if self.singular.shape[1]:
+            text += f"; singular in {self.singular.shape[1]} directions"
+        return text if self.closed else f"{text}; loops are open here"
+
+
+def mobility(robot: Mechanism, q: npt.ArrayLike, closed_to: float = 1e-6) -> Mobility:
+    """Degrees of freedom, redundant, conflicting and singular constraints at ``q``."""
+    at = robot.normalise(q)
+    if at.shape != (robot.nq,):
+        raise InputError(f"mobility takes one configuration of {robot.nq} numbers, not {at.shape}")
+    on = _enabled(robot)
+    J = constraint_jacobian(robot, at)[on]
+    e = constraint_error(robot, at)[on]
+    U, rank, freedom = _spaces(J)
+    closed = bool(np.abs(e).max(initial=0.0) <= closed_to)
+    redundant, conflicting = {}, {}
+    left = U[:, rank:]  # combinations of rows that bind nothing
+    stays = left @ (left.T @ e)
+    start = 0
+    for constraint in (c for c in robot.constraints if c.enabled):
+        mine = slice(start, start + constraint.rows)
+        start += constraint.rows
+        spare = np.linalg.matrix_rank(left[mine], tol=1e-6) if left.shape[1] else 0
+        if spare:
+            redundant[constraint.name] = int(spare)
+            if np.abs(stays[mine]).max() > closed_to:
+                conflicting[constraint.name] = float(np.abs(stays[mine]).max())
+    singular = _singular(robot, at, freedom) if closed and rank else np.zeros((robot.nv, 0))
+    return Mobility(
+        dof=robot.nv - rank,
+        rows=len(J),
+        rank=rank,
+        closed=closed,
+        redundant=redundant,
+        conflicting=conflicting,
+        freedom=freedom,
+        singular=singular,
+    )
+
+
+def _spaces(J: Floats) -> tuple[Floats, int, Floats]:
+    """Left singular vectors, the rank, and an orthonormal basis of the null space."""
+    if 0 in J.shape:
+        return np.eye(len(J)), 0, np.eye(J.shape[1])
+    U, s, Vt = np.linalg.svd(J)
+    rank = int((s > RANK_TOLERANCE * max(1.0, s[0])).sum())
+    return U, rank, Vt[rank:].T
+
+
+def _singular(robot: Mechanism, q: Floats, freedom: Floats, way: float = 1e-3) -> Floats:
+    """Directions that are free at ``q`` but not at assembled configurations a little way off."""
+    rng = np.random.default_rng(0)
+    on = _enabled(robot)
+    for _ in range(4):
+        step = freedom @ rng.normal(size=freedom.shape[1])
+        off = robot.integrate(q, way * step / max(_norm(step), 1e-12))
+        try:
+            near = assemble(robot, off, attempts=1).q
+        except AssemblyError:  # no way out in this direction to first order
+            continue
+        _, _, other = _spaces(constraint_jacobian(robot, near)[on])
+        if other.shape[1] < freedom.shape[1]:
+            _, s, Vt = np.linalg.svd(other.T @ freedom)
+            kept = int((s > 0.5).sum())
+            found: Floats = freedom @ Vt[kept:].T
+            return found
+        return np.zeros((robot.nv, 0))
+    return np.zeros((robot.nv, 0))

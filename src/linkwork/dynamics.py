@@ -17,12 +17,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.algorithms import aba, centroid, crba, kinematics, rnea
+from linkwork.algorithms import aba, centroid, crba, kinematics, loops, rnea
 from linkwork.algorithms.algorithm import Algorithm
 from linkwork.compile.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
 from linkwork.compile.trace import MAX_OPERATIONS, trace
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
+from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, tree_of, unit_ranges
 
 Array = npt.NDArray[Any]
@@ -43,9 +44,16 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "center_of_mass": centroid.CENTER_OF_MASS,
         "centroidal_momentum": centroid.MOMENTUM,
         "energy": centroid.ENERGIES,
+        "constraint_error": loops.ERRORS,
+        "constraint_jacobian": loops.CONSTRAINT_JACOBIAN,
+        "constraint_bias": loops.CONSTRAINT_BIAS,
+        "constraint_target": loops.TARGET,
     }
 )
 """What an `Evaluator` can compute, by name."""
+
+OF_CONSTRAINTS = ("constraint_error", "constraint_jacobian", "constraint_bias", "constraint_target")
+"""Quantities that look at the constraints of a robot; the others are those of its tree."""
 
 REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALIGNED, "world": WORLD_ORIGIN})
 """Axes of vectors at frames: the frame's own; the world's, at the frame's origin; spatial, at the world's origin."""
@@ -80,8 +88,9 @@ class Evaluator:
         self.robot = robot
         self.quantity = quantity
         self.frames = frames
+        arrays_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
         self._subject = Subject(
-            QUANTITIES[quantity], tree_of(robot, frames, REFERENCES[reference]), unit_ranges(robot), robot.name
+            QUANTITIES[quantity], arrays_of(robot, frames, REFERENCES[reference]), unit_ranges(robot), robot.name
         )
         self._threads = _threads(threads)
         self._inputs = list(self._subject.algorithm.inputs)
@@ -255,6 +264,12 @@ class ForwardDynamics(Evaluator):
     ) -> None:
         if method not in ("auto", *METHODS):
             raise InputError(f"no method '{method}' for a tree; there are {', '.join(('auto', *METHODS))}")
+        bound = [constraint for constraint in robot.constraints if constraint.enabled]
+        if bound:
+            raise UnsupportedFeature(
+                f"robot '{robot.name}' is bound by {bound[0]}, and this release computes forward dynamics of trees: "
+                "robot.unconstrained() is the same robot without constraints"
+            )
         super().__init__(robot, "forward_dynamics", frames=wrenches, threads=threads)
         self.method = "aba"
         self._nv = robot.nv
@@ -410,6 +425,33 @@ def energy(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
     """Kinetic energy (with that of armatures) and potential energy (zero at the world's origin)."""
     kinetic, potential = _evaluator(robot, "energy")(q, v)
     return Energy(kinetic[..., 0], potential[..., 0])
+
+
+def constraint_error(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """How far each constraint is from being satisfied, ``(..., nc)``: metres, or ``2 sin(angle / 2)`` for turns.
+
+    Rows of each constraint are at ``robot.row_slice(name)``. Rows that bind velocities only are zero.
+    """
+    result: Array = _evaluator(robot, "constraint_error")(q, out=out)
+    return result
+
+
+def constraint_jacobian(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The matrix ``J(q)`` of all constraints, ``(..., nc, nv)``: ``J v`` is the rate of their errors."""
+    result: Array = _evaluator(robot, "constraint_jacobian")(q, out=out)
+    return result
+
+
+def constraint_bias(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """``dJ/dt v``, ``(..., nc)``: how errors accelerate when no joint does."""
+    result: Array = _evaluator(robot, "constraint_bias")(q, v, out=out)
+    return result
+
+
+def constraint_target(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The acceleration of the errors that the constraints' gains ask for, ``(..., nc)``: ``-kp error - kd J v``."""
+    result: Array = _evaluator(robot, "constraint_target")(q, v, out=out)
+    return result
 
 
 def _evaluator(robot: Mechanism, quantity: str, frame: str | Sequence[str] = (), reference: str = "local") -> Evaluator:

@@ -52,8 +52,24 @@ class ProgramTooLarge(LinkworkError):
 
 
 class AssemblyError(LinkworkError):
-    """The loops of a mechanism could not be closed."""
+    """The loops of a mechanism could not be closed.
+
+    ``constraint`` is the name of the one farthest from closed, ``gap`` its largest error, at the best configuration
+    found, ``q``.
+    """
+
+    def __init__(
+        self, message: str, *, constraint: str | None = None, gap: float | None = None, q: object = None
+    ) -> None:
+        super().__init__(message)
+        self.constraint = constraint
+        self.gap = gap
+        self.q = q
 
 
 class NotConverged(LinkworkError):
     """An iteration stopped before it reached its tolerance (raised only when asked for)."""
+
+
+class ModelWarning(UserWarning):
+    """A model file says something doubtful, and the mechanism is loaded as the file says."""

@@ -113,22 +113,27 @@ def locate(tree: Array, w: Array) -> None:
         for k in range(3):
             w.E[0, j, k] = 1.0 if j == k else 0.0
     for i in range(1, tree.n):
-        h = tree.parent[i]
-        kind = tree.kind[i]
-        E = w.E[i]
-        put(add(w.o[h], rotate(w.E[h], w.r[i])), w.o[i])
-        if kind == SPHERICAL or kind == FREE:
-            multiply(w.E[h], w.R[i], E)
-        else:
-            multiply(w.E[h], tree.P[i], E)
-            if kind != PRISMATIC:
-                c = w.c[i]
-                s = w.s[i]
-                x = column(E, 0)
-                y = column(E, 1)
-                for j in range(3):
-                    E[j, 0] = c * x[j] + s * y[j]
-                    E[j, 1] = c * y[j] - s * x[j]
+        locate_body(tree, w, i, tree.parent[i])
+
+
+@kernel
+def locate_body(tree: Array, w: Array, i: int, h: int) -> None:
+    """Body ``i`` where its parent, located in place ``h``, is."""
+    kind = tree.kind[i]
+    E = w.E[i]
+    put(add(w.o[h], rotate(w.E[h], w.r[i])), w.o[i])
+    if kind == SPHERICAL or kind == FREE:
+        multiply(w.E[h], w.R[i], E)
+    else:
+        multiply(w.E[h], tree.P[i], E)
+        if kind != PRISMATIC:
+            c = w.c[i]
+            s = w.s[i]
+            x = column(E, 0)
+            y = column(E, 1)
+            for j in range(3):
+                E[j, 0] = c * x[j] + s * y[j]
+                E[j, 1] = c * y[j] - s * x[j]
 
 
 @kernel

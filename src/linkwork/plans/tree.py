@@ -63,6 +63,75 @@ class Tree(NamedTuple):
     f: Any
     """Position of each frame in its body."""
 
+    # Constraints, by `plans.loops`; none unless asked for. K is a list of rows of six numbers, each on one body.
+
+    nframes: Any
+    """Frames asked for, then frames of constraints: as many as ``body``, ``F`` and ``f`` have."""
+    nc: Any
+    """Rows of all constraints."""
+    nk: Any
+    """Rows of K: one for each row of a constraint and each body that it touches."""
+    npairs: Any
+    nterms: Any
+    nparts: Any
+    """Bodies of centres of mass."""
+    nmixes: Any
+    """Places of linear combinations."""
+    slots: Any
+    """Poses of bodies in loops: of body ``i`` in slot ``i``, and of what bodies are relative to in the last one."""
+    quick: Any
+    """1 if a bias needs linear velocities."""
+    above: Any
+    """The slot that a body's pose starts from, or -1 where no constraint needs it."""
+    k_body: Any
+    """The body of each row of K."""
+    k_row: Any
+    """The row of the constraint that it is a part of."""
+    turns: Any
+    """As `shifts`, of each pair of frames: how it binds them."""
+    shifts: Any
+    pair_row: Any
+    """The first row of each pair."""
+    first: Any
+    """As `second`: the frame of each pair; `first_k`, its first row of K or -1; `first_slot`, its body's pose."""
+    second: Any
+    first_k: Any
+    second_k: Any
+    first_slot: Any
+    second_slot: Any
+    term_row: Any
+    """The row of each term of a coupling; `term_q` and `term_v`, where its joint stands."""
+    term_q: Any
+    term_v: Any
+    part_row: Any
+    """The first row of the centre of mass that a part counts for, `part_k` its first row of K, `part_rows` how many."""
+    part_rows: Any
+    part_k: Any
+    part_body: Any
+    mix_row: Any
+    """The row that a row of a linear combination belongs to, `mix_k` its row of K, `mix_frame` its place."""
+    mix_k: Any
+    mix_frame: Any
+    mix_aligned: Any
+    """1 where its velocities are in the world's axes."""
+    size: Any
+    """Length of a rod, radius of what rolls."""
+    coefficients: Any
+    """Polynomial of each term, `origin` its origin."""
+    origin: Any
+    value: Any
+    """What the sum of each row's terms, or of its parts, is to be."""
+    part_mass: Any
+    """Mass and first moment of each part, over the total mass."""
+    part_mc: Any
+    part_axes: Any
+    """The world's directions along which the rows of each part look, one a row."""
+    mix: Any
+    """The six numbers of each row of a linear combination."""
+    kp: Any
+    """Gains of each row."""
+    kd: Any
+
 
 SHAPES: dict[str, tuple[str | int, ...]] = {
     "parent": ("n",),
@@ -71,7 +140,7 @@ SHAPES: dict[str, tuple[str | int, ...]] = {
     "iv": ("n",),
     "turned": ("n",),
     "geared": ("n",),
-    "body": ("nf",),
+    "body": ("nframes",),
     "P": ("n", 3, 3),
     "p": ("n", 3),
     "pitch": ("n",),
@@ -80,14 +149,51 @@ SHAPES: dict[str, tuple[str | int, ...]] = {
     "I": ("n", 6),
     "armature": ("nv",),
     "gravity": (3,),
-    "F": ("nf", 3, 3),
-    "f": ("nf", 3),
+    "F": ("nframes", 3, 3),
+    "f": ("nframes", 3),
+    "above": ("n",),
+    "k_body": ("nk",),
+    "k_row": ("nk",),
+    "turns": ("npairs",),
+    "shifts": ("npairs",),
+    "pair_row": ("npairs",),
+    "first": ("npairs",),
+    "second": ("npairs",),
+    "first_k": ("npairs",),
+    "second_k": ("npairs",),
+    "first_slot": ("npairs",),
+    "second_slot": ("npairs",),
+    "term_row": ("nterms",),
+    "term_q": ("nterms",),
+    "term_v": ("nterms",),
+    "part_row": ("nparts",),
+    "part_rows": ("nparts",),
+    "part_k": ("nparts",),
+    "part_body": ("nparts",),
+    "mix_row": ("nmixes",),
+    "mix_k": ("nmixes",),
+    "mix_frame": ("nmixes",),
+    "mix_aligned": ("nmixes",),
+    "size": ("npairs",),
+    "coefficients": ("nterms", 4),
+    "origin": ("nterms",),
+    "value": ("nc",),
+    "part_mass": ("nparts",),
+    "part_mc": ("nparts", 3),
+    "part_axes": ("nparts", 3, 3),
+    "mix": ("nmixes", 6),
+    "kp": ("nc",),
+    "kd": ("nc",),
 }
 """Shape of each array of `Tree`, in its sizes."""
 
-SIZES = ("n", "nq", "nv", "nf", "reference")
+_COUNTS = ("nc", "nk", "npairs", "nterms", "nparts", "nmixes", "slots", "quick")
+SIZES = ("n", "nq", "nv", "nf", "reference", "nframes", *_COUNTS)
 
-INTEGERS = ("parent", "kind", "iq", "iv", "turned", "geared", "body")
+_OF_BODIES = ("parent", "kind", "iq", "iv", "turned", "geared")
+_OF_CONSTRAINTS = tuple(list(SHAPES)[list(SHAPES).index("above") : list(SHAPES).index("size")])
+
+INTEGERS = (*_OF_BODIES, "body", *_OF_CONSTRAINTS)
 
 LENGTH = 0.1
 """Metres: the size of a body, against which round-off in offsets is measured."""
@@ -108,12 +214,28 @@ class _Link(NamedTuple):
 
 
 def tree_of(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
-    """The arrays of a mechanism, with these frames to look at or push on."""
+    """The arrays of a mechanism without its constraints, with these frames to look at or push on."""
+    return plant(mechanism, frames, reference)[0]
+
+
+class Ground(NamedTuple):
+    """What stays known of a mechanism when its arrays are made."""
+
+    number: dict[str, int]
+    """The number of each body."""
+    inner: list[Placement]
+    """The frame of kernels, in the user's frame, of each body."""
+    inertias: tuple[Floats, Floats, Floats]
+    """Mass, first moment and rotational inertia of each body in the frame of kernels, before they are `regrouped`."""
+
+
+def plant(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOCAL) -> tuple[Tree, Ground]:
+    """The arrays of a mechanism, and what they were made from."""
     links, index = _atoms(mechanism)
     inner = _inner_frames(links)
     n = len(links) + 1
     nv = mechanism.nv
-    ints = {name: np.zeros(n, dtype=np.int64) for name in INTEGERS[:-1]}
+    ints = {name: np.zeros(n, dtype=np.int64) for name in _OF_BODIES}
     P, p = np.zeros((n, 3, 3)), np.zeros((n, 3))
     P[0] = np.eye(3)
     pitch, mass = np.zeros(n), np.zeros(n)
@@ -121,7 +243,7 @@ def tree_of(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = L
     armature = mechanism.armature
     for i, link in enumerate(links, start=1):
         place = inner[link.parent].inverse() * link.placement * inner[i]
-        P[i], p[i] = place.rotation, _clean(place.position, LENGTH)
+        P[i], p[i] = place.rotation, rounded(place.position, LENGTH)
         ints["parent"][i], ints["kind"][i] = link.parent, link.atom.kind
         ints["iq"][i], ints["iv"][i] = link.iq, link.iv
         ints["turned"][i] = not np.array_equal(place.rotation, np.eye(3))
@@ -129,10 +251,11 @@ def tree_of(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = L
         pitch[i] = link.atom.pitch
         seen = link.inertia.moved(inner[i].inverse())
         mass[i], mc[i], I[i] = seen.mass, seen.mass * seen.com, seen.about_origin()
+    ground = Ground(index, inner, (mass, mc, I))
     mass, mc, I = regrouped(ints["parent"], ints["kind"], P, p, mass, mc, I)
     chosen = [mechanism.frame(name) for name in frames]
     at = [inner[index[frame.body]].inverse() * frame.placement for frame in chosen]
-    return Tree(
+    tree = Tree(
         n=n,
         nq=mechanism.nq,
         nv=nv,
@@ -144,13 +267,26 @@ def tree_of(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = L
         p=p,
         pitch=pitch,
         mass=mass,
-        mc=np.array([_clean(row) for row in mc]),
-        I=np.array([_clean(row[np.triu_indices(3)]) for row in I]),
+        mc=np.array([rounded(row) for row in mc]),
+        I=np.array([rounded(row[np.triu_indices(3)]) for row in I]),
         armature=armature,
         gravity=np.array(mechanism.gravity),
         F=np.array([place.rotation for place in at]).reshape(-1, 3, 3),
-        f=np.array([_clean(place.position, LENGTH) for place in at]).reshape(-1, 3),
+        f=np.array([rounded(place.position, LENGTH) for place in at]).reshape(-1, 3),
+        nframes=len(chosen),
+        **_no_constraints(n),
     )
+    return tree, ground
+
+
+def _no_constraints(n: int) -> dict[str, Any]:
+    """The fields of constraints where there are none."""
+    sizes = dict.fromkeys(_COUNTS, 0)
+    arrays: dict[str, Any] = {"above": np.full(n, -1, dtype=np.int64)}
+    for name in list(SHAPES)[list(SHAPES).index("above") + 1 :]:
+        shape = tuple(0 if isinstance(size, str) else size for size in SHAPES[name])
+        arrays[name] = np.zeros(shape, dtype=np.int64 if name in INTEGERS else np.float64)
+    return sizes | arrays
 
 
 def _atoms(mechanism: Mechanism) -> tuple[list[_Link], dict[str, int]]:
@@ -218,9 +354,9 @@ def _untidiness(turn: Floats, to_parent: Floats, inertia: Inertia, children: lis
     offsets of the children. Along z, offsets do not count: frames can slide.
     """
     I = turn.T @ inertia.about_origin() @ turn
-    mixed = _clean(np.array([I[0, 1], I[0, 2], I[1, 2]]), float(np.trace(I)))
-    numbers = [_clean(turn.T @ inertia.com)[:2], mixed]
-    numbers += [_clean(turn.T @ child.placement.position, LENGTH)[:2] for child in children]
+    mixed = rounded(np.array([I[0, 1], I[0, 2], I[1, 2]]), float(np.trace(I)))
+    numbers = [rounded(turn.T @ inertia.com)[:2], mixed]
+    numbers += [rounded(turn.T @ child.placement.position, LENGTH)[:2] for child in children]
     factors = [to_parent @ turn]
     factors += [turn.T @ child.placement.rotation @ _axis_of(child) for child in children]
     return sum(int(np.count_nonzero(x)) for x in numbers) + sum(_uneven(tidy(x)) for x in factors)
@@ -307,7 +443,7 @@ def regrouped(
     return mass, mc, I
 
 
-def _clean(x: Floats, size: float = 0.0) -> Floats:
+def rounded(x: Floats, size: float = 0.0) -> Floats:
     """Numbers that are round-off of the largest one, or of ``size``, are zeros."""
     return np.where(np.abs(x) < 1e-15 * max(size, float(np.abs(x).max(initial=0.0))), 0.0, x)
 

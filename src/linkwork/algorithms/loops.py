@@ -1,0 +1,182 @@
+"""Constraints in joint space: their errors, Jacobian, bias, and the acceleration that pulls errors back.
+
+| symbol  | meaning                                                                             |
+|---------|-------------------------------------------------------------------------------------|
+| K       | rows of the constraints on the accelerations of single bodies                       |
+| beta    | the rest of the second rate of the errors: ``sum of K a + beta``, a of the bodies   |
+| E, o    | pose of a body relative to the top of its loops                                     |
+
+``J a + bias = target`` is what a constrained motion satisfies: ``J`` gathers K over the joints that carry each body,
+``bias`` is ``sum of K a + beta`` with joints that do not accelerate, ``target`` is ``-kp error - kd J v``.
+Cost: linear in the joints that the constraints touch; the Jacobian rows times depth.
+"""
+
+from __future__ import annotations
+
+from linkwork.algorithms.algorithm import Algorithm, Shape
+from linkwork.algorithms.kinematics import MOTION, POSE, follow, hasten, locate_body, move, place
+from linkwork.constraints import (
+    mix_bias,
+    mix_rows,
+    pair_bias,
+    pair_rows,
+    part_bias,
+    part_rows,
+    term_curvature,
+    term_slope,
+    term_value,
+)
+from linkwork.joints import HELICAL, axis_of, dof_of, to_parent
+from linkwork.scalar import Array, kernel
+from linkwork.spatial import add, angular, cross, dot, linear, put, put_angular, put_linear
+
+CLOSURE: dict[str, Shape] = {
+    "E": ("slots", 3, 3),
+    "o": ("slots", 3),
+    "G": ("npairs", 3, 3),
+    "B": ("npairs", 3, 3),
+    "d": ("npairs", 3),
+    "K": ("nk", 6),
+}
+RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",)}
+
+
+@kernel
+def gather(tree: Array, w: Array) -> None:
+    """Poses of the bodies in loops, each relative to the top of its loops."""
+    top = tree.slots - 1
+    put((0.0, 0.0, 0.0), w.o[top])
+    for j in range(3):
+        for k in range(3):
+            w.E[top, j, k] = 1.0 if j == k else 0.0
+    for i in range(1, tree.n):
+        if tree.above[i] >= 0:
+            locate_body(tree, w, i, tree.above[i])
+
+
+@kernel
+def close(tree: Array, w: Array, q: Array, error: Array) -> None:
+    """Errors of all constraints, and K. Poses in the parents are known (`place`)."""
+    gather(tree, w)
+    for r in range(tree.nc):
+        error[r] = -tree.value[r]
+    for t in range(tree.nterms):
+        error[tree.term_row[t]] += term_value(tree, t, q)
+    for t in range(tree.nparts):
+        part_rows(tree, w, t, error)
+    for t in range(tree.nmixes):
+        mix_rows(tree, w, t)
+    for p in range(tree.npairs):
+        pair_rows(tree, w, p, error)
+
+
+@kernel
+def swing(tree: Array, w: Array, q: Array, v: Array) -> None:
+    """``beta``, after `close` and `move`."""
+    if tree.quick != 0:
+        follow(tree, w, v)
+    for r in range(tree.nc):
+        w.beta[r] = 0.0
+    for t in range(tree.nterms):
+        rate = v[tree.term_v[t]]
+        w.beta[tree.term_row[t]] += term_curvature(tree, t, q) * (rate * rate)
+    for t in range(tree.nparts):
+        part_bias(tree, w, t)
+    for t in range(tree.nmixes):
+        mix_bias(tree, w, t)
+    for p in range(tree.npairs):
+        pair_bias(tree, w, p)
+
+
+@kernel
+def errors(tree: Array, w: Array, q: Array, error: Array) -> None:
+    """Position error of each row; zero for rows that bind velocities only."""
+    place(tree, w, q)
+    close(tree, w, q, error)
+
+
+@kernel
+def constraint_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
+    """The rate of the errors as a linear map of v: rows of K, handed down from body to body as forces are."""
+    place(tree, w, q)
+    close(tree, w, q, w.e)
+    for r in range(tree.nc):
+        for k in range(tree.nv):
+            jacobian[r, k] = 0.0
+    for t in range(tree.nterms):
+        jacobian[tree.term_row[t], tree.term_v[t]] += term_slope(tree, t, q)
+    for m in range(tree.nk):
+        r = tree.k_row[m]
+        n = angular(w.K[m])
+        f = linear(w.K[m])
+        i = tree.k_body[m]
+        while i > 0:
+            put_angular(n, w.y)
+            put_linear(f, w.y)
+            for k in range(dof_of(tree.kind[i])):
+                jacobian[r, tree.iv[i] + k] += w.y[axis_of(tree.kind[i], k)]
+            if tree.kind[i] == HELICAL:
+                jacobian[r, tree.iv[i]] += tree.pitch[i] * w.y[5]
+            f = to_parent(tree, w, i, f)
+            n = add(to_parent(tree, w, i, n), cross(w.r[i], f))
+            i = tree.parent[i]
+
+
+@kernel
+def bias(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+    """The second rate of the errors at velocity v, when no joint accelerates: ``dJ/dt v``."""
+    place(tree, w, q)
+    move(tree, w, v)
+    close(tree, w, q, w.e)
+    swing(tree, w, q, v)
+    for j in range(6):
+        w.a[0, j] = 0.0
+    for k in range(tree.nv):
+        w.still[k] = 0.0
+    hasten(tree, w, w.still)
+    for r in range(tree.nc):
+        out[r] = w.beta[r]
+    for m in range(tree.nk):
+        a = w.a[tree.k_body[m]]
+        K = w.K[m]
+        out[tree.k_row[m]] += dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+
+
+@kernel
+def target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+    """The acceleration that the gains ask of each row: ``-kp error - kd J v``."""
+    place(tree, w, q)
+    close(tree, w, q, w.e)
+    follow(tree, w, v)
+    for r in range(tree.nc):
+        w.beta[r] = 0.0
+    for t in range(tree.nterms):
+        w.beta[tree.term_row[t]] += term_slope(tree, t, q) * v[tree.term_v[t]]
+    for m in range(tree.nk):
+        i = tree.k_body[m]
+        K = w.K[m]
+        w.beta[tree.k_row[m]] += dot(angular(K), w.omega[i]) + dot(linear(K), w.u[i])
+    for r in range(tree.nc):
+        out[r] = -(tree.kp[r] * w.e[r]) - tree.kd[r] * w.beta[r]
+
+
+_SPARE: dict[str, Shape] = {"e": ("nc",), "y": (6,)}
+
+ERRORS = Algorithm("constraint_error", errors, {"q": ("nq",)}, {"error": ("nc",)}, POSE | CLOSURE)
+CONSTRAINT_JACOBIAN = Algorithm(
+    "constraint_jacobian", constraint_jacobian, {"q": ("nq",)}, {"jacobian": ("nc", "nv")}, POSE | CLOSURE | _SPARE
+)
+CONSTRAINT_BIAS = Algorithm(
+    "constraint_bias",
+    bias,
+    {"q": ("nq",), "v": ("nv",)},
+    {"bias": ("nc",)},
+    POSE | CLOSURE | MOTION | RATES | {"e": ("nc",), "a": ("n", 6), "still": ("nv",)},
+)
+TARGET = Algorithm(
+    "constraint_target",
+    target,
+    {"q": ("nq",), "v": ("nv",)},
+    {"target": ("nc",)},
+    POSE | CLOSURE | RATES | {"omega": ("n", 3), "e": ("nc",)},
+)

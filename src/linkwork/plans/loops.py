@@ -1,0 +1,331 @@
+"""Constraints seen from the tree: what they touch, which loops they close, and which loops share joints.
+
+A constraint's *support* is the joints that can move what it binds: for a pair of frames those on the way between the
+two bodies, for others all down to the world. Its *root* is where they meet. Constraints whose supports share a joint
+are *coupled*, and so are all that are coupled to them; such a group hangs together below its *top*. Each joint is in
+one group at most, so that the pose of its body relative to the group's top is one number a body (`Tree.above`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.constraints import (
+    ANY_SHIFT,
+    MEET,
+    CenterOfMass,
+    Constraint,
+    Coupling,
+    LinearCombination,
+    Pair,
+)
+from linkwork.mechanism import Mechanism
+from linkwork.plans.tree import LENGTH, LOCAL, Ground, Tree, plant, regrouped, rounded
+from linkwork.rigid import Floats, Placement
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One constraint in the tree, by names."""
+
+    constraint: str
+    kind: str
+    rows: int
+    root: str
+    """The body (or the world) where the two sides of the loop meet."""
+    support: tuple[str, ...]
+    """The joints that move it."""
+    group: int
+    """Which set of coupled loops it belongs to."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Loops that share joints, directly or through others."""
+
+    constraints: tuple[str, ...]
+    joints: tuple[str, ...]
+    top: str
+    """The body that carries them all."""
+
+
+@dataclass(frozen=True)
+class Loops:
+    """All constraints of a mechanism, and how they hang together."""
+
+    loops: tuple[Loop, ...]
+    groups: tuple[Group, ...]
+
+
+def loops_of(mechanism: Mechanism) -> Loops:
+    """The loops of a mechanism and their groups."""
+    parent = {joint.child: joint.parent for joint in mechanism.joints}
+    leads_to = {joint.child: joint.name for joint in mechanism.joints}
+    child = {name: body for body, name in leads_to.items()}
+    found = [_support(mechanism, c, parent) for c in mechanism.constraints]
+    groups = _coupled([bodies for _, bodies in found])
+    order = {joint.child: k for k, joint in enumerate(mechanism.joints)}
+    loops = [
+        Loop(
+            c.name, type(c).__name__, c.rows, root, tuple(leads_to[b] for b in sorted(bodies, key=order.__getitem__)), g
+        )
+        for c, (root, bodies), g in zip(mechanism.constraints, found, groups, strict=True)
+    ]
+    gathered = []
+    for g in range(max(groups, default=-1) + 1):
+        members = [loop for loop in loops if loop.group == g]
+        joints = sorted({name for loop in members for name in loop.support}, key=lambda name: order[child[name]])
+        inside = {child[name] for name in joints}
+        tops = {parent[body] for body in inside} - inside
+        top = tops.pop() if len(tops) == 1 else _meeting(tops, parent)
+        gathered.append(Group(tuple(loop.constraint for loop in members), tuple(joints), top))
+    return Loops(tuple(loops), tuple(gathered))
+
+
+def _ancestors(body: str, parent: dict[str, str]) -> list[str]:
+    """The body and all below it, ending with the world."""
+    line = [body]
+    while line[-1] in parent:
+        line.append(parent[line[-1]])
+    return line
+
+
+def _meeting(bodies: Iterable[str], parent: dict[str, str]) -> str:
+    """The body nearest to these from which all of them hang."""
+    lines = [_ancestors(body, parent) for body in bodies]
+    common = set(lines[0]).intersection(*lines[1:])
+    return next(body for body in lines[0] if body in common)
+
+
+def _support(mechanism: Mechanism, constraint: Constraint, parent: dict[str, str]) -> tuple[str, set[str]]:
+    """The root of a constraint, and the bodies whose joints move it."""
+    if isinstance(constraint, Coupling):
+        bodies = {mechanism.joint(name).child for name in constraint.joints}
+        return _meeting({parent[body] for body in bodies}, parent), bodies
+    if isinstance(constraint, Pair):
+        ends = [mechanism.frames[place].body for place in constraint.places]
+        root = _meeting(ends, parent)
+    else:
+        places = constraint.places or mechanism.body_names
+        ends = [mechanism.frames[place].body for place in places]
+        root = _ancestors(ends[0], parent)[-1]
+    below = set(_ancestors(root, parent))
+    return root, {body for end in ends for body in _ancestors(end, parent)} - below
+
+
+def _coupled(supports: Sequence[set[str]]) -> list[int]:
+    """A number for each support, the same where supports share members, directly or through others."""
+    leader = list(range(len(supports)))
+
+    def find(k: int) -> int:
+        while leader[k] != k:
+            leader[k] = leader[leader[k]]
+            k = leader[k]
+        return k
+
+    owner: dict[str, int] = {}
+    for k, members in enumerate(supports):
+        for member in members:
+            leader[find(k)] = find(owner.setdefault(member, k))
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(find(k), len(numbers)) for k in range(len(supports))]
+
+
+# The arrays that kernels read ----------------------------------------------------------------------
+
+
+def constrained_tree(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
+    """The arrays of a mechanism with its constraints."""
+    tree, ground = plant(mechanism, frames, reference)
+    return _Writer(mechanism, tree, ground).write()
+
+
+class _Writer:
+    """Fills the fields of constraints, one constraint after the other."""
+
+    def __init__(self, mechanism: Mechanism, tree: Tree, ground: Ground) -> None:
+        self.mechanism, self.tree, self.ground = mechanism, tree, ground
+        self.frames: list[tuple[int, Placement]] = []
+        self.columns: dict[str, list[Any]] = {}
+        self.nk = 0
+        self.value = np.zeros(mechanism.nc)
+        self.supports: list[set[int]] = []
+        self.quick = 0
+
+    def write(self) -> Tree:
+        mechanism, tree = self.mechanism, self.tree
+        for constraint in mechanism.constraints:
+            row = mechanism.row_slice(constraint.name).start
+            if isinstance(constraint, Pair):
+                self._pair(constraint, row)
+            elif isinstance(constraint, Coupling):
+                self._coupling(constraint, row)
+            elif isinstance(constraint, CenterOfMass):
+                self._center(constraint, row)
+            elif isinstance(constraint, LinearCombination):
+                self._combination(constraint, row)
+        above, top = self._poses()
+        rows = self.columns
+        for side in ("first", "second"):
+            bodies = [int(self._body(frame)) for frame in rows.get(side, [])]
+            pairs = zip(bodies, rows.get("pair_group", []), strict=True)
+            rows[f"{side}_slot"] = [tree.n if body == top[group] else body for body, group in pairs]
+        rows.pop("pair_group", None)
+        arrays: dict[str, Any] = {}
+        for name, values in rows.items():
+            like = getattr(tree, name)
+            arrays[name] = np.array(values, dtype=like.dtype).reshape(-1, *like.shape[1:])
+        gains = [(c.gains or (0.0, 0.0), c.rows) for c in mechanism.constraints]
+        return tree._replace(
+            **arrays,
+            nframes=tree.nf + len(self.frames),
+            body=np.concatenate([tree.body, np.array([b for b, _ in self.frames], dtype=np.int64)]),
+            F=np.concatenate([tree.F, np.array([at.rotation for _, at in self.frames]).reshape(-1, 3, 3)]),
+            f=np.concatenate(
+                [tree.f, np.array([rounded(at.position, LENGTH) for _, at in self.frames]).reshape(-1, 3)]
+            ),
+            nc=mechanism.nc,
+            nk=self.nk,
+            npairs=len(rows.get("turns", [])),
+            nterms=len(rows.get("term_row", [])),
+            nparts=len(rows.get("part_row", [])),
+            nmixes=len(rows.get("mix_row", [])),
+            slots=tree.n + 1,
+            quick=self.quick,
+            above=above,
+            value=self.value,
+            kp=np.repeat([kp for (kp, _), _ in gains], [n for _, n in gains]).astype(np.float64),
+            kd=np.repeat([kd for (_, kd), _ in gains], [n for _, n in gains]).astype(np.float64),
+        )
+
+    def _add(self, **values: Any) -> None:
+        for name, value in values.items():
+            self.columns.setdefault(name, []).append(value)
+
+    def _touch(self, body: int, row: int, rows: int) -> int:
+        """Rows of K for a body; -1 for the world, which does not move."""
+        if body == 0:
+            return -1
+        start = self.nk
+        for k in range(rows):
+            self._add(k_body=body, k_row=row + k)
+        self.nk += rows
+        return start
+
+    def _frame(self, place: str, at: Placement) -> int:
+        """The number of a frame at a place, in the frame of kernels of its body."""
+        frame = self.mechanism.frames[place]
+        body = self.ground.number[frame.body]
+        seen = self.ground.inner[body].inverse() * frame.placement * at
+        self.frames.append((body, seen))
+        return int(self.tree.nf) + len(self.frames) - 1
+
+    def _body(self, frame: int) -> int:
+        return self.frames[frame - int(self.tree.nf)][0]
+
+    def _line(self, body: int) -> list[int]:
+        line = [body]
+        while line[-1] > 0:
+            line.append(int(self.tree.parent[line[-1]]))
+        return line
+
+    def _pair(self, constraint: Pair, row: int) -> None:
+        at_first, at_second = constraint.frames()
+        first, second = self._frame(constraint.first, at_first), self._frame(constraint.second, at_second)
+        rows = constraint.rows
+        self._add(
+            turns=constraint.turns,
+            shifts=constraint.shifts,
+            pair_row=row,
+            first=first,
+            second=second,
+            first_k=self._touch(self._body(first), row, rows),
+            second_k=self._touch(self._body(second), row, rows),
+            size=constraint.size,
+            pair_group=len(self.supports),
+        )
+        ways = [set(self._line(self._body(frame))) for frame in (first, second)]
+        self.supports.append(ways[0] ^ ways[1])
+        self.quick |= constraint.shifts not in (ANY_SHIFT, MEET)
+
+    def _coupling(self, constraint: Coupling, row: int) -> None:
+        for k, (terms, value) in enumerate(constraint.equations()):
+            self.value[row + k] = value
+            for term in terms:
+                at = term.coordinate
+                self._add(
+                    term_row=row + k,
+                    term_q=self.mechanism.q_slice(term.joint).start + at,
+                    term_v=self.mechanism.v_slice(term.joint).start + at,
+                    coefficients=term.coefficients,
+                    origin=term.origin,
+                )
+
+    def _center(self, constraint: CenterOfMass, row: int) -> None:
+        tree, ground = self.tree, self.ground
+        inside = [ground.number[name] for name in constraint.bodies or self.mechanism.body_names]
+        picked = np.zeros(tree.n)
+        picked[inside] = 1.0
+        m, c, J = ground.inertias
+        mass, mc, _ = regrouped(
+            tree.parent, tree.kind, tree.P, tree.p, m * picked, c * picked[:, None], J * picked[:, None, None]
+        )
+        total = mass.sum()
+        at = constraint.at
+        assert isinstance(at, Placement)
+        axes = np.zeros((3, 3))
+        for k, letter in enumerate(constraint.axes):
+            axes[k] = at.rotation[:, "xyz".index(letter)]
+            self.value[row + k] = axes[k] @ (at.position - mc[0] / total)  # what has become part of the world stays
+        reach: set[int] = set()
+        for body in range(1, tree.n):
+            share, moment = mass[body] / total, rounded(mc[body] / total, LENGTH)
+            if share == 0.0 and not moment.any():
+                continue
+            rows = constraint.rows
+            self._add(
+                part_row=row,
+                part_rows=rows,
+                part_k=self._touch(body, row, rows),
+                part_body=body,
+                part_mass=share,
+                part_mc=moment,
+                part_axes=axes,
+            )
+            reach |= set(self._line(body))
+        self.supports.append(reach - {0})
+
+    def _combination(self, constraint: LinearCombination, row: int) -> None:
+        reach: set[int] = set()
+        aligned = constraint.reference == "aligned"
+        for place, matrix in constraint.matrices.items():
+            frame = self._frame(place, Placement())
+            body = self._body(frame)
+            start = self._touch(body, row, constraint.rows)
+            if start < 0:
+                continue
+            for k in range(constraint.rows):
+                numbers: Floats = np.asarray(matrix)[k]
+                self._add(mix_row=row + k, mix_k=start + k, mix_frame=frame, mix_aligned=int(aligned), mix=numbers)
+            reach |= set(self._line(body))
+        self.supports.append(reach - {0})
+        self.quick |= not aligned
+
+    def _poses(self) -> tuple[Any, list[int]]:
+        """The slot that each body's pose starts from, and the top of each support's group."""
+        n, parent = self.tree.n, self.tree.parent
+        numbers = _coupled([{str(body) for body in support} for support in self.supports])
+        members: dict[int, set[int]] = {}
+        for number, support in zip(numbers, self.supports, strict=True):
+            members.setdefault(number, set()).update(support - {0})
+        above = np.full(n, -1, dtype=np.int64)
+        tops: dict[int, int] = {}
+        for number, bodies in members.items():
+            tops[number] = next((int(parent[b]) for b in sorted(bodies) if int(parent[b]) not in bodies), 0)
+            for body in bodies:
+                above[body] = n if int(parent[body]) == tops[number] else int(parent[body])
+        return above, [tops[number] for number in numbers]
