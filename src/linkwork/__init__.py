@@ -42,6 +42,7 @@ from linkwork.errors import (
     ModelWarning,
     NotConverged,
     ProgramTooLarge,
+    SingularConstraints,
     TopologyError,
     UnsupportedFeature,
 )
@@ -55,11 +56,9 @@ if TYPE_CHECKING:
     from linkwork.dynamics import (
         Energy,
         Evaluator,
-        ForwardDynamics,
         InverseDynamics,
         OperationCount,
         Pose,
-        Solution,
         bias_forces,
         center_of_mass,
         centroidal_momentum,
@@ -77,6 +76,7 @@ if TYPE_CHECKING:
         mass_matrix,
         operation_count,
     )
+    from linkwork.forward import ForwardDynamics, Solution, best_method, method_costs, methods_for
 
 __version__ = "0.1.0"
 
@@ -85,6 +85,8 @@ def __getattr__(name: str) -> Any:
     """Import what needs a compiler when it is first asked for."""
     if name == "zoo":
         return import_module("linkwork.zoo")
+    if name in ("ForwardDynamics", "Solution", "best_method", "method_costs", "methods_for"):
+        return getattr(import_module("linkwork.forward"), name)
     if name in __all__:
         return getattr(import_module("linkwork.dynamics"), name)
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
@@ -136,6 +138,7 @@ __all__ = [
     "Revolute",
     "Rod",
     "Rolling",
+    "SingularConstraints",
     "Slider",
     "Solution",
     "Spherical",
@@ -144,6 +147,7 @@ __all__ = [
     "UnsupportedFeature",
     "Weld",
     "attach",
+    "best_method",
     "bias_forces",
     "center_of_mass",
     "centroidal_momentum",
@@ -161,6 +165,8 @@ __all__ = [
     "inverse_mass_product",
     "load",
     "mass_matrix",
+    "method_costs",
+    "methods_for",
     "operation_count",
     "zoo",
 ]

@@ -24,6 +24,7 @@ from linkwork.dynamics import (
 )
 from linkwork.errors import AssemblyError, InputError
 from linkwork.mechanism import Mechanism
+from linkwork.plans.loops import loops_of
 from linkwork.rigid import Floats, Placement, as_placement
 
 RANK_TOLERANCE = 1e-9
@@ -57,17 +58,22 @@ def assemble(
     max_iterations: int = 200,
     attempts: int = 20,
     seed: int = 0,
+    limits: bool = True,
 ) -> Assembly:
     """A configuration near ``q`` (default: neutral) at which every enabled constraint is satisfied to ``tolerance``.
 
     Damped Gauss-Newton on the joints' manifolds with a line search: each step is the least motion that closes the
-    loops to first order. Joints called ``fixed`` stay where they are, limits of joints whose coordinates are plain
-    numbers are kept. Where an attempt gets stuck, the next starts from ``q`` moved at random, farther each time; after
-    ``attempts`` of them an `AssemblyError` names the constraint that is farthest from closed.
+    loops to first order. Joints called ``fixed`` stay where they are, and limits of joints whose coordinates are plain
+    numbers are kept unless ``limits=False``; a ``q`` that is closed already is returned as it is. Where an attempt gets
+    stuck, the next starts from ``q`` moved at random, farther each time; after ``attempts`` of them an `AssemblyError`
+    names the constraint that is farthest from closed.
     """
-    problem = _Problem(robot, q, fixed)
+    problem = _Problem(robot, q, fixed, limits)
     rng = np.random.default_rng(seed)
     start = problem.start
+    gap = float(np.abs(problem.error(problem.given)).max(initial=0.0))
+    if gap <= tolerance:
+        return Assembly(problem.given, gap, 0, 0)
     best, best_gap, iterations = start, np.inf, 0
     for attempt in range(1, max(1, attempts) + 1):
         found, gap, used = problem.descend(start, tolerance, max_iterations)
@@ -83,20 +89,20 @@ def assemble(
 class _Problem:
     """The loops of a robot as equations in its free joints."""
 
-    def __init__(self, robot: Mechanism, q: npt.ArrayLike | None, fixed: Sequence[str]) -> None:
+    def __init__(self, robot: Mechanism, q: npt.ArrayLike | None, fixed: Sequence[str], limits: bool) -> None:
         self.robot = robot
-        given = robot.neutral() if q is None else robot.normalise(q)
-        if given.shape != (robot.nq,):
-            raise InputError(f"assemble takes one configuration of {robot.nq} numbers, not {given.shape}")
+        self.given = robot.neutral() if q is None else robot.normalise(q)
+        if self.given.shape != (robot.nq,):
+            raise InputError(f"assemble takes one configuration of {robot.nq} numbers, not {self.given.shape}")
         self.rows = np.flatnonzero(_enabled(robot) & _holonomic(robot))
         self.free = np.ones(robot.nv, dtype=bool)
         for name in (fixed,) if isinstance(fixed, str) else fixed:
             self.free[robot.v_slice(name)] = False
         self.in_q, self.in_v = _plain_numbers(robot)
         self.lower, self.upper = robot.lower[self.in_q], robot.upper[self.in_q]
-        held = ~self.free[self.in_v]
+        held = ~self.free[self.in_v] if limits else np.ones(len(self.in_v), dtype=bool)
         self.lower[held], self.upper[held] = -np.inf, np.inf
-        self.start = self._within(given)
+        self.start = self._within(self.given)
 
     def error(self, q: Floats) -> Floats:
         found: Floats = constraint_error(self.robot, q)[self.rows]
@@ -164,8 +170,11 @@ class _Problem:
         gaps = {c.name: float(np.abs(e[robot.row_slice(c.name)]).max()) for c in robot.constraints if c.enabled}
         worst = max(gaps, key=gaps.__getitem__)
         at_limit = (q[self.in_q] <= self.lower) | (q[self.in_q] >= self.upper)
-        names = [j.name for j in robot.joints if at_limit[np.isin(self.in_v, _indices(robot.v_slice(j.name)))].any()]
+        support = next(loop.support for loop in loops_of(robot).loops if loop.constraint == worst)
+        names = [name for name in support if at_limit[np.isin(self.in_v, _indices(robot.v_slice(name)))].any()]
         hint = f"; at their limits: {', '.join(names[:5])}" if names else ""
+        if gaps[worst] < 1e-4:
+            hint += "; numbers in the model may be rounded: pass a tolerance above this gap to take it as closed"
         return AssemblyError(
             f"the loops of '{robot.name}' do not close: after {attempts} attempts {robot.constraint(worst)} is still "
             f"{gaps[worst]:.3g} off (asked: {tolerance:.1g}){hint}",
@@ -289,13 +298,16 @@ class Mobility:
     closed: bool
     """Whether the constraints are satisfied there."""
     redundant: dict[str, int]
-    """Constraints that say, wholly or in part, what others say together: how many of their rows could go."""
+    """Constraints that say, wholly or in part, what the others say: how many rows of each could go, were all others
+    kept. Rows that say the same count for each constraint that says it."""
     conflicting: dict[str, float]
     """Constraints that cannot be satisfied together, to first order, and the error that must stay."""
     freedom: Floats
     """Directions of v that are free, ``(nv, dof)``, orthonormal."""
     singular: Floats
     """Those of them that are free at this configuration and at none near it, ``(nv, k)``."""
+    singular_values: Floats
+    """Of the Jacobian, the largest first; ranks that are a close call show here."""
 
     @property
     def redundancy(self) -> int:
@@ -313,29 +325,37 @@ class Mobility:
         return text if self.closed else f"{text}; loops are open here"
 
 
-def mobility(robot: Mechanism, q: npt.ArrayLike, closed_to: float = 1e-6) -> Mobility:
-    """Degrees of freedom, redundant, conflicting and singular constraints at ``q``."""
+def mobility(
+    robot: Mechanism, q: npt.ArrayLike, *, closed_to: float = 1e-6, rank_tolerance: float = RANK_TOLERANCE
+) -> Mobility:
+    """Degrees of freedom, redundant, conflicting and singular constraints at ``q``.
+
+    Singular values of the Jacobian below ``rank_tolerance`` times the largest (or one) count as zeros; errors below
+    ``closed_to`` as closed.
+    """
     at = robot.normalise(q)
     if at.shape != (robot.nq,):
         raise InputError(f"mobility takes one configuration of {robot.nq} numbers, not {at.shape}")
     on = _enabled(robot)
     J = constraint_jacobian(robot, at)[on]
     e = constraint_error(robot, at)[on]
-    U, rank, freedom = _spaces(J)
+    bound, s, freedom = _spaces(J, rank_tolerance)
+    rank = bound.shape[1]
     closed = bool(np.abs(e).max(initial=0.0) <= closed_to)
     redundant, conflicting = {}, {}
-    left = U[:, rank:]  # combinations of rows that bind nothing
-    stays = left @ (left.T @ e)
+    stays = e - bound @ (bound.T @ e)  # what no motion changes
     start = 0
-    for constraint in (c for c in robot.constraints if c.enabled):
+    for constraint in (c for c in robot.constraints if c.enabled) if rank < len(J) else ():
         mine = slice(start, start + constraint.rows)
         start += constraint.rows
-        spare = np.linalg.matrix_rank(left[mine], tol=1e-6) if left.shape[1] else 0
+        idle = np.eye(constraint.rows) - bound[mine] @ bound[mine].T  # of combinations of rows that bind nothing
+        spare = int(np.linalg.matrix_rank(idle, tol=1e-9, hermitian=True))
         if spare:
-            redundant[constraint.name] = int(spare)
+            redundant[constraint.name] = spare
             if np.abs(stays[mine]).max() > closed_to:
                 conflicting[constraint.name] = float(np.abs(stays[mine]).max())
-    singular = _singular(robot, at, freedom) if closed and rank else np.zeros((robot.nv, 0))
+    looks = closed and rank and freedom.shape[1]
+    singular = _singular(robot, at, freedom, rank_tolerance) if looks else np.zeros((robot.nv, 0))
     return Mobility(
         dof=robot.nv - rank,
         rows=len(J),
@@ -345,19 +365,22 @@ def mobility(robot: Mechanism, q: npt.ArrayLike, closed_to: float = 1e-6) -> Mob
         conflicting=conflicting,
         freedom=freedom,
         singular=singular,
+        singular_values=s,
     )
 
 
-def _spaces(J: Floats) -> tuple[Floats, int, Floats]:
-    """Left singular vectors, the rank, and an orthonormal basis of the null space."""
+def _spaces(J: Floats, tolerance: float) -> tuple[Floats, Floats, Floats]:
+    """Orthonormal bases of the column space and of the null space, and between them the singular values."""
+    rows, columns = J.shape
     if 0 in J.shape:
-        return np.eye(len(J)), 0, np.eye(J.shape[1])
-    U, s, Vt = np.linalg.svd(J)
-    rank = int((s > RANK_TOLERANCE * max(1.0, s[0])).sum())
-    return U, rank, Vt[rank:].T
+        return np.zeros((rows, 0)), np.zeros(0), np.eye(columns)
+    padded = np.vstack([J, np.zeros((max(0, columns - rows), columns))])  # so that all of V comes out
+    U, s, Vt = np.linalg.svd(padded, full_matrices=False)
+    rank = int((s > tolerance * max(1.0, s[0])).sum())
+    return U[:rows, :rank], s[: min(rows, columns)], Vt[rank:].T
 
 
-def _singular(robot: Mechanism, q: Floats, freedom: Floats, way: float = 1e-3) -> Floats:
+def _singular(robot: Mechanism, q: Floats, freedom: Floats, tolerance: float, way: float = 1e-3) -> Floats:
     """Directions that are free at ``q`` but not at assembled configurations a little way off."""
     rng = np.random.default_rng(0)
     on = _enabled(robot)
@@ -365,10 +388,10 @@ def _singular(robot: Mechanism, q: Floats, freedom: Floats, way: float = 1e-3) -
         step = freedom @ rng.normal(size=freedom.shape[1])
         off = robot.integrate(q, way * step / max(_norm(step), 1e-12))
         try:
-            near = assemble(robot, off, attempts=1).q
+            near = assemble(robot, off, attempts=1, limits=False).q
         except AssemblyError:  # no way out in this direction to first order
             continue
-        _, _, other = _spaces(constraint_jacobian(robot, near)[on])
+        _, _, other = _spaces(constraint_jacobian(robot, near)[on], tolerance)
         if other.shape[1] < freedom.shape[1]:
             _, s, Vt = np.linalg.svd(other.T @ freedom)
             kept = int((s > 0.5).sum())

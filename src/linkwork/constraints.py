@@ -659,19 +659,15 @@ def lever_of(tree: Array, w: Array, p: int) -> tuple[Scalar, Scalar, Scalar]:
 @kernel
 def put_row(tree: Array, w: Array, p: int, k: int, n: Vector, f: Vector, lever: Vector) -> None:
     """Row ``k`` of a pair on its two bodies, as covectors of their accelerations."""
-    b = tree.second_k[p]
-    if b >= 0:
-        K = w.K[b + k]
-        y = unrotate(w.G[p], f)
-        put_angular(add(unrotate(w.G[p], n), cross(tree.f[tree.second[p]], y)), K)
-        put_linear(y, K)
-    a = tree.first_k[p]
-    if a >= 0:
-        K = w.K[a + k]
-        F = tree.F[tree.first[p]]
-        y = rotate(F, f)
-        put_angular(scale(-1.0, add(rotate(F, n), cross(lever, y))), K)
-        put_linear(scale(-1.0, y), K)
+    K = w.K[tree.second_k[p] + k]
+    y = unrotate(w.G[p], f)
+    put_angular(add(unrotate(w.G[p], n), cross(tree.f[tree.second[p]], y)), K)
+    put_linear(y, K)
+    K = w.K[tree.first_k[p] + k]
+    F = tree.F[tree.first[p]]
+    y = rotate(F, f)
+    put_angular(scale(-1.0, add(rotate(F, n), cross(lever, y))), K)
+    put_linear(scale(-1.0, y), K)
 
 
 @kernel
@@ -868,6 +864,9 @@ def mix_rows(tree: Array, w: Array, t: int) -> None:
     K = w.K[tree.mix_k[t]]
     put_angular(add(n, cross(tree.f[at], f)), K)
     put_linear(f, K)
+    K = w.K[tree.mix_world_k[t]]
+    put_angular((0.0, 0.0, 0.0), K)
+    put_linear(scale(-1.0, rotate(w.E[tree.body[at]], f)), K)
 
 
 @kernel

@@ -1,8 +1,8 @@
 """The front door: dynamics and kinematics of a mechanism, called with NumPy arrays.
 
-`ForwardDynamics` and `InverseDynamics` are made once per robot and called often; the functions below them do the same
-for everything else, keeping what they prepare with the robot. `Evaluator` is what all of them are made of, and what to
-hold on to for a control loop (`Evaluator.bind`) or for machine code of one's own robot (`Evaluator.compile`).
+`InverseDynamics` (and `forward.ForwardDynamics`) are made once per robot and called often; the functions below do the
+same for everything else, keeping what they prepare with the robot. `Evaluator` is what all of them are made of, and
+what to hold on to for a control loop (`Evaluator.bind`) or for machine code of one's own robot (`Evaluator.compile`).
 
 Leading axes of any argument are batch axes and broadcast as in NumPy. Spatial vectors are ``[angular, linear]``.
 """
@@ -21,10 +21,10 @@ from linkwork.algorithms import aba, centroid, crba, kinematics, loops, rnea
 from linkwork.algorithms.algorithm import Algorithm
 from linkwork.compile.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
 from linkwork.compile.trace import MAX_OPERATIONS, trace
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.plans.loops import constrained_tree
-from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, tree_of, unit_ranges
+from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of, unit_ranges
 
 Array = npt.NDArray[Any]
 _empty = np.empty
@@ -84,14 +84,28 @@ class Evaluator:
             raise InputError(
                 "the acceleration of a point has no meaning at the world's origin: use 'local' or 'aligned'"
             )
-        frames = _names(frames)
+        arrays_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
+        tree = arrays_of(robot, self._frames(frames), REFERENCES[reference])
+        self._prepare(robot, quantity, QUANTITIES[quantity], tree, frames, threads)
+
+    @staticmethod
+    def _frames(frames: str | Sequence[str]) -> tuple[str, ...]:
+        return _names(frames)
+
+    def _prepare(
+        self,
+        robot: Mechanism,
+        quantity: str,
+        algorithm: Algorithm,
+        tree: Tree,
+        frames: Sequence[str],
+        threads: int | None,
+    ) -> None:
+        """Everything but the machine code."""
         self.robot = robot
         self.quantity = quantity
-        self.frames = frames
-        arrays_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
-        self._subject = Subject(
-            QUANTITIES[quantity], arrays_of(robot, frames, REFERENCES[reference]), unit_ranges(robot), robot.name
-        )
+        self.frames = _names(frames)
+        self._subject = Subject(algorithm, tree, unit_ranges(robot), robot.name)
         self._threads = _threads(threads)
         self._inputs = list(self._subject.algorithm.inputs)
         self._output_shapes = self._subject.output_shapes()
@@ -186,7 +200,9 @@ class Evaluator:
 
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
-        return OperationCount(trace(self._subject.algorithm, self._subject.tree, limit=sys.maxsize).operation_count())
+        traced = trace(self._subject.algorithm, self._subject.tree, limit=sys.maxsize)
+        again = sum(traced.again.operation_count().values()) if traced.again else 0
+        return OperationCount(traced.operation_count(), again=again)
 
     def _complete(self, inputs: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         """The inputs, with no external wrenches if none are given."""
@@ -216,79 +232,17 @@ class Evaluator:
 
 
 class OperationCount(dict[str, int]):
-    """How often each operation is done."""
+    """How often each operation is done: of a method that iterates, in the first iteration."""
+
+    def __init__(self, counts: Mapping[str, int] = MappingProxyType({}), again: int = 0) -> None:
+        super().__init__(counts)
+        self.again = again
+        """All operations of each further iteration."""
 
     @property
     def total(self) -> int:
         """All of them."""
         return sum(self.values())
-
-
-class Solution:
-    """What forward dynamics found."""
-
-    __slots__ = ("acceleration",)
-
-    acceleration: Array
-    """Joint accelerations, ``(..., nv)``."""
-    forces: Mapping[str, Array] = MappingProxyType({})
-    """Forces of the constraints by name; a tree has none."""
-    residual: float = 0.0
-    iterations: int = 0
-    converged: bool = True
-
-    def __init__(self, acceleration: Array) -> None:
-        self.acceleration = acceleration
-
-    def __repr__(self) -> str:
-        return f"Solution(acceleration={self.acceleration!r})"
-
-
-METHODS = ("aba",)
-"""Methods of forward dynamics."""
-
-
-class ForwardDynamics(Evaluator):
-    """Accelerations of a robot under torques: ``fd(q, v, tau).acceleration``.
-
-    ``wrenches`` names the frames that external wrenches act on; a call then takes them as ``(..., frames, 6)``, each
-    ``[moment, force]`` at the frame's origin in the frame's axes.
-    """
-
-    def __init__(
-        self,
-        robot: Mechanism,
-        method: str = "auto",
-        wrenches: Sequence[str] = (),
-        threads: int | None = None,
-    ) -> None:
-        if method not in ("auto", *METHODS):
-            raise InputError(f"no method '{method}' for a tree; there are {', '.join(('auto', *METHODS))}")
-        bound = [constraint for constraint in robot.constraints if constraint.enabled]
-        if bound:
-            raise UnsupportedFeature(
-                f"robot '{robot.name}' is bound by {bound[0]}, and this release computes forward dynamics of trees: "
-                "robot.unconstrained() is the same robot without constraints"
-            )
-        super().__init__(robot, "forward_dynamics", frames=wrenches, threads=threads)
-        self.method = "aba"
-        self._nv = robot.nv
-
-    def __call__(  # type: ignore[override]
-        self,
-        q: npt.ArrayLike,
-        v: npt.ArrayLike,
-        tau: npt.ArrayLike,
-        wrenches: npt.ArrayLike | None = None,
-        *,
-        out: Array | None = None,
-    ) -> Solution:
-        """Accelerations for ``q: (..., nq)``, ``v: (..., nv)``, ``tau: (..., nv)``."""
-        a = _empty(self._nv, self._dtype) if out is None else out
-        if out is None or (type(a) is np.ndarray and a.ndim == 1):
-            if not self._door(q, v, tau, self._rest if wrenches is None else wrenches, a):
-                return Solution(a)
-        return Solution(self._runner.evaluate(self._complete((q, v, tau, wrenches)), [out])[0])
 
 
 class InverseDynamics(Evaluator):

@@ -67,6 +67,10 @@ class AssemblyError(LinkworkError):
         self.q = q
 
 
+class SingularConstraints(LinkworkError):
+    """Constraints are not independent, and the method that was asked for needs them to be."""
+
+
 class NotConverged(LinkworkError):
     """An iteration stopped before it reached its tolerance (raised only when asked for)."""
 

@@ -403,13 +403,11 @@ class Mechanism:
         max_iterations: int = 200,
         attempts: int = 20,
         seed: int = 0,
+        limits: bool = True,
     ) -> Floats:
         """A configuration near ``q`` (default: `neutral`) at which all loops are closed; see `closure.assemble`."""
-        found: Floats = (
-            _closure()
-            .assemble(self, q, fixed, tolerance=tolerance, max_iterations=max_iterations, attempts=attempts, seed=seed)
-            .q
-        )
+        how = {"tolerance": tolerance, "max_iterations": max_iterations, "attempts": attempts, "seed": seed}
+        found: Floats = _closure().assemble(self, q, fixed, limits=limits, **how).q
         return found
 
     def project_velocity(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:

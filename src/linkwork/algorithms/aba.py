@@ -8,6 +8,7 @@ Featherstone, Rigid Body Dynamics Algorithms, Table 7.1; **lqr** Eqs. 42 for the
 | U, D   | ``U = H S``, ``D = S' U`` (+ armature); V = D^-1 U'                                           |
 | f      | force that body i needs beyond ``H a``; y = D^-1 (tau - S' f)                                 |
 | L, Y   | factor of D and rows of ``U D^-1`` where a joint has several degrees of freedom               |
+| gear   | inertia that a joint has of its own, its armature                                             |
 | k, e   | acceleration from velocities, and the force ``(H - U V) k`` that it needs                     |
 | a      | acceleration                                                                                  |
 
@@ -45,6 +46,7 @@ ARTICULATED: dict[str, Shape] = {
     "Z": (6, 6),
     "e": ("n", 6),
     "y": ("nv",),
+    "gear": ("nv",),
 }
 
 
@@ -80,7 +82,7 @@ def eliminate_one(tree: Array, w: Array, i: int) -> None:
         for j in range(6):
             U[j] += tree.pitch[i] * H[j, 5]
         D = U[2] + tree.pitch[i] * U[5]
-    w.D[i] = 1.0 / (D + tree.armature[tree.iv[i]])
+    w.D[i] = 1.0 / (D + w.gear[tree.iv[i]])
     for j in range(6):
         V[j] = U[j] * w.D[i]
     for j in range(6):
@@ -128,7 +130,7 @@ def eliminate_many(tree: Array, w: Array, i: int) -> None:
     for j in range(n):
         for k in range(j + 1):
             L[j, k] = H[axis_of(kind, j), axis_of(kind, k)]
-        L[j, j] += tree.armature[tree.iv[i] + j]
+        L[j, j] += w.gear[tree.iv[i] + j]
     factor(n, L)
     geared = tree.geared[i]
     U = w.Z
@@ -166,32 +168,54 @@ def hold(H: Array, k: Array, e: Array) -> None:
 @kernel
 def articulate(tree: Array, w: Array, moving: int) -> None:
     """Leaves to root: articulated inertias, and the forces ``e`` if the tree is moving."""
+    stand(tree, w)
+    for i in range(tree.n - 1, 0, -1):
+        eliminate(tree, w, i)
+        hand_down_inertia(tree, w, i, moving)
+
+
+@kernel
+def stand(tree: Array, w: Array) -> None:
+    """Inertias of bodies and joints by themselves."""
     for i in range(1, tree.n):
         set_rigid(tree.mass[i], tree.mc[i], tree.I[i], w.H[i])
-    for i in range(tree.n - 1, 0, -1):
-        kind = tree.kind[i]
-        H = w.H[i]
-        mirror(H)
-        if kind > HELICAL:
-            eliminate_many(tree, w, i)
-        elif tree.geared[i] != 0 or kind == HELICAL:
-            eliminate_one(tree, w, i)
-        elif kind == REVOLUTE:
-            w.D[i] = eliminate_axis(H, w.V[i], 2)
+    for k in range(tree.nv):
+        w.gear[k] = tree.armature[k]
+
+
+@kernel
+def eliminate(tree: Array, w: Array, i: int) -> None:
+    """Take the motion of joint ``i`` out of the inertia of its body."""
+    kind = tree.kind[i]
+    H = w.H[i]
+    mirror(H)
+    if kind > HELICAL:
+        eliminate_many(tree, w, i)
+    elif tree.geared[i] != 0 or kind == HELICAL:
+        eliminate_one(tree, w, i)
+    elif kind == REVOLUTE:
+        w.D[i] = eliminate_axis(H, w.V[i], 2)
+    else:
+        w.D[i] = eliminate_axis(H, w.V[i], 5)
+
+
+@kernel
+def hand_down_inertia(tree: Array, w: Array, i: int, moving: int) -> None:
+    """Add what is left of the inertia of body ``i`` to that of its parent."""
+    kind = tree.kind[i]
+    H = w.H[i]
+    h = tree.parent[i]
+    if h > 0 and (kind != FREE or tree.geared[i] != 0):
+        if moving != 0:
+            hold(H, w.k[i], w.e[i])
+        if kind == SPHERICAL or kind == FREE:
+            rotate_inertia(w.R[i], H)
         else:
-            w.D[i] = eliminate_axis(H, w.V[i], 5)
-        h = tree.parent[i]
-        if h > 0 and (kind != FREE or tree.geared[i] != 0):
-            if moving != 0:
-                hold(H, w.k[i], w.e[i])
-            if kind == SPHERICAL or kind == FREE:
-                rotate_inertia(w.R[i], H)
-            else:
-                if kind != PRISMATIC:
-                    spin_inertia(w.c[i], w.s[i], H)
-                if tree.turned[i] != 0:
-                    rotate_inertia(tree.P[i], H)
-            gain_shifted(w.r[i], H, w.H[h])
+            if kind != PRISMATIC:
+                spin_inertia(w.c[i], w.s[i], H)
+            if tree.turned[i] != 0:
+                rotate_inertia(tree.P[i], H)
+        gain_shifted(w.r[i], H, w.H[h])
 
 
 @kernel
@@ -243,56 +267,77 @@ def drive_many(tree: Array, w: Array, i: int, tau: Array) -> None:
 def drive(tree: Array, w: Array, tau: Array, moving: int) -> None:
     """Leaves to root: forces on articulated bodies."""
     for i in range(tree.n - 1, 0, -1):
-        kind = tree.kind[i]
-        if kind > HELICAL:
-            drive_many(tree, w, i, tau)
-        else:
-            drive_one(tree, w, i, tau)
-        if moving != 0 and tree.parent[i] > 0 and (kind != FREE or tree.geared[i] != 0):
-            for j in range(6):
-                w.f[i, j] += w.e[i, j]
-        hand_down(tree, w, i)
+        drive_body(tree, w, i, tau, moving)
+
+
+@kernel
+def drive_body(tree: Array, w: Array, i: int, tau: Array, moving: int) -> None:
+    """Take joint ``i`` out of the force on its body and hand that down."""
+    kind = tree.kind[i]
+    if kind > HELICAL:
+        drive_many(tree, w, i, tau)
+    else:
+        drive_one(tree, w, i, tau)
+    if moving != 0 and tree.parent[i] > 0 and (kind != FREE or tree.geared[i] != 0):
+        for j in range(6):
+            w.f[i, j] += w.e[i, j]
+    hand_down(tree, w, i)
 
 
 @kernel
 def accelerate(tree: Array, w: Array, qdd: Array, moving: int) -> None:
     """Root to leaves: joint accelerations ``y - V a`` and the accelerations of bodies."""
     for i in range(1, tree.n):
-        kind = tree.kind[i]
-        o = tree.iv[i]
-        b = w.a[tree.parent[i]]
-        a = w.a[i]
-        put_angular(to_child(tree, w, i, angular(b)), a)
-        put_linear(to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
-        if moving != 0:
+        accelerate_body(tree, w, i, qdd, moving)
+
+
+@kernel
+def accelerate_body(tree: Array, w: Array, i: int, qdd: Array, moving: int) -> None:
+    """The acceleration of joint ``i`` and of its body, that of the parent being known."""
+    kind = tree.kind[i]
+    o = tree.iv[i]
+    b = w.a[tree.parent[i]]
+    a = w.a[i]
+    put_angular(to_child(tree, w, i, angular(b)), a)
+    put_linear(to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
+    if moving != 0:
+        for j in range(6):
+            a[j] += w.k[i, j]
+    if kind > HELICAL:
+        for k in range(dof_of(kind)):
+            x = w.y[o + k]
             for j in range(6):
-                a[j] += w.k[i, j]
-        if kind > HELICAL:
-            for k in range(dof_of(kind)):
-                x = w.y[o + k]
-                for j in range(6):
-                    if tree.geared[i] != 0 or moves(kind, j) == 0:
-                        x = x - w.Y[i, j, k] * a[j]
-                if tree.geared[i] == 0:
-                    x = x - a[axis_of(kind, k)]
-                qdd[o + k] = x
-            for k in range(dof_of(kind)):
-                a[axis_of(kind, k)] += qdd[o + k]
+                if tree.geared[i] != 0 or moves(kind, j) == 0:
+                    x = x - w.Y[i, j, k] * a[j]
+            if tree.geared[i] == 0:
+                x = x - a[axis_of(kind, k)]
+            qdd[o + k] = x
+        for k in range(dof_of(kind)):
+            a[axis_of(kind, k)] += qdd[o + k]
+    else:
+        axis = axis_of(kind, 0)
+        x = w.y[o]
+        for j in range(6):
+            if j != axis:
+                x = x - w.V[i, j] * a[j]
+        if kind == HELICAL or tree.geared[i] != 0:
+            x = x - w.V[i, axis] * a[axis]
+            qdd[o] = x
+            a[axis] += x
+            if kind == HELICAL:
+                a[5] += tree.pitch[i] * x
         else:
-            axis = axis_of(kind, 0)
-            x = w.y[o]
-            for j in range(6):
-                if j != axis:
-                    x = x - w.V[i, j] * a[j]
-            if kind == HELICAL or tree.geared[i] != 0:
-                x = x - w.V[i, axis] * a[axis]
-                qdd[o] = x
-                a[axis] += x
-                if kind == HELICAL:
-                    a[5] += tree.pitch[i] * x
-            else:
-                qdd[o] = x - a[axis]
-                a[axis] = x
+            qdd[o] = x - a[axis]
+            a[axis] = x
+
+
+@kernel
+def load(tree: Array, w: Array, wrenches: Array) -> None:
+    """Accelerations ``k`` that velocities give each body beyond its parent's, and forces before any acceleration."""
+    for i in range(1, tree.n):
+        put_linear(add(linear(w.k[i]), to_child(tree, w, i, w.wr[i])), w.k[i])
+    resist_motion(tree, w)
+    apply_wrenches(tree, w, wrenches)
 
 
 @kernel
@@ -300,10 +345,7 @@ def aba(tree: Array, w: Array, q: Array, v: Array, tau: Array, wrenches: Array, 
     """``a = M^-1 (tau - c + sum J' wrench)``."""
     place(tree, w, q)
     move(tree, w, v)
-    for i in range(1, tree.n):
-        put_linear(add(linear(w.k[i]), to_child(tree, w, i, w.wr[i])), w.k[i])
-    resist_motion(tree, w)
-    apply_wrenches(tree, w, wrenches)
+    load(tree, w, wrenches)
     articulate(tree, w, 1)
     drive(tree, w, tau, 1)
     gravitate(tree, w)

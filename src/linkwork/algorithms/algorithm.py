@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Shape = tuple[str | int, ...]
-"""Sizes of one array of one state; names are sizes of `plans.tree.Tree`."""
+from linkwork.plans.layout import Layout, Shape
+from linkwork.plans.tree import TREE
+
+__all__ = ["Algorithm", "Shape", "resolve"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,6 +18,11 @@ class Algorithm:
     """Kernel text ``text(tree, work, *inputs, *outputs)`` and its arrays.
 
     The first input is always ``q``. Adding an algorithm is one such record; every way of running it follows.
+
+    An algorithm that iterates has a second text, ``again``, with the same arguments: it finds the work arrays as the
+    first text left them (what it changes in them is lost) and improves the outputs. The last input is then
+    ``settings``, a tolerance and the most iterations, and the last output ``progress``: what is to fall below the
+    tolerance, and the iterations so far.
     """
 
     name: str
@@ -23,6 +30,9 @@ class Algorithm:
     inputs: Mapping[str, Shape]
     outputs: Mapping[str, Shape]
     work: Mapping[str, Shape]
+    layout: Layout = TREE
+    """What the text reads of the mechanism."""
+    again: Callable[..., None] | None = None
 
     def work_type(self) -> Any:
         """The named tuple that holds the work arrays."""

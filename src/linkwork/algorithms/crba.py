@@ -67,6 +67,12 @@ def unit(j: int, k: int) -> Scalar:
 def crba(tree: Array, w: Array, q: Array, M: Array) -> None:
     """``M``: for each degree of freedom, the force of a unit acceleration, felt by every joint below."""
     place(tree, w, q)
+    mass_of(tree, w, M)
+
+
+@kernel
+def mass_of(tree: Array, w: Array, M: Array) -> None:
+    """The same, after `place`."""
     lump(tree, w)
     for j in range(tree.nv):
         for k in range(tree.nv):

@@ -27,6 +27,7 @@ from linkwork.constraints import (
     term_value,
 )
 from linkwork.joints import HELICAL, axis_of, dof_of, to_parent
+from linkwork.plans.loops import LOOPS
 from linkwork.scalar import Array, kernel
 from linkwork.spatial import add, angular, cross, dot, linear, put, put_angular, put_linear
 
@@ -45,10 +46,12 @@ RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",)}
 def gather(tree: Array, w: Array) -> None:
     """Poses of the bodies in loops, each relative to the top of its loops."""
     top = tree.slots - 1
+    put((0.0, 0.0, 0.0), w.o[0])
     put((0.0, 0.0, 0.0), w.o[top])
     for j in range(3):
         for k in range(3):
-            w.E[top, j, k] = 1.0 if j == k else 0.0
+            w.E[0, j, k] = 1.0 if j == k else 0.0
+            w.E[top, j, k] = w.E[0, j, k]
     for i in range(1, tree.n):
         if tree.above[i] >= 0:
             locate_body(tree, w, i, tree.above[i])
@@ -100,6 +103,12 @@ def constraint_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> Non
     """The rate of the errors as a linear map of v: rows of K, handed down from body to body as forces are."""
     place(tree, w, q)
     close(tree, w, q, w.e)
+    jacobian_of(tree, w, q, jacobian)
+
+
+@kernel
+def jacobian_of(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
+    """The same, after `close`."""
     for r in range(tree.nc):
         for k in range(tree.nv):
             jacobian[r, k] = 0.0
@@ -111,12 +120,12 @@ def constraint_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> Non
         f = linear(w.K[m])
         i = tree.k_body[m]
         while i > 0:
-            put_angular(n, w.y)
-            put_linear(f, w.y)
+            put_angular(n, w.y6)
+            put_linear(f, w.y6)
             for k in range(dof_of(tree.kind[i])):
-                jacobian[r, tree.iv[i] + k] += w.y[axis_of(tree.kind[i], k)]
+                jacobian[r, tree.iv[i] + k] += w.y6[axis_of(tree.kind[i], k)]
             if tree.kind[i] == HELICAL:
-                jacobian[r, tree.iv[i]] += tree.pitch[i] * w.y[5]
+                jacobian[r, tree.iv[i]] += tree.pitch[i] * w.y6[5]
             f = to_parent(tree, w, i, f)
             n = add(to_parent(tree, w, i, n), cross(w.r[i], f))
             i = tree.parent[i]
@@ -146,25 +155,36 @@ def bias(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
 def target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
     """The acceleration that the gains ask of each row: ``-kp error - kd J v``."""
     place(tree, w, q)
-    close(tree, w, q, w.e)
+    close(tree, w, q, w.error)
     follow(tree, w, v)
+    pull(tree, w, q, v, out)
+
+
+@kernel
+def pull(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+    """The same, after `close` and `follow`."""
     for r in range(tree.nc):
-        w.beta[r] = 0.0
+        out[r] = 0.0
     for t in range(tree.nterms):
-        w.beta[tree.term_row[t]] += term_slope(tree, t, q) * v[tree.term_v[t]]
-    for m in range(tree.nk):
+        out[tree.term_row[t]] += term_slope(tree, t, q) * v[tree.term_v[t]]
+    for m in range(tree.nown):
         i = tree.k_body[m]
         K = w.K[m]
-        w.beta[tree.k_row[m]] += dot(angular(K), w.omega[i]) + dot(linear(K), w.u[i])
+        out[tree.k_row[m]] += dot(angular(K), w.omega[i]) + dot(linear(K), w.u[i])
     for r in range(tree.nc):
-        out[r] = -(tree.kp[r] * w.e[r]) - tree.kd[r] * w.beta[r]
+        out[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * out[r]
 
 
-_SPARE: dict[str, Shape] = {"e": ("nc",), "y": (6,)}
+_SPARE: dict[str, Shape] = {"e": ("nc",), "y6": (6,)}
 
-ERRORS = Algorithm("constraint_error", errors, {"q": ("nq",)}, {"error": ("nc",)}, POSE | CLOSURE)
+ERRORS = Algorithm("constraint_error", errors, {"q": ("nq",)}, {"error": ("nc",)}, POSE | CLOSURE, LOOPS)
 CONSTRAINT_JACOBIAN = Algorithm(
-    "constraint_jacobian", constraint_jacobian, {"q": ("nq",)}, {"jacobian": ("nc", "nv")}, POSE | CLOSURE | _SPARE
+    "constraint_jacobian",
+    constraint_jacobian,
+    {"q": ("nq",)},
+    {"jacobian": ("nc", "nv")},
+    POSE | CLOSURE | _SPARE,
+    LOOPS,
 )
 CONSTRAINT_BIAS = Algorithm(
     "constraint_bias",
@@ -172,11 +192,13 @@ CONSTRAINT_BIAS = Algorithm(
     {"q": ("nq",), "v": ("nv",)},
     {"bias": ("nc",)},
     POSE | CLOSURE | MOTION | RATES | {"e": ("nc",), "a": ("n", 6), "still": ("nv",)},
+    LOOPS,
 )
 TARGET = Algorithm(
     "constraint_target",
     target,
     {"q": ("nq",), "v": ("nv",)},
     {"target": ("nc",)},
-    POSE | CLOSURE | RATES | {"omega": ("n", 3), "e": ("nc",)},
+    POSE | CLOSURE | {"u": ("n", 3), "omega": ("n", 3), "error": ("nc",)},
+    LOOPS,
 )

@@ -72,7 +72,7 @@ def straight_line(
             below, bound, then, otherwise = (value(k) for k in node[1:])
             lines.append(f"%m{i} = fcmp olt {t.name} {below}, {bound}")
             lines.append(f"%v{i} = select {mask} %m{i}, {t.name} {then}, {t.name} {otherwise}")
-    for k, (_, symbols) in enumerate(trace.outputs):
+    for k, symbols in enumerate(trace.results):
         for j, symbol in enumerate(symbols):
             result = value(symbol.i)
             if symbol.minus:
@@ -144,14 +144,38 @@ declare double @llvm.cos.f64(double)
 """
 
 
+def angles_of(trace: Trace) -> tuple[list[int], list[int]]:
+    """Nodes of which sine or cosine is needed, and those of them that are inputs."""
+    nodes = trace.graph.nodes
+    angles = list(dict.fromkeys(nodes[i][1] for i in trace.needed() if nodes[i][0] in (SIN, COS)))
+    return angles, [i for i in angles if nodes[i][0] is INPUT]
+
+
 def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
     """The LLVM IR of a kernel: ``name`` is its symbol."""
     t = Type(dtype, lanes)
     st = t if lanes > 1 else Type(dtype, SINCOS_WIDTH)
-    nodes = trace.graph.nodes
-    needed = trace.needed()
-    angles = list(dict.fromkeys(nodes[i][1] for i in needed if nodes[i][0] in (SIN, COS)))
-    given = [i for i in angles if nodes[i][0] is INPUT]
+    angles, given = angles_of(trace)
+    parts = [declarations(t), "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
+    if st is not t:
+        parts.append(declarations(st))
+    if angles:
+        parts.append(sincos_function(st))
+    parts.append(function("body", trace, t, st, mostly_zero(trace)))
+    if trace.again is not None:
+        parts.append(function("again", trace.again, t, st, set()))
+    gather = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in given]
+    parts.append(scalar_loop(trace, t, name, gather) if lanes == 1 else lane_loop(trace, t, name, gather))
+    return "\n".join(parts)
+
+
+def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int]) -> str:
+    """A trace as a function of pointers to all arrays, to sines and cosines, and to what texts carry between them.
+
+    Outputs that were ``cleared`` beforehand are not given their zeros.
+    """
+    nodes, lanes = trace.graph.nodes, t.lanes
+    angles, given = angles_of(trace)
     slot = {i: k for k, i in enumerate(given)}
     arrays = len(trace.inputs) + len(trace.outputs)
     size = t.bytes * lanes
@@ -185,8 +209,6 @@ def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
             f"%v{i} = load {t.name}, ptr %p{i}, align {t.bytes}",
         ]
 
-    cleared = mostly_zero(trace)
-
     def store(k: int, j: int, value: str) -> list[str]:
         pointer = f"%o{k}.{j}"
         if k in cleared and is_zero(trace, k, j):
@@ -204,17 +226,9 @@ def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
             f"%late_results = alloca [{2 * st.lanes} x {t.scalar}], align 32",
         ]
         late += [f"store [{st.lanes} x {t.scalar}] zeroinitializer, ptr %late"]
-    parameters = ", ".join(f"ptr noalias %a{k}" for k in range(arrays))
-    parts = [declarations(t), "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
-    if st is not t:
-        parts.append(declarations(st))
-    if angles:
-        parts.append(sincos_function(st))
-    parts.append(f"define internal void @body({parameters}, ptr noalias %angles) noinline {{")
-    parts.append(f"  {_indent(late + body)}\n  ret void\n}}")
-    gather = [(nodes[i][1], nodes[i][2]) for i in given]
-    parts.append(scalar_loop(trace, t, name, gather) if lanes == 1 else lane_loop(trace, t, name, gather))
-    return "\n".join(parts)
+    parameters = ", ".join(f"ptr noalias %a{k}" for k in range(arrays + 1))
+    head = f"define internal void @{name}({parameters}, ptr noalias %angles) noinline {{"
+    return f"{head}\n  {_indent(late + body)}\n  ret void\n}}"
 
 
 def _indent(lines: Sequence[str]) -> str:

@@ -30,6 +30,7 @@ def _header(trace: Trace, t: Type, name: str, angle_numbers: int) -> list[str]:
         f"define i32 @{name}(ptr %unused0, ptr %unused1, i64 %arrays, i64 %strides, i64 %count, i64 %context) {{",
         "entry:",
         f"  %angles = alloca [{max(angle_numbers, 1)} x {t.scalar}], align 64",
+        f"  %carry = alloca [{max(len(trace.carry), 1) * t.lanes} x {t.scalar}], align 64",
         "  %parrays = inttoptr i64 %arrays to ptr",
         "  %pstrides = inttoptr i64 %strides to ptr",
     ]
@@ -63,7 +64,7 @@ def scalar_loop(trace: Trace, t: Type, name: str, angles: list[tuple[int, int]])
         "  %any = icmp sgt i64 %count, 0",
         "  br i1 %any, label %state, label %end",
         "state:",
-        "  %i = phi i64 [ 0, %entry ], [ %j, %state ]",
+        f"  %i = phi i64 [ 0, %entry ], [ %j, {'%state' if trace.again is None else '%converged'} ]",
     ]
     for k in range(arrays):
         lines += [f"  %m{k} = mul i64 %i, %s{k}", f"  %r{k} = getelementptr {t.scalar}, ptr %b{k}, i64 %m{k}"]
@@ -83,8 +84,8 @@ def scalar_loop(trace: Trace, t: Type, name: str, angles: list[tuple[int, int]])
     for k in sorted(mostly_zero(trace)):
         lines.append(_clear(t, f"%r{len(trace.inputs) + k}", len(trace.outputs[k][1])))
     rows = ", ".join(f"ptr %r{k}" for k in range(arrays))
+    lines += [f"  call void @body({rows}, ptr %carry, ptr %angles)", *_iterations(trace, t, rows, "state", "%r")]
     lines += [
-        f"  call void @body({rows}, ptr %angles)",
         "  %j = add i64 %i, 1",
         "  %more = icmp slt i64 %j, %count",
         "  br i1 %more, label %state, label %end",
@@ -131,7 +132,8 @@ def lane_loop(trace: Trace, t: Type, name: str, angles: list[tuple[int, int]]) -
             f"  call void @linkwork_sincos(ptr %f{place}, ptr %h{place})",
         ]
     rows = ", ".join(f"ptr %a{k}" for k in range(len(sizes)))
-    lines += [f"  call void @body({rows}, ptr %angles)", "  %left = sub i64 %count, %i"]
+    lines += [f"  call void @body({rows}, ptr %carry, ptr %angles)", *_iterations(trace, t, rows, previous, "%a")]
+    lines += ["  %left = sub i64 %count, %i"]
     for k in range(len(trace.inputs), len(sizes)):
         if sizes[k]:
             lines += _scatter(t, k, sizes[k])
@@ -146,6 +148,37 @@ def lane_loop(trace: Trace, t: Type, name: str, angles: list[tuple[int, int]]) -
         "}",
     ]
     return "\n".join(lines)
+
+
+def _iterations(trace: Trace, t: Type, rows: str, block: str, array: str) -> list[str]:
+    """The second text, as often as some state needs it, after the block of that name."""
+    if trace.again is None:
+        return []
+    settings, progress = f"{array}{len(trace.inputs) - 1}", f"{array}{len(trace.inputs) + len(trace.outputs) - 1}"
+    mask = "i1" if t.lanes == 1 else f"<{t.lanes} x i1>"
+    some = "  %wanted = or i1 %open, false"
+    if t.lanes > 1:
+        some = f"  %opens = bitcast {mask} %open to i{t.lanes}\n  %wanted = icmp ne i{t.lanes} %opens, 0"
+    return [
+        f"  %pmost = getelementptr {t.scalar}, ptr {settings}, i64 {t.lanes}",
+        f"  %most = load {t.scalar}, ptr %pmost",
+        f"  %tolerance = load {t.name}, ptr {settings}, align {t.bytes}",
+        "  br label %check",
+        "check:",
+        f"  %rounds = phi i64 [ 1, %{block} ], [ %round, %repeat ]",
+        f"  %error = load {t.name}, ptr {progress}, align {t.bytes}",
+        f"  %open = fcmp ogt {t.name} %error, %tolerance",
+        some,
+        f"  %done = sitofp i64 %rounds to {t.scalar}",
+        f"  %allowed = fcmp olt {t.scalar} %done, %most",
+        "  %go = and i1 %wanted, %allowed",
+        "  br i1 %go, label %repeat, label %converged",
+        "repeat:",
+        f"  call void @again({rows}, ptr %carry, ptr %angles)",
+        "  %round = add i64 %rounds, 1",
+        "  br label %check",
+        "converged:",
+    ]
 
 
 def _transposed(t: Type, prefix: str, rows: list[str]) -> tuple[list[str], list[str]]:

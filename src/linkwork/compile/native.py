@@ -17,7 +17,7 @@ import numpy as np
 from linkwork.algorithms.algorithm import Algorithm, resolve
 from linkwork.compile import llvm
 from linkwork.compile.cache import announced, fetch, key
-from linkwork.plans.tree import INTEGERS, SHAPES, SIZES, Tree
+from linkwork.plans.tree import Tree
 
 SYMBOL = "linkwork_native"
 
@@ -38,12 +38,12 @@ class Context:
     """The table of addresses that an entry unpacks: sizes and arrays of the tree, and work arrays of its own."""
 
     def __init__(self, algorithm: Algorithm, tree: Tree) -> None:
-        self._tree = {name: np.ascontiguousarray(getattr(tree, name)) for name in SHAPES}
+        self._tree = {name: np.ascontiguousarray(getattr(tree, name)) for name in algorithm.layout.shapes}
         sizes = [math.prod(resolve(shape, tree)) for shape in algorithm.work.values()]
         self._work = np.zeros(sum(sizes) + 1)
         starts = [sum(sizes[:k]) for k in range(len(sizes))]
-        table = [getattr(tree, name) for name in SIZES]
-        table += [self._tree[name].ctypes.data for name in SHAPES]
+        table = [getattr(tree, name) for name in algorithm.layout.sizes]
+        table += [self._tree[name].ctypes.data for name in algorithm.layout.shapes]
         table += [self._work.ctypes.data + 8 * start for start in starts]
         self._table = np.array(table, dtype=np.int64)
         self.address = self._table.ctypes.data
@@ -64,6 +64,13 @@ def entry_source(algorithm: Algorithm) -> str:
         "    for s in range(count):",
         f"        text(tree, work, {', '.join(arguments)})",
     ]
+    if algorithm.again is not None:
+        lines += [
+            f"        settings = {arguments[len(algorithm.inputs) - 1]}",
+            f"        progress = {arguments[-1]}",
+            "        while progress[0] > settings[0] and progress[1] < settings[1]:",
+            f"            again(tree, work, {', '.join(arguments)})",
+        ]
     return "\n".join(lines)
 
 
@@ -84,16 +91,19 @@ def _ir(algorithm: Algorithm) -> str:
     from linkwork.compile import numba_tables
 
     numba_tables.teach()
-    fields: dict[str, numba_tables.Field] = {name: (k, (), False) for k, name in enumerate(SIZES)}
-    fields |= {name: (len(fields) + k, shape, name in INTEGERS) for k, (name, shape) in enumerate(SHAPES.items())}
+    layout = algorithm.layout
+    fields: dict[str, numba_tables.Field] = {name: (k, (), False) for k, name in enumerate(layout.sizes)}
+    for name, shape in layout.shapes.items():
+        fields[name] = (len(fields), shape, name in layout.integers)
     work = {name: (len(fields) + k, shape, False) for k, (name, shape) in enumerate(algorithm.work.items())}
-    sizes = {name: k for k, name in enumerate(SIZES)}
+    sizes = {name: k for k, name in enumerate(layout.sizes)}
     scope: dict[str, Any] = {
         "ints": numba_tables.ints,
         "floats": numba_tables.floats,
-        "open_tree": numba_tables.opener("tree", fields, sizes),
-        "open_work": numba_tables.opener(algorithm.name, work, sizes),
+        "open_tree": numba_tables.opener(layout.name, fields, sizes),
+        "open_work": numba_tables.opener(f"work of {algorithm.name}", work, sizes),
         "text": algorithm.text,
+        "again": algorithm.again,
     }
     exec(compile(entry_source(algorithm), f"<entry of {algorithm.name}>", "exec"), scope)
     signature = numba.void(numba.intp, numba.intp, numba.intp, numba.intp)

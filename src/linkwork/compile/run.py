@@ -24,7 +24,7 @@ from linkwork.compile import emit, llvm, native
 from linkwork.compile.trace import MAX_OPERATIONS, Trace, trace
 from linkwork.errors import InputError
 from linkwork.inputs import real_array
-from linkwork.plans.tree import SHAPES, SIZES, Tree
+from linkwork.plans.tree import Tree
 
 Array = npt.NDArray[Any]
 Door = Callable[..., int]
@@ -86,8 +86,11 @@ class Runner:
             work = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()]
             rows = [x[s] if x.ndim > len(shape) else x for x, shape in zip(inputs, self.inputs, strict=True)]
             results = [y[s] if y.ndim > len(shape) else y for y, shape in zip(outputs, self.outputs, strict=True)]
+            made = algorithm.work_type()(*work)
             with np.errstate(all="ignore"):
-                algorithm.text(tree, algorithm.work_type()(*work), *rows, *results)
+                algorithm.text(tree, made, *rows, *results)
+                while algorithm.again and results[-1][0] > rows[-1][0] and results[-1][1] < rows[-1][1]:
+                    algorithm.again(tree, made, *rows, *results)
         return doors.DONE if all(np.isfinite(y).all() for y in outputs) else doors.OVERFLOW
 
     def own_door(self, batched: bool) -> Door:
@@ -355,7 +358,7 @@ class _Programs:
     def __init__(self, subject: Subject, dtype: str, limit: int) -> None:
         self.subject, self.dtype, self.limit = subject, dtype, limit
         self._trace: Trace | None = None
-        self._content = disk.key(subject.algorithm.name, content(subject.tree), dtype, str(limit))
+        self._content = disk.key(subject.algorithm.name, content(subject), dtype, str(limit))
 
     def trace(self) -> Trace:
         """The program before code is made of it."""
@@ -379,10 +382,11 @@ class _Programs:
         return llvm.load(disk.fetch(self._name(lanes), make), SYMBOL)
 
 
-def content(tree: Tree) -> bytes:
+def content(subject: Subject) -> bytes:
     """Everything of a tree that a program depends on."""
-    parts = [str([int(getattr(tree, name)) for name in SIZES]).encode()]
-    parts += [np.ascontiguousarray(getattr(tree, name)).tobytes() for name in SHAPES]
+    tree, layout = subject.tree, subject.algorithm.layout
+    parts = [str([int(getattr(tree, name)) for name in layout.sizes]).encode()]
+    parts += [np.ascontiguousarray(getattr(tree, name)).tobytes() for name in layout.shapes]
     return b"|".join(parts)
 
 

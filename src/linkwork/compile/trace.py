@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from linkwork.algorithms.algorithm import Algorithm, resolve
 from linkwork.errors import ProgramTooLarge
-from linkwork.plans.tree import INTEGERS, SHAPES, Tree
+from linkwork.plans.tree import Tree
 
 INPUT, CONST, ADD, SUB, MUL, DIV, SQRT, SIN, COS, FMA, RINT, SELECT, NEG = [
     "input",
@@ -227,13 +227,22 @@ class Trace:
     graph: Graph
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, tuple[Symbol, ...]], ...]
+    carry: tuple[Symbol, ...] = ()
+    """Numbers that the second text needs of the first."""
+    again: Trace | None = None
+    """The second text. Its inputs are all arrays of the first: inputs, outputs, and what is carried."""
+
+    @property
+    def results(self) -> tuple[tuple[Symbol, ...], ...]:
+        """All that is stored: outputs, then what is carried."""
+        return (*(symbols for _, symbols in self.outputs), self.carry)
 
     def needed(self) -> list[int]:
         """The nodes that outputs depend on, in the order to compute them: depth first from the outputs, the operand
         that needs more registers first (Sethi and Ullman), which keeps few values alive."""
         nodes, seen, order = self.graph.nodes, set[int](), list[int]()
         registers = self._registers()
-        for _, symbols in self.outputs:
+        for symbols in self.results:
             for symbol in symbols:
                 stack = [symbol.i]
                 while stack:
@@ -289,17 +298,57 @@ def trace(algorithm: Algorithm, tree: Tree, limit: int = MAX_OPERATIONS) -> Trac
         arrays.append(_objects([graph.input(k, j) for j in range(size)], resolve(shape, tree)))
     outputs = [np.empty(resolve(shape, tree), dtype=object) for shape in algorithm.outputs.values()]
     work = [np.empty(resolve(shape, tree), dtype=object) for shape in algorithm.work.values()]
-    algorithm.text(_loosened(tree), algorithm.work_type()(*work), *arrays, *outputs)
+    loose = _loosened(algorithm, tree)
+    algorithm.text(loose, algorithm.work_type()(*work), *arrays, *outputs)
     graph.check(len(graph.nodes) + sum(array.size for array in outputs))
-    return Trace(
-        algorithm.name,
-        graph,
-        tuple(inputs),
-        tuple(
-            (name, tuple(graph.symbol(x) for x in array.ravel()))
-            for name, array in zip(algorithm.outputs, outputs, strict=True)
-        ),
+    first = Trace(algorithm.name, graph, tuple(inputs), _named(graph, algorithm, outputs))
+    if algorithm.again is None:
+        return first
+    return _traced_again(algorithm, loose, first, work)
+
+
+def _named(graph: Graph, algorithm: Algorithm, outputs: Sequence[Any]) -> tuple[tuple[str, tuple[Symbol, ...]], ...]:
+    return tuple(
+        (name, tuple(graph.symbol(x) for x in array.ravel()))
+        for name, array in zip(algorithm.outputs, outputs, strict=True)
     )
+
+
+def _traced_again(algorithm: Algorithm, loose: Tree, first: Trace, work: Sequence[Any]) -> Trace:
+    """The first text with what the second needs of it, and the second, in which that comes in from outside."""
+    assert algorithm.again is not None
+    graph = Graph(first.graph.limit)
+    sizes = [size for _, size in first.inputs] + [len(symbols) for _, symbols in first.outputs]
+    shapes = [*algorithm.inputs.values(), *algorithm.outputs.values()]
+    arrays = [
+        _objects([graph.input(k, j) for j in range(size)], resolve(shape, loose))
+        for k, (size, shape) in enumerate(zip(sizes, shapes, strict=True))
+    ]
+    places: dict[int, int] = {}
+
+    def carried(x: Any) -> Any:
+        if not isinstance(x, Symbol):
+            return x
+        known = first.graph.value(x.i)
+        if known is not None:
+            return -known if x.minus else known
+        symbol = graph.input(len(sizes), places.setdefault(x.i, len(places)))
+        return -symbol if x.minus else symbol
+
+    kept = [_objects([carried(x) for x in array.ravel()], array.shape) for array in work]
+    algorithm.again(loose, algorithm.work_type()(*kept), *arrays)
+    outputs = _named(graph, algorithm, arrays[len(first.inputs) :])
+    again = Trace(f"{algorithm.name}_again", graph, first.inputs, outputs)
+    used = [graph.nodes[i] for i in again.needed() if graph.nodes[i][0] is INPUT and graph.nodes[i][1] == len(sizes)]
+    nodes = list(places)
+    order = sorted({node[2] for node in used})
+    moved = {place: k for k, place in enumerate(order)}
+    graph.nodes = [
+        (INPUT, node[1], moved.get(node[2], 0)) if node[0] is INPUT and node[1] == len(sizes) else node
+        for node in graph.nodes
+    ]
+    carry = tuple(Symbol(first.graph, nodes[place], False) for place in order)
+    return replace(first, carry=carry, again=again)
 
 
 def trace_function(name: str, function: Callable[..., Sequence[Any]], arguments: Sequence[str]) -> Trace:
@@ -320,10 +369,10 @@ def _objects(values: list[Any], shape: tuple[int, ...]) -> Any:
     return array.reshape(shape)
 
 
-def _loosened(tree: Tree) -> Tree:
+def _loosened(algorithm: Algorithm, tree: Tree) -> Tree:
     """The tree with Python numbers in its arrays, which fold faster and mix with symbols."""
     loose: Mapping[str, Any] = {
-        name: getattr(tree, name).tolist() if name in INTEGERS else getattr(tree, name).astype(object)
-        for name in SHAPES
+        name: getattr(tree, name).tolist() if name in algorithm.layout.integers else getattr(tree, name).astype(object)
+        for name in algorithm.layout.shapes
     }
     return tree._replace(**loose)

@@ -24,7 +24,7 @@ from linkwork.constraints import (
     Pair,
 )
 from linkwork.mechanism import Mechanism
-from linkwork.plans.tree import LENGTH, LOCAL, Ground, Tree, plant, regrouped, rounded
+from linkwork.plans.tree import LENGTH, LOCAL, TREE, Ground, Tree, plant, regrouped, rounded
 from linkwork.rigid import Floats, Placement
 
 
@@ -137,6 +137,61 @@ def _coupled(supports: Sequence[set[str]]) -> list[int]:
 
 # The arrays that kernels read ----------------------------------------------------------------------
 
+LOOPS = TREE.extended(
+    "loops",
+    sizes=(
+        "nc",  # rows of all constraints
+        "nk",  # rows of K: one for each row of a constraint and each body that it touches
+        "nown",  # those that are not made from terms of couplings
+        "npairs",
+        "nterms",
+        "nparts",  # bodies of centres of mass
+        "nmixes",  # rows of linear combinations, one for each place
+        "slots",  # poses: of body i in slot i, and in the last one that which poses are relative to
+        "quick",  # 1 if a bias needs linear velocities
+        "pulled",  # 1 if a constraint has gains
+    ),
+    integers={
+        "above": ("n",),  # the slot that a body's pose starts from, or -1 where no constraint needs it
+        "k_body": ("nk",),  # the body of each row of K
+        "k_row": ("nk",),  # the row of the constraint that it is a part of
+        "turns": ("npairs",),  # how a pair of frames is bound
+        "shifts": ("npairs",),
+        "pair_row": ("npairs",),  # its first row
+        "first": ("npairs",),  # its frames,
+        "second": ("npairs",),
+        "first_k": ("npairs",),  # the first rows of K of their bodies,
+        "second_k": ("npairs",),
+        "first_slot": ("npairs",),  # and the slots of their bodies' poses
+        "second_slot": ("npairs",),
+        "term_row": ("nterms",),  # the row of each term of a coupling, and where its joint stands
+        "term_q": ("nterms",),
+        "term_v": ("nterms",),
+        "part_row": ("nparts",),  # the first row of the centre of mass that a body counts for,
+        "part_rows": ("nparts",),  # how many there are,
+        "part_k": ("nparts",),  # and its first row of K
+        "part_body": ("nparts",),
+        "mix_row": ("nmixes",),  # the row of a linear combination, and its row of K
+        "mix_k": ("nmixes",),
+        "mix_world_k": ("nmixes",),  # that of the world, relative to which velocities are meant
+        "mix_frame": ("nmixes",),
+        "mix_aligned": ("nmixes",),  # 1 where its velocities are in the world's axes
+    },
+    floats={
+        "size": ("npairs",),  # length of a rod, radius of what rolls
+        "coefficients": ("nterms", 4),
+        "origin": ("nterms",),
+        "value": ("nc",),  # what the sum of each row's terms, or parts, is to be
+        "part_mass": ("nparts",),  # mass and first moment of each part, over the total mass
+        "part_mc": ("nparts", 3),
+        "part_axes": ("nparts", 3, 3),  # directions along which rows look, one a row
+        "mix": ("nmixes", 6),
+        "kp": ("nc",),  # gains of each row
+        "kd": ("nc",),
+    },
+)
+"""A mechanism with its constraints. K is a list of rows of six numbers, each on one body."""
+
 
 def constrained_tree(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
     """The arrays of a mechanism with its constraints."""
@@ -175,27 +230,35 @@ class _Writer:
             pairs = zip(bodies, rows.get("pair_group", []), strict=True)
             rows[f"{side}_slot"] = [tree.n if body == top[group] else body for body, group in pairs]
         rows.pop("pair_group", None)
+        sizes = {
+            "nframes": tree.nf + len(self.frames),
+            "nc": mechanism.nc,
+            "nk": self.nk,
+            "nown": self.nk,
+            "npairs": len(rows.get("turns", [])),
+            "nterms": len(rows.get("term_row", [])),
+            "nparts": len(rows.get("part_row", [])),
+            "nmixes": len(rows.get("mix_row", [])),
+            "slots": tree.n + 1,
+            "quick": self.quick,
+            "pulled": int(any(any(c.gains or ()) for c in mechanism.constraints)),
+        }
         arrays: dict[str, Any] = {}
-        for name, values in rows.items():
-            like = getattr(tree, name)
-            arrays[name] = np.array(values, dtype=like.dtype).reshape(-1, *like.shape[1:])
+        for name in LOOPS.shapes.keys() - TREE.shapes.keys() - {"above", "value", "kp", "kd"}:
+            dtype = np.int64 if name in LOOPS.integers else np.float64
+            shape = [k for k in LOOPS.shapes[name][1:] if isinstance(k, int)]
+            arrays[name] = np.array(rows.get(name, []), dtype=dtype).reshape(-1, *shape)
         gains = [(c.gains or (0.0, 0.0), c.rows) for c in mechanism.constraints]
-        return tree._replace(
+        kept = {name: value for name, value in tree._asdict().items() if name not in ("nframes", "body", "F", "f")}
+        return LOOPS.type(
+            **kept,
+            **sizes,
             **arrays,
-            nframes=tree.nf + len(self.frames),
             body=np.concatenate([tree.body, np.array([b for b, _ in self.frames], dtype=np.int64)]),
             F=np.concatenate([tree.F, np.array([at.rotation for _, at in self.frames]).reshape(-1, 3, 3)]),
             f=np.concatenate(
                 [tree.f, np.array([rounded(at.position, LENGTH) for _, at in self.frames]).reshape(-1, 3)]
             ),
-            nc=mechanism.nc,
-            nk=self.nk,
-            npairs=len(rows.get("turns", [])),
-            nterms=len(rows.get("term_row", [])),
-            nparts=len(rows.get("part_row", [])),
-            nmixes=len(rows.get("mix_row", [])),
-            slots=tree.n + 1,
-            quick=self.quick,
             above=above,
             value=self.value,
             kp=np.repeat([kp for (kp, _), _ in gains], [n for _, n in gains]).astype(np.float64),
@@ -207,9 +270,7 @@ class _Writer:
             self.columns.setdefault(name, []).append(value)
 
     def _touch(self, body: int, row: int, rows: int) -> int:
-        """Rows of K for a body; -1 for the world, which does not move."""
-        if body == 0:
-            return -1
+        """Rows of K for a body, or for the world, which accelerates where gravity is the root's acceleration."""
         start = self.nk
         for k in range(rows):
             self._add(k_body=body, k_row=row + k)
@@ -281,9 +342,11 @@ class _Writer:
         for k, letter in enumerate(constraint.axes):
             axes[k] = at.rotation[:, "xyz".index(letter)]
             self.value[row + k] = axes[k] @ (at.position - mc[0] / total)  # what has become part of the world stays
+        shares, moments = mass / total, mc / total
+        shares[0], moments[0] = -shares[1:].sum(), 0.0  # the rows look at motion relative to the world
         reach: set[int] = set()
-        for body in range(1, tree.n):
-            share, moment = mass[body] / total, rounded(mc[body] / total, LENGTH)
+        for body in range(tree.n):
+            share, moment = shares[body], rounded(moments[body], LENGTH)
             if share == 0.0 and not moment.any():
                 continue
             rows = constraint.rows
@@ -305,12 +368,14 @@ class _Writer:
         for place, matrix in constraint.matrices.items():
             frame = self._frame(place, Placement())
             body = self._body(frame)
-            start = self._touch(body, row, constraint.rows)
-            if start < 0:
+            if body == 0:
                 continue
+            start = self._touch(body, row, constraint.rows)
+            still = self._touch(0, row, constraint.rows)
             for k in range(constraint.rows):
                 numbers: Floats = np.asarray(matrix)[k]
-                self._add(mix_row=row + k, mix_k=start + k, mix_frame=frame, mix_aligned=int(aligned), mix=numbers)
+                self._add(mix_row=row + k, mix_frame=frame, mix_aligned=int(aligned), mix=numbers)
+                self._add(mix_k=start + k, mix_world_k=still + k)
             reach |= set(self._line(body))
         self.supports.append(reach - {0})
         self.quick |= not aligned

@@ -18,182 +18,49 @@ import numpy as np
 from linkwork.constraints import WORLD
 from linkwork.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
 from linkwork.mechanism import Mechanism
+from linkwork.plans.layout import Layout
 from linkwork.rigid import Floats, Inertia, Placement, aligning_rotation, tidy
 
 LOCAL, ALIGNED, WORLD_ORIGIN = range(3)
 """Vectors at a frame in its own axes; in the world's axes; as spatial vectors at the world's origin."""
 
 
-class Tree(NamedTuple):
-    """Topology and constants of a mechanism, for kernels."""
+Tree = Any
+"""The named tuple of a `Layout`: topology and constants of a mechanism, for kernels."""
 
-    n: Any
-    """Bodies, with the world."""
-    nq: Any
-    nv: Any
-    nf: Any
-    """Frames that the kernel was asked for."""
-    reference: Any
-    """Axes of vectors at frames: LOCAL, ALIGNED or WORLD_ORIGIN."""
-    parent: Any
-    kind: Any
-    iq: Any
-    """Where a body's joint starts in q."""
-    iv: Any
-    """Where a body's joint starts in v."""
-    turned: Any
-    """1 where ``P`` is not the identity."""
-    geared: Any
-    """1 where the joint has armature."""
-    body: Any
-    """The body of each frame."""
-    P: Any
-    p: Any
-    pitch: Any
-    mass: Any
-    """As `mc` and `I`, of matter as `regrouped`; that of body 0 does not move."""
-    mc: Any
-    """First moment of mass."""
-    I: Any
-    """Rotational inertia about the body's origin: xx xy xz yy yz zz."""
-    armature: Any
-    gravity: Any
-    F: Any
-    """Rotation of each frame in its body."""
-    f: Any
-    """Position of each frame in its body."""
-
-    # Constraints, by `plans.loops`; none unless asked for. K is a list of rows of six numbers, each on one body.
-
-    nframes: Any
-    """Frames asked for, then frames of constraints: as many as ``body``, ``F`` and ``f`` have."""
-    nc: Any
-    """Rows of all constraints."""
-    nk: Any
-    """Rows of K: one for each row of a constraint and each body that it touches."""
-    npairs: Any
-    nterms: Any
-    nparts: Any
-    """Bodies of centres of mass."""
-    nmixes: Any
-    """Places of linear combinations."""
-    slots: Any
-    """Poses of bodies in loops: of body ``i`` in slot ``i``, and of what bodies are relative to in the last one."""
-    quick: Any
-    """1 if a bias needs linear velocities."""
-    above: Any
-    """The slot that a body's pose starts from, or -1 where no constraint needs it."""
-    k_body: Any
-    """The body of each row of K."""
-    k_row: Any
-    """The row of the constraint that it is a part of."""
-    turns: Any
-    """As `shifts`, of each pair of frames: how it binds them."""
-    shifts: Any
-    pair_row: Any
-    """The first row of each pair."""
-    first: Any
-    """As `second`: the frame of each pair; `first_k`, its first row of K or -1; `first_slot`, its body's pose."""
-    second: Any
-    first_k: Any
-    second_k: Any
-    first_slot: Any
-    second_slot: Any
-    term_row: Any
-    """The row of each term of a coupling; `term_q` and `term_v`, where its joint stands."""
-    term_q: Any
-    term_v: Any
-    part_row: Any
-    """The first row of the centre of mass that a part counts for, `part_k` its first row of K, `part_rows` how many."""
-    part_rows: Any
-    part_k: Any
-    part_body: Any
-    mix_row: Any
-    """The row that a row of a linear combination belongs to, `mix_k` its row of K, `mix_frame` its place."""
-    mix_k: Any
-    mix_frame: Any
-    mix_aligned: Any
-    """1 where its velocities are in the world's axes."""
-    size: Any
-    """Length of a rod, radius of what rolls."""
-    coefficients: Any
-    """Polynomial of each term, `origin` its origin."""
-    origin: Any
-    value: Any
-    """What the sum of each row's terms, or of its parts, is to be."""
-    part_mass: Any
-    """Mass and first moment of each part, over the total mass."""
-    part_mc: Any
-    part_axes: Any
-    """The world's directions along which the rows of each part look, one a row."""
-    mix: Any
-    """The six numbers of each row of a linear combination."""
-    kp: Any
-    """Gains of each row."""
-    kd: Any
-
-
-SHAPES: dict[str, tuple[str | int, ...]] = {
-    "parent": ("n",),
-    "kind": ("n",),
-    "iq": ("n",),
-    "iv": ("n",),
-    "turned": ("n",),
-    "geared": ("n",),
-    "body": ("nframes",),
-    "P": ("n", 3, 3),
-    "p": ("n", 3),
-    "pitch": ("n",),
-    "mass": ("n",),
-    "mc": ("n", 3),
-    "I": ("n", 6),
-    "armature": ("nv",),
-    "gravity": (3,),
-    "F": ("nframes", 3, 3),
-    "f": ("nframes", 3),
-    "above": ("n",),
-    "k_body": ("nk",),
-    "k_row": ("nk",),
-    "turns": ("npairs",),
-    "shifts": ("npairs",),
-    "pair_row": ("npairs",),
-    "first": ("npairs",),
-    "second": ("npairs",),
-    "first_k": ("npairs",),
-    "second_k": ("npairs",),
-    "first_slot": ("npairs",),
-    "second_slot": ("npairs",),
-    "term_row": ("nterms",),
-    "term_q": ("nterms",),
-    "term_v": ("nterms",),
-    "part_row": ("nparts",),
-    "part_rows": ("nparts",),
-    "part_k": ("nparts",),
-    "part_body": ("nparts",),
-    "mix_row": ("nmixes",),
-    "mix_k": ("nmixes",),
-    "mix_frame": ("nmixes",),
-    "mix_aligned": ("nmixes",),
-    "size": ("npairs",),
-    "coefficients": ("nterms", 4),
-    "origin": ("nterms",),
-    "value": ("nc",),
-    "part_mass": ("nparts",),
-    "part_mc": ("nparts", 3),
-    "part_axes": ("nparts", 3, 3),
-    "mix": ("nmixes", 6),
-    "kp": ("nc",),
-    "kd": ("nc",),
-}
-"""Shape of each array of `Tree`, in its sizes."""
-
-_COUNTS = ("nc", "nk", "npairs", "nterms", "nparts", "nmixes", "slots", "quick")
-SIZES = ("n", "nq", "nv", "nf", "reference", "nframes", *_COUNTS)
-
-_OF_BODIES = ("parent", "kind", "iq", "iv", "turned", "geared")
-_OF_CONSTRAINTS = tuple(list(SHAPES)[list(SHAPES).index("above") : list(SHAPES).index("size")])
-
-INTEGERS = (*_OF_BODIES, "body", *_OF_CONSTRAINTS)
+TREE = Layout(
+    "tree",
+    sizes=(
+        "n",  # bodies, with the world
+        "nq",
+        "nv",
+        "nf",  # frames that the kernel was asked for
+        "nframes",  # these and the frames of constraints
+        "reference",  # axes of vectors at frames: LOCAL, ALIGNED or WORLD_ORIGIN
+    ),
+    integers={
+        "parent": ("n",),
+        "kind": ("n",),
+        "iq": ("n",),  # where a body's joint starts in q
+        "iv": ("n",),  # where it starts in v
+        "turned": ("n",),  # 1 where P is not the identity
+        "geared": ("n",),  # 1 where the joint has armature
+        "body": ("nframes",),  # the body of each frame
+    },
+    floats={
+        "P": ("n", 3, 3),
+        "p": ("n", 3),
+        "pitch": ("n",),
+        "mass": ("n",),  # as mc and I, of matter as `regrouped`; that of body 0 does not move
+        "mc": ("n", 3),  # first moment of mass
+        "I": ("n", 6),  # rotational inertia about the body's origin: xx xy xz yy yz zz
+        "armature": ("nv",),
+        "gravity": (3,),
+        "F": ("nframes", 3, 3),  # rotation of each frame in its body
+        "f": ("nframes", 3),  # position of each frame in its body
+    },
+)
+"""A mechanism without constraints."""
 
 LENGTH = 0.1
 """Metres: the size of a body, against which round-off in offsets is measured."""
@@ -235,7 +102,7 @@ def plant(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOC
     inner = _inner_frames(links)
     n = len(links) + 1
     nv = mechanism.nv
-    ints = {name: np.zeros(n, dtype=np.int64) for name in _OF_BODIES}
+    ints = {name: np.zeros(n, dtype=np.int64) for name in list(TREE.integers)[:-1]}
     P, p = np.zeros((n, 3, 3)), np.zeros((n, 3))
     P[0] = np.eye(3)
     pitch, mass = np.zeros(n), np.zeros(n)
@@ -255,7 +122,7 @@ def plant(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOC
     mass, mc, I = regrouped(ints["parent"], ints["kind"], P, p, mass, mc, I)
     chosen = [mechanism.frame(name) for name in frames]
     at = [inner[index[frame.body]].inverse() * frame.placement for frame in chosen]
-    tree = Tree(
+    tree = TREE.type(
         n=n,
         nq=mechanism.nq,
         nv=nv,
@@ -274,19 +141,8 @@ def plant(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOC
         F=np.array([place.rotation for place in at]).reshape(-1, 3, 3),
         f=np.array([rounded(place.position, LENGTH) for place in at]).reshape(-1, 3),
         nframes=len(chosen),
-        **_no_constraints(n),
     )
     return tree, ground
-
-
-def _no_constraints(n: int) -> dict[str, Any]:
-    """The fields of constraints where there are none."""
-    sizes = dict.fromkeys(_COUNTS, 0)
-    arrays: dict[str, Any] = {"above": np.full(n, -1, dtype=np.int64)}
-    for name in list(SHAPES)[list(SHAPES).index("above") + 1 :]:
-        shape = tuple(0 if isinstance(size, str) else size for size in SHAPES[name])
-        arrays[name] = np.zeros(shape, dtype=np.int64 if name in INTEGERS else np.float64)
-    return sizes | arrays
 
 
 def _atoms(mechanism: Mechanism) -> tuple[list[_Link], dict[str, int]]:

@@ -1,0 +1,372 @@
+"""Constraint rows handed from body to body: proxBBO, and with rows that all end at the world, PV and proxPV.
+
+**loops** Section V (Algorithms 4 to 6); **lqr** Eqs. 42 and 46 to 49 for rows that end at the world. In our signs
+``M a + c = tau + J' lambda`` and, with ``R`` the damping of each row and ``lambda0`` the multipliers it starts from,
+``J a + R (lambda - lambda0) = k``; rows of a body satisfy ``K a + L lambda = k`` at every step.
+
+| symbol | meaning                                                                                  |
+|--------|------------------------------------------------------------------------------------------|
+| Ks     | rows in their slots: what is left of K once the joint is taken out                       |
+| Ts     | ``D^-1 S' K'``: how a row's force moves the joint                                        |
+| Ls     | couplings of rows, **loops** Eq. 46d; those of a block are replaced by their factor      |
+| Zs, Ws | ``L^-1 K``, and ``L^-1`` times the couplings to rows that go on, of rows that end here   |
+| ks     | right-hand side of each row; of a row that has ended, ``L^-1 k``                         |
+| pivot  | how much of a row's own entry of L the other rows leave, at least                        |
+| g      | coefficient of a row on the acceleration of the joint that its slot's body hangs on      |
+
+Everything that depends on q and R alone is in `articulate_rows`; `drive_rows` and `accelerate_rows` solve for one
+right-hand side, first with all forces and then, for each proximal iteration, with what rows still miss.
+Cost: linear in the bodies and in the slots times the rows that travel together.
+"""
+
+from __future__ import annotations
+
+from linkwork.algorithms.aba import accelerate_body, drive_body, eliminate, hand_down_inertia, solve, stand
+from linkwork.algorithms.algorithm import Algorithm, Shape
+from linkwork.algorithms.constrained import INPUTS, OUTPUTS, WORK, largest, miss, ready, ready_again, smaller
+from linkwork.constraints import term_slope
+from linkwork.joints import HELICAL, axis_of, dof_of, moves, to_child, to_parent
+from linkwork.plans.rows import ROWS
+from linkwork.scalar import Array, kernel, where
+from linkwork.spatial import add, angular, cross, dot, gain, linear
+
+TRAVEL: dict[str, Shape] = {
+    "Ks": ("nslots", 6),
+    "Ts": ("nslots", 6),
+    "Zs": ("nslots", 6),
+    "g": ("nslots",),
+    "Ls": ("nl",),
+    "Ws": ("nru",),
+    "x": ("widest",),
+    "l": ("nc",),
+    "pivot": (1,),
+}
+
+
+@kernel
+def set_out(tree: Array, w: Array, q: Array, damping: Array) -> None:
+    """Rows where they start."""
+    for s in range(tree.nslots):
+        for j in range(6):
+            w.Ks[s, j] = 0.0
+        w.g[s] = 0.0
+    for m in range(tree.nk):
+        s = tree.k_slot[m]
+        if s >= 0:
+            for j in range(6):
+                w.Ks[s, j] += w.K[m, j]
+    for t in range(tree.nterms):
+        w.g[tree.term_slot[t]] += term_slope(tree, t, q)
+    w.pivot[0] = 1.0
+    for e in range(tree.nl):
+        w.Ls[e] = 0.0
+    for b in range(tree.nb):
+        for a in range(tree.block_size[b]):
+            r = tree.slot_row[tree.block_slot[b] + a]
+            w.Ls[tree.rr[tree.rr_start[b] + a * (a + 1) // 2 + a]] = damping[r]
+
+
+@kernel
+def factor_block(tree: Array, w: Array, b: int) -> None:
+    """``L D L'`` of the couplings of a block, in place; the diagonal becomes ``1 / D``."""
+    o = tree.rr_start[b]
+    L = w.Ls
+    for j in range(tree.block_size[b]):
+        row = o + j * (j + 1) // 2
+        for k in range(j):
+            x = L[tree.rr[row + k]]
+            other = o + k * (k + 1) // 2
+            for m in range(k):
+                x = x - L[tree.rr[row + m]] * L[tree.rr[other + m]]
+            L[tree.rr[row + k]] = x
+        x = L[tree.rr[row + j]]
+        whole = x
+        for k in range(j):
+            y = L[tree.rr[row + k]]
+            scaled = y * L[tree.rr[o + k * (k + 1) // 2 + k]]
+            x = x - y * scaled
+            L[tree.rr[row + k]] = scaled
+        L[tree.rr[row + j]] = 1.0 / x
+        left = x / whole
+        w.pivot[0] = where(left, w.pivot[0], left, w.pivot[0])
+
+
+@kernel
+def solve_block(tree: Array, w: Array, b: int) -> None:
+    """``x = L^-1 x`` with the factor of a block."""
+    o = tree.rr_start[b]
+    n = tree.block_size[b]
+    L = w.Ls
+    x = w.x
+    for j in range(n):
+        for k in range(j):
+            x[j] -= L[tree.rr[o + j * (j + 1) // 2 + k]] * x[k]
+    for j in range(n):
+        x[j] *= L[tree.rr[o + j * (j + 1) // 2 + j]]
+    for j in range(n - 1, -1, -1):
+        for k in range(j + 1, n):
+            x[j] -= L[tree.rr[o + k * (k + 1) // 2 + j]] * x[k]
+
+
+@kernel
+def end_rows(tree: Array, w: Array, i: int) -> None:
+    """Eliminate the forces of rows that end at body ``i`` (**loops** Eq. 52a)."""
+    for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
+        factor_block(tree, w, b)
+        o = tree.block_slot[b]
+        n = tree.block_size[b]
+        m = tree.bu_count[b]
+        ru = tree.ru_start[b]
+        if i > 0:
+            for j in range(6):
+                for a in range(n):
+                    w.x[a] = w.Ks[o + a, j]
+                solve_block(tree, w, b)
+                for a in range(n):
+                    w.Zs[o + a, j] = w.x[a]
+            for j in range(6):
+                for k in range(j, 6):
+                    for a in range(n):
+                        w.H[i, j, k] += w.Ks[o + a, j] * w.Zs[o + a, k]
+        for u in range(m):
+            for a in range(n):
+                w.x[a] = w.Ls[tree.ru[ru + a * m + u]]
+            solve_block(tree, w, b)
+            for a in range(n):
+                w.Ws[ru + a * m + u] = w.x[a]
+        for u in range(m):
+            s = tree.bu[tree.bu_start[b] + u]
+            for a in range(n):
+                y = w.Ls[tree.ru[ru + a * m + u]]
+                if i > 0:
+                    for j in range(6):
+                        w.Ks[s, j] -= y * w.Zs[o + a, j]
+                for t in range(u + 1):
+                    w.Ls[tree.uu[tree.bu_uu[b] + u * (u + 1) // 2 + t]] -= y * w.Ws[ru + a * m + t]
+
+
+@kernel
+def pass_joint(tree: Array, w: Array, i: int) -> None:
+    """Take joint ``i`` out of the rows that pass it and hand them down (**loops** Eqs. 46c, 46d)."""
+    kind = tree.kind[i]
+    o = tree.slot_start[i]
+    n = tree.slot_count[i]
+    dof = dof_of(kind)
+    axis = axis_of(kind, 0)
+    for a in range(n):
+        K = w.Ks[o + a]
+        T = w.Ts[o + a]
+        S = w.Zs[o + a]
+        if kind > HELICAL:
+            for k in range(dof):
+                S[k] = K[axis_of(kind, k)]
+                T[k] = S[k]
+            solve(dof, w.L[i], T)
+        else:
+            S[0] = K[axis] + w.g[o + a]
+            if kind == HELICAL:
+                S[0] += tree.pitch[i] * K[5]
+            T[0] = S[0] * w.D[i]
+    for a in range(n):
+        for b in range(a + 1):
+            for k in range(dof):
+                w.Ls[tree.uu[tree.uu_start[i] + a * (a + 1) // 2 + b]] += w.Zs[o + a, k] * w.Ts[o + b, k]
+    for a in range(n):
+        K = w.Ks[o + a]
+        S = w.Zs[o + a]
+        if kind > HELICAL:
+            for j in range(6):
+                if tree.geared[i] != 0 or moves(kind, j) == 0:
+                    for k in range(dof):
+                        K[j] -= w.Y[i, j, k] * S[k]
+                else:
+                    K[j] = 0.0
+        else:
+            for j in range(6):
+                if j != axis or kind == HELICAL or tree.geared[i] != 0:
+                    K[j] -= w.V[i, j] * S[0]
+            if kind != HELICAL and tree.geared[i] == 0:
+                K[axis] = -w.g[o + a]
+        s = tree.slot_up[o + a]
+        if s >= 0:
+            f = to_parent(tree, w, i, linear(K))
+            gain(add(to_parent(tree, w, i, angular(K)), cross(w.r[i], f)), f, w.Ks[s])
+
+
+@kernel
+def articulate_rows(tree: Array, w: Array, q: Array, damping: Array, moving: int) -> None:
+    """Leaves to root: inertias, rows and their couplings, with everything that depends on the configuration alone."""
+    set_out(tree, w, q, damping)
+    stand(tree, w)
+    for i in range(tree.n - 1, 0, -1):
+        end_rows(tree, w, i)
+        eliminate(tree, w, i)
+        pass_joint(tree, w, i)
+        hand_down_inertia(tree, w, i, moving)
+    end_rows(tree, w, 0)
+
+
+@kernel
+def end_forces(tree: Array, w: Array, i: int) -> None:
+    """Right-hand sides of rows that end at body ``i`` (**loops** Eq. 52b)."""
+    for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
+        o = tree.block_slot[b]
+        n = tree.block_size[b]
+        m = tree.bu_count[b]
+        for a in range(n):
+            w.x[a] = w.ks[tree.slot_row[o + a]]
+        solve_block(tree, w, b)
+        for a in range(n):
+            w.ks[tree.slot_row[o + a]] = w.x[a]
+            if i > 0:
+                for j in range(6):
+                    w.f[i, j] -= w.Ks[o + a, j] * w.x[a]
+            for u in range(m):
+                r = tree.slot_row[tree.bu[tree.bu_start[b] + u]]
+                w.ks[r] -= w.Ls[tree.ru[tree.ru_start[b] + a * m + u]] * w.x[a]
+
+
+@kernel
+def pass_forces(tree: Array, w: Array, i: int, tau: Array, moving: int) -> None:
+    """Right-hand sides of rows that pass joint ``i`` (**loops** Eq. 46e)."""
+    kind = tree.kind[i]
+    o = tree.slot_start[i]
+    f = w.f[i]
+    for a in range(tree.slot_count[i]):
+        r = tree.slot_row[o + a]
+        K = w.Ks[o + a]
+        for k in range(dof_of(kind)):
+            u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
+            if kind == HELICAL:
+                u = u - tree.pitch[i] * f[5]
+            w.ks[r] -= w.Ts[o + a, k] * u
+        if moving != 0:
+            for j in range(6):
+                w.ks[r] -= K[j] * w.k[i, j]
+            if tree.parent[i] == 0:
+                w.ks[r] -= dot(linear(K), to_child(tree, w, i, linear(w.a[0])))
+
+
+@kernel
+def drive_rows(tree: Array, w: Array, tau: Array, moving: int) -> None:
+    """Leaves to root: forces on bodies, and right-hand sides of rows."""
+    for i in range(tree.n - 1, 0, -1):
+        end_forces(tree, w, i)
+        pass_forces(tree, w, i, tau, moving)
+        drive_body(tree, w, i, tau, moving)
+    end_forces(tree, w, 0)
+
+
+@kernel
+def find_forces(tree: Array, w: Array, i: int) -> None:
+    """Multipliers of rows that end at body ``i``, whose acceleration is known (**loops** Eq. 51)."""
+    for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
+        o = tree.block_slot[b]
+        m = tree.bu_count[b]
+        for a in range(tree.block_size[b]):
+            r = tree.slot_row[o + a]
+            x = w.ks[r]
+            if i > 0:
+                for j in range(6):
+                    x = x - w.Zs[o + a, j] * w.a[i, j]
+            for u in range(m):
+                x = x - w.Ws[tree.ru_start[b] + a * m + u] * w.l[tree.slot_row[tree.bu[tree.bu_start[b] + u]]]
+            w.l[r] = x
+
+
+@kernel
+def accelerate_rows(tree: Array, w: Array, qdd: Array, moving: int) -> None:
+    """Root to leaves: multipliers, then accelerations."""
+    find_forces(tree, w, 0)
+    for i in range(1, tree.n):
+        o = tree.slot_start[i]
+        for a in range(tree.slot_count[i]):
+            for k in range(dof_of(tree.kind[i])):
+                w.y[tree.iv[i] + k] += w.Ts[o + a, k] * w.l[tree.slot_row[o + a]]
+        accelerate_body(tree, w, i, qdd, moving)
+        find_forces(tree, w, i)
+
+
+@kernel
+def prox_bbo(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+    progress: Array,
+) -> None:
+    """One proximal iteration from the multipliers ``start``: accelerations, new multipliers, what rows miss."""
+    ready(tree, w, q, v, wrenches)
+    for r in range(tree.nc):
+        w.ks[r] += damping[r] * start[r]
+    articulate_rows(tree, w, q, damping, 1)
+    drive_rows(tree, w, tau, 1)
+    accelerate_rows(tree, w, a, 1)
+    for r in range(tree.nc):
+        multipliers[r] = w.l[r]
+        w.l[r] = w.l[r] - start[r]
+    progress[0] = miss(tree, w.l, damping, residual)
+    progress[1] = 1.0
+
+
+@kernel
+def prox_bbo_again(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+    progress: Array,
+) -> None:
+    """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
+    ready_again(tree, w)
+    for r in range(tree.nc):
+        w.ks[r] = residual[r]
+    drive_rows(tree, w, w.still, 0)
+    accelerate_rows(tree, w, w.more, 0)
+    for k in range(tree.nv):
+        a[k] += w.more[k]
+    for r in range(tree.nc):
+        multipliers[r] += w.l[r]
+    progress[0] = smaller(miss(tree, w.l, damping, residual), largest(tree.nv, w.more))
+    progress[1] += 1.0
+
+
+@kernel
+def pv(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+    progress: Array,
+) -> None:
+    """The same without iterations, for rows without damping; ``progress`` says how independent they are."""
+    prox_bbo(tree, w, q, v, tau, wrenches, damping, start, settings, a, multipliers, residual, progress)
+    progress[0] = w.pivot[0]
+
+
+PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS)
+PROX_BBO = Algorithm("prox_bbo", prox_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, prox_bbo_again)

@@ -1,0 +1,102 @@
+"""What all methods of constrained forward dynamics share: the problem, its arrays, and how iterations end.
+
+With ``R`` the damping of each row (a diagonal) and ``lambda0`` the multipliers to start from, a method finds::
+
+    M a + c = tau + J' lambda
+    J a + R (lambda - lambda0) = k,        k = target - bias
+
+and, starting again from what it found, ends at ``J a = k`` also where rows are redundant (the proximal method of
+multipliers: **proximal** Section III, **loops** Section III-D). Rows that are not enabled have infinite damping.
+"""
+
+from __future__ import annotations
+
+from linkwork.algorithms.aba import ARTICULATED, load
+from linkwork.algorithms.algorithm import Shape
+from linkwork.algorithms.kinematics import MOTION, POSE, follow, move, place
+from linkwork.algorithms.loops import CLOSURE, RATES, close, pull, swing
+from linkwork.algorithms.rnea import ACCELERATION, FORCE, WRENCHES, gravitate
+from linkwork.scalar import Array, Scalar, kernel, where
+from linkwork.spatial import dot, linear
+
+SWITCHED_OFF = 1e20
+"""A row with more damping than this is one that is not enabled."""
+
+INPUTS: dict[str, Shape] = {
+    "q": ("nq",),
+    "v": ("nv",),
+    "tau": ("nv",),
+    "wrenches": WRENCHES,
+    "damping": ("nc",),
+    "start": ("nc",),
+    "settings": (2,),
+}
+OUTPUTS: dict[str, Shape] = {"a": ("nv",), "multipliers": ("nc",), "residual": ("nc",), "progress": (2,)}
+
+WORK: dict[str, Shape] = (
+    POSE
+    | MOTION
+    | CLOSURE
+    | RATES
+    | ACCELERATION
+    | FORCE
+    | ARTICULATED
+    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",), "still": ("nv",)}
+)
+
+
+@kernel
+def ready(tree: Array, w: Array, q: Array, v: Array, wrenches: Array) -> None:
+    """Everything that comes before inertias: poses, rows of K, forces, and ``ks``, the right-hand sides of rows."""
+    place(tree, w, q)
+    move(tree, w, v)
+    close(tree, w, q, w.error)
+    swing(tree, w, q, v)
+    if tree.pulled != 0:
+        follow(tree, w, v)
+        pull(tree, w, q, v, w.target)
+    load(tree, w, wrenches)
+    gravitate(tree, w)
+    for r in range(tree.nc):
+        w.ks[r] = -w.beta[r]
+        if tree.pulled != 0:
+            w.ks[r] += w.target[r]
+    for m in range(tree.nown):  # the world accelerates in place of gravity
+        if tree.k_body[m] == 0:
+            w.ks[tree.k_row[m]] -= dot(linear(w.K[m]), linear(w.a[0]))
+
+
+@kernel
+def ready_again(tree: Array, w: Array) -> None:
+    """Nothing but the rows pushes: no forces, no gravity."""
+    for i in range(tree.n):
+        for j in range(6):
+            w.f[i, j] = 0.0
+    for j in range(6):
+        w.a[0, j] = 0.0
+    for k in range(tree.nv):
+        w.still[k] = 0.0
+
+
+@kernel
+def smaller(x: Scalar, y: Scalar) -> Scalar:
+    """The smaller of two numbers."""
+    return where(x, y, x, y)
+
+
+@kernel
+def largest(n: int, x: Array) -> Scalar:
+    """The largest magnitude."""
+    found = 0.0
+    for k in range(n):
+        y = where(x[k], 0.0, -x[k], x[k])
+        found = where(found, y, y, found)
+    return found
+
+
+@kernel
+def miss(tree: Array, change: Array, damping: Array, residual: Array) -> Scalar:
+    """By how much each row's acceleration misses what it should be, ``R`` times the change of its multiplier."""
+    for r in range(tree.nc):
+        residual[r] = where(damping[r], SWITCHED_OFF, damping[r] * change[r], 0.0)
+    return largest(tree.nc, residual)

@@ -1,0 +1,359 @@
+"""Loop-constrained articulated bodies: constraints as stiff springs between bodies, tightened by multipliers.
+
+**loops** Section IV, Algorithms 1 to 3; where no constraint is between two moving bodies, constrainedABA; with one
+iteration, PV-soft (**lqr** Section V). A constraint with damping ``R`` pulls with ``lambda = lambda0 + (k - K a) / R``:
+to the bodies it looks like inertia ``K' K / R`` that couples their accelerations. Bodies are eliminated in the order of
+`plans.elimination`.
+
+| symbol | meaning                                                                               |
+|--------|---------------------------------------------------------------------------------------|
+| C      | coupling of the accelerations of two bodies, rows for the one that is eliminated first |
+| Uc, Tc | rows of C along the joint's axes, and ``D^-1`` times them                              |
+| rho    | ``1 / R`` of each row                                                                  |
+| lag    | what each row misses: ``k - K a``                                                      |
+
+Cost: linear in the bodies, times the square of the neighbours that a body has when it is eliminated.
+"""
+
+from __future__ import annotations
+
+from linkwork.algorithms.aba import accelerate_body, drive_body, eliminate, hand_down_inertia, solve, stand
+from linkwork.algorithms.algorithm import Algorithm, Shape
+from linkwork.algorithms.constrained import (
+    INPUTS,
+    OUTPUTS,
+    SWITCHED_OFF,
+    WORK,
+    largest,
+    ready,
+    ready_again,
+    smaller,
+)
+from linkwork.constraints import axis as unit_axis
+from linkwork.constraints import term_slope
+from linkwork.joints import HELICAL, PRISMATIC, axis_of, dof_of, moves, to_child, to_parent
+from linkwork.plans.elimination import COUPLED
+from linkwork.scalar import Array, kernel, where
+from linkwork.spatial import add, angular, cross, dot, linear, put_angular, put_linear, scale
+
+SPRINGS: dict[str, Shape] = {
+    "C": ("ncouplings", 6, 6),
+    "Uc": ("nlinks", 6, 6),
+    "Tc": ("nlinks", 6, 6),
+    "rho": ("nc",),
+    "slope": ("nterms",),
+    "pulls": ("nv",),
+    "x": (6,),
+}
+
+
+@kernel
+def join(tree: Array, w: Array, q: Array) -> None:
+    """Rows of K for couplings of joints: a joint's acceleration is that of its body relative to its parent."""
+    for t in range(tree.nterms):
+        g = term_slope(tree, t, q)
+        w.slope[t] = g
+        if tree.term_k[t] >= 0:
+            i = tree.term_body[t]
+            z = scale(g, unit_axis(2))
+            K = w.K[tree.term_k[t]]
+            P = w.K[tree.term_parent_k[t]]
+            if tree.kind[i] == PRISMATIC:
+                put_angular((0.0, 0.0, 0.0), K)
+                put_linear(z, K)
+                f = to_parent(tree, w, i, z)
+                put_linear(scale(-1.0, f), P)
+                put_angular(scale(-1.0, cross(w.r[i], f)), P)
+            else:
+                put_angular(z, K)
+                put_linear((0.0, 0.0, 0.0), K)
+                put_angular(scale(-1.0, to_parent(tree, w, i, z)), P)
+                put_linear((0.0, 0.0, 0.0), P)
+
+
+@kernel
+def stiffen(tree: Array, w: Array, damping: Array) -> None:
+    """Inertias of bodies with those of their constraints, and the couplings between bodies (**loops** Eq. 25)."""
+    for r in range(tree.nc):
+        w.rho[r] = 1.0 / damping[r]
+    stand(tree, w)
+    for m in range(tree.nk):
+        i = tree.k_body[m]
+        if i > 0:
+            K = w.K[m]
+            for j in range(6):
+                x = w.rho[tree.k_row[m]] * K[j]
+                for k in range(j, 6):
+                    w.H[i, j, k] += x * K[k]
+    for t in range(tree.nterms):
+        r = tree.term_row[t]
+        if tree.lone[r] != 0:
+            w.gear[tree.term_v[t]] += w.rho[r] * (w.slope[t] * w.slope[t])
+    for c in range(tree.ncouplings):
+        for j in range(6):
+            for k in range(6):
+                w.C[c, j, k] = 0.0
+    for e in range(tree.nfirst):
+        c = tree.first_block[e]
+        i = tree.k_body[tree.first_a[e]]
+        A = w.K[tree.first_a[e]]
+        B = w.K[tree.first_b[e]]
+        rho = w.rho[tree.k_row[tree.first_a[e]]]
+        for j in range(6):
+            x = rho * A[j]
+            y = rho * B[j]
+            if c >= 0:
+                for k in range(6):
+                    w.C[c, j, k] += x * B[k]
+            else:
+                for k in range(j, 6):
+                    w.H[i, j, k] += x * B[k] + y * A[k]
+
+
+@kernel
+def uncouple(tree: Array, w: Array, i: int) -> None:
+    """Take joint ``i`` out of the couplings of its body and hand them to the parent (**loops** Eqs. 30c, 30d, 34)."""
+    kind = tree.kind[i]
+    dof = dof_of(kind)
+    axis = axis_of(kind, 0)
+    o = tree.link_start[i]
+    n = tree.link_count[i]
+    h = tree.parent[i]
+    for e in range(o, o + n):
+        C = w.C[tree.link_block[e]]
+        U = w.Uc[e]
+        T = w.Tc[e]
+        if kind > HELICAL:
+            for c in range(6):
+                for k in range(dof):
+                    U[k, c] = C[axis_of(kind, k), c]
+                    w.x[k] = U[k, c]
+                solve(dof, w.L[i], w.x)
+                for k in range(dof):
+                    T[k, c] = w.x[k]
+        else:
+            for c in range(6):
+                U[0, c] = C[axis, c]
+                if kind == HELICAL:
+                    U[0, c] += tree.pitch[i] * C[5, c]
+                T[0, c] = U[0, c] * w.D[i]
+    for a in range(n):
+        e = o + a
+        H = w.H[tree.link_body[e]]
+        for k in range(dof):
+            for j in range(6):
+                for c in range(j, 6):
+                    H[j, c] -= w.Uc[e, k, j] * w.Tc[e, k, c]
+        for b in range(a + 1, n):
+            C = w.C[tree.fill[tree.fill_start[e] + b - a - 1]]
+            for k in range(dof):
+                for j in range(6):
+                    for c in range(6):
+                        C[j, c] -= w.Uc[e, k, j] * w.Tc[o + b, k, c]
+    for e in range(o, o + n):
+        C = w.C[tree.link_block[e]]
+        U = w.Uc[e]
+        for c in range(6):
+            if kind > HELICAL:
+                for j in range(6):
+                    if tree.geared[i] != 0 or moves(kind, j) == 0:
+                        for k in range(dof):
+                            C[j, c] -= w.Y[i, j, k] * U[k, c]
+                    else:
+                        C[j, c] = 0.0
+            else:
+                for j in range(6):
+                    if j != axis or kind == HELICAL or tree.geared[i] != 0:
+                        C[j, c] -= w.V[i, j] * U[0, c]
+                    else:
+                        C[j, c] = 0.0
+        if h > 0:
+            up = tree.link_up[e]
+            for c in range(6):
+                f = to_parent(tree, w, i, (C[3, c], C[4, c], C[5, c]))
+                m = add(to_parent(tree, w, i, (C[0, c], C[1, c], C[2, c])), cross(w.r[i], f))
+                put_angular(m, w.x)
+                put_linear(f, w.x)
+                for j in range(6):
+                    if up < 0:  # the neighbour is the parent: its own inertia, both halves
+                        if j <= c:
+                            w.H[h, j, c] += w.x[j]
+                        if c <= j:
+                            w.H[h, c, j] += w.x[j]
+                    elif tree.link_turned[e] != 0:
+                        w.C[up, c, j] += w.x[j]
+                    else:
+                        w.C[up, j, c] += w.x[j]
+
+
+@kernel
+def articulate_springs(tree: Array, w: Array, q: Array, damping: Array, moving: int) -> None:
+    """Backward sweep of inertias and couplings."""
+    join(tree, w, q)
+    stiffen(tree, w, damping)
+    for s in range(1, tree.n):
+        i = tree.order[s]
+        eliminate(tree, w, i)
+        uncouple(tree, w, i)
+        hand_down_inertia(tree, w, i, moving)
+
+
+@kernel
+def press(tree: Array, w: Array, forces: Array) -> None:
+    """Forces of constraints on bodies, and on joints for rows of one joint."""
+    for m in range(tree.nk):
+        i = tree.k_body[m]
+        if i > 0:
+            x = forces[tree.k_row[m]]
+            for j in range(6):
+                w.f[i, j] -= w.K[m, j] * x
+    for t in range(tree.nterms):
+        r = tree.term_row[t]
+        if tree.lone[r] != 0:
+            w.pulls[tree.term_v[t]] += w.slope[t] * forces[r]
+
+
+@kernel
+def uncouple_forces(tree: Array, w: Array, i: int, tau: Array, moving: int) -> None:
+    """What joint ``i`` and its body's velocity do to the forces on neighbours (**loops** Eq. 30e)."""
+    kind = tree.kind[i]
+    f = w.f[i]
+    for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
+        C = w.C[tree.link_block[e]]
+        other = w.f[tree.link_body[e]]
+        for k in range(dof_of(kind)):
+            u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
+            if kind == HELICAL:
+                u = u - tree.pitch[i] * f[5]
+            for c in range(6):
+                other[c] += w.Tc[e, k, c] * u
+        if moving != 0:
+            for c in range(6):
+                for j in range(6):
+                    other[c] += C[j, c] * w.k[i, j]
+            if tree.parent[i] == 0:
+                x = to_child(tree, w, i, linear(w.a[0]))
+                for c in range(6):
+                    other[c] += C[3, c] * x[0] + C[4, c] * x[1] + C[5, c] * x[2]
+
+
+@kernel
+def drive_springs(tree: Array, w: Array, tau: Array, moving: int) -> None:
+    """Backward sweep of forces."""
+    for s in range(1, tree.n):
+        i = tree.order[s]
+        uncouple_forces(tree, w, i, tau, moving)
+        drive_body(tree, w, i, tau, moving)
+
+
+@kernel
+def accelerate_springs(tree: Array, w: Array, qdd: Array, moving: int) -> None:
+    """Forward sweep: in the reverse order neighbours are known before they are needed."""
+    for s in range(tree.n - 1, 0, -1):
+        i = tree.order[s]
+        for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
+            a = w.a[tree.link_body[e]]
+            for k in range(dof_of(tree.kind[i])):
+                for c in range(6):
+                    w.y[tree.iv[i] + k] -= w.Tc[e, k, c] * a[c]
+        accelerate_body(tree, w, i, qdd, moving)
+
+
+@kernel
+def lag(tree: Array, w: Array, qdd: Array, rest: Array) -> None:
+    """Take from each row what the accelerations give it."""
+    for m in range(tree.nk):
+        K = w.K[m]
+        a = w.a[tree.k_body[m]]
+        if tree.k_body[m] > 0:
+            rest[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+    for t in range(tree.nterms):
+        if tree.lone[tree.term_row[t]] != 0:
+            rest[tree.term_row[t]] -= w.slope[t] * qdd[tree.term_v[t]]
+
+
+@kernel
+def tighten(tree: Array, w: Array, damping: Array, multipliers: Array, residual: Array) -> None:
+    """New multipliers from what rows miss (**loops** Eq. 33); rows that are switched off miss nothing."""
+    for r in range(tree.nc):
+        residual[r] = where(damping[r], SWITCHED_OFF, residual[r], 0.0)
+        multipliers[r] += w.rho[r] * residual[r]
+
+
+@kernel
+def lcaba(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+    progress: Array,
+) -> None:
+    """Algorithm 1: three sweeps, from the multipliers ``start``."""
+    ready(tree, w, q, v, wrenches)
+    articulate_springs(tree, w, q, damping, 1)
+    for t in range(tree.nterms):
+        m = tree.term_k[t]
+        if m >= 0:
+            k = w.k[tree.term_body[t]]
+            w.ks[tree.term_row[t]] += dot(angular(w.K[m]), angular(k)) + dot(linear(w.K[m]), linear(k))
+            m = tree.term_parent_k[t]
+            if tree.k_body[m] == 0:
+                w.ks[tree.term_row[t]] -= dot(linear(w.K[m]), linear(w.a[0]))
+    for k in range(tree.nv):
+        w.pulls[k] = tau[k]
+    for r in range(tree.nc):
+        multipliers[r] = start[r]
+        residual[r] = start[r] + w.rho[r] * w.ks[r]
+    press(tree, w, residual)
+    drive_springs(tree, w, w.pulls, 1)
+    accelerate_springs(tree, w, a, 1)
+    for r in range(tree.nc):
+        residual[r] = w.ks[r]
+    lag(tree, w, a, residual)
+    tighten(tree, w, damping, multipliers, residual)
+    progress[0] = largest(tree.nc, residual)
+    progress[1] = 1.0
+
+
+@kernel
+def lcaba_again(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+    progress: Array,
+) -> None:
+    """Algorithm 2: two sweeps of what changes when multipliers do."""
+    ready_again(tree, w)
+    for k in range(tree.nv):
+        w.pulls[k] = 0.0
+    for r in range(tree.nc):
+        w.ks[r] = w.rho[r] * residual[r]
+    press(tree, w, w.ks)
+    drive_springs(tree, w, w.pulls, 0)
+    accelerate_springs(tree, w, w.more, 0)
+    lag(tree, w, w.more, residual)
+    tighten(tree, w, damping, multipliers, residual)
+    for k in range(tree.nv):
+        a[k] += w.more[k]
+    progress[0] = smaller(largest(tree.nc, residual), largest(tree.nv, w.more))
+    progress[1] += 1.0
+
+
+LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, lcaba_again)

@@ -1,0 +1,233 @@
+"""Constraints in joint space: the mass matrix and the constraints' Jacobian factored together.
+
+**proximal** Algorithm 1: with joints eliminated leaves first, the factor of ``[M J'; J -R]`` has the zeros of the tree
+in its upper part (Featherstone's LTL) and those of the loops in its rows; what is left is a dense matrix with a row for
+each constraint row, the damped Delassus matrix ``A = R + J M^-1 J'``, whose factor is that of the operational-space
+inertia. With ``R = 0`` this is LTL with a dense factor.
+
+| symbol | meaning                                                     |
+|--------|-------------------------------------------------------------|
+| M      | mass matrix; after `factor_mass`, ``L`` and ``D`` of L' D L |
+| J      | Jacobian; after `reduce_rows`, ``J L^-1``                   |
+| A      | damped Delassus matrix, then its factor                     |
+| z      | ``L^-T (tau - c)``                                          |
+
+Cost: n d² + m d² + m² d + m³, with d the depth of the tree and m the rows.
+"""
+
+from __future__ import annotations
+
+from linkwork.algorithms.aba import factor, solve
+from linkwork.algorithms.algorithm import Algorithm, Shape
+from linkwork.algorithms.constrained import INPUTS, OUTPUTS, WORK, largest, miss, ready, smaller
+from linkwork.algorithms.crba import COMPOSITE, mass_of
+from linkwork.algorithms.loops import jacobian_of
+from linkwork.algorithms.rnea import collect, resist
+from linkwork.joints import to_child
+from linkwork.plans.joints import JOINTS
+from linkwork.scalar import Array, Scalar, kernel, where
+from linkwork.spatial import add, angular, cross, dot, linear, put_angular, put_linear
+
+DENSE: dict[str, Shape] = {
+    "M": ("nv", "nv"),
+    "Jc": ("nc", "nv"),
+    "A": ("nc", "nc"),
+    "diagonal": ("nc",),
+    "z": ("nv",),
+    "l": ("nc",),
+    "y6": (6,),
+}
+
+
+@kernel
+def factor_mass(tree: Array, w: Array) -> None:
+    """``M = L' D L`` in place, leaves first: only entries of joints that carry one another are touched."""
+    M = w.M
+    for k in range(tree.nv - 1, -1, -1):
+        inverse = 1.0 / M[k, k]
+        i = tree.dof_up[k]
+        while i >= 0:
+            x = M[k, i] * inverse
+            j = i
+            while j >= 0:
+                M[i, j] -= x * M[k, j]
+                j = tree.dof_up[j]
+            M[k, i] = x
+            i = tree.dof_up[i]
+        M[k, k] = inverse
+
+
+@kernel
+def reduce_rows(tree: Array, w: Array) -> None:
+    """``J L^-1``, row by row."""
+    for r in range(tree.nc):
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            k = tree.row_dof[e]
+            x = w.Jc[r, k]
+            i = tree.dof_up[k]
+            while i >= 0:
+                w.Jc[r, i] -= w.M[k, i] * x
+                i = tree.dof_up[i]
+
+
+@kernel
+def compose_rows(tree: Array, w: Array, damping: Array) -> None:
+    """``A = R + J M^-1 J'`` and its factor."""
+    for r in range(tree.nc):
+        for s in range(r + 1):
+            w.A[r, s] = 0.0
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            k = tree.row_dof[e]
+            x = w.Jc[r, k] * w.M[k, k]
+            for s in range(r + 1):
+                w.A[r, s] += x * w.Jc[s, k]
+        w.A[r, r] += damping[r]
+        w.diagonal[r] = w.A[r, r]
+    factor(tree.nc, w.A)
+
+
+@kernel
+def resist_rest(tree: Array, w: Array) -> None:
+    """Joint torques when no joint accelerates, into ``z``, and what the motion of bodies then gives the rows."""
+    for i in range(1, tree.n):
+        b = w.a[tree.parent[i]]
+        a = w.a[i]
+        k = w.k[i]
+        put_angular(add(to_child(tree, w, i, angular(b)), angular(k)), a)
+        here = add(linear(b), cross(angular(b), w.r[i]))
+        put_linear(add(to_child(tree, w, i, here), linear(k)), a)
+    for m in range(tree.nk):
+        if tree.k_body[m] > 0:
+            K = w.K[m]
+            a = w.a[tree.k_body[m]]
+            w.ks[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+    resist(tree, w)
+    collect(tree, w, w.z)
+
+
+@kernel
+def answer(tree: Array, w: Array, qdd: Array) -> None:
+    """Multipliers ``l`` from the right-hand sides ``l``, then accelerations from ``z``."""
+    solve(tree.nc, w.A, w.l)
+    for r in range(tree.nc):
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            k = tree.row_dof[e]
+            w.z[k] += w.Jc[r, k] * w.l[r]
+    for k in range(tree.nv):
+        x = w.z[k] * w.M[k, k]
+        i = tree.dof_up[k]
+        while i >= 0:
+            x = x - w.M[k, i] * qdd[i]
+            i = tree.dof_up[i]
+        qdd[k] = x
+
+
+@kernel
+def prox_ltl(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+    progress: Array,
+) -> None:
+    """One proximal iteration from the multipliers ``start``."""
+    ready(tree, w, q, v, wrenches)
+    resist_rest(tree, w)
+    mass_of(tree, w, w.M)
+    jacobian_of(tree, w, q, w.Jc)
+    factor_mass(tree, w)
+    reduce_rows(tree, w)
+    compose_rows(tree, w, damping)
+    for k in range(tree.nv):
+        w.z[k] = tau[k] - w.z[k]
+    for k in range(tree.nv - 1, -1, -1):
+        i = tree.dof_up[k]
+        while i >= 0:
+            w.z[i] -= w.M[k, i] * w.z[k]
+            i = tree.dof_up[i]
+    for r in range(tree.nc):
+        w.l[r] = w.ks[r] + damping[r] * start[r]
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            k = tree.row_dof[e]
+            w.l[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
+    answer(tree, w, a)
+    for r in range(tree.nc):
+        multipliers[r] = w.l[r]
+        w.l[r] = w.l[r] - start[r]
+    progress[0] = miss(tree, w.l, damping, residual)
+    progress[1] = 1.0
+
+
+@kernel
+def prox_ltl_again(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+    progress: Array,
+) -> None:
+    """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
+    for k in range(tree.nv):
+        w.z[k] = 0.0
+    for r in range(tree.nc):
+        w.l[r] = residual[r]
+    answer(tree, w, w.more)
+    for k in range(tree.nv):
+        a[k] += w.more[k]
+    for r in range(tree.nc):
+        multipliers[r] += w.l[r]
+    progress[0] = smaller(miss(tree, w.l, damping, residual), largest(tree.nv, w.more))
+    progress[1] += 1.0
+
+
+@kernel
+def least_pivot(tree: Array, w: Array) -> Scalar:
+    """How much of a row's own entry of ``A`` the other rows leave, at least; near zero where rows are dependent."""
+    least = 1.0
+    for r in range(tree.nc):
+        part = 1.0 / (w.A[r, r] * w.diagonal[r])
+        least = where(part, least, part, least)
+    return least
+
+
+@kernel
+def ltl(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+    progress: Array,
+) -> None:
+    """The same without iterations; ``progress`` says how independent the rows are."""
+    prox_ltl(tree, w, q, v, tau, wrenches, damping, start, settings, a, multipliers, residual, progress)
+    progress[0] = least_pivot(tree, w)
+
+
+_ALL = WORK | COMPOSITE | DENSE
+
+PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, JOINTS, prox_ltl_again)
+LTL = Algorithm("ltl", ltl, INPUTS, OUTPUTS, _ALL, JOINTS)

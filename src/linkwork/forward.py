@@ -1,0 +1,417 @@
+"""The front door to forward dynamics: one class, all methods.
+
+All methods of constrained dynamics solve the same problem, Gauss' principle with the robot's enabled constraints::
+
+    M a + c = tau + J' lambda,        J a + dJ/dt v = target
+
+They differ in what they cost on which robot, and in what they do where constraints are redundant: proximal methods find
+the accelerations all the same, and of all multipliers the smallest; `ltl` and `pv` say that the system is singular.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.algorithms import aba, bbo, lcaba, ltl
+from linkwork.algorithms.algorithm import Algorithm
+from linkwork.compile import cache as disk
+from linkwork.compile.run import Subject, content
+from linkwork.compile.trace import MAX_OPERATIONS, trace
+from linkwork.dynamics import (
+    Array,
+    Evaluator,
+    OperationCount,
+    bias_forces,
+    constraint_bias,
+    constraint_jacobian,
+    constraint_target,
+    frame_jacobian,
+    mass_matrix,
+)
+from linkwork.errors import InputError, ProgramTooLarge, SingularConstraints, UnsupportedFeature
+from linkwork.mechanism import Mechanism
+from linkwork.plans.elimination import coupled_tree
+from linkwork.plans.joints import joints_tree
+from linkwork.plans.rows import rows_tree
+from linkwork.plans.tree import Tree, tree_of, unit_ranges
+
+DAMPING = 1e-6
+"""Damping of a row of weight one. A smaller one needs fewer iterations and loses more digits (docs/methods.md)."""
+TOLERANCE = 1e-10
+"""What a row may miss, in m/s² or rad/s²."""
+MAX_ITERATIONS = 20
+OFF = 1e30
+"""Damping of a row that is not enabled."""
+LEAST_PIVOT = 1e-9
+"""Below this part of a row, others say the same."""
+
+
+# Methods -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to solve the problem."""
+
+    algorithm: Algorithm | None
+    arrays: Callable[[Mechanism, Sequence[str]], Tree] | None
+    iterates: bool = False
+    hard: bool = False
+    """No damping: rows must be independent."""
+    internal: bool = True
+    """Whether constraints between two moving bodies are served."""
+
+
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "aba": Method(aba.ABA, tree_of),
+        "kkt": Method(None, None),
+        "ltl": Method(ltl.LTL, joints_tree, hard=True),
+        "prox_ltl": Method(ltl.PROX_LTL, joints_tree, iterates=True),
+        "pv": Method(bbo.PV, lambda robot, frames: rows_tree(robot, frames, early=False), hard=True),
+        "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: rows_tree(robot, frames, early=False), iterates=True),
+        "prox_bbo": Method(bbo.PROX_BBO, rows_tree, iterates=True),
+        "pv_soft": Method(lcaba.LCABA, coupled_tree, internal=False),
+        "constrained_aba": Method(lcaba.LCABA, coupled_tree, iterates=True, internal=False),
+        "lcaba": Method(lcaba.LCABA, coupled_tree, iterates=True),
+    }
+)
+"""Methods of forward dynamics, by name."""
+
+AUTOMATIC = ("prox_bbo", "prox_pv", "lcaba", "prox_ltl")
+"""Methods that `auto` chooses from: those that serve every constraint and every redundancy."""
+
+
+def _refusal(robot: Mechanism, name: str) -> str | None:
+    """Why a method cannot serve a robot, if so."""
+    method = METHODS[name]
+    if name == "aba":
+        bound = [c for c in robot.constraints if c.enabled]
+        return f"it knows no constraints, and the robot is bound by {bound[0]}" if bound else None
+    if not robot.constraints:
+        return "the robot has no constraints; use aba"
+    if not method.internal:
+        for constraint in robot.constraints:
+            bodies = {robot.frames[place].body for place in constraint.places} - {"world"}
+            if len(bodies) > 1 or len(constraint.joints) > 1 or (not bodies and not constraint.joints):
+                return f"{constraint} is between several moving bodies"
+    return None
+
+
+def methods_for(robot: Mechanism) -> tuple[str, ...]:
+    """The methods that can serve a robot."""
+    return tuple(name for name in METHODS if _refusal(robot, name) is None)
+
+
+def method_costs(robot: Mechanism) -> dict[str, OperationCount]:
+    """Exact operation counts of one iteration (and, as ``"again"``, of each further one) by every method with a kernel.
+
+    A method whose program would be too large to count is left out. Counts are kept on disk.
+    """
+    found = {}
+    for name in methods_for(robot):
+        counted = _count(robot, name)
+        if counted is not None:
+            found[name] = counted
+    return found
+
+
+def _count(robot: Mechanism, name: str) -> OperationCount | None:
+    algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
+    if algorithm is None or arrays is None:
+        return None
+    key = ("cost", name)
+    if key not in robot.prepared:
+        subject = Subject(algorithm, arrays(robot, ()), unit_ranges(robot), robot.name)
+
+        def make() -> bytes:
+            try:
+                traced = trace(algorithm, subject.tree, 4 * MAX_OPERATIONS)
+            except ProgramTooLarge:
+                return b"null"
+            again = sum(traced.again.operation_count().values()) if traced.again else 0
+            return json.dumps([traced.operation_count(), again]).encode()
+
+        kept = json.loads(disk.fetch(disk.key("cost", algorithm.name, content(subject)), make))
+        robot.prepared[key] = None if kept is None else OperationCount(kept[0], again=kept[1])
+    counted: OperationCount | None = robot.prepared[key]
+    return counted
+
+
+def best_method(robot: Mechanism) -> str:
+    """What ``method="auto"`` takes: the fewest operations for a first iteration and two more."""
+    if not any(c.enabled for c in robot.constraints):
+        return "aba"
+    costs = {name: _count(robot, name) for name in AUTOMATIC}
+    known = {name: cost.total + 2 * cost.again for name, cost in costs.items() if cost is not None}
+    return min(known, key=known.__getitem__) if known else "lcaba"
+
+
+# What was found --------------------------------------------------------------------------------------
+
+
+class Solution:
+    """What forward dynamics found. Leading axes are those of the batch."""
+
+    __slots__ = ("_progress", "_robot", "_tolerance", "acceleration", "multipliers", "residuals")
+
+    acceleration: Array
+    """Joint accelerations, ``(..., nv)``."""
+    multipliers: Array | None
+    """Forces of all constraints in a row, ``(..., nc)``; None for a tree."""
+    residuals: Array | None
+    """What each row misses, ``(..., nc)``."""
+
+    def __init__(
+        self,
+        acceleration: Array,
+        robot: Mechanism | None = None,
+        multipliers: Array | None = None,
+        residuals: Array | None = None,
+        progress: Array | None = None,
+        tolerance: float = 0.0,
+    ) -> None:
+        self.acceleration = acceleration
+        self._robot = robot
+        self.multipliers = multipliers
+        self.residuals = residuals
+        self._progress = progress
+        self._tolerance = tolerance
+
+    @property
+    def forces(self) -> Mapping[str, Array]:
+        """Forces of the constraints by name, ``(..., rows)`` each, as they act on the second place of a pair."""
+        return _Forces(self._robot, self.multipliers)
+
+    @property
+    def residual(self) -> Any:
+        """The most that a row misses, in m/s² or rad/s²."""
+        if self.residuals is None:
+            return 0.0
+        return _plain(np.abs(self.residuals).max(axis=-1, initial=0.0))
+
+    @property
+    def iterations(self) -> Any:
+        """Proximal iterations; with lanes, of all states that were computed together."""
+        return 0 if self._progress is None else _plain(self._progress[..., 1].astype(np.int64))
+
+    @property
+    def converged(self) -> Any:
+        """Whether iterations ended within the tolerance."""
+        return True if self._progress is None else _plain(self._progress[..., 0] <= self._tolerance)
+
+    def __repr__(self) -> str:
+        if self.multipliers is None:
+            return f"Solution(acceleration={self.acceleration!r})"
+        return (
+            f"Solution(acceleration={self.acceleration!r}, residual={self.residual}, "
+            f"iterations={self.iterations}, converged={self.converged})"
+        )
+
+
+class _Forces(Mapping[str, Array]):
+    """Multipliers by the names of constraints."""
+
+    def __init__(self, robot: Mechanism | None, multipliers: Array | None) -> None:
+        self._robot, self._multipliers = robot, multipliers
+
+    def __getitem__(self, name: str) -> Array:
+        if self._robot is None or self._multipliers is None:
+            raise KeyError(name)
+        try:
+            at = self._robot.row_slice(name)
+        except InputError as error:
+            raise KeyError(str(error)) from None
+        part: Array = self._multipliers[..., at]
+        return part
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(()) if self._robot is None else (c.name for c in self._robot.constraints)
+
+    def __len__(self) -> int:
+        return 0 if self._robot is None else len(self._robot.constraints)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def _plain(x: Any) -> Any:
+    """A Python number for one state."""
+    return x.item() if x.ndim == 0 else x
+
+
+# The door ----------------------------------------------------------------------------------------------
+
+
+class ForwardDynamics(Evaluator):
+    """Accelerations of a robot under torques, and the forces of its constraints: ``fd(q, v, tau).acceleration``.
+
+    ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the cheapest proximal one for this robot.
+    ``damping``, ``tolerance`` and ``max_iterations`` are those of the proximal iterations; rows have the damping times
+    their constraint's weight. `pv_soft` takes the damping as the softness that rows have, and iterates not.
+
+    ``wrenches`` names the frames that external wrenches act on; a call then takes them as ``(..., frames, 6)``, each
+    ``[moment, force]`` at the frame's origin in the frame's axes.
+    """
+
+    def __init__(
+        self,
+        robot: Mechanism,
+        method: str = "auto",
+        *,
+        damping: float = DAMPING,
+        tolerance: float = TOLERANCE,
+        max_iterations: int = MAX_ITERATIONS,
+        wrenches: Sequence[str] = (),
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(robot, Mechanism):
+            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        if method != "auto" and method not in METHODS:
+            raise InputError(f"no method '{method}'; there are auto, {', '.join(METHODS)}")
+        method = best_method(robot) if method == "auto" else method
+        reason = _refusal(robot, method)
+        if reason is not None:
+            others = ", ".join(methods_for(robot))
+            raise UnsupportedFeature(f"{method} cannot serve '{robot.name}': {reason}. These can: {others}")
+        for name, value in (("damping", damping), ("tolerance", tolerance)):
+            if not (isinstance(value, int | float) and np.isfinite(value) and value > 0):
+                raise InputError(f"{name} is {value!r}, needs a number above zero")
+        if not isinstance(max_iterations, int) or max_iterations < 1:
+            raise InputError(f"max_iterations is {max_iterations!r}, needs a whole number above zero")
+        self.method = method
+        self.damping, self.tolerance, self.max_iterations = float(damping), float(tolerance), max_iterations
+        made = METHODS[method]
+        algorithm = made.algorithm if made.algorithm is not None else aba.ABA
+        arrays = made.arrays if made.arrays is not None else tree_of
+        self._prepare(robot, "forward_dynamics", algorithm, arrays(robot, self._frames(wrenches)), wrenches, threads)
+        self._nv = robot.nv
+        self._constrained = method != "aba"
+
+    def _be(self, runner: Any, dtype: str) -> None:
+        super()._be(runner, dtype)
+        robot, made = self.robot, METHODS[self.method]
+        weights = [np.where(c.enabled, self.damping * np.asarray(c.weight), OFF) for c in robot.constraints]
+        R = np.concatenate(weights) if weights else np.zeros(0)
+        if made.hard:
+            R = np.where(R < OFF, 0.0, R)
+        self._damping = R.astype(dtype)
+        self._start = np.zeros(robot.nc, dtype=dtype)
+        self._settings = np.array([self.tolerance, self.max_iterations if made.iterates else 1], dtype=dtype)
+
+    def __call__(  # type: ignore[override]
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        *,
+        multipliers: npt.ArrayLike | None = None,
+        out: Array | None = None,
+    ) -> Solution:
+        """Accelerations for ``q: (..., nq)``, ``v: (..., nv)``, ``tau: (..., nv)``.
+
+        ``multipliers`` of a state before, ``(..., nc)``, are what iterations start from.
+        """
+        pushed = self._rest if wrenches is None else wrenches
+        if self._constrained:
+            return self._bound(q, v, tau, pushed, multipliers, out)
+        a = np.empty(self._nv, self._dtype) if out is None else out
+        if out is None or (type(a) is np.ndarray and a.ndim == 1):
+            if not self._door(q, v, tau, pushed, a):
+                return Solution(a)
+        return Solution(self._runner.evaluate([q, v, tau, pushed], [out])[0])
+
+    def _bound(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        wrenches: npt.ArrayLike,
+        multipliers: npt.ArrayLike | None,
+        out: Array | None,
+    ) -> Solution:
+        if METHODS[self.method].algorithm is None:
+            return self._dense(q, v, tau, wrenches, out)
+        start = self._start if multipliers is None else multipliers
+        inputs = (q, v, tau, wrenches, self._damping, start, self._settings)
+        results = [np.empty(shape, self._dtype) for shape in self._output_shapes]
+        if out is not None or self._door(*inputs, *results):
+            results = self._runner.evaluate(inputs, [out, None, None, None])
+        a, forces, residuals, progress = results
+        if METHODS[self.method].hard:
+            self._check_pivots(progress)
+            progress[..., 0] = 0.0
+        elif not METHODS[self.method].iterates:
+            progress[..., 0] = 0.0  # a soft row is meant to give
+        return Solution(a, self.robot, forces, residuals, progress, self.tolerance)
+
+    def _check_pivots(self, progress: Array) -> None:
+        least = progress[..., 0]
+        if not (least > LEAST_PIVOT).all():
+            where = (
+                "" if least.ndim == 0 else f" in state {tuple(int(k) for k in np.argwhere(least <= LEAST_PIVOT)[0])}"
+            )
+            raise SingularConstraints(
+                f"the constraints of '{self.robot.name}' are not independent{where}, which {self.method} cannot solve; "
+                f"a proximal method can: {', '.join(AUTOMATIC)}"
+            )
+
+    def _dense(self, q: Any, v: Any, tau: Any, wrenches: Any, out: Array | None) -> Solution:
+        """The oracle: least squares by singular values, of all multipliers the smallest."""
+        robot = self.robot
+        M, c, J = mass_matrix(robot, q), bias_forces(robot, q, v), constraint_jacobian(robot, q)
+        k = constraint_target(robot, q, v) - constraint_bias(robot, q, v)
+        pull = np.asarray(tau, dtype=np.float64) - c
+        for n, name in enumerate(self.frames):
+            J_frame = frame_jacobian(robot, q, name)
+            pull = pull + (np.swapaxes(J_frame, -1, -2) @ np.asarray(wrenches)[..., n, :, None])[..., 0]
+        on = np.array([c.enabled for c in robot.constraints for _ in range(c.rows)], dtype=bool)
+        weights = np.concatenate([np.asarray(c.weight) for c in robot.constraints])
+        scale = np.where(on, 1 / np.sqrt(weights), 0.0)  # rows count by their weights
+        free = np.linalg.solve(M, pull[..., None])
+        L = np.linalg.cholesky(M)
+        B = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2) * scale[:, None]
+        inverse = np.linalg.pinv(B, rcond=1e-10)
+        y = inverse @ (scale[:, None] * (k[..., None] - J @ free))
+        a = (free + np.linalg.solve(np.swapaxes(L, -1, -2), y))[..., 0]
+        forces = scale * (np.swapaxes(inverse, -1, -2) @ y)[..., 0]
+        residuals = np.where(on, k - (J @ a[..., None])[..., 0], 0.0)
+        progress = np.stack([np.zeros(a.shape[:-1]), np.ones(a.shape[:-1])], axis=-1)
+        if out is not None:
+            out[...] = a
+            a = out
+        return Solution(a, robot, forces, residuals, progress, self.tolerance)
+
+    def plain(self) -> ForwardDynamics:
+        """The same, running the Python text as it stands: slow, for debugging."""
+        self._need_kernel("plain")
+        return super().plain()
+
+    def compile(self, *args: Any, **kwargs: Any) -> ForwardDynamics:
+        """The same, running a straight-line program made for this robot; see `Evaluator.compile`."""
+        self._need_kernel("compile")
+        return super().compile(*args, **kwargs)
+
+    def _need_kernel(self, what: str) -> None:
+        if METHODS[self.method].algorithm is None:
+            raise UnsupportedFeature(f"{self.method} is dense linear algebra in NumPy: there is nothing to {what}")
+
+    def _complete(self, inputs: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+        if not self._constrained:
+            return super()._complete(inputs)
+        given: list[Any] = list(inputs)
+        if len(given) == 3:
+            given.append(self._rest)
+        elif len(given) == 4 and given[-1] is None:
+            given[-1] = self._rest
+        if len(given) != 4:
+            raise InputError(f"forward_dynamics takes q, v, tau, wrenches; {len(given)} arguments were given")
+        return [*given, self._damping, self._start, self._settings]
