@@ -24,7 +24,7 @@ class Robot(NamedTuple):
 
     path: Path
     base: Literal["fixed", "floating"] = "floating"
-    mimic: Literal["error", "ignore"] = "error"
+    mimic: Literal["constrain", "ignore"] = "constrain"
 
     def load(self) -> lw.Mechanism:
         """The robot as linkwork reads it."""

@@ -1,48 +1,50 @@
-"""URDF: any bytes whatsoever load as a mechanism of finite numbers, or raise a `LinkworkError`."""
+"""URDF and its side file: any bytes whatsoever load as a mechanism of finite numbers, or raise a `LinkworkError`."""
 
 from __future__ import annotations
 
-import re
+import warnings
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwork.errors import LinkworkError
+from linkwork.errors import LinkworkError, ModelWarning
 from linkwork.parsing import parse_urdf
-from test_urdf import ARM, DRAKE, END
+from linkwork.parsing.side_file import parse_side_file
+from mangled import SAFE, with_any_numbers, with_bytes_overwritten, with_words_exchanged
+from test_loops_in_files import BALL, LINKAGE, LOOP, SIDE, linkage
+from test_urdf import ARM, DRAKE, END, FOLLOWER, TIP
 
-SEED = ARM.replace(
+TREE = ARM.replace(
     END,
     f'<link name="tip"/><joint name="tip" type="floating"><parent link="upper"/><child link="tip"/></joint>'
     f'<frame name="f" link="tip" xyz="1 2 3"/><transmission {DRAKE}><joint name="shoulder"/>'
     '<actuator name="m"><drake:rotor_inertia value="1"/><drake:gear_ratio value="9"/></actuator></transmission>',
 )
-TOKENS = re.findall(r'[\w:.-]+|"[^"]*"|\s+|[<>/="]', SEED)
-NASTY = [
-    "",
-    '"',
-    "<",
-    ">",
-    "/>",
-    "&a;",
-    '"1e308"',
-    '"1e30"',
-    '"-1e29 1e29 1e30"',
-    '"1e-320"',
-    '"nan"',
-    '"-inf"',
-    '"world"',
-    '"\u0661"',
-]
-SAFE = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MIMIC = ARM.replace(END, TIP + FOLLOWER.format("revolute", "shoulder", 2))
+COUPLED = linkage(
+    '<coupling name="c"><predecessor link="bar"/><successor link="right"/><ratio value="6"/></coupling>'
+    + LOOP.format("revolute")
+    + BALL.format("bar", "2 0 0")
+)
+GAZEBO = linkage(
+    """<gazebo><joint name="closing" type="revolute"><parent>bar</parent><child>right</child><pose>0 1 0 0 0 0</pose>
+    <axis><xyz>0 0 1</xyz><limit><lower>-1</lower></limit></axis></joint></gazebo>"""
+)
+CLOSING = LINKAGE.replace("bar_end", "closing_a_1").replace("right_end", "closing_a_2")
+SEEDS = st.sampled_from([TREE, MIMIC, COUPLED, GAZEBO, CLOSING])
 
 
 def only_linkwork_errors(text: bytes | str) -> None:
-    for options in ({"base": "fixed"}, {"base": "floating", "mimic": "ignore", "inertias": "trust"}):
+    for options in (
+        {"base": "fixed", "inertias": "check"},
+        {"base": "floating", "mimic": "ignore", "inertias": "trust", "dependent": "free"},
+    ):
         try:
-            robot = parse_urdf(text, **options)  # type: ignore[arg-type]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ModelWarning)
+                robot = parse_urdf(text, **options)  # type: ignore[arg-type]
         except LinkworkError:
             continue
         assert np.isfinite(robot.neutral()).all()
@@ -50,24 +52,23 @@ def only_linkwork_errors(text: bytes | str) -> None:
 
 
 @SAFE
-@given(
-    st.lists(
-        st.tuples(st.integers(0, len(TOKENS) - 1), st.sampled_from(NASTY + sorted(set(TOKENS)))), min_size=1, max_size=4
-    )
-)
+@given(SEEDS.flatmap(with_words_exchanged))
 @pytest.mark.filterwarnings("error")
-def test_files_with_exchanged_words_raise_only_linkwork_errors(edits: list[tuple[int, str]]) -> None:
-    tokens = list(TOKENS)
-    for at, token in edits:
-        tokens[at] = token
-    only_linkwork_errors("".join(tokens))
+def test_files_with_exchanged_words_raise_only_linkwork_errors(text: str) -> None:
+    only_linkwork_errors(text)
 
 
 @SAFE
-@given(st.integers(0, len(SEED)), st.integers(0, 60), st.binary(max_size=8))
-def test_files_with_overwritten_bytes_raise_only_linkwork_errors(start: int, count: int, patch: bytes) -> None:
-    text = SEED.encode()
-    only_linkwork_errors(text[:start] + patch + text[start + count :])
+@given(SEEDS.flatmap(with_bytes_overwritten))
+def test_files_with_overwritten_bytes_raise_only_linkwork_errors(text: bytes) -> None:
+    only_linkwork_errors(text)
+
+
+@SAFE
+@given(SEEDS.flatmap(with_any_numbers))
+@pytest.mark.filterwarnings("error")
+def test_any_numbers_raise_only_linkwork_errors(text: str) -> None:
+    only_linkwork_errors(text)
 
 
 @SAFE
@@ -76,12 +77,20 @@ def test_any_text_raises_only_linkwork_errors(text: bytes | str) -> None:
     only_linkwork_errors(text)
 
 
-NUMBER = st.floats(allow_nan=True, allow_infinity=True).map(repr)
+SIDES = SIDE + "joint_name: [q3, 'q2']\njoint_type:\n  - UJOINT_XY\n  - FIXED # comment\n"
 
 
 @SAFE
-@given(st.data())
-@pytest.mark.filterwarnings("error")
-def test_any_numbers_raise_only_linkwork_errors(data: st.DataObject) -> None:
-    text = re.sub(r"(?<=[\" ])-?[\d.]+(?=[\" ])", lambda m: data.draw(NUMBER | st.just(m.group())), SEED)
-    only_linkwork_errors(text)
+@given(with_words_exchanged(SIDES) | with_bytes_overwritten(SIDES) | st.text() | st.binary())
+def test_any_side_file_raises_only_linkwork_errors(text: bytes | str) -> None:
+    try:
+        side = parse_side_file(text)
+    except LinkworkError:
+        return
+    assert all(isinstance(name, str) for name in side.frames)
+
+
+def test_a_side_file_of_nested_aliases_is_refused_at_once() -> None:
+    bomb = "a: &a [x, x]\n" + "".join(f"{n}: &{n} [*{p}, *{p}]\n" for p, n in zip("abcdefgh", "bcdefghi", strict=True))
+    with pytest.raises(LinkworkError, match="anchors"):
+        parse_side_file(bomb)

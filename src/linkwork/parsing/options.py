@@ -10,21 +10,29 @@ from linkwork.errors import InputError, ModelError
 
 Base = Literal["fixed", "floating"]
 """How the root link stands in the world."""
-Mimic = Literal["error", "ignore"]
+Mimic = Literal["constrain", "ignore"]
 """What to do with a joint that mimics another."""
-Inertias = Literal["check", "trust"]
-"""Whether inertias that no distribution of mass has are an error."""
+Inertias = Literal["warn", "check", "trust"]
+"""Whether inertias that no distribution of mass has are a warning, an error, or nothing."""
+Dependent = Literal["error", "free"]
+"""What to do with joints that a file calls dependent without saying on what."""
+Loops = str | PathLike[str] | Literal[False] | None
+"""Where loops are described beside the file: look there (None), in this file, or nowhere (False)."""
+
+_KNOWN: dict[str, tuple[object, ...]] = {
+    "base": (None, *get_args(Base)),
+    "mimic": get_args(Mimic),
+    "inertias": get_args(Inertias),
+    "dependent": get_args(Dependent),
+}
 
 
-def check_options(base: str, mimic: str, inertias: str) -> None:
+def check_options(**given: str | None) -> None:
     """Raise `InputError` for an option that is none of those known."""
-    for name, value, known in (
-        ("base", base, get_args(Base)),
-        ("mimic", mimic, get_args(Mimic)),
-        ("inertias", inertias, get_args(Inertias)),
-    ):
-        if value not in known:
-            raise InputError(f"{name} is {value!r}; it is one of {', '.join(map(repr, known))}")
+    for name, value in given.items():
+        if not (value is None or isinstance(value, str)) or value not in _KNOWN[name]:
+            known = ", ".join(repr(word) for word in _KNOWN[name] if word is not None)
+            raise InputError(f"{name} is {value!r}; it is one of {known}")
 
 
 def model_path(path: str | PathLike[str]) -> Path:
@@ -38,3 +46,11 @@ def model_path(path: str | PathLike[str]) -> Path:
         what = "this is a folder, not a file" if file.is_dir() else "there is no such file"
         raise ModelError(what, file=file)
     return file
+
+
+def read_file(file: Path) -> bytes:
+    """The bytes of a file."""
+    try:
+        return file.read_bytes()
+    except OSError as e:
+        raise ModelError(f"the file cannot be read: {e.strerror or e}", file=file) from None

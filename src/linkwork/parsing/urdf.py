@@ -1,14 +1,16 @@
 """URDF files to mechanisms.
 
-Read: links with their inertials and mesh names, joints of all six standard types, limits, damping, friction, and of
-Drake's additions the named ``<frame>`` and the inertia of rotors (``drake:rotor_inertia``, seen at the joint as
-``gear_ratio² rotor_inertia``). What looks, collides, senses or controls does not change the dynamics and is passed
-over. Anything else could change them and is an `UnsupportedFeature`: above all, whatever closes a loop.
+Read: links with their inertials and mesh names, joints of all six standard types, mimics, limits, damping, friction,
+transmissions (they say which joints motors drive). Of Drake's additions: the named ``<frame>``, joints of type ball,
+universal, planar and screw, ball constraints, and the inertia of rotors (``drake:rotor_inertia``, seen at the joint as
+``gear_ratio² rotor_inertia``). Loops, in every way that files say them: see `parsing.urdf_loops`. What looks, collides,
+senses or controls does not change the dynamics and is passed over. Anything else could and is an `UnsupportedFeature`.
 
 Where files and the standard leave room:
 - A revolute or prismatic joint needs a ``<limit>`` (as in urdfdom). With neither ``lower`` nor ``upper`` in it there
   is no limit: the standard's default, both 0, would forbid all motion. With one of them, the other is 0.
 - A link called ``world`` at the root *is* the world. It cannot float: with ``base="floating"`` that is an error.
+- A link may be the child of several joints, which then close loops; the root is the one link that is the child of none.
 """
 
 from __future__ import annotations
@@ -22,16 +24,26 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.builder import Builder
 from linkwork.constraints import WORLD
-from linkwork.errors import InputError, ModelError, TopologyError, UnsupportedFeature
-from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
+from linkwork.errors import InputError, TopologyError, UnsupportedFeature
+from linkwork.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.mechanism import Mechanism
-from linkwork.parsing.options import Base, Inertias, Mimic, check_options, model_path
+from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, refuse_untied
+from linkwork.parsing.options import (
+    Base,
+    Dependent,
+    Inertias,
+    Loops,
+    Mimic,
+    check_options,
+    model_path,
+    read_file,
+)
+from linkwork.parsing.side_file import SideFile, find_side_file, load_side_file
+from linkwork.parsing.urdf_loops import add_loops, apply_side_file, gazebo_springs
+from linkwork.parsing.urdf_parts import UrdfJoint, UrdfLink, placement, placement_of_origin
 from linkwork.parsing.xml import LARGEST, Node, located, read_xml
 from linkwork.rigid import Inertia, Placement
-
-ROOT_JOINT = "root_joint"
 
 _JOINTS: dict[str, Callable[[tuple[float, float, float]], Joint]] = {
     "revolute": Revolute,
@@ -42,83 +54,124 @@ _JOINTS: dict[str, Callable[[tuple[float, float, float]], Joint]] = {
     "fixed": lambda axis: Fixed(),
 }
 
-# What does not change the dynamics, by the element it stands in. Read elsewhere in this file: the first line of each.
+_DRAKE_JOINTS: dict[str, Callable[[tuple[float, float, float]], Joint]] = {
+    "ball": lambda axis: Spherical(),
+    "universal": lambda axis: Universal("x", "y"),
+    "planar": Planar,
+    "screw": Helical,
+}
+"""Of ``<drake:joint>``; the universal joint has no axes of its own choice in Drake."""
+
+# What does not change the dynamics, by the element it stands in. Read elsewhere: the first line of each.
 _UNDERSTOOD = {
-    "robot": {"link", "joint", "frame", "transmission", "gazebo"}
-    | {"material", "sensor", "ros2_control", "mujoco", "verbose", "self_collision_checking"}
+    "robot": {"link", "joint", "drake:joint", "frame", "transmission", "gazebo", "loop", "coupling"}
+    | {"drake:ball_constraint", "material", "sensor", "ros2_control", "mujoco", "verbose", "self_collision_checking"}
     | {"collision_filter_group", "drake:collision_filter_group"},
     "link": {"inertial", "visual", "collision", "origin", "gravity", "kinematic"}
     | {"material", "sensor", "contact", "surface", "verbose", "audio_source"}
     | {"collision_checking", "self_collision_checking", "self_filter"},
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "drake:mimic"}
-    | {"calibration", "safety_controller", "joint_properties", "hardwareInterface"},
+    | {"drake:screw_thread_pitch", "calibration", "safety_controller", "joint_properties", "hardwareInterface"},
     "inertial": {"origin", "mass", "inertia"},
 }
 
-# SDF inside <gazebo> that adds matter or closes loops; all else there is of contact, sensors and plugins.
-_GAZEBO_STRUCTURE = ("joint", "link", "model", "include")
+
+@dataclass(frozen=True)
+class _Options:
+    base: Base
+    mimic: Mimic
+    inertias: Inertias
+    dependent: Dependent
+    loops: bool
 
 
 def load_urdf(
-    path: str | PathLike[str], base: Base = "fixed", *, mimic: Mimic = "error", inertias: Inertias = "check"
+    path: str | PathLike[str],
+    base: Base | None = None,
+    *,
+    mimic: Mimic = "constrain",
+    inertias: Inertias = "warn",
+    loops: Loops = None,
+    dependent: Dependent = "error",
 ) -> Mechanism:
     """A mechanism from a URDF file.
 
-    ``base``: the root link is ``"fixed"`` to the world, or ``"floating"`` on a `Free` joint called ``root_joint``.
-    ``mimic``: a joint that mimics another is an ``"error"``, or ``"ignore"`` the tag and leave the joint free.
-    ``inertias``: ``"check"`` that some distribution of mass has them, or ``"trust"`` the file.
+    ``base``: the root link is ``"fixed"`` to the world (default), or ``"floating"`` on a `Free` joint ``root_joint``.
+    ``mimic``: a joint that mimics another is bound by a constraint, or ``"ignore"`` the tag and leave the joint free.
+    ``inertias``: those that no distribution of mass has are a warning (``"warn"``), an error (``"check"``), or taken
+    silently (``"trust"``).
+    ``loops``: a file that describes loops (``robot.yaml``); by default the one in the folder of the model, if there is
+    one. ``False`` leaves open what is not closed by elements of URDF: side file, pairs of frames, joints in
+    ``<gazebo>``.
+    ``dependent``: joints that are marked as dependent while nothing in the file ties them are an ``"error"``, or
+    ``"free"``.
     """
-    check_options(base, mimic, inertias)
+    check_options(base=base, mimic=mimic, inertias=inertias, dependent=dependent)
     file = model_path(path)
-    try:
-        text = file.read_bytes()
-    except OSError as e:
-        raise ModelError(f"the file cannot be read: {e.strerror or e}", file=file) from None
-    return parse_urdf(text, str(file), base, mimic=mimic, inertias=inertias)
+    side = find_side_file(file) if loops is None else None
+    return _parse(read_file(file), str(file), base, mimic, inertias, loops, dependent, side)
 
 
 def parse_urdf(
     text: bytes | str,
     file: str = "<text>",
-    base: Base = "fixed",
+    base: Base | None = None,
     *,
-    mimic: Mimic = "error",
-    inertias: Inertias = "check",
+    mimic: Mimic = "constrain",
+    inertias: Inertias = "warn",
+    loops: Loops = None,
+    dependent: Dependent = "error",
 ) -> Mechanism:
-    """A mechanism from the text of a URDF file; ``file`` is its name in messages. Options as for `load_urdf`."""
-    check_options(base, mimic, inertias)
+    """A mechanism from the text of a URDF file; ``file`` is its name in messages. Options as for `load_urdf`.
+
+    No other file is read, unless ``loops`` names one.
+    """
+    check_options(base=base, mimic=mimic, inertias=inertias, dependent=dependent)
     if not isinstance(text, bytes | str):
         raise InputError(f"text is str or bytes, not {type(text).__name__}")
+    return _parse(text, file, base, mimic, inertias, loops, dependent, None)
+
+
+def _parse(
+    text: bytes | str,
+    file: str,
+    base: Base | None,
+    mimic: Mimic,
+    inertias: Inertias,
+    loops: Loops,
+    dependent: Dependent,
+    found: SideFile | None,
+) -> Mechanism:
+    """``found`` is a side file that nobody has asked for: it counts if it speaks of this robot."""
+    if not (loops is None or loops is False or isinstance(loops, str | PathLike)):
+        raise InputError(f"loops is {loops!r}; it is the path of a file, None, or False")
+    side = None if loops is None or loops is False else load_side_file(loops)
+    options = _Options(base or "fixed", mimic, inertias, dependent, loops is not False)
     robot = read_xml(text, file)
     if robot.tag != "robot":
         raise robot.error("the root element of a URDF file is <robot>")
     _refuse_unknown(robot)
-    _refuse_structure_in_gazebo(robot)
     links = _read_links(robot)
-    joints = _read_joints(robot, links, mimic)
-    return _assemble(robot, _root_of(robot, links, joints), links, joints, base, inertias)
+    joints = _read_joints(robot, links)
+    if found is not None and found.frames & {*links, *joints}:
+        side = found
+    if side is not None:
+        joints = apply_side_file(side, joints)
+    return _assemble(robot, links, joints, side, options)
 
 
 # Links -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Link:
-    name: str
-    node: Node
-    inertia: Inertia
-    meshes: tuple[str, ...]
-
-
-def _read_links(robot: Node) -> dict[str, _Link]:
-    links: dict[str, _Link] = {}
+def _read_links(robot: Node) -> dict[str, UrdfLink]:
+    links: dict[str, UrdfLink] = {}
     for node in robot.children("link"):
         name = node.text("name")
         if name in links:
             raise node.error(f"two links are called '{name}'; the first is on line {links[name].node.line}")
         _refuse_unknown(node)
         _refuse_strange_link(node)
-        links[name] = _Link(name, node, _inertia(node), _meshes(node))
+        links[name] = UrdfLink(name, node, _inertia(node), _meshes(node))
     if not links:
         raise robot.error("the robot has no <link>")
     return links
@@ -145,20 +198,10 @@ def _inertia(link: Node) -> Inertia:
         raise inertial.need("mass").error(f"link '{link.text('name')}' has mass {mass}; a mass is not negative")
     moments = inertial.need("inertia")
     xx, xy, xz, yy, yz, zz = (moments.number(k) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
-    place = _origin(inertial)
+    place = placement_of_origin(inertial)
     R = place.rotation
     turned = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
     return Inertia(mass, place.position, (turned + turned.T) / 2)
-
-
-def _origin(node: Node) -> Placement:
-    origin = node.child("origin")
-    return Placement() if origin is None else _placement(origin)
-
-
-def _placement(node: Node) -> Placement:
-    with located(node):
-        return Placement.rpy(*node.vector("rpy", (0, 0, 0)), position=node.vector("xyz", (0, 0, 0)))
 
 
 def _meshes(link: Node) -> tuple[str, ...]:
@@ -175,24 +218,13 @@ def _meshes(link: Node) -> tuple[str, ...]:
 # Joints ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Joint:
-    name: str
-    node: Node
-    type: Joint
-    parent: str
-    child: str
-    placement: Placement
-    options: dict[str, float]
-
-
-def _read_joints(robot: Node, links: dict[str, _Link], mimic: Mimic) -> dict[str, _Joint]:
-    joints: dict[str, _Joint] = {}
-    for node in robot.children("joint"):
+def _read_joints(robot: Node, links: dict[str, UrdfLink]) -> dict[str, UrdfJoint]:
+    joints: dict[str, UrdfJoint] = {}
+    for node in robot.children("joint", "drake:joint"):
         name = node.text("name")
         if name in joints:
             raise node.error(f"two joints are called '{name}'; the first is on line {joints[name].node.line}")
-        joints[name] = _read_joint(node, name, links, mimic)
+        joints[name] = _read_joint(node, name, links)
     for name, (armature, node) in _armatures(robot).items():
         if name not in joints:
             raise node.error(f"the transmission moves joint '{name}', which is no joint of this robot")
@@ -201,28 +233,21 @@ def _read_joints(robot: Node, links: dict[str, _Link], mimic: Mimic) -> dict[str
                 f"a rotor on joint '{name}', which has {joints[name].type.nv} degrees of freedom", UnsupportedFeature
             )
         joints[name].options["armature"] = armature
+    for name in _actuated(robot):
+        if name in joints:
+            joints[name].options["actuated"] = True
+    for name, spring in gazebo_springs(robot).items():
+        if name in joints and joints[name].type.nv == 1:
+            joints[name].options.update(spring)
     return joints
 
 
-def _read_joint(node: Node, name: str, links: dict[str, _Link], mimic: Mimic) -> _Joint:
+def _read_joint(node: Node, name: str, links: dict[str, UrdfLink]) -> UrdfJoint:
     _refuse_unknown(node)
     kind = node.text("type")
-    if kind not in _JOINTS:
-        raise node.error(f"joint type '{kind}' is none of {', '.join(_JOINTS)}", UnsupportedFeature)
-    for tag in ("mimic", "drake:mimic"):
-        follower = node.child(tag)
-        if follower is not None and kind != "fixed" and mimic == "error":
-            raise follower.error(
-                f"joint '{name}' mimics joint '{follower.get('joint')}', a constraint that this release does not do; "
-                "mimic='ignore' loads it as a free joint",
-                UnsupportedFeature,
-            )
-    if (node.get("independent") or "true").strip().lower() not in ("true", "1"):
-        raise node.error(
-            f"joint '{name}' is not independent (URDF+): a loop or transmission ties it to others, "
-            "and this release computes the dynamics of trees",
-            UnsupportedFeature,
-        )
+    types = _JOINTS if node.tag == "joint" else _DRAKE_JOINTS
+    if kind not in types:
+        raise node.error(f"joint type '{kind}' is none of {', '.join(types)}", UnsupportedFeature)
     ends = []
     for tag in ("parent", "child"):
         end = node.need(tag)
@@ -233,11 +258,25 @@ def _read_joint(node: Node, name: str, links: dict[str, _Link], mimic: Mimic) ->
     axis = node.child("axis")
     direction = (1.0, 0.0, 0.0) if axis is None else axis.vector("xyz", (1.0, 0.0, 0.0))
     with located(node if axis is None else axis):
-        type = _JOINTS[kind](direction)
-    return _Joint(name, node, type, ends[0], ends[1], _origin(node), _limits(node, kind) | _losses(node, kind))
+        type = types[kind](direction)
+        if isinstance(type, Helical):
+            type = Helical(direction, node.need("drake:screw_thread_pitch").number("value") / (2 * math.pi))
+    options = _limits(node, kind) | _losses(node, kind) | _independence(node)
+    return UrdfJoint(name, node, type, ends[0], ends[1], placement_of_origin(node), options)
 
 
-def _limits(joint: Node, kind: str) -> dict[str, float]:
+def _independence(joint: Node) -> dict[str, Any]:
+    """URDF+: whether the coordinate is among those that describe the robot."""
+    given = joint.get("independent")
+    if given is None:
+        return {}
+    word = given.strip().lower()
+    if word not in ("true", "1", "false", "0"):
+        raise joint.error(f"attribute 'independent' is '{given}', neither true nor false")
+    return {"independent": word in ("true", "1")}
+
+
+def _limits(joint: Node, kind: str) -> dict[str, Any]:
     limit = joint.child("limit")
     if kind not in ("revolute", "prismatic", "continuous"):
         return {}
@@ -263,15 +302,25 @@ def _bound(limit: Node, key: str, default: float) -> float:
     return value if abs(value) < LARGEST else math.copysign(math.inf, value)
 
 
-def _losses(joint: Node, kind: str) -> dict[str, float]:
+def _losses(joint: Node, kind: str) -> dict[str, Any]:
     dynamics = joint.child("dynamics")
     if dynamics is None or kind == "fixed":
         return {}
+    if joint.tag == "drake:joint" and kind == "planar":
+        return {"damping": dynamics.vector("damping", (0.0, 0.0, 0.0))}
     found = {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
     for key, value in found.items():
         if value < 0:
             raise dynamics.error(f"attribute '{key}' is {value}; it is not negative")
     return found
+
+
+def _actuated(robot: Node) -> set[str]:
+    """The joints that a transmission or a command of ros2_control moves."""
+    found = {node.get("name") for t in robot.children("transmission") for node in t.children("joint")}
+    for control in robot.children("ros2_control"):
+        found |= {node.get("name") for node in control.children("joint") if any(node.children("command_interface"))}
+    return {name for name in found if name}
 
 
 def _armatures(robot: Node) -> dict[str, tuple[float, Node]]:
@@ -304,105 +353,58 @@ def _armatures(robot: Node) -> dict[str, tuple[float, Node]]:
 
 def _refuse_unknown(node: Node) -> None:
     for child in node.children():
-        if child.tag in _UNDERSTOOD[node.tag]:
-            continue
         if child.tag.startswith("xacro:"):
             raise child.error("the file is a xacro template; expand it first: xacro robot.xacro > robot.urdf")
-        if child.tag in ("loop", "coupling"):
-            raise child.error(
-                f"a <{child.tag}> (URDF+) closes a loop; this release computes the dynamics of trees",
-                UnsupportedFeature,
-            )
-        raise child.error(
-            f"<{child.tag}> inside <{node.tag}> is not understood, and it could change the dynamics; "
-            "if it does not, remove it from the file",
-            UnsupportedFeature,
+    node.holds_only(_UNDERSTOOD[node.tag.removeprefix("drake:")])
+
+
+def _root_of(links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> str:
+    """The one link that no joint leads to."""
+    led_to = {joint.child for joint in joints.values()}
+    roots = [name for name in links if name not in led_to]
+    if not roots:
+        first = next(iter(links))
+        back = next(joint for joint in joints.values() if joint.child == first)
+        raise back.node.error(
+            f"joint '{back.name}' leads to link '{first}', and some joint to every other: they form a cycle, and no "
+            "link is the root",
+            TopologyError,
         )
-
-
-def _refuse_structure_in_gazebo(robot: Node) -> None:
-    for gazebo in robot.children("gazebo"):
-        for node in gazebo.children(*_GAZEBO_STRUCTURE):
-            raise node.error(
-                f"a <{node.tag}> inside <gazebo> closes a loop or adds bodies; this release reads trees of URDF joints",
-                UnsupportedFeature,
-            )
-
-
-def _root_of(robot: Node, links: dict[str, _Link], joints: dict[str, _Joint]) -> str:
-    """The one link that no joint leads to, from which all others are reached."""
-    leads_to: dict[str, _Joint] = {}
-    children: dict[str, list[str]] = {}
-    for joint in joints.values():
-        first = leads_to.setdefault(joint.child, joint)
-        if first is not joint:
-            raise joint.node.error(
-                f"link '{joint.child}' is the child of joint '{first.name}' (line {first.node.line}) and of joint "
-                f"'{joint.name}': this closes a loop, and this release computes the dynamics of trees",
-                TopologyError,
-            )
-        children.setdefault(joint.parent, []).append(joint.child)
-    roots = [name for name in links if name not in leads_to]
     if len(roots) > 1:
         raise links[roots[1]].node.error(
             f"no joint leads to link '{roots[1]}', nor to '{roots[0]}' (line {links[roots[0]].node.line}): "
             f"a robot has one root link, this one {len(roots)}",
             TopologyError,
         )
-    reached, stack = set(roots), list(roots)
-    while stack:
-        below = children.get(stack.pop(), [])
-        reached.update(below)
-        stack.extend(below)
-    for name, link in links.items():
-        if name not in reached:
-            joint = leads_to[name]
-            raise joint.node.error(f"joint '{joint.name}' and link '{link.name}' are part of a cycle", TopologyError)
     return roots[0]
 
 
 def _assemble(
-    robot: Node, root: str, links: dict[str, _Link], joints: dict[str, _Joint], base: Base, inertias: Inertias
+    robot: Node, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint], side: SideFile | None, options: _Options
 ) -> Mechanism:
-    build = Builder(robot.get("name") or Path(robot.file).stem)
-    nodes: dict[str, Node] = {}
-    if root == WORLD and base == "floating":
+    assembly = Assembly(robot, robot.get("name") or Path(robot.file).stem, options.inertias)
+    root = _root_of(links, joints)
+    if root == WORLD and options.base == "floating":
         raise links[root].node.error(
             "the root link is called 'world', which does not float: load with base='fixed', or rename the link"
         )
     for link in links.values():
-        nodes[link.name] = link.node
-        if link.name == root == WORLD:
-            continue
-        with located(link.node):
-            build.body(link.name, link.inertia, link.meshes, check=inertias == "check")
+        if link.name != WORLD or root != WORLD:
+            assembly.link(link.node, link.name, link.inertia, link.meshes)
     if root != WORLD:
-        taken = {*joints, *links, *(frame.get("name") for frame in robot.children("frame"))}
-        build.joint(_free_name(taken), Free() if base == "floating" else Fixed(), WORLD, root)
+        name = free_name(ROOT_JOINT, {*joints, *links, *(frame.get("name") for frame in robot.children("frame"))})
+        type = Free() if options.base == "floating" else Fixed()
+        assembly.joint(links[root].node, name, type, WORLD, root, Placement())
     for joint in joints.values():
-        nodes[joint.name] = joint.node
-        options: dict[str, Any] = joint.options
-        with located(joint.node):
-            build.joint(joint.name, joint.type, joint.parent, joint.child, joint.placement, **options)
+        assembly.joint(joint.node, joint.name, joint.type, joint.parent, joint.child, joint.place, **joint.options)
     for node in robot.children("frame"):
-        nodes[node.text("name")] = node
         if node.text("link") not in links:
             raise node.error(
                 f"the frame is on link '{node.text('link')}', which is no link of this robot", TopologyError
             )
-        with located(node):
-            build.frame(node.text("name"), node.text("link"), _placement(node))
-    try:
-        return build.build()
-    except ModelError as e:
-        culprit = nodes.get(e.subject or "", robot)
-        hint = "; or load with inertias='trust' to take the file as it is" if "moments of inertia" in str(e) else ""
-        raise culprit.error(f"{e}{hint}", type(e)) from e
-
-
-def _free_name(taken: set[str | None]) -> str:
-    name, k = ROOT_JOINT, 0
-    while name in taken:
-        k += 1
-        name = f"{ROOT_JOINT}_{k}"
-    return name
+        assembly.frame(node, node.text("name"), node.text("link"), placement(node))
+    add_loops(assembly, robot, root, links, joints, side, outside=options.loops, mimic=options.mimic)
+    mechanism = assembly.finish()
+    if options.dependent == "error":
+        refuse_untied(assembly, mechanism)
+    return mechanism

@@ -6,28 +6,38 @@ The parser resolves no entities, opens no other file, uses no network, and refus
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from lxml import etree
 
-from linkwork.errors import ModelError
+from linkwork.errors import ModelError, UnsupportedFeature
 
 LARGEST = 1e30
 """Beyond this a length, mass or angle in SI units is a mistake, and its square might overflow."""
 
 _SHOWN = 80
 
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
+class Where(Protocol):
+    """A place in a file that complaints can name."""
+
+    def error(self, message: str, kind: type[ModelError] = ModelError) -> ModelError:
+        """An error that says where this is."""
+
 
 class Node:
     """An XML element that knows its file, so that what it lacks or holds wrongly is an error saying where."""
 
-    __slots__ = ("_element", "_namespace", "file", "tag")
+    __slots__ = ("_defaults", "_element", "_namespace", "file", "tag")
 
     def __init__(self, element: Any, file: str, namespace: str | None) -> None:
         self._element = element
         self._namespace = namespace
+        self._defaults: Mapping[str, str] = {}
         self.file = file
         name = etree.QName(element)
         self.tag = name.localname
@@ -79,17 +89,68 @@ class Node:
             raise self.error(f"a <{self.tag}> needs a <{tag}> inside")
         return found
 
+    def holds_only(self, known: Collection[str]) -> None:
+        """Raise `UnsupportedFeature` for an element inside that is none of those that are read or known as harmless."""
+        for child in self.children():
+            if child.tag not in known:
+                raise child.error(
+                    f"<{child.tag}> inside <{self.tag}> is not understood, and it could change the dynamics; "
+                    "if it does not, remove it from the file",
+                    UnsupportedFeature,
+                )
+
+    # Text ----------------------------------------------------------------------------------------
+
     @property
     def content(self) -> str:
-        """The text inside, stripped."""
-        return (self._element.text or "").strip()
+        """The text inside, stripped; comments are no part of it."""
+        after_comments = [node.tail or "" for node in self._element if not isinstance(node.tag, str)]
+        return "".join([self._element.text or "", *after_comments]).strip()
+
+    def word(self) -> str:
+        """The text inside, which must not be empty."""
+        if not self.content:
+            raise self.error(f"a <{self.tag}> holds a name, and this one is empty")
+        return self.content
+
+    def flag(self) -> bool:
+        """The text inside as a truth value."""
+        value = _FLAGS.get(self.content.lower())
+        if value is None:
+            raise self.error(f"'{_short(self.content)}' is neither true nor false")
+        return value
+
+    def values(self, *counts: int, largest: float = LARGEST) -> tuple[float, ...]:
+        """The text inside as numbers, as many as one of ``counts``."""
+        found = self._numbers("the text", self.content, largest)
+        if len(found) not in counts:
+            wanted = " or ".join(map(str, counts))
+            raise self.error(f"the text is {wanted} numbers, not {len(found)}: '{_short(self.content)}'")
+        return tuple(found)
+
+    def value_of(self, tag: str, default: float | None = None, largest: float = LARGEST) -> float:
+        """The number that is the text of the element inside called ``tag``; without a default it must be there."""
+        node = self.child(tag) if default is not None else self.need(tag)
+        return node.values(1, largest=largest)[0] if node is not None else default  # type: ignore[return-value]
 
     # Attributes ----------------------------------------------------------------------------------
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the attributes, inherited ones too; those of other vocabularies left out."""
+        names = dict.fromkeys([*self._element.keys(), *self._defaults])
+        return tuple(name for name in names if not name.startswith("{"))
+
+    def inheriting(self, defaults: Mapping[str, str]) -> Node:
+        """The same element, where attributes that it does not have are those of ``defaults``."""
+        node = Node(self._element, self.file, self._namespace)
+        node._defaults = defaults
+        return node
 
     def get(self, attribute: str) -> str | None:
         """An attribute as it is written, or None."""
         value = self._element.get(attribute)
-        return None if value is None else str(value)
+        return self._defaults.get(attribute) if value is None else str(value)
 
     def text(self, attribute: str) -> str:
         """An attribute that must be there and not be empty."""
@@ -102,22 +163,40 @@ class Node:
         """An attribute as one number; without a default it must be there."""
         if default is not None and self.get(attribute) is None:
             return default
-        values = self._numbers(attribute, self.text(attribute), largest)
+        values = self._numbers(f"attribute '{attribute}'", self.text(attribute), largest)
         if len(values) != 1:
             raise self.error(f"attribute '{attribute}' is one number, not {len(values)}")
         return values[0]
+
+    def numbers(self, attribute: str, *counts: int) -> tuple[float, ...] | None:
+        """An attribute as numbers, as many as one of ``counts``; None where it is missing."""
+        text = self.get(attribute)
+        if text is None:
+            return None
+        values = self._numbers(f"attribute '{attribute}'", text, LARGEST)
+        if len(values) not in counts:
+            wanted = " or ".join(map(str, counts)) if len(counts) < 4 else f"{counts[0]} to {counts[-1]}"
+            raise self.error(f"attribute '{attribute}' is {wanted} numbers, not {len(values)}: '{_short(text)}'")
+        return tuple(values)
+
+    def choice(self, attribute: str, known: Sequence[str], default: str) -> str:
+        """An attribute that is one of some words."""
+        value = self.get(attribute)
+        if value is not None and value not in known:
+            raise self.error(f"attribute '{attribute}' is '{_short(value)}'; it is one of {', '.join(known)}")
+        return default if value is None else value
 
     def vector(self, attribute: str, default: tuple[float, float, float]) -> tuple[float, float, float]:
         """An attribute as three numbers."""
         text = self.get(attribute)
         if text is None:
             return default
-        values = self._numbers(attribute, text, LARGEST)
+        values = self._numbers(f"attribute '{attribute}'", text, LARGEST)
         if len(values) != 3:
             raise self.error(f"attribute '{attribute}' is three numbers, not {len(values)}: '{_short(text)}'")
         return values[0], values[1], values[2]
 
-    def _numbers(self, attribute: str, text: str, largest: float) -> list[float]:
+    def _numbers(self, what: str, text: str, largest: float) -> list[float]:
         values = []
         for word in text.split():
             try:
@@ -126,9 +205,9 @@ class Node:
             except ValueError:
                 value = math.nan
             if math.isnan(value):
-                raise self.error(f"attribute '{attribute}': '{_short(word)}' is not a number")
+                raise self.error(f"{what}: '{_short(word)}' is not a number")
             if abs(value) > largest:
-                raise self.error(f"attribute '{attribute}': {_short(word)} is beyond any sensible number in SI units")
+                raise self.error(f"{what}: {_short(word)} is beyond any sensible number in SI units")
             values.append(value)
         return values
 
@@ -165,7 +244,7 @@ def read_xml(text: bytes | str, file: str) -> Node:
 
 
 @contextmanager
-def located(node: Node) -> Iterator[None]:
+def located(node: Where) -> Iterator[None]:
     """Give errors of the mechanism's builder the place in the file that they come from."""
     try:
         yield

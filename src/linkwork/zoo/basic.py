@@ -1,4 +1,4 @@
-"""Mechanisms made in code: for examples, tests and benchmarks, with no file to find."""
+"""Trees: pendulum, chain, humanoid, and random ones."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def random_tree(seed: int, bodies: int = 8, kinds: str = "rphusSf", armature: bo
 
 
 def _random_joint(rng: np.random.Generator, kind: str) -> Joint:
-    axis: str | Floats = "xyz"[int(rng.integers(3))] if rng.random() < 0.5 else _random_direction(rng)
+    axis: str | Floats = "xyz"[int(rng.integers(3))] if rng.random() < 0.5 else random_direction(rng)
     match kind:
         case "r":
             return Revolute(axis)
@@ -119,8 +119,8 @@ def _random_joint(rng: np.random.Generator, kind: str) -> Joint:
         case "h":
             return Helical(axis, float(rng.uniform(-0.3, 0.3)))
         case "u":
-            first = _random_direction(rng)
-            return Universal(first, np.cross(first, _random_direction(rng)))
+            first = random_direction(rng)
+            return Universal(first, np.cross(first, random_direction(rng)))
         case "s":
             return Spherical()
         case "S":
@@ -130,7 +130,8 @@ def _random_joint(rng: np.random.Generator, kind: str) -> Joint:
     raise ValueError(f"no joint kind '{kind}'")
 
 
-def _random_direction(rng: np.random.Generator) -> Floats:
+def random_direction(rng: np.random.Generator) -> Floats:
+    """A random unit vector."""
     x = rng.normal(size=3)
     return x / np.linalg.norm(x)
 

@@ -1,0 +1,148 @@
+"""What the command line says of a mechanism, as plain values: found once, then printed as tables or as JSON.
+
+The fields of `Facts`, in their order, are the keys of ``linkwork info --json`` (`docs/cli.md`): adding one is a change
+of the command line's interface, renaming or dropping one breaks it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class JointFacts:
+    """One joint; a limit is None where there is none."""
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    q: tuple[int, int]
+    """Where its numbers stand in q: from the first, up to but without the second."""
+    v: tuple[int, int]
+    lower: tuple[float | None, ...]
+    upper: tuple[float | None, ...]
+    velocity_limit: tuple[float | None, ...]
+    effort_limit: tuple[float | None, ...]
+    actuated: bool | None
+
+
+@dataclass(frozen=True)
+class ConstraintFacts:
+    """One constraint."""
+
+    name: str
+    type: str
+    rows: int
+    enabled: bool
+    between: tuple[str, ...]
+    """The bodies or frames that it binds, or else the joints."""
+    bodies: tuple[str, ...]
+    """The bodies that these stand on, or to which these joints lead."""
+    root: str
+    support: tuple[str, ...]
+    """The joints that move it."""
+    group: int
+    """Its place in `Facts.groups`, from 0."""
+    gap: float | None
+    """Its largest error at the pose looked at first."""
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """Constraints that share joints, directly or through others."""
+
+    constraints: tuple[str, ...]
+    joints: tuple[str, ...]
+    shared: tuple[str, ...]
+    """The joints that more than one of the constraints depends on."""
+    top: str
+
+
+@dataclass(frozen=True)
+class PoseFacts:
+    """Where the mobility was counted."""
+
+    start: str
+    """The named pose looked at first."""
+    start_gap: float
+    """The largest error of an enabled constraint there."""
+    assembled: bool
+    """Whether the loops, open there, were closed."""
+    gap: float
+    """The largest error at ``q``."""
+    failure: str | None
+    """Why the loops could not be closed."""
+    q: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class MobilityFacts:
+    """What the enabled constraints leave free at `PoseFacts.q`."""
+
+    dof: int
+    rows: int
+    rank: int
+    redundancy: int
+    closed: bool
+    redundant: dict[str, int]
+    conflicting: dict[str, float]
+    singular: int
+    """Directions that are free at this pose and at none near it."""
+    weak: int
+    """Directions that are all but free: how much of the rank rests on singular values below `finding.WEAK`."""
+
+
+@dataclass(frozen=True)
+class ActuatorFacts:
+    """One motor."""
+
+    name: str
+    joint: str
+    gear: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class NamedPoseFacts:
+    """A configuration that the file names, and how far its loops are open there."""
+
+    name: str
+    gap: float
+    q: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that ``linkwork info`` says."""
+
+    linkwork: str
+    """The version that found these facts."""
+    file: str
+    format: str
+    name: str
+    bodies: int
+    joints: int
+    joint_types: dict[str, int]
+    nq: int
+    nv: int
+    nc: int
+    mass: float
+    gravity: tuple[float, ...]
+    dof: int
+    """Degrees of freedom at the pose: nv less the rank of the constraints."""
+    pose: PoseFacts
+    mobility: MobilityFacts
+    constraints: tuple[ConstraintFacts, ...]
+    groups: tuple[GroupFacts, ...]
+    joint_list: tuple[JointFacts, ...]
+    actuators: tuple[ActuatorFacts, ...]
+    poses: tuple[NamedPoseFacts, ...]
+    warnings: tuple[str, ...]
+    """What is doubtful; ``linkwork check --strict`` takes each for an error."""
+    notes: tuple[str, ...]
+    """What is worth knowing."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as dictionaries, lists and numbers."""
+        return asdict(self)

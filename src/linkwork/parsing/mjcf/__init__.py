@@ -1,0 +1,157 @@
+"""MJCF files to mechanisms, read as MuJoCo's compiler reads them.
+
+Read: bodies and frames in all ways to write a place, joints of all four kinds with several to a body, inertials and
+inertias of primitive geoms with what <compiler> does to them, default classes, included files, equalities, fixed
+tendons in equalities, actuators on joints, keyframes, gravity. What only looks, collides, senses or controls is passed
+over. What changes the dynamics and is not read is an `UnsupportedFeature`. See docs/mjcf.md.
+
+| file           | what it knows                                                    |
+|----------------|------------------------------------------------------------------|
+| document       | included files, default classes                                  |
+| vocabulary     | all elements and attributes that are read or passed over         |
+| settings       | <compiler>, <option>; orientations                               |
+| tree           | bodies and frames as they are nested; names                      |
+| joints         | joints, ``ref``, limits                                          |
+| inertia        | <inertial>, shapes of geoms                                      |
+| equalities     | equalities and the tendons in them                               |
+| motors         | actuators                                                        |
+| keyframes      | ``qpos0`` and keyframes                                          |
+| convention     | MuJoCo's vectors and ours                                        |
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.joints import Fixed, Free
+from linkwork.mechanism import Mechanism
+from linkwork.parsing.assembly import Assembly
+from linkwork.parsing.mjcf.convention import MujocoMap, mujoco_map
+from linkwork.parsing.mjcf.document import Defaults, Document, read_document
+from linkwork.parsing.mjcf.equalities import References, read_equalities, read_tendons
+from linkwork.parsing.mjcf.inertia import read_inertias
+from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints
+from linkwork.parsing.mjcf.keyframes import read_poses
+from linkwork.parsing.mjcf.motors import Motors, read_motors
+from linkwork.parsing.mjcf.settings import Settings, read_settings
+from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh, read_tree
+from linkwork.parsing.mjcf.vocabulary import SECTIONS, not_understood, refuse_unknown
+from linkwork.parsing.options import Inertias, check_options, model_path, read_file
+from linkwork.rigid import Inertia, Placement
+
+__all__ = ["MujocoMap", "load_mjcf", "mujoco_map", "parse_mjcf"]
+
+
+def load_mjcf(path: str | PathLike[str], *, inertias: Inertias = "warn") -> Mechanism:
+    """A mechanism from an MJCF file; files that it includes are read from its folder or below.
+
+    ``inertias``: those that no distribution of mass has are a warning (``"warn"``), an error (``"check"``), or taken
+    as they are (``"trust"``).
+    """
+    check_options(inertias=inertias)
+    file = model_path(path)
+    return _mechanism(read_document(read_file(file), str(file), file), inertias)
+
+
+def parse_mjcf(text: bytes | str, file: str = "<text>", *, inertias: Inertias = "warn") -> Mechanism:
+    """A mechanism from the text of an MJCF file that includes no other; ``file`` is its name in messages."""
+    check_options(inertias=inertias)
+    if not isinstance(text, bytes | str):
+        raise InputError(f"text is str or bytes, not {type(text).__name__}")
+    return _mechanism(read_document(text, file, None), inertias)
+
+
+def _mechanism(document: Document, inertias: Inertias) -> Mechanism:
+    _refuse_sections(document)
+    settings, defaults = read_settings(document), Defaults(document)
+    tree = read_tree(document, defaults, settings)
+    meshes = _mesh_files(document)
+    joints = read_joints(tree, settings)
+    tendons = read_tendons(document, defaults, joints)
+    motors = read_motors(document, defaults, joints, tendons)
+    name = document.root.get("model") or Path(document.root.file).stem
+    assembly = Assembly(document.root, name, inertias, settings.gravity)
+    body_names = _add_bodies(assembly, tree, joints, motors, settings, meshes)
+    sites = _add_sites(assembly, tree, settings, body_names)
+    bodies = {name: body for body, name in tree.names.items()}
+    model = References(tree, settings, bodies, sites, joints, tendons)
+    for node, constraint in read_equalities(document, defaults, model):
+        assembly.constrain(node, constraint)
+    for motor in motors.kept:
+        assembly.actuator(motor.node, motor.name, motor.joint, motor.gear)
+    for name, pose in read_poses(document, tree, joints).items():
+        assembly.pose(name, dict(pose))
+    return assembly.finish()
+
+
+def _refuse_sections(document: Document) -> None:
+    refuse_unknown(document.root)
+    for section in document.children(document.root):
+        if section.tag not in SECTIONS:
+            raise not_understood(section, "mujoco")
+        if section.tag == "deformable":
+            for node in document.children(section):
+                if node.tag != "skin":
+                    raise node.error("deformable bodies are not supported", UnsupportedFeature)
+
+
+def _mesh_files(document: Document) -> dict[str, str]:
+    """File names of mesh assets; one without a name is called as its file."""
+    found = {}
+    for mesh in document.inside("asset", "mesh"):
+        file = mesh.get("file") or ""
+        found[mesh.get("name") or Path(file).stem] = file
+    return found
+
+
+def _add_bodies(
+    assembly: Assembly,
+    tree: Tree,
+    joints: dict[str, MjcfJoint],
+    motors: Motors,
+    settings: Settings,
+    meshes: dict[str, str],
+) -> set[str | None]:
+    """Add all bodies and joints; the names of the bodies, those without mass between joints included."""
+    inertias = read_inertias(tree, settings, meshes)
+    body_names: set[str | None] = set(tree.names.values())
+    joint_names: set[str | None] = set(joints)
+    for body, name in tree.without_world:
+        shown = [item.node.get("mesh") for item in body.all("geom")]
+        files = dict.fromkeys(meshes[mesh] for mesh in shown if mesh is not None and meshes.get(mesh))
+        assembly.link(body.node, name, inertias[body], tuple(files))
+        parent, place = tree.names[body.parent or tree.bodies[0]], body.place
+        moved_by = [joints[joint] for joint in tree.joint_names[body]]
+        for joint in moved_by:
+            child = name
+            if joint is not moved_by[-1]:
+                # Several joints move a body one after the other; between them stand bodies without mass.
+                child = fresh(f"{name}_after_{joint.name}", body_names)
+                assembly.link(joint.node, child, Inertia.zero())
+            at = joint.at if isinstance(joint.type, Free) else place * joint.at
+            options = joint.options | motors.at(joint)
+            assembly.joint(joint.node, joint.name, joint.type, parent, child, at, joint.child_at, **options)
+            parent, place = child, Placement()
+        if not moved_by:
+            assembly.joint(body.node, fresh(name, joint_names), Fixed(), parent, name, place)
+    return body_names
+
+
+def _add_sites(
+    assembly: Assembly, tree: Tree, settings: Settings, body_names: set[str | None]
+) -> dict[str, tuple[Body, Item]]:
+    """Named sites become frames; one with the name of a body is called ``name_site``."""
+    sites: dict[str, tuple[Body, Item]] = {}
+    found = [(body, item, item.node.get("name")) for body in tree.bodies for item in body.all("site")]
+    taken = {*body_names, *(name for _, _, name in found)}
+    for body, item, name in found:
+        if not name:
+            continue
+        if name in sites:
+            raise item.node.error(f"two sites are called '{name}'; the first is on line {sites[name][1].node.line}")
+        sites[name] = body, item
+        frame = fresh(f"{name}_site", taken) if name in body_names else name
+        assembly.frame(item.node, frame, tree.names[body], item.frame * settings.placement(item.node))
+    return sites

@@ -1,0 +1,134 @@
+"""MuJoCo's conventions of positions, velocities, accelerations and forces, and ours: how to get from one to the other.
+
+Joints have the same order and hinges and slides the same numbers. What differs:
+
+| joint | MuJoCo                                                      | here                                        |
+|-------|-------------------------------------------------------------|---------------------------------------------|
+| ball  | qpos: quaternion w x y z                                    | q: quaternion x y z w                       |
+| free  | qpos: position, quaternion w x y z                          | q: position, quaternion x y z w             |
+|       | qvel: linear in the world's axes, angular in the body's     | v: linear and angular, both in the body's   |
+|       | qacc: the derivative of qvel                                | a: the derivative of v                      |
+
+With R the rotation of a free body, ``qvel = [R v, w]``, so ``qacc = [R (v' + w x v), w']`` and, as power is the same,
+forces ``[R f, n]``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.errors import InputError
+from linkwork.inputs import real_array
+from linkwork.joints import Free, Prismatic, Revolute, Spherical
+from linkwork.mechanism import Mechanism
+from linkwork.rigid import Floats
+
+_TO_W_LAST, _TO_W_FIRST = [1, 2, 3, 0], [3, 0, 1, 2]
+
+
+@dataclass(frozen=True, eq=False)
+class MujocoMap:
+    """Converts between MuJoCo's vectors and those of a mechanism that came from MJCF; leading axes are batch axes."""
+
+    robot: Mechanism
+    _to_q: npt.NDArray[np.intp]
+    _to_qpos: npt.NDArray[np.intp]
+    _free: tuple[tuple[slice, slice], ...]
+    """Of each free joint: where its quaternion stands in q, and its linear velocity in v."""
+
+    def from_qpos(self, qpos: npt.ArrayLike) -> Floats:
+        """Our ``q (..., nq)`` from MuJoCo's ``qpos (..., nq)``."""
+        return _checked(qpos, self.robot.nq, "qpos")[..., self._to_q]
+
+    def to_qpos(self, q: npt.ArrayLike) -> Floats:
+        """MuJoCo's ``qpos (..., nq)`` from our ``q (..., nq)``."""
+        return _checked(q, self.robot.nq, "q")[..., self._to_qpos]
+
+    def from_qvel(self, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Floats:
+        """Our velocity ``(..., nv)`` from MuJoCo's, at our ``q``."""
+        return self._turned(q, qvel, "qvel", into_world=False)
+
+    def to_qvel(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
+        """MuJoCo's velocity ``(..., nv)`` from ours."""
+        return self._turned(q, v, "v", into_world=True)
+
+    def from_qfrc(self, q: npt.ArrayLike, qfrc: npt.ArrayLike) -> Floats:
+        """Our joint forces ``(..., nv)`` from MuJoCo's, such as ``qfrc_applied``."""
+        return self._turned(q, qfrc, "qfrc", into_world=False)
+
+    def to_qfrc(self, q: npt.ArrayLike, tau: npt.ArrayLike) -> Floats:
+        """MuJoCo's joint forces ``(..., nv)`` from ours."""
+        return self._turned(q, tau, "tau", into_world=True)
+
+    def from_qacc(self, q: npt.ArrayLike, v: npt.ArrayLike, qacc: npt.ArrayLike) -> Floats:
+        """Our acceleration ``(..., nv)`` from MuJoCo's, at our ``q`` and ``v``."""
+        return self._turned(q, qacc, "qacc", into_world=False) - self._carried(v)
+
+    def to_qacc(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> Floats:
+        """MuJoCo's acceleration ``(..., nv)`` from ours."""
+        return self._turned(q, _checked(a, self.robot.nv, "a") + self._carried(v), "a", into_world=True)
+
+    def velocity_matrix(self, q: npt.ArrayLike) -> Floats:
+        """``T (..., nv, nv)`` with ``qvel = T v``: our mass matrix is ``Tᵀ M T`` of MuJoCo's, our Jacobians ``J T``."""
+        array = _checked(q, self.robot.nq, "q")
+        columns = self._turned(array[..., None, :], np.eye(self.robot.nv), "v", into_world=True)
+        return np.swapaxes(columns, -1, -2)
+
+    def _turned(self, q: npt.ArrayLike, x: npt.ArrayLike, name: str, into_world: bool) -> Floats:
+        """The linear parts of free joints turned between the axes of body and world."""
+        place, vector = _checked(q, self.robot.nq, "q"), _checked(x, self.robot.nv, name)
+        try:
+            batch = np.broadcast_shapes(place.shape[:-1], vector.shape[:-1])
+        except ValueError:
+            raise InputError(f"leading axes {place.shape[:-1]} and {vector.shape[:-1]} do not broadcast") from None
+        out = np.broadcast_to(vector, (*batch, self.robot.nv)).copy()
+        for in_q, linear in self._free:
+            xyz, w = place[..., in_q.start : in_q.start + 3], place[..., in_q.start + 3 : in_q.stop]
+            size = np.sqrt((xyz**2).sum(axis=-1, keepdims=True) + w**2)
+            if not (size > 1e-6).all():
+                raise InputError(f"q[{in_q.start}:{in_q.stop}] has zero length: no direction to normalise to")
+            axis, w = (xyz if into_world else -xyz) / size, w / size
+            u = out[..., linear]
+            # R u = u + 2 w (x × u) + 2 x × (x × u)
+            across = 2 * np.cross(axis, u)
+            out[..., linear] = u + w * across + np.cross(axis, across)
+        return out
+
+    def _carried(self, v: npt.ArrayLike) -> Floats:
+        """``w x v`` of free joints: the acceleration of a body whose velocity in its own axes is constant."""
+        array = _checked(v, self.robot.nv, "v")
+        out = np.zeros_like(array)
+        for _, linear in self._free:
+            angular = slice(linear.stop, linear.stop + 3)
+            out[..., linear] = np.cross(array[..., angular], array[..., linear])
+        return out
+
+
+def mujoco_map(robot: Mechanism) -> MujocoMap:
+    """The conversions for a mechanism whose joints are those of MJCF, in the order of its file."""
+    to_q, to_qpos, free = [], [], []
+    for joint in robot.joints:
+        in_q, in_v = robot.q_slice(joint.name), robot.v_slice(joint.name)
+        numbers = list(range(in_q.start, in_q.stop))
+        if isinstance(joint.type, Spherical | Free):
+            plain, turn = numbers[:-4], numbers[-4:]
+            to_q += plain + [turn[k] for k in _TO_W_LAST]
+            to_qpos += plain + [turn[k] for k in _TO_W_FIRST]
+            if isinstance(joint.type, Free):
+                free.append((slice(turn[0], turn[0] + 4), slice(in_v.start, in_v.start + 3)))
+        elif isinstance(joint.type, Revolute | Prismatic):
+            to_q += numbers
+            to_qpos += numbers
+        else:
+            raise InputError(f"joint '{joint.name}' is {joint.type.kind_name}, which MuJoCo does not have")
+    return MujocoMap(robot, np.array(to_q, np.intp), np.array(to_qpos, np.intp), tuple(free))
+
+
+def _checked(x: npt.ArrayLike, width: int, name: str) -> Floats:
+    array: Floats = real_array(x, name).astype(np.float64, copy=False)
+    if array.ndim == 0 or array.shape[-1] != width:
+        raise InputError(f"{name} has shape {array.shape}, needs (..., {width})")
+    return array

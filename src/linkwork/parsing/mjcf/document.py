@@ -1,0 +1,145 @@
+"""A model's XML as one tree: included files in their places, and what elements inherit from default classes.
+
+Included files lie in the folder of the model or below it, each is included once, and nothing else is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from linkwork.parsing.mjcf.vocabulary import ACTUATORS, IN_DEFAULT, not_understood
+from linkwork.parsing.options import read_file
+from linkwork.parsing.xml import Node, read_xml
+
+MAIN = "main"
+"""The default class of elements that name none."""
+
+ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
+
+_DEEPEST = 30
+"""Includes within includes."""
+
+_MOST = 1000
+"""Included files of one model."""
+
+
+class Document:
+    """The elements of a model, those of included files among them."""
+
+    def __init__(self, root: Node, included: Mapping[str, Node]) -> None:
+        self.root = root
+        self._included = included
+
+    def children(self, node: Node, *tags: str) -> Iterator[Node]:
+        """The elements directly inside, all or those called one of ``tags``."""
+        open_files = [node.children()]
+        while open_files:
+            child = next(open_files[-1], None)
+            if child is None:
+                open_files.pop()
+            elif child.tag == "include":
+                open_files.append(self._included[child.text("file")].children())
+            elif not tags or child.tag in tags:
+                yield child
+
+    def inside(self, section: str, *tags: str) -> Iterator[Node]:
+        """The elements inside all sections of a name."""
+        for node in self.children(self.root, section):
+            yield from self.children(node, *tags)
+
+
+def read_document(text: bytes | str, file: str, path: Path | None) -> Document:
+    """A model with all that it includes; without a ``path`` of its own it can include nothing."""
+    root = read_xml(text, file)
+    if root.tag != "mujoco":
+        hint = "; this is a URDF file, which is called .urdf" if root.tag == "robot" else ""
+        raise root.error(f"the root element of an MJCF file is <mujoco>{hint}")
+    included: dict[str, Node] = {}
+    known = set() if path is None else {path.resolve()}
+    waiting = [(root, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        for include in node.descendants("include"):
+            if path is None:
+                raise include.error("the text of a model can include files only when it is loaded from one")
+            found = _included_path(include, path.parent)
+            if found in known:
+                raise include.error(f"'{include.text('file')}' is included a second time, or includes itself")
+            if depth >= _DEEPEST or len(included) >= _MOST:
+                raise include.error(f"more than {_DEEPEST} includes within each other, or {_MOST} altogether")
+            known.add(found)
+            content = read_xml(read_file(found), str(found))
+            included[include.text("file")] = content
+            waiting.append((content, depth + 1))
+    return Document(root, included)
+
+
+def _included_path(include: Node, folder: Path) -> Path:
+    """The file that is meant: seen from the model's folder, else from that of the file that includes it."""
+    name = include.text("file")
+    inside = folder.resolve()
+    for start in (folder, Path(include.file).parent):
+        try:
+            found = (start / name).resolve()
+            there = found.is_relative_to(inside) and found.is_file()
+        except (OSError, ValueError, RuntimeError) as e:
+            raise include.error(f"'{name[:80]}' is no file name: {e}") from None
+        if not found.is_relative_to(inside):
+            raise include.error(f"'{name}' leads out of the model's folder, where no file is read")
+        if there:
+            return found
+    raise include.error(f"there is no file '{name}' in the model's folder")
+
+
+# Default classes -----------------------------------------------------------------------------------
+
+
+class Defaults:
+    """The default classes of a model: attributes by class and kind of element."""
+
+    def __init__(self, document: Document) -> None:
+        self._classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
+        for top in document.children(document.root, "default"):
+            if top.get("class") not in (None, MAIN):
+                raise top.error(f"the outermost default class is '{MAIN}'; nest '{top.get('class')}' inside of it")
+            self._read(document, top, MAIN)
+            waiting = [(node, MAIN) for node in document.children(top, "default")][::-1]
+            while waiting:
+                node, parent = waiting.pop()
+                name = node.text("class")
+                if name in self._classes:
+                    raise node.error(f"two default classes are called '{name}'")
+                self._classes[name] = {kind: dict(values) for kind, values in self._classes[parent].items()}
+                self._read(document, node, name)
+                waiting += [(below, name) for below in document.children(node, "default")][::-1]
+
+    def _read(self, document: Document, node: Node, name: str) -> None:
+        """What one <default> says itself."""
+        for child in document.children(node):
+            if child.tag == "default":
+                continue
+            if child.tag not in IN_DEFAULT:
+                raise not_understood(child, "default")
+            kinds = self._classes[name]
+            kind = "actuator" if child.tag in ACTUATORS else child.tag
+            own = {attribute: child.get(attribute) or "" for attribute in child.attributes}
+            kinds[kind] = _without(own, kinds.get(kind, {})) | own
+
+    def check(self, name: str | None, node: Node) -> str | None:
+        """The name of a class, which exists."""
+        if name is not None and name not in self._classes:
+            raise node.error(f"there is no default class '{name}'")
+        return name
+
+    def apply(self, node: Node, kind: str, childclass: str | None = None) -> Node:
+        """The element with what it inherits: from its own class, else from that of the bodies around it."""
+        name = self.check(node.get("class"), node) or childclass or MAIN
+        values = self._classes[name].get(kind, {})
+        return node.inheriting(_without(node.attributes, values))
+
+
+def _without(own: Mapping[str, str] | tuple[str, ...], inherited: Mapping[str, str]) -> dict[str, str]:
+    """What is inherited beside ``own`` attributes: an orientation replaces one that is written in another way."""
+    turned = any(way in own for way in ORIENTATIONS)
+    return {name: text for name, text in inherited.items() if not (turned and name in ORIENTATIONS)}

@@ -1,0 +1,250 @@
+"""Equality constraints of a model.
+
+Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how soft they are, are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from linkwork.constraints import (
+    Constraint,
+    Coupling,
+    JointCoupling,
+    Point,
+    PolynomialCoupling,
+    Rename,
+    Term,
+    Weld,
+)
+from linkwork.errors import UnsupportedFeature
+from linkwork.parsing.mjcf.document import Defaults, Document
+from linkwork.parsing.mjcf.joints import MjcfJoint, scalar_joint
+from linkwork.parsing.mjcf.settings import YES_NO, Settings, quaternion
+from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
+from linkwork.parsing.mjcf.vocabulary import not_understood, refuse_unknown
+from linkwork.parsing.xml import Node, located
+from linkwork.rigid import Placement
+
+_IDENTITY = (0.0, 1.0, 0.0, 0.0, 0.0)
+"""MuJoCo's default polynomial."""
+
+
+@dataclass(frozen=True, eq=False)
+class TendonCoupling(Coupling):
+    """Polynomials of several joints that sum to ``value``: two fixed tendons, one a polynomial of the other."""
+
+    terms: tuple[Term, ...]
+    value: float = 0.0
+
+    def equations(self) -> tuple[tuple[tuple[Term, ...], float], ...]:
+        """One."""
+        return ((self.terms, self.value),)
+
+    def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
+        """The same on other joints."""
+        terms = tuple(replace(term, joint=joint(term.joint)) for term in self.terms)
+        return replace(self, name=prefix + self.name, terms=terms)
+
+
+@dataclass(frozen=True)
+class References:
+    """What equalities refer to by name."""
+
+    tree: Tree
+    settings: Settings
+    bodies: Mapping[str, Body]
+    sites: Mapping[str, tuple[Body, Item]]
+    joints: Mapping[str, MjcfJoint]
+    tendons: Mapping[str, dict[str, float] | None]
+    """Coefficients of the joints of fixed tendons; None for spatial ones."""
+
+    def body(self, node: Node, attribute: str) -> Body:
+        """The body that an attribute names."""
+        name = node.text(attribute)
+        if name not in self.bodies:
+            raise node.error(f"there is no body '{name}'")
+        return self.bodies[name]
+
+    def site(self, node: Node, attribute: str) -> tuple[Body, Placement]:
+        """The body of the site that an attribute names, and its place there."""
+        name = node.text(attribute)
+        if name not in self.sites:
+            raise node.error(f"there is no site '{name}'")
+        body, item = self.sites[name]
+        return body, item.frame * self.settings.placement(item.node)
+
+
+def read_tendons(
+    document: Document, defaults: Defaults, joints: Mapping[str, MjcfJoint]
+) -> dict[str, dict[str, float] | None]:
+    """The tendons that have names; those with inertia are an `UnsupportedFeature`."""
+    tendons: dict[str, dict[str, float] | None] = {}
+    for bare in document.inside("tendon"):
+        if bare.tag not in ("fixed", "spatial"):
+            raise not_understood(bare, "tendon")
+        node = defaults.apply(bare, "tendon")
+        refuse_unknown(node, "tendon")
+        if node.number("armature", 0.0) != 0:
+            raise node.error("a tendon with inertia ('armature') is not supported", UnsupportedFeature)
+        coefficients: dict[str, float] | None = None
+        if node.tag == "fixed":
+            coefficients = {}
+            for part in document.children(node, "joint"):
+                joint = scalar_joint(joints, part.text("joint"), part)
+                if joint.name in coefficients:
+                    raise part.error(f"joint '{joint.name}' is in this tendon twice")
+                coefficients[joint.name] = part.number("coef")
+        name = node.get("name")
+        if name in tendons:
+            raise node.error(f"two tendons are called '{name}'")
+        if name:
+            tendons[name] = coefficients
+    return tendons
+
+
+def read_equalities(document: Document, defaults: Defaults, model: References) -> list[tuple[Node, Constraint]]:
+    """The constraints, each with its element."""
+    found: list[tuple[Node, Constraint]] = []
+    elements = list(document.inside("equality"))
+    taken = {node.get("name") for node in elements}
+    for bare in elements:
+        if bare.tag in ("flex", "flexvert", "flexstrain"):
+            raise bare.error("deformable bodies are not supported", UnsupportedFeature)
+        if bare.tag not in _READERS:
+            raise not_understood(bare, "equality")
+        node = defaults.apply(bare, "equality")
+        refuse_unknown(node, f"{node.tag} equality" if node.tag in ("joint", "tendon") else None)
+        enabled = model.settings.constraints and node.choice("active", YES_NO, "true") == "true"
+        with located(node):
+            constraint = _READERS[node.tag](node, model, {"name": node.get("name") or "", "enabled": enabled})
+            if constraint is not None and not node.get("name"):
+                constraint = replace(constraint, name=fresh(constraint.name, taken))
+        if constraint is not None:
+            found.append((node, constraint))
+    return found
+
+
+# Bodies --------------------------------------------------------------------------------------------
+
+
+def _ends(node: Node, model: References, anchored: str) -> tuple[Body, Body, tuple[Placement, Placement] | None]:
+    """The two bodies, and the places on them if sites say these."""
+    by_sites = node.get("site1") is not None or node.get("site2") is not None
+    if by_sites:
+        if any(node.get(name) is not None for name in ("body1", "body2", "anchor", "relpose")):
+            raise node.error("the equality is between two sites or between two bodies, not both")
+        (first, at), (second, there) = model.site(node, "site1"), model.site(node, "site2")
+        return first, second, (at, there)
+    first = model.body(node, "body1")
+    second = model.body(node, "body2") if node.get("body2") is not None else model.tree.bodies[0]
+    if first is second:
+        raise node.error(f"body '{node.text('body1')}' cannot be held to itself")
+    if anchored and node.get(anchored) is None:
+        raise node.error(f"attribute '{anchored}' is missing")
+    return first, second, None
+
+
+def _pair(
+    kind: type[Point] | type[Weld],
+    model: References,
+    ends: tuple[Body, Body],
+    places: tuple[Placement, Placement],
+    as_drawn: bool,
+    options: dict[str, Any],
+) -> Constraint | None:
+    """The constraint; None for one that holds two parts of a rigid body as they are drawn, which it does anyway."""
+    if as_drawn and ends[0].carrier is ends[1].carrier:
+        return None
+    first, second = (model.tree.names[body] for body in ends)
+    return kind(first, second, first_at=places[0], second_at=places[1], **options)
+
+
+def _connect(node: Node, model: References, options: dict[str, Any]) -> Constraint | None:
+    first, second, sites = _ends(node, model, "anchor")
+    anchor = Placement(node.vector("anchor", (0.0, 0.0, 0.0)))
+    there = second.world.inverse() * first.world * anchor
+    places = sites or (anchor, Placement(there.position))
+    return _pair(Point, model, (first, second), places, sites is None, options)
+
+
+def _weld(node: Node, model: References, options: dict[str, Any]) -> Constraint | None:
+    """The second body's anchor stays at a place of the first, turned as the second is to the first."""
+    first, second, sites = _ends(node, model, "")
+    anchor = Placement(node.vector("anchor", (0.0, 0.0, 0.0)))
+    at = first.world.inverse() * second.world * anchor
+    relative = node.numbers("relpose", 7)
+    posed = relative is not None and any(relative[3:])
+    if relative is not None and posed:
+        at = Placement(relative[:3], quaternion(node, "relpose", relative[3:]).rotation)
+    kind = Point if node.number("torquescale", 1.0) == 0 else Weld
+    return _pair(kind, model, (first, second), sites or (at, anchor), sites is None and not posed, options)
+
+
+# Joints --------------------------------------------------------------------------------------------
+
+
+def _joints(node: Node, model: References, options: dict[str, Any]) -> Constraint:
+    follower = scalar_joint(model.joints, node.text("joint1"), node)
+    leader = scalar_joint(model.joints, node.text("joint2"), node) if node.get("joint2") is not None else None
+    return PolynomialCoupling(
+        follower.name,
+        None if leader is None else leader.name,
+        _polynomial(node),
+        follower.ref,
+        0.0 if leader is None else leader.ref,
+        **options,
+    )
+
+
+def _polynomial(node: Node) -> tuple[float, ...]:
+    """Coefficients; those not written are those of the identity, as in MuJoCo."""
+    given = node.numbers("polycoef", 1, 2, 3, 4, 5) or ()
+    return given + _IDENTITY[len(given) :]
+
+
+def _tendons(node: Node, model: References, options: dict[str, Any]) -> Constraint:
+    """With L = sum of c (q - ref) for each tendon: ``L1 = a0 + a1 L2 + a2 L2² + ...``."""
+    first = _fixed(node, "tendon1", model)
+    second = _fixed(node, "tendon2", model) if node.get("tendon2") is not None else {}
+    a0, *rising = _polynomial(node)
+    if not second or not any(rising[1:]):
+        sums = dict(first)
+        for joint, c in second.items():
+            sums[joint] = sums.get(joint, 0.0) - rising[0] * c
+        offset = a0 + sum(c * model.joints[joint].ref for joint, c in sums.items())
+        return JointCoupling(sums, offset, **options)
+    if len(second) > 1:
+        raise node.error(
+            "a polynomial of a tendon over several joints mixes their coordinates, which is not supported",
+            UnsupportedFeature,
+        )
+    (leader, d), *_ = second.items()
+    terms = {joint: [c, 0.0, 0.0, 0.0] for joint, c in first.items()}
+    parts = terms.setdefault(leader, [0.0] * 4)
+    for k, a in enumerate(rising):
+        parts[k] -= a * d ** (k + 1)
+    if not any(c for coefficients in terms.values() for c in coefficients):
+        raise node.error("no joint has a coefficient other than zero")
+    return TendonCoupling(
+        tuple(Term(joint, (c[0], c[1], c[2], c[3]), model.joints[joint].ref) for joint, c in terms.items()),
+        a0,
+        **options,
+    )
+
+
+def _fixed(node: Node, attribute: str, model: References) -> dict[str, float]:
+    name = node.text(attribute)
+    if name not in model.tendons:
+        raise node.error(f"there is no tendon '{name}'")
+    coefficients = model.tendons[name]
+    if coefficients is None:
+        raise node.error(
+            f"tendon '{name}' is spatial; equalities of spatial tendons are not supported", UnsupportedFeature
+        )
+    return coefficients
+
+
+_READERS = {"connect": _connect, "weld": _weld, "joint": _joints, "tendon": _tendons}

@@ -1,0 +1,250 @@
+"""Inertias of bodies: as the file says, or from the shapes of geoms, completed as MuJoCo's compiler does.
+
+Formulas of shapes: solid, and as shells with the mass on the surface. Sizes are radii and half lengths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.errors import UnsupportedFeature
+from linkwork.parsing.mjcf.settings import YES_NO, Settings, z_along
+from linkwork.parsing.mjcf.tree import Body, Item, Tree
+from linkwork.parsing.mjcf.vocabulary import refuse_unknown
+from linkwork.parsing.xml import LARGEST, Node, located
+from linkwork.rigid import Floats, Inertia, Placement
+
+_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
+_LONG = ("capsule", "cylinder", "ellipsoid", "box")
+"""Shapes that ``fromto`` can place."""
+_TYPES = (*_SIZES, "plane", "hfield", "mesh", "sdf")
+_WATER = 1000.0
+
+
+def read_inertias(tree: Tree, settings: Settings, meshes: Mapping[str, str]) -> dict[Body, Inertia]:
+    """The inertia of each body; none for those that cannot move."""
+    scaled = settings.total_mass > 0
+    found: dict[Body, Inertia] = {}
+    for body, name in tree.without_world:
+        needed = scaled or not body.is_static
+        found[body] = _body_inertia(body, name, settings, meshes) if needed else Inertia.zero()
+    total = sum(inertia.mass for inertia in found.values())
+    if scaled and total > 0:
+        factor = settings.total_mass / total
+        found = {body: Inertia(y.mass * factor, y.com, y.rotational * factor) for body, y in found.items()}
+    return found
+
+
+def _body_inertia(body: Body, name: str, settings: Settings, meshes: Mapping[str, str]) -> Inertia:
+    said = body.all("inertial")
+    from_geoms = settings.inertia_from_geoms
+    inertia = None
+    if from_geoms == "true" or (from_geoms == "auto" and not said):
+        inertia = _of_geoms(body, name, settings, meshes)
+    if inertia is None and said:
+        inertia = _explicit(said[0], settings)
+    if inertia is None:
+        # A body of nothing, if it must have mass, has it where MuJoCo puts it: at its position in its parent.
+        inertia = Inertia(0.0, body.own.position)
+    with located(body.node):
+        return _completed(inertia, settings, body.node)
+
+
+def _completed(inertia: Inertia, settings: Settings, node: Node) -> Inertia:
+    """With the least mass and moments that all bodies shall have, and unphysical moments made equal."""
+    mass = max(inertia.mass, settings.least_mass)
+    if not mass <= LARGEST:
+        raise node.error(f"a mass of {mass:g} is beyond any sensible number in SI units")
+    I = inertia.rotational
+    if settings.least_inertia > 0 or settings.balance:
+        moments, axes = np.linalg.eigh(I)
+        raised = np.maximum(moments, settings.least_inertia) if settings.least_inertia > 0 else moments
+        low, middle, high = sorted(raised)
+        if settings.balance and low + middle < high * (1 - 1e-12):
+            raised = np.full(3, raised.mean())
+        if not np.array_equal(raised, moments):
+            I = (axes * raised) @ axes.T
+    return Inertia(mass, inertia.com, I)
+
+
+def _explicit(item: Item, settings: Settings) -> Inertia:
+    node = item.node
+    mass = node.number("mass")
+    if mass < 0:
+        raise node.error(f"mass {mass} is negative")
+    if node.get("pos") is None:
+        raise node.error("an <inertial> needs its position 'pos'")
+    place = item.frame * settings.placement(node)
+    diagonal, full = node.numbers("diaginertia", 3), node.numbers("fullinertia", 6)
+    if full is None:
+        moments = np.diag(diagonal or (0.0, 0.0, 0.0))
+    else:
+        if diagonal is not None or not np.array_equal(settings.rotation(node), np.eye(3)):
+            raise node.error("'fullinertia' stands without 'diaginertia' and without an orientation")
+        xx, yy, zz, xy, xz, yz = full
+        moments = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return Inertia(mass, (0.0, 0.0, 0.0), moments).moved(place)
+
+
+# From geoms ----------------------------------------------------------------------------------------
+
+
+def _of_geoms(body: Body, name: str, settings: Settings, meshes: Mapping[str, str]) -> Inertia | None:
+    """The sum over the geoms that have mass, or None."""
+    total = None
+    first, last = settings.inertia_groups
+    for item in body.all("geom"):
+        if first <= item.node.number("group", 0.0) <= last:
+            with located(item.node):
+                part = _geom(item, name, settings, meshes)
+            if part is not None:
+                total = part if total is None else total + part
+    return total
+
+
+def _geom(item: Item, body: str, settings: Settings, meshes: Mapping[str, str]) -> Inertia | None:
+    node = item.node
+    refuse_unknown(node)
+    type = node.choice("type", _TYPES, "sphere")
+    mass, density = node.numbers("mass", 1), node.number("density", _WATER)
+    weighs = mass[0] if mass is not None else density
+    if weighs < 0:
+        raise node.error(f"mass or density {weighs} is negative")
+    if weighs == 0 or type in ("plane", "hfield"):
+        return None
+    mesh = node.get("mesh")
+    if mesh is not None or type in ("mesh", "sdf"):
+        file = meshes.get(mesh or "", "")
+        what = f"mesh '{mesh}'" + (f" (file '{file}')" if file else "")
+        raise node.error(
+            f"the inertia of body '{body}' must come from {what} of geom '{node.get('name') or type}', and meshes are "
+            "not read: give the body an <inertial>, as MuJoCo's compiler saves it (saveinertial='true')",
+            UnsupportedFeature,
+        )
+    size, place = _size(node, type, settings)
+    shell = node.choice("shellinertia", YES_NO, "false") == "true"
+    shape = (SHELLS if shell else SOLIDS)[type](size)
+    m = mass[0] if mass is not None else density * shape.measure
+    moments = np.array(shape.moments) * m
+    if not (m <= LARGEST and np.isfinite(moments).all()):
+        raise node.error(f"a mass of {m:g} is beyond any sensible number in SI units")
+    return Inertia(m, (0.0, 0.0, 0.0), moments).moved(item.frame * place)
+
+
+def _size(node: Node, type: str, settings: Settings) -> tuple[Floats, Placement]:
+    """The sizes of a shape, and where it stands."""
+    given = node.numbers("size", 1, 2, 3) or ()
+    ends = node.numbers("fromto", 6)
+    if ends is None:
+        size, place = given[: _SIZES[type]], settings.placement(node)
+    else:
+        if type not in _LONG:
+            raise node.error(f"'fromto' places a {', '.join(_LONG)}; this is a {type}")
+        start, end = np.array(ends[:3]), np.array(ends[3:])
+        length = float(np.linalg.norm(end - start))
+        if length == 0:
+            raise node.error("'fromto' goes from a point to itself")
+        size = (*given[:1] * (_SIZES[type] - 1), length / 2)
+        place = Placement((start + end) / 2, z_along((end - start) / length))
+    if len(size) != _SIZES[type] or min(size) < 1 / LARGEST:
+        raise node.error(f"a {type} has {_SIZES[type]} sizes above zero, not {list(size)}")
+    return np.array(size), place
+
+
+class Shape(NamedTuple):
+    """A volume or surface, and the moments of inertia for a mass of one."""
+
+    measure: float
+    moments: tuple[float, float, float]
+
+
+def _of_squares(xx: float, yy: float, zz: float) -> tuple[float, float, float]:
+    """Moments of inertia from the mean squares of the coordinates."""
+    return yy + zz, xx + zz, xx + yy
+
+
+def _ball(size: Floats) -> Shape:
+    (r,) = size
+    return Shape(4 / 3 * math.pi * r**3, (0.4 * r**2,) * 3)
+
+
+def _sphere(size: Floats) -> Shape:
+    (r,) = size
+    return Shape(4 * math.pi * r**2, (2 / 3 * r**2,) * 3)
+
+
+def _cylinder(size: Floats) -> Shape:
+    r, h = size
+    return Shape(2 * math.pi * r**2 * h, _of_squares(r**2 / 4, r**2 / 4, h**2 / 3))
+
+
+def _tube(size: Floats) -> Shape:
+    """The side and both ends of a cylinder."""
+    r, h = size
+    side, ends = 4 * math.pi * r * h, 2 * math.pi * r**2
+    across = (side * r**2 / 2 + ends * r**2 / 4) / (side + ends)
+    along = (side * h**2 / 3 + ends * h**2) / (side + ends)
+    return Shape(side + ends, _of_squares(across, across, along))
+
+
+def _capsule(size: Floats) -> Shape:
+    """A cylinder, and two half balls with centres of mass 3/8 r from their flats."""
+    r, h = size
+    middle, ends = 2 * math.pi * r**2 * h, 4 / 3 * math.pi * r**3
+    across = (middle * r**2 / 4 + ends * r**2 / 5) / (middle + ends)
+    along = (middle * h**2 / 3 + ends * (h**2 + 2 * h * 3 / 8 * r + r**2 / 5)) / (middle + ends)
+    return Shape(middle + ends, _of_squares(across, across, along))
+
+
+def _capsule_shell(size: Floats) -> Shape:
+    """The side of a cylinder, and two half spheres with centres of mass r/2 from their rims."""
+    r, h = size
+    side, ends = 4 * math.pi * r * h, 4 * math.pi * r**2
+    across = (side * r**2 / 2 + ends * r**2 / 3) / (side + ends)
+    along = (side * h**2 / 3 + ends * (h**2 + h * r + r**2 / 3)) / (side + ends)
+    return Shape(side + ends, _of_squares(across, across, along))
+
+
+def _ellipsoid(size: Floats) -> Shape:
+    a, b, c = size
+    return Shape(4 / 3 * math.pi * a * b * c, _of_squares(a**2 / 5, b**2 / 5, c**2 / 5))
+
+
+def _ellipsoid_shell(size: Floats) -> Shape:
+    """Between two ellipsoids with radii that differ by ``t``; the surface by Thomsen's formula. Both as in MuJoCo."""
+    t, p = 1e-6, 1.6075
+    a, b, c = size
+    volume = a * b + b * c + c * a + t * (a + b + c) + t**2  # abc grows by t times this
+
+    def square(a: float, b: float, c: float) -> float:
+        """The mean of x²: a²/5 in an ellipsoid, and a³bc grows by t times the numerator."""
+        return float((a**3 * (b + c + t) + (3 * a**2 + 3 * a * t + t**2) * (b + t) * (c + t)) / (5 * volume))
+
+    area = 4 * math.pi * (((a * b) ** p + (b * c) ** p + (c * a) ** p) / 3) ** (1 / p)
+    return Shape(area, _of_squares(square(a, b, c), square(b, c, a), square(c, a, b)))
+
+
+def _box(size: Floats) -> Shape:
+    a, b, c = size
+    return Shape(8 * a * b * c, _of_squares(a**2 / 3, b**2 / 3, c**2 / 3))
+
+
+def _box_shell(size: Floats) -> Shape:
+    """Six sides: the coordinate of a pair of them is at its greatest there, and spread evenly on the others."""
+    areas = np.array([size[1] * size[2], size[0] * size[2], size[0] * size[1]])
+    x, y, z = (float(s**2 * (a + (areas.sum() - a) / 3) / areas.sum()) for s, a in zip(size, areas, strict=True))
+    return Shape(8 * float(areas.sum()), _of_squares(x, y, z))
+
+
+SOLIDS = {"sphere": _ball, "capsule": _capsule, "cylinder": _cylinder, "ellipsoid": _ellipsoid, "box": _box}
+SHELLS = {
+    "sphere": _sphere,
+    "capsule": _capsule_shell,
+    "cylinder": _tube,
+    "ellipsoid": _ellipsoid_shell,
+    "box": _box_shell,
+}

@@ -1,0 +1,171 @@
+"""The joints of a model.
+
+The coordinate of a hinge or slide is MuJoCo's ``qpos``: the model as it is drawn has it at ``ref``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import UnsupportedFeature
+from linkwork.joints import Free, Joint, Prismatic, Revolute, Spherical
+from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
+from linkwork.parsing.mjcf.tree import Body, Item, Tree
+from linkwork.parsing.xml import Node, located
+from linkwork.rigid import Floats, Placement, axis_rotation
+
+_KINDS = ("free", "ball", "slide", "hinge")
+
+
+@dataclass(frozen=True, eq=False)
+class MjcfJoint:
+    """A joint of the file: where it stands in its body, and the options that `Builder.joint` takes."""
+
+    name: str
+    node: Node
+    type: Joint
+    at: Placement
+    """On the side of the parent, seen from the body's frame."""
+    child_at: Placement
+    """On the side of the body."""
+    ref: float
+    """Its coordinate in the model as it is drawn, if it has a single one."""
+    options: dict[str, Any]
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is a hinge or a slide."""
+        return isinstance(self.type, Revolute | Prismatic)
+
+    def drawn(self, body: Body) -> Floats:
+        """The coordinates in the model as it is drawn."""
+        if self.is_scalar:
+            return np.array([self.ref])
+        q = np.array(self.type.neutral)
+        if isinstance(self.type, Free):
+            q[:3] = body.world.position
+            q[3:] = quaternion_of(body.world.rotation)
+        return q
+
+
+def read_joints(tree: Tree, settings: Settings) -> dict[str, MjcfJoint]:
+    """All joints by name, in MuJoCo's order."""
+    joints: dict[str, MjcfJoint] = {}
+    for body, names in tree.joint_names.items():
+        for name, item in zip(names, body.all("joint"), strict=True):
+            if name in joints:
+                raise item.node.error(f"two joints are called '{name}'; the first is on line {joints[name].node.line}")
+            joints[name] = _read_joint(name, item, body, settings)
+        if len(names) > 1:
+            _check_together(body, [joints[name] for name in names])
+    return joints
+
+
+def _check_together(body: Body, joints: list[MjcfJoint]) -> None:
+    """What MuJoCo allows several joints of a body to be."""
+    kinds = [type(joint.type) for joint in joints]
+    if Free in kinds:
+        raise joints[kinds.index(Free)].node.error("a body with a free joint has no other joint")
+    if Spherical in kinds and any(kind is not Prismatic for kind in kinds[kinds.index(Spherical) + 1 :]):
+        raise joints[kinds.index(Spherical)].node.error("no hinge or ball follows a ball joint in the same body")
+
+
+def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJoint:
+    node = item.node
+    kind = "free" if node.tag == "freejoint" else node.choice("type", _KINDS, "hinge")
+    if kind == "free":
+        return _read_free(name, node, body, settings)
+    position = item.frame.rotation @ np.array(node.vector("pos", (0.0, 0.0, 0.0))) + item.frame.position
+    here = Placement(position)
+    if kind == "ball":
+        return MjcfJoint(name, node, Spherical(), here, here, 0.0, _losses(node))
+    direction = item.frame.rotation @ np.array(node.vector("axis", (0.0, 0.0, 1.0)))
+    with located(node):
+        type = Revolute(direction) if kind == "hinge" else Prismatic(direction)
+
+    def measure(value: float) -> float:
+        return settings.angle(value) if kind == "hinge" else value
+
+    ref = measure(node.number("ref", 0.0))
+    child_at = here
+    if ref != 0:
+        # At the coordinate ref the body stands as it is drawn: the joint has moved by ref, and the place on the body
+        # that meets it with it.
+        moved = axis_rotation(type.axis, ref) if kind == "hinge" else np.eye(3)
+        child_at = Placement(position if kind == "hinge" else position + ref * type.axis, moved)
+    options = _losses(node) | {"rest": measure(node.number("springref", 0.0))} | _effort(node, settings)
+    limited = node.choice("limited", YES_NO_AUTO, "auto")
+    bounds = node.numbers("range", 2)
+    if bounds is not None and (limited == "true" or (limited == "auto" and settings.autolimits)):
+        options |= {"lower": measure(bounds[0]), "upper": measure(bounds[1])}
+    return MjcfJoint(name, node, type, here, child_at, ref, options)
+
+
+def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoint:
+    if body.parent is None or body.parent.parent is not None:
+        raise node.error("a free joint moves a body directly in the world")
+    aligned = node.choice("align", YES_NO_AUTO, "auto")
+    if (aligned == "true" or (aligned == "auto" and settings.alignfree)) and not body.all("body"):
+        raise node.error(
+            "a free body whose frame is moved to its principal axes of inertia ('align', 'alignfree') is not supported",
+            UnsupportedFeature,
+        )
+    options = {} if node.tag == "freejoint" else _losses(node)
+    if options.get("armature", 0.0) != 0:
+        raise node.error(
+            "armature of a free joint, which is mass without weight, is not supported; use <freejoint/>, which "
+            "inherits none",
+            UnsupportedFeature,
+        )
+    return MjcfJoint(name, node, Free(), Placement(), Placement(), 0.0, options)
+
+
+def _losses(node: Node) -> dict[str, Any]:
+    """What resists motion; of the polynomials of MuJoCo 4 the linear part."""
+    damper = node.numbers("springdamper", 2)
+    if damper is not None and min(damper) > 0:
+        raise node.error("'springdamper' needs the compiled model; write stiffness and damping", UnsupportedFeature)
+    return {
+        "armature": node.number("armature", 0.0),
+        "friction": node.number("frictionloss", 0.0),
+        "damping": (node.numbers("damping", 1, 2, 3) or (0.0,))[0],
+        "stiffness": (node.numbers("stiffness", 1, 2, 3) or (0.0,))[0],
+    }
+
+
+def _effort(node: Node, settings: Settings) -> dict[str, float]:
+    limited = node.choice("actuatorfrclimited", YES_NO_AUTO, "auto")
+    bounds = node.numbers("actuatorfrcrange", 2)
+    if bounds is None or limited == "false" or (limited == "auto" and not settings.autolimits):
+        return {}
+    return {"effort": max(abs(bound) for bound in bounds)}
+
+
+def scalar_joint(joints: Mapping[str, MjcfJoint], name: str, node: Node) -> MjcfJoint:
+    """A hinge or slide of the model."""
+    joint = joints.get(name)
+    if joint is None:
+        raise node.error(f"there is no joint '{name}'")
+    if not joint.is_scalar:
+        raise node.error(f"joint '{name}' is no hinge and no slide")
+    return joint
+
+
+def quaternion_of(R: Floats) -> Floats:
+    """The quaternion ``x y z w`` of a rotation, w not negative."""
+    # The eigenvector of K with eigenvalue 1 (Bar-Itzhack), exact to round-off for every angle.
+    (a, b, c), (d, e, f), (g, h, i) = R
+    K = np.array(
+        [
+            [a - e - i, b + d, c + g, h - f],
+            [b + d, e - a - i, f + h, c - g],
+            [c + g, f + h, i - a - e, d - b],
+            [h - f, c - g, d - b, a + e + i],
+        ]
+    )
+    q: Floats = np.linalg.eigh(K)[1][:, -1]
+    return -q if q[3] < 0 else q

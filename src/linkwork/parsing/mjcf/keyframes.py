@@ -1,0 +1,60 @@
+"""Named configurations of a model: the one it is drawn in, ``qpos0``, and its keyframes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from linkwork.joints import Free, Spherical
+from linkwork.parsing.mjcf.document import Document
+from linkwork.parsing.mjcf.joints import MjcfJoint
+from linkwork.parsing.mjcf.tree import Tree, fresh
+from linkwork.parsing.mjcf.vocabulary import not_understood
+from linkwork.parsing.xml import Node
+from linkwork.rigid import Floats
+
+QPOS0 = "qpos0"
+
+Pose = dict[str, Floats]
+
+
+def read_poses(document: Document, tree: Tree, joints: Mapping[str, MjcfJoint]) -> dict[str, Pose]:
+    """Poses by name: coordinates by joint."""
+    drawn = {name: joints[name].drawn(body) for body, names in tree.joint_names.items() for name in names}
+    poses = {QPOS0: drawn}
+    keys = list(document.inside("keyframe"))
+    taken = {QPOS0, *(key.get("name") for key in keys if key.get("name") != QPOS0)}
+    for number, key in enumerate(keys):
+        if key.tag != "key":
+            raise not_understood(key, "keyframe")
+        name = key.get("name")
+        if not name or name == QPOS0:
+            name = fresh(name or f"key_{number}", taken)
+        elif name in poses:
+            raise key.error(f"two keyframes are called '{name}'")
+        poses[name] = _read_key(key, joints, drawn)
+    return poses
+
+
+def _read_key(key: Node, joints: Mapping[str, MjcfJoint], drawn: Pose) -> Pose:
+    """The numbers of a keyframe; a joint beyond its end stays as it is drawn, as in MuJoCo."""
+    total = sum(q.size for q in drawn.values())
+    values = np.array(key.numbers("qpos", *range(total + 1)) or (), dtype=np.float64)
+    pose: Pose = {}
+    at = 0
+    for name, start in drawn.items():
+        q = values[at : at + start.size]
+        at += start.size
+        if q.size < start.size:
+            pose[name] = start
+        elif isinstance(joints[name].type, Free | Spherical):
+            turn = q[-4:][[1, 2, 3, 0]]
+            largest = np.abs(turn).max()
+            if largest == 0:
+                raise key.error(f"attribute 'qpos': the quaternion of joint '{name}' has zero length")
+            turn = turn / largest
+            pose[name] = np.concatenate([q[:-4], turn / np.linalg.norm(turn)])
+        else:
+            pose[name] = q
+    return pose

@@ -1,0 +1,151 @@
+"""What a model says for all of it: the units and conventions of its numbers, gravity, how inertias are completed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwork.errors import UnsupportedFeature
+from linkwork.parsing.mjcf.document import ORIENTATIONS, Document
+from linkwork.parsing.mjcf.vocabulary import refuse_unknown
+from linkwork.parsing.xml import Node, located
+from linkwork.rigid import Floats, Placement, axis_rotation
+
+YES_NO = ("false", "true")
+YES_NO_AUTO = ("false", "true", "auto")
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+_NO_DIRECTION = 1e-10
+"""An axis shorter than this (MuJoCo: 1e-14) has no direction worth the name."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The attributes of all <compiler> and <option> elements; of repeated ones the last counts."""
+
+    degrees: bool
+    eulerseq: str
+    autolimits: bool
+    alignfree: bool
+    inertia_from_geoms: str
+    inertia_groups: tuple[float, float]
+    least_mass: float
+    least_inertia: float
+    total_mass: float
+    balance: bool
+    gravity: tuple[float, float, float]
+    constraints: bool
+    """Whether equalities are switched on."""
+
+    def angle(self, value: float) -> float:
+        """An angle of the file in radians."""
+        return math.radians(value) if self.degrees else value
+
+    def placement(self, node: Node) -> Placement:
+        """The place that ``pos`` and one of the ways to write an orientation say."""
+        with located(node):
+            return Placement(node.vector("pos", (0.0, 0.0, 0.0)), self.rotation(node))
+
+    def rotation(self, node: Node) -> Floats:
+        """The orientation of an element."""
+        ways = [way for way in ORIENTATIONS if node.get(way) is not None]
+        if len(ways) > 1:
+            raise node.error(f"'{ways[0]}' and '{ways[1]}' both say the orientation")
+        if not ways:
+            return np.eye(3)
+        if ways[0] == "quat":
+            return quaternion(node, "quat", _given(node, "quat", 4)).rotation
+        values = np.array(_given(node, ways[0], {"axisangle": 4, "xyaxes": 6}.get(ways[0], 3)))
+        if ways[0] == "axisangle":
+            return axis_rotation(_unit(node, "axisangle", values[:3]), self.angle(values[3]))
+        if ways[0] == "xyaxes":
+            x = _unit(node, "xyaxes", values[:3])
+            y = _unit(node, "xyaxes", values[3:])
+            y = _unit(node, "xyaxes", y - x * (x @ y))
+            return np.column_stack([x, y, np.cross(x, y)])
+        if ways[0] == "zaxis":
+            return z_along(_unit(node, "zaxis", values))
+        R = np.eye(3)
+        for letter, value in zip(self.eulerseq, values, strict=True):
+            turn = axis_rotation(_AXES[letter.lower()], self.angle(float(value)))
+            R = R @ turn if letter.islower() else turn @ R
+        return R
+
+
+def _given(node: Node, attribute: str, count: int) -> tuple[float, ...]:
+    values = node.numbers(attribute, count)
+    if values is None:
+        raise node.error(f"attribute '{attribute}' is missing")
+    return values
+
+
+def quaternion(node: Node, attribute: str, values: tuple[float, ...]) -> Placement:
+    """A quaternion ``w x y z`` as a placement at the origin."""
+    largest = max(abs(value) for value in values)
+    if largest == 0:
+        raise node.error(f"attribute '{attribute}': a quaternion of zero length is no rotation")
+    w, x, y, z = (value / largest for value in values)
+    return Placement.quaternion(x, y, z, w)
+
+
+def _unit(node: Node, attribute: str, vector: Floats) -> Floats:
+    length = float(np.linalg.norm(vector))
+    if length < _NO_DIRECTION:
+        raise node.error(f"attribute '{attribute}' holds an axis of zero length, or parallel axes")
+    unit: Floats = vector / length
+    return unit
+
+
+def z_along(direction: Floats) -> Floats:
+    """The least rotation that turns the z axis into a unit vector."""
+    axis = np.cross((0.0, 0.0, 1.0), direction)
+    sine = float(np.linalg.norm(axis))
+    axis = axis / sine if sine > _NO_DIRECTION else np.array([1.0, 0.0, 0.0])
+    return axis_rotation(axis, math.atan2(sine, float(direction[2])))
+
+
+def read_settings(document: Document) -> Settings:
+    """The settings of a model; those that no mechanism here can have are an `UnsupportedFeature`."""
+    compiler = _last(document, list(document.children(document.root, "compiler")))
+    option = _last(document, list(document.children(document.root, "option")))
+    flag = _last(document, list(document.inside("option", "flag")))
+    if compiler.choice("coordinate", ("local", "global"), "local") == "global":
+        raise compiler.error("global coordinates are not supported, as in MuJoCo since 2.3.4", UnsupportedFeature)
+    for medium in ("density", "viscosity"):
+        if option.number(medium, 0.0) != 0:
+            raise option.error(f"{medium} of a medium makes forces that are not supported", UnsupportedFeature)
+    eulerseq = compiler.get("eulerseq") or "xyz"
+    if len(eulerseq) != 3 or not set(eulerseq) <= set("xyzXYZ"):
+        raise compiler.error(f"attribute 'eulerseq' is three of the letters x y z X Y Z, not '{eulerseq[:80]}'")
+    total_mass = compiler.number("settotalmass", -1.0)
+    if total_mass > 0 and compiler.choice("fusestatic", YES_NO, "false") == "true":
+        raise compiler.error("'settotalmass' together with 'fusestatic' is not supported", UnsupportedFeature)
+    groups = compiler.numbers("inertiagrouprange", 2) or (0.0, 5.0)
+    switches = ("disable", "enable")
+    weightless = flag.choice("gravity", switches, "enable") == "disable"
+    return Settings(
+        degrees=compiler.choice("angle", ("degree", "radian"), "degree") == "degree",
+        eulerseq=eulerseq,
+        autolimits=compiler.choice("autolimits", YES_NO, "true") == "true",
+        alignfree=compiler.choice("alignfree", YES_NO, "false") == "true",
+        inertia_from_geoms=compiler.choice("inertiafromgeom", YES_NO_AUTO, "auto"),
+        inertia_groups=(groups[0], groups[1]),
+        least_mass=compiler.number("boundmass", 0.0),
+        least_inertia=compiler.number("boundinertia", 0.0),
+        total_mass=total_mass,
+        balance=compiler.choice("balanceinertia", YES_NO, "false") == "true",
+        gravity=(0.0, 0.0, 0.0) if weightless else option.vector("gravity", (0.0, 0.0, -9.81)),
+        constraints=all(flag.choice(name, switches, "enable") == "enable" for name in ("constraint", "equality")),
+    )
+
+
+def _last(document: Document, nodes: list[Node]) -> Node:
+    """The last element of a kind, with what the others say before it."""
+    if not nodes:
+        return document.root  # which has none of their attributes
+    said: dict[str, str] = {}
+    for node in nodes:
+        refuse_unknown(node)
+        said |= {name: node.get(name) or "" for name in node.attributes}
+    return nodes[-1].inheriting(said)

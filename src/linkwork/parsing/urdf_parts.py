@@ -1,0 +1,45 @@
+"""Links and joints of a URDF file as they are read, and its placements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from linkwork.joints import Joint
+from linkwork.parsing.xml import Node, located
+from linkwork.rigid import Inertia, Placement
+
+
+@dataclass(frozen=True)
+class UrdfLink:
+    """A link."""
+
+    name: str
+    node: Node
+    inertia: Inertia
+    meshes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class UrdfJoint:
+    """A joint; ``options`` are those of `Builder.joint`."""
+
+    name: str
+    node: Node
+    type: Joint
+    parent: str
+    child: str
+    place: Placement
+    options: dict[str, Any]
+
+
+def placement_of_origin(node: Node) -> Placement:
+    """Where the ``<origin>`` inside says."""
+    origin = node.child("origin")
+    return Placement() if origin is None else placement(origin)
+
+
+def placement(node: Node) -> Placement:
+    """Where ``xyz`` and ``rpy`` of an element say."""
+    with located(node):
+        return Placement.rpy(*node.vector("rpy", (0, 0, 0)), position=node.vector("xyz", (0, 0, 0)))

@@ -1,0 +1,122 @@
+"""Small mechanisms with loops to assemble: planar and spatial, on rods, with a centre of mass, with gears."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+import linkwork as lw
+from linkwork.mechanism import Mechanism
+
+BOX = lw.Inertia.box(1.5, (0.1, 0.2, 0.3), com=(0.05, -0.1, 0.2))
+
+
+def rod(length: float) -> lw.Inertia:
+    return lw.Inertia.rod(1.0, (0, 0, 0), (length, 0, 0))
+
+
+def four_bar(
+    ground: float = 1.0,
+    crank: float = 0.5,
+    coupler: float = 1.2,
+    rocker: float = 0.9,
+    base: bool = False,
+    joint: lw.Joint | None = None,
+    **limits: float,
+) -> Mechanism:
+    """A planar four-bar, closed where the coupler meets the rocker; ``base`` lets it float."""
+    build = lw.Builder("four-bar")
+    root = "world"
+    if base:
+        build.body("base", BOX).joint("free", lw.Free(), "world", "base")
+        root = "base"
+    build.body("crank", rod(crank)).joint("j1", lw.Revolute("y"), root, "crank", **limits)
+    build.body("coupler", rod(coupler)).joint("j2", lw.Revolute("y"), "crank", "coupler", (crank, 0, 0))
+    build.body("rocker", rod(rocker)).joint("j3", lw.Revolute("y"), root, "rocker", (ground, 0, 0))
+    close = lw.Revolute("y") if joint is None else joint
+    build.joint("close", close, "coupler", "rocker", (coupler, 0, 0), (rocker, 0, 0), cut=True)
+    return build.build()
+
+
+def five_bar() -> Mechanism:
+    build = lw.Builder("five-bar")
+    for side, at in (("left", (0, 0, 0)), ("right", (0.8, 0, 0))):
+        build.body(f"{side}1", rod(0.7)).joint(f"{side}1", lw.Revolute("y"), "world", f"{side}1", at, actuated=True)
+        build.body(f"{side}2", rod(1.0)).joint(f"{side}2", lw.Revolute("y"), f"{side}1", f"{side}2", (0.7, 0, 0))
+    build.joint("close", lw.Revolute("y"), "left2", "right2", (1.0, 0, 0), (1.0, 0, 0), cut=True)
+    return build.build()
+
+
+def rssr() -> Mechanism:
+    """Two cranks and a bar with a ball at both ends."""
+    build = lw.Builder("RSSR").body("a", rod(0.4)).joint("a", lw.Revolute("y"), "world", "a")
+    build.body("b", rod(0.9)).joint("b", lw.Revolute((1, 0, 1)), "world", "b", (1.0, 0.3, 0.2))
+    build.body("bar", rod(1.2)).joint("ball", lw.Spherical(), "a", "bar", (0.4, 0, 0))
+    return build.joint("close", lw.Spherical(), "bar", "b", (1.2, 0, 0), (0.9, 0, 0)).build()
+
+
+def crosses() -> Mechanism:
+    """Two shafts joined through two universal joints and a bar that slides: rows that turn and rows that slide."""
+    build = lw.Builder("shafts").body("in", rod(0.4)).joint("in", lw.Revolute("x"), "world", "in")
+    build.body("bar", rod(0.5)).joint("first", lw.Universal("y", "z"), "in", "bar", (0.4, 0, 0))
+    build.body("tube", rod(0.3)).joint("slide", lw.Prismatic("x"), "bar", "tube", (0.3, 0, 0))
+    build.body("out", rod(0.4)).joint("out", lw.Revolute("x"), "world", "out", (1.5, 0.2, 0.1))
+    return build.joint("close", lw.Universal("y", "z"), "tube", "out", (0.3, 0, 0), cut=True).build()
+
+
+def hexapod() -> Mechanism:
+    """A plate on six rods, in pairs that meet nearly at the ground and nearly at the plate."""
+    build = lw.Builder("hexapod").body("plate", BOX).joint("free", lw.Free(), "world", "plate")
+    low, high = np.deg2rad([10, 110, 130, 230, 250, 350]), np.deg2rad([50, 70, 170, 190, 290, 310])
+    for k, (a, b) in enumerate(zip(low, high, strict=True)):
+        ends = {"first_at": (np.cos(a), np.sin(a), 0), "second_at": (0.6 * np.cos(b), 0.6 * np.sin(b), 0)}
+        build.constrain(lw.Rod("world", "plate", name=f"leg{k}", length=1.1, **ends))
+    return build.build()
+
+
+def balanced() -> Mechanism:
+    """A chain whose centre of mass is to stand over the world's axis."""
+    robot = lw.zoo.serial_chain(6)
+    return robot.constrained(lw.CenterOfMass(axes="xy"), lw.CenterOfMass(bodies=("link2", "link4"), axes="z", name="c"))
+
+
+def geared() -> Mechanism:
+    """A chain with a gear, a polynomial and a lock."""
+    robot = lw.zoo.serial_chain(5)
+    return robot.constrained(
+        lw.Gear("joint0", "joint1", 3.0, 0.2),
+        lw.PolynomialCoupling("joint2", "joint3", (0.1, 0.2, 0.3, -0.1)),
+        lw.JointLock("joint4", 0.7),
+    )
+
+
+def standing() -> Mechanism:
+    """A humanoid whose feet stand where they do at rest."""
+    robot = lw.zoo.humanoid()
+    feet = [lw.Weld(f"{side}_foot", "world", name=side) for side in ("left", "right")]
+    return robot.constrained(*feet, at=robot.neutral())
+
+
+MECHANISMS = {
+    "four-bar": four_bar,
+    "four-bar of points": lambda: four_bar(joint=lw.Spherical()),
+    "four-bar on a line": lambda: (
+        four_bar()
+        .unconstrained()
+        .constrained(lw.PointOnLine("coupler", "rocker", axis="y", first_at=(1.2, 0, 0), second_at=(0.9, 0, 0)))
+    ),
+    "floating four-bar": lambda: four_bar(base=True),
+    "five-bar": five_bar,
+    "RSSR": rssr,
+    "universal joints": crosses,
+    "hexapod": hexapod,
+    "centre of mass": balanced,
+    "gears": geared,
+    "humanoid": standing,
+}
+
+
+@cache
+def made(name: str) -> Mechanism:
+    return MECHANISMS[name]()
