@@ -34,8 +34,7 @@ import numpy.typing as npt
 import linkwork as lw
 from benchmarks.robots import EXAMPLES, MODELS
 from linkwork.mechanism import Limits
-from linkwork.rigid import as_placement
-from linkwork.zoo.places import quaternion_of
+from linkwork.rigid import as_placement, quaternion_of
 
 Floats = npt.NDArray[np.float64]
 Rods = Literal["cut", "ball"]

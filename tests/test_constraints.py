@@ -219,18 +219,10 @@ def test_rows_are_as_many_as_the_page_says(kind: type[Pair]) -> None:
 
 # Captured at a configuration -----------------------------------------------------------------------
 
-UNCAPTURED = {"polynomial", "held", "com of some"}
-
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_captured_constraint_holds_where_it_was_captured(
-    name: str, seed: int, request: pytest.FixtureRequest
-) -> None:
-    if name in UNCAPTURED:
-        request.applymarker(pytest.mark.xfail(reason="captured() returns these as they are"))
-    if name == "Cardan":
-        request.applymarker(pytest.mark.xfail(reason="captured() keeps the angle between the axes of a Cardan"))
+def test_a_captured_constraint_holds_where_it_was_captured(name: str, seed: int) -> None:
     robot, q = free_tree(seed), random_state(free_tree(seed), seed).q
     given = next(c for c in constraints(seed) if c.name == name)
     caught = robot.constrained(given, at=q)
@@ -257,7 +249,6 @@ def test_capture_leaves_the_first_frame_and_moves_the_second() -> None:
     assert_close(found.rotation, expected.rotation, 1e-14)
 
 
-@pytest.mark.xfail(reason="captured() keeps the weight of the one row that there was before")
 def test_a_lock_without_a_position_captures_every_coordinate() -> None:
     robot, q = free_tree(0), random_state(free_tree(0), 0).q
     lock = robot.constrained(lw.JointLock("arm/cross"), at=q).constraints[0]
@@ -339,7 +330,6 @@ def test_a_copy_with_another_weight_is_the_same_otherwise(name: str) -> None:
     assert after.gains == before.gains
 
 
-@pytest.mark.xfail(reason="the default gains (0, 0) count as given")
 def test_a_copy_may_get_a_time_constant() -> None:
     assert replace(lw.Weld("a", "b"), time_constant=0.1).gains == pytest.approx((100.0, 20.0))
 
@@ -408,9 +398,9 @@ MISMADE: dict[str, tuple[Callable[[], Constraint], str]] = {
     "an axis without a name": (lambda: lw.Hinge("a", "b", axis="w"), "axis 'w' is none of x, y, z"),
     "no length": (
         lambda: lw.Rod("a", "b", length=0),
-        "a rod has a length above zero, not 0; where it is zero, use Point",
+        "Rod (where it has none, use Point): length is 0, needs a length above zero",
     ),
-    "no radius": (lambda: lw.Rolling("a", "b", radius=-1), "what rolls has a radius above zero, not -1"),
+    "no radius": (lambda: lw.Rolling("a", "b", radius=-1), "Rolling: radius is -1, needs a length above zero"),
     "no joints": (lambda: lw.JointCoupling({}), "JointCoupling: no joints"),
     "no coefficients": (
         lambda: lw.JointCoupling({"a": 0}),
@@ -543,7 +533,6 @@ DROPPED: dict[str, tuple[Callable[[], Coupling], str]] = {
 
 
 @pytest.mark.parametrize("what", DROPPED)
-@pytest.mark.xfail(reason="accepted in silence: the first coordinate is taken, the driver's coefficient is dropped")
 def test_couplings_drop_nothing_in_silence(what: str) -> None:
     make, message = DROPPED[what]
     with pytest.raises(lw.ModelError, match=message):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.forward import METHODS
 from linkwork.dynamics import Evaluator
 
 
@@ -75,7 +76,10 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
         lambda r: lw.frame_acceleration(r, Q, V, V, "hand", "world"),
         "the acceleration of a point has no meaning at the world's origin: use 'local' or 'aligned'",
     ),
-    "method": (lambda r: lw.ForwardDynamics(r, method="magic"), "no method 'magic' for a tree; there are auto, aba"),
+    "method": (
+        lambda r: lw.ForwardDynamics(r, method="magic"),
+        f"no method 'magic'; there are auto, {', '.join(METHODS)}",
+    ),
     "lanes": (
         lambda r: lw.ForwardDynamics(r).compile(lanes=3),
         "lanes is 3, needs 'auto' or one of 1, 2, 4, 8, 16",

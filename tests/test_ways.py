@@ -11,6 +11,7 @@ import linkwork as lw
 import ways
 from linkwork.algorithms.algorithm import resolve
 from linkwork.dynamics import QUANTITIES, REFERENCES, Evaluator
+from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import tree_of
 from states import assert_close
 from ways import CASES, Case, inputs, native, results, specialised, tree
@@ -84,7 +85,8 @@ def test_text_reads_no_memory_that_it_has_not_written(case: Case, seed: int) -> 
     robot = lw.zoo.random_tree(seed, bodies=5)
     algorithm = QUANTITIES[case.quantity]
     frames = ways.FRAMES if "nf" in str({**algorithm.inputs, **algorithm.outputs}) else ()
-    data = tree_of(robot, frames, REFERENCES[case.reference])
+    arrays = constrained_tree if algorithm.layout is LOOPS else tree_of
+    data = arrays(robot, frames, REFERENCES[case.reference])
     work = algorithm.work_type()(*(np.full(resolve(shape, data), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, data), np.nan) for shape in algorithm.outputs.values()]
     algorithm.text(data, work, *inputs(case, robot, seed), *outputs)

@@ -409,6 +409,7 @@ def _preference(joint: _Joint) -> tuple[int, ...]:
         isinstance(entry.type, Fixed),
         isinstance(entry.type, Helical) or bool(entry.armature.any()),
         entry.actuated is True,
+        bool(entry.stiffness.any()),
         entry.actuated is not False,
         -entry.type.nv,
     )

@@ -14,9 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork import lie
-from linkwork.constraints import Axial, CenterOfMass, Constraint, JointCoupling, JointLock, Pair, Rod, Rolling
+from linkwork.constraints import (
+    Axial,
+    Cardan,
+    CenterOfMass,
+    Constraint,
+    JointCoupling,
+    JointLock,
+    Pair,
+    PolynomialCoupling,
+    Rod,
+    Rolling,
+)
 from linkwork.dynamics import (
-    center_of_mass,
     constraint_error,
     constraint_jacobian,
     frame_placement,
@@ -103,6 +113,12 @@ class _Problem:
         held = ~self.free[self.in_v] if limits else np.ones(len(self.in_v), dtype=bool)
         self.lower[held], self.upper[held] = -np.inf, np.inf
         self.start = self._within(self.given)
+        # Where points that should meet are apart, J also says how the gap turns with what carries the whole loop:
+        # that closes nothing.
+        self.moves = np.zeros((robot.nc, robot.nv), dtype=bool)
+        for loop in loops_of(robot).loops:
+            for name in loop.support:
+                self.moves[robot.row_slice(loop.constraint), robot.v_slice(name)] = True
 
     def error(self, q: Floats) -> Floats:
         found: Floats = constraint_error(self.robot, q)[self.rows]
@@ -111,7 +127,7 @@ class _Problem:
     def descend(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, float, int]:
         """Gauss-Newton from ``q``: where it ends, the largest error there, and the iterations."""
         e = self.error(q)
-        size, slow = _norm(e), 0
+        size, slow, iteration = _norm(e), 0, -1
         for iteration in range(max_iterations):
             gap = float(np.abs(e).max(initial=0.0))
             if gap <= tolerance:
@@ -138,7 +154,7 @@ class _Problem:
 
         Coordinates at a limit that would be passed are held and the rest solved again.
         """
-        J = constraint_jacobian(self.robot, q)[self.rows]
+        J = np.where(self.moves, constraint_jacobian(self.robot, q), 0.0)[self.rows]
         mobile = self.free.copy()
         damping = 1e-3 * size if size > 1e-3 else 0.0
         step = np.zeros(self.robot.nv)
@@ -245,16 +261,35 @@ def _captured(robot: Mechanism, constraint: Constraint, q: Floats) -> Constraint
         there = as_placement(constraint.second_at) * second.inverse() * first
         if isinstance(constraint, Axial):
             kept["second_axis"] = constraint.axis
+        if isinstance(constraint, Cardan):
+            axis = np.asarray(constraint.axis)
+            kept["second_axis"] = np.asarray(constraint.second_axis) - axis * float(axis @ constraint.second_axis)
         return replace(constraint, second_at=there, **kept)
     if isinstance(constraint, JointCoupling):
         total = sum(c * q[robot.q_index(joint)] for joint, c in constraint.coefficients.items())
         return replace(constraint, offset=float(total), **kept)
     if isinstance(constraint, JointLock):
-        return replace(constraint, position=tuple(q[robot.q_slice(constraint.joint)].tolist()), **kept)
-    if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
-        turned = as_placement(constraint.at).rotation
-        return replace(constraint, at=Placement(center_of_mass(robot, q), turned), **kept)
+        position = tuple(q[robot.q_slice(constraint.joint)].tolist())
+        if len(position) != constraint.rows:
+            kept["weight"] = float(np.asarray(constraint.weight)[0])
+        return replace(constraint, position=position, **kept)
+    if isinstance(constraint, PolynomialCoupling):
+        c0, *rest = constraint.coefficients
+        return replace(constraint, coefficients=(c0 + float(_error(robot, constraint, q)[0]), *rest), **kept)
+    if isinstance(constraint, CenterOfMass):
+        at = as_placement(constraint.at)
+        off = sum(
+            x * at.rotation[:, "xyz".index(k)]
+            for x, k in zip(_error(robot, constraint, q), constraint.axes, strict=True)
+        )
+        return replace(constraint, at=Placement(at.position + off, at.rotation), **kept)
     return constraint
+
+
+def _error(robot: Mechanism, constraint: Constraint, q: Floats) -> Floats:
+    """The error of a constraint that the robot may not have yet."""
+    found: Floats = constraint_error(robot.unconstrained().constrained(constraint), q)
+    return found
 
 
 def _places(robot: Mechanism, constraint: Pair, q: Floats) -> tuple[Placement, Placement]:
@@ -279,8 +314,12 @@ def project_velocity(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Fl
     LT = np.swapaxes(L, -1, -2)
     A: Any = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2)  # J L^-T
     y = (LT @ v_[..., None])[..., 0]
-    pushed = (np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ (A @ y[..., None]))[..., 0]
-    found: Floats = np.linalg.solve(LT, (y - pushed)[..., None])[..., 0]
+    _, s, Vt = np.linalg.svd(A, full_matrices=False)
+    one = 1 / np.linalg.norm(L, axis=(-2, -1))  # a row of length one has at least this: less is round-off
+    kept = s > RANK_TOLERANCE * np.maximum(s.max(axis=-1, initial=0.0), one)[..., None]
+    V = np.where(kept[..., None], Vt, 0.0)
+    pushed: Any = np.swapaxes(V, -1, -2) @ (V @ y[..., None])
+    found: Floats = np.linalg.solve(LT, y[..., None] - pushed)[..., 0]
     return found
 
 

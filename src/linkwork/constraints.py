@@ -21,8 +21,9 @@ On joints: `JointCoupling` (`Gear`, `Belt`), `PolynomialCoupling`, `JointLock`. 
 
 Kernels know a pair of frames by how it binds turning (`TURNS`) and how it binds sliding (`SHIFTS`); each of the classes
 is one choice of both. The error of a pair is seen in the axes of the first frame. Where its points coincide (`MEET`),
-the error is a vector and its rate the rate of that vector, so that rows span what they span in Pinocchio and MuJoCo
-also where the loop is open. Turning is measured by ``2 sin(angle / 2)``, which has no other zero than the true one.
+the error is a vector and its rate the rate of that vector, so that rows span what they span in MuJoCo, and points what
+they span in Pinocchio, also where the loop is open. Turning is measured by ``2 sin(angle / 2)``, which has no other
+zero than the true one.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Constraint:
         kind = type(self).__name__
         if not self.name:
             self._set(name=":".join((*self.places, *self.joints)) or kind)
-        weight = np.array(self.weight, dtype=np.float64)
+        weight = _numbers(self.weight, f"{self}: weight")
         if weight.ndim == 0:
             weight = np.full(self.rows, float(weight))
         if weight.shape != (self.rows,):
@@ -121,11 +122,11 @@ class Constraint:
         if not (np.isfinite(weight).all() and (weight > 0).all()):
             raise ModelError(f"{self}: weights are finite and above zero, not {weight.tolist()}", subject=self.name)
         weight.setflags(write=False)
-        if self.gains is not None and self.time_constant is not None:
+        if self.gains not in (None, (0.0, 0.0)) and self.time_constant is not None:
             raise ModelError(f"{self}: give a time constant or gains, not both", subject=self.name)
-        gains = (0.0, 0.0) if self.gains is None else tuple(float(k) for k in self.gains)
+        gains = (0.0, 0.0) if self.gains is None else tuple(_numbers(self.gains, f"{self}: gains").ravel().tolist())
         if self.time_constant is not None:
-            T = float(self.time_constant)
+            T = float(_numbers(self.time_constant, f"{self}: time constant").mean())
             if not (np.isfinite(T) and T > 0):
                 raise ModelError(f"{self}: time constant {T} is not a time", subject=self.name)
             gains = (1 / T**2, 2 / T)
@@ -139,6 +140,22 @@ class Constraint:
 
     def __str__(self) -> str:
         return f"{type(self).__name__} '{self.name}'"
+
+
+def _numbers(x: object, what: str) -> Floats:
+    """Numbers as an array; anything else is an error that says of what."""
+    try:
+        return np.array(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {x!r}, which are no numbers") from None
+
+
+def _length(x: object, what: str) -> float:
+    """A length above zero."""
+    found = _numbers(x, what)
+    if found.ndim or not (np.isfinite(found) and found > 0):
+        raise ModelError(f"{what} is {x!r}, needs a length above zero")
+    return float(found)
 
 
 def _cleared(constraint: Constraint) -> dict[str, object]:
@@ -312,8 +329,7 @@ class Rod(Pair):
     length: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.length) and self.length > 0):
-            raise ModelError(f"a rod has a length above zero, not {self.length}; where it is zero, use Point")
+        self._set(length=_length(self.length, "Rod (where it has none, use Point): length"))
         super().__post_init__()
 
     @property
@@ -334,8 +350,7 @@ class Rolling(Axial):
     radius: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.radius) and self.radius > 0):
-            raise ModelError(f"what rolls has a radius above zero, not {self.radius}")
+        self._set(radius=_length(self.radius, "Rolling: radius"))
         super().__post_init__()
 
     @property
@@ -417,11 +432,13 @@ class JointCoupling(Coupling):
 
 def Gear(driver: str, driven: str, ratio: float, offset: float = 0.0, **options: object) -> JointCoupling:
     """The driver turns ``ratio`` times as far as the driven joint: ``q_driver = ratio q_driven + offset``."""
-    return JointCoupling({driver: 1.0, driven: -float(ratio)}, offset, **options)  # type: ignore[arg-type]
+    return Belt(driver, {driven: ratio}, offset, **options)
 
 
 def Belt(driver: str, driven: Mapping[str, float], offset: float = 0.0, **options: object) -> JointCoupling:
     """A driver tied by a belt over several joints: ``q_driver = sum of ratio q_driven + offset``."""
+    if driver in driven:
+        raise ModelError(f"joint '{driver}' cannot drive itself", subject=driver)
     return JointCoupling({driver: 1.0} | {joint: -float(r) for joint, r in driven.items()}, offset, **options)  # type: ignore[arg-type]
 
 
@@ -504,7 +521,7 @@ class CenterOfMass(Constraint):
         axes = "".join(self.axes)
         if not axes or len(set(axes)) < len(axes) or not set(axes) <= set("xyz"):
             raise ModelError(f"CenterOfMass: axes '{self.axes}' are some of x, y, z, each once")
-        bodies = None if self.bodies is None else tuple(self.bodies)
+        bodies = (self.bodies,) if isinstance(self.bodies, str) else None if self.bodies is None else tuple(self.bodies)
         if bodies == ():
             raise ModelError("CenterOfMass: no bodies")
         self._set(at=as_placement(self.at), axes=axes, bodies=bodies)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.algorithms import aba, bbo, lcaba, ltl
+from linkwork.algorithms import aba, bbo, early, lcaba, ltl
 from linkwork.algorithms.algorithm import Algorithm
 from linkwork.compile import cache as disk
 from linkwork.compile.run import Subject, content
@@ -37,6 +37,7 @@ from linkwork.dynamics import (
 )
 from linkwork.errors import InputError, ProgramTooLarge, SingularConstraints, UnsupportedFeature
 from linkwork.mechanism import Mechanism
+from linkwork.plans.early import early_tree
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.joints import joints_tree
 from linkwork.plans.rows import rows_tree
@@ -51,6 +52,8 @@ OFF = 1e30
 """Damping of a row that is not enabled."""
 LEAST_PIVOT = 1e-9
 """Below this part of a row, others say the same."""
+CONTRADICTION = 1e-6
+"""Accelerations that rows may differ by when they say the same."""
 
 
 # Methods -------------------------------------------------------------------------------------------
@@ -64,7 +67,7 @@ class Method:
     arrays: Callable[[Mechanism, Sequence[str]], Tree] | None
     iterates: bool = False
     hard: bool = False
-    """No damping: rows must be independent."""
+    """No damping, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
     internal: bool = True
     """Whether constraints between two moving bodies are served."""
 
@@ -78,6 +81,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "pv": Method(bbo.PV, lambda robot, frames: rows_tree(robot, frames, early=False), hard=True),
         "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: rows_tree(robot, frames, early=False), iterates=True),
         "prox_bbo": Method(bbo.PROX_BBO, rows_tree, iterates=True),
+        "pv_early": Method(early.PV_EARLY, early_tree, hard=True, internal=False),
         "pv_soft": Method(lcaba.LCABA, coupled_tree, internal=False),
         "constrained_aba": Method(lcaba.LCABA, coupled_tree, iterates=True, internal=False),
         "lcaba": Method(lcaba.LCABA, coupled_tree, iterates=True),
@@ -354,6 +358,16 @@ class ForwardDynamics(Evaluator):
         return Solution(a, self.robot, forces, residuals, progress, self.tolerance)
 
     def _check_pivots(self, progress: Array) -> None:
+        if self.method == "pv_early":
+            wrong = progress[..., 0] > CONTRADICTION
+            if wrong.any():
+                where = "" if wrong.ndim == 0 else f" in state {tuple(int(k) for k in np.argwhere(wrong)[0])}"
+                raise SingularConstraints(
+                    f"the constraints of '{self.robot.name}' contradict each other{where} by "
+                    f"{float(progress[..., 0].max()):.3g} m/s²; a proximal method finds the nearest to what they ask: "
+                    f"{', '.join(AUTOMATIC)}"
+                )
+            return
         least = progress[..., 0]
         if not (least > LEAST_PIVOT).all():
             where = (

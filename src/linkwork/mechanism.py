@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork import lie
-from linkwork.constraints import CenterOfMass, Constraint, Coupling
+from linkwork.constraints import CenterOfMass, Constraint, Coupling, JointLock
 from linkwork.errors import InputError, ModelError
 from linkwork.inputs import real_array
 from linkwork.joints import Joint
@@ -187,8 +187,9 @@ class Mechanism:
                         f"joint '{term.joint}' ({joint.kind_name}) has coordinates that are no plain numbers; "
                         "bind its bodies instead, e.g. with a Weld"
                     )
-                if term.coordinate >= joint.nv:
-                    raise fail(f"joint '{term.joint}' has {joint.nv} coordinates, not {term.coordinate + 1}")
+                bound = constraint.rows if isinstance(constraint, JointLock) else 1
+                if joint.nv != bound:
+                    raise fail(f"joint '{term.joint}' has {joint.nv} coordinates, not {bound}")
         elif isinstance(constraint, CenterOfMass):
             for place in constraint.places:
                 if place not in self.inertias:

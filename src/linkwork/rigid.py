@@ -109,6 +109,25 @@ def quaternion_matrix(q: Floats) -> Floats:
     )
 
 
+def quaternion_of(rotation: Floats) -> Floats:
+    """The quaternion ``x y z w`` of a rotation matrix, w not negative.
+
+    ``4 q qᵀ`` is linear in the rotation; its longest column is the safest to divide by.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = rotation
+    outer = np.array(
+        [
+            [1 + a - e - i, b + d, c + g, h - f],
+            [b + d, 1 - a + e - i, f + h, c - g],
+            [c + g, f + h, 1 - a - e + i, d - b],
+            [h - f, c - g, d - b, 1 + a + e + i],
+        ]
+    )
+    column = outer[:, int(np.argmax(np.diag(outer)))]
+    found: Floats = column / np.linalg.norm(column)
+    return -found if found[3] < 0 else found
+
+
 def aligning_rotation(axis: Floats) -> Floats:
     """A rotation whose z column is the unit vector ``axis``: a signed permutation for a coordinate axis."""
     k = int(np.argmax(np.abs(axis)))

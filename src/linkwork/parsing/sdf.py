@@ -36,7 +36,7 @@ from linkwork.parsing.sdf_frames import Scope, read_scope
 from linkwork.parsing.sdf_joints import IN_JOINT, Axes, Mimic, Version, axis_direction, read_joint
 from linkwork.parsing.sdf_links import read_link
 from linkwork.parsing.xml import Node, located, read_xml
-from linkwork.rigid import Floats, Placement
+from linkwork.rigid import Floats, Placement, quaternion_of
 
 _OLDEST, _NEWEST = (1, 4), (1, 12)
 _WORLD_GRAVITY = (0.0, 0.0, -9.8)
@@ -313,7 +313,7 @@ class _Reader:
             self._to_world(root, name, Fixed() if base == "fixed" else Free())
             if base != "fixed":
                 at = self.top.in_world(self.top.node, root)
-                placed[name] = np.concatenate([at.position, _quaternion_of(at.rotation)])
+                placed[name] = np.concatenate([at.position, quaternion_of(at.rotation)])
         if placed:
             self.assembly.pose("initial", placed)
 
@@ -345,16 +345,6 @@ class _Reader:
         with located(node):
             constraint = Point(bodies[0], bodies[1], first_at=points[0], second_at=points[1], name=name)
         self.assembly.constrain(node, constraint)
-
-
-def _quaternion_of(R: Floats) -> Floats:
-    """The quaternion ``x y z w`` of a rotation: the eigenvector of the largest eigenvalue, by Bar-Itzhack."""
-    K = np.empty((4, 4))
-    K[:3, :3] = R + R.T - np.trace(R) * np.eye(3)
-    K[:3, 3] = K[3, :3] = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
-    K[3, 3] = np.trace(R)
-    q: Floats = np.linalg.eigh(K)[1][:, -1]
-    return q if q[3] >= 0 else -q
 
 
 def _flag(node: Node, tag: str) -> bool:

@@ -48,11 +48,11 @@ class _Scene:
     rng: Rng
 
     def numbers(self) -> list[tuple[str, float]]:
-        """Joints whose first coordinate is a plain number, and that number."""
+        """Joints of one coordinate that is a plain number, and that number."""
         return [
             (joint.name, float(self.q[self.robot.q_slice(joint.name)][0]))
             for joint in self.robot.joints
-            if joint.type.group is lie.VECTOR
+            if joint.type.group is lie.VECTOR and joint.type.nv == 1
         ]
 
 

@@ -14,7 +14,7 @@ from linkwork.errors import InputError
 from linkwork.joints import Free, Revolute, unit_axis
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import tree_of
-from linkwork.rigid import Floats, Inertia, Placement, VectorLike, axis_rotation
+from linkwork.rigid import Floats, Inertia, Placement, VectorLike, axis_rotation, quaternion_of
 
 ASSEMBLED = "assembled"
 """The pose of each mechanism of the zoo at which its loops are closed."""
@@ -33,25 +33,6 @@ def placements(robot: Mechanism, q: Floats, names: Sequence[str]) -> dict[str, P
     rotation, position = np.empty((len(names), 3, 3)), np.empty((len(names), 3))
     PLACEMENTS.text(tree, work, np.asarray(q, dtype=np.float64), rotation, position)
     return {name: Placement(position[k], rotation[k]) for k, name in enumerate(names)}
-
-
-def quaternion_of(rotation: Floats) -> Floats:
-    """The quaternion ``x y z w`` of a rotation matrix.
-
-    ``4 q qᵀ`` is linear in the rotation; its longest column is the safest to divide by.
-    """
-    (a, b, c), (d, e, f), (g, h, i) = rotation
-    outer = np.array(
-        [
-            [1 + a - e - i, b + d, c + g, h - f],
-            [b + d, 1 - a + e - i, f + h, c - g],
-            [c + g, f + h, 1 - a - e + i, d - b],
-            [h - f, c - g, d - b, 1 + a + e + i],
-        ]
-    )
-    column = outer[:, int(np.argmax(np.diag(outer)))]
-    found: Floats = column / np.linalg.norm(column)
-    return found
 
 
 def turn(axis: str | VectorLike, angle: float) -> Placement:

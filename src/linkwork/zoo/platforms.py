@@ -12,8 +12,17 @@ from linkwork.constraints import WORLD, Cardan, Point, Rod
 from linkwork.errors import InputError
 from linkwork.joints import Free, Prismatic, Revolute, Spherical, Universal
 from linkwork.mechanism import Mechanism
-from linkwork.rigid import Floats, Inertia, Placement, PlacementLike, VectorLike, as_placement, axis_rotation
-from linkwork.zoo.places import ASSEMBLED, quaternion_of
+from linkwork.rigid import (
+    Floats,
+    Inertia,
+    Placement,
+    PlacementLike,
+    VectorLike,
+    as_placement,
+    axis_rotation,
+    quaternion_of,
+)
+from linkwork.zoo.places import ASSEMBLED
 
 Foot = Literal["universal", "spherical"]
 Head = Literal["spherical", "universal"]

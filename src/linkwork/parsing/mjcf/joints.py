@@ -16,7 +16,7 @@ from linkwork.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.xml import Node, located
-from linkwork.rigid import Floats, Placement, axis_rotation
+from linkwork.rigid import Floats, Placement, axis_rotation, quaternion_of
 
 _KINDS = ("free", "ball", "slide", "hinge")
 
@@ -153,19 +153,3 @@ def scalar_joint(joints: Mapping[str, MjcfJoint], name: str, node: Node) -> Mjcf
     if not joint.is_scalar:
         raise node.error(f"joint '{name}' is no hinge and no slide")
     return joint
-
-
-def quaternion_of(R: Floats) -> Floats:
-    """The quaternion ``x y z w`` of a rotation, w not negative."""
-    # The eigenvector of K with eigenvalue 1 (Bar-Itzhack), exact to round-off for every angle.
-    (a, b, c), (d, e, f), (g, h, i) = R
-    K = np.array(
-        [
-            [a - e - i, b + d, c + g, h - f],
-            [b + d, e - a - i, f + h, c - g],
-            [c + g, f + h, i - a - e, d - b],
-            [h - f, c - g, d - b, a + e + i],
-        ]
-    )
-    q: Floats = np.linalg.eigh(K)[1][:, -1]
-    return -q if q[3] < 0 else q
