@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     )
     from linkwork.forward import ForwardDynamics, Solution, best_method, method_costs, methods_for
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

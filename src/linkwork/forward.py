@@ -36,6 +36,7 @@ from linkwork.dynamics import (
     mass_matrix,
 )
 from linkwork.errors import InputError, ProgramTooLarge, SingularConstraints, UnsupportedFeature
+from linkwork.inputs import real_array
 from linkwork.mechanism import Mechanism
 from linkwork.plans.early import early_tree
 from linkwork.plans.elimination import coupled_tree
@@ -48,6 +49,8 @@ DAMPING = 1e-6
 TOLERANCE = 1e-10
 """What a row may miss, in m/s² or rad/s²."""
 MAX_ITERATIONS = 20
+_empty = np.empty
+
 OFF = 1e30
 """Damping of a row that is not enabled."""
 LEAST_PIVOT = 1e-9
@@ -164,55 +167,53 @@ def best_method(robot: Mechanism) -> str:
 class Solution:
     """What forward dynamics found. Leading axes are those of the batch."""
 
-    __slots__ = ("_progress", "_robot", "_tolerance", "acceleration", "multipliers", "residuals")
+    __slots__ = ("_by", "_found", "acceleration")
 
     acceleration: Array
     """Joint accelerations, ``(..., nv)``."""
-    multipliers: Array | None
-    """Forces of all constraints in a row, ``(..., nc)``; None for a tree."""
-    residuals: Array | None
-    """What each row misses, ``(..., nc)``."""
 
-    def __init__(
-        self,
-        acceleration: Array,
-        robot: Mechanism | None = None,
-        multipliers: Array | None = None,
-        residuals: Array | None = None,
-        progress: Array | None = None,
-        tolerance: float = 0.0,
-    ) -> None:
+    def __init__(self, acceleration: Array, by: ForwardDynamics | None = None, found: Array | None = None) -> None:
         self.acceleration = acceleration
-        self._robot = robot
-        self.multipliers = multipliers
-        self.residuals = residuals
-        self._progress = progress
-        self._tolerance = tolerance
+        self._by = by
+        self._found = found
+        """Progress (2 numbers), multipliers, residuals."""
+
+    @property
+    def multipliers(self) -> Array | None:
+        """Forces of all constraints in a row, ``(..., nc)``; None for a tree."""
+        return None if self._found is None else self._found[..., 2 : 1 + self._found.shape[-1] // 2]
+
+    @property
+    def residuals(self) -> Array | None:
+        """What each row misses, ``(..., nc)``; None for a tree."""
+        return None if self._found is None else self._found[..., 1 + self._found.shape[-1] // 2 :]
 
     @property
     def forces(self) -> Mapping[str, Array]:
         """Forces of the constraints by name, ``(..., rows)`` each, as they act on the second place of a pair."""
-        return _Forces(self._robot, self.multipliers)
+        return _Forces(None if self._by is None else self._by.robot, self.multipliers)
 
     @property
     def residual(self) -> Any:
         """The most that a row misses, in m/s² or rad/s²."""
-        if self.residuals is None:
-            return 0.0
-        return _plain(np.abs(self.residuals).max(axis=-1, initial=0.0))
+        rows = self.residuals
+        return 0.0 if rows is None else _plain(np.abs(rows).max(axis=-1, initial=0.0))
 
     @property
     def iterations(self) -> Any:
         """Proximal iterations; with lanes, of all states that were computed together."""
-        return 0 if self._progress is None else _plain(self._progress[..., 1].astype(np.int64))
+        return 0 if self._found is None else _plain(self._found[..., 1].astype(np.int64))
 
     @property
     def converged(self) -> Any:
-        """Whether iterations ended within the tolerance."""
-        return True if self._progress is None else _plain(self._progress[..., 0] <= self._tolerance)
+        """Whether iterations ended within the tolerance; of a method that does not iterate, always."""
+        if self._by is None or self._found is None:
+            return True
+        ended = self._found[..., 0] <= (self._by.tolerance if METHODS[self._by.method].iterates else np.inf)
+        return _plain(ended)
 
     def __repr__(self) -> str:
-        if self.multipliers is None:
+        if self._found is None:
             return f"Solution(acceleration={self.acceleration!r})"
         return (
             f"Solution(acceleration={self.acceleration!r}, residual={self.residual}, "
@@ -296,8 +297,9 @@ class ForwardDynamics(Evaluator):
         algorithm = made.algorithm if made.algorithm is not None else aba.ABA
         arrays = made.arrays if made.arrays is not None else tree_of
         self._prepare(robot, "forward_dynamics", algorithm, arrays(robot, self._frames(wrenches)), wrenches, threads)
-        self._nv = robot.nv
-        self._constrained = method != "aba"
+        self._nv, self._nfound = robot.nv, 2 + 2 * robot.nc
+        self._bound, self._dense, self._hard = method != "aba", made.algorithm is None, made.hard
+        self._quick = not (self._dense or self._hard)
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
@@ -307,7 +309,7 @@ class ForwardDynamics(Evaluator):
         if made.hard:
             R = np.where(R < OFF, 0.0, R)
         self._damping = R.astype(dtype)
-        self._start = np.zeros(robot.nc, dtype=dtype)
+        self._still = np.zeros(robot.nc, dtype=dtype)
         self._settings = np.array([self.tolerance, self.max_iterations if made.iterates else 1], dtype=dtype)
 
     def __call__(  # type: ignore[override]
@@ -318,44 +320,44 @@ class ForwardDynamics(Evaluator):
         wrenches: npt.ArrayLike | None = None,
         *,
         multipliers: npt.ArrayLike | None = None,
+        target: npt.ArrayLike | None = None,
+        damping: npt.ArrayLike | None = None,
         out: Array | None = None,
     ) -> Solution:
         """Accelerations for ``q: (..., nq)``, ``v: (..., nv)``, ``tau: (..., nv)``.
 
-        ``multipliers`` of a state before, ``(..., nc)``, are what iterations start from.
+        ``multipliers`` of a state before, ``(..., nc)``, are what iterations start from; ``target`` are accelerations
+        to ask of rows beyond those of their gains, and ``damping`` replaces that of each row, both ``(..., nc)``.
         """
+        if out is None and wrenches is multipliers is target is damping is None:  # the quick way for one state
+            a = _empty(self._nv, self._dtype)
+            if not self._bound:
+                if not self._door(q, v, tau, self._rest, a):
+                    return Solution(a)
+            elif self._quick:
+                found = _empty(self._nfound, self._dtype)
+                if not self._door(
+                    q, v, tau, self._rest, self._damping, self._still, self._still, self._settings, a, found
+                ):
+                    return Solution(a, self, found)
         pushed = self._rest if wrenches is None else wrenches
-        if self._constrained:
-            return self._bound(q, v, tau, pushed, multipliers, out)
-        a = np.empty(self._nv, self._dtype) if out is None else out
-        if out is None or (type(a) is np.ndarray and a.ndim == 1):
-            if not self._door(q, v, tau, pushed, a):
-                return Solution(a)
-        return Solution(self._runner.evaluate([q, v, tau, pushed], [out])[0])
+        if not self._bound:
+            return Solution(self._runner.evaluate([q, v, tau, pushed], [out])[0])
+        asked = self._still if target is None else target
+        R = self._damping if damping is None else self._checked_damping(damping)
+        if self._dense:
+            return self._by_numpy(q, v, tau, pushed, R, asked, out)
+        start = self._still if multipliers is None else multipliers
+        a, found = self._runner.evaluate([q, v, tau, pushed, R, asked, start, self._settings], [out, None])
+        if self._hard:
+            self._check_pivots(found)
+        return Solution(a, self, found)
 
-    def _bound(
-        self,
-        q: npt.ArrayLike,
-        v: npt.ArrayLike,
-        tau: npt.ArrayLike,
-        wrenches: npt.ArrayLike,
-        multipliers: npt.ArrayLike | None,
-        out: Array | None,
-    ) -> Solution:
-        if METHODS[self.method].algorithm is None:
-            return self._dense(q, v, tau, wrenches, out)
-        start = self._start if multipliers is None else multipliers
-        inputs = (q, v, tau, wrenches, self._damping, start, self._settings)
-        results = [np.empty(shape, self._dtype) for shape in self._output_shapes]
-        if out is not None or self._door(*inputs, *results):
-            results = self._runner.evaluate(inputs, [out, None, None, None])
-        a, forces, residuals, progress = results
-        if METHODS[self.method].hard:
-            self._check_pivots(progress)
-            progress[..., 0] = 0.0
-        elif not METHODS[self.method].iterates:
-            progress[..., 0] = 0.0  # a soft row is meant to give
-        return Solution(a, self.robot, forces, residuals, progress, self.tolerance)
+    def _checked_damping(self, damping: npt.ArrayLike) -> Array:
+        R = real_array(damping, "damping").astype(self._dtype)
+        if not (R >= 0).all():
+            raise InputError("damping is not negative")
+        return R
 
     def _check_pivots(self, progress: Array) -> None:
         if self.method == "pv_early":
@@ -378,31 +380,33 @@ class ForwardDynamics(Evaluator):
                 f"a proximal method can: {', '.join(AUTOMATIC)}"
             )
 
-    def _dense(self, q: Any, v: Any, tau: Any, wrenches: Any, out: Array | None) -> Solution:
-        """The oracle: least squares by singular values, of all multipliers the smallest."""
+    def _by_numpy(
+        self, q: Any, v: Any, tau: Any, wrenches: Any, damping: Array, asked: Any, out: Array | None
+    ) -> Solution:
+        """The oracle: least squares by singular values, of all multipliers the smallest (rows count by damping)."""
         robot = self.robot
         M, c, J = mass_matrix(robot, q), bias_forces(robot, q, v), constraint_jacobian(robot, q)
-        k = constraint_target(robot, q, v) - constraint_bias(robot, q, v)
+        k = constraint_target(robot, q, v) - constraint_bias(robot, q, v) + np.asarray(asked, dtype=np.float64)
         pull = np.asarray(tau, dtype=np.float64) - c
         for n, name in enumerate(self.frames):
             J_frame = frame_jacobian(robot, q, name)
             pull = pull + (np.swapaxes(J_frame, -1, -2) @ np.asarray(wrenches)[..., n, :, None])[..., 0]
-        on = np.array([c.enabled for c in robot.constraints for _ in range(c.rows)], dtype=bool)
-        weights = np.concatenate([np.asarray(c.weight) for c in robot.constraints])
-        scale = np.where(on, 1 / np.sqrt(weights), 0.0)  # rows count by their weights
+        on = damping < OFF
+        scale = np.where(on, np.sqrt(self.damping / np.maximum(damping, 1e-300)), 0.0)
         free = np.linalg.solve(M, pull[..., None])
         L = np.linalg.cholesky(M)
-        B = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2) * scale[:, None]
+        B = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2) * scale[..., None]
         inverse = np.linalg.pinv(B, rcond=1e-10)
-        y = inverse @ (scale[:, None] * (k[..., None] - J @ free))
+        y = inverse @ (scale[..., None] * (k[..., None] - J @ free))
         a = (free + np.linalg.solve(np.swapaxes(L, -1, -2), y))[..., 0]
         forces = scale * (np.swapaxes(inverse, -1, -2) @ y)[..., 0]
         residuals = np.where(on, k - (J @ a[..., None])[..., 0], 0.0)
-        progress = np.stack([np.zeros(a.shape[:-1]), np.ones(a.shape[:-1])], axis=-1)
+        progress = np.broadcast_to([0.0, 1.0], (*a.shape[:-1], 2))
+        found = np.concatenate([progress, forces, residuals], axis=-1)
         if out is not None:
             out[...] = a
             a = out
-        return Solution(a, robot, forces, residuals, progress, self.tolerance)
+        return Solution(a, self, found)
 
     def plain(self) -> ForwardDynamics:
         """The same, running the Python text as it stands: slow, for debugging."""
@@ -419,7 +423,7 @@ class ForwardDynamics(Evaluator):
             raise UnsupportedFeature(f"{self.method} is dense linear algebra in NumPy: there is nothing to {what}")
 
     def _complete(self, inputs: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        if not self._constrained:
+        if not self._bound:
             return super()._complete(inputs)
         given: list[Any] = list(inputs)
         if len(given) == 3:
@@ -428,4 +432,4 @@ class ForwardDynamics(Evaluator):
             given[-1] = self._rest
         if len(given) != 4:
             raise InputError(f"forward_dynamics takes q, v, tau, wrenches; {len(given)} arguments were given")
-        return [*given, self._damping, self._start, self._settings]
+        return [*given, self._damping, self._still, self._still, self._settings]

@@ -21,7 +21,7 @@ class Algorithm:
 
     An algorithm that iterates has a second text, ``again``, with the same arguments: it finds the work arrays as the
     first text left them (what it changes in them is lost) and improves the outputs. The last input is then
-    ``settings``, a tolerance and the most iterations, and the last output ``progress``: what is to fall below the
+    ``settings``, a tolerance and the most iterations, and the last output begins with what is to fall below the
     tolerance, and the iterations so far.
     """
 

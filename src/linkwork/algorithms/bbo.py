@@ -23,7 +23,16 @@ from __future__ import annotations
 
 from linkwork.algorithms.aba import accelerate_body, drive_body, eliminate, hand_down_inertia, solve, stand
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.constrained import INPUTS, OUTPUTS, WORK, largest, miss, ready, ready_again, smaller
+from linkwork.algorithms.constrained import (
+    INPUTS,
+    OUTPUTS,
+    WORK,
+    largest,
+    miss,
+    ready,
+    ready_again,
+    smaller,
+)
 from linkwork.constraints import term_slope
 from linkwork.joints import HELICAL, axis_of, dof_of, moves, to_child, to_parent
 from linkwork.plans.rows import ROWS
@@ -296,15 +305,16 @@ def prox_bbo(
     tau: Array,
     wrenches: Array,
     damping: Array,
+    asked: Array,
     start: Array,
     settings: Array,
     a: Array,
-    multipliers: Array,
-    residual: Array,
-    progress: Array,
+    found: Array,
 ) -> None:
     """One proximal iteration from the multipliers ``start``: accelerations, new multipliers, what rows miss."""
-    ready(tree, w, q, v, wrenches)
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    ready(tree, w, q, v, wrenches, asked)
     for r in range(tree.nc):
         w.ks[r] += damping[r] * start[r]
     articulate_rows(tree, w, q, damping, 1)
@@ -313,8 +323,8 @@ def prox_bbo(
     for r in range(tree.nc):
         multipliers[r] = w.l[r]
         w.l[r] = w.l[r] - start[r]
-    progress[0] = miss(tree, w.l, damping, residual)
-    progress[1] = 1.0
+    found[0] = miss(tree, w.l, damping, residual)
+    found[1] = 1.0
 
 
 @kernel
@@ -326,14 +336,15 @@ def prox_bbo_again(
     tau: Array,
     wrenches: Array,
     damping: Array,
+    asked: Array,
     start: Array,
     settings: Array,
     a: Array,
-    multipliers: Array,
-    residual: Array,
-    progress: Array,
+    found: Array,
 ) -> None:
     """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
     ready_again(tree, w)
     for r in range(tree.nc):
         w.ks[r] = residual[r]
@@ -343,8 +354,8 @@ def prox_bbo_again(
         a[k] += w.more[k]
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
-    progress[0] = smaller(miss(tree, w.l, damping, residual), largest(tree.nv, w.more))
-    progress[1] += 1.0
+    found[0] = smaller(miss(tree, w.l, damping, residual), largest(tree.nv, w.more))
+    found[1] += 1.0
 
 
 @kernel
@@ -356,16 +367,15 @@ def pv(
     tau: Array,
     wrenches: Array,
     damping: Array,
+    asked: Array,
     start: Array,
     settings: Array,
     a: Array,
-    multipliers: Array,
-    residual: Array,
-    progress: Array,
+    found: Array,
 ) -> None:
     """The same without iterations, for rows without damping; ``progress`` says how independent they are."""
-    prox_bbo(tree, w, q, v, tau, wrenches, damping, start, settings, a, multipliers, residual, progress)
-    progress[0] = w.pivot[0]
+    prox_bbo(tree, w, q, v, tau, wrenches, damping, asked, start, settings, a, found)
+    found[0] = w.pivot[0]
 
 
 PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS)

@@ -28,10 +28,12 @@ INPUTS: dict[str, Shape] = {
     "tau": ("nv",),
     "wrenches": WRENCHES,
     "damping": ("nc",),
+    "asked": ("nc",),
     "start": ("nc",),
     "settings": (2,),
 }
-OUTPUTS: dict[str, Shape] = {"a": ("nv",), "multipliers": ("nc",), "residual": ("nc",), "progress": (2,)}
+OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}
+"""``found`` is progress (2 numbers), multipliers, residuals: one array, since making arrays takes time."""
 
 WORK: dict[str, Shape] = (
     POSE
@@ -46,8 +48,11 @@ WORK: dict[str, Shape] = (
 
 
 @kernel
-def ready(tree: Array, w: Array, q: Array, v: Array, wrenches: Array) -> None:
-    """Everything that comes before inertias: poses, rows of K, forces, and ``ks``, the right-hand sides of rows."""
+def ready(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, asked: Array) -> None:
+    """Everything that comes before inertias: poses, rows of K, forces, and ``ks``, the right-hand sides of rows.
+
+    These are the accelerations ``asked`` of the rows, beyond those that their gains ask for.
+    """
     place(tree, w, q)
     move(tree, w, v)
     close(tree, w, q, w.error)
@@ -58,7 +63,7 @@ def ready(tree: Array, w: Array, q: Array, v: Array, wrenches: Array) -> None:
     load(tree, w, wrenches)
     gravitate(tree, w)
     for r in range(tree.nc):
-        w.ks[r] = -w.beta[r]
+        w.ks[r] = asked[r] - w.beta[r]
         if tree.pulled != 0:
             w.ks[r] += w.target[r]
     for m in range(tree.nown):  # the world accelerates in place of gravity

@@ -279,15 +279,16 @@ def pv_early(
     tau: Array,
     wrenches: Array,
     damping: Array,
+    asked: Array,
     start: Array,
     settings: Array,
     a: Array,
-    multipliers: Array,
-    residual: Array,
-    progress: Array,
+    found: Array,
 ) -> None:
     """Accelerations and multipliers; ``progress`` says by how much rows contradict each other."""
-    ready(tree, w, q, v, wrenches)
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    ready(tree, w, q, v, wrenches, asked)
     stand(tree, w)
     w.worst[0] = 0.0
     for i in range(tree.n):
@@ -331,8 +332,8 @@ def pv_early(
         if n > 6:
             n = 6
         follow_rows(tree, w, i, n, a, multipliers)
-    progress[0] = w.worst[0]
-    progress[1] = 1.0
+    found[0] = w.worst[0]
+    found[1] = 1.0
 
 
 PV_EARLY = Algorithm("pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS, EARLY)

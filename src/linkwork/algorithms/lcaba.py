@@ -31,10 +31,10 @@ from linkwork.algorithms.constrained import (
 )
 from linkwork.constraints import axis as unit_axis
 from linkwork.constraints import term_slope
-from linkwork.joints import HELICAL, PRISMATIC, axis_of, dof_of, moves, to_child, to_parent
+from linkwork.joints import FREE, HELICAL, PRISMATIC, SPHERICAL, axis_of, dof_of, moves, to_child, to_parent
 from linkwork.plans.elimination import COUPLED
 from linkwork.scalar import Array, kernel, where
-from linkwork.spatial import add, angular, cross, dot, linear, put_angular, put_linear, scale
+from linkwork.spatial import angular, cross, dot, linear, put_angular, put_linear, scale
 
 SPRINGS: dict[str, Shape] = {
     "C": ("ncouplings", 6, 6),
@@ -44,6 +44,8 @@ SPRINGS: dict[str, Shape] = {
     "slope": ("nterms",),
     "pulls": ("nv",),
     "x": (6,),
+    "X": (6, 6),
+    "X2": (6, 6),
 }
 
 
@@ -168,22 +170,66 @@ def uncouple(tree: Array, w: Array, i: int) -> None:
                     else:
                         C[j, c] = 0.0
         if h > 0:
+            hand_down_rows(tree, w, i, C, w.X)
+            X = w.X
             up = tree.link_up[e]
-            for c in range(6):
-                f = to_parent(tree, w, i, (C[3, c], C[4, c], C[5, c]))
-                m = add(to_parent(tree, w, i, (C[0, c], C[1, c], C[2, c])), cross(w.r[i], f))
-                put_angular(m, w.x)
-                put_linear(f, w.x)
+            if up < 0:  # the neighbour is the parent: its own inertia, both halves
+                H = w.H[h]
                 for j in range(6):
-                    if up < 0:  # the neighbour is the parent: its own inertia, both halves
-                        if j <= c:
-                            w.H[h, j, c] += w.x[j]
-                        if c <= j:
-                            w.H[h, c, j] += w.x[j]
-                    elif tree.link_turned[e] != 0:
-                        w.C[up, c, j] += w.x[j]
-                    else:
-                        w.C[up, j, c] += w.x[j]
+                    for c in range(j, 6):
+                        H[j, c] += X[j, c] + X[c, j]
+            elif tree.link_turned[e] != 0:
+                P = w.C[up]
+                for j in range(6):
+                    for c in range(6):
+                        P[c, j] += X[j, c]
+            else:
+                P = w.C[up]
+                for j in range(6):
+                    for c in range(6):
+                        P[j, c] += X[j, c]
+
+
+@kernel
+def hand_down_rows(tree: Array, w: Array, i: int, C: Array, X: Array) -> None:
+    """``X``: the columns of ``C``, forces on body ``i``, as forces on its parent; row by row, all columns at once."""
+    kind = tree.kind[i]
+    r = w.r[i]
+    if kind == SPHERICAL or kind == FREE:
+        turn_rows(w.R[i], C, X)
+    else:
+        if kind == PRISMATIC:
+            for j in range(6):
+                for c in range(6):
+                    X[j, c] = C[j, c]
+        else:
+            cos = w.c[i]
+            sin = w.s[i]
+            for c in range(6):
+                X[0, c] = cos * C[0, c] - sin * C[1, c]
+                X[1, c] = sin * C[0, c] + cos * C[1, c]
+                X[2, c] = C[2, c]
+                X[3, c] = cos * C[3, c] - sin * C[4, c]
+                X[4, c] = sin * C[3, c] + cos * C[4, c]
+                X[5, c] = C[5, c]
+        if tree.turned[i] != 0:
+            for j in range(6):
+                for c in range(6):
+                    w.X2[j, c] = X[j, c]
+            turn_rows(tree.P[i], w.X2, X)
+    for c in range(6):
+        X[0, c] += r[1] * X[5, c] - r[2] * X[4, c]
+        X[1, c] += r[2] * X[3, c] - r[0] * X[5, c]
+        X[2, c] += r[0] * X[4, c] - r[1] * X[3, c]
+
+
+@kernel
+def turn_rows(R: Array, C: Array, X: Array) -> None:
+    """``X``: rows of ``C``, three and three, turned by ``R``."""
+    for o in range(2):
+        for j in range(3):
+            for c in range(6):
+                X[3 * o + j, c] = R[j, 0] * C[3 * o, c] + R[j, 1] * C[3 * o + 1, c] + R[j, 2] * C[3 * o + 2, c]
 
 
 @kernel
@@ -289,15 +335,16 @@ def lcaba(
     tau: Array,
     wrenches: Array,
     damping: Array,
+    asked: Array,
     start: Array,
     settings: Array,
     a: Array,
-    multipliers: Array,
-    residual: Array,
-    progress: Array,
+    found: Array,
 ) -> None:
     """Algorithm 1: three sweeps, from the multipliers ``start``."""
-    ready(tree, w, q, v, wrenches)
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    ready(tree, w, q, v, wrenches, asked)
     articulate_springs(tree, w, q, damping, 1)
     for t in range(tree.nterms):
         m = tree.term_k[t]
@@ -319,8 +366,8 @@ def lcaba(
         residual[r] = w.ks[r]
     lag(tree, w, a, residual)
     tighten(tree, w, damping, multipliers, residual)
-    progress[0] = largest(tree.nc, residual)
-    progress[1] = 1.0
+    found[0] = largest(tree.nc, residual)
+    found[1] = 1.0
 
 
 @kernel
@@ -332,14 +379,15 @@ def lcaba_again(
     tau: Array,
     wrenches: Array,
     damping: Array,
+    asked: Array,
     start: Array,
     settings: Array,
     a: Array,
-    multipliers: Array,
-    residual: Array,
-    progress: Array,
+    found: Array,
 ) -> None:
     """Algorithm 2: two sweeps of what changes when multipliers do."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
     ready_again(tree, w)
     for k in range(tree.nv):
         w.pulls[k] = 0.0
@@ -352,8 +400,8 @@ def lcaba_again(
     tighten(tree, w, damping, multipliers, residual)
     for k in range(tree.nv):
         a[k] += w.more[k]
-    progress[0] = smaller(largest(tree.nc, residual), largest(tree.nv, w.more))
-    progress[1] += 1.0
+    found[0] = smaller(largest(tree.nc, residual), largest(tree.nv, w.more))
+    found[1] += 1.0
 
 
 LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, lcaba_again)

@@ -19,7 +19,15 @@ from __future__ import annotations
 
 from linkwork.algorithms.aba import factor, solve
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.constrained import INPUTS, OUTPUTS, WORK, largest, miss, ready, smaller
+from linkwork.algorithms.constrained import (
+    INPUTS,
+    OUTPUTS,
+    WORK,
+    largest,
+    miss,
+    ready,
+    smaller,
+)
 from linkwork.algorithms.crba import COMPOSITE, mass_of
 from linkwork.algorithms.loops import jacobian_of
 from linkwork.algorithms.rnea import collect, resist
@@ -131,15 +139,16 @@ def prox_ltl(
     tau: Array,
     wrenches: Array,
     damping: Array,
+    asked: Array,
     start: Array,
     settings: Array,
     a: Array,
-    multipliers: Array,
-    residual: Array,
-    progress: Array,
+    found: Array,
 ) -> None:
     """One proximal iteration from the multipliers ``start``."""
-    ready(tree, w, q, v, wrenches)
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    ready(tree, w, q, v, wrenches, asked)
     resist_rest(tree, w)
     mass_of(tree, w, w.M)
     jacobian_of(tree, w, q, w.Jc)
@@ -162,8 +171,8 @@ def prox_ltl(
     for r in range(tree.nc):
         multipliers[r] = w.l[r]
         w.l[r] = w.l[r] - start[r]
-    progress[0] = miss(tree, w.l, damping, residual)
-    progress[1] = 1.0
+    found[0] = miss(tree, w.l, damping, residual)
+    found[1] = 1.0
 
 
 @kernel
@@ -175,14 +184,15 @@ def prox_ltl_again(
     tau: Array,
     wrenches: Array,
     damping: Array,
+    asked: Array,
     start: Array,
     settings: Array,
     a: Array,
-    multipliers: Array,
-    residual: Array,
-    progress: Array,
+    found: Array,
 ) -> None:
     """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
     for k in range(tree.nv):
         w.z[k] = 0.0
     for r in range(tree.nc):
@@ -192,8 +202,8 @@ def prox_ltl_again(
         a[k] += w.more[k]
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
-    progress[0] = smaller(miss(tree, w.l, damping, residual), largest(tree.nv, w.more))
-    progress[1] += 1.0
+    found[0] = smaller(miss(tree, w.l, damping, residual), largest(tree.nv, w.more))
+    found[1] += 1.0
 
 
 @kernel
@@ -215,16 +225,15 @@ def ltl(
     tau: Array,
     wrenches: Array,
     damping: Array,
+    asked: Array,
     start: Array,
     settings: Array,
     a: Array,
-    multipliers: Array,
-    residual: Array,
-    progress: Array,
+    found: Array,
 ) -> None:
     """The same without iterations; ``progress`` says how independent the rows are."""
-    prox_ltl(tree, w, q, v, tau, wrenches, damping, start, settings, a, multipliers, residual, progress)
-    progress[0] = least_pivot(tree, w)
+    prox_ltl(tree, w, q, v, tau, wrenches, damping, asked, start, settings, a, found)
+    found[0] = least_pivot(tree, w)
 
 
 _ALL = WORK | COMPOSITE | DENSE

@@ -131,12 +131,20 @@ def _fused(typing: Any, a: Any, b: Any, c: Any) -> Any:
     return types.float64(types.float64, types.float64, types.float64), generate
 
 
-@cache
-def teach() -> None:
-    """Tell Numba which functions are kernels and what the scalar functions are; once."""
-    for function in KERNELS:
-        register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+_taught: set[Callable[..., Any]] = set()
 
+
+def teach() -> None:
+    """Tell Numba which functions are kernels (modules may have come since) and what the scalar functions are."""
+    for function in KERNELS:
+        if function not in _taught:
+            _taught.add(function)
+            register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    _teach_scalars()
+
+
+@cache
+def _teach_scalars() -> None:
     double, limit, text = polynomial.DOUBLE, polynomial.LIMIT, polynomial.sincos_text
 
     @overload(fma, strict=False)

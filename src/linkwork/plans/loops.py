@@ -141,6 +141,7 @@ LOOPS = TREE.extended(
     "loops",
     sizes=(
         "nc",  # rows of all constraints
+        "nfound",  # numbers that forward dynamics says of them: two, and two for each row
         "nk",  # rows of K: one for each row of a constraint and each body that it touches
         "nown",  # those that are not made from terms of couplings
         "npairs",
@@ -233,6 +234,7 @@ class _Writer:
         sizes = {
             "nframes": tree.nf + len(self.frames),
             "nc": mechanism.nc,
+            "nfound": 2 + 2 * mechanism.nc,
             "nk": self.nk,
             "nown": self.nk,
             "npairs": len(rows.get("turns", [])),
