@@ -1,49 +1,102 @@
-"""``python -m benchmarks [run] [--quick] [--only REGEX] [--out FILE]``, ``... table [FILE]``, ``... readme [FILE]``."""
+"""Benchmarks from the command line.
+
+``python -m benchmarks [run] [--quick] [--only REGEX] [--out FILE]``: trees, beside Pinocchio and MuJoCo.
+``python -m benchmarks table [FILE]``, ``... readme [FILE]``: their tables, printed or put into README.md.
+``python -m benchmarks constrained [--quick] [--only REGEX] [--out FILE]``: constrained dynamics, as the papers do.
+``python -m benchmarks page [FILE]``: docs/benchmarks.md and its plots, from the result file of the latter.
+"""
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import TypeVar
 
 from benchmarks import report
 from benchmarks.runner import QUICK, Settings, measure, say
 from benchmarks.scenarios import SCENARIOS
 
+Named = TypeVar("Named")
+
+CONSTRAINED = report.RESULTS.with_name("constrained.json")
+
 
 def run(only: str | None, quick: bool, out: Path | None) -> None:
     """Measure, write the result file, print the tables. What is not a full run writes only where it is told to."""
     settings = QUICK if quick else Settings()
-    chosen = [s for s in SCENARIOS if only is None or re.search(only, s.name)]
-    if not chosen:
-        raise SystemExit(f"no scenario matches '{only}'; there are {', '.join(s.name for s in SCENARIOS)}")
     results = {**report.circumstances(), "rounds": settings.rounds, "metrics": {}}
+    chosen = _chosen(SCENARIOS, only)
     start = perf_counter()
     for k, scenario in enumerate(chosen, 1):
         say(f"[{k}/{len(chosen)}] {scenario.name}, at {perf_counter() - start:.0f} s")
         results["metrics"] |= measure(scenario, settings)
-    place = out or (None if only or quick else report.RESULTS)
-    if place is not None:
-        report.save(results, place)
-        say(f"wrote {place}")
+    _save(results, out or (None if only or quick else report.RESULTS))
     say("\n" + report.tables(results))
 
 
+def run_constrained(only: str | None, quick: bool, out: Path | None) -> None:
+    """The same for constrained dynamics; ``page`` makes the page of it."""
+    from benchmarks.constrained import scenarios, studies
+
+    settings, journal = studies.QUICK if quick else studies.FULL, studies.Journal()
+    chosen = _chosen(scenarios.SCENARIOS, only)
+    start = perf_counter()
+    for k, scenario in enumerate(chosen, 1):
+        say(f"[{k}/{len(chosen)}] {scenario.name}, at {perf_counter() - start:.0f} s")
+        studies.measure(scenarios.smaller(scenario) if quick else scenario, settings, journal)
+    results = {
+        **report.circumstances(),
+        "rounds": settings.rounds,
+        "seconds": round(perf_counter() - start),
+        "quick": quick,
+        "notes": journal.notes,
+        "words": journal.words,
+        "metrics": journal.metrics,
+    }
+    _save(results, out or (None if only or quick else CONSTRAINED))
+
+
+def _chosen(scenarios: Sequence[Named], only: str | None) -> list[Named]:
+    names = [str(getattr(s, "name", "")) for s in scenarios]
+    chosen = [s for s, name in zip(scenarios, names, strict=True) if only is None or re.search(only, name)]
+    if not chosen:
+        raise SystemExit(f"no scenario matches '{only}'; there are {', '.join(names)}")
+    return chosen
+
+
+def _save(results: dict[str, object], place: Path | None) -> None:
+    if place is not None:
+        report.save(results, place)
+        say(f"wrote {place}")
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("command", nargs="?", default="run", choices=("run", "table", "readme"))
-    parser.add_argument("file", nargs="?", type=Path, default=report.RESULTS, help="result file for table and readme")
+    """The command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = ("run", "table", "readme", "constrained", "page")
+    parser.add_argument("command", nargs="?", default="run", choices=commands)
+    parser.add_argument("file", nargs="?", type=Path, help="result file for table, readme and page")
     parser.add_argument("--only", metavar="REGEX", help="scenarios whose name matches")
     parser.add_argument("--quick", action="store_true", help="fewer, shorter rounds")
-    parser.add_argument("--out", metavar="FILE", type=Path, help=f"result file (default: {report.RESULTS.name})")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="result file, or for page the Markdown file")
     options = parser.parse_args()
     match options.command:
         case "table":
-            print(report.tables(report.read(options.file)))
+            print(report.tables(report.read(options.file or report.RESULTS)))
         case "readme":
-            report.rewrite_readme(report.read(options.file))
-            print(f"rewrote the tables of {report.README} from {options.file}")
+            report.rewrite_readme(report.read(options.file or report.RESULTS))
+            print(f"rewrote the tables of {report.README} from {options.file or report.RESULTS}")
+        case "constrained":
+            run_constrained(options.only, options.quick, options.out)
+        case "page":
+            from benchmarks.constrained import page
+
+            print(f"wrote {page.write(report.read(options.file or CONSTRAINED), options.out)}")
         case _:
             run(options.only, options.quick, options.out)
 

@@ -22,6 +22,7 @@ ROOMS = [
     {"compile"},
     {"dynamics"},
     {"forward", "closure"},
+    {"impulse"},
 ]
 """From the ground up; a room imports itself and lower ones."""
 

@@ -41,6 +41,7 @@ from linkwork.errors import (
     ModelError,
     ModelWarning,
     NotConverged,
+    NotFinite,
     ProgramTooLarge,
     SingularConstraints,
     TopologyError,
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
         operation_count,
     )
     from linkwork.forward import ForwardDynamics, Solution, best_method, method_costs, methods_for
+    from linkwork.impulse import Impact, ImpactDynamics
 
 __version__ = "0.2.0"
 
@@ -87,6 +89,8 @@ def __getattr__(name: str) -> Any:
         return import_module("linkwork.zoo")
     if name in ("ForwardDynamics", "Solution", "best_method", "method_costs", "methods_for"):
         return getattr(import_module("linkwork.forward"), name)
+    if name in ("Impact", "ImpactDynamics"):
+        return getattr(import_module("linkwork.impulse"), name)
     if name in __all__:
         return getattr(import_module("linkwork.dynamics"), name)
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
@@ -112,6 +116,8 @@ __all__ = [
     "Gear",
     "Helical",
     "Hinge",
+    "Impact",
+    "ImpactDynamics",
     "Inertia",
     "InputError",
     "InverseDynamics",
@@ -124,6 +130,7 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "NotConverged",
+    "NotFinite",
     "OperationCount",
     "Placement",
     "Planar",

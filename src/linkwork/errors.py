@@ -47,6 +47,10 @@ class InputError(LinkworkError, ValueError):
     """An argument of a call has the wrong shape, type or value."""
 
 
+class NotFinite(InputError):
+    """Numbers went beyond what floats hold on the way to the result."""
+
+
 class ProgramTooLarge(LinkworkError):
     """The straight-line program for this mechanism would be unreasonably large; use the native way."""
 

@@ -35,7 +35,14 @@ from linkwork.dynamics import (
     frame_jacobian,
     mass_matrix,
 )
-from linkwork.errors import InputError, ProgramTooLarge, SingularConstraints, UnsupportedFeature
+from linkwork.errors import (
+    InputError,
+    NotConverged,
+    NotFinite,
+    ProgramTooLarge,
+    SingularConstraints,
+    UnsupportedFeature,
+)
 from linkwork.inputs import real_array
 from linkwork.mechanism import Mechanism
 from linkwork.plans.early import early_tree
@@ -46,6 +53,8 @@ from linkwork.plans.tree import Tree, tree_of, unit_ranges
 
 DAMPING = 1e-6
 """Damping of a row of weight one. A smaller one needs fewer iterations and loses more digits (docs/methods.md)."""
+SPRING_DAMPING = 1e-5
+"""The same for methods that add stiffness ``1 / damping`` to inertias, which lose digits earlier."""
 TOLERANCE = 1e-10
 """What a row may miss, in m/s² or rad/s²."""
 MAX_ITERATIONS = 20
@@ -73,6 +82,8 @@ class Method:
     """No damping, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
     internal: bool = True
     """Whether constraints between two moving bodies are served."""
+    damping: float = DAMPING
+    """What rows have unless the user says otherwise."""
 
 
 METHODS: Mapping[str, Method] = MappingProxyType(
@@ -86,8 +97,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "prox_bbo": Method(bbo.PROX_BBO, rows_tree, iterates=True),
         "pv_early": Method(early.PV_EARLY, early_tree, hard=True, internal=False),
         "pv_soft": Method(lcaba.LCABA, coupled_tree, internal=False),
-        "constrained_aba": Method(lcaba.LCABA, coupled_tree, iterates=True, internal=False),
-        "lcaba": Method(lcaba.LCABA, coupled_tree, iterates=True),
+        "constrained_aba": Method(lcaba.LCABA, coupled_tree, iterates=True, internal=False, damping=SPRING_DAMPING),
+        "lcaba": Method(lcaba.LCABA, coupled_tree, iterates=True, damping=SPRING_DAMPING),
     }
 )
 """Methods of forward dynamics, by name."""
@@ -191,7 +202,7 @@ class Solution:
     @property
     def forces(self) -> Mapping[str, Array]:
         """Forces of the constraints by name, ``(..., rows)`` each, as they act on the second place of a pair."""
-        return _Forces(None if self._by is None else self._by.robot, self.multipliers)
+        return NamedRows(None if self._by is None else self._by.robot, self.multipliers)
 
     @property
     def residual(self) -> Any:
@@ -221,8 +232,8 @@ class Solution:
         )
 
 
-class _Forces(Mapping[str, Array]):
-    """Multipliers by the names of constraints."""
+class NamedRows(Mapping[str, Array]):
+    """Numbers of all rows, by the names of constraints."""
 
     def __init__(self, robot: Mechanism | None, multipliers: Array | None) -> None:
         self._robot, self._multipliers = robot, multipliers
@@ -252,6 +263,12 @@ def _plain(x: Any) -> Any:
     return x.item() if x.ndim == 0 else x
 
 
+def row_damping(robot: Mechanism, damping: float) -> Array:
+    """The damping of each row: by the weight of its constraint, and as good as infinite where that is not enabled."""
+    parts = [np.where(c.enabled, damping * np.asarray(c.weight), OFF) for c in robot.constraints]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
 # The door ----------------------------------------------------------------------------------------------
 
 
@@ -260,7 +277,8 @@ class ForwardDynamics(Evaluator):
 
     ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the cheapest proximal one for this robot.
     ``damping``, ``tolerance`` and ``max_iterations`` are those of the proximal iterations; rows have the damping times
-    their constraint's weight. `pv_soft` takes the damping as the softness that rows have, and iterates not.
+    their constraint's weight. `pv_soft` takes the damping as the softness that rows have, and iterates not. With
+    ``strict``, iterations that do not reach the tolerance are an error, `NotConverged`; else `Solution.converged` says.
 
     ``wrenches`` names the frames that external wrenches act on; a call then takes them as ``(..., frames, 6)``, each
     ``[moment, force]`` at the frame's origin in the frame's axes.
@@ -271,9 +289,10 @@ class ForwardDynamics(Evaluator):
         robot: Mechanism,
         method: str = "auto",
         *,
-        damping: float = DAMPING,
+        damping: float | None = None,
         tolerance: float = TOLERANCE,
         max_iterations: int = MAX_ITERATIONS,
+        strict: bool = False,
         wrenches: Sequence[str] = (),
         threads: int | None = None,
     ) -> None:
@@ -286,6 +305,7 @@ class ForwardDynamics(Evaluator):
         if reason is not None:
             others = ", ".join(methods_for(robot))
             raise UnsupportedFeature(f"{method} cannot serve '{robot.name}': {reason}. These can: {others}")
+        damping = METHODS[method].damping if damping is None else damping
         for name, value in (("damping", damping), ("tolerance", tolerance)):
             if not (isinstance(value, int | float) and np.isfinite(value) and value > 0):
                 raise InputError(f"{name} is {value!r}, needs a number above zero")
@@ -299,13 +319,13 @@ class ForwardDynamics(Evaluator):
         self._prepare(robot, "forward_dynamics", algorithm, arrays(robot, self._frames(wrenches)), wrenches, threads)
         self._nv, self._nfound = robot.nv, 2 + 2 * robot.nc
         self._bound, self._dense, self._hard = method != "aba", made.algorithm is None, made.hard
-        self._quick = not (self._dense or self._hard)
+        self.strict = bool(strict)
+        self._quick = not (self._dense or self._hard or self.strict)
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
         robot, made = self.robot, METHODS[self.method]
-        weights = [np.where(c.enabled, self.damping * np.asarray(c.weight), OFF) for c in robot.constraints]
-        R = np.concatenate(weights) if weights else np.zeros(0)
+        R = row_damping(robot, self.damping)
         if made.hard:
             R = np.where(R < OFF, 0.0, R)
         self._damping = R.astype(dtype)
@@ -348,10 +368,27 @@ class ForwardDynamics(Evaluator):
         if self._dense:
             return self._by_numpy(q, v, tau, pushed, R, asked, out)
         start = self._still if multipliers is None else multipliers
-        a, found = self._runner.evaluate([q, v, tau, pushed, R, asked, start, self._settings], [out, None])
+        try:
+            a, found = self._runner.evaluate([q, v, tau, pushed, R, asked, start, self._settings], [out, None])
+        except NotFinite:
+            if self._hard:
+                raise self._singular("") from None
+            raise
         if self._hard:
             self._check_pivots(found)
-        return Solution(a, self, found)
+        solution = Solution(a, self, found)
+        if self.strict and not np.all(solution.converged):
+            raise NotConverged(
+                f"{self.method} of '{self.robot.name}' still misses {np.max(solution.residual):.3g} after "
+                f"{np.max(solution.iterations)} iterations (asked: {self.tolerance:.1g})"
+            )
+        return solution
+
+    def _singular(self, where: str) -> SingularConstraints:
+        return SingularConstraints(
+            f"the constraints of '{self.robot.name}' are not independent{where}, which {self.method} cannot solve; "
+            f"a proximal method can: {', '.join(AUTOMATIC)}"
+        )
 
     def _checked_damping(self, damping: npt.ArrayLike) -> Array:
         R = real_array(damping, "damping").astype(self._dtype)
@@ -375,10 +412,7 @@ class ForwardDynamics(Evaluator):
             where = (
                 "" if least.ndim == 0 else f" in state {tuple(int(k) for k in np.argwhere(least <= LEAST_PIVOT)[0])}"
             )
-            raise SingularConstraints(
-                f"the constraints of '{self.robot.name}' are not independent{where}, which {self.method} cannot solve; "
-                f"a proximal method can: {', '.join(AUTOMATIC)}"
-            )
+            raise self._singular(where)
 
     def _by_numpy(
         self, q: Any, v: Any, tau: Any, wrenches: Any, damping: Array, asked: Any, out: Array | None

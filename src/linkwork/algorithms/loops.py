@@ -163,6 +163,14 @@ def target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
 @kernel
 def pull(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
     """The same, after `close` and `follow`."""
+    rates(tree, w, q, v, out)
+    for r in range(tree.nc):
+        out[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * out[r]
+
+
+@kernel
+def rates(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+    """``J v``: how fast the errors change, after `close` and `follow`."""
     for r in range(tree.nc):
         out[r] = 0.0
     for t in range(tree.nterms):
@@ -171,8 +179,6 @@ def pull(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
         i = tree.k_body[m]
         K = w.K[m]
         out[tree.k_row[m]] += dot(angular(K), w.omega[i]) + dot(linear(K), w.u[i])
-    for r in range(tree.nc):
-        out[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * out[r]
 
 
 _SPARE: dict[str, Shape] = {"e": ("nc",), "y6": (6,)}

@@ -22,7 +22,7 @@ from linkwork.compile import cache as disk
 from linkwork.compile import door as doors
 from linkwork.compile import emit, llvm, native
 from linkwork.compile.trace import MAX_OPERATIONS, Trace, trace
-from linkwork.errors import InputError
+from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import real_array
 from linkwork.plans.tree import Tree
 
@@ -264,7 +264,7 @@ class Runner:
             sizes = ", ".join(
                 f"|{n}| up to {np.abs(x).max():.3g}" for n, x in zip(self.names, arrays, strict=True) if x.size
             )
-            raise InputError(
+            raise NotFinite(
                 f"the result{where} is not finite: numbers are too large for {self.dtype}, "
                 f"or a body has no inertia ({sizes})"
             )

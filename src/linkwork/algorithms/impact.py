@@ -1,0 +1,181 @@
+"""Impacts: how velocities jump when constraints act at once, by the sweeps of forward dynamics.
+
+With ``e`` the restitution of each row, ``M (v+ - v) = J' impulse`` and ``J v+ = -e J v``: forward dynamics without
+gravity, torques and velocities, whose accelerations are the change of velocity. Iterations as in `constrained`.
+"""
+
+from __future__ import annotations
+
+from linkwork.algorithms.algorithm import Algorithm, Shape
+from linkwork.algorithms.bbo import TRAVEL, accelerate_rows, articulate_rows, drive_rows
+from linkwork.algorithms.constrained import WORK, largest, miss, ready_again, smaller
+from linkwork.algorithms.kinematics import follow, place
+from linkwork.algorithms.lcaba import (
+    SPRINGS,
+    accelerate_springs,
+    articulate_springs,
+    drive_springs,
+    lag,
+    press,
+    tighten,
+)
+from linkwork.algorithms.loops import close, rates
+from linkwork.plans.elimination import COUPLED
+from linkwork.plans.rows import ROWS
+from linkwork.scalar import Array, kernel
+
+INPUTS: dict[str, Shape] = {
+    "q": ("nq",),
+    "v": ("nv",),
+    "restitution": ("nc",),
+    "damping": ("nc",),
+    "start": ("nc",),
+    "settings": (2,),
+}
+OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nfound",)}
+
+
+@kernel
+def meet(tree: Array, w: Array, q: Array, v: Array, restitution: Array) -> None:
+    """Poses, rows of K, and by how much each row's rate is to change, ``ks``; nothing else pushes."""
+    place(tree, w, q)
+    close(tree, w, q, w.error)
+    follow(tree, w, v)
+    rates(tree, w, q, v, w.ks)
+    for r in range(tree.nc):
+        w.ks[r] = -((1.0 + restitution[r]) * w.ks[r])
+    ready_again(tree, w)
+
+
+@kernel
+def impact_rows(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    restitution: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    after: Array,
+    found: Array,
+) -> None:
+    """By rows that travel, as in `bbo`."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    meet(tree, w, q, v, restitution)
+    for r in range(tree.nc):
+        w.ks[r] += damping[r] * start[r]
+    articulate_rows(tree, w, q, damping, 0)
+    drive_rows(tree, w, w.still, 0)
+    accelerate_rows(tree, w, w.more, 0)
+    for k in range(tree.nv):
+        after[k] = v[k] + w.more[k]
+    for r in range(tree.nc):
+        multipliers[r] = w.l[r]
+        w.l[r] = w.l[r] - start[r]
+    found[0] = miss(tree, w.l, damping, residual)
+    found[1] = 1.0
+
+
+@kernel
+def impact_rows_again(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    restitution: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    after: Array,
+    found: Array,
+) -> None:
+    """One more iteration."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    ready_again(tree, w)
+    for r in range(tree.nc):
+        w.ks[r] = residual[r]
+    drive_rows(tree, w, w.still, 0)
+    accelerate_rows(tree, w, w.more, 0)
+    for k in range(tree.nv):
+        after[k] += w.more[k]
+    for r in range(tree.nc):
+        multipliers[r] += w.l[r]
+    found[0] = smaller(miss(tree, w.l, damping, residual), largest(tree.nv, w.more))
+    found[1] += 1.0
+
+
+@kernel
+def impact_springs(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    restitution: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    after: Array,
+    found: Array,
+) -> None:
+    """By springs between bodies, as in `lcaba`."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    meet(tree, w, q, v, restitution)
+    articulate_springs(tree, w, q, damping, 0)
+    for k in range(tree.nv):
+        w.pulls[k] = 0.0
+    for r in range(tree.nc):
+        multipliers[r] = start[r]
+        residual[r] = start[r] + w.rho[r] * w.ks[r]
+    press(tree, w, residual)
+    drive_springs(tree, w, w.pulls, 0)
+    accelerate_springs(tree, w, w.more, 0)
+    for r in range(tree.nc):
+        residual[r] = w.ks[r]
+    lag(tree, w, w.more, residual)
+    tighten(tree, w, damping, multipliers, residual)
+    for k in range(tree.nv):
+        after[k] = v[k] + w.more[k]
+    found[0] = largest(tree.nc, residual)
+    found[1] = 1.0
+
+
+@kernel
+def impact_springs_again(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    restitution: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    after: Array,
+    found: Array,
+) -> None:
+    """One more iteration."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    ready_again(tree, w)
+    for k in range(tree.nv):
+        w.pulls[k] = 0.0
+    for r in range(tree.nc):
+        w.ks[r] = w.rho[r] * residual[r]
+    press(tree, w, w.ks)
+    drive_springs(tree, w, w.pulls, 0)
+    accelerate_springs(tree, w, w.more, 0)
+    lag(tree, w, w.more, residual)
+    tighten(tree, w, damping, multipliers, residual)
+    for k in range(tree.nv):
+        after[k] += w.more[k]
+    found[0] = smaller(largest(tree.nc, residual), largest(tree.nv, w.more))
+    found[1] += 1.0
+
+
+IMPACT_ROWS = Algorithm("impact_rows", impact_rows, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, impact_rows_again)
+IMPACT_SPRINGS = Algorithm(
+    "impact_springs", impact_springs, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, impact_springs_again
+)

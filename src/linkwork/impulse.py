@@ -1,0 +1,103 @@
+"""Impacts of a robot with its constraints: a foot that touches down, a latch that closes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.algorithms import impact
+from linkwork.dynamics import Array, Evaluator
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.forward import DAMPING, MAX_ITERATIONS, TOLERANCE, NamedRows, best_method, row_damping
+from linkwork.inputs import real_array
+from linkwork.mechanism import Mechanism
+from linkwork.plans.elimination import coupled_tree
+from linkwork.plans.rows import rows_tree
+
+METHODS: Mapping[str, Any] = MappingProxyType(
+    {"prox_bbo": (impact.IMPACT_ROWS, rows_tree), "lcaba": (impact.IMPACT_SPRINGS, coupled_tree)}
+)
+"""Methods of impact dynamics, by name."""
+
+
+class Impact:
+    """What an impact did. Leading axes are those of the batch."""
+
+    __slots__ = ("_found", "_robot", "_tolerance", "velocity")
+
+    velocity: Array
+    """Joint velocities after the impact, ``(..., nv)``."""
+
+    def __init__(self, velocity: Array, found: Array, robot: Mechanism, tolerance: float) -> None:
+        self.velocity = velocity
+        self._found = found
+        self._robot = robot
+        self._tolerance = tolerance
+
+    @property
+    def impulses(self) -> Mapping[str, Array]:
+        """Impulses of the constraints by name, ``(..., rows)`` each, in N s or N m s."""
+        return NamedRows(self._robot, self._found[..., 2 : 1 + self._found.shape[-1] // 2])
+
+    @property
+    def converged(self) -> Any:
+        """Whether iterations ended within the tolerance."""
+        ended = self._found[..., 0] <= self._tolerance
+        return bool(ended) if ended.ndim == 0 else ended
+
+    def __repr__(self) -> str:
+        return f"Impact(velocity={self.velocity!r}, converged={self.converged})"
+
+
+class ImpactDynamics(Evaluator):
+    """Velocities after the enabled constraints of a robot act at once: ``impact(q, v).velocity``.
+
+    What a row had of velocity before it has after with the other sign, times its restitution: 0 for a perfectly
+    inelastic impact, 1 for one that keeps energy. The other arguments are those of `ForwardDynamics`.
+    """
+
+    def __init__(
+        self,
+        robot: Mechanism,
+        method: str = "auto",
+        *,
+        damping: float = DAMPING,
+        tolerance: float = TOLERANCE,
+        max_iterations: int = MAX_ITERATIONS,
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(robot, Mechanism):
+            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        if not any(c.enabled for c in robot.constraints):
+            raise UnsupportedFeature(f"robot '{robot.name}' has no enabled constraint that could strike")
+        if method == "auto":
+            method = "lcaba" if best_method(robot) == "lcaba" else "prox_bbo"
+        if method not in METHODS:
+            raise InputError(f"no method '{method}' for impacts; there are auto, {', '.join(METHODS)}")
+        self.method, self.damping, self.tolerance = method, float(damping), float(tolerance)
+        self.max_iterations = max_iterations
+        algorithm, arrays = METHODS[method]
+        self._prepare(robot, "impact", algorithm, arrays(robot, ()), (), threads)
+
+    def _be(self, runner: Any, dtype: str) -> None:
+        super()._be(runner, dtype)
+        self._damping = row_damping(self.robot, self.damping).astype(dtype)
+        self._still = np.zeros(self.robot.nc, dtype=dtype)
+        self._settings = np.array([self.tolerance, self.max_iterations], dtype=dtype)
+
+    def __call__(  # type: ignore[override]
+        self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, out: Array | None = None
+    ) -> Impact:
+        """Velocities after the impact, for ``q: (..., nq)``, ``v: (..., nv)``; restitution is a number or ``(..., nc)``."""
+        e = real_array(restitution, "restitution").astype(np.float64)
+        if not ((e >= 0) & (e <= 1)).all():
+            raise InputError("restitution is between 0 and 1")
+        if e.ndim == 0:
+            e = np.full(self.robot.nc, float(e))
+        inputs = [q, v, e, self._damping, self._still, self._settings]
+        after, found = self._runner.evaluate(inputs, [out, None])
+        return Impact(after, found, self.robot, self.tolerance)

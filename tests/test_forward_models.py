@@ -1,0 +1,217 @@
+"""All methods of constrained dynamics solve one problem: on the zoo, the papers' scenes, real robots, any mechanism."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkages
+import linkwork as lw
+import test_scenes
+import test_zoo
+from gauss import ROUNDING, Problem, closed_state, distance, open_state
+from linkwork.forward import AUTOMATIC, DAMPING, METHODS
+from linkwork.mechanism import Mechanism
+from robots import MODELS
+
+AGREEMENT = 1e-9
+"""Relative to the largest acceleration, or to 1 m/s² if that is larger."""
+
+TIGHT = 1e-12
+"""Tolerance of iterations here: what a row misses is divided by its inverse inertia, and may become more."""
+
+CONTRADICTION = 1e-7
+"""What rows miss, relative to what they ask, where nothing satisfies all of them."""
+
+SLOW = 10 * DAMPING
+"""Directions with less inverse inertia than the damping need more iterations than there are."""
+
+BOUND = tuple(name for name in METHODS if name != "aba")
+
+FILES = {
+    "Cassie": "cassie/cassie_nomesh.xml",
+    "Digit, its file": "digit/digit-v3_nomesh.xml",
+    "Robotiq": "robotiq_2f85/2f85_nomesh.xml",
+    "Robotiq, version 4": "robotiq_2f85_v4/2f85_nomesh.xml",
+    "Reachy Mini": "reachy_mini/reachy_mini_nomesh.xml",
+    "Booster T1": "booster_t1/T1_23dof_parallel_nomesh.xml",
+    "Kangaroo": "kangaroo/kangaroo_nomesh.xml",
+    "Kangaroo with grippers": "kangaroo/kangaroo_grippers_nomesh.xml",
+    "Kangaroo, lower body": "kangaroo/kangaroo_lower_body_nomesh.xml",
+    "grbda four-bar": "grbda_linkages/four_bar.urdf",
+    "grbda planar leg": "grbda_linkages/planar_leg_linkage.urdf",
+    "grbda rotor chain": "grbda_linkages/revolute_rotor_chain.urdf",
+    "grbda six-bar": "grbda_linkages/six_bar.urdf",
+}
+
+
+@cache
+def from_file(name: str) -> Mechanism:
+    path = Path(MODELS / FILES[name])
+    if not path.is_file():
+        pytest.skip(f"no model file {path}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.ModelWarning)
+        return lw.load(path)
+
+
+SYSTEMS: dict[str, Callable[[], Mechanism]] = {
+    **{f"zoo: {name}": partial(test_zoo.made, name) for name in test_zoo.FACTS},
+    **{f"scene: {name}": partial(test_scenes.made, name) for name, scene in test_scenes.ALL.items() if scene.rows},
+    **{f"file: {name}": partial(from_file, name) for name in FILES},
+    **{f"linkage: {name}": partial(linkages.made, name) for name in linkages.MECHANISMS},
+}
+
+
+@cache
+def problems(name: str) -> tuple[Problem, ...]:
+    """States of a system: closed and moving as loops allow, closed and moving anyhow, and open."""
+    robot, rng = SYSTEMS[name](), np.random.default_rng([len(name), 4])
+    found = [open_state(robot, rng), open_state(robot, rng)]
+    if "assembled" in robot.poses:
+        q = robot.poses["assembled"]
+    else:
+        # not where the file has it: the loops of a robot that stands upright may be stretched
+        start = robot.integrate(robot.poses.get("qpos0", robot.neutral()), 0.1 * rng.normal(size=robot.nv))
+        q = robot.assemble(start, limits=False)
+    found += [closed_state(robot, q, rng), Problem(robot, q, *rng.normal(size=(2, robot.nv)))]
+    return tuple(found)
+
+
+@cache
+def solver(robot: Mechanism, method: str) -> lw.ForwardDynamics:
+    return lw.ForwardDynamics(robot, method, tolerance=TIGHT, threads=1)
+
+
+def contradicted(p: Problem) -> bool:
+    return p.gap > CONTRADICTION * max(1.0, float(np.abs(p.k).max()))
+
+
+def check(p: Problem, method: str, fd: lw.ForwardDynamics | None = None) -> None:
+    """One state by one method, by its kind: regular, redundant, contradicted, slow."""
+    fd = solver(p.robot, method) if fd is None else fd
+    soft = method == "pv_soft"
+    if not soft and contradicted(p) and method != "kkt":
+        if METHODS[method].hard:
+            with pytest.raises(lw.SingularConstraints):
+                fd(p.q, p.v, p.tau)
+        return  # more of these in test_forward_redundant
+    if method in ("ltl", "pv") and p.redundant:
+        with pytest.raises(lw.SingularConstraints):
+            fd(p.q, p.v, p.tau)
+        return
+    s = fd(p.q, p.v, p.tau)
+    expected, _ = p.soft(DAMPING) if soft else p.hard
+    error = distance(s.acceleration, expected)
+    if METHODS[method].iterates and p.weakest < SLOW:
+        assert error <= AGREEMENT or not s.converged
+        return
+    # One iteration of stiff rows cannot know more digits than they leave of the inertias.
+    allowed = AGREEMENT + (10 * ROUNDING * p.stiffness / DAMPING if soft else 0.0)
+    assert error <= allowed, f"differs by {error:.1e}, may by {allowed:.1e}"
+    assert p.unbalanced(s) <= allowed
+    if not soft and not contradicted(p):
+        assert s.residual <= 1e-9 * max(1.0, float(np.abs(p.k).max()))
+
+
+@pytest.mark.parametrize("method", BOUND)
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_method_agrees_with_least_squares(name: str, method: str) -> None:
+    if method not in lw.methods_for(SYSTEMS[name]()):
+        pytest.skip(f"{method} does not serve it")
+    for p in problems(name):
+        check(p, method)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_default_settings_converge_to_seven_digits(name: str) -> None:
+    """Seven: rows may miss 1e-10, and along the weakest direction of the zoo that is 1e-8 of an acceleration."""
+    robot = SYSTEMS[name]()
+    fd = {method: lw.ForwardDynamics(robot, method) for method in AUTOMATIC}
+    for p in problems(name):
+        if contradicted(p) or p.weakest < SLOW:
+            continue
+        for method, solve in fd.items():
+            s = solve(p.q, p.v, p.tau)
+            assert s.converged and s.iterations <= 10, (method, s)
+            assert distance(s.acceleration, p.hard[0]) <= 1e-7
+
+
+BLOCK = 10
+RANDOM = 500
+
+
+@pytest.mark.parametrize("first", range(0, RANDOM, BLOCK))
+def test_every_method_agrees_on_random_mechanisms(first: int) -> None:
+    """Three to ten bodies on any joints, bound by one to four constraints of any type, closed and open."""
+    for seed in range(first, first + BLOCK):
+        robot = lw.zoo.random_loops(seed, bodies=3 + seed % 8, loops=1 + seed % 4)
+        rng = np.random.default_rng([seed, 5])
+        states = (closed_state(robot, robot.poses["assembled"], rng), open_state(robot, rng))
+        for method in lw.methods_for(robot):
+            fd = lw.ForwardDynamics(robot, method, tolerance=TIGHT, threads=1)
+            for p in states:
+                try:
+                    check(p, method, fd)
+                except (AssertionError, lw.LinkworkError) as wrong:
+                    raise AssertionError(f"seed {seed}, {method}: {wrong}") from wrong
+
+
+def test_random_mechanisms_have_every_constraint() -> None:
+    robots = [lw.zoo.random_loops(seed, bodies=3 + seed % 8, loops=1 + seed % 4) for seed in range(60)]
+    kinds = {type(c).__name__ for robot in robots for c in robot.constraints}
+    assert kinds >= set(lw.zoo.LOOP_KINDS)
+
+
+# Methods that cannot serve ---------------------------------------------------------------------------
+
+GROUNDED = ("pv_early", "pv_soft", "constrained_aba")
+"""Methods for constraints that bind one moving body, or one joint, each."""
+
+INTERNAL = {
+    "a loop": lambda: lw.zoo.four_bar(),
+    "a gear": lambda: lw.zoo.serial_chain(3).constrained(lw.Gear("joint0", "joint1", 2.0, name="gear")),
+    "the centre of mass": lambda: lw.zoo.serial_chain(3).constrained(lw.CenterOfMass(name="com")),
+    "a combination": lambda: lw.zoo.serial_chain(3).constrained(
+        lw.LinearCombination({"link0": np.ones((1, 6)), "link2": np.ones((1, 6))}, name="sum")
+    ),
+}
+
+
+@pytest.mark.parametrize("method", GROUNDED)
+@pytest.mark.parametrize("name", INTERNAL)
+def test_methods_for_the_ground_refuse_constraints_between_bodies(name: str, method: str) -> None:
+    robot = INTERNAL[name]()
+    assert method not in lw.methods_for(robot)
+    with pytest.raises(lw.UnsupportedFeature, match=f"{method} cannot serve") as refused:
+        lw.ForwardDynamics(robot, method)
+    assert str(robot.constraints[0]) in str(refused.value)
+    assert all(other in str(refused.value) for other in lw.methods_for(robot))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_centre_of_mass_of_one_body_is_served_or_refused(seed: int) -> None:
+    """Moving mass across joints spreads its rows over several bodies."""
+    robot = lw.zoo.random_loops(seed, bodies=5, loops=1, kinds="sr", constraints=["CenterOfMass"])
+    robot = robot.unconstrained().constrained(lw.CenterOfMass(bodies=(robot.body_names[-1],), name="com"))
+    p = open_state(robot, np.random.default_rng(seed))
+    for method in set(GROUNDED) & set(lw.methods_for(robot)):
+        check(p, method)
+
+
+def test_aba_serves_no_constraints_but_those_switched_off() -> None:
+    robot = lw.zoo.four_bar()
+    with pytest.raises(lw.UnsupportedFeature, match=r"knows no constraints.*Hinge 'C'"):
+        lw.ForwardDynamics(robot, "aba")
+    assert lw.ForwardDynamics(robot.switched({"C": False}), "aba").method == "aba"
+
+
+@pytest.mark.parametrize("method", BOUND)
+def test_methods_with_constraints_refuse_a_tree(method: str) -> None:
+    with pytest.raises(lw.UnsupportedFeature, match="no constraints; use aba"):
+        lw.ForwardDynamics(lw.zoo.serial_chain(3), method)
