@@ -142,9 +142,7 @@ def test_the_forces_of_feet_carry_the_weight_at_rest(method: str) -> None:
 def test_rows_get_the_acceleration_that_gains_ask(gains: tuple[float, float], method: str) -> None:
     """``J a + dJ/dt v = -kp error - kd J v``, where loops are open and moving apart."""
     robot, q = posed("RSSR")
-    robot = replace(
-        robot, constraints=tuple(replace(c, gains=gains, time_constant=None) for c in robot.constraints)
-    )
+    robot = replace(robot, constraints=tuple(replace(c, gains=gains, time_constant=None) for c in robot.constraints))
     rng = np.random.default_rng(5)
     q = robot.integrate(q, 0.1 * rng.normal(size=robot.nv))
     p = Problem(robot, q, *rng.normal(size=(2, robot.nv)))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.forward import METHODS
 from linkwork.dynamics import Evaluator
+from linkwork.forward import METHODS
 
 
 @pytest.fixture(scope="module")

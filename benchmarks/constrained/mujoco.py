@@ -38,6 +38,18 @@ class Twin:
     q_order: npt.NDArray[np.intp]
     """Where numbers of this robot's q stand in the q of the mechanism that it was made of."""
     v_order: npt.NDArray[np.intp]
+    bases: tuple[tuple[slice, Placement], ...]
+    """Free joints that start elsewhere than at the origin: where they stand in this robot's q, and where they start."""
+
+    def q(self, q: Floats) -> Floats:
+        """Configurations ``(states, nq)`` of the mechanism as those of this robot: free bodies seen from the origin."""
+        theirs: Floats = q[:, self.q_order]
+        for at, start in self.bases:
+            for row in theirs:
+                x, y, z, *turn = row[at]
+                there = start * Placement.quaternion(*turn, position=(x, y, z))
+                row[at] = [*there.position, *quaternion_of(there.rotation)]
+        return theirs
 
 
 def twin(robot: lw.Mechanism, file: Path | None = None) -> Twin:
@@ -62,7 +74,10 @@ def twin(robot: lw.Mechanism, file: Path | None = None) -> Twin:
     for array in PASSIVE:
         getattr(model, array)[:] = 0
     order = [[at for j in other.joints for at in _range(slices(j.name))] for slices in (robot.q_slice, robot.v_slice)]
-    return Twin(other, model, mujoco_map(other), *(np.array(o, np.intp) for o in order))
+    bases = [j for j in robot.joints if isinstance(j.type, lw.Free)] if file is None else []
+    moved = tuple((other.q_slice(j.name), j.placement) for j in bases)
+    q_order, v_order = (np.array(o, np.intp) for o in order)
+    return Twin(other, model, mujoco_map(other), q_order, v_order, moved)
 
 
 def _range(at: slice) -> range:
@@ -76,7 +91,7 @@ def contender(twin: Twin, states: States) -> Contender:
     model, map = twin.model, twin.map
     memory = mj.MjData(model)
     qpos, qvel, applied, forward = memory.qpos, memory.qvel, memory.qfrc_applied, mj.mj_forward
-    q, v, tau = states.q[:, twin.q_order], states.v[:, twin.v_order], states.u[:, twin.v_order]
+    q, v, tau = twin.q(states.q), states.v[:, twin.v_order], states.u[:, twin.v_order]
     theirs = map.to_qpos(q), map.to_qvel(q, v), map.to_qfrc(q, tau)
 
     def call(q: Floats, v: Floats, tau: Floats) -> None:
@@ -115,7 +130,7 @@ def _softness(twin: Twin, robot: lw.Mechanism, q: Floats) -> Floats:
     import mujoco as mj
 
     memory = mj.MjData(twin.model)
-    memory.qpos[:] = twin.map.to_qpos(q[twin.q_order])
+    memory.qpos[:] = twin.map.to_qpos(twin.q(q[None])[0])
     mj.mj_forward(twin.model, memory)
     theirs = np.array(memory.efc_R)
     if len(theirs) != robot.nc:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from linkwork.algorithms import impact
 from linkwork.dynamics import Array, Evaluator
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.forward import DAMPING, MAX_ITERATIONS, TOLERANCE, NamedRows, best_method, row_damping
+from linkwork.forward import MAX_ITERATIONS, TOLERANCE, NamedRows, best_method, row_damping
+from linkwork.forward import METHODS as BY_FORCES
 from linkwork.inputs import real_array
 from linkwork.mechanism import Mechanism
 from linkwork.plans.elimination import coupled_tree
@@ -65,7 +66,7 @@ class ImpactDynamics(Evaluator):
         robot: Mechanism,
         method: str = "auto",
         *,
-        damping: float = DAMPING,
+        damping: float | None = None,
         tolerance: float = TOLERANCE,
         max_iterations: int = MAX_ITERATIONS,
         threads: int | None = None,
@@ -78,7 +79,8 @@ class ImpactDynamics(Evaluator):
             method = "lcaba" if best_method(robot) == "lcaba" else "prox_bbo"
         if method not in METHODS:
             raise InputError(f"no method '{method}' for impacts; there are auto, {', '.join(METHODS)}")
-        self.method, self.damping, self.tolerance = method, float(damping), float(tolerance)
+        self.damping = BY_FORCES[method].damping if damping is None else float(damping)
+        self.method, self.tolerance = method, float(tolerance)
         self.max_iterations = max_iterations
         algorithm, arrays = METHODS[method]
         self._prepare(robot, "impact", algorithm, arrays(robot, ()), (), threads)
@@ -92,7 +94,7 @@ class ImpactDynamics(Evaluator):
     def __call__(  # type: ignore[override]
         self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, out: Array | None = None
     ) -> Impact:
-        """Velocities after the impact, for ``q: (..., nq)``, ``v: (..., nv)``; restitution is a number or ``(..., nc)``."""
+        """Velocities after, for ``q: (..., nq)``, ``v: (..., nv)``; restitution is one number or ``(..., nc)``."""
         e = real_array(restitution, "restitution").astype(np.float64)
         if not ((e >= 0) & (e <= 1)).all():
             raise InputError("restitution is between 0 and 1")

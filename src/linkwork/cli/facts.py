@@ -95,6 +95,19 @@ class MobilityFacts:
 
 
 @dataclass(frozen=True)
+class MethodFacts:
+    """What a method of forward dynamics costs on this mechanism, in exact operations."""
+
+    name: str
+    first: int
+    """Of the first iteration."""
+    again: int
+    """Of each further one; 0 for a method that does not iterate."""
+    chosen: bool
+    """Whether ``method="auto"`` takes it."""
+
+
+@dataclass(frozen=True)
 class ActuatorFacts:
     """One motor."""
 
@@ -135,6 +148,7 @@ class Facts:
     mobility: MobilityFacts
     constraints: tuple[ConstraintFacts, ...]
     groups: tuple[GroupFacts, ...]
+    methods: tuple[MethodFacts, ...]
     joint_list: tuple[JointFacts, ...]
     actuators: tuple[ActuatorFacts, ...]
     poses: tuple[NamedPoseFacts, ...]

@@ -17,6 +17,7 @@ from linkwork.cli.facts import (
     Facts,
     GroupFacts,
     JointFacts,
+    MethodFacts,
     MobilityFacts,
     NamedPoseFacts,
     PoseFacts,
@@ -96,12 +97,24 @@ def facts_of(
             GroupFacts(g.constraints, g.joints, _shared(g.joints, [c for c in constraints if c.group == k]), g.top)
             for k, g in enumerate(loops.groups)
         ),
+        methods=_methods(robot),
         joint_list=tuple(_joint(robot, joint) for joint in robot.joints),
         actuators=tuple(ActuatorFacts(a.name, a.joint, a.gear) for a in robot.actuators),
         poses=tuple(NamedPoseFacts(name, _gap(robot, q), _numbers(q)) for name, q in robot.poses.items()),
         warnings=(*warnings, *_doubts(standing, mobility)),
         notes=(*notes, *_notes(robot, standing, mobility, constraints, tolerance)),
     )
+
+
+def _methods(robot: Mechanism) -> tuple[MethodFacts, ...]:
+    """What forward dynamics costs, where there are constraints to choose a method for."""
+    if not any(c.enabled for c in robot.constraints):
+        return ()
+    from linkwork.forward import best_method, method_costs
+
+    best = best_method(robot)
+    costs = sorted(method_costs(robot).items(), key=lambda item: item[1].total)
+    return tuple(MethodFacts(name, cost.total, cost.again, name == best) for name, cost in costs)
 
 
 def _format(file: str) -> str:

@@ -40,6 +40,10 @@ def draw_info(console: Console, facts: Facts, *, joints: bool = False, tree: boo
         _draw_constraints(console, facts)
         _draw_groups(console, facts)
         _draw_mobility(console, facts)
+    if facts.methods:
+        costs = [(m.name, str(m.first), str(m.again or ""), "auto" if m.chosen else "") for m in facts.methods]
+        columns = (("method", False), ("operations", True), ("each further iteration", True), ("chosen", False))
+        _table(console, "Forward dynamics", columns, costs)
     if facts.actuators and (joints or len(facts.actuators) <= FEW):
         rows = [(a.name, a.joint, _vector(a.gear)) for a in facts.actuators]
         _table(console, "Actuators", (("actuator", False), ("joint", False), ("gear", False)), rows)
