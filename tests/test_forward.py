@@ -20,7 +20,7 @@ BOUND = tuple(name for name in METHODS if name != "aba")
 GROUNDED = ("pv_early", "pv_soft", "constrained_aba")
 each_method = pytest.mark.parametrize("method", AUTOMATIC)
 
-LOOPS = ("four-bar", "floating four-bar", "five-bar", "RSSR", "universal joints", "hexapod")
+LOOPS = ("four-bar", "floating four-bar", "five-bar", "RSSR", "universal joints")
 each_loop = pytest.mark.parametrize("name", LOOPS)
 
 
@@ -28,9 +28,6 @@ each_loop = pytest.mark.parametrize("name", LOOPS)
 def posed(name: str) -> tuple[Mechanism, np.ndarray]:
     robot = linkages.made(name)
     start = robot.random(seed=1)
-    if name == "hexapod":
-        start = robot.neutral()
-        start[:3] = 0.05, 0.1, 1.0
     return robot, robot.assemble(start, limits=False)
 
 
@@ -62,15 +59,14 @@ def test_energy_changes_by_the_power_of_torques(name: str, method: str) -> None:
     """d/dt energy = v . tau, by differences along the motion that starts with the acceleration found."""
     p = moving(name)
     a = solve(p, method).acceleration
-    h = 1e-3
+    h = 3e-5
 
     def energy(t: float) -> float:
-        # q to second order in t: an error of third order, odd in t, does not change the difference's order
+        # to second order in t: what is missing is odd, and differences of fourth order do not see it
         q = p.robot.integrate(p.q, t * p.v + 0.5 * t * t * a)
         return float(lw.energy(p.robot, q, p.v + t * a).total)
 
     rate = (8 * (energy(h) - energy(-h)) - (energy(2 * h) - energy(-2 * h))) / (12 * h)
-    # M v . a + dV/dq v + v' dM/dt v / 2 is what differences see: third orders of q cancel, fourth remain
     scale = float(np.abs(p.tau) @ np.abs(p.v)) + float(lw.energy(p.robot, p.q, p.v).kinetic)
     assert abs(rate - p.tau @ p.v) <= 1e-6 * scale
 
@@ -173,8 +169,8 @@ ON_WORLD = {
         {"link2": np.arange(12.0).reshape(2, 6), "link4": np.ones((2, 6))}, name="sum"
     ),
     "combination, local": lw.LinearCombination({"link4": np.eye(6)[3:] + 0.1}, "local", name="hand"),
-    "point": lw.Point("world", "link4", name="tip"),
-    "weld": lw.Weld("link4", "world", name="tip"),
+    "point": lw.Point("world", "link6", name="tip"),
+    "weld": lw.Weld("link6", "world", name="tip"),
     "coupling": lw.JointCoupling({"joint0": 1.0, "joint3": -2.0}, name="belt"),
     "lock": lw.JointLock("joint2", 0.1, name="lock"),
 }
@@ -184,7 +180,7 @@ ON_WORLD = {
 @pytest.mark.parametrize("kind", ON_WORLD)
 def test_gravity_leaves_what_rows_ask_of_the_world_alone(kind: str, floating: bool) -> None:
     """Kernels accelerate the root in place of gravity: rows that look at the world must not see it."""
-    robot = lw.zoo.serial_chain(6)
+    robot = lw.zoo.serial_chain(8)
     if floating:
         base = lw.Builder("base").body("base", lw.Inertia.box(3.0, (0.3, 0.2, 0.1)))
         base = base.joint("free", lw.Free(), "world", "base").build()
@@ -356,24 +352,30 @@ def exponent(sizes: list[int], counts: list[int]) -> float:
 
 @pytest.mark.parametrize("method", ["lcaba", "prox_bbo"])
 def test_operations_are_linear_in_the_links_of_a_loop(method: str) -> None:
-    sizes = [50, 150, 500]
+    sizes = [50, 500]
     assert exponent(sizes, [count(lw.zoo.single_loop(n), method) for n in sizes]) <= 1.1
 
 
 @pytest.mark.parametrize("method", ["lcaba", "prox_bbo"])
 def test_operations_are_linear_in_the_loops_of_a_chain(method: str) -> None:
-    sizes = [8, 25, 80]  # 49, 151, 481 links
+    sizes = [8, 80]  # 49 and 481 links
     assert exponent(sizes, [count(lw.zoo.chain_of_loops(n), method) for n in sizes]) <= 1.1
 
 
-@pytest.mark.parametrize("method", ["pv_early", "pv_soft", "constrained_aba"])
+@pytest.mark.parametrize("method", ["pv_early", "pv_soft"])
 def test_operations_are_linear_in_the_rungs_of_a_ladder(method: str) -> None:
-    sizes = [5, 16, 50]
+    sizes = [5, 50]
     assert exponent(sizes, [count(lw.zoo.ladder(n), method) for n in sizes]) <= 1.1
 
 
+def test_springs_to_the_ground_cost_the_same_by_any_name() -> None:
+    """constrained_aba iterates what pv_soft does once; so does lcaba where no constraint is between bodies."""
+    counts = {count(lw.zoo.ladder(2), method) for method in ("pv_soft", "constrained_aba", "lcaba")}
+    assert len(counts) == 1
+
+
 def test_operations_of_lcaba_are_linear_in_the_branches_of_a_star() -> None:
-    sizes = [4, 12, 36]
+    sizes = [4, 36]
     assert exponent(sizes, [count(lw.zoo.star_of_loops(n), "lcaba") for n in sizes]) <= 1.1
 
 

@@ -46,8 +46,8 @@ class Twin:
         theirs: Floats = q[:, self.q_order]
         for at, start in self.bases:
             for row in theirs:
-                x, y, z, *turn = row[at]
-                there = start * Placement.quaternion(*turn, position=(x, y, z))
+                x, y, z, i, j, k, real = row[at].tolist()
+                there = start * Placement.quaternion(i, j, k, real, (x, y, z))
                 row[at] = [*there.position, *quaternion_of(there.rotation)]
         return theirs
 
