@@ -75,4 +75,4 @@ def verdict(results: Mapping[str, Any], systems: Sequence[str], iterations: int,
     least, most = min(ratios.values()), max(ratios.values())
     if not missed:
         return f"{asked}: **met** on all {len(ratios)} systems ({least:.2g} to {most:.2g} times)."
-    return f"{asked}: **missed** on {len(missed)} of {len(ratios)} systems: {', '.join(missed)}; best {most:.2g}."
+    return f"{asked}: **missed** on {len(missed)} of {len(ratios)} systems: {'; '.join(missed)}. Best {most:.2g}."

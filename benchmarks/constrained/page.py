@@ -164,7 +164,7 @@ def _orders(what: str, systems: Sequence[tuple[str, Mapping[str, float], Mapping
         return ""
     text = f"Order of methods by operations, against the order of the times in {what}: "
     text += f"the same on {len(same)} of {len(same) + len(other)} systems"
-    text += f" ({', '.join(same)})." if same else "."
+    text += f" ({'; '.join(same)})." if same else "."
     return text + ("\n\nOther on:\n\n" + "\n".join(other) if other else "")
 
 
@@ -244,7 +244,8 @@ def _convergence(results: Results, shown: Mapping[str, str]) -> str:
     parts.append(_table(("method", "damping", *(f"after {k}" for k in (1, 2, 3, 4, 6, 11))), rows))
     parts.append("\n".join(sentences))
     away = [(m, d) for m in PROXIMAL for d in series.names(metrics, f"{name}.{m}", 3)]
-    dampings = list(dict.fromkeys(d for m, d in away if f"{name}.{m}.{d}.away.mean" in metrics))
+    found = dict.fromkeys(d for m, d in away if f"{name}.{m}.{d}.away.mean" in metrics)
+    dampings = sorted(found, key=float, reverse=True)
     rows = [(f"`{m}`", *(f"{metrics[f'{name}.{m}.{d}.away.mean']:.1e}" for d in dampings)) for m in PROXIMAL]
     parts.append("Mean distance from the reference:")
     parts.append(_table(("method", *dampings), rows))

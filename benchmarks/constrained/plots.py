@@ -93,6 +93,8 @@ def _systems(plt: Any, results: Mapping[str, Any]) -> Any:
 
 
 def _growth(plt: Any, results: Mapping[str, Any], families: tuple[str, ...], methods: tuple[str, ...]) -> Any:
+    from matplotlib.ticker import NullFormatter
+
     metrics = results["metrics"]
     shown = [f for f in families if series.names(metrics, f"growth.{f}", 2)]
     if not shown:
@@ -104,6 +106,7 @@ def _growth(plt: Any, results: Mapping[str, Any], families: tuple[str, ...], met
                 curve = series.growth(metrics, family, method, what)
                 if curve:
                     axis.loglog(*zip(*curve, strict=True), "o-", ms=3, lw=1.2, label=method, color=COLOURS[method])
+            axis.xaxis.set_minor_formatter(NullFormatter())
             if family == shown[0]:
                 axis.set_ylabel(label)
         column[0].set_title(family.replace("_", " "), fontsize=9)
@@ -133,7 +136,7 @@ def _convergence(plt: Any, results: Mapping[str, Any]) -> Any:
     axes[0].legend(fontsize=8)
     for method in PROXIMAL:
         found = [d for d in series.names(metrics, f"{name}.{method}", 3) if f"{name}.{method}.{d}.away.mean" in metrics]
-        curve = [(float(d), max(metrics[f"{name}.{method}.{d}.away.mean"], 1e-17)) for d in found]
+        curve = sorted((float(d), max(metrics[f"{name}.{method}.{d}.away.mean"], 1e-17)) for d in found)
         axes[-1].loglog(*zip(*curve, strict=True), "o-", ms=3, lw=1.2, color=COLOURS[method])
     axes[-1].set_title("distance from the reference", fontsize=9)
     axes[-1].set_xlabel("damping")

@@ -213,7 +213,7 @@ FAMILIES = (
     Growth("chain_of_loops", _loops, (7, 19, 49, 97, 199, 349, 499), PROXIMAL, "loops Fig. 7"),
     Growth("coupled_loops", _coupled, (13, 21, 53, 101, 197), PROXIMAL, "loops Fig. 8"),
     Growth("star_of_loops", _star, (15, 22, 50, 99, 197, 351, 498), PROXIMAL, "loops Fig. 9"),
-    Growth("held_chain", zoo.held_chain, (6, 10, 20, 50, 100), GROUNDED, "lqr Fig. 4a"),
+    Growth("held_chain", zoo.held_chain, (6, 10, 20, 50, 70, 100), GROUNDED, "lqr Fig. 4a"),
     Growth("ladder", _rungs, (10, 20, 50, 100, 200, 350, 500), GROUNDED, "lqr Fig. 4c"),
 )
 

@@ -27,7 +27,7 @@ from benchmarks.contender import Contender
 from benchmarks.peers import Unable
 from benchmarks.robots import Floats, States
 from benchmarks.runner import Settings, best_times, say
-from linkwork.forward import METHODS
+from linkwork.forward import METHODS, _count
 from linkwork.plans.joints import joints_tree
 
 FULL = Settings(rounds=20, pass_seconds=0.004)
@@ -183,7 +183,9 @@ def _peers(
     name, found = f"{scenario.name}.{iterations}", []
     if "pinocchio" in twins:
         twin = twins["pinocchio"]
-        for solver in pinocchio.SOLVERS if robot.nc else ("aba",):
+        solvers = pinocchio.SOLVERS if "lcaba" in scenario.methods else pinocchio.SOLVERS[:1]
+        solvers = solvers if robot.nc else ("aba",)
+        for solver in solvers:
             c = pinocchio.contender(twin, solver, states, DAMPING, iterations)
             _agrees(name, c, c.answer(), wanted, journal)
             if f"{name}.{c.name}.error" not in journal.metrics:
@@ -246,8 +248,6 @@ def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
 
 def _cost(robot: lw.Mechanism, method: str) -> int | None:
     """Operations of one method; None where they are too many to count."""
-    from linkwork.forward import _count
-
     counted = _count(robot, method)
     return None if counted is None else counted.total
 
@@ -391,7 +391,7 @@ def _factor(scenario: Factor, settings: Settings, journal: Journal) -> None:
     tree: Any = joints_tree(robot, ()) if robot.nc else None
     journal.metrics |= {f"{name}.nv": robot.nv, f"{name}.rows": robot.nc}
     journal.metrics[f"{name}.sparse"] = _sparse_factor(robot, tree)
-    journal.metrics[f"{name}.dense"] = sum(k + k * (k + 1) for k in range(size))
+    journal.metrics[f"{name}.dense"] = sum(1 + k + k * (k + 1) for k in range(size))
 
 
 def _sparse_factor(robot: lw.Mechanism, tree: Any) -> int:

@@ -320,7 +320,7 @@ class ForwardDynamics(Evaluator):
         self._nv, self._nfound = robot.nv, 2 + 2 * robot.nc
         self._bound, self._dense, self._hard = method != "aba", made.algorithm is None, made.hard
         self.strict = bool(strict)
-        self._quick = not (self._dense or self._hard or self.strict)
+        self._quick = not (self._dense or self.strict)
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
@@ -359,6 +359,8 @@ class ForwardDynamics(Evaluator):
                 if not self._door(
                     q, v, tau, self._rest, self._damping, self._still, self._still, self._settings, a, found
                 ):
+                    if self._hard:
+                        self._check_pivots(found)
                     return Solution(a, self, found)
         pushed = self._rest if wrenches is None else wrenches
         if not self._bound:
