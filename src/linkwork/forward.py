@@ -24,6 +24,7 @@ from linkwork.algorithms.algorithm import Algorithm
 from linkwork.compile import cache as disk
 from linkwork.compile.run import Subject, content
 from linkwork.compile.trace import MAX_OPERATIONS, trace
+from linkwork.constraints import CenterOfMass
 from linkwork.dynamics import (
     Array,
     Evaluator,
@@ -118,7 +119,8 @@ def _refusal(robot: Mechanism, name: str) -> str | None:
     if not method.internal:
         for constraint in robot.constraints:
             bodies = {robot.frames[place].body for place in constraint.places} - {"world"}
-            if len(bodies) > 1 or len(constraint.joints) > 1 or (not bodies and not constraint.joints):
+            spread = isinstance(constraint, CenterOfMass)  # mass moved across joints puts its rows on several bodies
+            if spread or len(bodies) > 1 or len(constraint.joints) > 1 or (not bodies and not constraint.joints):
                 return f"{constraint} is between several moving bodies"
     return None
 
@@ -423,6 +425,9 @@ class ForwardDynamics(Evaluator):
         robot = self.robot
         M, c, J = mass_matrix(robot, q), bias_forces(robot, q, v), constraint_jacobian(robot, q)
         k = constraint_target(robot, q, v) - constraint_bias(robot, q, v) + np.asarray(asked, dtype=np.float64)
+        for name, given in (("tau", tau), ("wrenches", wrenches), ("target", asked)):
+            if not np.isfinite(given).all():
+                raise InputError(f"{name} holds NaN or infinity")
         pull = np.asarray(tau, dtype=np.float64) - c
         for n, name in enumerate(self.frames):
             J_frame = frame_jacobian(robot, q, name)
@@ -440,9 +445,19 @@ class ForwardDynamics(Evaluator):
         progress = np.broadcast_to([0.0, 1.0], (*a.shape[:-1], 2))
         found = np.concatenate([progress, forces, residuals], axis=-1)
         if out is not None:
+            if np.shape(out) != a.shape:
+                raise InputError(f"out for a has shape {np.shape(out)}, needs {a.shape}")
             out[...] = a
             a = out
         return Solution(a, self, found)
+
+    def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
+        """A call without arguments; see `Evaluator.bind`. ``out`` is (a, found), found as in `Solution`.
+
+        Nothing is raised where rows are dependent: of a hard method, ``found[0]`` says how independent they are.
+        """
+        self._need_kernel("bind")
+        return super().bind(*inputs, out=out)
 
     def plain(self) -> ForwardDynamics:
         """The same, running the Python text as it stands: slow, for debugging."""
@@ -452,6 +467,11 @@ class ForwardDynamics(Evaluator):
     def compile(self, *args: Any, **kwargs: Any) -> ForwardDynamics:
         """The same, running a straight-line program made for this robot; see `Evaluator.compile`."""
         self._need_kernel("compile")
+        dtype = kwargs.get("dtype", args[1] if len(args) > 1 else "float64")
+        if self.method == "pv_early" and dtype != "float64":
+            raise UnsupportedFeature(
+                "pv_early tells rows that feel a joint a little from those that do not: float64 only"
+            )
         return super().compile(*args, **kwargs)
 
     def _need_kernel(self, what: str) -> None:

@@ -11,7 +11,8 @@
 | Ls     | couplings of rows, **loops** Eq. 46d; those of a block are replaced by their factor      |
 | Zs, Ws | ``L^-1 K``, and ``L^-1`` times the couplings to rows that go on, of rows that end here   |
 | ks     | right-hand side of each row; of a row that has ended, ``L^-1 k``                         |
-| pivot  | how much of a row's own entry of L the other rows leave, at least                        |
+| pivot  | what other rows leave of a row's entry of L, at least: as a part of it, as it is; and     |
+|        | the largest entry                                                                        |
 | g      | coefficient of a row on the acceleration of the joint that its slot's body hangs on      |
 
 Everything that depends on q and R alone is in `articulate_rows`; `drive_rows` and `accelerate_rows` solve for one
@@ -25,10 +26,13 @@ from linkwork.algorithms.aba import accelerate_body, drive_body, eliminate, hand
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.constrained import (
     INPUTS,
+    NOTHING,
     OUTPUTS,
+    SWITCHED_OFF,
     WORK,
-    largest,
+    larger,
     miss,
+    miss_again,
     ready,
     ready_again,
     smaller,
@@ -48,7 +52,7 @@ TRAVEL: dict[str, Shape] = {
     "Ws": ("nru",),
     "x": ("widest",),
     "l": ("nc",),
-    "pivot": (1,),
+    "pivot": (3,),
 }
 
 
@@ -67,6 +71,8 @@ def set_out(tree: Array, w: Array, q: Array, damping: Array) -> None:
     for t in range(tree.nterms):
         w.g[tree.term_slot[t]] += term_slope(tree, t, q)
     w.pivot[0] = 1.0
+    w.pivot[1] = SWITCHED_OFF
+    w.pivot[2] = 0.0
     for e in range(tree.nl):
         w.Ls[e] = 0.0
     for b in range(tree.nb):
@@ -97,7 +103,9 @@ def factor_block(tree: Array, w: Array, b: int) -> None:
             L[tree.rr[row + k]] = scaled
         L[tree.rr[row + j]] = 1.0 / x
         left = x / whole
-        w.pivot[0] = where(left, w.pivot[0], left, w.pivot[0])
+        w.pivot[0] = smaller(left, w.pivot[0])
+        w.pivot[1] = smaller(x, w.pivot[1])
+        w.pivot[2] = larger(where(whole, SWITCHED_OFF, whole, 0.0), w.pivot[2])
 
 
 @kernel
@@ -354,7 +362,7 @@ def prox_bbo_again(
         a[k] += w.more[k]
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
-    found[0] = smaller(miss(tree, w.l, damping, residual), largest(tree.nv, w.more))
+    found[0] = miss_again(tree, w.l, damping, residual)
     found[1] += 1.0
 
 
@@ -375,7 +383,7 @@ def pv(
 ) -> None:
     """The same without iterations, for rows without damping; ``progress`` says how independent they are."""
     prox_bbo(tree, w, q, v, tau, wrenches, damping, asked, start, settings, a, found)
-    found[0] = w.pivot[0]
+    found[0] = smaller(w.pivot[0], NOTHING * (w.pivot[1] / w.pivot[2]))
 
 
 PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS)

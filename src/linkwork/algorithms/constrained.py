@@ -22,6 +22,9 @@ from linkwork.spatial import dot, linear
 SWITCHED_OFF = 1e20
 """A row with more damping than this is one that is not enabled."""
 
+NOTHING = 1e9
+"""A row whose inverse inertia is less than `LEAST_PIVOT` over this of the largest moves nothing: it is rounding."""
+
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
     "v": ("nv",),
@@ -90,6 +93,12 @@ def smaller(x: Scalar, y: Scalar) -> Scalar:
 
 
 @kernel
+def larger(x: Scalar, y: Scalar) -> Scalar:
+    """The larger of two numbers."""
+    return where(x, y, y, x)
+
+
+@kernel
 def largest(n: int, x: Array) -> Scalar:
     """The largest magnitude."""
     found = 0.0
@@ -105,3 +114,21 @@ def miss(tree: Array, change: Array, damping: Array, residual: Array) -> Scalar:
     for r in range(tree.nc):
         residual[r] = where(damping[r], SWITCHED_OFF, damping[r] * change[r], 0.0)
     return largest(tree.nc, residual)
+
+
+@kernel
+def miss_again(tree: Array, change: Array, damping: Array, residual: Array) -> Scalar:
+    """The same, or, if that is less, by how much it is another than before.
+
+    Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
+    rounding does to accelerations.
+    """
+    left = 0.0
+    moved = 0.0
+    for r in range(tree.nc):
+        x = where(damping[r], SWITCHED_OFF, damping[r] * change[r], 0.0)
+        y = x - residual[r]
+        left = larger(left, where(x, 0.0, -x, x))
+        moved = larger(moved, where(y, 0.0, -y, y))
+        residual[r] = x
+    return smaller(left, moved)

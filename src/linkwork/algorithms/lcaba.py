@@ -26,15 +26,15 @@ from linkwork.algorithms.constrained import (
     WORK,
     largest,
     ready,
-    ready_again,
     smaller,
 )
+from linkwork.algorithms.rnea import apply_wrenches, gravitate, resist, resist_motion
 from linkwork.constraints import axis as unit_axis
 from linkwork.constraints import term_slope
 from linkwork.joints import FREE, HELICAL, PRISMATIC, SPHERICAL, axis_of, dof_of, moves, to_child, to_parent
 from linkwork.plans.elimination import COUPLED
 from linkwork.scalar import Array, kernel, where
-from linkwork.spatial import angular, cross, dot, linear, put_angular, put_linear, scale
+from linkwork.spatial import add, angular, cross, dot, linear, put_angular, put_linear, scale
 
 SPRINGS: dict[str, Shape] = {
     "C": ("ncouplings", 6, 6),
@@ -327,6 +327,33 @@ def tighten(tree: Array, w: Array, damping: Array, multipliers: Array, residual:
 
 
 @kernel
+def unbalance(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
+    """Forces on bodies that the accelerations found leave without a balance, but for those of joints and rows.
+
+    Stiff rows swamp the inertias that they are added to: where ``rho`` times the inverse inertia of a row is 1e9, the
+    factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
+    """
+    gravitate(tree, w)
+    for i in range(1, tree.n):
+        kind = tree.kind[i]
+        b = w.a[tree.parent[i]]
+        a = w.a[i]
+        put_angular(to_child(tree, w, i, angular(b)), a)
+        put_linear(to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
+        for j in range(6):
+            a[j] += w.k[i, j]
+        for k in range(dof_of(kind)):
+            a[axis_of(kind, k)] += qdd[tree.iv[i] + k]
+        if kind == HELICAL:
+            a[5] += tree.pitch[i] * qdd[tree.iv[i]]
+    resist_motion(tree, w)
+    apply_wrenches(tree, w, wrenches)
+    resist(tree, w)
+    for j in range(6):
+        w.a[0, j] = 0.0
+
+
+@kernel
 def lcaba(
     tree: Array,
     w: Array,
@@ -385,14 +412,14 @@ def lcaba_again(
     a: Array,
     found: Array,
 ) -> None:
-    """Algorithm 2: two sweeps of what changes when multipliers do."""
+    """Algorithm 2: two sweeps of what changes when multipliers do, and with them of what rounding left over."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    ready_again(tree, w)
+    unbalance(tree, w, wrenches, a)
     for k in range(tree.nv):
-        w.pulls[k] = 0.0
+        w.pulls[k] = tau[k] - tree.armature[k] * a[k]
     for r in range(tree.nc):
-        w.ks[r] = w.rho[r] * residual[r]
+        w.ks[r] = multipliers[r] + w.rho[r] * residual[r]
     press(tree, w, w.ks)
     drive_springs(tree, w, w.pulls, 0)
     accelerate_springs(tree, w, w.more, 0)

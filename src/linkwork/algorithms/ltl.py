@@ -21,10 +21,13 @@ from linkwork.algorithms.aba import factor, solve
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.constrained import (
     INPUTS,
+    NOTHING,
     OUTPUTS,
+    SWITCHED_OFF,
     WORK,
-    largest,
+    larger,
     miss,
+    miss_again,
     ready,
     smaller,
 )
@@ -202,7 +205,7 @@ def prox_ltl_again(
         a[k] += w.more[k]
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
-    found[0] = smaller(miss(tree, w.l, damping, residual), largest(tree.nv, w.more))
+    found[0] = miss_again(tree, w.l, damping, residual)
     found[1] += 1.0
 
 
@@ -210,10 +213,14 @@ def prox_ltl_again(
 def least_pivot(tree: Array, w: Array) -> Scalar:
     """How much of a row's own entry of ``A`` the other rows leave, at least; near zero where rows are dependent."""
     least = 1.0
+    pivot = SWITCHED_OFF
+    biggest = 0.0
     for r in range(tree.nc):
-        part = 1.0 / (w.A[r, r] * w.diagonal[r])
-        least = where(part, least, part, least)
-    return least
+        left = 1.0 / w.A[r, r]
+        least = smaller(left / w.diagonal[r], least)
+        pivot = smaller(left, pivot)
+        biggest = larger(where(w.diagonal[r], SWITCHED_OFF, w.diagonal[r], 0.0), biggest)
+    return smaller(least, NOTHING * (pivot / biggest))
 
 
 @kernel

@@ -196,8 +196,12 @@ LOOPS = TREE.extended(
 
 def constrained_tree(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
     """The arrays of a mechanism with its constraints."""
-    tree, ground = plant(mechanism, frames, reference)
-    return _Writer(mechanism, tree, ground).write()
+    key = ("constrained_tree", tuple(frames), reference)
+    if key not in mechanism.prepared:
+        tree, ground = plant(mechanism, frames, reference)
+        mechanism.prepared[key] = _Writer(mechanism, tree, ground).write()
+    found: Tree = mechanism.prepared[key]
+    return found
 
 
 class _Writer:
