@@ -15,6 +15,7 @@ ROOT = Path(linkwork.__file__).parent
 ROOMS = [
     {"errors", "inputs", "scalar", "spatial", "rigid", "lie"},
     {"joints"},
+    {"binding"},
     {"constraints"},
     {"mechanism"},
     {"plans"},

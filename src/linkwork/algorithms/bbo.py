@@ -37,7 +37,7 @@ from linkwork.algorithms.constrained import (
     ready_again,
     smaller,
 )
-from linkwork.constraints import term_slope
+from linkwork.binding import term_slope
 from linkwork.joints import HELICAL, axis_of, dof_of, moves, to_child, to_parent
 from linkwork.plans.rows import ROWS
 from linkwork.scalar import Array, kernel, where

@@ -26,7 +26,7 @@ from linkwork.algorithms.aba import hold, stand
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.constrained import INPUTS, OUTPUTS, SWITCHED_OFF, WORK, ready
 from linkwork.algorithms.rnea import hand_down
-from linkwork.constraints import term_slope
+from linkwork.binding import term_slope
 from linkwork.joints import FREE, HELICAL, PRISMATIC, SPHERICAL, axis_of, dof_of, to_child, to_parent
 from linkwork.plans.early import EARLY
 from linkwork.scalar import Array, Scalar, kernel, sqrt, where

@@ -29,8 +29,8 @@ from linkwork.algorithms.constrained import (
     smaller,
 )
 from linkwork.algorithms.rnea import apply_wrenches, gravitate, resist, resist_motion
-from linkwork.constraints import axis as unit_axis
-from linkwork.constraints import term_slope
+from linkwork.binding import axis as unit_axis
+from linkwork.binding import term_slope
 from linkwork.joints import FREE, HELICAL, PRISMATIC, SPHERICAL, axis_of, dof_of, moves, to_child, to_parent
 from linkwork.plans.elimination import COUPLED
 from linkwork.scalar import Array, kernel, where

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.kinematics import MOTION, POSE, follow, hasten, locate_body, move, place
-from linkwork.constraints import (
+from linkwork.binding import (
     mix_bias,
     mix_rows,
     pair_bias,

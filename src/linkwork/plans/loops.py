@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.binding import ANY_SHIFT, MEET
 from linkwork.constraints import (
-    ANY_SHIFT,
-    MEET,
     CenterOfMass,
     Constraint,
     Coupling,
