@@ -19,9 +19,11 @@ from __future__ import annotations
 from linkwork.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.spatial import (
     add,
+    angular,
     column,
     cross,
     dot,
+    linear,
     multiply,
     put,
     put_angular,
@@ -185,7 +187,7 @@ def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
 
 @kernel
 def pair_bias(tree: Array, w: Array, p: int) -> None:
-    """What velocities add to the second rates of a pair's errors, beyond K times the accelerations of its bodies."""
+    """The second rates of a pair's errors, from the velocities and accelerations of its bodies."""
     o = tree.pair_row[p]
     turns = tree.turns[p]
     shifts = tree.shifts[p]
@@ -200,7 +202,8 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
     spin = sub(rotate(G, w.omega[j]), turn)
     k = 0
     if turns != ANY_TURN:
-        drift = cross(spin, turn)  # of spin in axes that turn themselves
+        # the rate of spin, in axes that turn themselves
+        drift = add(cross(spin, turn), sub(rotate(G, angular(w.a[j])), unrotate(F, angular(w.a[i]))))
         if turns == NO_TURN:
             c, x, y, z = half_turn(B)
             e = (x, y, z)
@@ -225,7 +228,8 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
             k = 1
     if shifts != ANY_SHIFT:
         lever = lever_of(tree, w, p)
-        bias = sub(rotate(G, symmetric(w.W[j], tree.f[b])), unrotate(F, symmetric(w.W[i], lever)))
+        tip = rotate(G, add(linear(w.a[j]), rotate(w.spread[j], tree.f[b])))
+        bias = sub(tip, unrotate(F, add(linear(w.a[i]), rotate(w.spread[i], lever))))
         if shifts == MEET:
             put_at(bias, w.beta, o + k)
         else:
@@ -241,7 +245,7 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
                     w.beta[o + k] = bias[0]
                     w.beta[o + k + 1] = bias[1]
                 if shifts == ROLLING:
-                    drift = cross(spin, turn)
+                    drift = add(cross(spin, turn), sub(rotate(G, angular(w.a[j])), unrotate(F, angular(w.a[i]))))
                     radius = tree.size[p]
                     w.beta[o + k] = bias[0] - radius * drift[1]
                     w.beta[o + k + 1] = bias[1] + radius * drift[0]
@@ -266,9 +270,9 @@ def part_rows(tree: Array, w: Array, t: int, error: Array) -> None:
 
 @kernel
 def part_bias(tree: Array, w: Array, t: int) -> None:
-    """What velocities add to the acceleration of a centre of mass, for one body."""
+    """What one body adds to the acceleration of a centre of mass."""
     i = tree.part_body[t]
-    pull = symmetric(w.W[i], tree.part_mc[t])
+    pull = add(scale(tree.part_mass[t], linear(w.a[i])), rotate(w.spread[i], tree.part_mc[t]))
     for k in range(tree.part_rows[t]):
         w.beta[tree.part_row[t] + k] += dot(pull, unrotate(w.E[i], tree.part_axes[t, k]))
 
@@ -299,14 +303,17 @@ def mix_vector(tree: Array, w: Array, t: int, start: int) -> tuple[Scalar, Scala
 
 @kernel
 def mix_bias(tree: Array, w: Array, t: int) -> None:
-    """What velocities add to the rate of a linear combination, for one body."""
+    """What one body adds to the rate of a linear combination."""
     at = tree.mix_frame[t]
     i = tree.body[at]
     f = mix_vector(tree, w, t, 3)
+    fall = unrotate(w.E[i], linear(w.a[0]))  # the world accelerates in place of gravity
+    rate = sub(add(linear(w.a[i]), cross(angular(w.a[i]), tree.f[at])), fall)
     if tree.mix_aligned[t] != 0:
-        w.beta[tree.mix_row[t]] += dot(f, symmetric(w.W[i], tree.f[at]))
+        rate = add(rate, symmetric(w.W[i], tree.f[at]))
     else:  # the axes turn with the body
-        w.beta[tree.mix_row[t]] -= dot(f, cross(w.omega[i], w.u[i]))
+        rate = sub(rate, cross(w.omega[i], w.u[i]))
+    w.beta[tree.mix_row[t]] += dot(mix_vector(tree, w, t, 0), angular(w.a[i])) + dot(f, rate)
 
 
 @kernel

@@ -167,7 +167,11 @@ class Evaluator:
             lanes = best_lanes(dtype)
         if not isinstance(lanes, int) or lanes not in (1, 2, 4, 8, 16):
             raise InputError(f"lanes is {lanes!r}, needs 'auto' or one of 1, 2, 4, 8, 16")
-        return self._running(SpecialisedRunner(self._subject, dtype, lanes, _threads(threads), max_operations))
+        return self._running(SpecialisedRunner(self._program(), dtype, lanes, _threads(threads), max_operations))
+
+    def _program(self) -> Subject:
+        """What a straight-line program is to compute."""
+        return self._subject
 
     def __call__(self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None) -> Any:
         """Evaluate: one array, or a tuple where the quantity has several."""

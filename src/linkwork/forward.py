@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -473,6 +473,11 @@ class ForwardDynamics(Evaluator):
                 "pv_early tells rows that feel a joint a little from those that do not: float64 only"
             )
         return super().compile(*args, **kwargs)
+
+    def _program(self) -> Subject:
+        """Without the text of further iterations where there are to be none: it needs much of the first to be kept."""
+        once = self.max_iterations == 1 or not METHODS[self.method].iterates
+        return replace(self._subject, algorithm=replace(self._subject.algorithm, again=None)) if once else self._subject
 
     def _need_kernel(self, what: str) -> None:
         if METHODS[self.method].algorithm is None:

@@ -194,12 +194,29 @@ def centripetal(w: Vector) -> Six:
 
 
 @kernel
-def gyroscopic(I: Vector, W: Vector) -> Triple:
-    """``w x (I w)`` from the products of ``w`` that `centripetal` holds."""
+def put_spread(alpha: Vector, W: Vector, A: Array) -> None:
+    """The matrix ``A`` with ``A x = alpha x x + w x (w x x)``: how accelerations spread over a body."""
+    A[0, 0] = W[0]
+    A[0, 1] = W[1] - alpha[2]
+    A[0, 2] = W[2] + alpha[1]
+    A[1, 0] = W[1] + alpha[2]
+    A[1, 1] = W[3]
+    A[1, 2] = W[4] - alpha[0]
+    A[2, 0] = W[2] - alpha[1]
+    A[2, 1] = W[4] + alpha[0]
+    A[2, 2] = W[5]
+
+
+@kernel
+def tumbling(I: Vector, A: Array) -> Triple:
+    """``I alpha + w x (I w)`` from the matrix of `put_spread`: the moment of all points' ``A x``."""
+    xx = 0.5 * (I[3] + I[5] - I[0])
+    yy = 0.5 * (I[0] + I[5] - I[3])
+    zz = 0.5 * (I[0] + I[3] - I[5])
     return (
-        (I[5] - I[3]) * W[4] + I[4] * (W[3] - W[5]) + I[2] * W[1] - I[1] * W[2],
-        (I[0] - I[5]) * W[2] + I[2] * (W[5] - W[0]) + I[1] * W[4] - I[4] * W[1],
-        (I[3] - I[0]) * W[1] + I[1] * (W[0] - W[3]) + I[4] * W[2] - I[2] * W[4],
+        A[2, 1] * yy - A[1, 2] * zz + (A[1, 1] - A[2, 2]) * I[4] + A[1, 0] * I[2] - A[2, 0] * I[1],
+        A[0, 2] * zz - A[2, 0] * xx + (A[2, 2] - A[0, 0]) * I[2] + A[2, 1] * I[1] - A[0, 1] * I[4],
+        A[1, 0] * xx - A[0, 1] * yy + (A[0, 0] - A[1, 1]) * I[1] + A[0, 2] * I[4] - A[1, 2] * I[2],
     )
 
 

@@ -9,18 +9,19 @@ Featherstone, Rigid Body Dynamics Algorithms, Table 7.1; **lqr** Eqs. 42 for the
 | f      | force that body i needs beyond ``H a``; y = D^-1 (tau - S' f)                                 |
 | L, Y   | factor of D and rows of ``U D^-1`` where a joint has several degrees of freedom               |
 | gear   | inertia that a joint has of its own, its armature                                             |
-| k, e   | acceleration from velocities, and the force ``(H - U V) k`` that it needs                     |
-| a      | acceleration                                                                                  |
+| a      | acceleration beyond that which bodies have while no joint accelerates                          |
 
-Without armature, the rows of ``H - U V`` along the joint's axes vanish and the force there is ``tau``: one-DoF joints
-and joints whose S is a selection of axes have these zeros written into the text. Cost: linear in the number of bodies.
+The motion in which no joint accelerates is taken out first: its forces on bodies are ``f`` at the start, and what the
+sweeps then find is what joint accelerations add. Without armature, the rows of ``H - U V`` along the joint's axes
+vanish and the force there is ``tau``: one-DoF joints and joints whose S is a selection of axes have these zeros written
+into the text. Cost: linear in the number of bodies.
 """
 
 from __future__ import annotations
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.kinematics import MOTION, POSE, move, place
-from linkwork.algorithms.rnea import ACCELERATION, FORCE, WRENCHES, apply_wrenches, gravitate, hand_down, resist_motion
+from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, coast, move, place
+from linkwork.algorithms.rnea import FORCE, WRENCHES, apply_wrenches, gravitate, hand_down, resist
 from linkwork.joints import FREE, HELICAL, PRISMATIC, REVOLUTE, SPHERICAL, axis_of, dof_of, moves, to_child
 from linkwork.scalar import Array, Scalar, kernel
 from linkwork.spatial import (
@@ -44,7 +45,6 @@ ARTICULATED: dict[str, Shape] = {
     "L": ("n", 6, 6),
     "Y": ("n", 6, 6),
     "Z": (6, 6),
-    "e": ("n", 6),
     "y": ("nv",),
     "gear": ("nv",),
 }
@@ -154,24 +154,12 @@ def eliminate_many(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def hold(H: Array, k: Array, e: Array) -> None:
-    """``e = H k``, from the upper triangle of ``H``."""
-    for j in range(6):
-        x = H[j, j] * k[j]
-        for m in range(j):
-            x = x + H[m, j] * k[m]
-        for m in range(j + 1, 6):
-            x = x + H[j, m] * k[m]
-        e[j] = x
-
-
-@kernel
-def articulate(tree: Array, w: Array, moving: int) -> None:
-    """Leaves to root: articulated inertias, and the forces ``e`` if the tree is moving."""
+def articulate(tree: Array, w: Array) -> None:
+    """Leaves to root: articulated inertias."""
     stand(tree, w)
     for i in range(tree.n - 1, 0, -1):
         eliminate(tree, w, i)
-        hand_down_inertia(tree, w, i, moving)
+        hand_down_inertia(tree, w, i)
 
 
 @kernel
@@ -200,14 +188,12 @@ def eliminate(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def hand_down_inertia(tree: Array, w: Array, i: int, moving: int) -> None:
+def hand_down_inertia(tree: Array, w: Array, i: int) -> None:
     """Add what is left of the inertia of body ``i`` to that of its parent."""
     kind = tree.kind[i]
     H = w.H[i]
     h = tree.parent[i]
     if h > 0 and (kind != FREE or tree.geared[i] != 0):
-        if moving != 0:
-            hold(H, w.k[i], w.e[i])
         if kind == SPHERICAL or kind == FREE:
             rotate_inertia(w.R[i], H)
         else:
@@ -264,35 +250,33 @@ def drive_many(tree: Array, w: Array, i: int, tau: Array) -> None:
 
 
 @kernel
-def drive(tree: Array, w: Array, tau: Array, moving: int) -> None:
+def drive(tree: Array, w: Array, tau: Array) -> None:
     """Leaves to root: forces on articulated bodies."""
     for i in range(tree.n - 1, 0, -1):
-        drive_body(tree, w, i, tau, moving)
+        drive_body(tree, w, i, tau)
 
 
 @kernel
-def drive_body(tree: Array, w: Array, i: int, tau: Array, moving: int) -> None:
+def drive_body(tree: Array, w: Array, i: int, tau: Array) -> None:
     """Take joint ``i`` out of the force on its body and hand that down."""
-    kind = tree.kind[i]
-    if kind > HELICAL:
+    if tree.kind[i] > HELICAL:
         drive_many(tree, w, i, tau)
     else:
         drive_one(tree, w, i, tau)
-    if moving != 0 and tree.parent[i] > 0 and (kind != FREE or tree.geared[i] != 0):
-        for j in range(6):
-            w.f[i, j] += w.e[i, j]
     hand_down(tree, w, i)
 
 
 @kernel
-def accelerate(tree: Array, w: Array, qdd: Array, moving: int) -> None:
+def accelerate(tree: Array, w: Array, qdd: Array) -> None:
     """Root to leaves: joint accelerations ``y - V a`` and the accelerations of bodies."""
+    for j in range(6):
+        w.a[0, j] = 0.0
     for i in range(1, tree.n):
-        accelerate_body(tree, w, i, qdd, moving)
+        accelerate_body(tree, w, i, qdd)
 
 
 @kernel
-def accelerate_body(tree: Array, w: Array, i: int, qdd: Array, moving: int) -> None:
+def accelerate_body(tree: Array, w: Array, i: int, qdd: Array) -> None:
     """The acceleration of joint ``i`` and of its body, that of the parent being known."""
     kind = tree.kind[i]
     o = tree.iv[i]
@@ -300,9 +284,6 @@ def accelerate_body(tree: Array, w: Array, i: int, qdd: Array, moving: int) -> N
     a = w.a[i]
     put_angular(to_child(tree, w, i, angular(b)), a)
     put_linear(to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
-    if moving != 0:
-        for j in range(6):
-            a[j] += w.k[i, j]
     if kind > HELICAL:
         for k in range(dof_of(kind)):
             x = w.y[o + k]
@@ -332,24 +313,17 @@ def accelerate_body(tree: Array, w: Array, i: int, qdd: Array, moving: int) -> N
 
 
 @kernel
-def load(tree: Array, w: Array, wrenches: Array) -> None:
-    """Accelerations ``k`` that velocities give each body beyond its parent's, and forces before any acceleration."""
-    for i in range(1, tree.n):
-        put_linear(add(linear(w.k[i]), to_child(tree, w, i, w.wr[i])), w.k[i])
-    resist_motion(tree, w)
-    apply_wrenches(tree, w, wrenches)
-
-
-@kernel
 def aba(tree: Array, w: Array, q: Array, v: Array, tau: Array, wrenches: Array, a: Array) -> None:
     """``a = M^-1 (tau - c + sum J' wrench)``."""
     place(tree, w, q)
     move(tree, w, v)
-    load(tree, w, wrenches)
-    articulate(tree, w, 1)
-    drive(tree, w, tau, 1)
     gravitate(tree, w)
-    accelerate(tree, w, a, 1)
+    coast(tree, w)
+    resist(tree, w)
+    apply_wrenches(tree, w, wrenches)
+    articulate(tree, w)
+    drive(tree, w, tau)
+    accelerate(tree, w, a)
 
 
 @kernel
@@ -359,11 +333,9 @@ def inverse_mass(tree: Array, w: Array, q: Array, x: Array, y: Array) -> None:
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
-    articulate(tree, w, 0)
-    drive(tree, w, x, 0)
-    for j in range(6):
-        w.a[0, j] = 0.0
-    accelerate(tree, w, y, 0)
+    articulate(tree, w)
+    drive(tree, w, x)
+    accelerate(tree, w, y)
 
 
 ABA = Algorithm(
@@ -378,5 +350,5 @@ INVERSE_MASS = Algorithm(
     inverse_mass,
     {"q": ("nq",), "x": ("nv",)},
     {"y": ("nv",)},
-    POSE | {"k": MOTION["k"]} | ACCELERATION | FORCE | ARTICULATED,
+    POSE | {"a": ACCELERATION["a"]} | FORCE | ARTICULATED,
 )

@@ -38,10 +38,10 @@ from linkwork.algorithms.constrained import (
     smaller,
 )
 from linkwork.binding import term_slope
-from linkwork.joints import HELICAL, axis_of, dof_of, moves, to_child, to_parent
+from linkwork.joints import HELICAL, axis_of, dof_of, moves, to_parent
 from linkwork.plans.rows import ROWS
 from linkwork.scalar import Array, kernel, where
-from linkwork.spatial import add, angular, cross, dot, gain, linear
+from linkwork.spatial import add, angular, cross, gain, linear
 
 TRAVEL: dict[str, Shape] = {
     "Ks": ("nslots", 6),
@@ -211,7 +211,7 @@ def pass_joint(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def articulate_rows(tree: Array, w: Array, q: Array, damping: Array, moving: int) -> None:
+def articulate_rows(tree: Array, w: Array, q: Array, damping: Array) -> None:
     """Leaves to root: inertias, rows and their couplings, with everything that depends on the configuration alone."""
     set_out(tree, w, q, damping)
     stand(tree, w)
@@ -219,7 +219,7 @@ def articulate_rows(tree: Array, w: Array, q: Array, damping: Array, moving: int
         end_rows(tree, w, i)
         eliminate(tree, w, i)
         pass_joint(tree, w, i)
-        hand_down_inertia(tree, w, i, moving)
+        hand_down_inertia(tree, w, i)
     end_rows(tree, w, 0)
 
 
@@ -244,33 +244,27 @@ def end_forces(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def pass_forces(tree: Array, w: Array, i: int, tau: Array, moving: int) -> None:
+def pass_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
     """Right-hand sides of rows that pass joint ``i`` (**loops** Eq. 46e)."""
     kind = tree.kind[i]
     o = tree.slot_start[i]
     f = w.f[i]
     for a in range(tree.slot_count[i]):
         r = tree.slot_row[o + a]
-        K = w.Ks[o + a]
         for k in range(dof_of(kind)):
             u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
             if kind == HELICAL:
                 u = u - tree.pitch[i] * f[5]
             w.ks[r] -= w.Ts[o + a, k] * u
-        if moving != 0:
-            for j in range(6):
-                w.ks[r] -= K[j] * w.k[i, j]
-            if tree.parent[i] == 0:
-                w.ks[r] -= dot(linear(K), to_child(tree, w, i, linear(w.a[0])))
 
 
 @kernel
-def drive_rows(tree: Array, w: Array, tau: Array, moving: int) -> None:
+def drive_rows(tree: Array, w: Array, tau: Array) -> None:
     """Leaves to root: forces on bodies, and right-hand sides of rows."""
     for i in range(tree.n - 1, 0, -1):
         end_forces(tree, w, i)
-        pass_forces(tree, w, i, tau, moving)
-        drive_body(tree, w, i, tau, moving)
+        pass_forces(tree, w, i, tau)
+        drive_body(tree, w, i, tau)
     end_forces(tree, w, 0)
 
 
@@ -292,7 +286,7 @@ def find_forces(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def accelerate_rows(tree: Array, w: Array, qdd: Array, moving: int) -> None:
+def accelerate_rows(tree: Array, w: Array, qdd: Array) -> None:
     """Root to leaves: multipliers, then accelerations."""
     find_forces(tree, w, 0)
     for i in range(1, tree.n):
@@ -300,7 +294,7 @@ def accelerate_rows(tree: Array, w: Array, qdd: Array, moving: int) -> None:
         for a in range(tree.slot_count[i]):
             for k in range(dof_of(tree.kind[i])):
                 w.y[tree.iv[i] + k] += w.Ts[o + a, k] * w.l[tree.slot_row[o + a]]
-        accelerate_body(tree, w, i, qdd, moving)
+        accelerate_body(tree, w, i, qdd)
         find_forces(tree, w, i)
 
 
@@ -325,9 +319,9 @@ def prox_bbo(
     ready(tree, w, q, v, wrenches, asked)
     for r in range(tree.nc):
         w.ks[r] += damping[r] * start[r]
-    articulate_rows(tree, w, q, damping, 1)
-    drive_rows(tree, w, tau, 1)
-    accelerate_rows(tree, w, a, 1)
+    articulate_rows(tree, w, q, damping)
+    drive_rows(tree, w, tau)
+    accelerate_rows(tree, w, a)
     for r in range(tree.nc):
         multipliers[r] = w.l[r]
         w.l[r] = w.l[r] - start[r]
@@ -356,8 +350,8 @@ def prox_bbo_again(
     ready_again(tree, w)
     for r in range(tree.nc):
         w.ks[r] = residual[r]
-    drive_rows(tree, w, w.still, 0)
-    accelerate_rows(tree, w, w.more, 0)
+    drive_rows(tree, w, w.still)
+    accelerate_rows(tree, w, w.more)
     for k in range(tree.nv):
         a[k] += w.more[k]
     for r in range(tree.nc):

@@ -11,13 +11,12 @@ multipliers: **proximal** Section III, **loops** Section III-D). Rows that are n
 
 from __future__ import annotations
 
-from linkwork.algorithms.aba import ARTICULATED, load
+from linkwork.algorithms.aba import ARTICULATED
 from linkwork.algorithms.algorithm import Shape
-from linkwork.algorithms.kinematics import MOTION, POSE, follow, move, place
+from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, coast, follow, move, place
 from linkwork.algorithms.loops import CLOSURE, RATES, close, pull, swing
-from linkwork.algorithms.rnea import ACCELERATION, FORCE, WRENCHES, gravitate
+from linkwork.algorithms.rnea import FORCE, WRENCHES, apply_wrenches, gravitate, resist
 from linkwork.scalar import Array, Scalar, kernel, where
-from linkwork.spatial import dot, linear
 
 SWITCHED_OFF = 1e20
 """A row with more damping than this is one that is not enabled."""
@@ -46,7 +45,7 @@ WORK: dict[str, Shape] = (
     | ACCELERATION
     | FORCE
     | ARTICULATED
-    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",), "still": ("nv",)}
+    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",)}
 )
 
 
@@ -54,24 +53,26 @@ WORK: dict[str, Shape] = (
 def ready(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, asked: Array) -> None:
     """Everything that comes before inertias: poses, rows of K, forces, and ``ks``, the right-hand sides of rows.
 
-    These are the accelerations ``asked`` of the rows, beyond those that their gains ask for.
+    Forces and right-hand sides are those beyond the motion in which no joint accelerates. Of the rows are ``asked``
+    accelerations beyond those that their gains ask for.
     """
     place(tree, w, q)
     move(tree, w, v)
     close(tree, w, q, w.error)
+    gravitate(tree, w)
+    coast(tree, w)
     swing(tree, w, q, v)
     if tree.pulled != 0:
         follow(tree, w, v)
         pull(tree, w, q, v, w.target)
-    load(tree, w, wrenches)
-    gravitate(tree, w)
+    resist(tree, w)
+    apply_wrenches(tree, w, wrenches)
+    for j in range(6):
+        w.a[0, j] = 0.0
     for r in range(tree.nc):
         w.ks[r] = asked[r] - w.beta[r]
         if tree.pulled != 0:
             w.ks[r] += w.target[r]
-    for m in range(tree.nown):  # the world accelerates in place of gravity
-        if tree.k_body[m] == 0:
-            w.ks[tree.k_row[m]] -= dot(linear(w.K[m]), linear(w.a[0]))
 
 
 @kernel

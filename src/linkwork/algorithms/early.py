@@ -22,7 +22,7 @@ Cost: linear in the bodies and in the rows.
 
 from __future__ import annotations
 
-from linkwork.algorithms.aba import hold, stand
+from linkwork.algorithms.aba import stand
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.constrained import INPUTS, OUTPUTS, SWITCHED_OFF, WORK, ready
 from linkwork.algorithms.rnea import hand_down
@@ -34,7 +34,6 @@ from linkwork.spatial import (
     add,
     angular,
     cross,
-    dot,
     gain_shifted,
     linear,
     mirror,
@@ -196,11 +195,8 @@ def pass_down(tree: Array, w: Array, i: int, n: int) -> None:
     kind = tree.kind[i]
     H = w.H[i]
     for a in range(n):
-        for j in range(6):
-            w.rk[o + a] -= w.Rk[o + a, j] * w.k[i, j]
         K = w.Rk[o + a]
         if h == 0:
-            w.rk[o + a] -= dot(linear(K), to_child(tree, w, i, linear(w.a[0])))
             x = where(w.rk[o + a], 0.0, -w.rk[o + a], w.rk[o + a])
             w.worst[0] = where(w.worst[0], x, x, w.worst[0])
         else:
@@ -211,9 +207,6 @@ def pass_down(tree: Array, w: Array, i: int, n: int) -> None:
             w.rk[d] = w.rk[o + a]
             w.gk[d] = 0.0
     if h > 0:
-        hold(H, w.k[i], w.e[i])
-        for j in range(6):
-            w.f[i, j] += w.e[i, j]
         if kind == SPHERICAL or kind == FREE:
             rotate_inertia(w.R[i], H)
         else:
@@ -234,8 +227,6 @@ def follow_rows(tree: Array, w: Array, i: int, n: int, qdd: Array, multipliers: 
     a = w.a[i]
     put_angular(to_child(tree, w, i, angular(b)), a)
     put_linear(to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
-    for j in range(6):
-        a[j] += w.k[i, j]
     for m in range(n):
         w.mu[o + m] = 0.0
         if tree.parent[i] > 0:

@@ -66,9 +66,9 @@ def impact_rows(
     meet(tree, w, q, v, restitution)
     for r in range(tree.nc):
         w.ks[r] += damping[r] * start[r]
-    articulate_rows(tree, w, q, damping, 0)
-    drive_rows(tree, w, w.still, 0)
-    accelerate_rows(tree, w, w.more, 0)
+    articulate_rows(tree, w, q, damping)
+    drive_rows(tree, w, w.still)
+    accelerate_rows(tree, w, w.more)
     for k in range(tree.nv):
         after[k] = v[k] + w.more[k]
     for r in range(tree.nc):
@@ -97,8 +97,8 @@ def impact_rows_again(
     ready_again(tree, w)
     for r in range(tree.nc):
         w.ks[r] = residual[r]
-    drive_rows(tree, w, w.still, 0)
-    accelerate_rows(tree, w, w.more, 0)
+    drive_rows(tree, w, w.still)
+    accelerate_rows(tree, w, w.more)
     for k in range(tree.nv):
         after[k] += w.more[k]
     for r in range(tree.nc):
@@ -124,15 +124,15 @@ def impact_springs(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     meet(tree, w, q, v, restitution)
-    articulate_springs(tree, w, q, damping, 0)
+    articulate_springs(tree, w, q, damping)
     for k in range(tree.nv):
         w.pulls[k] = 0.0
     for r in range(tree.nc):
         multipliers[r] = start[r]
         residual[r] = start[r] + w.rho[r] * w.ks[r]
     press(tree, w, residual)
-    drive_springs(tree, w, w.pulls, 0)
-    accelerate_springs(tree, w, w.more, 0)
+    drive_springs(tree, w, w.pulls)
+    accelerate_springs(tree, w, w.more)
     for r in range(tree.nc):
         residual[r] = w.ks[r]
     lag(tree, w, w.more, residual)
@@ -165,8 +165,8 @@ def impact_springs_again(
     for r in range(tree.nc):
         w.ks[r] = w.rho[r] * residual[r]
     press(tree, w, w.ks)
-    drive_springs(tree, w, w.pulls, 0)
-    accelerate_springs(tree, w, w.more, 0)
+    drive_springs(tree, w, w.pulls)
+    accelerate_springs(tree, w, w.more)
     lag(tree, w, w.more, residual)
     tighten(tree, w, damping, multipliers, residual)
     for k in range(tree.nv):

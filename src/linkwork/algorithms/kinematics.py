@@ -7,7 +7,7 @@
 | E, o    | rotation and position of body i in the world                                       |
 | omega   | angular velocity of body i in its own axes; u: linear velocity of its origin       |
 | W       | the matrix of ``omega x (omega x .)``, six numbers                                  |
-| wr      | ``omega x (omega x r)`` of the parent, in the parent's axes                         |
+| spread  | how accelerations spread over body i: ``alpha x . + omega x (omega x .)``          |
 | k       | acceleration from velocities alone; a: acceleration, `[angular; linear classical]` |
 
 Cost: linear in the number of bodies; Jacobians n d, with d the depth of the frame.
@@ -42,16 +42,17 @@ from linkwork.spatial import (
     put,
     put_angular,
     put_linear,
+    put_spread,
     rotate,
     scale,
     sub,
-    symmetric,
     unrotate,
 )
 
 POSE: dict[str, Shape] = {"c": ("n",), "s": ("n",), "R": ("n", 3, 3), "r": ("n", 3), "Q": (3, 3)}
 WORLD_POSE: dict[str, Shape] = {"E": ("n", 3, 3), "o": ("n", 3)}
-MOTION: dict[str, Shape] = {"omega": ("n", 3), "W": ("n", 6), "wr": ("n", 3), "k": ("n", 6)}
+MOTION: dict[str, Shape] = {"omega": ("n", 3), "W": ("n", 6), "k": ("n", 6)}
+ACCELERATION: dict[str, Shape] = {"a": ("n", 6), "spread": ("n", 3, 3), "still": ("nv",)}
 VELOCITY: dict[str, Shape] = {"omega": ("n", 3), "u": ("n", 3)}
 
 
@@ -75,7 +76,6 @@ def move(tree: Array, w: Array, v: Array) -> None:
         W = centripetal(w.omega[i])
         for j in range(6):
             w.W[i, j] = W[j]
-        put(symmetric(w.W[h], w.r[i]), w.wr[i])
         joint_coriolis(tree, w, i, v, carried)
 
 
@@ -93,16 +93,28 @@ def follow(tree: Array, w: Array, v: Array) -> None:
 
 @kernel
 def hasten(tree: Array, w: Array, acceleration: Array) -> None:
-    """Root to leaves: acceleration of every body, the root's being given in ``w.a[0]``."""
+    """Root to leaves: acceleration of every body, the root's (it does not turn) being given in ``w.a[0]``."""
+    for j in range(3):
+        for k in range(3):
+            w.spread[0, j, k] = 0.0
     for i in range(1, tree.n):
         h = tree.parent[i]
         a = w.a[h]
-        here = add(add(linear(a), cross(angular(a), w.r[i])), w.wr[i])
+        here = add(linear(a), rotate(w.spread[h], w.r[i]))
         k = w.k[i]
         turn = add(to_child(tree, w, i, angular(a)), joint_angular(tree, i, acceleration))
         put_angular(add(turn, angular(k)), w.a[i])
         shift = add(to_child(tree, w, i, here), joint_linear(tree, i, acceleration))
         put_linear(add(shift, linear(k)), w.a[i])
+        put_spread(angular(w.a[i]), w.W[i], w.spread[i])
+
+
+@kernel
+def coast(tree: Array, w: Array) -> None:
+    """The same while no joint accelerates."""
+    for k in range(tree.nv):
+        w.still[k] = 0.0
+    hasten(tree, w, w.still)
 
 
 @kernel
@@ -196,7 +208,7 @@ def accelerations(tree: Array, w: Array, q: Array, v: Array, acceleration: Array
     for f in range(tree.nf):
         b = tree.body[f]
         a = w.a[b]
-        shift = add(add(linear(a), cross(angular(a), tree.f[f])), symmetric(w.W[b], tree.f[f]))
+        shift = add(linear(a), rotate(w.spread[b], tree.f[f]))
         express(tree, w, f, angular(a), shift, out[f])
 
 
@@ -244,6 +256,6 @@ ACCELERATIONS = Algorithm(
     accelerations,
     {"q": ("nq",), "v": ("nv",), "a": ("nv",)},
     {"acceleration": ("nf", 6)},
-    POSE | WORLD_POSE | MOTION | {"a": ("n", 6)},
+    POSE | WORLD_POSE | MOTION | ACCELERATION,
 )
 JACOBIANS = Algorithm("jacobians", jacobians, {"q": ("nq",)}, {"jacobian": ("nf", 6, "nv")}, POSE | WORLD_POSE)

@@ -28,13 +28,14 @@ from linkwork.algorithms.constrained import (
     ready,
     smaller,
 )
-from linkwork.algorithms.rnea import apply_wrenches, gravitate, resist, resist_motion
+from linkwork.algorithms.kinematics import hasten
+from linkwork.algorithms.rnea import apply_wrenches, gravitate, resist
 from linkwork.binding import axis as unit_axis
 from linkwork.binding import term_slope
-from linkwork.joints import FREE, HELICAL, PRISMATIC, SPHERICAL, axis_of, dof_of, moves, to_child, to_parent
+from linkwork.joints import FREE, HELICAL, PRISMATIC, SPHERICAL, axis_of, dof_of, moves, to_parent
 from linkwork.plans.elimination import COUPLED
 from linkwork.scalar import Array, kernel, where
-from linkwork.spatial import add, angular, cross, dot, linear, put_angular, put_linear, scale
+from linkwork.spatial import angular, cross, dot, linear, put_angular, put_linear, scale
 
 SPRINGS: dict[str, Shape] = {
     "C": ("ncouplings", 6, 6),
@@ -233,7 +234,7 @@ def turn_rows(R: Array, C: Array, X: Array) -> None:
 
 
 @kernel
-def articulate_springs(tree: Array, w: Array, q: Array, damping: Array, moving: int) -> None:
+def articulate_springs(tree: Array, w: Array, q: Array, damping: Array) -> None:
     """Backward sweep of inertias and couplings."""
     join(tree, w, q)
     stiffen(tree, w, damping)
@@ -241,7 +242,7 @@ def articulate_springs(tree: Array, w: Array, q: Array, damping: Array, moving: 
         i = tree.order[s]
         eliminate(tree, w, i)
         uncouple(tree, w, i)
-        hand_down_inertia(tree, w, i, moving)
+        hand_down_inertia(tree, w, i)
 
 
 @kernel
@@ -260,12 +261,11 @@ def press(tree: Array, w: Array, forces: Array) -> None:
 
 
 @kernel
-def uncouple_forces(tree: Array, w: Array, i: int, tau: Array, moving: int) -> None:
-    """What joint ``i`` and its body's velocity do to the forces on neighbours (**loops** Eq. 30e)."""
+def uncouple_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
+    """What joint ``i`` does to the forces on neighbours (**loops** Eq. 30e)."""
     kind = tree.kind[i]
     f = w.f[i]
     for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
-        C = w.C[tree.link_block[e]]
         other = w.f[tree.link_body[e]]
         for k in range(dof_of(kind)):
             u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
@@ -273,27 +273,19 @@ def uncouple_forces(tree: Array, w: Array, i: int, tau: Array, moving: int) -> N
                 u = u - tree.pitch[i] * f[5]
             for c in range(6):
                 other[c] += w.Tc[e, k, c] * u
-        if moving != 0:
-            for c in range(6):
-                for j in range(6):
-                    other[c] += C[j, c] * w.k[i, j]
-            if tree.parent[i] == 0:
-                x = to_child(tree, w, i, linear(w.a[0]))
-                for c in range(6):
-                    other[c] += C[3, c] * x[0] + C[4, c] * x[1] + C[5, c] * x[2]
 
 
 @kernel
-def drive_springs(tree: Array, w: Array, tau: Array, moving: int) -> None:
+def drive_springs(tree: Array, w: Array, tau: Array) -> None:
     """Backward sweep of forces."""
     for s in range(1, tree.n):
         i = tree.order[s]
-        uncouple_forces(tree, w, i, tau, moving)
-        drive_body(tree, w, i, tau, moving)
+        uncouple_forces(tree, w, i, tau)
+        drive_body(tree, w, i, tau)
 
 
 @kernel
-def accelerate_springs(tree: Array, w: Array, qdd: Array, moving: int) -> None:
+def accelerate_springs(tree: Array, w: Array, qdd: Array) -> None:
     """Forward sweep: in the reverse order neighbours are known before they are needed."""
     for s in range(tree.n - 1, 0, -1):
         i = tree.order[s]
@@ -302,7 +294,7 @@ def accelerate_springs(tree: Array, w: Array, qdd: Array, moving: int) -> None:
             for k in range(dof_of(tree.kind[i])):
                 for c in range(6):
                     w.y[tree.iv[i] + k] -= w.Tc[e, k, c] * a[c]
-        accelerate_body(tree, w, i, qdd, moving)
+        accelerate_body(tree, w, i, qdd)
 
 
 @kernel
@@ -334,21 +326,9 @@ def unbalance(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
     factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
     """
     gravitate(tree, w)
-    for i in range(1, tree.n):
-        kind = tree.kind[i]
-        b = w.a[tree.parent[i]]
-        a = w.a[i]
-        put_angular(to_child(tree, w, i, angular(b)), a)
-        put_linear(to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
-        for j in range(6):
-            a[j] += w.k[i, j]
-        for k in range(dof_of(kind)):
-            a[axis_of(kind, k)] += qdd[tree.iv[i] + k]
-        if kind == HELICAL:
-            a[5] += tree.pitch[i] * qdd[tree.iv[i]]
-    resist_motion(tree, w)
-    apply_wrenches(tree, w, wrenches)
+    hasten(tree, w, qdd)
     resist(tree, w)
+    apply_wrenches(tree, w, wrenches)
     for j in range(6):
         w.a[0, j] = 0.0
 
@@ -372,23 +352,15 @@ def lcaba(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
-    articulate_springs(tree, w, q, damping, 1)
-    for t in range(tree.nterms):
-        m = tree.term_k[t]
-        if m >= 0:
-            k = w.k[tree.term_body[t]]
-            w.ks[tree.term_row[t]] += dot(angular(w.K[m]), angular(k)) + dot(linear(w.K[m]), linear(k))
-            m = tree.term_parent_k[t]
-            if tree.k_body[m] == 0:
-                w.ks[tree.term_row[t]] -= dot(linear(w.K[m]), linear(w.a[0]))
+    articulate_springs(tree, w, q, damping)
     for k in range(tree.nv):
         w.pulls[k] = tau[k]
     for r in range(tree.nc):
         multipliers[r] = start[r]
         residual[r] = start[r] + w.rho[r] * w.ks[r]
     press(tree, w, residual)
-    drive_springs(tree, w, w.pulls, 1)
-    accelerate_springs(tree, w, a, 1)
+    drive_springs(tree, w, w.pulls)
+    accelerate_springs(tree, w, a)
     for r in range(tree.nc):
         residual[r] = w.ks[r]
     lag(tree, w, a, residual)
@@ -421,8 +393,8 @@ def lcaba_again(
     for r in range(tree.nc):
         w.ks[r] = multipliers[r] + w.rho[r] * residual[r]
     press(tree, w, w.ks)
-    drive_springs(tree, w, w.pulls, 0)
-    accelerate_springs(tree, w, w.more, 0)
+    drive_springs(tree, w, w.pulls)
+    accelerate_springs(tree, w, w.more)
     lag(tree, w, w.more, residual)
     tighten(tree, w, damping, multipliers, residual)
     for k in range(tree.nv):

@@ -3,18 +3,18 @@
 | symbol  | meaning                                                                             |
 |---------|-------------------------------------------------------------------------------------|
 | K       | rows of the constraints on the accelerations of single bodies                       |
-| beta    | the rest of the second rate of the errors: ``sum of K a + beta``, a of the bodies   |
+| beta    | second rate of the errors while no joint accelerates                                |
 | E, o    | pose of a body relative to the top of its loops                                     |
 
 ``J a + bias = target`` is what a constrained motion satisfies: ``J`` gathers K over the joints that carry each body,
-``bias`` is ``sum of K a + beta`` with joints that do not accelerate, ``target`` is ``-kp error - kd J v``.
+``bias`` is ``beta``, ``target`` is ``-kp error - kd J v``.
 Cost: linear in the joints that the constraints touch; the Jacobian rows times depth.
 """
 
 from __future__ import annotations
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.kinematics import MOTION, POSE, follow, hasten, locate_body, move, place
+from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, coast, follow, locate_body, move, place
 from linkwork.binding import (
     mix_bias,
     mix_rows,
@@ -75,7 +75,7 @@ def close(tree: Array, w: Array, q: Array, error: Array) -> None:
 
 @kernel
 def swing(tree: Array, w: Array, q: Array, v: Array) -> None:
-    """``beta``, after `close` and `move`."""
+    """``beta``, after `close`, `move` and `coast`."""
     if tree.quick != 0:
         follow(tree, w, v)
     for r in range(tree.nc):
@@ -137,18 +137,12 @@ def bias(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
     place(tree, w, q)
     move(tree, w, v)
     close(tree, w, q, w.e)
-    swing(tree, w, q, v)
     for j in range(6):
         w.a[0, j] = 0.0
-    for k in range(tree.nv):
-        w.still[k] = 0.0
-    hasten(tree, w, w.still)
+    coast(tree, w)
+    swing(tree, w, q, v)
     for r in range(tree.nc):
         out[r] = w.beta[r]
-    for m in range(tree.nk):
-        a = w.a[tree.k_body[m]]
-        K = w.K[m]
-        out[tree.k_row[m]] += dot(angular(K), angular(a)) + dot(linear(K), linear(a))
 
 
 @kernel
@@ -197,7 +191,7 @@ CONSTRAINT_BIAS = Algorithm(
     bias,
     {"q": ("nq",), "v": ("nv",)},
     {"bias": ("nc",)},
-    POSE | CLOSURE | MOTION | RATES | {"e": ("nc",), "a": ("n", 6), "still": ("nv",)},
+    POSE | CLOSURE | MOTION | RATES | ACCELERATION | {"e": ("nc",)},
     LOOPS,
 )
 TARGET = Algorithm(

@@ -33,11 +33,9 @@ from linkwork.algorithms.constrained import (
 )
 from linkwork.algorithms.crba import COMPOSITE, mass_of
 from linkwork.algorithms.loops import jacobian_of
-from linkwork.algorithms.rnea import collect, resist
-from linkwork.joints import to_child
+from linkwork.algorithms.rnea import collect
 from linkwork.plans.joints import JOINTS
 from linkwork.scalar import Array, Scalar, kernel, where
-from linkwork.spatial import add, angular, cross, dot, linear, put_angular, put_linear
 
 DENSE: dict[str, Shape] = {
     "M": ("nv", "nv"),
@@ -98,25 +96,6 @@ def compose_rows(tree: Array, w: Array, damping: Array) -> None:
 
 
 @kernel
-def resist_rest(tree: Array, w: Array) -> None:
-    """Joint torques when no joint accelerates, into ``z``, and what the motion of bodies then gives the rows."""
-    for i in range(1, tree.n):
-        b = w.a[tree.parent[i]]
-        a = w.a[i]
-        k = w.k[i]
-        put_angular(add(to_child(tree, w, i, angular(b)), angular(k)), a)
-        here = add(linear(b), cross(angular(b), w.r[i]))
-        put_linear(add(to_child(tree, w, i, here), linear(k)), a)
-    for m in range(tree.nk):
-        if tree.k_body[m] > 0:
-            K = w.K[m]
-            a = w.a[tree.k_body[m]]
-            w.ks[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
-    resist(tree, w)
-    collect(tree, w, w.z)
-
-
-@kernel
 def answer(tree: Array, w: Array, qdd: Array) -> None:
     """Multipliers ``l`` from the right-hand sides ``l``, then accelerations from ``z``."""
     solve(tree.nc, w.A, w.l)
@@ -152,7 +131,7 @@ def prox_ltl(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
-    resist_rest(tree, w)
+    collect(tree, w, w.z)
     mass_of(tree, w, w.M)
     jacobian_of(tree, w, q, w.Jc)
     factor_mass(tree, w)

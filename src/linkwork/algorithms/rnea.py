@@ -7,7 +7,7 @@ Gravity is the root's acceleration. Cost: linear in the number of bodies.
 from __future__ import annotations
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.kinematics import MOTION, POSE, hasten, move, place
+from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, coast, hasten, move, place
 from linkwork.joints import HELICAL, axis_of, dof_of, to_parent
 from linkwork.scalar import Array, kernel
 from linkwork.spatial import (
@@ -15,18 +15,16 @@ from linkwork.spatial import (
     angular,
     cross,
     gain,
-    gyroscopic,
     linear,
     put_angular,
     put_linear,
     rotate,
     scale,
     sub,
-    symmetric,
+    tumbling,
 )
 
 FORCE: dict[str, Shape] = {"f": ("n", 6)}
-ACCELERATION: dict[str, Shape] = {"a": ("n", 6)}
 WRENCHES: Shape = ("nf", 6)
 
 
@@ -35,14 +33,6 @@ def gravitate(tree: Array, w: Array) -> None:
     """The world accelerates upwards."""
     put_angular((0.0, 0.0, 0.0), w.a[0])
     put_linear((-tree.gravity[0], -tree.gravity[1], -tree.gravity[2]), w.a[0])
-
-
-@kernel
-def resist_motion(tree: Array, w: Array) -> None:
-    """Force on each body from its velocity alone: gyroscopic and centripetal."""
-    for i in range(1, tree.n):
-        put_angular(gyroscopic(tree.I[i], w.W[i]), w.f[i])
-        put_linear(symmetric(w.W[i], tree.mc[i]), w.f[i])
 
 
 @kernel
@@ -59,12 +49,12 @@ def apply_wrenches(tree: Array, w: Array, wrenches: Array) -> None:
 
 @kernel
 def resist(tree: Array, w: Array) -> None:
-    """Add to each body's force what its acceleration needs."""
+    """The force that each body's motion needs."""
     for i in range(1, tree.n):
-        a = w.a[i]
-        moment = add(symmetric(tree.I[i], angular(a)), cross(tree.mc[i], linear(a)))
-        force = add(scale(tree.mass[i], linear(a)), cross(angular(a), tree.mc[i]))
-        gain(moment, force, w.f[i])
+        a = linear(w.a[i])
+        mc = tree.mc[i]
+        put_angular(add(tumbling(tree.I[i], w.spread[i]), cross(mc, a)), w.f[i])
+        put_linear(add(scale(tree.mass[i], a), rotate(w.spread[i], mc)), w.f[i])
 
 
 @kernel
@@ -98,7 +88,6 @@ def rnea(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, t
     move(tree, w, v)
     gravitate(tree, w)
     hasten(tree, w, a)
-    resist_motion(tree, w)
     resist(tree, w)
     apply_wrenches(tree, w, wrenches)
     collect(tree, w, tau)
@@ -110,8 +99,8 @@ def rnea(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, t
 def bias(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, tau: Array) -> None:
     """The torques that hold ``a = 0``: Coriolis, centrifugal, gravity, less external wrenches."""
     for k in range(tree.nv):
-        w.zero[k] = 0.0
-    rnea(tree, w, q, v, w.zero, wrenches, tau)
+        w.still[k] = 0.0
+    rnea(tree, w, q, v, w.still, wrenches, tau)
 
 
 @kernel
@@ -121,13 +110,9 @@ def gravity(tree: Array, w: Array, q: Array, tau: Array) -> None:
     gravitate(tree, w)
     for i in range(1, tree.n):
         for j in range(6):
-            w.f[i, j] = 0.0
+            w.W[i, j] = 0.0
             w.k[i, j] = 0.0
-        for j in range(3):
-            w.wr[i, j] = 0.0
-    for k in range(tree.nv):
-        w.zero[k] = 0.0
-    hasten(tree, w, w.zero)
+    coast(tree, w)
     resist(tree, w)
     collect(tree, w, tau)
 
@@ -146,6 +131,6 @@ BIAS = Algorithm(
     bias,
     {"q": ("nq",), "v": ("nv",), "wrenches": WRENCHES},
     {"tau": ("nv",)},
-    _WORK | {"zero": ("nv",)},
+    _WORK,
 )
-GRAVITY = Algorithm("gravity", gravity, {"q": ("nq",)}, {"tau": ("nv",)}, _WORK | {"zero": ("nv",)})
+GRAVITY = Algorithm("gravity", gravity, {"q": ("nq",)}, {"tau": ("nv",)}, _WORK)

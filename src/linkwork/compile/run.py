@@ -358,7 +358,8 @@ class _Programs:
     def __init__(self, subject: Subject, dtype: str, limit: int) -> None:
         self.subject, self.dtype, self.limit = subject, dtype, limit
         self._trace: Trace | None = None
-        self._content = disk.key(subject.algorithm.name, content(subject), dtype, str(limit))
+        again = "" if subject.algorithm.again is None else "again"
+        self._content = disk.key(subject.algorithm.name, again, content(subject), dtype, str(limit))
 
     def trace(self) -> Trace:
         """The program before code is made of it."""
