@@ -73,7 +73,7 @@ def known(method: str, *state: np.ndarray) -> float:
     """`AGREEMENT`, or what stiff rows leave of it in one iteration, or joints that a row hardly feels."""
     if method != "pv_soft":
         return 10 * AGREEMENT if method == "pv_early" else AGREEMENT
-    return AGREEMENT + 10 * ROUNDING * Problem(robot_for(method), *state).stiffness / METHODS[method].damping
+    return AGREEMENT + 10 * ROUNDING * Problem(robot_for(method), *state).stiffness / DAMPING
 
 
 # Three ways ------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from benchmarks.contender import Contender
 from benchmarks.peers import Unable
 from benchmarks.robots import Floats, States
 from benchmarks.runner import Settings, best_times, say
-from linkwork.forward import METHODS, _count
+from linkwork.forward import METHODS, method_cost
 from linkwork.plans.joints import joints_tree
 
 FULL = Settings(rounds=20, pass_seconds=0.004)
@@ -248,7 +248,7 @@ def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
 
 def _cost(robot: lw.Mechanism, method: str) -> int | None:
     """Operations of one method; None where they are too many to count."""
-    counted = _count(robot, method)
+    counted = method_cost(robot, method)
     return None if counted is None else counted.total
 
 

@@ -44,7 +44,7 @@ from linkwork.errors import (
     SingularConstraints,
     UnsupportedFeature,
 )
-from linkwork.inputs import real_array
+from linkwork.inputs import above_zero, count, real_array
 from linkwork.mechanism import Mechanism
 from linkwork.plans.early import early_tree
 from linkwork.plans.elimination import coupled_tree
@@ -54,8 +54,6 @@ from linkwork.plans.tree import Tree, tree_of, unit_ranges
 
 DAMPING = 1e-6
 """Damping of a row of weight one. A smaller one needs fewer iterations and loses more digits (docs/methods.md)."""
-SPRING_DAMPING = 1e-5
-"""The same for methods that add stiffness ``1 / damping`` to inertias, which lose digits earlier."""
 TOLERANCE = 1e-10
 """What a row may miss, in m/s² or rad/s²."""
 MAX_ITERATIONS = 20
@@ -83,8 +81,6 @@ class Method:
     """No damping, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
     internal: bool = True
     """Whether constraints between two moving bodies are served."""
-    damping: float = DAMPING
-    """What rows have unless the user says otherwise."""
 
 
 METHODS: Mapping[str, Method] = MappingProxyType(
@@ -98,8 +94,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "prox_bbo": Method(bbo.PROX_BBO, rows_tree, iterates=True),
         "pv_early": Method(early.PV_EARLY, early_tree, hard=True, internal=False),
         "pv_soft": Method(lcaba.LCABA, coupled_tree, internal=False),
-        "constrained_aba": Method(lcaba.LCABA, coupled_tree, iterates=True, internal=False, damping=SPRING_DAMPING),
-        "lcaba": Method(lcaba.LCABA, coupled_tree, iterates=True, damping=SPRING_DAMPING),
+        "constrained_aba": Method(lcaba.LCABA, coupled_tree, iterates=True, internal=False),
+        "lcaba": Method(lcaba.LCABA, coupled_tree, iterates=True),
     }
 )
 """Methods of forward dynamics, by name."""
@@ -137,13 +133,14 @@ def method_costs(robot: Mechanism) -> dict[str, OperationCount]:
     """
     found = {}
     for name in methods_for(robot):
-        counted = _count(robot, name)
+        counted = method_cost(robot, name)
         if counted is not None:
             found[name] = counted
     return found
 
 
-def _count(robot: Mechanism, name: str) -> OperationCount | None:
+def method_cost(robot: Mechanism, name: str) -> OperationCount | None:
+    """The same for one method; None where it has no kernel, or the program is too large to count."""
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     if algorithm is None or arrays is None:
         return None
@@ -169,7 +166,7 @@ def best_method(robot: Mechanism) -> str:
     """What ``method="auto"`` takes: the fewest operations for a first iteration and two more."""
     if not any(c.enabled for c in robot.constraints):
         return "aba"
-    costs = {name: _count(robot, name) for name in AUTOMATIC}
+    costs = {name: method_cost(robot, name) for name in AUTOMATIC}
     known = {name: cost.total + 2 * cost.again for name, cost in costs.items() if cost is not None}
     return min(known, key=known.__getitem__) if known else "lcaba"
 
@@ -291,7 +288,7 @@ class ForwardDynamics(Evaluator):
         robot: Mechanism,
         method: str = "auto",
         *,
-        damping: float | None = None,
+        damping: float = DAMPING,
         tolerance: float = TOLERANCE,
         max_iterations: int = MAX_ITERATIONS,
         strict: bool = False,
@@ -307,14 +304,9 @@ class ForwardDynamics(Evaluator):
         if reason is not None:
             others = ", ".join(methods_for(robot))
             raise UnsupportedFeature(f"{method} cannot serve '{robot.name}': {reason}. These can: {others}")
-        damping = METHODS[method].damping if damping is None else damping
-        for name, value in (("damping", damping), ("tolerance", tolerance)):
-            if not (isinstance(value, int | float) and np.isfinite(value) and value > 0):
-                raise InputError(f"{name} is {value!r}, needs a number above zero")
-        if not isinstance(max_iterations, int) or max_iterations < 1:
-            raise InputError(f"max_iterations is {max_iterations!r}, needs a whole number above zero")
         self.method = method
-        self.damping, self.tolerance, self.max_iterations = float(damping), float(tolerance), max_iterations
+        self.damping, self.tolerance = above_zero(damping, "damping"), above_zero(tolerance, "tolerance")
+        self.max_iterations = count(max_iterations, "max_iterations")
         made = METHODS[method]
         algorithm = made.algorithm if made.algorithm is not None else aba.ABA
         arrays = made.arrays if made.arrays is not None else tree_of

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from linkwork.algorithms import impact
 from linkwork.dynamics import Array, Evaluator
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.forward import MAX_ITERATIONS, TOLERANCE, NamedRows, best_method, row_damping
-from linkwork.forward import METHODS as BY_FORCES
-from linkwork.inputs import real_array
+from linkwork.forward import DAMPING, MAX_ITERATIONS, TOLERANCE, NamedRows, best_method, row_damping
+from linkwork.inputs import above_zero, count, real_array
 from linkwork.mechanism import Mechanism
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.rows import rows_tree
@@ -66,7 +65,7 @@ class ImpactDynamics(Evaluator):
         robot: Mechanism,
         method: str = "auto",
         *,
-        damping: float | None = None,
+        damping: float = DAMPING,
         tolerance: float = TOLERANCE,
         max_iterations: int = MAX_ITERATIONS,
         threads: int | None = None,
@@ -79,9 +78,9 @@ class ImpactDynamics(Evaluator):
             method = "lcaba" if best_method(robot) == "lcaba" else "prox_bbo"
         if method not in METHODS:
             raise InputError(f"no method '{method}' for impacts; there are auto, {', '.join(METHODS)}")
-        self.damping = BY_FORCES[method].damping if damping is None else float(damping)
-        self.method, self.tolerance = method, float(tolerance)
-        self.max_iterations = max_iterations
+        self.method = method
+        self.damping, self.tolerance = above_zero(damping, "damping"), above_zero(tolerance, "tolerance")
+        self.max_iterations = count(max_iterations, "max_iterations")
         algorithm, arrays = METHODS[method]
         self._prepare(robot, "impact", algorithm, arrays(robot, ()), (), threads)
 

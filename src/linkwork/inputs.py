@@ -1,13 +1,28 @@
-"""What users pass for arrays, made into arrays."""
+"""What users pass for numbers and arrays, made into such."""
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
+
+
+def above_zero(x: Any, name: str) -> float:
+    """``x`` as a number above zero."""
+    if isinstance(x, bool | np.bool_) or not isinstance(x, Real) or not 0 < float(x) < np.inf:
+        raise InputError(f"{name} is {x!r}, needs a number above zero")
+    return float(x)
+
+
+def count(x: Any, name: str) -> int:
+    """``x`` as a whole number above zero."""
+    if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or x < 1:
+        raise InputError(f"{name} is {x!r}, needs a whole number above zero")
+    return int(x)
 
 
 def real_array(x: npt.ArrayLike, name: str) -> npt.NDArray[Any]:

@@ -30,8 +30,8 @@ INPUTS: dict[str, Shape] = {
     "tau": ("nv",),
     "wrenches": WRENCHES,
     "damping": ("nc",),
-    "asked": ("nc",),
-    "start": ("nc",),
+    "target": ("nc",),
+    "multipliers": ("nc",),
     "settings": (2,),
 }
 OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.bbo import TRAVEL, accelerate_rows, articulate_rows, drive_rows
 from linkwork.algorithms.constrained import WORK, largest, miss, ready_again, smaller
-from linkwork.algorithms.kinematics import follow, place
+from linkwork.algorithms.kinematics import follow, hasten, place
 from linkwork.algorithms.lcaba import (
     SPRINGS,
     accelerate_springs,
@@ -20,6 +20,7 @@ from linkwork.algorithms.lcaba import (
     tighten,
 )
 from linkwork.algorithms.loops import close, rates
+from linkwork.algorithms.rnea import resist
 from linkwork.plans.elimination import COUPLED
 from linkwork.plans.rows import ROWS
 from linkwork.scalar import Array, kernel
@@ -29,7 +30,7 @@ INPUTS: dict[str, Shape] = {
     "v": ("nv",),
     "restitution": ("nc",),
     "damping": ("nc",),
-    "start": ("nc",),
+    "multipliers": ("nc",),
     "settings": (2,),
 }
 OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nfound",)}
@@ -144,6 +145,19 @@ def impact_springs(
 
 
 @kernel
+def unbalance(tree: Array, w: Array, change: Array) -> None:
+    """Impulses on bodies that a change of velocities leaves without a balance, as in `lcaba`."""
+    for i in range(tree.n):
+        for j in range(6):
+            w.W[i, j] = 0.0
+            w.k[i, j] = 0.0
+    for j in range(6):
+        w.a[0, j] = 0.0
+    hasten(tree, w, change)
+    resist(tree, w)
+
+
+@kernel
 def impact_springs_again(
     tree: Array,
     w: Array,
@@ -159,11 +173,12 @@ def impact_springs_again(
     """One more iteration."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    ready_again(tree, w)
     for k in range(tree.nv):
-        w.pulls[k] = 0.0
+        w.still[k] = after[k] - v[k]
+        w.pulls[k] = -(tree.armature[k] * w.still[k])
+    unbalance(tree, w, w.still)
     for r in range(tree.nc):
-        w.ks[r] = w.rho[r] * residual[r]
+        w.ks[r] = multipliers[r] + w.rho[r] * residual[r]
     press(tree, w, w.ks)
     drive_springs(tree, w, w.pulls)
     accelerate_springs(tree, w, w.more)
