@@ -143,7 +143,7 @@ def numbers(specialised: float) -> dict[str, dict[str, object]]:
     times = {"pinocchio.lcaba": 12.0, "pinocchio.constraintDynamics": 20.0, "lcaba.specialised": specialised}
     return {
         "metrics": {f"loops.hand.1.{name}.us": us for name, us in times.items()},
-        "words": {"loops.hand.auto": "lcaba"},
+        "words": {"loops.hand.1.auto": "lcaba"},
     }
 
 

@@ -320,6 +320,8 @@ def test_auto_takes_the_method_with_the_fewest_operations(name: str) -> None:
         assert (dict(counted), counted.again) == (dict(cost), cost.again)
     least = min(AUTOMATIC, key=lambda method: costs[method].total + 2 * costs[method].again)
     assert lw.ForwardDynamics(robot).method == lw.best_method(robot) == least
+    least = min(AUTOMATIC, key=lambda method: costs[method].total)
+    assert lw.ForwardDynamics(robot, max_iterations=1).method == lw.best_method(robot, 1) == least
 
 
 def test_counts_are_the_same_for_the_same_robot() -> None:

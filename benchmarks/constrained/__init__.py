@@ -8,6 +8,6 @@
 | mujoco      | the same in MuJoCo                                                          |
 | ours        | linkwork's methods as contenders                                            |
 | studies     | how each kind of scenario is measured                                       |
-| bars        | what issue 4 asks of the times, and whether results show it                 |
+| bars        | what is asked of the times, and whether results show it                     |
 | plots, page | results to SVG and Markdown                                                 |
 """

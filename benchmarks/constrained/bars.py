@@ -1,4 +1,4 @@
-"""What issue 4 asks of the times, and whether results show it."""
+"""What is asked of the times, and whether results show it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def time(results: Mapping[str, Any], system: str, iterations: int, way: str) -> 
     """Microseconds of a way of calling a system; ``auto`` stands for the method that it takes."""
     method, _, rest = way.partition(".")
     if method == "auto":
-        method = results["words"].get(f"{system}.auto", "")
+        method = results["words"].get(f"{system}.{iterations}.auto", "")
     found: float | None = results["metrics"].get(f"{system}.{iterations}.{method}.{rest}.us")
     return found
 
@@ -60,7 +60,7 @@ def ratio(results: Mapping[str, Any], system: str, iterations: int, bar: Bar) ->
 
 
 def judged(metrics: Metrics) -> list[str]:
-    """Systems that bars are for: all of **loops** Table II and those that the issue names."""
+    """Systems that bars are for: all of **loops** Table II and `SHOWN`."""
     systems = dict.fromkeys(".".join(name.split(".")[:2]) for name in metrics if name.startswith(("loops.", "robots.")))
     return [s for s in systems if s.startswith("loops.") or s.removeprefix("robots.") in SHOWN]
 

@@ -89,7 +89,7 @@ def _bars(results: Results) -> str:
         rows = []
         for system in systems:
             ratios = [bars.ratio(results, system, iterations, bar) for bar in bars.BARS]
-            auto = results["words"].get(f"{system}.auto", "")
+            auto = results["words"].get(f"{system}.{iterations}.auto", "")
             rows.append((system.partition(".")[2], f"`{auto}`", *map(_against, ratios, bars.BARS)))
         titles = [f"{bar.title} (≥ {bar.least:g})" for bar in bars.BARS]
         parts.append(f"Times faster than the fastest of the peer's solvers, {_iterations(iterations)}:")
@@ -132,7 +132,7 @@ def _loops(results: Results, shown: Mapping[str, str]) -> str:
         for system in series.names(metrics, study, 1):
             name = f"{study}.{system}"
             counts = [_operations(metrics, f"{name}.{m}") for m in (*PROXIMAL, "prox_pv", "ltl")]
-            rows.append((system, *counts, f"`{results['words'].get(f'{name}.auto', '')}`"))
+            rows.append((system, *counts, f"`{results['words'].get(f'{name}.3.auto', '')}`"))
         if rows:
             parts.append(_table((study, *(f"`{m}`" for m in (*PROXIMAL, "prox_pv", "ltl")), "auto takes"), rows))
     orders = []

@@ -218,7 +218,7 @@ FAMILIES = (
 )
 
 SHOWN = ("Cassie", "Digit, its file", "Talos (2F)")
-"""What issue 4 asks for beside **loops** Table II."""
+"""Robots that bars are for, beside **loops** Table II."""
 
 SPECIALISED_OF_LQR = ("(0D)", "Iiwa", "Go1 (4F3)", "(2F)", "(2F+2H)")
 

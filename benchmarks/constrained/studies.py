@@ -83,10 +83,10 @@ def _system(scenario: System, settings: Settings, journal: Journal) -> None:
             journal.metrics[f"{name}.{method}.again"] = cost.again
     methods = tuple(m for m in scenario.methods if m in lw.methods_for(robot)) if robot.nc else ("aba",)
     if robot.nc:
-        chosen = lw.best_method(robot)
-        journal.words[f"{name}.auto"] = chosen
+        chosen = {k: lw.best_method(robot, k) for k in scenario.iterations}
+        journal.words |= {f"{name}.{k}.auto": method for k, method in chosen.items()}
         if scenario.auto:
-            methods = tuple(dict.fromkeys((*methods, chosen)))
+            methods = tuple(dict.fromkeys((*methods, *chosen.values())))
     states = closed_states(robot, 16)
     twins = _twins(scenario, robot, journal)
     for iterations in scenario.iterations:
@@ -128,7 +128,7 @@ def _ways(
     fd = ours.dynamics(robot, method, DAMPING, iterations)
     found = [ours.single(f"{method}.native", fd, states)]
     small = method in costs and costs[method].total <= scenario.specialised
-    kept = scenario.auto and method in ("lcaba", journal.words.get(f"{scenario.name}.auto"))
+    kept = scenario.auto and method in ("lcaba", journal.words.get(f"{scenario.name}.{iterations}.auto"))
     if not small and not kept:
         return found
     try:

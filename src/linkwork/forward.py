@@ -57,6 +57,8 @@ DAMPING = 1e-6
 TOLERANCE = 1e-10
 """What a row may miss, in m/s² or rad/s²."""
 MAX_ITERATIONS = 20
+EXPECTED = 3
+"""Iterations that most robots need, or as many as are allowed: what `auto` counts with."""
 _empty = np.empty
 
 OFF = 1e30
@@ -162,12 +164,12 @@ def method_cost(robot: Mechanism, name: str) -> OperationCount | None:
     return counted
 
 
-def best_method(robot: Mechanism) -> str:
-    """What ``method="auto"`` takes: the fewest operations for a first iteration and two more."""
+def best_method(robot: Mechanism, iterations: int = EXPECTED) -> str:
+    """What ``method="auto"`` takes: the fewest operations for so many iterations."""
     if not any(c.enabled for c in robot.constraints):
         return "aba"
     costs = {name: method_cost(robot, name) for name in AUTOMATIC}
-    known = {name: cost.total + 2 * cost.again for name, cost in costs.items() if cost is not None}
+    known = {name: cost.total + (iterations - 1) * cost.again for name, cost in costs.items() if cost is not None}
     return min(known, key=known.__getitem__) if known else "lcaba"
 
 
@@ -274,7 +276,8 @@ def row_damping(robot: Mechanism, damping: float) -> Array:
 class ForwardDynamics(Evaluator):
     """Accelerations of a robot under torques, and the forces of its constraints: ``fd(q, v, tau).acceleration``.
 
-    ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the cheapest proximal one for this robot.
+    ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the proximal one with the fewest operations
+    for this robot, in three iterations or as many as are allowed.
     ``damping``, ``tolerance`` and ``max_iterations`` are those of the proximal iterations; rows have the damping times
     their constraint's weight. `pv_soft` takes the damping as the softness that rows have, and iterates not. With
     ``strict``, iterations that do not reach the tolerance are an error, `NotConverged`; else `Solution.converged` says.
@@ -299,14 +302,14 @@ class ForwardDynamics(Evaluator):
             raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
         if method != "auto" and method not in METHODS:
             raise InputError(f"no method '{method}'; there are auto, {', '.join(METHODS)}")
-        method = best_method(robot) if method == "auto" else method
+        self.max_iterations = count(max_iterations, "max_iterations")
+        method = best_method(robot, min(self.max_iterations, EXPECTED)) if method == "auto" else method
         reason = _refusal(robot, method)
         if reason is not None:
             others = ", ".join(methods_for(robot))
             raise UnsupportedFeature(f"{method} cannot serve '{robot.name}': {reason}. These can: {others}")
         self.method = method
         self.damping, self.tolerance = above_zero(damping, "damping"), above_zero(tolerance, "tolerance")
-        self.max_iterations = count(max_iterations, "max_iterations")
         made = METHODS[method]
         algorithm = made.algorithm if made.algorithm is not None else aba.ABA
         arrays = made.arrays if made.arrays is not None else tree_of
