@@ -3,7 +3,7 @@
 ``python -m benchmarks [run] [--quick] [--only REGEX] [--out FILE]``: trees, beside Pinocchio and MuJoCo.
 ``python -m benchmarks table [FILE]``, ``... readme [FILE]``: their tables, printed or put into README.md.
 ``python -m benchmarks constrained [--quick] [--only REGEX] [--out FILE]``: constrained dynamics, as the papers do.
-``python -m benchmarks page [FILE]``: docs/benchmarks.md and its plots, from the result file of the latter.
+``python -m benchmarks page [FILE]``: docs/benchmarks.md, its plots and a table in README.md, from the latter's file.
 """
 
 from __future__ import annotations
@@ -89,14 +89,18 @@ def main() -> None:
         case "table":
             print(report.tables(report.read(options.file or report.RESULTS)))
         case "readme":
-            report.rewrite_readme(report.read(options.file or report.RESULTS))
+            report.rewrite_readme(report.tables(report.read(options.file or report.RESULTS)))
             print(f"rewrote the tables of {report.README} from {options.file or report.RESULTS}")
         case "constrained":
             run_constrained(options.only, options.quick, options.out)
         case "page":
             from benchmarks.constrained import page
 
-            print(f"wrote {page.write(report.read(options.file or CONSTRAINED), options.out)}")
+            results = report.read(options.file or CONSTRAINED)
+            print(f"wrote {page.write(results, options.out)}")
+            if options.out is None:
+                report.rewrite_readme(page.summary(results), "constrained")
+                print(f"rewrote the table of {report.README}")
         case _:
             run(options.only, options.quick, options.out)
 

@@ -16,7 +16,6 @@ from benchmarks.scenarios import BATCH, SCENARIOS, Timing
 REPOSITORY = Path(__file__).resolve().parent.parent
 RESULTS = REPOSITORY / "benchmarks" / "results" / "trees.json"
 README = REPOSITORY / "README.md"
-OPEN, CLOSE = "<!-- benchmarks -->", "<!-- /benchmarks -->"
 PACKAGES = ("linkwork", "numpy", "numba", "llvmlite", "pin", "mujoco", "example-robot-data")
 
 
@@ -178,14 +177,14 @@ def _where(results: dict[str, Any]) -> str:
     )
 
 
-def rewrite_readme(results: dict[str, Any], readme: Path = README) -> None:
-    """Put the tables between the markers of a README."""
-    text = readme.read_text(encoding="utf-8")
-    before, opened, rest = text.partition(OPEN)
-    _, closed, after = rest.partition(CLOSE)
+def rewrite_readme(what: str, name: str = "benchmarks", readme: Path = README) -> None:
+    """Put text between the markers of a README."""
+    start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    before, opened, rest = readme.read_text(encoding="utf-8").partition(start)
+    _, closed, after = rest.partition(end)
     if not opened or not closed:
-        raise SystemExit(f"{readme} has no lines {OPEN} and {CLOSE} to write between")
-    readme.write_text(f"{before}{OPEN}\n{tables(results)}\n{CLOSE}{after}", encoding="utf-8")
+        raise SystemExit(f"{readme} has no lines {start} and {end} to write between")
+    readme.write_text(f"{before}{start}\n{what}\n{end}{after}", encoding="utf-8")
 
 
 def save(results: dict[str, Any], path: Path) -> None:

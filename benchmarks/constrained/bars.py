@@ -52,11 +52,15 @@ def time(results: Mapping[str, Any], system: str, iterations: int, way: str) -> 
     return found
 
 
+def fastest(results: Mapping[str, Any], system: str, iterations: int, peers: Sequence[str]) -> float | None:
+    """Microseconds of the fastest of some peers."""
+    return min((t for p in peers if (t := time(results, system, iterations, p)) is not None), default=None)
+
+
 def ratio(results: Mapping[str, Any], system: str, iterations: int, bar: Bar) -> float | None:
     """How many times as fast ours is; None where it or the peers have no time."""
-    mine = time(results, system, iterations, bar.ours)
-    peers = [t for t in (time(results, system, iterations, peer) for peer in bar.peers) if t is not None]
-    return min(peers) / mine if mine is not None and peers else None
+    mine, best = time(results, system, iterations, bar.ours), fastest(results, system, iterations, bar.peers)
+    return best / mine if mine is not None and best is not None else None
 
 
 def judged(metrics: Metrics) -> list[str]:
