@@ -16,7 +16,7 @@ from linkwork.forward import AUTOMATIC, METHODS
 from linkwork.mechanism import Mechanism
 from states import assert_close
 
-BOUND = tuple(name for name in METHODS if name != "aba")
+BOUND = tuple(name for name, method in METHODS.items() if name != "aba" and not method.closed)
 GROUNDED = ("pv_early", "pv_soft", "constrained_aba")
 each_method = pytest.mark.parametrize("method", AUTOMATIC)
 
@@ -194,6 +194,8 @@ def test_gravity_leaves_what_rows_ask_of_the_world_alone(kind: str, floating: bo
     weightless = replace(p, robot=heavy.with_gravity((0.0, 0.0, 0.0)))
     assert_close(p.k, weightless.k, 1e-13, scale=1.0)
     for method in lw.methods_for(heavy):
+        if METHODS[method].closed:
+            continue
         if method == "pv_soft":
             assert distance(solve(p, method).acceleration, p.soft(1e-6)[0]) <= 1e-8
             continue

@@ -14,7 +14,7 @@ ROOT = Path(linkwork.__file__).parent
 
 ROOMS = [
     {"errors", "inputs", "scalar", "spatial", "rigid", "lie"},
-    {"joints"},
+    {"joints", "functions"},
     {"binding"},
     {"constraints"},
     {"mechanism"},
@@ -22,12 +22,14 @@ ROOMS = [
     {"builder", "algorithms"},
     {"compile"},
     {"dynamics"},
-    {"forward", "closure"},
-    {"impulse"},
+    {"closure"},
+    {"coordinates"},
+    {"forward", "inverse"},
+    {"impulse", "simulate"},
 ]
 """From the ground up; a room imports itself and lower ones."""
 
-LEAVES = {"zoo": "builder", "parsing": "builder", "cli": "closure", "__init__": "closure", "__main__": "closure"}
+LEAVES = {"zoo": "builder", "parsing": "builder", "cli": "forward", "__init__": "forward", "__main__": "forward"}
 """Rooms that nothing imports but the package itself, and the highest room that each may use."""
 
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}

@@ -19,6 +19,8 @@ from linkwork.constraints import (
     CenterOfMass,
     Constraint,
     Cylinder,
+    Follows,
+    FunctionCoupling,
     Gear,
     Hinge,
     JointCoupling,
@@ -54,10 +56,10 @@ from linkwork.rigid import Inertia, Placement
 
 if TYPE_CHECKING:
     from linkwork import zoo
+    from linkwork.coordinates import Actuation, Minimal, clusters
     from linkwork.dynamics import (
         Energy,
         Evaluator,
-        InverseDynamics,
         OperationCount,
         Pose,
         bias_forces,
@@ -79,6 +81,8 @@ if TYPE_CHECKING:
     )
     from linkwork.forward import ForwardDynamics, Solution, best_method, method_costs, methods_for
     from linkwork.impulse import Impact, ImpactDynamics
+    from linkwork.inverse import InverseDynamics, InverseSolution
+    from linkwork.simulate import MinimalMotion
 
 __version__ = "0.2.0"
 
@@ -89,6 +93,12 @@ def __getattr__(name: str) -> Any:
         return import_module("linkwork.zoo")
     if name in ("ForwardDynamics", "Solution", "best_method", "method_costs", "methods_for"):
         return getattr(import_module("linkwork.forward"), name)
+    if name == "MinimalMotion":
+        return getattr(import_module("linkwork.simulate"), name)
+    if name in ("InverseDynamics", "InverseSolution"):
+        return getattr(import_module("linkwork.inverse"), name)
+    if name in ("Actuation", "Minimal", "clusters"):
+        return getattr(import_module("linkwork.coordinates"), name)
     if name in ("Impact", "ImpactDynamics"):
         return getattr(import_module("linkwork.impulse"), name)
     if name in __all__:
@@ -101,6 +111,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Actuation",
     "AssemblyError",
     "Belt",
     "Builder",
@@ -111,8 +122,10 @@ __all__ = [
     "Energy",
     "Evaluator",
     "Fixed",
+    "Follows",
     "ForwardDynamics",
     "Free",
+    "FunctionCoupling",
     "Gear",
     "Helical",
     "Hinge",
@@ -121,12 +134,15 @@ __all__ = [
     "Inertia",
     "InputError",
     "InverseDynamics",
+    "InverseSolution",
     "Joint",
     "JointCoupling",
     "JointLock",
     "LinearCombination",
     "LinkworkError",
     "Mechanism",
+    "Minimal",
+    "MinimalMotion",
     "ModelError",
     "ModelWarning",
     "NotConverged",
@@ -158,6 +174,7 @@ __all__ = [
     "bias_forces",
     "center_of_mass",
     "centroidal_momentum",
+    "clusters",
     "compose",
     "constraint_bias",
     "constraint_error",

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -47,6 +47,7 @@ from linkwork.binding import (
     ROLLING,
 )
 from linkwork.errors import ModelError
+from linkwork.functions import Tape, record
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute, Spherical, Universal, unit_axis
 from linkwork.rigid import Floats, Placement, PlacementLike, VectorLike, aligning_rotation, as_placement
 
@@ -492,6 +493,59 @@ class JointLock(Coupling):
     def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
         """The same on another joint."""
         return replace(self, name=prefix + self.name, joint=joint(self.joint), **_cleared(self))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionCoupling(Coupling):
+    """A function of joint coordinates, written in Python, stays at ``offset``; each of its results is a row.
+
+    ``FunctionCoupling(lambda crank, rod: 0.1 * np.sin(crank) + 0.4 * np.sin(rod), ["crank", "rod"])``: it may use
+    +, -, *, /, whole powers, and NumPy's sin, cos, tan and sqrt. Derivatives are taken care of.
+    """
+
+    function: Callable[..., Any]
+    over: Sequence[str]
+    """The joints whose coordinates the function takes, in its order."""
+    offset: float | Sequence[float] = 0.0
+
+    def __post_init__(self) -> None:
+        names = (self.over,) if isinstance(self.over, str) else tuple(str(name) for name in self.over)
+        if not names or len(set(names)) < len(names):
+            raise ModelError(f"FunctionCoupling: joints {list(names)} are some, each once")
+        self._set(over=names)
+        tape = record(self.function, len(names))
+        given = np.array(self.offset, dtype=np.float64)
+        if given.ndim > 1 or (given.ndim == 1 and given.size != len(tape.outputs)):
+            raise ModelError(
+                f"FunctionCoupling: offset {self.offset!r} is one number for each of {len(tape.outputs)} rows"
+            )
+        self._set(offset=tuple(np.broadcast_to(given, len(tape.outputs)).tolist()))
+        if not np.isfinite(self.offset).all():
+            raise ModelError("FunctionCoupling: offset is not finite")
+        object.__setattr__(self, "tape", tape)
+        self._settle()
+
+    tape: Tape = field(init=False, repr=False)
+    """What the function does."""
+
+    def equations(self) -> tuple[tuple[tuple[Term, ...], float], ...]:
+        """One for each result; what the terms are worth is on the tape."""
+        terms = tuple(Term(name, (0.0, 0.0, 0.0, 0.0)) for name in self.over)
+        values = np.atleast_1d(np.asarray(self.offset, dtype=np.float64))
+        return tuple((terms, float(x)) for x in values)
+
+    def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
+        """The same on other joints."""
+        new = [joint(name) for name in self.over]
+        return replace(self, name=prefix + self.name, over=new, **_cleared(self))  # type: ignore[arg-type]
+
+
+def Follows(
+    follower: str, leaders: str | Sequence[str], function: Callable[..., Any], **options: object
+) -> FunctionCoupling:
+    """One joint follows a function of others: ``q_follower = function(q_leader, ...)``."""
+    over = [follower, *([leaders] if isinstance(leaders, str) else leaders)]
+    return FunctionCoupling(lambda q, *others: q - function(*others), over, **options)  # type: ignore[arg-type]
 
 
 # On many bodies ------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The front door: dynamics and kinematics of a mechanism, called with NumPy arrays.
 
-`InverseDynamics` (and `forward.ForwardDynamics`) are made once per robot and called often; the functions below do the
-same for everything else, keeping what they prepare with the robot. `Evaluator` is what all of them are made of, and
+`inverse.InverseDynamics` and `forward.ForwardDynamics` are made once per robot and called often; the functions below do
+the same for everything else, keeping what they prepare with the robot. `Evaluator` is what all of them are made of, and
 what to hold on to for a control loop (`Evaluator.bind`) or for machine code of one's own robot (`Evaluator.compile`).
 
 Leading axes of any argument are batch axes and broadcast as in NumPy. Spatial vectors are ``[angular, linear]``.
@@ -247,33 +247,6 @@ class OperationCount(dict[str, int]):
     def total(self) -> int:
         """All of them."""
         return sum(self.values())
-
-
-class InverseDynamics(Evaluator):
-    """Torques that make a robot accelerate as asked: ``tau = id(q, v, a)``.
-
-    ``wrenches`` names the frames that external wrenches act on, as for `ForwardDynamics`.
-    """
-
-    def __init__(self, robot: Mechanism, wrenches: Sequence[str] = (), threads: int | None = None) -> None:
-        super().__init__(robot, "inverse_dynamics", frames=wrenches, threads=threads)
-        self._nv = robot.nv
-
-    def __call__(  # type: ignore[override]
-        self,
-        q: npt.ArrayLike,
-        v: npt.ArrayLike,
-        a: npt.ArrayLike,
-        wrenches: npt.ArrayLike | None = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
-        """Torques ``(..., nv)`` for ``q: (..., nq)``, ``v: (..., nv)``, ``a: (..., nv)``."""
-        tau = _empty(self._nv, self._dtype) if out is None else out
-        if out is None or (type(tau) is np.ndarray and tau.ndim == 1):
-            if not self._door(q, v, a, self._rest if wrenches is None else wrenches, tau):
-                return tau
-        return self._runner.evaluate(self._complete((q, v, a, wrenches)), [out])[0]
 
 
 def operation_count(evaluator: Evaluator) -> OperationCount:

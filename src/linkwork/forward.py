@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.algorithms import aba, bbo, early, lcaba, ltl
+from linkwork.algorithms import aba, bbo, clusters, early, lcaba, ltl
 from linkwork.algorithms.algorithm import Algorithm
 from linkwork.compile import cache as disk
 from linkwork.compile.run import Subject, content
 from linkwork.compile.trace import MAX_OPERATIONS, trace
 from linkwork.constraints import CenterOfMass
+from linkwork.coordinates import check_pivots, clustered
 from linkwork.dynamics import (
     Array,
     Evaluator,
@@ -83,6 +84,8 @@ class Method:
     """No damping, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
     internal: bool = True
     """Whether constraints between two moving bodies are served."""
+    closed: bool = False
+    """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
 
 
 METHODS: Mapping[str, Method] = MappingProxyType(
@@ -98,6 +101,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "pv_soft": Method(lcaba.LCABA, coupled_tree, internal=False),
         "constrained_aba": Method(lcaba.LCABA, coupled_tree, iterates=True, internal=False),
         "lcaba": Method(lcaba.LCABA, coupled_tree, iterates=True),
+        "cluster": Method(clusters.CLUSTER_ABA, clustered, hard=True, closed=True),
+        "projection": Method(clusters.PROJECTION, clustered, hard=True, closed=True),
+        "lagrange": Method(ltl.LTL, joints_tree, hard=True),
     }
 )
 """Methods of forward dynamics, by name."""
@@ -396,6 +402,9 @@ class ForwardDynamics(Evaluator):
         return R
 
     def _check_pivots(self, progress: Array) -> None:
+        if self.method in ("cluster", "projection"):
+            check_pivots(self.robot, progress[..., 0])
+            return
         if self.method == "pv_early":
             wrong = progress[..., 0] > CONTRADICTION
             if wrong.any():

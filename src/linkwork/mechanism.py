@@ -23,6 +23,7 @@ from linkwork.rigid import Floats, Inertia, Placement, VectorLike
 
 if TYPE_CHECKING:
     from linkwork.closure import Mobility
+    from linkwork.coordinates import Actuation
 
 GRAVITY = (0.0, 0.0, -9.81)
 
@@ -421,6 +422,18 @@ class Mechanism:
         found: Mobility = _closure().mobility(self, q)
         return found
 
+    def with_independent(self, *joints: str) -> Mechanism:
+        """The same with these joints as minimal coordinates of its loops; see `coordinates.Minimal`."""
+        found: Mechanism = _coordinates().independent(self, joints)
+        return found
+
+    def actuation(
+        self, q: npt.ArrayLike, motors: Sequence[str] | None = None, joints: Sequence[str] | None = None
+    ) -> Actuation:
+        """How motors move joints through linkages at ``q``, and torques with them; see `coordinates.actuation`."""
+        found: Actuation = _coordinates().actuation(self, q, motors, joints)
+        return found
+
     def with_gravity(self, gravity: VectorLike) -> Mechanism:
         """The same mechanism under another gravity, e.g. ``(0, 0, 0)``."""
         g = np.array(gravity, dtype=np.float64)
@@ -441,6 +454,11 @@ class Mechanism:
 def _closure() -> Any:
     """The room above this one that moves mechanisms onto their loops."""
     return import_module("linkwork.closure")
+
+
+def _coordinates() -> Any:
+    """The same for minimal coordinates."""
+    return import_module("linkwork.coordinates")
 
 
 def _runs(

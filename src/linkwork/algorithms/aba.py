@@ -190,10 +190,17 @@ def eliminate(tree: Array, w: Array, i: int) -> None:
 @kernel
 def hand_down_inertia(tree: Array, w: Array, i: int) -> None:
     """Add what is left of the inertia of body ``i`` to that of its parent."""
+    if tree.kind[i] != FREE or tree.geared[i] != 0:
+        pass_inertia(tree, w, i)
+
+
+@kernel
+def pass_inertia(tree: Array, w: Array, i: int) -> None:
+    """The same for an inertia of which nothing was taken out."""
     kind = tree.kind[i]
     H = w.H[i]
     h = tree.parent[i]
-    if h > 0 and (kind != FREE or tree.geared[i] != 0):
+    if h > 0:
         if kind == SPHERICAL or kind == FREE:
             rotate_inertia(w.R[i], H)
         else:

@@ -37,7 +37,6 @@ from linkwork.algorithms.constrained import (
     ready_again,
     smaller,
 )
-from linkwork.binding import term_slope
 from linkwork.joints import HELICAL, axis_of, dof_of, moves, to_parent
 from linkwork.plans.rows import ROWS
 from linkwork.scalar import Array, kernel, where
@@ -57,7 +56,7 @@ TRAVEL: dict[str, Shape] = {
 
 
 @kernel
-def set_out(tree: Array, w: Array, q: Array, damping: Array) -> None:
+def set_out(tree: Array, w: Array, damping: Array) -> None:
     """Rows where they start."""
     for s in range(tree.nslots):
         for j in range(6):
@@ -69,7 +68,7 @@ def set_out(tree: Array, w: Array, q: Array, damping: Array) -> None:
             for j in range(6):
                 w.Ks[s, j] += w.K[m, j]
     for t in range(tree.nterms):
-        w.g[tree.term_slot[t]] += term_slope(tree, t, q)
+        w.g[tree.term_slot[t]] += w.slope[t]
     w.pivot[0] = 1.0
     w.pivot[1] = SWITCHED_OFF
     w.pivot[2] = 0.0
@@ -211,9 +210,9 @@ def pass_joint(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def articulate_rows(tree: Array, w: Array, q: Array, damping: Array) -> None:
+def articulate_rows(tree: Array, w: Array, damping: Array) -> None:
     """Leaves to root: inertias, rows and their couplings, with everything that depends on the configuration alone."""
-    set_out(tree, w, q, damping)
+    set_out(tree, w, damping)
     stand(tree, w)
     for i in range(tree.n - 1, 0, -1):
         end_rows(tree, w, i)
@@ -319,7 +318,7 @@ def prox_bbo(
     ready(tree, w, q, v, wrenches, asked)
     for r in range(tree.nc):
         w.ks[r] += damping[r] * start[r]
-    articulate_rows(tree, w, q, damping)
+    articulate_rows(tree, w, damping)
     drive_rows(tree, w, tau)
     accelerate_rows(tree, w, a)
     for r in range(tree.nc):

@@ -22,25 +22,21 @@ Cost: linear in the bodies and in the rows.
 
 from __future__ import annotations
 
-from linkwork.algorithms.aba import stand
+from linkwork.algorithms.aba import pass_inertia, stand
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.constrained import INPUTS, OUTPUTS, SWITCHED_OFF, WORK, ready
 from linkwork.algorithms.rnea import hand_down
-from linkwork.binding import term_slope
-from linkwork.joints import FREE, HELICAL, PRISMATIC, SPHERICAL, axis_of, dof_of, to_child, to_parent
+from linkwork.joints import HELICAL, axis_of, dof_of, to_child, to_parent
 from linkwork.plans.early import EARLY
 from linkwork.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.spatial import (
     add,
     angular,
     cross,
-    gain_shifted,
     linear,
     mirror,
     put_angular,
     put_linear,
-    rotate_inertia,
-    spin_inertia,
 )
 
 FEELS = 1e-18
@@ -192,8 +188,6 @@ def pass_down(tree: Array, w: Array, i: int, n: int) -> None:
     """Rows, inertia and force of body ``i`` to its parent."""
     o = tree.stack_start[i]
     h = tree.parent[i]
-    kind = tree.kind[i]
-    H = w.H[i]
     for a in range(n):
         K = w.Rk[o + a]
         if h == 0:
@@ -207,14 +201,7 @@ def pass_down(tree: Array, w: Array, i: int, n: int) -> None:
             w.rk[d] = w.rk[o + a]
             w.gk[d] = 0.0
     if h > 0:
-        if kind == SPHERICAL or kind == FREE:
-            rotate_inertia(w.R[i], H)
-        else:
-            if kind != PRISMATIC:
-                spin_inertia(w.c[i], w.s[i], H)
-            if tree.turned[i] != 0:
-                rotate_inertia(tree.P[i], H)
-        gain_shifted(w.r[i], H, w.H[h])
+        pass_inertia(tree, w, i)
         hand_down(tree, w, i)
 
 
@@ -295,7 +282,7 @@ def pv_early(
             on = where(damping[r], SWITCHED_OFF, 1.0, 0.0)
             w.rk[e] = on * w.ks[r]
             if t >= 0:
-                w.gk[e] = on * term_slope(tree, t, q)
+                w.gk[e] = on * w.slope[t]
             else:
                 for j in range(6):
                     w.Rk[e, j] = on * w.K[m, j]

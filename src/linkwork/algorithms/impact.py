@@ -67,7 +67,7 @@ def impact_rows(
     meet(tree, w, q, v, restitution)
     for r in range(tree.nc):
         w.ks[r] += damping[r] * start[r]
-    articulate_rows(tree, w, q, damping)
+    articulate_rows(tree, w, damping)
     drive_rows(tree, w, w.still)
     accelerate_rows(tree, w, w.more)
     for k in range(tree.nv):
@@ -125,7 +125,7 @@ def impact_springs(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     meet(tree, w, q, v, restitution)
-    articulate_springs(tree, w, q, damping)
+    articulate_springs(tree, w, damping)
     for k in range(tree.nv):
         w.pulls[k] = 0.0
     for r in range(tree.nc):

@@ -31,7 +31,6 @@ from linkwork.algorithms.constrained import (
 from linkwork.algorithms.kinematics import hasten
 from linkwork.algorithms.rnea import apply_wrenches, gravitate, resist
 from linkwork.binding import axis as unit_axis
-from linkwork.binding import term_slope
 from linkwork.joints import FREE, HELICAL, PRISMATIC, SPHERICAL, axis_of, dof_of, moves, to_parent
 from linkwork.plans.elimination import COUPLED
 from linkwork.scalar import Array, kernel, where
@@ -42,7 +41,6 @@ SPRINGS: dict[str, Shape] = {
     "Uc": ("nlinks", 6, 6),
     "Tc": ("nlinks", 6, 6),
     "rho": ("nc",),
-    "slope": ("nterms",),
     "pulls": ("nv",),
     "x": (6,),
     "X": (6, 6),
@@ -51,11 +49,10 @@ SPRINGS: dict[str, Shape] = {
 
 
 @kernel
-def join(tree: Array, w: Array, q: Array) -> None:
+def join(tree: Array, w: Array) -> None:
     """Rows of K for couplings of joints: a joint's acceleration is that of its body relative to its parent."""
     for t in range(tree.nterms):
-        g = term_slope(tree, t, q)
-        w.slope[t] = g
+        g = w.slope[t]
         if tree.term_k[t] >= 0:
             i = tree.term_body[t]
             z = scale(g, unit_axis(2))
@@ -234,9 +231,9 @@ def turn_rows(R: Array, C: Array, X: Array) -> None:
 
 
 @kernel
-def articulate_springs(tree: Array, w: Array, q: Array, damping: Array) -> None:
+def articulate_springs(tree: Array, w: Array, damping: Array) -> None:
     """Backward sweep of inertias and couplings."""
-    join(tree, w, q)
+    join(tree, w)
     stiffen(tree, w, damping)
     for s in range(1, tree.n):
         i = tree.order[s]
@@ -352,7 +349,7 @@ def lcaba(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
-    articulate_springs(tree, w, q, damping)
+    articulate_springs(tree, w, damping)
     for k in range(tree.nv):
         w.pulls[k] = tau[k]
     for r in range(tree.nc):

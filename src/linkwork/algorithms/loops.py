@@ -5,6 +5,7 @@
 | K       | rows of the constraints on the accelerations of single bodies                       |
 | beta    | second rate of the errors while no joint accelerates                                |
 | E, o    | pose of a body relative to the top of its loops                                     |
+| slope   | derivative of each term of a coupling, by its joint                                 |
 
 ``J a + bias = target`` is what a constrained motion satisfies: ``J`` gathers K over the joints that carry each body,
 ``bias`` is ``beta``, ``target`` is ``-kp error - kd J v``.
@@ -26,6 +27,7 @@ from linkwork.binding import (
     term_slope,
     term_value,
 )
+from linkwork.functions import play, rewind, speed_up
 from linkwork.joints import HELICAL, axis_of, dof_of, to_parent
 from linkwork.plans.loops import LOOPS
 from linkwork.scalar import Array, kernel
@@ -38,8 +40,12 @@ CLOSURE: dict[str, Shape] = {
     "B": ("npairs", 3, 3),
     "d": ("npairs", 3),
     "K": ("nk", 6),
+    "slope": ("nterms",),
+    "tape": ("ntape",),
+    "other": ("ntape",),
+    "slopes": ("ntape",),
 }
-RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",)}
+RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "rate": ("ntape",), "second": ("ntape",)}
 
 
 @kernel
@@ -65,6 +71,13 @@ def close(tree: Array, w: Array, q: Array, error: Array) -> None:
         error[r] = -tree.value[r]
     for t in range(tree.nterms):
         error[tree.term_row[t]] += term_value(tree, t, q)
+        w.slope[t] = term_slope(tree, t, q)
+    play(tree, w, q)
+    for e in range(tree.nwritten):
+        error[tree.written_row[e]] += w.tape[tree.written_step[e]]
+        rewind(tree, w, e)
+        for k in range(tree.written_inputs[e]):
+            w.slope[tree.written_term[e] + k] = w.slopes[tree.written_start[e] + k]
     for t in range(tree.nparts):
         part_rows(tree, w, t, error)
     for t in range(tree.nmixes):
@@ -83,6 +96,9 @@ def swing(tree: Array, w: Array, q: Array, v: Array) -> None:
     for t in range(tree.nterms):
         rate = v[tree.term_v[t]]
         w.beta[tree.term_row[t]] += term_curvature(tree, t, q) * (rate * rate)
+    speed_up(tree, w, v)
+    for e in range(tree.nwritten):
+        w.beta[tree.written_row[e]] += w.second[tree.written_step[e]]
     for t in range(tree.nparts):
         part_bias(tree, w, t)
     for t in range(tree.nmixes):
@@ -113,7 +129,7 @@ def jacobian_of(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
         for k in range(tree.nv):
             jacobian[r, k] = 0.0
     for t in range(tree.nterms):
-        jacobian[tree.term_row[t], tree.term_v[t]] += term_slope(tree, t, q)
+        jacobian[tree.term_row[t], tree.term_v[t]] += w.slope[t]
     for m in range(tree.nk):
         r = tree.k_row[m]
         n = angular(w.K[m])
@@ -168,7 +184,7 @@ def rates(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
     for r in range(tree.nc):
         out[r] = 0.0
     for t in range(tree.nterms):
-        out[tree.term_row[t]] += term_slope(tree, t, q) * v[tree.term_v[t]]
+        out[tree.term_row[t]] += w.slope[t] * v[tree.term_v[t]]
     for m in range(tree.nown):
         i = tree.k_body[m]
         K = w.K[m]

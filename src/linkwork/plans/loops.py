@@ -19,9 +19,11 @@ from linkwork.constraints import (
     CenterOfMass,
     Constraint,
     Coupling,
+    FunctionCoupling,
     LinearCombination,
     Pair,
 )
+from linkwork.functions import INPUT
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import LENGTH, LOCAL, TREE, Ground, Tree, plant, regrouped, rounded
 from linkwork.rigid import Floats, Placement
@@ -145,6 +147,8 @@ LOOPS = TREE.extended(
         "nown",  # those that are not made from terms of couplings
         "npairs",
         "nterms",
+        "ntape",  # steps of functions of joints
+        "nwritten",  # results of such functions
         "nparts",  # bodies of centres of mass
         "nmixes",  # rows of linear combinations, one for each place
         "slots",  # poses: of body i in slot i, and in the last one that which poses are relative to
@@ -167,6 +171,14 @@ LOOPS = TREE.extended(
         "term_row": ("nterms",),  # the row of each term of a coupling, and where its joint stands
         "term_q": ("nterms",),
         "term_v": ("nterms",),
+        "tape_op": ("ntape",),  # what a step does, to which steps; of an input, where it is in q and in v
+        "tape_left": ("ntape",),
+        "tape_right": ("ntape",),
+        "written_row": ("nwritten",),  # the row of a result,
+        "written_start": ("nwritten",),  # the first step of its function and the one that is the result,
+        "written_step": ("nwritten",),
+        "written_term": ("nwritten",),  # and its terms, one for each input
+        "written_inputs": ("nwritten",),
         "part_row": ("nparts",),  # the first row of the centre of mass that a body counts for,
         "part_rows": ("nparts",),  # how many there are,
         "part_k": ("nparts",),  # and its first row of K
@@ -181,6 +193,7 @@ LOOPS = TREE.extended(
         "size": ("npairs",),  # length of a rod, radius of what rolls
         "coefficients": ("nterms", 4),
         "origin": ("nterms",),
+        "tape_value": ("ntape",),
         "value": ("nc",),  # what the sum of each row's terms, or parts, is to be
         "part_mass": ("nparts",),  # mass and first moment of each part, over the total mass
         "part_mc": ("nparts", 3),
@@ -242,6 +255,8 @@ class _Writer:
             "nown": self.nk,
             "npairs": len(rows.get("turns", [])),
             "nterms": len(rows.get("term_row", [])),
+            "ntape": len(rows.get("tape_op", [])),
+            "nwritten": len(rows.get("written_row", [])),
             "nparts": len(rows.get("part_row", [])),
             "nmixes": len(rows.get("mix_row", [])),
             "slots": tree.n + 1,
@@ -319,6 +334,8 @@ class _Writer:
         self.quick |= constraint.shifts not in (ANY_SHIFT, MEET)
 
     def _coupling(self, constraint: Coupling, row: int) -> None:
+        if isinstance(constraint, FunctionCoupling):
+            self._function(constraint, row)
         for k, (terms, value) in enumerate(constraint.equations()):
             self.value[row + k] = value
             for term in terms:
@@ -330,6 +347,20 @@ class _Writer:
                     coefficients=term.coefficients,
                     origin=term.origin,
                 )
+
+    def _function(self, constraint: FunctionCoupling, row: int) -> None:
+        """The tape of a function; each of its results has terms for all inputs, which come next."""
+        tape, joints = constraint.tape, constraint.joints
+        start, terms = len(self.columns.get("tape_op", [])), len(self.columns.get("term_row", []))
+        for step in tape.steps:
+            left, right = start + step.left, start + step.right
+            if step.op == INPUT:
+                name = joints[step.left]
+                left, right = self.mechanism.q_slice(name).start, self.mechanism.v_slice(name).start
+            self._add(tape_op=step.op, tape_left=left, tape_right=right, tape_value=step.value)
+        for k, result in enumerate(tape.outputs):
+            self._add(written_row=row + k, written_start=start, written_step=start + result)
+            self._add(written_term=terms + k * len(joints), written_inputs=len(joints))
 
     def _center(self, constraint: CenterOfMass, row: int) -> None:
         tree, ground = self.tree, self.ground

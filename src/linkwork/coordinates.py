@@ -1,0 +1,407 @@
+"""Minimal coordinates: which joints of a closed mechanism move freely, and how the others follow them.
+
+**clusters** Section II-B: ``v = G y'`` and ``a = G y'' + g``, with ``y`` the free degrees of freedom. Which ones are
+free is a matter of conditioning, with a preference for joints marked ``independent`` and, less, for those that are
+actuated.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.algorithms import clusters as kernels
+from linkwork.closure import assemble
+from linkwork.dynamics import Array, Evaluator, constraint_error, constraint_jacobian
+from linkwork.errors import AssemblyError, InputError, SingularConstraints
+from linkwork.inputs import real_array
+from linkwork.mechanism import Mechanism
+from linkwork.plans.clusters import clusters_of, clusters_tree, enabled_rows
+from linkwork.plans.loops import constrained_tree
+from linkwork.plans.tree import LOCAL, Tree
+from linkwork.rigid import Floats
+
+RANK = 1e-7
+"""Singular values of a cluster's rows below this part of the largest count as zero."""
+LEAST_PIVOT = 1e-9
+"""Below this part of what ties a joint, others tie it already: the free joints do not say where it is."""
+CLOSED = 1e-9
+"""Errors of constraints below this are those of a closed pose."""
+NEAR = 0.05
+"""How far from the first pose others are tried, in rad and m, to find out what is singular there only."""
+
+
+@dataclass(frozen=True)
+class ClusterReport:
+    """Bodies that constraints tie together, by names."""
+
+    bodies: tuple[str, ...]
+    top: str
+    """The body that carries the cluster."""
+    joints: tuple[str, ...]
+    constraints: tuple[str, ...]
+    independent: tuple[str, ...]
+    """Joints that move freely, wholly or (as ``joint[k]``) in one degree of freedom."""
+    dependent: tuple[str, ...]
+
+
+def dof_names(robot: Mechanism) -> tuple[str, ...]:
+    """A name for each degree of freedom: of its joint, with a number where the joint has several."""
+    return tuple(
+        joint.name if joint.type.nv == 1 else f"{joint.name}[{k}]"
+        for joint in robot.joints
+        for k in range(joint.type.nv)
+    )
+
+
+def clusters(robot: Mechanism) -> tuple[ClusterReport, ...]:
+    """The clusters of a robot that have constraints in them."""
+    tree = constrained_tree(robot, (), LOCAL)
+    tied, names = tied_dofs(robot), dof_names(robot)
+    owner = {k: joint for joint in robot.joints for k in range(*robot.v_slice(joint.name).indices(robot.nv))}
+    by_row = {r: c.name for c in robot.constraints for r in range(*robot.row_slice(c.name).indices(robot.nc))}
+    found = []
+    for cluster in clusters_of(tree, enabled_rows(robot)):
+        if not cluster.rows:
+            continue
+        joints = list(dict.fromkeys(owner[k].name for k in cluster.dofs))
+        bodies = [robot.joint(name).child for name in joints]
+        outside = {robot.joint(name).parent for name in joints} - set(bodies)
+        found.append(
+            ClusterReport(
+                bodies=tuple(bodies),
+                top=outside.pop() if len(outside) == 1 else "world",
+                joints=tuple(joints),
+                constraints=tuple(dict.fromkeys(by_row[r] for r in cluster.rows)),
+                independent=tuple(names[k] for k in cluster.dofs if k not in tied),
+                dependent=tuple(names[k] for k in cluster.dofs if k in tied),
+            )
+        )
+    return tuple(found[::-1])
+
+
+# Which joints are free ------------------------------------------------------------------------------------
+
+
+def tied_dofs(robot: Mechanism) -> frozenset[int]:
+    """The degrees of freedom that follow the others."""
+    if (key := ("tied",)) not in robot.prepared:
+        robot.prepared[key] = _chosen(robot)
+    found: frozenset[int] = robot.prepared[key]
+    return found
+
+
+def _chosen(robot: Mechanism) -> frozenset[int]:
+    if not robot.nc:
+        return frozenset()
+    jacobians = [constraint_jacobian(robot, q) for q in _closed_poses(robot)]
+    gladly = _preference(robot)
+    tied: set[int] = set()
+    for cluster in clusters_of(constrained_tree(robot, (), LOCAL), enabled_rows(robot)):
+        if cluster.rows:
+            parts = [J[np.ix_(cluster.rows, cluster.dofs)] for J in jacobians]
+            tied |= {cluster.dofs[k] for k in _pivots(parts, gladly[list(cluster.dofs)])}
+    wrong = [j.name for j in robot.joints if j.independent and tied & set(_dofs(robot, j.name))]
+    if wrong:
+        warnings.warn(
+            f"robot '{robot.name}': {', '.join(wrong)} cannot all be independent: constraints tie them, or the "
+            "mechanism is at a dead centre of theirs; they follow other joints instead",
+            stacklevel=4,
+        )
+    return frozenset(tied)
+
+
+def _dofs(robot: Mechanism, name: str) -> range:
+    return range(*robot.v_slice(name).indices(robot.nv))
+
+
+def _closed_poses(robot: Mechanism) -> list[Floats]:
+    """A pose in which loops are closed, and others a little off it."""
+    rng = np.random.default_rng(0)
+    at = next((q for q in robot.poses.values() if _closed(robot, q)), None)
+    if at is None:
+        try:
+            at = assemble(robot, robot.neutral(), limits=False).q
+        except AssemblyError:  # rows bind velocities all the same
+            return [robot.integrate(robot.neutral(), x) for x in rng.normal(size=(4, robot.nv))]
+    poses = [at]
+    for _ in range(3):
+        try:
+            off = robot.integrate(at, NEAR * rng.normal(size=robot.nv))
+            poses.append(assemble(robot, off, attempts=1, limits=False).q)
+        except AssemblyError:  # the mechanism has no way there
+            continue
+    return poses
+
+
+def _closed(robot: Mechanism, q: Floats) -> bool:
+    rows = enabled_rows(robot)
+    return bool(np.abs(constraint_error(robot, q)[rows]).max(initial=0.0) < CLOSED)
+
+
+def _preference(robot: Mechanism) -> Floats:
+    """For each degree of freedom, how gladly it is tied: what it can do for the rows counts as much more or less."""
+    gladly = []
+    for joint in robot.joints:
+        if joint.independent is None:
+            weight = 0.1 if joint.actuated else 1.0
+        else:
+            weight = 1e-3 if joint.independent else 1e3
+        gladly += [weight] * joint.type.nv
+    return np.array(gladly)
+
+
+def _pivots(jacobians: Sequence[Floats], gladly: Floats) -> list[int]:
+    """Columns that span the rows of these matrices, at the worst of them as well as can be (greedily)."""
+    ranks = [_rank(J) for J in jacobians]
+    rest = np.array([J for J, rank in zip(jacobians, ranks, strict=True) if rank == max(ranks)])
+    chosen: list[int] = []
+    for _ in range(max(ranks)):
+        length = np.linalg.norm(rest, axis=1)
+        length[:, chosen] = 0.0
+        k = int((length * gladly).min(axis=0).argmax())
+        chosen.append(k)
+        unit = rest[:, :, k] / np.maximum(length[:, k], 1e-300)[:, None]
+        rest = rest - unit[:, :, None] * (unit[:, None, :] @ rest)
+    return chosen
+
+
+def _rank(J: Floats) -> int:
+    s = np.linalg.svd(J, compute_uv=False)
+    return int((s > RANK * max(s.max(initial=0.0), 1e-300)).sum())
+
+
+def clustered(robot: Mechanism, frames: Sequence[str]) -> Tree:
+    """The arrays of a robot by clusters."""
+    return clusters_tree(robot, frames, tied_dofs(robot))
+
+
+def independent(robot: Mechanism, names: Iterable[str]) -> Mechanism:
+    """The robot with these joints marked as independent, and all others in its clusters as dependent."""
+    chosen = [names] if isinstance(names, str) else list(names)
+    for name in chosen:
+        robot.joint(name)
+    inside = {name for cluster in clusters(robot) for name in cluster.joints}
+    joints = tuple(replace(j, independent=j.name in chosen) if j.name in inside else j for j in robot.joints)
+    return replace(robot, joints=joints)
+
+
+# The maps ---------------------------------------------------------------------------------------------------
+
+
+class Minimal:
+    """Minimal coordinates of a robot: ``y`` are its free degrees of freedom, in the order of ``v``.
+
+    Positions are those of the whole tree, ``q``, in which loops are closed: `complete` closes them.
+    """
+
+    def __init__(self, robot: Mechanism) -> None:
+        if not isinstance(robot, Mechanism):
+            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        self.robot = robot
+        tied = tied_dofs(robot)
+        self.index = np.array([k for k in range(robot.nv) if k not in tied], dtype=np.intp)
+        """Where each free degree of freedom stands in v."""
+        names = dof_names(robot)
+        self.names = tuple(names[k] for k in self.index)
+        """Their names."""
+        self.ny = len(self.index)
+        self._explicit = _Explicit(robot)
+        self._settle = _Settle(robot)
+
+    def matrix(self, q: npt.ArrayLike) -> Array:
+        """``G``: all joint velocities as a linear map of the free ones, ``(..., nv, ny)``."""
+        found: Array = self._explicit.both(q, np.zeros(self.robot.nv))[0]
+        return found
+
+    def velocity(self, q: npt.ArrayLike, rate: npt.ArrayLike) -> Array:
+        """All joint velocities, ``G y'``."""
+        found: Array = (self.matrix(q) @ self.rates(rate, "rate")[..., None])[..., 0]
+        return found
+
+    def force(self, q: npt.ArrayLike, tau: npt.ArrayLike) -> Array:
+        """What torques on all joints are to the free ones, ``G' tau``."""
+        given = real_array(tau, "tau").astype(np.float64)
+        if given.shape[-1:] != (self.robot.nv,):
+            raise InputError(f"tau has shape {given.shape}, needs (..., {self.robot.nv})")
+        found: Array = (np.swapaxes(self.matrix(q), -1, -2) @ given[..., None])[..., 0]
+        return found
+
+    def acceleration(self, q: npt.ArrayLike, v: npt.ArrayLike, second: npt.ArrayLike) -> Array:
+        """All joint accelerations, ``G y'' + g``, at velocities that the loops allow."""
+        G, g = self._explicit.both(q, v)
+        found: Array = (G @ self.rates(second, "second")[..., None])[..., 0] + g
+        return found
+
+    def complete(self, q: npt.ArrayLike, tolerance: float = 1e-13, max_iterations: int = 50) -> Array:
+        """The configuration near ``q`` in which loops are closed and the free degrees of freedom are where they were.
+
+        Newton's method on the tied ones, until errors are below ``tolerance`` or as small as rounding lets them be.
+        """
+        at = np.array(real_array(q, "q"), dtype=np.float64)
+        rows = enabled_rows(self.robot)
+        if not rows:
+            return at
+        before = np.inf
+        for _ in range(max_iterations):
+            step, error, pivot = self._settle(at)
+            worst = float(np.abs(error[..., rows]).max())
+            if worst <= tolerance or (worst < CLOSED and worst >= 0.5 * before):
+                return at
+            check_pivots(self.robot, pivot[..., 0])
+            at, before = self.robot.integrate(at, step), worst
+        c = max(self.robot.constraints, key=lambda c: float(np.abs(error[..., self.robot.row_slice(c.name)]).max()))
+        raise AssemblyError(
+            f"robot '{self.robot.name}': {c} stays open by {worst:.3g} with the independent joints where they are",
+            constraint=c.name,
+            gap=worst,
+            q=at,
+        )
+
+    def rates(self, x: npt.ArrayLike, name: str) -> Array:
+        """``x`` as numbers for the free degrees of freedom."""
+        given = real_array(x, name).astype(np.float64)
+        if given.shape[-1:] != (self.ny,):
+            raise InputError(f"{name} has shape {given.shape}, needs (..., {self.ny}): {', '.join(self.names)}")
+        return given
+
+    def __repr__(self) -> str:
+        return f"Minimal({self.robot.name!r}, {self.ny} of {self.robot.nv}: {', '.join(self.names)})"
+
+
+class _Settle(Evaluator):
+    """The step that closes loops with the tied degrees of freedom."""
+
+    def __init__(self, robot: Mechanism) -> None:
+        self._prepare(robot, "settle", kernels.SETTLE, clustered(robot, ()), (), None)
+
+
+class _Explicit(Evaluator):
+    """The explicit form of a robot's constraints."""
+
+    def __init__(self, robot: Mechanism) -> None:
+        self._prepare(robot, "explicit", kernels.EXPLICIT, clustered(robot, ()), (), None)
+
+    def both(self, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Any, Any]:
+        """``G`` and ``g``; `SingularConstraints` where free joints do not determine the others."""
+        G, g, pivot = self(q, v)
+        check_pivots(self.robot, pivot[..., 0])
+        return G, g
+
+
+def check_pivots(robot: Mechanism, least: Array) -> None:
+    """`SingularConstraints` where the free joints do not determine the others."""
+    bad = ~(np.asarray(least) > LEAST_PIVOT)
+    if bad.any():
+        where = "" if bad.ndim == 0 else f" in state {tuple(int(k) for k in np.argwhere(bad)[0])}"
+        free = ", ".join(name for cluster in clusters(robot) for name in cluster.independent)
+        raise SingularConstraints(
+            f"the independent joints of '{robot.name}' ({free}) do not determine the others{where}: the mechanism is "
+            "at a dead centre of theirs. Choose others with robot.with_independent(...), or a proximal method"
+        )
+
+
+# Motors and joints --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Actuation:
+    """How motors move joints through their linkages, at one configuration (or a batch of them).
+
+    ``joint velocity = matrix motor velocity`` and, since no power is lost, ``motor torque = matrix' joint torque``.
+    """
+
+    motors: tuple[str, ...]
+    joints: tuple[str, ...]
+    matrix: Array
+    """``(..., joints, motors)``."""
+
+    def joint_velocity(self, motor: npt.ArrayLike) -> Array:
+        """Joint velocities of motor velocities."""
+        return self._times(self.matrix, motor, self.motors, "motor")
+
+    def motor_torque(self, joint: npt.ArrayLike) -> Array:
+        """The motor torques that do what these joint torques do."""
+        return self._times(np.swapaxes(self.matrix, -1, -2), joint, self.joints, "joint")
+
+    def motor_velocity(self, joint: npt.ArrayLike) -> Array:
+        """The motor velocities of joint velocities, where there are as many joints as motors."""
+        return self._times(self._inverse(), joint, self.joints, "joint")
+
+    def joint_torque(self, motor: npt.ArrayLike) -> Array:
+        """The joint torques of motor torques, where there are as many joints as motors."""
+        return self._times(np.swapaxes(self._inverse(), -1, -2), motor, self.motors, "motor")
+
+    def of(self, *joints: str) -> Actuation:
+        """The same for some of the joints."""
+        for name in joints:
+            if name not in self.joints:
+                raise InputError(f"'{name}' is none of the joints that motors move: {', '.join(self.joints)}")
+        at = [self.joints.index(name) for name in joints]
+        return replace(self, joints=tuple(joints), matrix=self.matrix[..., at, :])
+
+    def _times(self, matrix: Array, x: npt.ArrayLike, names: Sequence[str], what: str) -> Array:
+        given = real_array(x, what).astype(np.float64)
+        if given.shape[-1:] != (len(names),):
+            raise InputError(f"{what} has shape {given.shape}, needs (..., {len(names)}): {', '.join(names)}")
+        found: Array = (matrix @ given[..., None])[..., 0]
+        return found
+
+    def _inverse(self) -> Array:
+        if len(self.motors) != len(self.joints):
+            raise InputError(
+                f"{len(self.motors)} motors move {len(self.joints)} joints: choose as many joints with of(...)"
+            )
+        s = np.linalg.svd(self.matrix, compute_uv=False)
+        if (s[..., -1] <= RANK * s[..., 0]).any():
+            raise SingularConstraints(
+                f"the motors {', '.join(self.motors)} do not move the joints {', '.join(self.joints)} in every "
+                "direction here: the linkage is at a dead centre"
+            )
+        found: Array = np.linalg.inv(self.matrix)
+        return found
+
+
+def actuation(
+    robot: Mechanism, q: npt.ArrayLike, motors: Sequence[str] | None = None, joints: Sequence[str] | None = None
+) -> Actuation:
+    """How the motors of a robot move its other joints through constraints.
+
+    ``motors`` are the actuated joints in clusters unless given, ``joints`` all others there. Motors that do not
+    determine a joint at ``q`` are an error, `SingularConstraints`; so are motors that are tied to each other.
+    """
+    reports = clusters(robot)
+    if not reports:
+        raise InputError(f"robot '{robot.name}' has no enabled constraints: its motors are its joints")
+    inside = [name for report in reports for name in report.joints]
+    driven = {a.joint for a in robot.actuators} | {j.name for j in robot.joints if j.actuated}
+    chosen = [name for name in inside if name in driven] if motors is None else list(motors)
+    if not chosen:
+        raise InputError(f"robot '{robot.name}' has no actuated joint in a loop; name the motors")
+    others = [n for n in inside if n not in chosen and robot.joint(n).type.nv == 1] if joints is None else list(joints)
+    names = dof_names(robot)
+    for name in (*chosen, *others):
+        robot.joint(name)
+        if name not in names:
+            raise InputError(f"joint '{name}' has several degrees of freedom; motors and joints have one each")
+    J = constraint_jacobian(robot, q)[..., enabled_rows(robot), :]
+    m, p = [names.index(n) for n in chosen], [names.index(n) for n in others]
+    rest = [k for k in range(robot.nv) if k not in m]
+    moved, driving = J[..., rest], J[..., m]
+    inverse = np.linalg.pinv(moved, rcond=RANK)
+    left = driving - moved @ (inverse @ driving)
+    if np.abs(left).max(initial=0.0) > 1e-8 * max(1.0, np.abs(J).max()):
+        raise SingularConstraints(f"the motors {', '.join(chosen)} are tied to each other: they cannot move alone")
+    loose = np.eye(len(rest)) - inverse @ moved  # motions of the rest while all motors stand
+    for name, k in zip(others, p, strict=True):
+        if np.abs(loose[..., rest.index(k), :]).max() > 1e-6:
+            raise SingularConstraints(
+                f"joint '{name}' can move while the motors {', '.join(chosen)} stand: they do not determine it here"
+            )
+    matrix = -inverse @ driving
+    return Actuation(tuple(chosen), tuple(others), matrix[..., [rest.index(k) for k in p], :])
