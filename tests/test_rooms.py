@@ -24,7 +24,7 @@ ROOMS = [
     {"dynamics"},
     {"closure"},
     {"coordinates"},
-    {"forward", "inverse"},
+    {"forward", "inverse", "operational"},
     {"impulse", "simulate"},
 ]
 """From the ground up; a room imports itself and lower ones."""

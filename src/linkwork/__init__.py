@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from linkwork.forward import ForwardDynamics, Solution, best_method, method_costs, methods_for
     from linkwork.impulse import Impact, ImpactDynamics
     from linkwork.inverse import InverseDynamics, InverseSolution
+    from linkwork.operational import OperationalInertia
     from linkwork.simulate import MinimalMotion
 
 __version__ = "0.2.0"
@@ -93,6 +94,8 @@ def __getattr__(name: str) -> Any:
         return import_module("linkwork.zoo")
     if name in ("ForwardDynamics", "Solution", "best_method", "method_costs", "methods_for"):
         return getattr(import_module("linkwork.forward"), name)
+    if name == "OperationalInertia":
+        return getattr(import_module("linkwork.operational"), name)
     if name == "MinimalMotion":
         return getattr(import_module("linkwork.simulate"), name)
     if name in ("InverseDynamics", "InverseSolution"):
@@ -148,6 +151,7 @@ __all__ = [
     "NotConverged",
     "NotFinite",
     "OperationCount",
+    "OperationalInertia",
     "Placement",
     "Planar",
     "PlaneOnPlane",

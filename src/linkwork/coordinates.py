@@ -146,10 +146,11 @@ def _closed(robot: Mechanism, q: Floats) -> bool:
 
 def _preference(robot: Mechanism) -> Floats:
     """For each degree of freedom, how gladly it is tied: what it can do for the rows counts as much more or less."""
+    carriers = {joint.parent for joint in robot.joints}
     gladly = []
     for joint in robot.joints:
         if joint.independent is None:
-            weight = 0.1 if joint.actuated else 1.0
+            weight = (0.1 if joint.actuated else 1.0) * (1.0 if joint.child in carriers else 2.0)
         else:
             weight = 1e-3 if joint.independent else 1e3
         gladly += [weight] * joint.type.nv
@@ -157,14 +158,21 @@ def _preference(robot: Mechanism) -> Floats:
 
 
 def _pivots(jacobians: Sequence[Floats], gladly: Floats) -> list[int]:
-    """Columns that span the rows of these matrices, at the worst of them as well as can be (greedily)."""
+    """Columns that span the rows of these matrices, at the worst of them as well as can be (greedily).
+
+    A column counts by the sine of its angle to those chosen before, and less where it is short: then the joint would
+    have to move far.
+    """
     ranks = [_rank(J) for J in jacobians]
     rest = np.array([J for J, rank in zip(jacobians, ranks, strict=True) if rank == max(ranks)])
+    whole = np.linalg.norm(rest, axis=1)
+    short = 0.01 * whole.max(axis=1, keepdims=True)
     chosen: list[int] = []
     for _ in range(max(ranks)):
         length = np.linalg.norm(rest, axis=1)
         length[:, chosen] = 0.0
-        k = int((length * gladly).min(axis=0).argmax())
+        sine = length / np.maximum(whole, 1e-300) * np.minimum(1.0, length / np.maximum(short, 1e-300))
+        k = int((sine * gladly).min(axis=0).argmax())
         chosen.append(k)
         unit = rest[:, :, k] / np.maximum(length[:, k], 1e-300)[:, None]
         rest = rest - unit[:, :, None] * (unit[:, None, :] @ rest)
@@ -174,6 +182,16 @@ def _pivots(jacobians: Sequence[Floats], gladly: Floats) -> list[int]:
 def _rank(J: Floats) -> int:
     s = np.linalg.svd(J, compute_uv=False)
     return int((s > RANK * max(s.max(initial=0.0), 1e-300)).sum())
+
+
+def not_a_transmission(robot: Mechanism) -> str | None:
+    """Why dependent bodies cannot be left out as rotors can, if so: they carry others, or do more than turn."""
+    carriers = {joint.parent for joint in robot.joints}
+    tied = tied_dofs(robot)
+    for joint in robot.joints:
+        if tied & set(_dofs(robot, joint.name)) and (joint.child in carriers or joint.type.nv > 1):
+            return f"joint '{joint.name}' depends on others, and its body is no rotor that could be left out"
+    return None
 
 
 def clustered(robot: Mechanism, frames: Sequence[str]) -> Tree:

@@ -25,7 +25,7 @@ from linkwork.compile import cache as disk
 from linkwork.compile.run import Subject, content
 from linkwork.compile.trace import MAX_OPERATIONS, trace
 from linkwork.constraints import CenterOfMass
-from linkwork.coordinates import check_pivots, clustered
+from linkwork.coordinates import check_pivots, clustered, not_a_transmission
 from linkwork.dynamics import (
     Array,
     Evaluator,
@@ -84,6 +84,8 @@ class Method:
     """No damping, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
     internal: bool = True
     """Whether constraints between two moving bodies are served."""
+    exact: bool = True
+    """Whether it solves the problem, or another that is like it."""
     closed: bool = False
     """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
 
@@ -103,6 +105,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "lcaba": Method(lcaba.LCABA, coupled_tree, iterates=True),
         "cluster": Method(clusters.CLUSTER_ABA, clustered, hard=True, closed=True),
         "projection": Method(clusters.PROJECTION, clustered, hard=True, closed=True),
+        "approximate": Method(clusters.APPROXIMATE, clustered, hard=True, closed=True, exact=False),
         "lagrange": Method(ltl.LTL, joints_tree, hard=True),
     }
 )
@@ -120,6 +123,8 @@ def _refusal(robot: Mechanism, name: str) -> str | None:
         return f"it knows no constraints, and the robot is bound by {bound[0]}" if bound else None
     if not robot.constraints:
         return "the robot has no constraints; use aba"
+    if not method.exact:
+        return not_a_transmission(robot)
     if not method.internal:
         for constraint in robot.constraints:
             bodies = {robot.frames[place].body for place in constraint.places} - {"world"}
@@ -402,7 +407,7 @@ class ForwardDynamics(Evaluator):
         return R
 
     def _check_pivots(self, progress: Array) -> None:
-        if self.method in ("cluster", "projection"):
+        if METHODS[self.method].closed:
             check_pivots(self.robot, progress[..., 0])
             return
         if self.method == "pv_early":

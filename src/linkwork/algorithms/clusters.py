@@ -17,6 +17,7 @@ that their unit accelerations need at the top:
 | Ml, Ul | mass matrix of the cluster's joints and forces at the top                        |
 | T      | ``M G``                                                                          |
 | Dl, Ug | ``G' M G`` and then its factor, ``G' U``: the articulated cluster                 |
+| pivot  | what is left of ``N`` when others are tied, at least, as a part of all ``J' J``   |
 | push   | torque of each joint beyond what holds it; after `reduce`, of the free ones ``G'`` |
 |        | times it                                                                         |
 
@@ -160,6 +161,11 @@ def embed(tree: Array, w: Array) -> None:
         n = tree.tied_count[c]
         rows = tree.bound_start[c]
         end = rows + tree.bound_count[c]
+        size = 0.0
+        for e in range(rows, end):
+            for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
+                x = w.Jl[tree.bound_row[e], tree.free_dof[f]]
+                size = size + x * x
         for a in range(n):
             j = tree.tied_dof[o + a]
             for b in range(a + 1):
@@ -169,11 +175,11 @@ def embed(tree: Array, w: Array) -> None:
                     r = tree.bound_row[e]
                     x = x + w.Jl[r, j] * w.Jl[r, k]
                 w.N[j, k] = x
-            w.x[j] = w.N[j, j]
+            size = size + w.N[j, j]
         factor_at(tree.tied_dof, o, n, w.N)
         for a in range(n):
             j = tree.tied_dof[o + a]
-            w.pivot[0] = smaller(w.pivot[0], 1.0 / (w.N[j, j] * w.x[j]))
+            w.pivot[0] = smaller(w.pivot[0], 1.0 / (w.N[j, j] * size))
         for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
             k = tree.free_dof[f]
             for a in range(n):
@@ -430,6 +436,57 @@ def cluster_aba(
 
 
 @kernel
+def approximate(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    asked: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> None:
+    """The independent tree (**clusters** Section II-D): tied bodies are left out but for the inertia that free joints
+    feel of their spin, ``G² I`` on the diagonal. Not the dynamics of the robot, but what many controllers reckon with.
+    """
+    ready(tree, w, q, v, wrenches, asked)
+    embed(tree, w)
+    stand(tree, w)
+    for r in range(2 * tree.nc):
+        found[2 + r] = 0.0
+    reflect(tree, w, tau)
+    for i in range(tree.n - 1, 0, -1):
+        if tree.follows[i] == 0:
+            eliminate(tree, w, i)
+            hand_down_inertia(tree, w, i)
+            drive_body(tree, w, i, w.push)
+    for i in range(1, tree.n):
+        if tree.follows[i] == 0:
+            accelerate_body(tree, w, i, a)
+    for c in range(tree.nclusters):
+        follow_free(tree, w, c, a)
+    found[0] = w.pivot[0]
+    found[1] = 1.0
+
+
+@kernel
+def reflect(tree: Array, w: Array, tau: Array) -> None:
+    """Add inertia and torque of tied joints to those of the free ones that drive them."""
+    for c in range(tree.nclusters):
+        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
+            k = tree.free_dof[f]
+            w.push[k] = tau[k]
+            for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
+                j = tree.tied_dof[d]
+                w.push[k] += w.Gl[j, k] * tau[j]
+                w.gear[k] += (w.Gl[j, k] * w.Gl[j, k]) * (tree.spin[j] + tree.armature[j])
+
+
+@kernel
 def cluster_rnea(
     tree: Array,
     w: Array,
@@ -584,6 +641,7 @@ def projection(
 
 
 CLUSTER_ABA = Algorithm("cluster_aba", cluster_aba, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTERS)
+APPROXIMATE = Algorithm("approximate", approximate, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTERS)
 PROJECTION = Algorithm("projection", projection, INPUTS, OUTPUTS, WORK | COMPOSITE | CLUSTERED, CLUSTERS)
 CLUSTER_RNEA = Algorithm(
     "cluster_rnea",

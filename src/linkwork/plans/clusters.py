@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.joints import DOF
+from linkwork.joints import DOF, PRISMATIC
 from linkwork.mechanism import Mechanism
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
@@ -38,9 +38,12 @@ CLUSTERS = LOOPS.extended(
         "bound_count": ("nclusters",),
         "bound_row": ("nbound",),
         "free_place": ("nfree",),  # where each free one stands among all of them, in the order of v
+        "follows": ("n",),  # 1 for a body whose joint is tied
         "row_top": ("nc",),  # the top of each row's cluster, -1 for a row that is not enabled
     },
-    floats={},
+    floats={
+        "spin": ("nv",),  # inertia that a tied joint of one degree of freedom has of its own body
+    },
 )
 """A mechanism with its constraints, by clusters."""
 
@@ -154,8 +157,19 @@ def clusters_tree(mechanism: Mechanism, frames: Sequence[str], tied: Set[int]) -
         arrays[f"{name}_count"] = counts
     for name, entry in (("member", "member"), ("free", "free_dof"), ("tied", "tied_dof"), ("bound", "bound_row")):
         arrays[entry] = [int(k) for x in lists[name] for k in x]
+    follows, spin, geared = np.zeros(tree.n, dtype=np.int64), np.zeros(tree.nv), tree.geared.copy()
+    for cluster in clusters:
+        for i in cluster.bodies:
+            dofs = range(int(tree.iv[i]), int(tree.iv[i]) + DOF[int(tree.kind[i])])
+            follows[i] = int(all(k in tied for k in dofs))
+            geared[i] |= int(bool(cluster.rows))  # by what follows it
+            spin[tree.iv[i]] = tree.mass[i] if tree.kind[i] == PRISMATIC else tree.I[i, 5]
+    kept = {name: value for name, value in tree._asdict().items() if name != "geared"}
     return CLUSTERS.type(
-        **tree._asdict(),
+        **kept,
+        geared=geared,
+        follows=follows,
+        spin=spin,
         nclusters=len(clusters),
         nmembers=len(arrays["member"]),
         nfree=len(arrays["free_dof"]),

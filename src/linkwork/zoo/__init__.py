@@ -28,7 +28,7 @@ from linkwork.zoo.scaling import (
     stalk,
     star_of_loops,
 )
-from linkwork.zoo.transmissions import belt_chain, geared_chain
+from linkwork.zoo.transmissions import belt_chain, geared_chain, tello
 
 __all__ = [
     "ASSEMBLED",
@@ -62,5 +62,6 @@ __all__ = [
     "stewart",
     "stewart_pose",
     "swimmer",
+    "tello",
     "watt",
 ]

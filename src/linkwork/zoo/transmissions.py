@@ -1,21 +1,27 @@
-"""Chains of links with their motors' rotors: gears and belts (**clusters** Figs. 8e, 8f, 11, 13).
+"""Links with their motors' rotors: chains on gears and belts, and what Tello's model file does not say.
 
-The paper gives counts (12 links; 2 to 24 in Fig. 11); lengths, masses and ratios are chosen here.
+**clusters** Figs. 8b, 8e, 8f, 11, 13. Of the chains the paper gives counts (12 links; 2 to 24 in Fig. 11); lengths,
+masses and ratios are chosen here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from linkwork.builder import Builder
-from linkwork.constraints import WORLD, Belt, Gear
-from linkwork.errors import InputError
+from linkwork.constraints import WORLD, Belt, Constraint, FunctionCoupling, Gear
+from linkwork.errors import InputError, ModelError
 from linkwork.joints import Revolute
 from linkwork.mechanism import Mechanism
 from linkwork.rigid import Inertia
 from linkwork.zoo.places import ASSEMBLED
 
 LENGTH = 0.3
+"""Metres: a link of the chains."""
 
 
 def geared_chain(links: int = 12, ratio: float = 6.0, rotor_mass: float = 0.2) -> Mechanism:
@@ -66,3 +72,112 @@ def _chain(name: str, links: int, group: int, ratio: float, belt: float, rotor_m
                 build.constrain(Belt(f"rotor{k}", over, name=f"belt{k}"))
             pose[f"rotor{k}"] = sum(r * angles[joint] for joint, r in over.items())
     return build.pose(ASSEMBLED, pose).build()
+
+
+# Tello --------------------------------------------------------------------------------------------------
+
+REDUCTION = 6.0
+"""A rotor of Tello turns so many times as far as what it drives; that of an elbow `ELBOW_REDUCTION` times."""
+ELBOW_REDUCTION = 9.0
+
+HIP_CRANK = 0.080
+"""Metres: from a motor's axis to the rod's upper end, and from the gimbal to its lower end, backwards."""
+HIP_WIDTH = 0.070
+"""From the middle to each rod, sideways."""
+HIP_HEIGHT = 0.1425
+"""From the gimbal up to the motors' axis."""
+HIP_ROD = 0.155
+
+SHIN = 0.260
+"""From the knee to the ankle."""
+ANKLE_CRANK = 0.040
+ANKLE_LEVER = 0.035
+"""From the ankle to the rod's lower end."""
+ANKLE_OFFSET = 0.042
+"""From the knee to the crank's axis."""
+ANKLE_ROD = 0.2146
+OFFSET_ANGLE = np.pi / 9
+"""Angles from the shin, at zero of all joints: of the offset, the crank and the lever."""
+CRANK_ANGLE = 493 * np.pi / 1500
+LEVER_ANGLE = 11 * np.pi / 30
+
+
+def tello(robot: Mechanism) -> Mechanism:
+    """UIUC's Tello with the transmissions that its model files leave out (**clusters** Figs. 1b, 8b).
+
+    ``robot`` is ``lw.load("tello_humanoid.urdf", dependent="free")`` or ``tello_legs.urdf``. Per leg, a gear turns the
+    hip's clamp, a differential of two motors the gimbal and the thigh, another one knee and ankle; arms, where there
+    are any, are geared. The humanoid has 42 velocities, 18 rows and 24 degrees of freedom, the legs 20, 10 and 10.
+
+    Rows of the differentials are squares of rods' lengths in m², as in the sources: small numbers, to which methods
+    that damp rows are less kind than to a gear's radians.
+    """
+    transmissions = list(_tello_transmissions(robot))
+    motors = {name for _, rotors in transmissions for name in rotors}
+    joints = tuple(replace(j, actuated=True) if j.name in motors else j for j in robot.joints)
+    found = replace(robot, joints=joints).constrained(*(constraint for constraint, _ in transmissions))
+    return replace(found, poses={**robot.poses, ASSEMBLED: found.assemble()})
+
+
+def _tello_transmissions(robot: Mechanism) -> Iterator[tuple[Constraint, tuple[str, ...]]]:
+    """Tello's constraints, each with the joints of its motors' rotors."""
+    leads_to = {joint.child: joint.name for joint in robot.joints}
+
+    def joint(body: str) -> str:
+        if body not in leads_to:
+            raise ModelError(
+                f"robot '{robot.name}' has no body '{body}': it is no Tello with rotors, as tello_humanoid.urdf and "
+                "tello_legs.urdf are (load them with dependent='free')",
+                subject=body,
+            )
+        return leads_to[body]
+
+    def geared(body: str, ratio: float) -> tuple[Constraint, tuple[str, ...]]:
+        rotor = joint(f"{body}-rotor")
+        return Gear(rotor, joint(body), ratio, name=body), (rotor,)
+
+    for side in ("left", "right"):
+        yield geared(f"{side}-hip-clamp", REDUCTION)
+        for name, function, first, second in (
+            ("hip", _hip_rods, "gimbal", "thigh"),
+            ("knee-ankle", _knee_and_ankle, "shin", "foot"),
+        ):
+            rotors = tuple(joint(f"{side}-{name}-rotor-{k}") for k in (1, 2))
+            over = [joint(f"{side}-{first}"), joint(f"{side}-{second}"), *rotors]
+            yield FunctionCoupling(function, over, name=f"{side}-{name}-differential"), rotors
+    if any("shoulder" in body for body in leads_to):
+        for side in ("left", "right"):
+            for part in ("shoulder-ry", "shoulder-rx", "shoulder-rz"):
+                yield geared(f"{side}-{part}", REDUCTION)
+            yield geared(f"{side}-elbow", ELBOW_REDUCTION)
+
+
+def _hip_rods(roll: Any, pitch: Any, first: Any, second: Any) -> list[Any]:
+    """How far the squares of the two rods' lengths are from what they are, given the angles of gimbal and rotors.
+
+    A rod leads from a crank on the clamp, which turns about y, to the thigh, which the gimbal turns about x and y.
+    """
+    rows = []
+    for motor, width in ((first / REDUCTION, HIP_WIDTH), (second / REDUCTION, -HIP_WIDTH)):
+        crank = (-HIP_CRANK * np.cos(motor), width, HIP_HEIGHT + HIP_CRANK * np.sin(motor))
+        x, z = -HIP_CRANK * np.cos(pitch), HIP_CRANK * np.sin(pitch)
+        thigh = (x, width * np.cos(roll) - z * np.sin(roll), width * np.sin(roll) + z * np.cos(roll))
+        rows.append(_rod(crank, thigh, HIP_ROD))
+    return rows
+
+
+def _knee_and_ankle(knee: Any, ankle: Any, first: Any, second: Any) -> list[Any]:
+    """The same of the rod along the shin, from a crank to a lever of the foot; and the knee turns with both motors."""
+    first, second = first / REDUCTION, second / REDUCTION
+    crank, lever = (first - second) / 2 + CRANK_ANGLE, ankle - LEVER_ANGLE
+    top = (
+        ANKLE_OFFSET * np.cos(OFFSET_ANGLE) + ANKLE_CRANK * np.cos(crank),
+        ANKLE_OFFSET * np.sin(OFFSET_ANGLE) - ANKLE_CRANK * np.sin(crank),
+    )
+    foot = (SHIN + ANKLE_LEVER * np.cos(lever), ANKLE_LEVER * np.sin(lever))
+    return [_rod(top, foot, ANKLE_ROD), knee - (first + second) / 2]
+
+
+def _rod(start: tuple[Any, ...], end: tuple[Any, ...], length: float) -> Any:
+    """The square of the distance of two points, less that of a length."""
+    return sum((b - a) * (b - a) for a, b in zip(start, end, strict=True)) - length * length

@@ -1,0 +1,49 @@
+"""Inverse inertia in operational space: the accelerations of frames that unit forces on them make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy.typing as npt
+
+from linkwork.algorithms import effectors
+from linkwork.algorithms.algorithm import Algorithm
+from linkwork.coordinates import check_pivots, tied_dofs
+from linkwork.dynamics import Array, Evaluator
+from linkwork.errors import InputError
+from linkwork.mechanism import Mechanism
+from linkwork.plans.effectors import effectors_tree
+
+METHODS: Mapping[str, Algorithm] = {
+    "efpa": effectors.CLUSTER_EFPA,
+    "projection": effectors.PROJECTED_INERTIA,
+}
+"""Methods, by name: force propagators through clusters (C-EFPA), and dense."""
+
+
+class OperationalInertia(Evaluator):
+    """``J H^-1 J'`` of some frames, ``H`` the inertia of the robot with its loops: ``inertia(q)``, ``(..., 6k, 6k)``.
+
+    Each frame has six rows, ``[angular, linear]`` in its own axes: the matrix times a wrench ``[moment, force]`` on
+    each gives their accelerations. Loops are to be closed at ``q``.
+    """
+
+    def __init__(
+        self, robot: Mechanism, frames: str | Sequence[str], method: str = "efpa", threads: int | None = None
+    ) -> None:
+        if not isinstance(robot, Mechanism):
+            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        if method not in METHODS:
+            raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
+        self.method = method
+        names = self._frames(frames)
+        if not names:
+            raise InputError("frames names at least one frame")
+        tree = effectors_tree(robot, names, tied_dofs(robot))
+        self._prepare(robot, "operational_inertia", METHODS[method], tree, names, threads)
+
+    def __call__(self, q: npt.ArrayLike, *, out: Array | None = None) -> Array:  # type: ignore[override]
+        """The matrix at ``q: (..., nq)``."""
+        inertia, pivot = self._runner.evaluate([q], [out, None])
+        check_pivots(self.robot, pivot[..., 0])
+        return inertia
