@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.algorithms import clusters, rnea
-from linkwork.coordinates import check_pivots, clustered, tied_dofs
+from linkwork.coordinates import check_pivots, clustered, not_a_transmission, tied_dofs
 from linkwork.dynamics import Array, Evaluator, constraint_jacobian
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
@@ -29,6 +29,7 @@ METHODS: Mapping[str, str] = {
     "cluster": "the independent joints alone push (C-RNEA)",
     "actuated": "the actuated joints alone push, with the smallest torques",
     "least": "all joints push, with the smallest torques",
+    "approximate": "the independent joints push, dependent bodies being left out but for the inertia they reflect",
 }
 """Methods of inverse dynamics, and who pushes."""
 
@@ -58,7 +59,8 @@ class InverseDynamics(Evaluator):
     """Torques that make a robot accelerate as asked: ``tau = id(q, v, a)``.
 
     ``method`` says who pushes, see `METHODS`. All but `rnea` know the robot's constraints: of ``a`` they take what is
-    asked of the independent joints, and the others follow. `solve` gives the forces of constraints as well.
+    asked of the independent joints, and the others follow. `solve` gives the forces of constraints as well (none by
+    `approximate`, which is not exact).
     ``wrenches`` names the frames that external wrenches act on, as for `ForwardDynamics`.
     """
 
@@ -76,7 +78,13 @@ class InverseDynamics(Evaluator):
             )
         else:
             tree = clustered(robot, self._frames(wrenches))
-            self._prepare(robot, "inverse_dynamics", clusters.CLUSTER_RNEA, tree, wrenches, threads)
+            algorithm = clusters.CLUSTER_RNEA
+            if method == "approximate":
+                algorithm = clusters.APPROXIMATE_RNEA
+                reason = not_a_transmission(robot)
+                if reason is not None:
+                    raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}")
+            self._prepare(robot, "inverse_dynamics", algorithm, tree, wrenches, threads)
         self._pushes = self._pushing(robot, method)
         self._nv = robot.nv
 
@@ -91,7 +99,7 @@ class InverseDynamics(Evaluator):
                     f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'"
                 )
             return np.array(at, dtype=np.intp)
-        if method == "cluster":
+        if method in ("cluster", "approximate"):
             tied = tied_dofs(robot)
             return np.array([k for k in range(robot.nv) if k not in tied], dtype=np.intp)
         return np.arange(robot.nv)
@@ -130,7 +138,7 @@ class InverseDynamics(Evaluator):
         results: Any = self._runner.evaluate(self._complete((q, v, a, pushed)), [None] * len(self._output_shapes))
         tau, full, multipliers, pivot = results
         check_pivots(self.robot, pivot[..., 0])
-        if self.method != "cluster":
+        if self.method in ("actuated", "least"):
             tau, multipliers = self._spread(q, tau, multipliers)
         return InverseSolution(tau, full, multipliers, self.robot)
 

@@ -535,6 +535,52 @@ def cluster_rnea(
 
 
 @kernel
+def approximate_rnea(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    a: Array,
+    wrenches: Array,
+    tau: Array,
+    full: Array,
+    multipliers: Array,
+    pivot: Array,
+) -> None:
+    """Torques of the free joints by the independent tree, as in `approximate` (**clusters** Section II-C)."""
+    place(tree, w, q)
+    move(tree, w, v)
+    close(tree, w, q, w.error)
+    gravitate(tree, w)
+    coast(tree, w)
+    swing(tree, w, q, v)
+    for r in range(tree.nc):
+        w.ks[r] = -w.beta[r]
+        multipliers[r] = 0.0
+    embed(tree, w)
+    for k in range(tree.nv):
+        w.gear[k] = tree.armature[k]
+        tau[k] = 0.0
+    reflect(tree, w, tau)
+    for f in range(tree.nfree):
+        full[tree.free_dof[f]] = a[tree.free_dof[f]]
+    for c in range(tree.nclusters):
+        follow_free(tree, w, c, full)
+    hasten(tree, w, full)
+    resist(tree, w)
+    apply_wrenches(tree, w, wrenches)
+    for i in range(tree.n - 1, 0, -1):
+        if tree.follows[i] == 0:
+            for k in range(dof_of(tree.kind[i])):
+                o = tree.iv[i] + k
+                tau[o] = w.f[i, axis_of(tree.kind[i], k)] + w.gear[o] * full[o]
+                if tree.kind[i] == HELICAL:
+                    tau[o] += tree.pitch[i] * w.f[i, 5]
+            hand_down(tree, w, i)
+    pivot[0] = w.pivot[0]
+
+
+@kernel
 def explicit(tree: Array, w: Array, q: Array, v: Array, matrix: Array, rest: Array, pivot: Array) -> None:
     """``v' = matrix y' + rest``: the explicit form of all rows, free degrees of freedom in their order."""
     place(tree, w, q)
@@ -643,14 +689,10 @@ def projection(
 CLUSTER_ABA = Algorithm("cluster_aba", cluster_aba, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTERS)
 APPROXIMATE = Algorithm("approximate", approximate, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTERS)
 PROJECTION = Algorithm("projection", projection, INPUTS, OUTPUTS, WORK | COMPOSITE | CLUSTERED, CLUSTERS)
-CLUSTER_RNEA = Algorithm(
-    "cluster_rnea",
-    cluster_rnea,
-    {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES},
-    {"tau": ("nv",), "full": ("nv",), "multipliers": ("nc",), "pivot": (1,)},
-    WORK | EMBEDDED,
-    CLUSTERS,
-)
+_ASKED: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES}
+_TORQUES: dict[str, Shape] = {"tau": ("nv",), "full": ("nv",), "multipliers": ("nc",), "pivot": (1,)}
+CLUSTER_RNEA = Algorithm("cluster_rnea", cluster_rnea, _ASKED, _TORQUES, WORK | EMBEDDED, CLUSTERS)
+APPROXIMATE_RNEA = Algorithm("approximate_rnea", approximate_rnea, _ASKED, _TORQUES, WORK | CLUSTERED, CLUSTERS)
 SETTLE = Algorithm(
     "settle",
     settle,
