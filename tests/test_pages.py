@@ -1,0 +1,37 @@
+"""The code on pages of the documentation runs as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def code_of(page: str) -> str:
+    """All Python on a page, in order."""
+    return "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL))
+
+
+def test_clusters(capsys: pytest.CaptureFixture[str]) -> None:
+    """Results are those that the page names in comments."""
+    names: dict[str, object] = {}
+    exec(code_of("clusters.md"), names)
+    printed = capsys.readouterr().out
+    for k, top in enumerate(("world", "link0", "link1")):
+        assert f"{top} ('joint{k}',) ('rotor{k}',)" in printed
+    engine, found, robot = names["engine"], names["found"], names["robot"]
+    assert isinstance(engine, lw.Mechanism) and isinstance(robot, lw.Mechanism)
+    assert isinstance(found, lw.InverseSolution)
+    assert repr(names["minimal"]) == "Minimal('geared chain of 3', 3 of 6: joint0, joint1, joint2)"
+    assert np.abs(found.torque).max() < 1e-12
+    assert np.abs(lw.constraint_error(robot, names["q"])).max() < 1e-13  # type: ignore[arg-type]
+    q = engine.assemble([0.7, 0.3], fixed=["turn"])
+    assert q[1] == pytest.approx(0.1 * np.cos(0.7) + np.sqrt(0.09 - (0.1 * np.sin(0.7)) ** 2))
+    assert "joint_torque" in names
+    np.testing.assert_allclose(names["joint_torque"], [1.0, 0.5, 0.2], rtol=1e-12)  # type: ignore[call-overload]
