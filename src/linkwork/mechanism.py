@@ -324,20 +324,25 @@ class Mechanism:
 
     def unit_slices(self) -> tuple[slice, ...]:
         """Where in q numbers of unit length stand: quaternions, and cos and sin of planar joints."""
-        found = []
-        for joint, at in zip(self.joints, self._q, strict=True):
-            if joint.type.unit is not None:
-                start, count = joint.type.unit
-                found.append(slice(at.start + start, at.start + start + count))
-        return tuple(found)
+        if (key := ("unit_slices",)) not in self.prepared:
+            found = []
+            for joint, at in zip(self.joints, self._q, strict=True):
+                if joint.type.unit is not None:
+                    start, count = joint.type.unit
+                    found.append(slice(at.start + start, at.start + start + count))
+            self.prepared[key] = tuple(found)
+        kept: tuple[slice, ...] = self.prepared[key]
+        return kept
 
     def _combine(self, operation: str, q: Floats, other: Floats, width: int) -> Floats:
-        try:
-            batch = np.broadcast_shapes(q.shape[:-1], other.shape[:-1])
-        except ValueError:
-            raise InputError(f"leading axes {q.shape[:-1]} and {other.shape[:-1]} do not broadcast") from None
-        q = np.broadcast_to(q, (*batch, q.shape[-1]))
-        other = np.broadcast_to(other, (*batch, other.shape[-1]))
+        batch = q.shape[:-1]
+        if batch != other.shape[:-1]:
+            try:
+                batch = np.broadcast_shapes(batch, other.shape[:-1])
+            except ValueError:
+                raise InputError(f"leading axes {batch} and {other.shape[:-1]} do not broadcast") from None
+            q = np.broadcast_to(q, (*batch, q.shape[-1]))
+            other = np.broadcast_to(other, (*batch, other.shape[-1]))
         out = np.empty((*batch, width))
         integrating = operation == "integrate"
         for group, in_q, in_v in self._groups:
