@@ -32,6 +32,8 @@ LEAST_PIVOT = 1e-9
 """Below this part of what ties a joint, others tie it already: the free joints do not say where it is."""
 CLOSED = 1e-9
 """Errors of constraints below this are those of a closed pose."""
+TIED = 1e-8
+"""A motor whose rows others cannot follow to more than this part is tied."""
 NEAR = 0.05
 """How far from the first pose others are tried, in rad and m, to find out what is singular there only."""
 
@@ -386,40 +388,81 @@ class Actuation:
 
 
 def actuation(
-    robot: Mechanism, q: npt.ArrayLike, motors: Sequence[str] | None = None, joints: Sequence[str] | None = None
+    robot: Mechanism,
+    q: npt.ArrayLike,
+    motors: Sequence[str] | None = None,
+    joints: Sequence[str] | None = None,
+    held: Sequence[str] | None = None,
 ) -> Actuation:
     """How the motors of a robot move its other joints through constraints.
 
-    ``motors`` are the actuated joints in clusters unless given, ``joints`` all others there. Motors that do not
-    determine a joint at ``q`` are an error, `SingularConstraints`; so are motors that are tied to each other.
+    Unless they are given, ``motors`` are the actuated joints in clusters (of those that are tied to each other the
+    first), ``held`` those with a spring, which is taken to be stiff, and ``joints`` all others that motors determine.
+    A motor that cannot move at ``q``, or does not determine a joint that was asked for, is an error,
+    `SingularConstraints`.
     """
     reports = clusters(robot)
     if not reports:
         raise InputError(f"robot '{robot.name}' has no enabled constraints: its motors are its joints")
-    inside = [name for report in reports for name in report.joints]
+    inside = [name for report in reports for name in report.joints if robot.joint(name).type.nv == 1]
+    names = dof_names(robot)
+    for name in (*(motors or ()), *(joints or ()), *(held or ())):
+        if robot.joint(name).type.nv != 1:
+            raise InputError(f"joint '{name}' has {robot.joint(name).type.nv} degrees of freedom; one is needed")
     driven = {a.joint for a in robot.actuators} | {j.name for j in robot.joints if j.actuated}
     chosen = [name for name in inside if name in driven] if motors is None else list(motors)
+    if held is None:
+        held = [n for n in inside if n not in chosen and n not in (joints or ()) and np.any(robot.joint(n).stiffness)]
+    stuck = {names.index(name) for name in held}
+    rows = enabled_rows(robot)
+
+    def parts(at: npt.ArrayLike, some: Sequence[str]) -> tuple[Array, Array, list[int]]:
+        """Rows on these motors and on all that may move with them, and which those are."""
+        J = constraint_jacobian(robot, at)[..., rows, :]
+        mine = [names.index(name) for name in some]
+        rest = [k for k in range(robot.nv) if k not in mine and k not in stuck]
+        return J[..., mine], J[..., rest], rest
+
+    def hampered(at: npt.ArrayLike, some: Sequence[str]) -> Array:
+        """By how much each motor cannot move while the others stand."""
+        driving, moved, _ = parts(at, some)
+        left = driving - moved @ (np.linalg.pinv(moved, rcond=RANK) @ driving)
+        worst: Array = np.abs(left).max(axis=tuple(range(left.ndim - 1)), initial=0.0)
+        return worst / max(1.0, float(np.abs(driving).max(initial=0.0)))
+
+    if motors is None:
+        poses, kept = _closed_poses(robot), list[str]()
+        for name in chosen:
+            if min(hampered(at, [*kept, name]).max() for at in poses) <= TIED:
+                kept.append(name)
+        chosen = kept
     if not chosen:
-        raise InputError(f"robot '{robot.name}' has no actuated joint in a loop; name the motors")
-    others = [n for n in inside if n not in chosen and robot.joint(n).type.nv == 1] if joints is None else list(joints)
-    names = dof_names(robot)
-    for name in (*chosen, *others):
-        robot.joint(name)
-        if name not in names:
-            raise InputError(f"joint '{name}' has several degrees of freedom; motors and joints have one each")
-    J = constraint_jacobian(robot, q)[..., enabled_rows(robot), :]
-    m, p = [names.index(n) for n in chosen], [names.index(n) for n in others]
-    rest = [k for k in range(robot.nv) if k not in m]
-    moved, driving = J[..., rest], J[..., m]
+        raise InputError(f"robot '{robot.name}' has no actuated joint in a loop that could move; name the motors")
+    bad = hampered(q, chosen)
+    if bad.max() > TIED:
+        raise SingularConstraints(
+            f"motor '{chosen[int(bad.argmax())]}' cannot move here while the other motors stand: its linkage is at a "
+            "dead centre, or another motor holds it"
+        )
+    driving, moved, rest = parts(q, chosen)
     inverse = np.linalg.pinv(moved, rcond=RANK)
-    left = driving - moved @ (inverse @ driving)
-    if np.abs(left).max(initial=0.0) > 1e-8 * max(1.0, np.abs(J).max()):
-        raise SingularConstraints(f"the motors {', '.join(chosen)} are tied to each other: they cannot move alone")
-    loose = np.eye(len(rest)) - inverse @ moved  # motions of the rest while all motors stand
-    for name, k in zip(others, p, strict=True):
-        if np.abs(loose[..., rest.index(k), :]).max() > 1e-6:
-            raise SingularConstraints(
-                f"joint '{name}' can move while the motors {', '.join(chosen)} stand: they do not determine it here"
-            )
-    matrix = -inverse @ driving
-    return Actuation(tuple(chosen), tuple(others), matrix[..., [rest.index(k) for k in p], :])
+    idle = np.eye(len(rest)) - inverse @ moved  # motions of the rest while all motors stand
+    loose = np.abs(idle).max(axis=-1, initial=0.0)
+    loose = loose.max(axis=tuple(range(loose.ndim - 1)))
+
+    def determined(name: str) -> bool:
+        return bool(loose[rest.index(names.index(name))] <= 1e-6)
+
+    if joints is None:
+        others = [n for n in inside if n not in chosen and n not in held and determined(n)]
+    else:
+        others = list(joints)
+        for name in others:
+            if name in chosen or name in held:
+                raise InputError(f"joint '{name}' is a motor, or is held")
+            if not determined(name):
+                raise SingularConstraints(
+                    f"joint '{name}' can move while the motors {', '.join(chosen)} stand: they do not determine it here"
+                )
+    matrix = -(inverse @ driving)
+    return Actuation(tuple(chosen), tuple(others), matrix[..., [rest.index(names.index(n)) for n in others], :])

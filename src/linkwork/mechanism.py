@@ -433,10 +433,14 @@ class Mechanism:
         return found
 
     def actuation(
-        self, q: npt.ArrayLike, motors: Sequence[str] | None = None, joints: Sequence[str] | None = None
+        self,
+        q: npt.ArrayLike,
+        motors: Sequence[str] | None = None,
+        joints: Sequence[str] | None = None,
+        held: Sequence[str] | None = None,
     ) -> Actuation:
         """How motors move joints through linkages at ``q``, and torques with them; see `coordinates.actuation`."""
-        found: Actuation = _coordinates().actuation(self, q, motors, joints)
+        found: Actuation = _coordinates().actuation(self, q, motors, joints, held)
         return found
 
     def with_gravity(self, gravity: VectorLike) -> Mechanism:
