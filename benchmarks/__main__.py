@@ -4,6 +4,8 @@
 ``python -m benchmarks table [FILE]``, ``... readme [FILE]``: their tables, printed or put into README.md.
 ``python -m benchmarks constrained [--quick] [--only REGEX] [--out FILE]``: constrained dynamics, as the papers do.
 ``python -m benchmarks page [FILE]``: docs/benchmarks.md, its plots and a table in README.md, from the latter's file.
+``python -m benchmarks clusters [--quick] [--only REGEX] [--out FILE]``: gears, belts, differentials, as **clusters** does.
+``python -m benchmarks clusters_page [FILE]``: docs/clusters-benchmarks.md and its plots, from the latter's file.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from benchmarks.scenarios import SCENARIOS
 Named = TypeVar("Named")
 
 CONSTRAINED = report.RESULTS.with_name("constrained.json")
+CLUSTERS = report.RESULTS.with_name("clusters.json")
 
 
 def run(only: str | None, quick: bool, out: Path | None) -> None:
@@ -59,6 +62,28 @@ def run_constrained(only: str | None, quick: bool, out: Path | None) -> None:
     _save(results, out or (None if only or quick else CONSTRAINED))
 
 
+def run_clusters(only: str | None, quick: bool, out: Path | None) -> None:
+    """The same for transmissions; ``clusters_page`` makes the page of it."""
+    from benchmarks.clusters import scenarios, studies
+
+    settings, journal = studies.QUICK if quick else studies.FULL, studies.Journal()
+    chosen = _chosen(scenarios.SCENARIOS, only)
+    start = perf_counter()
+    for k, scenario in enumerate(chosen, 1):
+        say(f"[{k}/{len(chosen)}] {scenario.name}, at {perf_counter() - start:.0f} s")
+        studies.measure(scenarios.smaller(scenario) if quick else scenario, settings, journal)
+    results = {
+        **report.circumstances(),
+        "rounds": settings.rounds,
+        "seconds": round(perf_counter() - start),
+        "quick": quick,
+        "notes": journal.notes,
+        "curves": journal.curves,
+        "metrics": journal.metrics,
+    }
+    _save(results, out or (None if only or quick else CLUSTERS))
+
+
 def _chosen(scenarios: Sequence[Named], only: str | None) -> list[Named]:
     names = [str(getattr(s, "name", "")) for s in scenarios]
     chosen = [s for s, name in zip(scenarios, names, strict=True) if only is None or re.search(only, name)]
@@ -78,12 +103,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = ("run", "table", "readme", "constrained", "page")
+    commands = ("run", "table", "readme", "constrained", "page", "clusters", "clusters_page")
     parser.add_argument("command", nargs="?", default="run", choices=commands)
-    parser.add_argument("file", nargs="?", type=Path, help="result file for table, readme and page")
+    parser.add_argument("file", nargs="?", type=Path, help="result file for table, readme and pages")
     parser.add_argument("--only", metavar="REGEX", help="scenarios whose name matches")
     parser.add_argument("--quick", action="store_true", help="fewer, shorter rounds")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="result file, or for page the Markdown file")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="result file, or for pages the Markdown file")
     options = parser.parse_args()
     match options.command:
         case "table":
@@ -101,6 +126,12 @@ def main() -> None:
             if options.out is None:
                 report.rewrite_readme(page.summary(results), "constrained")
                 print(f"rewrote the table of {report.README}")
+        case "clusters":
+            run_clusters(options.only, options.quick, options.out)
+        case "clusters_page":
+            from benchmarks.clusters import page as clusters_page
+
+            print(f"wrote {clusters_page.write(report.read(options.file or CLUSTERS), options.out)}")
         case _:
             run(options.only, options.quick, options.out)
 

@@ -1,4 +1,4 @@
-"""A leg whose ankle is driven from above, through a four-bar: torques, minimal coordinates, and motion without drift."""
+"""A leg whose ankle is driven from above, through a four-bar: torques, minimal coordinates, motion without drift."""
 
 import numpy as np
 

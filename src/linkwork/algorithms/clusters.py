@@ -624,6 +624,29 @@ def settle(tree: Array, w: Array, q: Array, step: Array, error: Array, pivot: Ar
 
 
 @kernel
+def project_tree(tree: Array, w: Array) -> None:
+    """``G' M G`` of the whole tree, dense, and its factor; ``M`` is in ``Ml``."""
+    for c in range(tree.nclusters):
+        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
+            k = tree.free_dof[f]
+            for i in range(tree.nv):
+                x = w.Ml[i, k]
+                for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
+                    x = x + w.Ml[i, tree.tied_dof[d]] * w.Gl[tree.tied_dof[d], k]
+                w.T[i, k] = x
+    for c in range(tree.nclusters):
+        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
+            i = tree.free_dof[f]
+            for e in range(tree.nfree):
+                k = tree.free_dof[e]
+                x = w.T[i, k]
+                for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
+                    x = x + w.Gl[tree.tied_dof[d], i] * w.T[tree.tied_dof[d], k]
+                w.Dl[i, k] = x
+    factor_at(tree.free_dof, 0, tree.nfree, w.Dl)
+
+
+@kernel
 def projection(
     tree: Array,
     w: Array,
@@ -650,27 +673,13 @@ def projection(
             i = tree.tied_dof[d]
             for k in range(tree.nv):
                 w.push[k] -= w.Ml[k, i] * w.gl[i]
-    for c in range(tree.nclusters):  # T = M G
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            k = tree.free_dof[f]
-            for i in range(tree.nv):
-                x = w.Ml[i, k]
-                for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                    x = x + w.Ml[i, tree.tied_dof[d]] * w.Gl[tree.tied_dof[d], k]
-                w.T[i, k] = x
     for c in range(tree.nclusters):
         for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
             i = tree.free_dof[f]
             a[i] = w.push[i]
             for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
                 a[i] += w.Gl[tree.tied_dof[d], i] * w.push[tree.tied_dof[d]]
-            for e in range(tree.nfree):
-                k = tree.free_dof[e]
-                x = w.T[i, k]
-                for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                    x = x + w.Gl[tree.tied_dof[d], i] * w.T[tree.tied_dof[d], k]
-                w.Dl[i, k] = x
-    factor_at(tree.free_dof, 0, tree.nfree, w.Dl)
+    project_tree(tree, w)
     solve_at(tree.free_dof, 0, tree.nfree, w.Dl, a)
     for r in range(2 * tree.nc):
         found[2 + r] = 0.0

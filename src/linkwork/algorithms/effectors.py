@@ -21,9 +21,9 @@ from linkwork.algorithms.clusters import (
     articulate_cluster,
     compose,
     embed,
-    factor_at,
     felt,
     project,
+    project_tree,
     solve_at,
     to_parent_six,
 )
@@ -180,24 +180,7 @@ def projected_inertia(tree: Array, w: Array, q: Array, out: Array, pivot: Array)
         w.ks[r] = 0.0
     embed(tree, w)
     mass_of(tree, w, w.Ml)
-    for c in range(tree.nclusters):
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            k = tree.free_dof[f]
-            for i in range(tree.nv):
-                x = w.Ml[i, k]
-                for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                    x = x + w.Ml[i, tree.tied_dof[d]] * w.Gl[tree.tied_dof[d], k]
-                w.T[i, k] = x
-    for c in range(tree.nclusters):
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            i = tree.free_dof[f]
-            for e in range(tree.nfree):
-                k = tree.free_dof[e]
-                x = w.T[i, k]
-                for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                    x = x + w.Gl[tree.tied_dof[d], i] * w.T[tree.tied_dof[d], k]
-                w.Dl[i, k] = x
-    factor_at(tree.free_dof, 0, tree.nfree, w.Dl)
+    project_tree(tree, w)
     for f in range(tree.nf):
         for k in range(6):
             row = w.Wf[6 * f + k]
