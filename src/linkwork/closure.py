@@ -19,6 +19,7 @@ from linkwork.constraints import (
     Cardan,
     CenterOfMass,
     Constraint,
+    FunctionCoupling,
     JointCoupling,
     JointLock,
     Pair,
@@ -276,6 +277,9 @@ def _captured(robot: Mechanism, constraint: Constraint, q: Floats) -> Constraint
     if isinstance(constraint, PolynomialCoupling):
         c0, *rest = constraint.coefficients
         return replace(constraint, coefficients=(c0 + float(_error(robot, constraint, q)[0]), *rest), **kept)
+    if isinstance(constraint, FunctionCoupling):
+        held = np.asarray(constraint.offset) + _error(robot, constraint, q)
+        return replace(constraint, offset=tuple(held.tolist()), **kept)
     if isinstance(constraint, CenterOfMass):
         at = as_placement(constraint.at)
         off = sum(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from linkwork.algorithms import clusters as kernels
 from linkwork.closure import assemble
 from linkwork.dynamics import Array, Evaluator, constraint_error, constraint_jacobian
-from linkwork.errors import AssemblyError, InputError, SingularConstraints
+from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
 from linkwork.inputs import real_array
 from linkwork.mechanism import Mechanism
 from linkwork.plans.clusters import clusters_of, clusters_tree, enabled_rows
@@ -92,7 +92,7 @@ def clusters(robot: Mechanism) -> tuple[ClusterReport, ...]:
 
 def tied_dofs(robot: Mechanism) -> frozenset[int]:
     """The degrees of freedom that follow the others."""
-    if (key := ("tied",)) not in robot.prepared:
+    if (key := ("tied", *enabled_rows(robot))) not in robot.prepared:
         robot.prepared[key] = _chosen(robot)
     found: frozenset[int] = robot.prepared[key]
     return found
@@ -236,7 +236,7 @@ class Minimal:
 
     def matrix(self, q: npt.ArrayLike) -> Array:
         """``G``: all joint velocities as a linear map of the free ones, ``(..., nv, ny)``."""
-        found: Array = self._explicit.both(q, np.zeros(self.robot.nv))[0]
+        found: Array = self._explicit.determined((q, np.zeros(self.robot.nv)))[0]
         return found
 
     def velocity(self, q: npt.ArrayLike, rate: npt.ArrayLike) -> Array:
@@ -254,7 +254,7 @@ class Minimal:
 
     def acceleration(self, q: npt.ArrayLike, v: npt.ArrayLike, second: npt.ArrayLike) -> Array:
         """All joint accelerations, ``G y'' + g``, at velocities that the loops allow."""
-        G, g = self._explicit.both(q, v)
+        G, g = self._explicit.determined((q, v))
         found: Array = (G @ self.rates(second, "second")[..., None])[..., 0] + g
         return found
 
@@ -269,11 +269,10 @@ class Minimal:
             return at
         before = np.inf
         for _ in range(max_iterations):
-            step, error, pivot = self._settle(at)
+            step, error = self._settle.determined((at,))
             worst = float(np.abs(error[..., rows]).max())
             if worst <= tolerance or (worst < CLOSED and worst >= 0.5 * before):
                 return at
-            check_pivots(self.robot, pivot[..., 0])
             at, before = self.robot.integrate(at, step), worst
         c = max(self.robot.constraints, key=lambda c: float(np.abs(error[..., self.robot.row_slice(c.name)]).max()))
         raise AssemblyError(
@@ -294,24 +293,35 @@ class Minimal:
         return f"Minimal({self.robot.name!r}, {self.ny} of {self.robot.nv}: {', '.join(self.names)})"
 
 
-class _Settle(Evaluator):
+class Tied(Evaluator):
+    """An evaluator whose last output says how well the free joints determine the others."""
+
+    def determined(self, inputs: Sequence[npt.ArrayLike], out: Array | None = None) -> list[Any]:
+        """All outputs but the last; `SingularConstraints` where free joints do not determine the others."""
+        if out is None:
+            quick = [np.empty(shape, self._dtype) for shape in self._output_shapes]
+            if not self._door(*inputs, *quick) and quick[-1][0] > LEAST_PIVOT:
+                return quick[:-1]
+        try:
+            *results, pivot = self._runner.evaluate(inputs, [out, *[None] * (len(self._output_shapes) - 1)])
+        except NotFinite:
+            raise undetermined(self.robot, "") from None
+        check_pivots(self.robot, pivot[..., 0])
+        return results
+
+
+class _Settle(Tied):
     """The step that closes loops with the tied degrees of freedom."""
 
     def __init__(self, robot: Mechanism) -> None:
         self._prepare(robot, "settle", kernels.SETTLE, clustered(robot, ()), (), None)
 
 
-class _Explicit(Evaluator):
+class _Explicit(Tied):
     """The explicit form of a robot's constraints."""
 
     def __init__(self, robot: Mechanism) -> None:
         self._prepare(robot, "explicit", kernels.EXPLICIT, clustered(robot, ()), (), None)
-
-    def both(self, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Any, Any]:
-        """``G`` and ``g``; `SingularConstraints` where free joints do not determine the others."""
-        G, g, pivot = self(q, v)
-        check_pivots(self.robot, pivot[..., 0])
-        return G, g
 
 
 def check_pivots(robot: Mechanism, least: Array) -> None:
@@ -319,11 +329,16 @@ def check_pivots(robot: Mechanism, least: Array) -> None:
     bad = ~(np.asarray(least) > LEAST_PIVOT)
     if bad.any():
         where = "" if bad.ndim == 0 else f" in state {tuple(int(k) for k in np.argwhere(bad)[0])}"
-        free = ", ".join(name for cluster in clusters(robot) for name in cluster.independent)
-        raise SingularConstraints(
-            f"the independent joints of '{robot.name}' ({free}) do not determine the others{where}: the mechanism is "
-            "at a dead centre of theirs. Choose others with robot.with_independent(...), or a proximal method"
-        )
+        raise undetermined(robot, where)
+
+
+def undetermined(robot: Mechanism, where: str) -> SingularConstraints:
+    """The error for a dead centre of the free joints."""
+    free = ", ".join(name for cluster in clusters(robot) for name in cluster.independent)
+    return SingularConstraints(
+        f"the independent joints of '{robot.name}' ({free}) do not determine the others{where}: the mechanism is at a "
+        "dead centre of theirs. Choose others with robot.with_independent(...), or a proximal method"
+    )
 
 
 # Motors and joints --------------------------------------------------------------------------------------------
@@ -455,6 +470,8 @@ def actuation(
 
     if joints is None:
         others = [n for n in inside if n not in chosen and n not in held and determined(n)]
+        if not others:
+            raise SingularConstraints(f"the motors {', '.join(chosen)} determine no other joint here")
     else:
         others = list(joints)
         for name in others:

@@ -25,7 +25,7 @@ from linkwork.compile import cache as disk
 from linkwork.compile.run import Subject, content
 from linkwork.compile.trace import MAX_OPERATIONS, trace
 from linkwork.constraints import CenterOfMass
-from linkwork.coordinates import check_pivots, clustered, not_a_transmission
+from linkwork.coordinates import check_pivots, clustered, not_a_transmission, undetermined
 from linkwork.dynamics import (
     Array,
     Evaluator,
@@ -47,6 +47,7 @@ from linkwork.errors import (
 )
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.mechanism import Mechanism
+from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.early import early_tree
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.joints import joints_tree
@@ -157,7 +158,7 @@ def method_cost(robot: Mechanism, name: str) -> OperationCount | None:
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     if algorithm is None or arrays is None:
         return None
-    key = ("cost", name)
+    key = ("cost", name, *(enabled_rows(robot) if METHODS[name].closed else ()))
     if key not in robot.prepared:
         subject = Subject(algorithm, arrays(robot, ()), unit_ranges(robot), robot.name)
 
@@ -395,6 +396,8 @@ class ForwardDynamics(Evaluator):
         return solution
 
     def _singular(self, where: str) -> SingularConstraints:
+        if METHODS[self.method].closed:
+            return undetermined(self.robot, where)
         return SingularConstraints(
             f"the constraints of '{self.robot.name}' are not independent{where}, which {self.method} cannot solve; "
             f"a proximal method can: {', '.join(AUTOMATIC)}"
@@ -408,7 +411,8 @@ class ForwardDynamics(Evaluator):
 
     def _check_pivots(self, progress: Array) -> None:
         if METHODS[self.method].closed:
-            check_pivots(self.robot, progress[..., 0])
+            if progress.ndim > 1 or not progress[0] > LEAST_PIVOT:
+                check_pivots(self.robot, progress[..., 0])
             return
         if self.method == "pv_early":
             wrong = progress[..., 0] > CONTRADICTION

@@ -195,6 +195,8 @@ def rewind(tree: Array, w: Array, e: int) -> None:
     d = w.slopes
     start = tree.written_start[e]
     last = tree.written_step[e]
+    for s in range(start, start + tree.written_inputs[e]):
+        d[s] = 0.0
     for s in range(start, last + 1):
         d[s] = 0.0
     d[last] = 1.0

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.algorithms import clusters, rnea
-from linkwork.coordinates import check_pivots, clustered, not_a_transmission, tied_dofs
-from linkwork.dynamics import Array, Evaluator, constraint_jacobian
+from linkwork.coordinates import Tied, clustered, not_a_transmission, tied_dofs
+from linkwork.dynamics import Array, constraint_jacobian
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.plans.clusters import enabled_rows
@@ -55,7 +54,7 @@ class InverseSolution:
         return {c.name: self.multipliers[..., self.robot.row_slice(c.name)] for c in self.robot.constraints}
 
 
-class InverseDynamics(Evaluator):
+class InverseDynamics(Tied):
     """Torques that make a robot accelerate as asked: ``tau = id(q, v, a)``.
 
     ``method`` says who pushes, see `METHODS`. All but `rnea` know the robot's constraints: of ``a`` they take what is
@@ -135,9 +134,7 @@ class InverseDynamics(Evaluator):
         if self.method == "rnea":
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
         pushed = self._rest if wrenches is None else wrenches
-        results: Any = self._runner.evaluate(self._complete((q, v, a, pushed)), [None] * len(self._output_shapes))
-        tau, full, multipliers, pivot = results
-        check_pivots(self.robot, pivot[..., 0])
+        tau, full, multipliers = self.determined((q, v, a, pushed))
         if self.method in ("actuated", "least"):
             tau, multipliers = self._spread(q, tau, multipliers)
         return InverseSolution(tau, full, multipliers, self.robot)

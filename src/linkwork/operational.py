@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from linkwork.algorithms import effectors
 from linkwork.algorithms.algorithm import Algorithm
-from linkwork.coordinates import check_pivots, tied_dofs
-from linkwork.dynamics import Array, Evaluator
+from linkwork.coordinates import Tied, tied_dofs
+from linkwork.dynamics import Array
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.plans.effectors import effectors_tree
@@ -21,7 +21,7 @@ METHODS: Mapping[str, Algorithm] = {
 """Methods, by name: force propagators through clusters (C-EFPA), and dense."""
 
 
-class OperationalInertia(Evaluator):
+class OperationalInertia(Tied):
     """``J H^-1 J'`` of some frames, ``H`` the inertia of the robot with its loops: ``inertia(q)``, ``(..., 6k, 6k)``.
 
     Each frame has six rows, ``[angular, linear]`` in its own axes: the matrix times a wrench ``[moment, force]`` on
@@ -44,6 +44,5 @@ class OperationalInertia(Evaluator):
 
     def __call__(self, q: npt.ArrayLike, *, out: Array | None = None) -> Array:  # type: ignore[override]
         """The matrix at ``q: (..., nq)``."""
-        inertia, pivot = self._runner.evaluate([q], [out, None])
-        check_pivots(self.robot, pivot[..., 0])
-        return inertia
+        found: Array = self.determined((q,), out)[0]
+        return found

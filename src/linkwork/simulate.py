@@ -28,7 +28,7 @@ class MinimalMotion:
     ) -> tuple[Array, Array]:
         """Configuration and rates after ``seconds`` under constant torques on all joints (default: none).
 
-        Runge and Kutta's method of fourth order.
+        Runge and Kutta's method of fourth order; of second order where joints are spherical, planar or free.
         """
         h = above_zero(seconds, "seconds")
         torque = np.zeros(self.robot.nv) if tau is None else tau

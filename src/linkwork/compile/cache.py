@@ -34,7 +34,7 @@ def source_digest() -> str:
     """A digest of the source that machine code comes from: any change of text makes new entries."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
-    rooms = [root / name for name in ("scalar.py", "spatial.py", "joints.py", "binding.py")]
+    rooms = [root / name for name in ("scalar.py", "spatial.py", "joints.py", "functions.py", "binding.py")]
     rooms += [path for room in ("plans", "algorithms", "compile") for path in (root / room).glob("*.py")]
     for path in sorted(rooms):
         digest.update(path.relative_to(root).as_posix().encode())
