@@ -182,3 +182,16 @@ def test_robots_that_differ_in_one_number_do_not_share_a_program() -> None:
     first, second = lw.zoo.pendulum(1, mass=1.0), lw.zoo.pendulum(1, mass=1.0 + 1e-12)
     found = [Evaluator(robot, "mass_matrix").compile()([0.0])[0, 0] for robot in (first, second)]
     assert found[0] != found[1]
+
+
+def test_every_file_with_kernel_text_counts_in_the_digest() -> None:
+    """Else a changed kernel would run as it was compiled before."""
+    import linkwork.forward
+    import linkwork.impulse
+    import linkwork.operational  # noqa: F401
+    from linkwork.compile.cache import sources
+    from linkwork.scalar import KERNELS
+
+    files = {Path(function.__code__.co_filename).resolve() for function in KERNELS}
+    assert len(files) > 15
+    assert files <= {path.resolve() for path in sources()}

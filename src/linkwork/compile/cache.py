@@ -21,6 +21,9 @@ from pathlib import Path
 MAGIC = b"linkwork1\n"
 
 
+ROOT = Path(__file__).parents[1]
+
+
 def folder() -> Path:
     """Where entries are kept: ``LINKWORK_CACHE_DIR``, or ``linkwork`` in the user's cache folder."""
     given = os.environ.get("LINKWORK_CACHE_DIR")
@@ -33,13 +36,16 @@ def folder() -> Path:
 def source_digest() -> str:
     """A digest of the source that machine code comes from: any change of text makes new entries."""
     digest = hashlib.sha256()
-    root = Path(__file__).parents[1]
-    rooms = [root / name for name in ("scalar.py", "spatial.py", "joints.py", "functions.py", "binding.py")]
-    rooms += [path for room in ("plans", "algorithms", "compile") for path in (root / room).glob("*.py")]
-    for path in sorted(rooms):
-        digest.update(path.relative_to(root).as_posix().encode())
+    for path in sources():
+        digest.update(path.relative_to(ROOT).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def sources() -> list[Path]:
+    """The files with kernel text, and those that make machine code of it."""
+    rooms = [ROOT / name for name in ("scalar.py", "spatial.py", "joints.py", "functions.py", "binding.py")]
+    return sorted(rooms + [path for room in ("plans", "algorithms", "compile") for path in (ROOT / room).glob("*.py")])
 
 
 def key(*parts: str | bytes) -> str:
