@@ -4,7 +4,7 @@
 ``python -m benchmarks table [FILE]``, ``... readme [FILE]``: their tables, printed or put into README.md.
 ``python -m benchmarks constrained [--quick] [--only REGEX] [--out FILE]``: constrained dynamics, as the papers do.
 ``python -m benchmarks page [FILE]``: docs/benchmarks.md, its plots and a table in README.md, from the latter's file.
-``python -m benchmarks clusters [--quick] [--only REGEX] [--out FILE]``: gears, belts, differentials, as **clusters** does.
+``python -m benchmarks clusters [--quick] [--only REGEX] [--out FILE]``: gears and belts, as **clusters** does.
 ``python -m benchmarks clusters_page [FILE]``: docs/clusters-benchmarks.md and its plots, from the latter's file.
 """
 

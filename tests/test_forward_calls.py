@@ -13,8 +13,10 @@ import linkwork as lw
 from gauss import Problem, distance, open_state
 from linkwork.forward import METHODS
 from states import assert_close
-from test_iterations import ITERATED, KERNELS, robot_for, solver, states
+from test_iterations import ITERATED, robot_for, solver, states
+from test_iterations import KERNELS as TEXTS
 
+KERNELS = tuple(name for name in TEXTS if METHODS[name].exact)
 WITH_KKT = (*KERNELS, "kkt")
 
 
@@ -263,8 +265,10 @@ def test_dense_algebra_cannot_be_bound() -> None:
 
 def test_methods_are_listed_for_a_robot() -> None:
     loop, ground = lw.zoo.four_bar(), linkages.made("humanoid")
-    assert set(lw.methods_for(ground)) == set(METHODS) - {"aba"}
-    assert set(lw.methods_for(loop)) == {name for name, m in METHODS.items() if m.internal} - {"aba"}
+    exact = {name for name, m in METHODS.items() if m.exact}
+    assert set(lw.methods_for(ground)) == exact - {"aba"}
+    assert set(lw.methods_for(loop)) - {"approximate"} == {name for name in exact if METHODS[name].internal} - {"aba"}
+    assert "approximate" in lw.methods_for(lw.zoo.geared_chain(2))
     assert lw.methods_for(lw.zoo.serial_chain(2)) == ("aba",)
 
 

@@ -40,7 +40,7 @@ REDUNDANT = 1e-8
 EARLY = 1e-7
 """The same for pv_early: a joint that a row hardly feels has to satisfy it, if it is the first on its way."""
 
-BOUND = tuple(name for name in METHODS if name != "aba")
+BOUND = tuple(name for name, method in METHODS.items() if name != "aba" and method.exact)
 
 FILES = {
     "Cassie": "cassie/cassie_nomesh.xml",
@@ -181,7 +181,7 @@ def test_every_method_agrees_on_random_mechanisms(first: int) -> None:
         robot = lw.zoo.random_loops(seed, bodies=3 + seed % 8, loops=1 + seed % 4)
         rng = np.random.default_rng([seed, 5])
         states = (closed_state(robot, robot.poses["assembled"], rng), open_state(robot, rng))
-        for method in lw.methods_for(robot):
+        for method in [name for name in BOUND if name in lw.methods_for(robot)]:
             fd = lw.ForwardDynamics(robot, method, tolerance=TIGHT, threads=1)
             for p in states:
                 try:
@@ -239,7 +239,7 @@ def test_aba_serves_no_constraints_but_those_switched_off() -> None:
     assert lw.ForwardDynamics(robot.switched({"C": False}), "aba").method == "aba"
 
 
-@pytest.mark.parametrize("method", BOUND)
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "aba"])
 def test_methods_with_constraints_refuse_a_tree(method: str) -> None:
     with pytest.raises(lw.UnsupportedFeature, match="no constraints; use aba"):
         lw.ForwardDynamics(lw.zoo.serial_chain(3), method)

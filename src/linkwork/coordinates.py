@@ -393,7 +393,7 @@ class Actuation:
                 f"{len(self.motors)} motors move {len(self.joints)} joints: choose as many joints with of(...)"
             )
         s = np.linalg.svd(self.matrix, compute_uv=False)
-        if (s[..., -1] <= RANK * s[..., 0]).any():
+        if (s[..., -1] <= RANK * np.maximum(1.0, s[..., 0])).any():
             raise SingularConstraints(
                 f"the motors {', '.join(self.motors)} do not move the joints {', '.join(self.joints)} in every "
                 "direction here: the linkage is at a dead centre"

@@ -7,7 +7,7 @@ the same satisfy ``G' tau = G' (M a + c)``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -126,6 +126,12 @@ class InverseDynamics(Tied):
             if not self._door(q, v, a, self._rest if wrenches is None else wrenches, tau):
                 return tau
         return self._runner.evaluate(self._complete((q, v, a, wrenches)), [out])[0]
+
+    def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
+        """A call without arguments; see `Evaluator.bind`. Not for `actuated` and `least`, which NumPy completes."""
+        if self.method in ("actuated", "least"):
+            raise UnsupportedFeature(f"{self.method} is completed in NumPy: there is nothing to bind")
+        return super().bind(*inputs, out=out)
 
     def solve(
         self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, wrenches: npt.ArrayLike | None = None

@@ -226,6 +226,19 @@ def find_multipliers(tree: Array, w: Array, c: int, lack: Array, multipliers: Ar
             multipliers[r] += w.Jl[r, tree.tied_dof[d]] * lack[tree.tied_dof[d]]
 
 
+@kernel
+def find_residuals(tree: Array, w: Array, c: int, qdd: Array, residual: Array) -> None:
+    """What the rows of a cluster miss."""
+    for e in range(tree.bound_start[c], tree.bound_start[c] + tree.bound_count[c]):
+        r = tree.bound_row[e]
+        x = w.ks[r]
+        for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
+            x = x - w.Jl[r, tree.tied_dof[d]] * qdd[tree.tied_dof[d]]
+        for b in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
+            x = x - w.Jl[r, tree.free_dof[b]] * qdd[tree.free_dof[b]]
+        residual[r] = x
+
+
 # Articulated clusters --------------------------------------------------------------------------------------
 
 
@@ -369,14 +382,7 @@ def unfold(tree: Array, w: Array, c: int, qdd: Array, found: Array) -> None:
             x = x + w.Ml[i, tree.free_dof[b]] * qdd[tree.free_dof[b]]
         w.x[i] = x
     find_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
-    for e in range(tree.bound_start[c], tree.bound_start[c] + tree.bound_count[c]):
-        r = tree.bound_row[e]
-        x = w.ks[r]
-        for d in range(tied, endt):
-            x = x - w.Jl[r, tree.tied_dof[d]] * qdd[tree.tied_dof[d]]
-        for b in range(free, free + n):
-            x = x - w.Jl[r, tree.free_dof[b]] * qdd[tree.free_dof[b]]
-        found[2 + tree.nc + r] = x
+    find_residuals(tree, w, c, qdd, found[2 + tree.nc : tree.nfound])
 
 
 @kernel
@@ -691,6 +697,7 @@ def projection(
             w.x[k] += w.T[k, tree.free_dof[f]] * a[tree.free_dof[f]]
     for c in range(tree.nclusters):
         find_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
+        find_residuals(tree, w, c, a, found[2 + tree.nc : tree.nfound])
     found[0] = w.pivot[0]
     found[1] = 1.0
 

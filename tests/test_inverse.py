@@ -1,0 +1,420 @@
+"""Inverse dynamics with loops: who pushes, with how little, and what constraints then carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import linkages
+import linkwork as lw
+import test_clusters
+from gauss import Problem, closed_state, distance
+from linkwork.inverse import METHODS
+from linkwork.mechanism import Mechanism
+from states import Floats, assert_close
+
+BALANCE = 1e-9
+"""What is left of ``M a + c - tau - J' lambda``, as a part of the largest of these."""
+
+FEET = ("left", "right")
+
+
+def driving(robot: Mechanism, *unactuated: str) -> Mechanism:
+    """The robot with motors on all joints but some."""
+    joints = tuple(replace(j, actuated=j.name not in unactuated) for j in robot.joints)
+    return replace(robot, joints=joints)
+
+
+def standing() -> Mechanism:
+    """A humanoid on two welded feet, its base not actuated: one loop over both legs and the ground."""
+    robot = driving(lw.zoo.humanoid(), "base")
+    q = robot.integrate(robot.neutral(), 0.2 * np.random.default_rng(1).normal(size=robot.nv))
+    held = robot.constrained(*(lw.Weld(f"{side}_foot", "world", name=side) for side in FEET), at=q)
+    return replace(held, poses={"assembled": q})
+
+
+def thrice_held() -> Mechanism:
+    """The same, each foot welded three times: redundant rows."""
+    robot = standing()
+    again = [replace(c, name=f"{c.name} {k}") for k in range(2) for c in robot.constraints]
+    return replace(robot.constrained(*again), poses=robot.poses)
+
+
+SERVED: dict[str, Callable[[], Mechanism]] = {
+    "geared chain, by its rotors": lambda: lw.zoo.geared_chain(4),
+    "belt chain, by its rotors": lambda: lw.zoo.belt_chain(4),
+    "five-bar, by two cranks": lambda: linkages.made("five-bar"),
+    "four-bar, by its crank": lambda: driving(lw.zoo.four_bar(), "B", "D"),
+    "four-bar, by all": lambda: driving(lw.zoo.four_bar()),
+    "Jansen's leg, by three": lambda: driving(lw.zoo.jansen(), "P_j", "P_k", "A_upper", "S"),
+    "Stewart platform, by its legs": lambda: driving(
+        lw.zoo.stewart(), *(j.name for j in lw.zoo.stewart().joints if not isinstance(j.type, lw.Prismatic))
+    ),
+    "humanoid on two feet": standing,
+    "humanoid on feet welded thrice": thrice_held,
+}
+"""Robots whose motors can make every acceleration that their loops allow."""
+
+each_robot = pytest.mark.parametrize("name", SERVED)
+each_method = pytest.mark.parametrize("method", ["actuated", "least"])
+
+
+@cache
+def state(name: str) -> tuple[Problem, Floats]:
+    """A closed state, and accelerations to ask for."""
+    robot, rng = SERVED[name](), np.random.default_rng([len(name), 13])
+    q = robot.poses["assembled"] if "assembled" in robot.poses else robot.assemble(robot.random(seed=1), limits=False)
+    return closed_state(robot, q, rng), rng.normal(size=robot.nv)
+
+
+@cache
+def found(name: str, method: str) -> lw.InverseSolution:
+    p, asked = state(name)
+    return lw.InverseDynamics(p.robot, method).solve(p.q, p.v, asked)
+
+
+def motors(robot: Mechanism, method: str) -> npt.NDArray[np.intp]:
+    """Where in v those stand who push."""
+    on = [j for j in robot.joints if method != "actuated" or j.actuated]
+    return np.array([k for j in on for k in range(robot.nv)[robot.v_slice(j.name)]], dtype=np.intp)
+
+
+def left_over(p: Problem, s: lw.InverseSolution) -> float:
+    """``M a + c - tau - J' lambda``, less what external wrenches do, as a part of the largest of these."""
+    terms = [p.M @ s.acceleration, -(p.pull - p.tau), -s.torque, -(p.J.T @ s.multipliers)]
+    return float(np.abs(sum(terms)).max() / max(1.0, *(np.abs(x).max() for x in terms)))
+
+
+def smallest(p: Problem, a: Floats, who: npt.NDArray[np.intp]) -> Floats:
+    """The smallest torques of some that make an acceleration: least squares on motions that constraints allow."""
+    _, singular, Vt = np.linalg.svd(p.J)
+    rank = int((singular > 1e-9 * singular[0]).sum())
+    Z = Vt[rank:]
+    needed = p.M @ a - (p.pull - p.tau)
+    torque = np.zeros(p.robot.nv)
+    torque[who] = np.linalg.lstsq(Z[:, who], Z @ needed, rcond=1e-10)[0]
+    return torque
+
+
+# What torques do -----------------------------------------------------------------------------------------------
+
+
+@each_method
+@each_robot
+def test_torques_and_forces_of_constraints_balance(name: str, method: str) -> None:
+    p, _ = state(name)
+    assert left_over(p, found(name, method)) <= BALANCE
+
+
+@each_method
+@each_robot
+def test_independent_joints_accelerate_as_asked_and_the_others_as_loops_want(name: str, method: str) -> None:
+    p, asked = state(name)
+    s, free = found(name, method), lw.Minimal(p.robot).index
+    np.testing.assert_array_equal(s.acceleration[free], asked[free])
+    assert distance(p.J @ s.acceleration, p.k, max(1.0, float(np.abs(p.k).max()))) <= BALANCE
+
+
+@each_method
+@each_robot
+def test_forward_dynamics_gives_the_accelerations_back(name: str, method: str) -> None:
+    p, _ = state(name)
+    s = found(name, method)
+    for forward in ("kkt", "cluster"):
+        back = lw.ForwardDynamics(p.robot, forward)(p.q, p.v, s.torque)
+        assert distance(back.acceleration, s.acceleration) <= BALANCE, forward
+    assert back.multipliers is not None
+    assert distance(p.J.T @ back.multipliers, p.J.T @ s.multipliers) <= BALANCE
+
+
+@each_robot
+def test_joints_without_a_motor_do_not_push(name: str) -> None:
+    p, _ = state(name)
+    who = motors(p.robot, "actuated")
+    assert 0 < len(who) <= p.robot.nv
+    assert (np.delete(found(name, "actuated").torque, who) == 0.0).all()
+
+
+@each_method
+@each_robot
+def test_torques_are_the_smallest(name: str, method: str) -> None:
+    """As dense least squares has them."""
+    p, _ = state(name)
+    s = found(name, method)
+    expected = smallest(p, s.acceleration, motors(p.robot, method))
+    assert distance(s.torque, expected) <= BALANCE
+
+
+@each_robot
+def test_all_joints_together_need_least(name: str) -> None:
+    """No more than the actuated ones, nor the independent ones, and less where they are others."""
+    p, asked = state(name)
+    sizes = {method: float(np.linalg.norm(found(name, method).torque)) for method in ("actuated", "least")}
+    sizes["cluster"] = float(np.linalg.norm(lw.InverseDynamics(p.robot, "cluster")(p.q, p.v, asked)))
+    for method in ("actuated", "cluster"):
+        assert sizes["least"] <= sizes[method] * (1 + 1e-12)
+    assert sizes["least"] < 0.999 * sizes["cluster"]
+
+
+@each_method
+@each_robot
+def test_forces_of_constraints_are_the_smallest(name: str, method: str) -> None:
+    """They have no part along which rows say the same."""
+    p, _ = state(name)
+    forces = found(name, method).multipliers
+    u, singular, _ = np.linalg.svd(p.J, full_matrices=False)
+    span = u[:, singular > 1e-9 * singular[0]]
+    assert np.abs(forces - span @ (span.T @ forces)).max() <= 1e-9 * max(1.0, float(np.abs(forces).max()))
+
+
+@pytest.mark.parametrize("method", ["cluster", "actuated", "least"])
+def test_the_feet_of_a_standing_humanoid_carry_it(method: str) -> None:
+    """Both legs and the ground are one loop. At rest its feet, and who pushes its base, hold up what it weighs."""
+    robot = SERVED["humanoid on two feet"]()
+    (report,) = lw.clusters(robot)
+    assert report.top == "world" and {robot.frame(f"{side}_foot").body for side in FEET} <= set(report.bodies)
+    q, rest = robot.poses["assembled"], np.zeros(robot.nv)
+    s = lw.InverseDynamics(robot, method).solve(q, rest, rest)
+    assert np.abs(s.acceleration).max() <= 1e-9
+    base = lw.frame_placement(robot, q, robot.joint("base").child).rotation
+    carried = base @ s.torque[robot.v_slice("base")][:3]
+    assert np.abs(carried).max() == 0.0 or method != "actuated"
+    for side in FEET:  # rows are [moment, force] on the world, in the axes of the foot
+        carried -= lw.frame_placement(robot, q, f"{side}_foot").rotation @ s.forces[side][3:]
+    assert_close(carried, -robot.mass * robot.gravity, 1e-9)
+
+
+def test_a_gear_in_numbers() -> None:
+    """A rotor of ratio n holds a link with an n-th of its weight's torque; both together with the smallest torques."""
+    robot, n = lw.zoo.geared_chain(1, ratio=6.0), 6.0
+    robot = robot.with_gravity((0.0, -9.81, 0.0))
+    q, rest = robot.poses["assembled"], np.zeros(2)
+    link, rotor = robot.v_index("joint0"), robot.v_index("rotor0")
+    weight = lw.gravity_forces(robot, q)[link]
+    assert abs(weight) > 1e-3
+    held = lw.InverseDynamics(robot, "actuated").solve(q, rest, rest)
+    assert held.torque[rotor] == pytest.approx(weight / n, rel=1e-12) and held.torque[link] == 0.0
+    assert np.abs(held.forces["gear0"]) == pytest.approx(abs(weight / n), rel=1e-12)
+    least = lw.InverseDynamics(robot, "least")(q, rest, rest)  # along (link, rotor) = (1, n), with the same work
+    assert least[rotor] == pytest.approx(n * least[link], rel=1e-12)
+    assert least[link] + n * least[rotor] == pytest.approx(weight, rel=1e-12)
+
+
+# Robots with too few motors --------------------------------------------------------------------------------------
+
+TOO_FEW: dict[str, Callable[[], Mechanism]] = {
+    "five-bar, by one crank": lambda: driving(lw.zoo.five_bar(), "B", "D", "E"),
+    "floating four-bar": lambda: driving(linkages.made("floating four-bar"), "free"),
+    "humanoid on one foot's point": lambda: driving(lw.zoo.humanoid(), "base").constrained(
+        lw.Point("left_foot", "world", name="left"), at=lw.zoo.humanoid().neutral()
+    ),
+}
+
+
+def few(name: str) -> tuple[Problem, Floats]:
+    robot, rng = TOO_FEW[name](), np.random.default_rng(14)
+    q = robot.poses.get("assembled", robot.neutral())
+    return closed_state(robot, robot.assemble(q, limits=False), rng), rng.normal(size=robot.nv)
+
+
+@pytest.mark.parametrize("name", TOO_FEW)
+def test_what_motors_cannot_make_is_an_error(name: str) -> None:
+    p, asked = few(name)
+    with pytest.raises(lw.UnsupportedFeature, match=r"cannot make these accelerations: \S+ N m are missing"):
+        lw.InverseDynamics(p.robot, "actuated")(p.q, p.v, asked)
+    s = lw.InverseDynamics(p.robot, "least").solve(p.q, p.v, asked)
+    assert left_over(p, s) <= BALANCE
+
+
+@pytest.mark.parametrize("name", TOO_FEW)
+def test_what_few_motors_can_make_they_make(name: str) -> None:
+    """Accelerations that come from torques of theirs."""
+    p, _ = few(name)
+    who = motors(p.robot, "actuated")
+    tau = np.zeros(p.robot.nv)
+    tau[who] = p.tau[who]
+    made = lw.ForwardDynamics(p.robot, "kkt")(p.q, p.v, tau).acceleration
+    s = lw.InverseDynamics(p.robot, "actuated").solve(p.q, p.v, made)
+    assert distance(s.acceleration, made) <= BALANCE
+    assert left_over(p, s) <= BALANCE
+    assert np.linalg.norm(s.torque) <= np.linalg.norm(tau) * (1 + 1e-9)
+    back = lw.ForwardDynamics(p.robot, "kkt")(p.q, p.v, s.torque).acceleration
+    assert distance(back, made) <= BALANCE
+
+
+@pytest.mark.parametrize("name", ["Digit", "Cassie", "Booster T1"])
+def test_the_motors_of_real_robots_in_the_air(name: str) -> None:
+    """Their bases, springs and rods are not actuated; torques of their motors are found again."""
+    p = test_clusters.problem(f"file: {name}")
+    inverse = lw.InverseDynamics(p.robot, "actuated")
+    with pytest.raises(lw.UnsupportedFeature, match="unactuated degrees of freedom"):
+        inverse(p.q, p.v, np.random.default_rng(0).normal(size=p.robot.nv))
+    tau = np.zeros(p.robot.nv)
+    who = [p.robot.v_index(a.joint) for a in p.robot.actuators]
+    tau[who] = p.tau[who]
+    made = lw.ForwardDynamics(p.robot, "kkt")(p.q, p.v, tau).acceleration
+    assert distance(inverse(p.q, p.v, made), tau) <= 1e-8
+
+
+# External wrenches ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["cluster", "actuated", "least"])
+@pytest.mark.parametrize("name", ["humanoid on two feet", "five-bar, by two cranks", "geared chain, by its rotors"])
+def test_wrenches_are_taken_into_account(name: str, method: str) -> None:
+    p, asked = state(name)
+    rng = np.random.default_rng(15)
+    frames, wrenches = (p.robot.body_names[-1], p.robot.body_names[1], "world"), 10 * rng.normal(size=(3, 6))
+    inverse = lw.InverseDynamics(p.robot, method, wrenches=frames)
+    s = inverse.solve(p.q, p.v, asked, wrenches)
+    pushed = replace(p, frames=frames, wrenches=wrenches)
+    assert left_over(pushed, s) <= BALANCE
+    assert distance(inverse(p.q, p.v, asked, wrenches), s.torque) == 0.0
+    without = lw.InverseDynamics(p.robot, method)(p.q, p.v, asked)
+    assert distance(inverse(p.q, p.v, asked), without) <= 1e-12
+    assert distance(s.torque, without) > 1e-3
+    forward = lw.ForwardDynamics(p.robot, "kkt", wrenches=frames)
+    back = forward(p.q, p.v, s.torque, wrenches)
+    assert distance(back.acceleration, s.acceleration) <= BALANCE
+
+
+# Calls ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["cluster", "actuated", "least"])
+def test_batches_are_their_states_one_by_one(method: str) -> None:
+    p, _ = state("five-bar, by two cranks")
+    rng, robot = np.random.default_rng(16), p.robot
+    free = robot.integrate(p.q, 0.1 * rng.normal(size=(3, 1, robot.nv)))
+    q = lw.Minimal(robot).complete(free)
+    a = rng.normal(size=(4, robot.nv))
+    v = robot.project_velocity(q, rng.normal(size=robot.nv))
+    inverse = lw.InverseDynamics(robot, method)
+    s = inverse.solve(q, v, a)
+    assert s.torque.shape == s.acceleration.shape == (3, 4, robot.nv) and s.multipliers.shape == (3, 4, robot.nc)
+    out = np.full((3, 4, robot.nv), np.nan)
+    assert inverse(q, v, a, out=out) is out
+    np.testing.assert_array_equal(out, s.torque)
+    for i, j in np.ndindex(3, 4):
+        one = inverse.solve(q[i, 0], v[i, 0], a[j])
+        assert_close(s.torque[i, j], one.torque, 1e-9, scale=1.0)
+        assert_close(s.multipliers[i, j], one.multipliers, 1e-9, scale=1.0)
+        assert_close(s.forces["close"][i, j], one.forces["close"], 1e-9, scale=1.0)
+
+
+@pytest.mark.parametrize("method", ["cluster", "actuated", "least"])
+def test_the_three_ways_agree(method: str) -> None:
+    p, asked = state("five-bar, by two cranks")
+    native = lw.InverseDynamics(p.robot, method)
+    expected = native.solve(p.q, p.v, asked)
+    for way in (native.plain(), native.compile(lanes=1, threads=1), native.compile(lanes=4, threads=1)):
+        s = way.solve(p.q, p.v, asked)
+        for part in ("torque", "acceleration", "multipliers"):
+            assert_close(getattr(s, part), getattr(expected, part), 1e-11, scale=1.0)
+
+
+@pytest.mark.parametrize("method", ["cluster", "actuated", "least"])
+@each_robot
+def test_single_precision_has_its_digits(name: str, method: str) -> None:
+    p, asked = state(name)
+    if p.robot.nv > 10:
+        pytest.skip("shown on small ones")
+    single = lw.InverseDynamics(p.robot, method).compile(dtype="float32", threads=1)
+    expected = lw.InverseDynamics(p.robot, method)(p.q, p.v, asked)
+    assert_close(single(p.q, p.v, asked), expected, 1e-4, scale=1.0)
+
+
+def test_rnea_knows_no_constraints() -> None:
+    p, asked = state("five-bar, by two cranks")
+    tree = p.robot.unconstrained()
+    expected = lw.InverseDynamics(tree)(p.q, p.v, asked)
+    np.testing.assert_array_equal(lw.InverseDynamics(p.robot, "rnea")(p.q, p.v, asked), expected)
+    with pytest.raises(lw.UnsupportedFeature, match="rnea knows no constraints: choose method 'cluster'"):
+        lw.InverseDynamics(p.robot).solve(p.q, p.v, asked)
+
+
+@pytest.mark.parametrize("method", ["cluster", "actuated", "least"])
+def test_on_a_tree_all_methods_are_rnea(method: str) -> None:
+    robot = driving(lw.zoo.serial_chain(5))
+    q, (v, a) = robot.random(0), np.random.default_rng(17).normal(size=(2, 5))
+    expected = lw.InverseDynamics(robot)(q, v, a)
+    s = lw.InverseDynamics(robot, method).solve(q, v, a)
+    assert_close(s.torque, expected, 1e-12)
+    assert s.multipliers.shape == (0,) and dict(s.forces) == {}
+
+
+@pytest.mark.parametrize("method", ["cluster", "actuated", "least"])
+def test_constraints_that_are_switched_off_carry_nothing(method: str) -> None:
+    robot = lw.zoo.geared_chain(2)
+    robot = driving(robot)
+    p = closed_state(robot, robot.poses["assembled"], np.random.default_rng(18))
+    a = np.random.default_rng(19).normal(size=robot.nv)
+    lw.InverseDynamics(robot, method)(p.q, p.v, a)
+    off = lw.InverseDynamics(robot.switched({"gear0": False}), method).solve(p.q, p.v, a)
+    alone = lw.InverseDynamics(robot.unconstrained("gear0"), method).solve(p.q, p.v, a)
+    assert distance(off.torque, alone.torque) <= BALANCE
+    assert distance(off.acceleration, alone.acceleration) <= BALANCE
+    assert (off.forces["gear0"] == 0.0).all()
+    assert distance(off.forces["gear1"], alone.forces["gear1"]) <= BALANCE
+
+
+@pytest.mark.parametrize("method", ["actuated", "least"])
+def test_what_a_control_loop_binds_is_what_a_call_gives_or_is_refused(method: str) -> None:
+    p, asked = state("geared chain, by its rotors")
+    inverse = lw.InverseDynamics(p.robot, method)
+    out = [np.zeros(shape) for shape in inverse._output_shapes]
+    try:
+        inverse.bind(p.q.copy(), p.v.copy(), asked.copy(), out=out)()
+    except lw.UnsupportedFeature:
+        return
+    assert distance(out[0], inverse(p.q, p.v, asked)) <= BALANCE
+
+
+BAD: dict[str, tuple[Callable[[Mechanism, Floats, Floats], object], type[Exception], str]] = {
+    "an unknown method": (
+        lambda r, q, v: lw.InverseDynamics(r, "magic"),
+        lw.InputError,
+        f"no method 'magic'; there are {', '.join(METHODS)}",
+    ),
+    "no robot": (
+        lambda r, q, v: lw.InverseDynamics("robot", "least"),  # type: ignore[arg-type]
+        lw.InputError,
+        "robot is str, needs a Mechanism",
+    ),
+    "no motors": (
+        lambda r, q, v: lw.InverseDynamics(lw.zoo.four_bar(), "actuated"),
+        lw.UnsupportedFeature,
+        "has no actuated joint; mark some, or use method 'least'",
+    ),
+    "a short q": (lambda r, q, v: lw.InverseDynamics(r, "least")(q[1:], v, v), lw.InputError, "q has 3 numbers"),
+    "a short a": (lambda r, q, v: lw.InverseDynamics(r, "cluster")(q, v, v[1:]), lw.InputError, "a has 3 numbers"),
+    "NaN": (lambda r, q, v: lw.InverseDynamics(r, "actuated")(q, v * np.nan, v), lw.InputError, "v holds NaN"),
+    "out that does not fit": (
+        lambda r, q, v: lw.InverseDynamics(r, "least")(q, v, v, out=np.zeros(3)),
+        lw.InputError,
+        r"out for tau has shape \(3,\), needs \(4,\)",
+    ),
+    "an unknown frame": (
+        lambda r, q, v: lw.InverseDynamics(r, "least", wrenches=["nowhere"]),
+        lw.InputError,
+        "no frame 'nowhere'",
+    ),
+    "wrenches without frames": (
+        lambda r, q, v: lw.InverseDynamics(r, "least")(q, v, v, np.zeros((1, 6))),
+        lw.InputError,
+        "wrenches",
+    ),
+}
+
+
+@pytest.mark.parametrize("call", BAD)
+def test_bad_calls_say_so(call: str) -> None:
+    p, _ = state("five-bar, by two cranks")
+    make, error, message = BAD[call]
+    with pytest.raises(error, match=message):
+        make(p.robot, p.q, p.v)
