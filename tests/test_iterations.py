@@ -24,7 +24,7 @@ AGREEMENT = 1e-12
 
 WAYS = ("plain", "native", "specialised")
 ITERATED = tuple(name for name, method in METHODS.items() if method.iterates)
-KERNELS = tuple(name for name, method in METHODS.items() if method.algorithm is not None and name != "aba")
+KERNELS = tuple(name for name, m in METHODS.items() if m.algorithm is not None and name != "aba" and m.exact)
 """Every method that is kernel text for constraints."""
 
 

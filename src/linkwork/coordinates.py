@@ -19,7 +19,7 @@ from linkwork.algorithms import clusters as kernels
 from linkwork.closure import assemble
 from linkwork.dynamics import Array, Evaluator, constraint_error, constraint_jacobian
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
-from linkwork.inputs import real_array
+from linkwork.inputs import count, real_array
 from linkwork.mechanism import Mechanism
 from linkwork.plans.clusters import clusters_of, clusters_tree, enabled_rows
 from linkwork.plans.loops import constrained_tree
@@ -263,14 +263,14 @@ class Minimal:
 
         Newton's method on the tied ones, until errors are below ``tolerance`` or as small as rounding lets them be.
         """
-        at = np.array(real_array(q, "q"), dtype=np.float64)
+        at: Array = self.robot.integrate(q, np.zeros(self.robot.nv))
         rows = enabled_rows(self.robot)
         if not rows:
             return at
         before = np.inf
-        for _ in range(max_iterations):
+        for _ in range(count(max_iterations, "max_iterations")):
             step, error = self._settle.determined((at,))
-            worst = float(np.abs(error[..., rows]).max())
+            worst = float(np.abs(error[..., rows]).max(initial=0.0))
             if worst <= tolerance or (worst < CLOSED and worst >= 0.5 * before):
                 return at
             at, before = self.robot.integrate(at, step), worst

@@ -424,6 +424,8 @@ class ForwardDynamics(Evaluator):
                     f"{', '.join(AUTOMATIC)}"
                 )
             return
+        if progress.ndim == 1 and progress[0] > LEAST_PIVOT:
+            return
         least = progress[..., 0]
         if not (least > LEAST_PIVOT).all():
             where = (

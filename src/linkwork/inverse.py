@@ -34,6 +34,8 @@ METHODS: Mapping[str, str] = {
 
 UNREACHABLE = 1e-9
 """What actuated joints may leave undone of the generalised forces, as a part of them."""
+UNREACHABLE_SINGLE = 1e-4
+"""The same in single precision."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,10 @@ class InverseDynamics(Tied):
     ) -> Array:
         """Torques ``(..., nv)`` for ``q: (..., nq)``, ``v: (..., nv)``, ``a: (..., nv)``."""
         if self.method != "rnea":
-            tau = self.solve(q, v, a, wrenches).torque
+            if self.method in ("actuated", "least"):
+                tau = self.solve(q, v, a, wrenches).torque
+            else:
+                tau = self.determined((q, v, a, self._rest if wrenches is None else wrenches))[0]
             if out is None:
                 return tau
             if not isinstance(out, np.ndarray) or out.shape != tau.shape:
@@ -160,7 +165,8 @@ class InverseDynamics(Tied):
         rest = tau - torque + (np.swapaxes(J, -1, -2) @ multipliers[..., None])[..., 0]
         undone = (idle @ (tau - torque)[..., None])[..., 0]
         worst = np.abs(undone).max(axis=-1, initial=0.0)
-        if (worst > UNREACHABLE * np.maximum(1.0, np.abs(tau).max(axis=-1, initial=0.0))).any():
+        allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
+        if (worst > allowed * np.maximum(1.0, np.abs(tau).max(axis=-1, initial=0.0))).any():
             raise UnsupportedFeature(
                 f"the actuated joints of '{self.robot.name}' cannot make these accelerations: "
                 f"{np.max(worst):.3g} N m are missing; the robot has unactuated degrees of freedom"
