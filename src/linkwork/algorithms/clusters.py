@@ -16,10 +16,11 @@ that their unit accelerations need at the top:
 | Gl, gl | the explicit form of the rows                                                    |
 | Ml, Ul | mass matrix of the cluster's joints and forces at the top                        |
 | T      | ``M G``                                                                          |
-| Dl, Ug | ``G' M G`` and then its factor, ``G' U``: the articulated cluster                 |
+| Dl     | ``G' M G`` and then its factor ``L D L'``                                        |
+| Ug     | ``L^-1 G' U``: what the articulated cluster takes of its top's inertia            |
 | pivot  | what is left of ``N`` when others are tied, at least, as a part of all ``J' J``   |
-| push   | torque of each joint beyond what holds it; after `reduce`, of the free ones ``G'`` |
-|        | times it                                                                         |
+| push   | torque of each joint beyond what holds it; after `project`, of the free ones       |
+|        | ``L^-1 G'`` times it                                                             |
 
 Cost: linear in the clusters, cubic in the joints of one.
 """
@@ -87,20 +88,31 @@ def factor_at(at: Array, o: int, n: int, L: Array) -> None:
 
 
 @kernel
-def solve_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
-    """``x = (L D L')^-1 x`` on these rows."""
+def forward_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
+    """``x = L^-1 x`` on these rows."""
     for a in range(n):
         j = at[o + a]
         for b in range(a):
             x[j] -= L[j, at[o + b]] * x[at[o + b]]
-    for a in range(n):
-        j = at[o + a]
-        x[j] *= L[j, j]
+
+
+@kernel
+def backward_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
+    """``x = L'^-1 x`` on these rows."""
     for a in range(n - 1, -1, -1):
         j = at[o + a]
         for b in range(a + 1, n):
             k = at[o + b]
             x[j] -= L[k, j] * x[k]
+
+
+@kernel
+def solve_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
+    """``x = (L D L')^-1 x`` on these rows."""
+    forward_at(at, o, n, L, x)
+    for a in range(n):
+        x[at[o + a]] *= L[at[o + a], at[o + a]]
+    backward_at(at, o, n, L, x)
 
 
 # From rows to their explicit form ------------------------------------------------------------------------
@@ -128,27 +140,27 @@ def local_rows(tree: Array, w: Array) -> None:
             put_linear(linear(w.K[m]), w.y6)
             while i != top:
                 for k in range(dof_of(tree.kind[i])):
-                    w.Jl[r, tree.iv[i] + k] += felt(tree, w, i, k)
-                to_parent_six(tree, w, i)
+                    w.Jl[r, tree.iv[i] + k] += felt(tree, i, k, w.y6)
+                force_to_parent(tree, w, i, w.y6)
                 i = tree.parent[i]
 
 
 @kernel
-def felt(tree: Array, w: Array, i: int, k: int) -> Scalar:
-    """What degree of freedom ``k`` of joint ``i`` feels of the force ``y6`` on its body."""
-    x = w.y6[axis_of(tree.kind[i], k)]
+def felt(tree: Array, i: int, k: int, force: Array) -> Scalar:
+    """What degree of freedom ``k`` of joint ``i`` feels of a force on its body."""
+    x = force[axis_of(tree.kind[i], k)]
     if tree.kind[i] == HELICAL:
-        x = x + tree.pitch[i] * w.y6[5]
+        x = x + tree.pitch[i] * force[5]
     return x
 
 
 @kernel
-def to_parent_six(tree: Array, w: Array, i: int) -> None:
-    """The force ``y6`` on body ``i`` as one on its parent."""
-    force = to_parent(tree, w, i, linear(w.y6))
-    moment = to_parent(tree, w, i, angular(w.y6))
-    put_angular(add(moment, cross(w.r[i], force)), w.y6)
-    put_linear(force, w.y6)
+def force_to_parent(tree: Array, w: Array, i: int, force: Array) -> None:
+    """A force on body ``i`` as one on its parent, in place."""
+    push = to_parent(tree, w, i, linear(force))
+    moment = to_parent(tree, w, i, angular(force))
+    put_angular(add(moment, cross(w.r[i], push)), force)
+    put_linear(push, force)
 
 
 @kernel
@@ -202,6 +214,20 @@ def embed(tree: Array, w: Array) -> None:
 
 
 @kernel
+def unravel(tree: Array, w: Array, q: Array, v: Array) -> None:
+    """The same at positions and velocities, the world accelerating upwards; no joint accelerates yet."""
+    place(tree, w, q)
+    move(tree, w, v)
+    close(tree, w, q, w.error)
+    gravitate(tree, w)
+    coast(tree, w)
+    swing(tree, w, q, v)
+    for r in range(tree.nc):
+        w.ks[r] = -w.beta[r]
+    embed(tree, w)
+
+
+@kernel
 def follow_free(tree: Array, w: Array, c: int, a: Array) -> None:
     """Accelerations of the tied degrees of freedom of a cluster from those of the free ones."""
     for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
@@ -248,13 +274,9 @@ def compose(tree: Array, w: Array, c: int, tau: Array) -> None:
     start = tree.member_start[c]
     end = start + tree.member_count[c]
     top = tree.cluster_top[c]
-    for e in range(start, end):
-        for f in range(start, end):
-            i = tree.member[e]
-            j = tree.member[f]
-            for k in range(dof_of(tree.kind[i])):
-                for m in range(dof_of(tree.kind[j])):
-                    w.Ml[tree.iv[i] + k, tree.iv[j] + m] = 0.0
+    for e in range(tree.apart_start[c], tree.apart_start[c] + tree.apart_count[c]):
+        w.Ml[tree.apart_one[e], tree.apart_other[e]] = 0.0
+        w.Ml[tree.apart_other[e], tree.apart_one[e]] = 0.0
     for back in range(tree.member_count[c]):
         i = tree.member[end - 1 - back]
         kind = tree.kind[i]
@@ -262,21 +284,20 @@ def compose(tree: Array, w: Array, c: int, tau: Array) -> None:
         mirror(H)
         for k in range(dof_of(kind)):
             o = tree.iv[i] + k
+            U = w.Ul[o]
             for j in range(6):
-                w.y6[j] = H[j, axis_of(kind, k)]
+                U[j] = H[j, axis_of(kind, k)]
                 if kind == HELICAL:
-                    w.y6[j] += tree.pitch[i] * H[j, 5]
+                    U[j] += tree.pitch[i] * H[j, 5]
             j = i
             while j != top:
                 for m in range(dof_of(tree.kind[j])):
-                    x = felt(tree, w, j, m)
+                    x = felt(tree, j, m, U)
                     w.Ml[tree.iv[j] + m, o] = x
                     w.Ml[o, tree.iv[j] + m] = x
-                to_parent_six(tree, w, j)
+                force_to_parent(tree, w, j, U)
                 j = tree.parent[j]
             w.Ml[o, o] += w.gear[o]
-            for j in range(6):
-                w.Ul[o, j] = w.y6[j]
             w.push[o] = tau[o] - w.f[i, axis_of(kind, k)]
             if kind == HELICAL:
                 w.push[o] -= tree.pitch[i] * w.f[i, 5]
@@ -329,6 +350,20 @@ def project(tree: Array, w: Array, c: int) -> None:
         for a in range(free, ends):
             w.push[tree.free_dof[a]] += w.Gl[i, tree.free_dof[a]] * x
     factor_at(tree.free_dof, free, ends - free, w.Dl)
+    forward_at(tree.free_dof, free, ends - free, w.Dl, w.push)
+    forward_rows(tree, w, c)
+
+
+@kernel
+def forward_rows(tree: Array, w: Array, c: int) -> None:
+    """``L^-1 G' U`` of a cluster's free degrees of freedom, in place."""
+    free = tree.free_start[c]
+    for a in range(tree.free_count[c]):
+        i = tree.free_dof[free + a]
+        for b in range(a):
+            k = tree.free_dof[free + b]
+            for j in range(6):
+                w.Ug[i, j] -= w.Dl[i, k] * w.Ug[k, j]
 
 
 @kernel
@@ -343,15 +378,14 @@ def articulate_cluster(tree: Array, w: Array, c: int) -> None:
         i = tree.tied_dof[d]
         for j in range(6):
             f[j] += w.Ul[i, j] * w.gl[i]
-    for j in range(6):
-        for b in range(n):
-            w.x[tree.free_dof[free + b]] = w.Ug[tree.free_dof[free + b], j]
-        solve_at(tree.free_dof, free, n, w.Dl, w.x)
-        for b in range(n):
-            k = tree.free_dof[free + b]
-            f[j] += w.x[k] * w.push[k]
+    for b in range(n):
+        k = tree.free_dof[free + b]
+        U = w.Ug[k]
+        for j in range(6):
+            scaled = w.Dl[k, k] * U[j]
+            f[j] += scaled * w.push[k]
             for m in range(j, 6):
-                H[j, m] -= w.x[k] * w.Ug[k, m]
+                H[j, m] -= scaled * U[m]
 
 
 @kernel
@@ -362,10 +396,11 @@ def unfold(tree: Array, w: Array, c: int, qdd: Array, found: Array) -> None:
     a = w.a[tree.cluster_top[c]]
     for b in range(free, free + n):
         k = tree.free_dof[b]
-        qdd[k] = w.push[k]
+        x = w.push[k]
         for j in range(6):
-            qdd[k] -= w.Ug[k, j] * a[j]
-    solve_at(tree.free_dof, free, n, w.Dl, qdd)
+            x = x - w.Ug[k, j] * a[j]
+        qdd[k] = w.Dl[k, k] * x
+    backward_at(tree.free_dof, free, n, w.Dl, qdd)
     follow_free(tree, w, c, qdd)
     for e in range(tree.member_start[c], tree.member_start[c] + tree.member_count[c]):
         carry(tree, w, tree.member[e], qdd)
@@ -509,16 +544,9 @@ def cluster_rnea(
 
     Of ``a`` the entries of free degrees of freedom count; ``full`` are the accelerations of all.
     """
-    place(tree, w, q)
-    move(tree, w, v)
-    close(tree, w, q, w.error)
-    gravitate(tree, w)
-    coast(tree, w)
-    swing(tree, w, q, v)
+    unravel(tree, w, q, v)
     for r in range(tree.nc):
-        w.ks[r] = -w.beta[r]
         multipliers[r] = 0.0
-    embed(tree, w)
     for f in range(tree.nfree):
         full[tree.free_dof[f]] = a[tree.free_dof[f]]
     for c in range(tree.nclusters):
@@ -554,16 +582,9 @@ def approximate_rnea(
     pivot: Array,
 ) -> None:
     """Torques of the free joints by the independent tree, as in `approximate` (**clusters** Section II-C)."""
-    place(tree, w, q)
-    move(tree, w, v)
-    close(tree, w, q, w.error)
-    gravitate(tree, w)
-    coast(tree, w)
-    swing(tree, w, q, v)
+    unravel(tree, w, q, v)
     for r in range(tree.nc):
-        w.ks[r] = -w.beta[r]
         multipliers[r] = 0.0
-    embed(tree, w)
     for k in range(tree.nv):
         w.gear[k] = tree.armature[k]
         tau[k] = 0.0
@@ -589,16 +610,7 @@ def approximate_rnea(
 @kernel
 def explicit(tree: Array, w: Array, q: Array, v: Array, matrix: Array, rest: Array, pivot: Array) -> None:
     """``v' = matrix y' + rest``: the explicit form of all rows, free degrees of freedom in their order."""
-    place(tree, w, q)
-    move(tree, w, v)
-    close(tree, w, q, w.error)
-    for j in range(6):
-        w.a[0, j] = 0.0
-    coast(tree, w)
-    swing(tree, w, q, v)
-    for r in range(tree.nc):
-        w.ks[r] = -w.beta[r]
-    embed(tree, w)
+    unravel(tree, w, q, v)
     for k in range(tree.nv):
         rest[k] = 0.0
         for f in range(tree.nfree):

@@ -6,7 +6,7 @@ the frames on the free degrees of freedom this is ``J (G' M G)^-1 J'``.
 | symbol | meaning                                                                                |
 |--------|----------------------------------------------------------------------------------------|
 | X      | rows of a step at its cluster's top, once the cluster has been taken out of them        |
-| We, Te | rows of a step on the cluster's free degrees of freedom, and ``D^-1`` times them         |
+| We, Te | ``L^-1`` times rows of a step on the cluster's free degrees of freedom, ``D^-1`` times them |
 
 What two frames share is summed over the clusters that both pass. Handing the inverse inertia of bodies up, as the paper
 does (Eq. 67), is cheaper only where many frames share a long way. Cost: linear in the bodies below each frame.
@@ -22,10 +22,12 @@ from linkwork.algorithms.clusters import (
     compose,
     embed,
     felt,
+    force_to_parent,
+    forward_at,
+    forward_rows,
     project,
     project_tree,
     solve_at,
-    to_parent_six,
 )
 from linkwork.algorithms.constrained import WORK
 from linkwork.algorithms.crba import COMPOSITE, mass_of
@@ -80,15 +82,17 @@ def step_down(tree: Array, w: Array, s: int) -> None:
         i = tree.step_body[s]
         while i != top:
             for m in range(dof_of(tree.kind[i])):
-                W[tree.iv[i] + m] = felt(tree, w, i, m)
-            to_parent_six(tree, w, i)
+                W[tree.iv[i] + m] = felt(tree, i, m, w.y6)
+            force_to_parent(tree, w, i, w.y6)
             i = tree.parent[i]
         for b in range(n):
             j = tree.free_dof[free + b]
             for d in range(tree.tied_count[c]):
                 W[j] += w.Gl[tree.tied_dof[tied + d], j] * W[tree.tied_dof[tied + d]]
-            T[j] = W[j]
-        solve_at(tree.free_dof, free, n, w.Dl, T)
+        forward_at(tree.free_dof, free, n, w.Dl, W)
+        for b in range(n):
+            j = tree.free_dof[free + b]
+            T[j] = w.Dl[j, j] * W[j]
         for j in range(6):
             x = w.y6[j]
             for b in range(n):
@@ -127,7 +131,7 @@ def cluster_efpa(tree: Array, w: Array, q: Array, out: Array, pivot: Array) -> N
     for c in range(tree.nclusters):
         if tree.alone[c] != 0:
             i = tree.member[tree.member_start[c]]
-            prepare_alone(tree, w, i)
+            prepare_alone(tree, w, c)
             hand_down_inertia(tree, w, i)
         else:
             compose(tree, w, c, w.still)
@@ -148,20 +152,20 @@ def cluster_efpa(tree: Array, w: Array, q: Array, out: Array, pivot: Array) -> N
 
 
 @kernel
-def prepare_alone(tree: Array, w: Array, i: int) -> None:
+def prepare_alone(tree: Array, w: Array, c: int) -> None:
     """Take the joint of a body that nothing ties out of its inertia, and keep what steps need of it."""
+    i = tree.member[tree.member_start[c]]
     kind = tree.kind[i]
     n = dof_of(kind)
     o = tree.iv[i]
     mirror(w.H[i])
     for k in range(n):
+        U = w.Ug[o + k]
         for j in range(6):
-            w.y6[j] = w.H[i, j, axis_of(kind, k)]
+            U[j] = w.H[i, j, axis_of(kind, k)]
             if kind == HELICAL:
-                w.y6[j] += tree.pitch[i] * w.H[i, j, 5]
-        to_parent_six(tree, w, i)
-        for j in range(6):
-            w.Ug[o + k, j] = w.y6[j]
+                U[j] += tree.pitch[i] * w.H[i, j, 5]
+        force_to_parent(tree, w, i, U)
     eliminate(tree, w, i)
     for k in range(n):
         for m in range(k + 1):
@@ -169,6 +173,7 @@ def prepare_alone(tree: Array, w: Array, i: int) -> None:
                 w.Dl[o, o] = w.D[i]
             else:
                 w.Dl[o + k, o + m] = w.L[i, k, m]
+    forward_rows(tree, w, c)
 
 
 @kernel
@@ -190,8 +195,8 @@ def projected_inertia(tree: Array, w: Array, q: Array, out: Array, pivot: Array)
             i = tree.body[f]
             while i > 0:
                 for m in range(dof_of(tree.kind[i])):
-                    row[tree.iv[i] + m] = felt(tree, w, i, m)
-                to_parent_six(tree, w, i)
+                    row[tree.iv[i] + m] = felt(tree, i, m, w.y6)
+                force_to_parent(tree, w, i, w.y6)
                 i = tree.parent[i]
             for c in range(tree.nclusters):
                 for e in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):

@@ -21,7 +21,7 @@ from linkwork.plans.tree import LOCAL, Tree
 
 CLUSTERS = LOOPS.extended(
     "clusters",
-    sizes=("nclusters", "nmembers", "nfree", "ntied", "nbound"),
+    sizes=("nclusters", "nmembers", "nfree", "ntied", "nbound", "napart"),
     integers={
         "cluster_top": ("nclusters",),  # the body that carries a cluster; clusters come before the one of their top
         "alone": ("nclusters",),  # 1 for a body that nothing ties
@@ -37,6 +37,10 @@ CLUSTERS = LOOPS.extended(
         "bound_start": ("nclusters",),  # rows of the constraints in a cluster
         "bound_count": ("nclusters",),
         "bound_row": ("nbound",),
+        "apart_start": ("nclusters",),  # degrees of freedom of one cluster of which neither carries the other
+        "apart_count": ("nclusters",),
+        "apart_one": ("napart",),
+        "apart_other": ("napart",),
         "free_place": ("nfree",),  # where each free one stands among all of them, in the order of v
         "follows": ("n",),  # 1 for a body whose joint is tied
         "row_top": ("nc",),  # the top of each row's cluster, -1 for a row that is not enabled
@@ -111,6 +115,20 @@ def _line(tree: Tree, body: int) -> list[int]:
     return line
 
 
+def _apart(tree: Tree, cluster: Cluster) -> list[tuple[int, int]]:
+    """Pairs of degrees of freedom of which neither carries the other, unless nothing ties the cluster."""
+    if not cluster.rows:
+        return []
+    carried = {i: set(_line(tree, i)) for i in cluster.bodies}
+    pairs = [(i, j) for i in cluster.bodies for j in cluster.bodies if i < j and i not in carried[j]]
+    return [
+        (int(tree.iv[i]) + k, int(tree.iv[j]) + m)
+        for i, j in pairs
+        for k in range(DOF[int(tree.kind[i])])
+        for m in range(DOF[int(tree.kind[j])])
+    ]
+
+
 def _merged(sets: Iterable[Set[int]]) -> list[set[int]]:
     """Sets that share members made one."""
     leader: dict[int, int] = {}
@@ -150,13 +168,17 @@ def clusters_tree(mechanism: Mechanism, frames: Sequence[str], tied: Set[int]) -
         "tied": [[k for k in cluster.dofs if k in tied] for cluster in clusters],
         "bound": [cluster.rows for cluster in clusters],
     }
+    apart = [_apart(tree, cluster) for cluster in clusters]
+    lists["apart"] = [[one for one, _ in pairs] for pairs in apart]
     arrays: dict[str, list[int]] = {}
     for name, each in lists.items():
         counts = [len(x) for x in each]
         arrays[f"{name}_start"] = np.cumsum([0, *counts])[:-1].tolist()
         arrays[f"{name}_count"] = counts
-    for name, entry in (("member", "member"), ("free", "free_dof"), ("tied", "tied_dof"), ("bound", "bound_row")):
+    entries = {"member": "member", "free": "free_dof", "tied": "tied_dof", "bound": "bound_row", "apart": "apart_one"}
+    for name, entry in entries.items():
         arrays[entry] = [int(k) for x in lists[name] for k in x]
+    arrays["apart_other"] = [other for pairs in apart for _, other in pairs]
     follows, spin, geared = np.zeros(tree.n, dtype=np.int64), np.zeros(tree.nv), tree.geared.copy()
     for cluster in clusters:
         for i in cluster.bodies:
@@ -175,6 +197,7 @@ def clusters_tree(mechanism: Mechanism, frames: Sequence[str], tied: Set[int]) -
         nfree=len(arrays["free_dof"]),
         ntied=len(arrays["tied_dof"]),
         nbound=len(arrays["bound_row"]),
+        napart=len(arrays["apart_one"]),
         cluster_top=np.array([cluster.top for cluster in clusters], dtype=np.int64),
         alone=np.array([int(not cluster.rows and len(cluster.bodies) == 1) for cluster in clusters], dtype=np.int64),
         free_place=np.argsort(np.argsort(arrays["free_dof"])).astype(np.int64),
