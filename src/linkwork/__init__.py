@@ -57,6 +57,7 @@ from linkwork.rigid import Inertia, Placement
 if TYPE_CHECKING:
     from linkwork import zoo
     from linkwork.coordinates import Actuation, Minimal, clusters
+    from linkwork.delassus import DampedInverse, Delassus, DelassusOperator
     from linkwork.dynamics import (
         Energy,
         Evaluator,
@@ -94,6 +95,8 @@ def __getattr__(name: str) -> Any:
         return import_module("linkwork.zoo")
     if name in ("ForwardDynamics", "Solution", "best_method", "method_costs", "methods_for"):
         return getattr(import_module("linkwork.forward"), name)
+    if name in ("DampedInverse", "Delassus", "DelassusOperator"):
+        return getattr(import_module("linkwork.delassus"), name)
     if name == "OperationalInertia":
         return getattr(import_module("linkwork.operational"), name)
     if name == "MinimalMotion":
@@ -122,6 +125,9 @@ __all__ = [
     "CenterOfMass",
     "Constraint",
     "Cylinder",
+    "DampedInverse",
+    "Delassus",
+    "DelassusOperator",
     "Energy",
     "Evaluator",
     "Fixed",

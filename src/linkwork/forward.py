@@ -51,7 +51,7 @@ from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.early import early_tree
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.joints import joints_tree
-from linkwork.plans.rows import rows_tree
+from linkwork.plans.rows import WORLD_END, rows_tree
 from linkwork.plans.tree import Tree, tree_of, unit_ranges
 
 DAMPING = 1e-6
@@ -97,8 +97,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "kkt": Method(None, None),
         "ltl": Method(ltl.LTL, joints_tree, hard=True),
         "prox_ltl": Method(ltl.PROX_LTL, joints_tree, iterates=True),
-        "pv": Method(bbo.PV, lambda robot, frames: rows_tree(robot, frames, early=False), hard=True),
-        "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: rows_tree(robot, frames, early=False), iterates=True),
+        "pv": Method(bbo.PV, lambda robot, frames: rows_tree(robot, frames, WORLD_END), hard=True),
+        "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: rows_tree(robot, frames, WORLD_END), iterates=True),
         "prox_bbo": Method(bbo.PROX_BBO, rows_tree, iterates=True),
         "pv_early": Method(early.PV_EARLY, early_tree, hard=True, internal=False),
         "pv_soft": Method(lcaba.LCABA, coupled_tree, internal=False),

@@ -164,6 +164,19 @@ def end_rows(tree: Array, w: Array, i: int) -> None:
 @kernel
 def pass_joint(tree: Array, w: Array, i: int) -> None:
     """Take joint ``i`` out of the rows that pass it and hand them down (**loops** Eqs. 46c, 46d)."""
+    o = tree.slot_start[i]
+    n = tree.slot_count[i]
+    meet_joint(tree, w, i)
+    for a in range(n):
+        for b in range(a + 1):
+            for k in range(dof_of(tree.kind[i])):
+                w.Ls[tree.uu[tree.uu_start[i] + a * (a + 1) // 2 + b]] += w.Zs[o + a, k] * w.Ts[o + b, k]
+    leave_joint(tree, w, i)
+
+
+@kernel
+def meet_joint(tree: Array, w: Array, i: int) -> None:
+    """What rows see of the joint that they pass, and how their forces move it."""
     kind = tree.kind[i]
     o = tree.slot_start[i]
     n = tree.slot_count[i]
@@ -183,11 +196,16 @@ def pass_joint(tree: Array, w: Array, i: int) -> None:
             if kind == HELICAL:
                 S[0] += tree.pitch[i] * K[5]
             T[0] = S[0] * w.D[i]
-    for a in range(n):
-        for b in range(a + 1):
-            for k in range(dof):
-                w.Ls[tree.uu[tree.uu_start[i] + a * (a + 1) // 2 + b]] += w.Zs[o + a, k] * w.Ts[o + b, k]
-    for a in range(n):
+
+
+@kernel
+def leave_joint(tree: Array, w: Array, i: int) -> None:
+    """Rows with the joint taken out of them, on the parent."""
+    kind = tree.kind[i]
+    o = tree.slot_start[i]
+    dof = dof_of(kind)
+    axis = axis_of(kind, 0)
+    for a in range(tree.slot_count[i]):
         K = w.Ks[o + a]
         S = w.Zs[o + a]
         if kind > HELICAL:

@@ -38,10 +38,10 @@ from linkwork.algorithms.aba import (
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.constrained import INPUTS, OUTPUTS, WORK, ready, smaller
 from linkwork.algorithms.crba import COMPOSITE, mass_of
-from linkwork.algorithms.kinematics import coast, hasten, move, place
+from linkwork.algorithms.kinematics import carry, coast, hasten, move, place
 from linkwork.algorithms.loops import close, swing
 from linkwork.algorithms.rnea import WRENCHES, apply_wrenches, collect, gravitate, hand_down, resist
-from linkwork.joints import HELICAL, axis_of, dof_of, to_child, to_parent
+from linkwork.joints import HELICAL, axis_of, dof_of, to_parent
 from linkwork.plans.clusters import CLUSTERS
 from linkwork.scalar import Array, Scalar, kernel
 from linkwork.spatial import add, angular, cross, linear, mirror, put_angular, put_linear
@@ -418,20 +418,6 @@ def unfold(tree: Array, w: Array, c: int, qdd: Array, found: Array) -> None:
         w.x[i] = x
     find_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
     find_residuals(tree, w, c, qdd, found[2 + tree.nc : tree.nfound])
-
-
-@kernel
-def carry(tree: Array, w: Array, i: int, qdd: Array) -> None:
-    """The acceleration of a body from that of its parent and of its joint."""
-    kind = tree.kind[i]
-    b = w.a[tree.parent[i]]
-    a = w.a[i]
-    put_angular(to_child(tree, w, i, angular(b)), a)
-    put_linear(to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
-    for k in range(dof_of(kind)):
-        a[axis_of(kind, k)] += qdd[tree.iv[i] + k]
-    if kind == HELICAL:
-        a[5] += tree.pitch[i] * qdd[tree.iv[i]]
 
 
 @kernel

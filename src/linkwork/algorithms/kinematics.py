@@ -118,6 +118,20 @@ def coast(tree: Array, w: Array) -> None:
 
 
 @kernel
+def carry(tree: Array, w: Array, i: int, acceleration: Array) -> None:
+    """The acceleration of a body from that of its parent and of its joint, nothing moving."""
+    kind = tree.kind[i]
+    b = w.a[tree.parent[i]]
+    a = w.a[i]
+    put_angular(to_child(tree, w, i, angular(b)), a)
+    put_linear(to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
+    for k in range(dof_of(kind)):
+        a[axis_of(kind, k)] += acceleration[tree.iv[i] + k]
+    if kind == HELICAL:
+        a[5] += tree.pitch[i] * acceleration[tree.iv[i]]
+
+
+@kernel
 def locate(tree: Array, w: Array) -> None:
     """Root to leaves: every body in the world."""
     put((0.0, 0.0, 0.0), w.o[0])

@@ -17,7 +17,7 @@ Cost: linear in the bodies, times the square of the neighbours that a body has w
 
 from __future__ import annotations
 
-from linkwork.algorithms.aba import accelerate_body, drive_body, eliminate, hand_down_inertia, solve, stand
+from linkwork.algorithms.aba import accelerate_body, drive_body, eliminate, hand_down_inertia, stand
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.constrained import (
     INPUTS,
@@ -33,7 +33,7 @@ from linkwork.algorithms.rnea import apply_wrenches, gravitate, resist
 from linkwork.binding import axis as unit_axis
 from linkwork.joints import FREE, HELICAL, PRISMATIC, SPHERICAL, axis_of, dof_of, moves, to_parent
 from linkwork.plans.elimination import COUPLED
-from linkwork.scalar import Array, kernel, where
+from linkwork.scalar import Array, Scalar, kernel, where
 from linkwork.spatial import angular, cross, dot, linear, put_angular, put_linear, scale
 
 SPRINGS: dict[str, Shape] = {
@@ -72,6 +72,27 @@ def join(tree: Array, w: Array) -> None:
 
 
 @kernel
+def gain_square(rho: Scalar, K: Array, H: Array) -> None:
+    """Add ``rho K K'`` to ``H`` (upper triangle)."""
+    x = (K[0], K[1], K[2], K[3], K[4], K[5])
+    for j in range(6):
+        y = rho * x[j]
+        for k in range(j, 6):
+            H[j, k] += y * x[k]
+
+
+@kernel
+def gain_product(rho: Scalar, A: Array, B: Array, C: Array) -> None:
+    """Add ``rho A B'`` to ``C``."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        z = rho * x[j]
+        for k in range(6):
+            C[j, k] += z * y[k]
+
+
+@kernel
 def stiffen(tree: Array, w: Array, damping: Array) -> None:
     """Inertias of bodies with those of their constraints, and the couplings between bodies (**loops** Eq. 25)."""
     for r in range(tree.nc):
@@ -80,11 +101,7 @@ def stiffen(tree: Array, w: Array, damping: Array) -> None:
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
-            K = w.K[m]
-            for j in range(6):
-                x = w.rho[tree.k_row[m]] * K[j]
-                for k in range(j, 6):
-                    w.H[i, j, k] += x * K[k]
+            gain_square(w.rho[tree.k_row[m]], w.K[m], w.H[i])
     for t in range(tree.nterms):
         r = tree.term_row[t]
         if tree.lone[r] != 0:
@@ -99,15 +116,50 @@ def stiffen(tree: Array, w: Array, damping: Array) -> None:
         A = w.K[tree.first_a[e]]
         B = w.K[tree.first_b[e]]
         rho = w.rho[tree.k_row[tree.first_a[e]]]
-        for j in range(6):
-            x = rho * A[j]
-            y = rho * B[j]
-            if c >= 0:
-                for k in range(6):
-                    w.C[c, j, k] += x * B[k]
-            else:
+        if c >= 0:
+            gain_product(rho, A, B, w.C[c])
+        else:
+            for j in range(6):
+                x = rho * A[j]
+                y = rho * B[j]
                 for k in range(j, 6):
                     w.H[i, j, k] += x * B[k] + y * A[k]
+
+
+@kernel
+def lose_upper(A: Array, B: Array, H: Array) -> None:
+    """Take ``A B'``, which is symmetric, from ``H`` (upper triangle)."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        for k in range(j, 6):
+            H[j, k] -= x[j] * y[k]
+
+
+@kernel
+def lose_product(A: Array, B: Array, C: Array) -> None:
+    """Take ``A B'`` from ``C``."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        for k in range(6):
+            C[j, k] -= x[j] * y[k]
+
+
+@kernel
+def solve_rows(n: int, L: Array, T: Array) -> None:
+    """``T = (L D L')^-1 T`` with the factor of `factor`, six columns at once."""
+    for j in range(n):
+        for k in range(j):
+            for c in range(6):
+                T[j, c] -= L[j, k] * T[k, c]
+    for j in range(n):
+        for c in range(6):
+            T[j, c] *= L[j, j]
+    for j in range(n - 1, -1, -1):
+        for k in range(j + 1, n):
+            for c in range(6):
+                T[j, c] -= L[k, j] * T[k, c]
 
 
 @kernel
@@ -124,13 +176,11 @@ def uncouple(tree: Array, w: Array, i: int) -> None:
         U = w.Uc[e]
         T = w.Tc[e]
         if kind > HELICAL:
-            for c in range(6):
-                for k in range(dof):
+            for k in range(dof):
+                for c in range(6):
                     U[k, c] = C[axis_of(kind, k), c]
-                    w.x[k] = U[k, c]
-                solve(dof, w.L[i], w.x)
-                for k in range(dof):
-                    T[k, c] = w.x[k]
+                    T[k, c] = U[k, c]
+            solve_rows(dof, w.L[i], T)
         else:
             for c in range(6):
                 U[0, c] = C[axis, c]
@@ -141,16 +191,23 @@ def uncouple(tree: Array, w: Array, i: int) -> None:
         e = o + a
         H = w.H[tree.link_body[e]]
         for k in range(dof):
-            for j in range(6):
-                for c in range(j, 6):
-                    H[j, c] -= w.Uc[e, k, j] * w.Tc[e, k, c]
+            lose_upper(w.Uc[e, k], w.Tc[e, k], H)
         for b in range(a + 1, n):
             C = w.C[tree.fill[tree.fill_start[e] + b - a - 1]]
             for k in range(dof):
-                for j in range(6):
-                    for c in range(6):
-                        C[j, c] -= w.Uc[e, k, j] * w.Tc[o + b, k, c]
-    for e in range(o, o + n):
+                lose_product(w.Uc[e, k], w.Tc[o + b, k], C)
+    if h > 0:
+        hand_on(tree, w, i)
+
+
+@kernel
+def hand_on(tree: Array, w: Array, i: int) -> None:
+    """What joint ``i`` leaves of the couplings of its body, to its parent."""
+    kind = tree.kind[i]
+    dof = dof_of(kind)
+    axis = axis_of(kind, 0)
+    h = tree.parent[i]
+    for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
         C = w.C[tree.link_block[e]]
         U = w.Uc[e]
         for c in range(6):
@@ -167,25 +224,24 @@ def uncouple(tree: Array, w: Array, i: int) -> None:
                         C[j, c] -= w.V[i, j] * U[0, c]
                     else:
                         C[j, c] = 0.0
-        if h > 0:
-            hand_down_rows(tree, w, i, C, w.X)
-            X = w.X
-            up = tree.link_up[e]
-            if up < 0:  # the neighbour is the parent: its own inertia, both halves
-                H = w.H[h]
-                for j in range(6):
-                    for c in range(j, 6):
-                        H[j, c] += X[j, c] + X[c, j]
-            elif tree.link_turned[e] != 0:
-                P = w.C[up]
-                for j in range(6):
-                    for c in range(6):
-                        P[c, j] += X[j, c]
-            else:
-                P = w.C[up]
-                for j in range(6):
-                    for c in range(6):
-                        P[j, c] += X[j, c]
+        hand_down_rows(tree, w, i, C, w.X)
+        X = w.X
+        up = tree.link_up[e]
+        if up < 0:  # the neighbour is the parent: its own inertia, both halves
+            H = w.H[h]
+            for j in range(6):
+                for c in range(j, 6):
+                    H[j, c] += X[j, c] + X[c, j]
+        elif tree.link_turned[e] != 0:
+            P = w.C[up]
+            for j in range(6):
+                for c in range(6):
+                    P[c, j] += X[j, c]
+        else:
+            P = w.C[up]
+            for j in range(6):
+                for c in range(6):
+                    P[j, c] += X[j, c]
 
 
 @kernel

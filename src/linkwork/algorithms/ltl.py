@@ -80,16 +80,23 @@ def reduce_rows(tree: Array, w: Array) -> None:
 
 
 @kernel
-def compose_rows(tree: Array, w: Array, damping: Array) -> None:
-    """``A = R + J M^-1 J'`` and its factor."""
+def weigh_rows(tree: Array, w: Array, A: Array) -> None:
+    """``J M^-1 J'``, the lower triangle."""
     for r in range(tree.nc):
         for s in range(r + 1):
-            w.A[r, s] = 0.0
+            A[r, s] = 0.0
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
             x = w.Jc[r, k] * w.M[k, k]
             for s in range(r + 1):
-                w.A[r, s] += x * w.Jc[s, k]
+                A[r, s] += x * w.Jc[s, k]
+
+
+@kernel
+def compose_rows(tree: Array, w: Array, damping: Array) -> None:
+    """``A = R + J M^-1 J'`` and its factor."""
+    weigh_rows(tree, w, w.A)
+    for r in range(tree.nc):
         w.A[r, r] += damping[r]
         w.diagonal[r] = w.A[r, r]
     factor(tree.nc, w.A)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from functools import cache
 from typing import Any
 
@@ -35,10 +36,15 @@ def address(algorithm: Algorithm) -> int:
 
 
 class Context:
-    """The table of addresses that an entry unpacks: sizes and arrays of the tree, and work arrays of its own."""
+    """The table of addresses that an entry unpacks: sizes and arrays of the tree, and work arrays of its own.
 
-    def __init__(self, algorithm: Algorithm, tree: Tree) -> None:
+    Arrays of the tree that are named in ``own`` are copied, and may be changed.
+    """
+
+    def __init__(self, algorithm: Algorithm, tree: Tree, own: Collection[str] = ()) -> None:
         self._tree = {name: np.ascontiguousarray(getattr(tree, name)) for name in algorithm.layout.shapes}
+        self.own = {name: self._tree[name].copy() for name in own}
+        self._tree |= self.own
         sizes = [math.prod(resolve(shape, tree)) for shape in algorithm.work.values()]
         self._work = np.zeros(sum(sizes) + 1)
         starts = [sum(sizes[:k]) for k in range(len(sizes))]
@@ -47,6 +53,17 @@ class Context:
         table += [self._work.ctypes.data + 8 * start for start in starts]
         self._table = np.array(table, dtype=np.int64)
         self.address = self._table.ctypes.data
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the work arrays."""
+        return self._work.nbytes
+
+    def take(self, other: Context) -> None:
+        """Become what another context of the same shape is."""
+        self._work[:] = other._work
+        for name, array in self.own.items():
+            array[:] = other.own[name]
 
 
 def entry_source(algorithm: Algorithm) -> str:

@@ -7,9 +7,9 @@ broadcasts leading axes as NumPy does, uses threads for large batches, and turns
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -315,6 +315,36 @@ class NativeRunner(Runner):
             return free(*inputs, *outputs)
         finally:
             self._idle.append(free)
+
+
+class Held:
+    """Work arrays of one state, and the doors of texts that share them: what one prepares, the others read.
+
+    The algorithms have the same layout and the same work arrays. For one thread at a time.
+    """
+
+    def __init__(self, subject: Subject, algorithms: Sequence[Algorithm], own: Collection[str] = ()) -> None:
+        self._recipe = (subject, tuple(algorithms), tuple(own))
+        self.context = native.Context(algorithms[0], subject.tree, own)
+        self.doors: dict[str, Door] = {}
+        for algorithm in algorithms:
+            part = replace(subject, algorithm=algorithm, units=subject.units if "q" in algorithm.inputs else ())
+            inputs = part.input_shapes()
+            words, table = doors.descriptor(
+                native.address(algorithm),
+                self.context.address,
+                np.dtype(np.float64),
+                inputs + part.output_shapes(),
+                len(inputs),
+                part.units,
+            )
+            self.doors[algorithm.name] = doors.make(words, "float64", self.context, table)
+
+    def copy(self) -> Held:
+        """Another one in the same state."""
+        other = Held(*self._recipe)
+        other.context.take(self.context)
+        return other
 
 
 class SpecialisedRunner(Runner):

@@ -57,40 +57,50 @@ def coupled_tree(mechanism: Mechanism, frames: Sequence[str] = ()) -> Tree:
     return _Elimination(constrained_tree(mechanism, frames, LOCAL)).write()
 
 
+def lone_rows(tree: Tree) -> list[int]:
+    """1 for each row on one joint alone."""
+    joints: list[set[int]] = [set() for _ in range(tree.nc)]
+    for v, r in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True):
+        joints[r].add(v)
+    return [int(len(vs) == 1) for vs in joints]
+
+
+def parts_of_terms(tree: Tree, every: bool = False) -> tuple[dict[str, list[int]], list[int], list[int]]:
+    """Rows of K for terms of couplings, on the body of the joint and on its parent; then body and row of each of K.
+
+    Rows on one joint alone have none unless ``every`` is asked for: they can stay with the joint.
+    """
+    joints = {int(v): i for i, v in enumerate(tree.iv) if i > 0}
+    k_body, k_row = tree.k_body.tolist(), tree.k_row.tolist()
+    lone = lone_rows(tree)
+    found: dict[str, list[int]] = {"term_k": [], "term_parent_k": [], "term_body": []}
+    for v, r in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True):
+        body = joints[v]
+        found["term_body"].append(body)
+        for name, b in (("term_k", body), ("term_parent_k", int(tree.parent[body]))):
+            if lone[r] and not every:
+                found[name].append(-1)
+                continue
+            found[name].append(len(k_body))
+            k_body.append(b)
+            k_row.append(r)
+    return found, k_body, k_row
+
+
 class _Elimination:
     """Eliminates bodies once, in integers."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.parent = [int(p) for p in tree.parent]
-        self.k_body = tree.k_body.tolist()
-        self.k_row = tree.k_row.tolist()
+        self.k_body: list[int] = []
+        self.k_row: list[int] = []
         self.blocks: dict[tuple[int, int], int] = {}
-
-    def _joints(self) -> dict[str, list[int]]:
-        """Rows of K for terms of couplings: on the body of the joint and on its parent."""
-        tree = self.tree
-        joints = {int(v): i for i, v in enumerate(tree.iv) if i > 0}
-        rows = tree.term_row.tolist()
-        lone = [0] * tree.nc
-        for r in set(rows):
-            lone[r] = int(len({v for v, s in zip(tree.term_v.tolist(), rows, strict=True) if s == r}) == 1)
-        found: dict[str, list[int]] = {"term_k": [], "term_parent_k": [], "term_body": [], "lone": lone}
-        for v, r in zip(tree.term_v.tolist(), rows, strict=True):
-            body = joints[v]
-            found["term_body"].append(body)
-            for name, b in (("term_k", body), ("term_parent_k", self.parent[body])):
-                if lone[r]:
-                    found[name].append(-1)
-                    continue
-                found[name].append(len(self.k_body))
-                self.k_body.append(b)
-                self.k_row.append(r)
-        return found
 
     def write(self) -> Tree:
         tree = self.tree
-        arrays: dict[str, Any] = self._joints()
+        terms, self.k_body, self.k_row = parts_of_terms(tree)
+        arrays: dict[str, Any] = {**terms, "lone": lone_rows(tree)}
         touched: list[list[int]] = [[] for _ in range(tree.nc)]
         for m, r in enumerate(self.k_row):
             touched[r].append(m)

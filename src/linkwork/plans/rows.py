@@ -1,9 +1,9 @@
 """The order in which constraint forces are found when rows travel from body to body (PV, proxPV, proxBBO).
 
 A row of a constraint starts on the bodies it touches and is handed from child to parent, as forces are, until it
-reaches its root. There nothing else can change it, and its force is eliminated: at the root of its loop (`early`), or
-only at the world. Each row on each body on its way has a *slot*. Rows that pass a joint together, or are eliminated
-where others pass, become coupled: these pairs are the entries of ``L``.
+reaches its root. There nothing else can change it, and its force is eliminated: at the root of its loop, at the body
+below it that hangs from the world, or at the world. Each row on each body on its way has a *slot*. Rows that pass a
+joint together, or are eliminated where others pass, become coupled: these pairs are the entries of ``L``.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ ROWS = LOOPS.extended(
         "nuu",
         "nbu",
         "widest",  # rows of the largest block
+        "most",  # rows of the largest constraint
     ),
     integers={
         "k_slot": ("nk",),  # the slot that a row of K starts in, -1 on the world
         "term_slot": ("nterms",),
         "slot_row": ("nslots",),
         "slot_up": ("nslots",),  # the slot on the parent, -1 where that is the world
+        "slot_first": ("nslots",),  # the first slot here of a row of the same constraint
+        "row_place": ("nc",),  # the place of a row in its constraint
         "slot_start": ("n",),  # slots of rows that pass the joint of a body: first and count
         "slot_count": ("n",),
         "uu_start": ("n",),  # entries of L of these, the lower triangle row by row
@@ -56,16 +59,22 @@ ROWS = LOOPS.extended(
 """A mechanism with its constraints and the way of their rows."""
 
 
-def rows_tree(mechanism: Mechanism, frames: Sequence[str] = (), early: bool = True) -> Tree:
+LOOP, BASE, WORLD_END, NOWHERE = range(4)
+"""Where rows end: at the root of their loop; at the body that carries it and hangs from the world; at the world; or
+nowhere, if only what rows of one constraint do to each other is asked for."""
+
+
+def rows_tree(mechanism: Mechanism, frames: Sequence[str] = (), end: int = LOOP) -> Tree:
     """The arrays of a mechanism with the way of its rows."""
-    return _Way(constrained_tree(mechanism, frames, LOCAL), early).write()
+    firsts = [mechanism.row_slice(c.name).start for c in mechanism.constraints for _ in range(c.rows)]
+    return _Way(constrained_tree(mechanism, frames, LOCAL), end, firsts).write()
 
 
 class _Way:
     """Follows the rows once, in integers."""
 
-    def __init__(self, tree: Tree, early: bool) -> None:
-        self.tree, self.early = tree, early
+    def __init__(self, tree: Tree, end: int, firsts: Sequence[int]) -> None:
+        self.tree, self.end, self.firsts = tree, end, firsts
         self.parent = [int(p) for p in tree.parent]
         self.entries: dict[tuple[int, int], int] = {}
 
@@ -104,7 +113,7 @@ class _Way:
             for r in through:
                 take(i, r)
             of_body["block_start"][i] = len(of_block["block_slot"])
-            blocks = self._blocks(rooted[i])
+            blocks = [] if self.end == NOWHERE else self._blocks(rooted[i])
             of_body["block_count"][i] = len(blocks)
             for block in blocks:
                 of_block["block_slot"].append(len(rows))
@@ -122,13 +131,16 @@ class _Way:
                 of_block["bu_uu"].append(len(lists["uu"]))
                 lists["uu"] += self._triangle(coupled)
             of_body["uu_start"][i] = len(lists["uu"])
-            lists["uu"] += self._triangle(through)
+            lists["uu"] += [] if self.end == NOWHERE else self._triangle(through)
         up = [-1] * len(rows)
         for (body, row), s in slot.items():
             if body > 0 and row in passing[body]:
                 up[s] = slot.get((self.parent[body], row), -1) if self.parent[body] > 0 else -1
         arrays: dict[str, Any] = {**lists, **of_body, **of_block}
         arrays["slot_row"], arrays["slot_up"] = rows, up
+        starts = {(body, self.firsts[r]): s for (body, r), s in reversed(slot.items())}
+        arrays["slot_first"] = [starts[body, self.firsts[r]] for body, r in slot]
+        arrays["row_place"] = [r - first for r, first in enumerate(self.firsts)]
         arrays["k_slot"] = [
             slot.get((int(b), int(r)), -1) if b > 0 else -1 for b, r in zip(tree.k_body, tree.k_row, strict=True)
         ]
@@ -144,6 +156,7 @@ class _Way:
             nuu=len(lists["uu"]),
             nbu=len(lists["bu"]),
             widest=max(of_block["block_size"], default=0),
+            most=max((self.firsts.count(first) for first in set(self.firsts)), default=0),
             **{name: np.array(values, dtype=np.int64) for name, values in arrays.items()},
         )
 
@@ -167,7 +180,9 @@ class _Way:
         for row in range(tree.nc):
             lines = [self.line(body) for body in roots[row]]
             common = set(lines[0]).intersection(*lines[1:])
-            root = next(body for body in lines[0] if body in common) if self.early else 0
+            root = next(body for body in lines[0] if body in common) if self.end in (LOOP, BASE) else 0
+            if self.end == BASE and root > 0:
+                root = self.line(root)[-2]
             rooted[root].append(row)
             below = set(self.line(root))
             for body in {body for start in starts[row] for body in self.line(start)} - below:

@@ -28,6 +28,16 @@ from linkwork.zoo.scaling import (
     stalk,
     star_of_loops,
 )
+from linkwork.zoo.scenes import (
+    humanoid_fallen,
+    humanoid_standing,
+    quadruped,
+    quadruped_fallen,
+    quadruped_standing,
+    resting,
+    robots_on_pyramid,
+    small_humanoid,
+)
 from linkwork.zoo.transmissions import belt_chain, geared_chain, tello
 
 __all__ = [
@@ -44,18 +54,26 @@ __all__ = [
     "geared_chain",
     "held_chain",
     "humanoid",
+    "humanoid_fallen",
+    "humanoid_standing",
     "jansen",
     "ladder",
     "pendulum",
     "pyramid",
+    "quadruped",
+    "quadruped_fallen",
+    "quadruped_standing",
     "random_direction",
     "random_inertia",
     "random_loops",
     "random_placement",
     "random_tree",
+    "resting",
+    "robots_on_pyramid",
     "serial_chain",
     "single_loop",
     "slider_crank",
+    "small_humanoid",
     "stack",
     "stalk",
     "star_of_loops",

@@ -1,0 +1,125 @@
+"""The front door to Delassus operators: what is made once for a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy.typing as npt
+
+from linkwork.algorithms import delassus as texts
+from linkwork.constraints import WORLD
+from linkwork.delassus.batches import METHODS, Blocks, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product
+from linkwork.delassus.memory import Pool
+from linkwork.delassus.operators import DelassusOperator, Explicit, MatrixFree
+from linkwork.dynamics import Array
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.mechanism import Mechanism
+from linkwork.plans.elimination import coupled_tree
+from linkwork.plans.loops import constrained_tree
+
+
+def enabled_part(robot: Mechanism, names: Collection[str] | None = None) -> Mechanism:
+    """The robot with its enabled constraints alone, or of these with those of the names given."""
+    kept = tuple(c for c in robot.constraints if c.enabled and (names is None or c.name in names))
+    return robot if len(kept) == len(robot.constraints) else replace(robot, constraints=kept)
+
+
+def _refusal(robot: Mechanism, method: str) -> str | None:
+    """Why a method cannot serve a robot, if so."""
+    if method == "pv_osim_fast":
+        bases = [joint for joint in robot.joints if joint.parent == WORLD and joint.type.nv > 0]
+        if len(bases) != 1 or bases[0].type.nv != 6 or bases[0].type.nq != 7:
+            return "it has no floating base, or several; use pv_osim"
+    return None
+
+
+class Delassus:
+    """Delassus operators of a robot: ``Delassus(robot).at(q) @ forces``.
+
+    ``method`` is one of `METHODS`: ``"matrix_free"``, or the name of a way to make the matrix. ``rows`` names the
+    constraints whose rows the operator is about (default: all that are enabled). The others count for nothing, but for
+    ``"cluster_efpa"``, which solves them where they are: its ``D`` is that of the robot with these loops closed; its
+    rows are by default those of constraints to the world.
+    """
+
+    def __init__(
+        self,
+        robot: Mechanism,
+        method: str = "matrix_free",
+        rows: Collection[str] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(robot, Mechanism):
+            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        if method not in METHODS:
+            raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
+        if rows is not None:
+            rows = [rows] if isinstance(rows, str) else list(rows)
+            for name in rows:
+                robot.row_slice(name)
+        if method == "cluster_efpa" and rows is None:
+            rows = [c.name for c in robot.constraints if any(robot.frames[p].body == WORLD for p in c.places)]
+        self.whole, self.robot = robot, enabled_part(robot, rows)
+        if not self.robot.nc:
+            raise UnsupportedFeature(f"robot '{robot.name}' has no enabled constraint to make rows of")
+        reason = _refusal(self.robot, method)
+        if reason is not None:
+            raise UnsupportedFeature(f"{method} cannot serve '{robot.name}': {reason}")
+        self.method, self._threads = method, threads
+        self.product = Product(self.robot, threads)
+        self.inverse = Inverse(self.robot, threads)
+
+    @cached_property
+    def matrix(self) -> Callable[[npt.ArrayLike], Array]:
+        """``J M^-1 J'`` for states: ``matrix(q)``, ``(..., nc, nc)``, by this method (matrix-free: `pv_osim`)."""
+        if self.method == "cluster_efpa":
+            return ClusterMatrix(self.whole, self.robot, self._threads)
+        return Matrix(self.robot, "pv_osim" if self.method == "matrix_free" else self.method, self._threads)
+
+    @cached_property
+    def inverse_matrix(self) -> InverseMatrix:
+        """``(J M^-1 J' + diag(r))^-1`` for states: ``inverse_matrix(q, r)``, ``(..., nc, nc)``.
+
+        For rows of one moving body or joint each (**delassus**: caba_osim).
+        """
+        return InverseMatrix(self.robot, self._threads)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """``D`` within each constraint."""
+        return Blocks(self.robot, self._threads)
+
+    @cached_property
+    def swept(self) -> Pool:
+        """Work arrays of operators."""
+        tree = constrained_tree(self.robot)
+        return Pool(self.robot, texts.DELASSUS, tree, (texts.WEIGH, texts.YIELD, texts.SEE, texts.FEEL))
+
+    @cached_property
+    def sprung(self) -> Pool:
+        """Work arrays of damped inverses."""
+        tree = coupled_tree(self.robot)
+        return Pool(self.robot, texts.DAMPED_INVERSE, tree, (texts.LAY, texts.TENSE, texts.RESIST))
+
+    def at(self, q: npt.ArrayLike) -> DelassusOperator:
+        """The operator at a configuration, ``(nq,)``."""
+        kind = MatrixFree if self.method == "matrix_free" else Explicit
+        return kind(self, q)
+
+    def compile(self, **options: Any) -> Self:
+        """The same with `product` and `inverse` as straight-line programs; options are those of `Evaluator.compile`."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.product, other.inverse = self.product.compile(**options), self.inverse.compile(**options)
+        return other
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """Bytes of work memory of one operator, and of one damped inverse."""
+        return {"operator": self.swept.bytes, "damped_inverse": self.sprung.bytes}
+
+    def __repr__(self) -> str:
+        return f"<Delassus of '{self.robot.name}', {self.robot.nc} rows, {self.method}>"

@@ -1,0 +1,410 @@
+"""Operators at one configuration, as SciPy takes them. Immutable, and safe from several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+
+from linkwork.algorithms import delassus as texts
+from linkwork.delassus.batches import Matrix, row_dampings, settings
+from linkwork.delassus.memory import Prepared
+from linkwork.dynamics import Array
+from linkwork.errors import InputError, NotConverged
+from linkwork.inputs import above_zero, count, real_array
+from linkwork.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from linkwork.delassus.family import Delassus
+
+RELATIVE_DAMPING = 1e-6
+"""The default damping, as a part of the largest eigenvalue."""
+LEAST_PIVOT = 1e-10
+"""Below this, the branches of a floating base are singular by themselves."""
+
+
+class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+    """A symmetric operator on rows; subclasses say how it acts on some vectors, ``(k, nc)``."""
+
+    def __init__(self, robot: Mechanism) -> None:
+        super().__init__(np.dtype(np.float64), (robot.nc, robot.nc))
+        self.robot = robot
+
+    def _apply(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def _matmat(self, X: Array) -> Array:
+        if np.iscomplexobj(X):
+            found: Array = self._matmat(X.real) + 1j * self._matmat(X.imag)
+            return found
+        return self._apply(np.ascontiguousarray(X.T, dtype=np.float64)).T
+
+    def _matvec(self, x: Array) -> Array:
+        if np.iscomplexobj(x):
+            found: Array = self._matvec(x.real) + 1j * self._matvec(x.imag)
+            return found
+        return self._apply(np.ascontiguousarray(x.reshape(-1), dtype=np.float64))
+
+    def _adjoint(self) -> Self:
+        return self
+
+    def _transpose(self) -> Self:
+        return self
+
+    def toarray(self) -> Array:
+        """The matrix, column by column; symmetric to the last digit."""
+        found = self._apply(np.eye(self.shape[0]))
+        return 0.5 * (found + found.T)
+
+
+class DelassusOperator(RowOperator):
+    """``D = J M^-1 J'`` at one configuration. Immutable, and safe from several threads."""
+
+    def __init__(self, family: Delassus, q: npt.ArrayLike) -> None:
+        super().__init__(family.robot)
+        self._family = family
+        self._pose = family.swept.runner(texts.WEIGH.name)._prepared("q", q, (family.robot.nq,)).copy()
+        self._pose.flags.writeable = False
+
+    @property
+    def q(self) -> Array:
+        """The configuration."""
+        return self._pose
+
+    @cached_property
+    def _prepared(self) -> Prepared:
+        """Rows of K and articulated inertias."""
+        held = self._family.swept.take()
+        prepared = Prepared(self._family.swept, held)
+        self._error = np.empty(self.robot.nc)
+        prepared.call(texts.WEIGH.name, self._pose, self._error)
+        self._error.flags.writeable = False
+        return prepared
+
+    @property
+    def error(self) -> Array:
+        """Position errors of the rows."""
+        assert self._prepared is not None
+        return self._error
+
+    def _yield(self, forces: Array, torques: Array) -> tuple[Array, Array]:
+        """``M^-1 (J' forces + torques)`` and what rows see of it, for one vector or several."""
+        lead = max(forces.shape[:-1], torques.shape[:-1])
+        motion, rows = np.empty((*lead, self.robot.nv)), np.empty((*lead, self.robot.nc))
+        if rows.size or motion.size:
+            self._prepared.call(texts.YIELD.name, forces, torques, motion, rows)
+        return motion, rows
+
+    # Operators beside it
+
+    @property
+    def jacobian(self) -> scipy.sparse.linalg.LinearOperator:
+        """``J``, ``(nc, nv)``: velocities of rows; its transpose gives joint torques of forces on rows."""
+        return _Other(self, (self.robot.nc, self.robot.nv), self._see, self._feel)
+
+    @property
+    def inverse_mass(self) -> scipy.sparse.linalg.LinearOperator:
+        """``M^-1``, ``(nv, nv)``."""
+        none = np.zeros(self.robot.nc)
+
+        def apply(x: Array) -> Array:
+            return self._yield(none, x)[0]
+
+        return _Other(self, (self.robot.nv, self.robot.nv), apply, apply)
+
+    @property
+    def response(self) -> scipy.sparse.linalg.LinearOperator:
+        """``M^-1 J'``, ``(nv, nc)``: how joints accelerate under forces, or what velocities impulses add."""
+        still, none = np.zeros(self.robot.nv), np.zeros(self.robot.nc)
+        return _Other(
+            self,
+            (self.robot.nv, self.robot.nc),
+            lambda forces: self._yield(forces, still)[0],
+            lambda torques: self._yield(none, torques)[1],
+        )
+
+    def _see(self, motion: Array) -> Array:
+        rows = np.empty((*motion.shape[:-1], self.robot.nc))
+        self._prepared.call(texts.SEE.name, motion, rows)
+        return rows
+
+    def _feel(self, forces: Array) -> Array:
+        torques = np.empty((*forces.shape[:-1], self.robot.nv))
+        self._prepared.call(texts.FEEL.name, forces, torques)
+        return torques
+
+    # What it looks like
+
+    def blocks(self) -> dict[str, Array]:
+        """``D`` within each constraint, ``(rows, rows)``, by name, in one sweep."""
+        found = self._family.blocks(self._pose)
+        return {c.name: found[self.robot.row_slice(c.name), : c.rows].copy() for c in self.robot.constraints}
+
+    def diagonal(self) -> Array:
+        """The diagonal of ``D``, in one sweep."""
+        found = self._family.blocks(self._pose)
+        places = np.concatenate([np.arange(c.rows) for c in self.robot.constraints])
+        diagonal: Array = found[np.arange(self.robot.nc), places]
+        return diagonal
+
+    def preconditioner(self, damping: npt.ArrayLike = 0.0) -> scipy.sparse.linalg.LinearOperator:
+        """The inverse of the `blocks` and a damping: what ``M`` is to SciPy's ``cg`` (a pseudo-inverse if singular)."""
+        added = real_array(damping, "damping")
+        R = np.full(self.robot.nc, float(added)) if added.ndim == 0 else np.asarray(added, dtype=np.float64)
+        if R.shape != (self.robot.nc,) or not (R >= 0).all():
+            raise InputError(f"damping needs one number, or {self.robot.nc}, none below zero")
+        parts = [
+            np.linalg.pinv(block + np.diag(R[self.robot.row_slice(name)]), rcond=1e-12, hermitian=True)
+            for name, block in self.blocks().items()
+        ]
+        return _Blocks(self.robot, parts)
+
+    def largest_eigenvalue(self, tolerance: float = 1e-6, max_iterations: int = 10_000) -> float:
+        """By power iteration, until it changes by less than the tolerance, as a part of itself."""
+        tolerance, most = above_zero(tolerance, "tolerance"), count(max_iterations, "max_iterations")
+        x = np.random.default_rng(0).normal(size=self.robot.nc)
+        value = 0.0
+        for _ in range(most):
+            x /= np.linalg.norm(x)
+            y = self._apply(x)
+            before, value = value, float(x @ y)
+            if abs(value - before) <= tolerance * value:
+                return value
+            x = y
+        raise NotConverged(f"the largest eigenvalue was not found in {most} iterations, to {tolerance:g} of itself")
+
+    def default_damping(self) -> float:
+        """A damping that makes any set of rows solvable and changes little: a millionth of the largest eigenvalue."""
+        return RELATIVE_DAMPING * self.largest_eigenvalue(tolerance=1e-2)
+
+    def damped_inverse(self, damping: npt.ArrayLike | None = None, refine: bool = True) -> DampedInverse:
+        """``(D + diag(damping))^-1`` as an operator; the damping is one number or one for each row.
+
+        Without one it is `default_damping`. Digits that are lost where rows are stiff are found again unless
+        ``refine`` is false.
+        """
+        R = row_dampings(self.robot, self.default_damping() if damping is None else damping)
+        if R.ndim != 1:
+            raise InputError(f"damping has shape {R.shape}, needs one number or {self.robot.nc}")
+        return self._damped(R, refine)
+
+    def _damped(self, R: Array, refine: bool) -> DampedInverse:
+        raise NotImplementedError
+
+
+class _Other(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+    """An operator of the same configuration."""
+
+    def __init__(
+        self,
+        owner: DelassusOperator,
+        shape: tuple[int, int],
+        forth: Callable[[Array], Array],
+        back: Callable[[Array], Array],
+    ) -> None:
+        super().__init__(np.dtype(np.float64), shape)
+        self._owner, self._forth, self._back = owner, forth, back
+
+    def _matmat(self, X: Array) -> Array:
+        return self._forth(np.ascontiguousarray(X.T, dtype=np.float64)).T
+
+    def _matvec(self, x: Array) -> Array:
+        return self._forth(np.ascontiguousarray(x.reshape(-1), dtype=np.float64))
+
+    def _rmatvec(self, x: Array) -> Array:
+        return self._back(np.ascontiguousarray(x.reshape(-1), dtype=np.float64))
+
+    def _rmatmat(self, X: Array) -> Array:
+        return self._back(np.ascontiguousarray(X.T, dtype=np.float64)).T
+
+
+class _Blocks(RowOperator):
+    """A block-diagonal operator."""
+
+    def __init__(self, robot: Mechanism, blocks: Sequence[Array]) -> None:
+        super().__init__(robot)
+        self._matrix = scipy.sparse.block_diag(list(blocks), format="csr")
+
+    def _apply(self, x: Array) -> Array:
+        found: Array = (self._matrix @ x.T).T
+        return found
+
+
+class MatrixFree(DelassusOperator):
+    """No matrix: two sweeps for each product."""
+
+    def __init__(self, family: Delassus, q: npt.ArrayLike) -> None:
+        super().__init__(family, q)
+        self._still = np.zeros(self.robot.nv)
+        assert self._prepared is not None
+
+    def _apply(self, x: Array) -> Array:
+        return self._yield(x, self._still)[1]
+
+    def bind(self, forces: Array, out: Array) -> Callable[[], None]:
+        """A call without arguments that reads ``forces`` and writes ``D forces``, allocating nothing."""
+        _check_bound(forces, self.robot.nc, "forces")
+        _check_bound(out, self.robot.nc, "out")
+        call, still, motion = self._prepared.call, self._still, np.empty(self.robot.nv)
+
+        def step() -> None:
+            call(texts.YIELD.name, forces, still, motion, out)
+
+        return step
+
+    @cached_property
+    def _laid(self) -> Prepared:
+        """Rows of K, for springs."""
+        prepared = Prepared(self._family.sprung, self._family.sprung.take())
+        prepared.call(texts.LAY.name, self._pose, np.empty(self.robot.nc))
+        return prepared
+
+    def _damped(self, R: Array, refine: bool) -> DampedInverse:
+        return SpringInverse(self, self._laid, R, refine)
+
+    def bind_damped_inverse(
+        self, damping: Array, accelerations: Array, out: Array, refine: bool = True
+    ) -> Callable[[], None]:
+        """A call that reads a new damping and new accelerations each time and writes the forces to ``out``."""
+        for x, name in ((damping, "damping"), (accelerations, "accelerations"), (out, "out")):
+            _check_bound(x, self.robot.nc, name)
+        held = Prepared(self._family.sprung, self._laid.copy())
+        call, how = held.call, settings(refine)
+        stiffness, motion, progress = np.empty(self.robot.nc), np.empty(self.robot.nv), np.empty(2)
+
+        def step() -> None:
+            call(texts.TENSE.name, damping, stiffness)
+            call(texts.RESIST.name, accelerations, how, motion, out, progress)
+
+        return step
+
+
+class Explicit(DelassusOperator):
+    """The matrix, made by the family's method."""
+
+    def __init__(self, family: Delassus, q: npt.ArrayLike) -> None:
+        super().__init__(family, q)
+        self._matrix = family.matrix(self._pose)
+        self._matrix.flags.writeable = False
+
+    def _apply(self, x: Array) -> Array:
+        found: Array = x @ self._matrix
+        return found
+
+    def toarray(self) -> Array:
+        """The matrix."""
+        return self._matrix.copy()
+
+    def _damped(self, R: Array, refine: bool) -> DampedInverse:
+        maker = self._family.matrix
+        if isinstance(maker, Matrix) and self._family.method == "pv_osim_fast":
+            parts = maker.parts(self._pose, R)
+            if float(parts[6][0]) > LEAST_PIVOT:
+                return BaseInverse(self, self._matrix, R, parts)
+        if isinstance(maker, Matrix) and self._family.method == "prox_ltl":
+            return FactoredInverse(self, self._matrix, R, maker.parts(self._pose, R)[1])
+        return DenseInverse(self, self._matrix, R)
+
+
+def _check_bound(x: Any, size: int, name: str) -> None:
+    """Whether an array can be used as it is."""
+    fits = isinstance(x, np.ndarray) and x.dtype == np.float64 and x.flags.c_contiguous and x.shape[-1:] == (size,)
+    if not fits or x.ndim > 2 or (name == "out" and not x.flags.writeable):
+        raise InputError(f"bind: {name} needs a C-contiguous float64 array of {size} numbers")
+
+
+# The damped inverse ------------------------------------------------------------------------------------------
+
+
+class DampedInverse(RowOperator):
+    """``(D + diag(damping))^-1`` at one configuration. Immutable, and safe from several threads."""
+
+    def __init__(self, operator: DelassusOperator, damping: Array) -> None:
+        super().__init__(operator.robot)
+        self.operator = operator
+        self.damping = damping
+        self.damping.flags.writeable = False
+
+    def with_damping(self, damping: npt.ArrayLike) -> DampedInverse:
+        """The same with another damping; what depends on q alone is kept."""
+        return self.operator.damped_inverse(damping)
+
+
+class SpringInverse(DampedInverse):
+    """By LCABA, without a matrix."""
+
+    def __init__(self, operator: MatrixFree, laid: Prepared, damping: Array, refine: bool) -> None:
+        super().__init__(operator, damping)
+        self._prepared = Prepared(laid.pool, laid.copy())
+        self._prepared.call(texts.TENSE.name, damping, np.empty(self.robot.nc))
+        self._settings = settings(refine)
+
+    def _apply(self, x: Array) -> Array:
+        motion, forces, progress = (
+            np.empty((*x.shape[:-1], self.robot.nv)),
+            np.empty(x.shape),
+            np.empty((*x.shape[:-1], 2)),
+        )
+        if x.size:
+            self._prepared.call(texts.RESIST.name, x, self._settings, motion, forces, progress)
+        return forces
+
+    def bind(self, accelerations: Array, out: Array) -> Callable[[], None]:
+        """A call without arguments that reads ``accelerations`` and writes forces, allocating nothing."""
+        _check_bound(accelerations, self.robot.nc, "accelerations")
+        _check_bound(out, self.robot.nc, "out")
+        call, how, motion, progress = self._prepared.call, self._settings, np.empty(self.robot.nv), np.empty(2)
+
+        def step() -> None:
+            call(texts.RESIST.name, accelerations, how, motion, out, progress)
+
+        return step
+
+
+class DenseInverse(DampedInverse):
+    """By a dense Cholesky factor of the matrix."""
+
+    def __init__(self, operator: DelassusOperator, matrix: Array, damping: Array) -> None:
+        super().__init__(operator, damping)
+        self._factor = scipy.linalg.cho_factor(matrix + np.diag(damping), lower=True)
+
+    def _apply(self, x: Array) -> Array:
+        found: Array = scipy.linalg.cho_solve(self._factor, x.T).T
+        return found
+
+
+class FactoredInverse(DampedInverse):
+    """By the factor ``L D L'`` that the method has made with the matrix."""
+
+    def __init__(self, operator: DelassusOperator, matrix: Array, damping: Array, factored: Array) -> None:
+        super().__init__(operator, damping)
+        self._lower, self._scale = np.tril(factored, -1) + np.eye(len(factored)), np.diagonal(factored).copy()
+
+    def _apply(self, x: Array) -> Array:
+        half = scipy.linalg.solve_triangular(self._lower, x.T, lower=True, unit_diagonal=True)
+        half = (half.T * self._scale).T
+        found: Array = scipy.linalg.solve_triangular(self._lower, half, lower=True, trans="T", unit_diagonal=True).T
+        return found
+
+
+class BaseInverse(FactoredInverse):
+    """By the branches of a floating base and the matrix inversion lemma (**lqr** Eq. 55)."""
+
+    def __init__(self, operator: DelassusOperator, matrix: Array, damping: Array, parts: Sequence[Array]) -> None:
+        factored, self._solved, small = parts[3:6]
+        super().__init__(operator, matrix, damping, np.tril(factored))
+        self._small = np.tril(small, -1) + np.eye(6), np.diagonal(small).copy()
+
+    def _apply(self, x: Array) -> Array:
+        lower, scale = self._small
+        seen = scipy.linalg.solve_triangular(lower, (x @ self._solved).T, lower=True, unit_diagonal=True)
+        seen = (seen.T * scale).T
+        share = scipy.linalg.solve_triangular(lower, seen, lower=True, trans="T", unit_diagonal=True)
+        found: Array = super()._apply(x) - (self._solved @ share).T
+        return found
