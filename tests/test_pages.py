@@ -35,3 +35,16 @@ def test_clusters(capsys: pytest.CaptureFixture[str]) -> None:
     assert q[1] == pytest.approx(0.1 * np.cos(0.7) + np.sqrt(0.09 - (0.1 * np.sin(0.7)) ** 2))
     assert "joint_torque" in names
     np.testing.assert_allclose(names["joint_torque"], [1.0, 0.5, 0.2], rtol=1e-12)  # type: ignore[call-overload]
+
+
+def test_delassus(capsys: pytest.CaptureFixture[str]) -> None:
+    """The page's claims hold: solvers agree, feet stand after the impact, contacts have three rows each."""
+    names: dict[str, object] = {}
+    exec(code_of("delassus.md"), names)
+    printed = capsys.readouterr().out.splitlines()
+    assert "0 True" in printed
+    assert "True" in printed
+    assert "(2, 12)" in printed
+    assert printed[-1] == "(12, 12)"
+    values = np.array(printed[printed.index("0 True") + 1].strip("[]").split(), dtype=float)
+    assert values.max() == pytest.approx(1.0, abs=1e-4)

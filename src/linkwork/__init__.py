@@ -57,7 +57,7 @@ from linkwork.rigid import Inertia, Placement
 if TYPE_CHECKING:
     from linkwork import zoo
     from linkwork.coordinates import Actuation, Minimal, clusters
-    from linkwork.delassus import DampedInverse, Delassus, DelassusOperator
+    from linkwork.delassus import Contacts, DampedInverse, Delassus, DelassusOperator
     from linkwork.dynamics import (
         Energy,
         Evaluator,
@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
         return import_module("linkwork.zoo")
     if name in ("ForwardDynamics", "Solution", "best_method", "method_costs", "methods_for"):
         return getattr(import_module("linkwork.forward"), name)
-    if name in ("DampedInverse", "Delassus", "DelassusOperator"):
+    if name in ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"):
         return getattr(import_module("linkwork.delassus"), name)
     if name == "OperationalInertia":
         return getattr(import_module("linkwork.operational"), name)
@@ -124,6 +124,7 @@ __all__ = [
     "Cardan",
     "CenterOfMass",
     "Constraint",
+    "Contacts",
     "Cylinder",
     "DampedInverse",
     "Delassus",

@@ -11,7 +11,8 @@ the robot's enabled constraints, in their order.
 from __future__ import annotations
 
 from linkwork.delassus.batches import METHODS
+from linkwork.delassus.contacts import Contacts
 from linkwork.delassus.family import Delassus
 from linkwork.delassus.operators import DampedInverse, DelassusOperator
 
-__all__ = ["METHODS", "DampedInverse", "Delassus", "DelassusOperator"]
+__all__ = ["METHODS", "Contacts", "DampedInverse", "Delassus", "DelassusOperator"]

@@ -23,7 +23,7 @@ from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.joints import joints_tree
 from linkwork.plans.loops import constrained_tree
 from linkwork.plans.propagators import propagators_tree
-from linkwork.plans.rows import BASE, NOWHERE, WORLD_END, rows_tree
+from linkwork.plans.rows import BASE, WORLD_END, rows_tree
 from linkwork.plans.tree import Tree
 
 REFINED = 1e-11
@@ -128,13 +128,6 @@ class InverseMatrix(Evaluator):
     def __call__(self, q: npt.ArrayLike, damping: npt.ArrayLike) -> Array:  # type: ignore[override]
         """For ``q: (..., nq)``; the damping is one number, or ``(..., nc)``."""
         return self._runner.evaluate([q, row_dampings(self.robot, damping)], [None])[0]
-
-
-class Blocks(Evaluator):
-    """``D`` within each constraint: row r, and its columns from the constraint's first row on, ``(..., nc, most)``."""
-
-    def __init__(self, robot: Mechanism, threads: int | None = None) -> None:
-        self._prepare(robot, "own_blocks", osim.OWN_BLOCKS, rows_tree(robot, end=NOWHERE), (), threads)
 
 
 class ClusterMatrix:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -10,8 +10,9 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from linkwork.algorithms import delassus as texts
+from linkwork.algorithms import osim
 from linkwork.constraints import WORLD
-from linkwork.delassus.batches import METHODS, Blocks, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product
+from linkwork.delassus.batches import METHODS, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product
 from linkwork.delassus.memory import Pool
 from linkwork.delassus.operators import DelassusOperator, Explicit, MatrixFree
 from linkwork.dynamics import Array
@@ -19,6 +20,7 @@ from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.loops import constrained_tree
+from linkwork.plans.rows import NOWHERE, rows_tree
 
 
 def enabled_part(robot: Mechanism, names: Collection[str] | None = None) -> Mechanism:
@@ -43,6 +45,7 @@ class Delassus:
     constraints whose rows the operator is about (default: all that are enabled). The others count for nothing, but for
     ``"cluster_efpa"``, which solves them where they are: its ``D`` is that of the robot with these loops closed; its
     rows are by default those of constraints to the world.
+    ``moving`` names arrays that operators change (`Contacts`).
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Delassus:
         method: str = "matrix_free",
         rows: Collection[str] | None = None,
         threads: int | None = None,
+        moving: Sequence[str] = (),
     ) -> None:
         if not isinstance(robot, Mechanism):
             raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
@@ -68,7 +72,7 @@ class Delassus:
         reason = _refusal(self.robot, method)
         if reason is not None:
             raise UnsupportedFeature(f"{method} cannot serve '{robot.name}': {reason}")
-        self.method, self._threads = method, threads
+        self.method, self._threads, self._moving = method, threads, tuple(moving)
         self.product = Product(self.robot, threads)
         self.inverse = Inverse(self.robot, threads)
 
@@ -88,21 +92,23 @@ class Delassus:
         return InverseMatrix(self.robot, self._threads)
 
     @cached_property
-    def blocks(self) -> Blocks:
-        """``D`` within each constraint."""
-        return Blocks(self.robot, self._threads)
+    def blocks(self) -> Pool:
+        """Work arrays for ``D`` within each constraint."""
+        tree = rows_tree(self.robot, end=NOWHERE)
+        return Pool(self.robot, osim.OWN_BLOCKS, tree, (osim.OWN_BLOCKS,), self._moving)
 
     @cached_property
     def swept(self) -> Pool:
         """Work arrays of operators."""
         tree = constrained_tree(self.robot)
-        return Pool(self.robot, texts.DELASSUS, tree, (texts.WEIGH, texts.YIELD, texts.SEE, texts.FEEL))
+        stages = (texts.WEIGH, texts.YIELD, texts.SEE, texts.FEEL)
+        return Pool(self.robot, texts.DELASSUS, tree, stages, self._moving)
 
     @cached_property
     def sprung(self) -> Pool:
         """Work arrays of damped inverses."""
         tree = coupled_tree(self.robot)
-        return Pool(self.robot, texts.DAMPED_INVERSE, tree, (texts.LAY, texts.TENSE, texts.RESIST))
+        return Pool(self.robot, texts.DAMPED_INVERSE, tree, (texts.LAY, texts.TENSE, texts.RESIST), self._moving)
 
     def at(self, q: npt.ArrayLike) -> DelassusOperator:
         """The operator at a configuration, ``(nq,)``."""

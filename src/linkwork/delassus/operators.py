@@ -13,8 +13,9 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from linkwork.algorithms import delassus as texts
+from linkwork.algorithms import osim
 from linkwork.delassus.batches import Matrix, row_dampings, settings
-from linkwork.delassus.memory import Prepared
+from linkwork.delassus.memory import Pool, Prepared
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, NotConverged
 from linkwork.inputs import above_zero, count, real_array
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 RELATIVE_DAMPING = 1e-6
 """The default damping, as a part of the largest eigenvalue."""
+Frames = tuple[Array, Array, Array]
+"""Frames of kernels that an operator has elsewhere than its family: their numbers, turns and shifts."""
 LEAST_PIVOT = 1e-10
 """Below this, the branches of a floating base are singular by themselves."""
 
@@ -66,9 +69,9 @@ class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
 class DelassusOperator(RowOperator):
     """``D = J M^-1 J'`` at one configuration. Immutable, and safe from several threads."""
 
-    def __init__(self, family: Delassus, q: npt.ArrayLike) -> None:
+    def __init__(self, family: Delassus, q: npt.ArrayLike, frames: Frames | None = None) -> None:
         super().__init__(family.robot)
-        self._family = family
+        self._family, self._frames = family, frames
         self._pose = family.swept.runner(texts.WEIGH.name)._prepared("q", q, (family.robot.nq,)).copy()
         self._pose.flags.writeable = False
 
@@ -80,12 +83,19 @@ class DelassusOperator(RowOperator):
     @cached_property
     def _prepared(self) -> Prepared:
         """Rows of K and articulated inertias."""
-        held = self._family.swept.take()
-        prepared = Prepared(self._family.swept, held)
+        prepared = self._fresh(self._family.swept)
         self._error = np.empty(self.robot.nc)
         prepared.call(texts.WEIGH.name, self._pose, self._error)
         self._error.flags.writeable = False
         return prepared
+
+    def _fresh(self, pool: Pool) -> Prepared:
+        """Work arrays for this operator's frames, nothing computed yet."""
+        held = pool.take()
+        if self._frames is not None:
+            where, turns, shifts = self._frames
+            held.context.own["F"][where], held.context.own["f"][where] = turns, shifts
+        return Prepared(pool, held)
 
     @property
     def error(self) -> Array:
@@ -143,12 +153,18 @@ class DelassusOperator(RowOperator):
 
     def blocks(self) -> dict[str, Array]:
         """``D`` within each constraint, ``(rows, rows)``, by name, in one sweep."""
-        found = self._family.blocks(self._pose)
+        found = self._own_blocks()
         return {c.name: found[self.robot.row_slice(c.name), : c.rows].copy() for c in self.robot.constraints}
+
+    def _own_blocks(self) -> Array:
+        pool = self._family.blocks
+        found = np.empty(pool.runner(osim.OWN_BLOCKS.name).outputs[0])
+        self._fresh(pool).call(osim.OWN_BLOCKS.name, self._pose, found)
+        return found
 
     def diagonal(self) -> Array:
         """The diagonal of ``D``, in one sweep."""
-        found = self._family.blocks(self._pose)
+        found = self._own_blocks()
         places = np.concatenate([np.arange(c.rows) for c in self.robot.constraints])
         diagonal: Array = found[np.arange(self.robot.nc), places]
         return diagonal
@@ -166,17 +182,20 @@ class DelassusOperator(RowOperator):
         return _Blocks(self.robot, parts)
 
     def largest_eigenvalue(self, tolerance: float = 1e-6, max_iterations: int = 10_000) -> float:
-        """By power iteration, until it changes by less than the tolerance, as a part of itself."""
+        """By power iteration, until what further iterations would add is less than the tolerance, as a part of it."""
         tolerance, most = above_zero(tolerance, "tolerance"), count(max_iterations, "max_iterations")
         x = np.random.default_rng(0).normal(size=self.robot.nc)
-        value = 0.0
-        for _ in range(most):
+        value = last = 0.0
+        for k in range(most):
             x /= np.linalg.norm(x)
             y = self._apply(x)
             before, value = value, float(x @ y)
-            if abs(value - before) <= tolerance * value:
+            step = value - before
+            if k > 1 and step * step <= tolerance * value * max(last - step, 0.0):  # steps shrink by step / last
                 return value
-            x = y
+            if value == 0.0 or (k > 1 and abs(step) <= 1e-15 * value):
+                return value
+            last, x = step, y
         raise NotConverged(f"the largest eigenvalue was not found in {most} iterations, to {tolerance:g} of itself")
 
     def default_damping(self) -> float:
@@ -239,8 +258,8 @@ class _Blocks(RowOperator):
 class MatrixFree(DelassusOperator):
     """No matrix: two sweeps for each product."""
 
-    def __init__(self, family: Delassus, q: npt.ArrayLike) -> None:
-        super().__init__(family, q)
+    def __init__(self, family: Delassus, q: npt.ArrayLike, frames: Frames | None = None) -> None:
+        super().__init__(family, q, frames)
         self._still = np.zeros(self.robot.nv)
         assert self._prepared is not None
 
@@ -261,7 +280,7 @@ class MatrixFree(DelassusOperator):
     @cached_property
     def _laid(self) -> Prepared:
         """Rows of K, for springs."""
-        prepared = Prepared(self._family.sprung, self._family.sprung.take())
+        prepared = self._fresh(self._family.sprung)
         prepared.call(texts.LAY.name, self._pose, np.empty(self.robot.nc))
         return prepared
 
