@@ -6,6 +6,8 @@
 ``python -m benchmarks page [FILE]``: docs/benchmarks.md, its plots and a table in README.md, from the latter's file.
 ``python -m benchmarks clusters [--quick] [--only REGEX] [--out FILE]``: gears and belts, as **clusters** does.
 ``python -m benchmarks clusters_page [FILE]``: docs/clusters-benchmarks.md and its plots, from the latter's file.
+``python -m benchmarks delassus [--quick] [--only REGEX] [--out FILE]``: the Delassus operator, as the papers do.
+``python -m benchmarks delassus_page [FILE]``: docs/delassus-benchmarks.md and its plots, from the latter's file.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ Named = TypeVar("Named")
 
 CONSTRAINED = report.RESULTS.with_name("constrained.json")
 CLUSTERS = report.RESULTS.with_name("clusters.json")
+DELASSUS = report.RESULTS.with_name("delassus.json")
 
 
 def run(only: str | None, quick: bool, out: Path | None) -> None:
@@ -84,6 +87,29 @@ def run_clusters(only: str | None, quick: bool, out: Path | None) -> None:
     _save(results, out or (None if only or quick else CLUSTERS))
 
 
+def run_delassus(only: str | None, quick: bool, out: Path | None) -> None:
+    """The same for the Delassus operator; ``delassus_page`` makes the page of it."""
+    from benchmarks.delassus import dense, scenarios, studies
+
+    settings, journal = studies.QUICK if quick else studies.FULL, studies.Journal()
+    chosen = _chosen(scenarios.SCENARIOS, only)
+    if not dense.one_thread():
+        journal.note("OpenBLAS was not found in the wheels of NumPy and SciPy: dense algebra may use all cores")
+    start = perf_counter()
+    for k, scenario in enumerate(chosen, 1):
+        say(f"[{k}/{len(chosen)}] {scenario.name}, at {perf_counter() - start:.0f} s")
+        studies.measure(scenarios.smaller(scenario) if quick else scenario, settings, journal)
+    results = {
+        **report.circumstances(),
+        "rounds": settings.rounds,
+        "seconds": round(perf_counter() - start),
+        "quick": quick,
+        "notes": journal.notes,
+        "metrics": journal.metrics,
+    }
+    _save(results, out or (None if only or quick else DELASSUS))
+
+
 def _chosen(scenarios: Sequence[Named], only: str | None) -> list[Named]:
     names = [str(getattr(s, "name", "")) for s in scenarios]
     chosen = [s for s, name in zip(scenarios, names, strict=True) if only is None or re.search(only, name)]
@@ -103,7 +129,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = ("run", "table", "readme", "constrained", "page", "clusters", "clusters_page")
+    commands = (
+        "run",
+        "table",
+        "readme",
+        "constrained",
+        "page",
+        "clusters",
+        "clusters_page",
+        "delassus",
+        "delassus_page",
+    )
     parser.add_argument("command", nargs="?", default="run", choices=commands)
     parser.add_argument("file", nargs="?", type=Path, help="result file for table, readme and pages")
     parser.add_argument("--only", metavar="REGEX", help="scenarios whose name matches")
@@ -132,6 +168,12 @@ def main() -> None:
             from benchmarks.clusters import page as clusters_page
 
             print(f"wrote {clusters_page.write(report.read(options.file or CLUSTERS), options.out)}")
+        case "delassus":
+            run_delassus(options.only, options.quick, options.out)
+        case "delassus_page":
+            from benchmarks.delassus import page as delassus_page
+
+            print(f"wrote {delassus_page.write(report.read(options.file or DELASSUS), options.out)}")
         case _:
             run(options.only, options.quick, options.out)
 

@@ -25,7 +25,7 @@ ROOMS = [
     {"closure"},
     {"coordinates"},
     {"forward", "inverse", "operational"},
-    {"impulse", "simulate", "delassus"},
+    {"impulse", "simulation", "delassus"},
 ]
 """From the ground up; a room imports itself and lower ones."""
 

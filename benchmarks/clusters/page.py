@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import report
+from benchmarks import report, tables
 from benchmarks.clusters import orders, papers, plots
 from benchmarks.clusters.scenarios import FORWARD, METHODS, OURS, PAPERS, TITLES
 from benchmarks.clusters.ways import AGREES
@@ -57,7 +57,7 @@ def write(results: Results, page: Path | None = None) -> Path:
         _growth(results, shown),
         _parallel(results, shown),
         _leg(results, shown),
-        _notes(results),
+        tables.notes(results),
     )
     page.write_text("\n\n".join(s for s in sections if s) + "\n", encoding="utf-8")
     return page
@@ -107,15 +107,15 @@ def _orders(results: Results) -> str:
     rows = []
     for system in orders.systems(metrics):
         start = f"systems.{system}.forward"
-        cells = [_time(metrics.get(f"{start}.pinocchio.aba.us"))]
+        cells = [tables.time(metrics.get(f"{start}.pinocchio.aba.us"))]
         for way in ("native", "specialised", "bound", "batch"):
             ratio = orders.against_pinocchio(metrics, system, way)
             cells.append(
-                _time(metrics.get(f"{start}.cluster.{way}.us")) + ("" if ratio is None else f" ({ratio:.2f}×)")
+                tables.time(metrics.get(f"{start}.cluster.{way}.us")) + ("" if ratio is None else f" ({ratio:.2f}×)")
             )
         rows.append((system, *cells))
     parts.append("C-ABA with rotors, in brackets times faster than `pin.aba` on the tree without rotors:")
-    parts.append(_table(("system", "`pin.aba`, no rotors", "native", "specialised", "bound", "batch"), rows))
+    parts.append(tables.table(("system", "`pin.aba`, no rotors", "native", "specialised", "bound", "batch"), rows))
     ratio = orders.against_pinocchio(metrics, HUMANOID, "specialised")
     if ratio is not None:
         word = "faster" if ratio >= 1 else "slower"
@@ -130,12 +130,12 @@ def _systems(results: Results) -> str:
     metrics, rows = results["metrics"], []
     for system in orders.systems(metrics):
         sizes = ("nv", "rows", "ny", "clusters", "largest", "tree_nv")
-        rows.append((system, *(_whole(metrics.get(f"systems.{system}.{s}")) for s in sizes)))
+        rows.append((system, *(tables.whole(metrics.get(f"systems.{system}.{s}")) for s in sizes)))
     titles = (
         *("system", "velocities", "rows", "degrees of freedom"),
         *("clusters with rows", "joints of the largest", "velocities of the tree without rotors"),
     )
-    return "## Systems\n\n" + _table(titles, rows) if rows else ""
+    return "## Systems\n\n" + tables.table(titles, rows) if rows else ""
 
 
 def _quantity(results: Results, shown: Mapping[str, str], quantity: str) -> str:
@@ -145,7 +145,7 @@ def _quantity(results: Results, shown: Mapping[str, str], quantity: str) -> str:
     parts = [f"## {title}"]
     if not systems:
         return f"{parts[0]}\n\nNot measured." if orders.systems(metrics) else ""
-    parts += _image(shown, plot, f"{title.split(':')[0]}: operations, native and specialised times")
+    parts += tables.image(shown, plot, f"{title.split(':')[0]}: operations, native and specialised times")
     names = {m: n for m, n in NAMES[quantity].items() if any(f".{quantity}.{m}.operations" in n for n in metrics)}
     parts.append(f"Percent above {TITLES[quantity]}: operations / native time / specialised time (the paper's time):")
     rows = []
@@ -155,7 +155,7 @@ def _quantity(results: Results, shown: Mapping[str, str], quantity: str) -> str:
         rows.append((name, *(_percents(metrics, s, quantity, method) for s in systems)))
     bare = f"{TREES[quantity]}, tree without rotors"
     rows.append((bare, *(_percents(metrics, s, quantity, "tree") for s in systems)))
-    parts.append(_table(("", *systems), rows))
+    parts.append(tables.table(("", *systems), rows))
     parts.append(_WORDS[quantity])
     parts.append("Operations:")
     names["tree"] = bare
@@ -163,20 +163,21 @@ def _quantity(results: Results, shown: Mapping[str, str], quantity: str) -> str:
         (name, *(_operations(metrics, f"systems.{s}.{quantity}.{method}") for s in systems))
         for method, name in names.items()
     ]
-    parts.append(_table(("", *systems), rows))
+    parts.append(tables.table(("", *systems), rows))
     parts.append("Native / native bound / specialised / bound / batch:")
     ways = ("native", "native_bound", "specialised", "bound", "batch")
     rows = []
     for method, name in names.items():
         cells = [
-            " / ".join(_time(metrics.get(f"systems.{s}.{quantity}.{method}.{way}.us")) for way in ways) for s in systems
+            " / ".join(tables.time(metrics.get(f"systems.{s}.{quantity}.{method}.{way}.us")) for way in ways)
+            for s in systems
         ]
         rows.append((name, *cells))
     if quantity in PEERS:
         peer = PEERS[quantity]
-        cells = [_time(metrics.get(f"systems.{s}.{quantity}.{peer}.us")) for s in systems]
+        cells = [tables.time(metrics.get(f"systems.{s}.{quantity}.{peer}.us")) for s in systems]
         rows.append((f"`{peer.replace('pinocchio', 'pin')}`, tree without rotors", *cells))
-    parts.append(_table(("", *systems), rows))
+    parts.append(tables.table(("", *systems), rows))
     return "\n\n".join(parts)
 
 
@@ -213,7 +214,7 @@ def _growth(results: Results, shown: Mapping[str, str]) -> str:
     if not families:
         return ""
     parts = ["## Growth with the number of links: Figs. 11, 13"]
-    parts += _image(shown, "clusters_growth", "Native time and operations over links")
+    parts += tables.image(shown, "clusters_growth", "Native time and operations over links")
     parts.append(
         f"The paper has chains of 2 to {PAPERS} links (dotted line). Powers are those that fit best from "
         f"{orders.SMALLEST} links on. The paper: clusters linear, projection and Lagrange multipliers cubic."
@@ -225,19 +226,20 @@ def _growth(results: Results, shown: Mapping[str, str]) -> str:
         for links in series.names(metrics, f"growth.{family}", 2):
             start = f"growth.{family}.{links}"
             cells = [
-                f"{_time(metrics.get(f'{start}.{m}.native_bound.us'))} ({_operations(metrics, f'{start}.{m}')})"
+                f"{tables.time(metrics.get(f'{start}.{m}.native_bound.us'))} ({_operations(metrics, f'{start}.{m}')})"
                 for m in methods
             ]
             rows.append((links, *cells))
         powers = [
             " (".join(
-                _power(orders.power(orders.growth(metrics, family, m, w))) for w in ("native_bound.us", "operations")
+                tables.power(orders.power(orders.growth(metrics, family, m, w)))
+                for w in ("native_bound.us", "operations")
             )
             + ")"
             for m in methods
         ]
-        parts.append(f"### {_words(family)}\n\nNative bound µs (operations):")
-        parts.append(_table(("links", *(f"`{m}`" for m in methods)), [*rows, ("power", *powers)]))
+        parts.append(f"### {tables.words(family)}\n\nNative bound µs (operations):")
+        parts.append(tables.table(("links", *(f"`{m}`" for m in methods)), [*rows, ("power", *powers)]))
         known = [m for m in methods if m in (OURS[quantity], *orders.SLOWER[quantity])]
         lines = [orders.growth_verdict(metrics, family, m, m == OURS[quantity]) for m in known]
         parts.append("\n".join(f"- {line}" for line in lines))
@@ -250,7 +252,7 @@ def _parallel(results: Results, shown: Mapping[str, str]) -> str:
     if not kinds:
         return ""
     parts = ["## Parallel chains: depth and size of a loop"]
-    parts += _image(shown, "clusters_parallel", "Native time and operations over the size of the loop")
+    parts += tables.image(shown, "clusters_parallel", "Native time and operations over the size of the loop")
     parts.append(
         "Two chains side by side, tied by one loop (files of the paper's sources). A cluster is as large as its loop, "
         "and costs the cube of its joints: clusters gain where loops are local. An explicit loop is a gear; an "
@@ -263,14 +265,13 @@ def _parallel(results: Results, shown: Mapping[str, str]) -> str:
         for depth in series.names(metrics, f"parallel.{kind}", 2):
             for loop in series.names(metrics, f"parallel.{kind}.{depth}", 3):
                 start = f"parallel.{kind}.{depth}.{loop}"
-                cells = [
-                    f"{_time(metrics.get(f'{start}.{m}.native_bound.us'))} ({_operations(metrics, f'{start}.{m}')})"
-                    for m in methods
-                ]
-                sizes = (_whole(metrics.get(f"{start}.{x}")) for x in ("nv", "largest"))
+                times = [tables.time(metrics.get(f"{start}.{m}.native_bound.us")) for m in methods]
+                counts = [_operations(metrics, f"{start}.{m}") for m in methods]
+                cells = [f"{us} ({operations})" for us, operations in zip(times, counts, strict=True)]
+                sizes = (tables.whole(metrics.get(f"{start}.{x}")) for x in ("nv", "largest"))
                 rows.append((f"{depth}, {loop}", *sizes, *cells))
         titles = (f"{kind}: depth, loop", "velocities", "joints of the cluster", *(f"`{m}`" for m in methods))
-        parts.append(_table(titles, rows))
+        parts.append(tables.table(titles, rows))
     return "\n\n".join(parts)
 
 
@@ -279,7 +280,7 @@ def _leg(results: Results, shown: Mapping[str, str]) -> str:
     joints = [name for name in series.names(metrics, "leg", 1) if f"leg.{name}.unconstrained" in metrics]
     if not joints:
         return ""
-    parts = ["## Torques of a leg: Fig. 14", *_image(shown, "clusters_leg", "Torques of knee and ankle")]
+    parts = ["## Torques of a leg: Fig. 14", *tables.image(shown, "clusters_leg", "Torques of knee and ankle")]
     parts.append(
         "One leg of MIT's humanoid, its hip on the world. Every joint follows "
         f"`A sin(2π ω t)` with A = {metrics['leg.amplitude']:g} rad and ω = {metrics['leg.frequency']:g} a second. "
@@ -305,7 +306,7 @@ def _leg(results: Results, shown: Mapping[str, str]) -> str:
         )
     )
     titles = ("joint", "reflected inertia, kg m²", "largest exact torque", "unconstrained", "approximate")
-    parts.append(_table(titles, rows))
+    parts.append(tables.table(titles, rows))
     (nearest, away), *others = orders.distances(metrics).items()
     near = "are those" if away < NEAR else "are nearest to those"
     sentence = f"The paper's numbers {near} of our {nearest}, within {100 * away:.1f} %"
@@ -326,38 +327,8 @@ def _leg(results: Results, shown: Mapping[str, str]) -> str:
     return "\n\n".join(parts)
 
 
-def _notes(results: Results) -> str:
-    notes = "\n".join(f"- {note}" for note in results["notes"])
-    return f"## Notes\n\n{notes}" if notes else "## Notes\n\nNothing disagreed, nothing was left out."
-
-
 # Words and numbers -----------------------------------------------------------------------------------------
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(titles)} |", "|---|" + "---:|" * (len(titles) - 1)]
-    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
-
-
-def _image(shown: Mapping[str, str], name: str, text: str) -> list[str]:
-    return [f"![{text}]({shown[name]})"] if name in shown else []
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _time(us: float | None) -> str:
-    return "–" if us is None else f"{us:.3g}" if us < 1000 else f"{us:.0f}"
-
-
-def _whole(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}".replace(",", " ")
-
-
 def _operations(metrics: Mapping[str, float], name: str) -> str:
-    return _whole(metrics.get(f"{name}.operations"))
-
-
-def _power(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    return tables.whole(metrics.get(f"{name}.operations"))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import drawing
 from benchmarks.clusters import orders
 from benchmarks.clusters.scenarios import METHODS, PAPERS
 from benchmarks.constrained import series
@@ -37,34 +38,7 @@ FAMILIES = ("forward_of_geared_chain", "forward_of_belt_chain", "inertia_of_belt
 
 def write(results: Mapping[str, Any], folder: Path) -> dict[str, Path]:
     """All plots that the results have numbers for, by name."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    matplotlib.rcParams.update(
-        {
-            "svg.fonttype": "none",
-            "svg.hashsalt": "linkwork",
-            "font.size": 9,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.alpha": 0.3,
-            "legend.frameon": False,
-            "figure.constrained_layout.use": True,
-        }
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    made = {}
-    for name, draw in _PLOTS.items():
-        figure = draw(plt, results)
-        if figure is None:
-            continue
-        made[name] = folder / f"{name}.svg"
-        figure.savefig(made[name], metadata={"Date": None})
-        plt.close(figure)
-    return made
+    return drawing.write(_PLOTS, results, folder)
 
 
 def _bars(plt: Any, results: Mapping[str, Any], quantity: str) -> Any:
@@ -190,7 +164,7 @@ def _leg(plt: Any, results: Mapping[str, Any]) -> Any:
     return figure
 
 
-_PLOTS = {
+_PLOTS: dict[str, drawing.Draw] = {
     "clusters_inverse": lambda plt, results: _bars(plt, results, "inverse"),
     "clusters_forward": lambda plt, results: _bars(plt, results, "forward"),
     "clusters_inertia": lambda plt, results: _bars(plt, results, "inertia"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import report
+from benchmarks import report, tables
 from benchmarks.constrained import bars, papers, plots, series
 from benchmarks.constrained.scenarios import DAMPING, GROUNDED, PROXIMAL
 from benchmarks.scenarios import BATCH
@@ -47,7 +47,7 @@ def write(results: Results, page: Path | None = None) -> Path:
         _softness(results, shown),
         _proximal(results, shown),
         _duplicated(results),
-        _notes(results),
+        tables.notes(results),
     )
     page.write_text("\n\n".join(s for s in sections if s) + "\n", encoding="utf-8")
     return page
@@ -58,11 +58,11 @@ def summary(results: Results) -> str:
     metrics, rows = results["metrics"], []
     for system in bars.judged(metrics):
         best = bars.fastest(results, system, 1, bars.PINOCCHIO)
-        cells = [_time(best), _time(bars.fastest(results, system, 1, bars.MUJOCO))]
+        cells = [tables.time(best), tables.time(bars.fastest(results, system, 1, bars.MUJOCO))]
         for way in ("lcaba.native", "auto.specialised", "auto.batch"):
             mine = bars.time(results, system, 1, way)
             ratio = "" if mine is None or best is None else f" ({best / mine:.1f}×)"
-            cells.append(_time(mine) + ratio)
+            cells.append(tables.time(mine) + ratio)
         size = f"{metrics[f'{system}.nv']:.0f}, {metrics[f'{system}.rows']:.0f}"
         rows.append((f"{system.partition('.')[2]} ({size})", f"`{results['words'][f'{system}.1.auto']}`", *cells))
     titles = (
@@ -74,7 +74,7 @@ def summary(results: Results) -> str:
         "specialised",
         "batch",
     )
-    return _table(titles, rows)
+    return tables.table(titles, rows)
 
 
 # Parts -----------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def _bars(results: Results) -> str:
             rows.append((system.partition(".")[2], f"`{auto}`", *map(_against, ratios, bars.BARS)))
         titles = [f"{bar.title} (≥ {bar.least:g})" for bar in bars.BARS]
         parts.append(f"Times faster than the fastest of the peer's solvers, {_iterations(iterations)}:")
-        parts.append(_table(("system", "auto takes", *titles), rows))
+        parts.append(tables.table(("system", "auto takes", *titles), rows))
         parts.append("\n".join(f"- {bars.verdict(results, systems, iterations, bar)}" for bar in bars.BARS))
     return "\n\n".join(parts)
 
@@ -129,7 +129,7 @@ def _against(value: float | None, bar: bars.Bar) -> str:
 def _loops(results: Results, shown: Mapping[str, str]) -> str:
     metrics = results["metrics"]
     parts = ["## loops Table II, and robots with loops in their files"]
-    parts += _image(shown, "systems", "Microseconds per state, one iteration")
+    parts += tables.image(shown, "systems", "Microseconds per state, one iteration")
     for study in ("loops", "robots"):
         rows: list[Sequence[str]] = []
         for system in series.names(metrics, study, 1):
@@ -137,14 +137,16 @@ def _loops(results: Results, shown: Mapping[str, str]) -> str:
             size = f"{system} {{{metrics[f'{name}.nv']:.0f}}}[{metrics[f'{name}.rows']:.0f}]"
             for iterations in (1, 3):
                 cells = [
-                    " / ".join(_time(metrics.get(f"{name}.{iterations}.{m}.{way}.us")) for way in WAYS)
+                    " / ".join(tables.time(metrics.get(f"{name}.{iterations}.{m}.{way}.us")) for way in WAYS)
                     for m in PROXIMAL
                 ]
                 peers = [_peer(metrics, f"{name}.{iterations}.{p}") for p in PEERS.values()]
                 rows.append((f"{size} ({iterations})", *cells, *peers))
         if rows:
             parts.append(
-                _table((f"{study}: system {{nv}}[rows] (iterations)", *(f"`{m}`" for m in PROXIMAL), *PEERS), rows)
+                tables.table(
+                    (f"{study}: system {{nv}}[rows] (iterations)", *(f"`{m}`" for m in PROXIMAL), *PEERS), rows
+                )
             )
     parts.append(
         "Cells of ours: native / specialised / batch; – where the program is too large to be compiled here. "
@@ -158,7 +160,7 @@ def _loops(results: Results, shown: Mapping[str, str]) -> str:
             counts = [_operations(metrics, f"{name}.{m}") for m in (*PROXIMAL, "prox_pv", "ltl")]
             rows.append((system, *counts, f"`{results['words'].get(f'{name}.3.auto', '')}`"))
         if rows:
-            parts.append(_table((study, *(f"`{m}`" for m in (*PROXIMAL, "prox_pv", "ltl")), "auto takes"), rows))
+            parts.append(tables.table((study, *(f"`{m}`" for m in (*PROXIMAL, "prox_pv", "ltl")), "auto takes"), rows))
     orders = []
     for system, times in papers.LOOPS_TABLE.items():
         mine = {m: metrics.get(f"loops.{system}.{m}.operations") for m in papers.LOOPS_METHODS}
@@ -199,19 +201,21 @@ def _growth(
     families = [f for f in families if series.names(metrics, f"growth.{f}", 2)]
     if not families:
         return ""
-    parts = [f"## {title}", *_image(shown, plot, "Native time and operations over links")]
+    parts = [f"## {title}", *tables.image(shown, plot, "Native time and operations over links")]
     parts.append("Powers of n that fit best from 50 to 500 links, of native time and (in brackets) of operations:")
     rows, sentences = [], []
     for family in families:
         cells = []
         for method in methods:
             powers = [series.exponent(series.growth(metrics, family, method, w)) for w in ("native.us", "operations")]
-            cells.append(f"{_power(powers[0])} ({_power(powers[1])})")
+            cells.append(f"{tables.power(powers[0])} ({tables.power(powers[1])})")
             if method in bars.LINEAR.get(family, ()) and powers[0] is not None:
                 met = "met" if powers[0] <= bars.EXPONENT else "missed"
-                sentences.append(f"- `{method}` on {_words(family)} ≤ {bars.EXPONENT}: **{met}** ({powers[0]:.2f}).")
-        rows.append((_words(family), *cells, papers.GROWTH[family]))
-    parts.append(_table(("family", *(f"`{m}`" for m in methods), "the paper says"), rows))
+                sentences.append(
+                    f"- `{method}` on {tables.words(family)} ≤ {bars.EXPONENT}: **{met}** ({powers[0]:.2f})."
+                )
+        rows.append((tables.words(family), *cells, papers.GROWTH[family]))
+    parts.append(tables.table(("family", *(f"`{m}`" for m in methods), "the paper says"), rows))
     parts.append("\n".join(sentences))
     crossings = []
     for family in families:
@@ -220,7 +224,7 @@ def _growth(
                 at = series.crossing(*(series.growth(metrics, family, m, "operations") for m in (a, b)))
                 if at is not None:
                     crossings.append(
-                        f"{_words(family)}: `{a}` needs fewer operations than `{b}` from {at:.0f} links on"
+                        f"{tables.words(family)}: `{a}` needs fewer operations than `{b}` from {at:.0f} links on"
                     )
     if crossings:
         parts.append("Crossovers at the sizes measured:\n\n" + "\n".join(f"- {c}." for c in crossings))
@@ -228,13 +232,12 @@ def _growth(
     for family in families:
         for links in series.names(metrics, f"growth.{family}", 2):
             name = f"growth.{family}.{links}"
-            cells = [
-                f"{_time(metrics.get(f'{name}.{m}.native.us'))} ({_count(metrics.get(f'{name}.{m}.operations'))})"
-                for m in methods
-            ]
-            rows.append((_words(family), links, f"{metrics[f'{name}.rows']:.0f}", *cells))
+            times = [tables.time(metrics.get(f"{name}.{m}.native.us")) for m in methods]
+            counts = [tables.whole(metrics.get(f"{name}.{m}.operations")) for m in methods]
+            cells = [f"{us} ({operations})" for us, operations in zip(times, counts, strict=True)]
+            rows.append((tables.words(family), links, f"{metrics[f'{name}.rows']:.0f}", *cells))
     parts.append("Native µs (operations; – where the program is too large to be counted):")
-    parts.append(_table(("family", "links", "rows", *(f"`{m}`" for m in methods)), rows))
+    parts.append(tables.table(("family", "links", "rows", *(f"`{m}`" for m in methods)), rows))
     return "\n\n".join(p for p in parts if p)
 
 
@@ -251,7 +254,7 @@ def _convergence(results: Results, shown: Mapping[str, str]) -> str:
         "Right: how far accelerations (20 iterations at most) are from `prox_ltl` with damping 1e-3, "
         "relative; the paper finds `lcaba` to lose digits as the damping falls, the others not before 1e-11."
     )
-    parts += _image(shown, "convergence", "Residual over iterations; distance over damping")
+    parts += tables.image(shown, "convergence", "Residual over iterations; distance over damping")
     rows, sentences = [], []
     for method in PROXIMAL:
         for damping in series.names(metrics, f"{name}.{method}", 3):
@@ -265,14 +268,14 @@ def _convergence(results: Results, shown: Mapping[str, str]) -> str:
                 sentences.append(
                     f"- `{method}`, damping {damping}: below 1e-6 within 3 iterations: **{verdict}** ({at[3]:.1e})."
                 )
-    parts.append(_table(("method", "damping", *(f"after {k}" for k in (1, 2, 3, 4, 6, 11))), rows))
+    parts.append(tables.table(("method", "damping", *(f"after {k}" for k in (1, 2, 3, 4, 6, 11))), rows))
     parts.append("\n".join(sentences))
     away = [(m, d) for m in PROXIMAL for d in series.names(metrics, f"{name}.{m}", 3)]
     found = dict.fromkeys(d for m, d in away if f"{name}.{m}.{d}.away.mean" in metrics)
     dampings = sorted(found, key=float, reverse=True)
     rows = [(f"`{m}`", *(f"{metrics[f'{name}.{m}.{d}.away.mean']:.1e}" for d in dampings)) for m in PROXIMAL]
     parts.append("Mean distance from the reference:")
-    parts.append(_table(("method", *dampings), rows))
+    parts.append(tables.table(("method", *dampings), rows))
     return "\n\n".join(parts)
 
 
@@ -281,27 +284,27 @@ def _lqr(results: Results, shown: Mapping[str, str]) -> str:
     systems = series.names(metrics, "lqr", 1)
     if not systems:
         return ""
-    parts = ["## lqr Table II", *_image(shown, "lqr_operations", "Operations by method")]
+    parts = ["## lqr Table II", *tables.image(shown, "lqr_operations", "Operations by method")]
     rows, counts, orders = [], [], []
     for system in systems:
         name = f"lqr.{system}"
         methods = GROUNDED if metrics[f"{name}.rows"] else ("aba",) * len(GROUNDED)
         cells = [
-            " / ".join(_time(metrics.get(f"{name}.1.{m}.{way}.us")) for way in ("native", "specialised"))
+            " / ".join(tables.time(metrics.get(f"{name}.1.{m}.{way}.us")) for way in ("native", "specialised"))
             for m in methods
         ]
         pin = "pinocchio.aba" if not metrics[f"{name}.rows"] else "pinocchio.constraintDynamics"
         peers = [_peer(metrics, f"{name}.1.{p}") for p in (pin, "mujoco.forward")]
         rows.append((system, *cells, *peers))
-        counts.append((system, *(_count(metrics.get(f"{name}.{m}.operations")) for m in methods)))
+        counts.append((system, *(tables.whole(metrics.get(f"{name}.{m}.operations")) for m in methods)))
         if system in papers.LQR_TABLE:
             mine = {m: metrics.get(f"{name}.{m}.operations") for m in papers.LQR_METHODS}
             orders.append((system, dict(zip(papers.LQR_METHODS, papers.LQR_TABLE[system], strict=True)), mine))
     titles = [f"`{m}`" for m in GROUNDED]
     parts.append("Native / specialised µs, one iteration where the method iterates; without rows, `aba`:")
-    parts.append(_table(("system", *titles, "Pinocchio", "`mj_forward`"), rows))
+    parts.append(tables.table(("system", *titles, "Pinocchio", "`mj_forward`"), rows))
     parts.append("Operations:")
-    parts.append(_table(("system", *titles), counts))
+    parts.append(tables.table(("system", *titles), counts))
     parts.append(_orders("lqr Table II", orders))
     return "\n\n".join(p for p in parts if p)
 
@@ -312,7 +315,10 @@ def _softness(results: Results, shown: Mapping[str, str]) -> str:
     if not systems:
         return ""
     name = f"softness.{systems[0]}"
-    parts = [f"## lqr Fig. 3: soft rows on {systems[0]}", *_image(shown, "softness", "Soft rows over their weight")]
+    parts = [
+        f"## lqr Fig. 3: soft rows on {systems[0]}",
+        *tables.image(shown, "softness", "Soft rows over their weight"),
+    ]
     states = f"{metrics[f'{name}.states']:.0f}"
     parts.append(f"Means over {states} random states: what rows miss, and (in brackets) the distance from `pv`.")
     weights = series.names(metrics, f"{name}.pv_soft", 3)
@@ -325,9 +331,9 @@ def _softness(results: Results, shown: Mapping[str, str]) -> str:
         "does; the first iteration of `prox_ltl` factors the Delassus matrix instead."
     )
     rows = [(w, cell(f"pv_soft.{w}"), cell(f"ltl_soft.{w}")) for w in weights]
-    parts.append(_table(("weight", "`pv_soft`", "first iteration of `prox_ltl`"), rows))
+    parts.append(tables.table(("weight", "`pv_soft`", "first iteration of `prox_ltl`"), rows))
     parts.append(
-        _table(("hard", "missed (distance)"), [(f"`{m}`", cell(f"{m}.hard")) for m in ("pv", "pv_early", "ltl")])
+        tables.table(("hard", "missed (distance)"), [(f"`{m}`", cell(f"{m}.hard")) for m in ("pv", "pv_early", "ltl")])
     )
     return "\n\n".join(parts)
 
@@ -338,7 +344,10 @@ def _proximal(results: Results, shown: Mapping[str, str]) -> str:
     timed = series.names(metrics, "proximal", 1)
     if not counted and not timed:
         return ""
-    parts = ["## proximal Figs. 4, 5, 8", *_image(shown, "proximal", "Factor of the KKT matrix; constrained dynamics")]
+    parts = [
+        "## proximal Figs. 4, 5, 8",
+        *tables.image(shown, "proximal", "Factor of the KKT matrix; constrained dynamics"),
+    ]
     parts.append(
         "Figs. 4 and 5 time the factor of the KKT matrix alone, for which linkwork has no call of its own: its "
         "operations are counted instead, with the zeros of tree and loops used (*sparse*) and not (*dense*). Fig. 8 is "
@@ -353,12 +362,12 @@ def _proximal(results: Results, shown: Mapping[str, str]) -> str:
         rows.append(
             (
                 system,
-                _count(sparse),
-                _count(dense),
+                tables.whole(sparse),
+                tables.whole(dense),
                 saved,
-                _count(metrics.get(f"{name}.{method}.operations")),
-                _time(metrics.get(f"{name}.1.{method}.native.us")),
-                _time(metrics.get(f"{name}.1.{method}.specialised.us")),
+                tables.whole(metrics.get(f"{name}.{method}.operations")),
+                tables.time(metrics.get(f"{name}.1.{method}.native.us")),
+                tables.time(metrics.get(f"{name}.1.{method}.specialised.us")),
                 _peer(metrics, f"{name}.1.pinocchio.{pin}"),
             )
         )
@@ -372,7 +381,7 @@ def _proximal(results: Results, shown: Mapping[str, str]) -> str:
         "specialised",
         "Pinocchio",
     )
-    parts.append(_table(titles, rows))
+    parts.append(tables.table(titles, rows))
     return "\n\n".join(parts)
 
 
@@ -398,52 +407,22 @@ def _duplicated(results: Results) -> str:
         cells += [f"{x:.1e}" if x is not None else "–" for x in numbers[1:]]
         shown = f"`{solver.replace('pinocchio_', 'pin.')}`"
         rows.append((shown, "none" if float(damping) == 0 else damping, *cells, words.get(at, "")))
-    parts.append(_table(("method", "damping", "iterations", "residual", "error", "multipliers", "says"), rows))
+    parts.append(tables.table(("method", "damping", "iterations", "residual", "error", "multipliers", "says"), rows))
     return "\n\n".join(parts)
 
 
-def _notes(results: Results) -> str:
-    notes = "\n".join(f"- {note}" for note in results["notes"])
-    return f"## Notes\n\n{notes}" if notes else "## Notes\n\nNothing disagreed, nothing was left out."
-
-
 # Words and numbers -----------------------------------------------------------------------------------------
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(titles)} |", "|---|" + "---:|" * (len(titles) - 1)]
-    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
-
-
-def _image(shown: Mapping[str, str], name: str, text: str) -> list[str]:
-    return [f"![{text}]({shown[name]})"] if name in shown else []
 
 
 def _iterations(count: int) -> str:
     return "one iteration" if count == 1 else f"{count} iterations"
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _time(us: float | None) -> str:
-    return "–" if us is None else f"{us:.3g}" if us < 1000 else f"{us:.0f}"
-
-
 def _peer(metrics: Mapping[str, float], name: str) -> str:
     errors = (metrics.get(f"{name}.error", 0.0), metrics.get(f"{name}.error_again", 0.0))
-    return _time(metrics.get(f"{name}.us")) + (" †" if max(errors) > 1e-6 and f"{name}.us" in metrics else "")
-
-
-def _count(operations: float | None) -> str:
-    return "–" if operations is None else f"{operations:,.0f}".replace(",", " ")
+    return tables.time(metrics.get(f"{name}.us")) + (" †" if max(errors) > 1e-6 and f"{name}.us" in metrics else "")
 
 
 def _operations(metrics: Mapping[str, float], name: str) -> str:
     first, again = metrics.get(f"{name}.operations"), metrics.get(f"{name}.again")
-    return _count(first) + (f" + {_count(again)}" if again is not None else "")
-
-
-def _power(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    return tables.whole(first) + (f" + {tables.whole(again)}" if again is not None else "")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks import drawing
 from benchmarks.constrained import bars, papers, series
 from benchmarks.constrained.scenarios import GROUNDED, PROXIMAL
 
@@ -32,34 +33,7 @@ WAYS = {
 
 def write(results: Mapping[str, Any], folder: Path) -> dict[str, Path]:
     """All plots that the results have numbers for, by name."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    matplotlib.rcParams.update(
-        {
-            "svg.fonttype": "none",
-            "svg.hashsalt": "linkwork",
-            "font.size": 9,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.alpha": 0.3,
-            "legend.frameon": False,
-            "figure.constrained_layout.use": True,
-        }
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    made = {}
-    for name, draw in _PLOTS.items():
-        figure = draw(plt, results)
-        if figure is None:
-            continue
-        made[name] = folder / f"{name}.svg"
-        figure.savefig(made[name], metadata={"Date": None})
-        plt.close(figure)
-    return made
+    return drawing.write(_PLOTS, results, folder)
 
 
 def _systems(plt: Any, results: Mapping[str, Any]) -> Any:
@@ -221,7 +195,7 @@ def _proximal(plt: Any, results: Mapping[str, Any]) -> Any:
 _LOOP_FAMILIES = ("single_loop", "chain_of_loops", "coupled_loops", "star_of_loops")
 _GROUND_FAMILIES = tuple(family for family in papers.GROWTH if family not in _LOOP_FAMILIES)
 
-_PLOTS = {
+_PLOTS: dict[str, drawing.Draw] = {
     "systems": _systems,
     "loops_growth": lambda plt, results: _growth(plt, results, _LOOP_FAMILIES, PROXIMAL),
     "convergence": _convergence,

@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from linkwork.impulse import Impact, ImpactDynamics
     from linkwork.inverse import InverseDynamics, InverseSolution
     from linkwork.operational import OperationalInertia
-    from linkwork.simulate import MinimalMotion
+    from linkwork.simulation import MinimalMotion, Run, Stepper, rollouts, simulate
 
 __version__ = "0.2.0"
 
@@ -99,8 +99,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("linkwork.delassus"), name)
     if name == "OperationalInertia":
         return getattr(import_module("linkwork.operational"), name)
-    if name == "MinimalMotion":
-        return getattr(import_module("linkwork.simulate"), name)
+    if name in ("MinimalMotion", "Run", "Stepper", "rollouts", "simulate"):
+        return getattr(import_module("linkwork.simulation"), name)
     if name in ("InverseDynamics", "InverseSolution"):
         return getattr(import_module("linkwork.inverse"), name)
     if name in ("Actuation", "Minimal", "clusters"):
@@ -172,10 +172,12 @@ __all__ = [
     "Revolute",
     "Rod",
     "Rolling",
+    "Run",
     "SingularConstraints",
     "Slider",
     "Solution",
     "Spherical",
+    "Stepper",
     "TopologyError",
     "Universal",
     "UnsupportedFeature",
@@ -203,5 +205,7 @@ __all__ = [
     "method_costs",
     "methods_for",
     "operation_count",
+    "rollouts",
+    "simulate",
     "zoo",
 ]

@@ -106,7 +106,7 @@ class Evaluator:
         self.quantity = quantity
         self.frames = _names(frames)
         self._subject = Subject(algorithm, tree, unit_ranges(robot), robot.name)
-        self._threads = _threads(threads)
+        self._threads = thread_count(threads)
         self._inputs = list(self._subject.algorithm.inputs)
         self._output_shapes = self._subject.output_shapes()
         self._be(None, "float64")
@@ -167,7 +167,7 @@ class Evaluator:
             lanes = best_lanes(dtype)
         if not isinstance(lanes, int) or lanes not in (1, 2, 4, 8, 16):
             raise InputError(f"lanes is {lanes!r}, needs 'auto' or one of 1, 2, 4, 8, 16")
-        return self._running(SpecialisedRunner(self._program(), dtype, lanes, _threads(threads), max_operations))
+        return self._running(SpecialisedRunner(self._program(), dtype, lanes, thread_count(threads), max_operations))
 
     def _program(self) -> Subject:
         """What a straight-line program is to compute."""
@@ -408,7 +408,8 @@ def _names(frames: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(frames)
 
 
-def _threads(threads: int | None) -> int:
+def thread_count(threads: int | None) -> int:
+    """How many threads share a large batch: so many, or as many as there are cores."""
     if threads is None:
         return default_threads()
     if not isinstance(threads, int) or threads < 1:

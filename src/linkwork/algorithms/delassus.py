@@ -36,7 +36,7 @@ from linkwork.algorithms.loops import CLOSURE, close
 from linkwork.algorithms.rnea import FORCE, collect
 from linkwork.plans.elimination import COUPLED
 from linkwork.plans.loops import LOOPS
-from linkwork.scalar import Array, kernel
+from linkwork.scalar import Array, kernel, where
 from linkwork.spatial import add, angular, cross, dot, linear, put_angular, put_linear, scale, symmetric
 
 ROUNDING = 1e-15
@@ -44,6 +44,8 @@ ROUNDING = 1e-15
 
 TINY = 1e-300
 """Less than any force."""
+
+NO_NUMBER = float("nan")
 
 SWEPT: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"a": ("n", 6), "pulls": ("nv",), "e": ("nc",)}
 SPRUNG: dict[str, Shape] = SWEPT | SPRINGS | {"rest": ("nc",), "more": ("nv",)}
@@ -140,10 +142,10 @@ def lay(tree: Array, w: Array, q: Array, error: Array) -> None:
 
 @kernel
 def tense(tree: Array, w: Array, damping: Array, stiffness: Array) -> None:
-    """Inertias of bodies and springs, eliminated; ``stiffness`` is ``1 / damping``."""
+    """Inertias of bodies and springs, eliminated; ``stiffness`` is ``1 / damping``, no number if that is below zero."""
     articulate_springs(tree, w, damping)
     for r in range(tree.nc):
-        stiffness[r] = w.rho[r]
+        stiffness[r] = where(0.0, damping[r], w.rho[r], NO_NUMBER)
 
 
 @kernel

@@ -155,6 +155,9 @@ def pv_osim_fast(
     for i in range(tree.n - 1, 0, -1):
         if tree.parent[i] == 0:
             write_rows(tree, w, branches)
+            for k in range(dof_of(tree.kind[i])):
+                j = axis_of(tree.kind[i], k)
+                w.H[i, j, j] += w.gear[tree.iv[i] + k]
             mirror(w.H[i])
             for j in range(6):
                 for k in range(6):

@@ -159,20 +159,21 @@ def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
     parts = [declarations(t), "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
     if st is not t:
         parts.append(declarations(st))
-    if angles:
+    if angles or (trace.again is not None and angles_of(trace.again)[0]):
         parts.append(sincos_function(st))
     parts.append(function("body", trace, t, st, mostly_zero(trace)))
     if trace.again is not None:
-        parts.append(function("again", trace.again, t, st, set()))
+        parts.append(function("again", trace.again, t, st, set(), own_angles=True))
     gather = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in given]
     parts.append(scalar_loop(trace, t, name, gather) if lanes == 1 else lane_loop(trace, t, name, gather))
     return "\n".join(parts)
 
 
-def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int]) -> str:
+def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int], own_angles: bool = False) -> str:
     """A trace as a function of pointers to all arrays, to sines and cosines, and to what texts carry between them.
 
-    Outputs that were ``cleared`` beforehand are not given their zeros.
+    Outputs that were ``cleared`` beforehand are not given their zeros. With ``own_angles`` sines and cosines of what
+    comes in are computed here.
     """
     nodes, lanes = trace.graph.nodes, t.lanes
     angles, given = angles_of(trace)
@@ -192,7 +193,7 @@ def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int]) -> s
         if node[0] is INPUT:
             source, offset = f"%a{node[1]}", node[2] * size
         elif first in slot:
-            source, offset = "%angles", angle_place(slot[first], 0 if node[0] is SIN else 1)
+            source, offset = "%own" if own_angles else "%angles", angle_place(slot[first], 0 if node[0] is SIN else 1)
         else:
             return late_angle(i, first, 0 if node[0] is SIN else 1)
         return [
@@ -218,10 +219,33 @@ def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int]) -> s
             f"store {t.name} {value}, ptr {pointer}, align {t.bytes}",
         ]
 
+    def first_angles() -> list[str]:
+        """Sines and cosines of angles that come in: lanes are taken as they are, single numbers by fours."""
+        groups = -(-len(given) // SINCOS_WIDTH)
+        numbers = 2 * len(given) * lanes if lanes > 1 else 2 * groups * SINCOS_WIDTH
+        lines = [f"%own = alloca [{numbers} x {t.scalar}], align 64"]
+        if lanes == 1:
+            lines += [f"%few = alloca [{groups * SINCOS_WIDTH} x {t.scalar}], align 32"]
+            lines += [f"store [{groups * SINCOS_WIDTH} x {t.scalar}] zeroinitializer, ptr %few"]
+        for k, i in enumerate(given):
+            lines.append(f"%f{k} = getelementptr i8, ptr %a{nodes[i][1]}, i64 {nodes[i][2] * size}")
+            if lanes > 1:
+                lines.append(f"%g{k} = getelementptr i8, ptr %own, i64 {angle_place(k, 0)}")
+                lines.append(f"call void @linkwork_sincos(ptr %f{k}, ptr %g{k})")
+            else:
+                lines.append(f"%x{k} = load {t.scalar}, ptr %f{k}")
+                lines.append(f"%w{k} = getelementptr {t.scalar}, ptr %few, i64 {k}")
+                lines.append(f"store {t.scalar} %x{k}, ptr %w{k}")
+        for group in range(groups if lanes == 1 else 0):
+            lines.append(f"%g{group} = getelementptr {t.scalar}, ptr %few, i64 {group * SINCOS_WIDTH}")
+            lines.append(f"%h{group} = getelementptr {t.scalar}, ptr %own, i64 {2 * group * SINCOS_WIDTH}")
+            lines.append(f"call void @linkwork_sincos(ptr %g{group}, ptr %h{group})")
+        return lines
+
     body = straight_line(trace, t, load, store)
-    late = []
+    late = first_angles() if own_angles and given else []
     if len(given) < len(angles):
-        late = [
+        late += [
             f"%late = alloca [{st.lanes} x {t.scalar}], align 32",
             f"%late_results = alloca [{2 * st.lanes} x {t.scalar}], align 32",
         ]

@@ -123,7 +123,11 @@ class InverseMatrix(Evaluator):
                 raise UnsupportedFeature(
                     f"{c} is between several moving bodies: no explicit damped inverse; use at(q).damped_inverse(r)"
                 )
-        self._prepare(robot, "inverse_matrix", osim.CABA_OSIM, rows_tree(robot, end=WORLD_END), (), threads)
+        tree = rows_tree(robot, end=WORLD_END)
+        geared = tree.geared.copy()
+        for v in tree.term_v.tolist():  # a row of one joint is a part of the joint's own inertia
+            geared[np.flatnonzero((tree.iv == v) & (np.arange(tree.n) > 0))] = 1
+        self._prepare(robot, "inverse_matrix", osim.CABA_OSIM, tree._replace(geared=geared), (), threads)
 
     def __call__(self, q: npt.ArrayLike, damping: npt.ArrayLike) -> Array:  # type: ignore[override]
         """For ``q: (..., nq)``; the damping is one number, or ``(..., nc)``."""
@@ -179,6 +183,10 @@ def row_dampings(robot: Mechanism, damping: npt.ArrayLike) -> Array:
     return R
 
 
-def settings(refine: bool) -> Array:
-    """Those of the damped inverse's text."""
-    return np.array([REFINED, MOST_REFINEMENTS if refine else 1.0])
+def settings(refine: bool | int) -> Array:
+    """Those of the damped inverse's text: steps of refinement if they seem to be needed, none, or so many."""
+    if refine is True:
+        return np.array([REFINED, MOST_REFINEMENTS])
+    if not isinstance(refine, int) or refine < 0:
+        raise InputError(f"refine is {refine!r}, needs True, False or a number of steps")
+    return np.array([0.0, 1.0 + refine])

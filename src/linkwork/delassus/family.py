@@ -15,7 +15,7 @@ from linkwork.constraints import WORLD
 from linkwork.delassus.batches import METHODS, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product
 from linkwork.delassus.memory import Pool
 from linkwork.delassus.operators import DelassusOperator, Explicit, MatrixFree
-from linkwork.dynamics import Array
+from linkwork.dynamics import Array, thread_count
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.plans.elimination import coupled_tree
@@ -58,23 +58,41 @@ class Delassus:
     ) -> None:
         if not isinstance(robot, Mechanism):
             raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
-        if method not in METHODS:
+        if not isinstance(method, str) or method not in METHODS:
             raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
         if rows is not None:
-            rows = [rows] if isinstance(rows, str) else list(rows)
+            rows = [rows] if isinstance(rows, str) else rows
+            if not isinstance(rows, Collection) or not all(isinstance(name, str) for name in rows):
+                raise InputError(f"rows are names of constraints; found {rows!r}")
             for name in rows:
                 robot.row_slice(name)
         if method == "cluster_efpa" and rows is None:
             rows = [c.name for c in robot.constraints if any(robot.frames[p].body == WORLD for p in c.places)]
         self.whole, self.robot = robot, enabled_part(robot, rows)
+        self._rows = set(self.robot.constraints)
         if not self.robot.nc:
             raise UnsupportedFeature(f"robot '{robot.name}' has no enabled constraint to make rows of")
         reason = _refusal(self.robot, method)
         if reason is not None:
             raise UnsupportedFeature(f"{method} cannot serve '{robot.name}': {reason}")
-        self.method, self._threads, self._moving = method, threads, tuple(moving)
-        self.product = Product(self.robot, threads)
-        self.inverse = Inverse(self.robot, threads)
+        self.method, self._threads, self._moving = method, thread_count(threads), tuple(moving)
+
+    def tree_only(self, what: str) -> None:
+        """Refuse what is not known of a robot whose other loops are closed."""
+        if self.method == "cluster_efpa" and any(c.enabled for c in self.whole.constraints if c not in self._rows):
+            raise UnsupportedFeature(f"cluster_efpa knows no {what} of '{self.whole.name}' with its loops closed")
+
+    @cached_property
+    def product(self) -> Product:
+        """``D f`` for states and forces: ``product(q, forces)``, ``(..., nc)``."""
+        self.tree_only("products without the matrix")
+        return Product(self.robot, self._threads)
+
+    @cached_property
+    def inverse(self) -> Inverse:
+        """``(D + diag(r))^-1 a`` for states: ``inverse(q, accelerations, damping)``, ``(..., nc)``."""
+        self.tree_only("inverse without the matrix")
+        return Inverse(self.robot, self._threads)
 
     @cached_property
     def matrix(self) -> Callable[[npt.ArrayLike], Array]:
@@ -119,7 +137,8 @@ class Delassus:
         """The same with `product` and `inverse` as straight-line programs; options are those of `Evaluator.compile`."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other.product, other.inverse = self.product.compile(**options), self.inverse.compile(**options)
+        other.__dict__["product"] = self.product.compile(**options)
+        other.__dict__["inverse"] = self.inverse.compile(**options)
         return other
 
     @property

@@ -32,6 +32,23 @@ LEAST_PIVOT = 1e-10
 """Below this, the branches of a floating base are singular by themselves."""
 
 
+def _real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
+    """A linear map of reals on any numbers."""
+    if np.iscomplexobj(x):
+        found: Array = _real_parts(apply, x.real) + 1j * _real_parts(apply, x.imag)
+        return found
+    return apply(np.ascontiguousarray(x, dtype=np.float64))
+
+
+def _finite(x: Array, name: str) -> Array:
+    """What is asked of a matrix, which would not notice."""
+    if not np.isfinite(x).all():
+        index = tuple(int(k) for k in np.argwhere(~np.isfinite(x))[0])
+        found = "NaN" if np.isnan(x[index]) else "infinity"
+        raise InputError(f"{name} holds {found} at index {index if len(index) > 1 else index[0]}")
+    return x
+
+
 class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
     """A symmetric operator on rows; subclasses say how it acts on some vectors, ``(k, nc)``."""
 
@@ -43,16 +60,10 @@ class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _matmat(self, X: Array) -> Array:
-        if np.iscomplexobj(X):
-            found: Array = self._matmat(X.real) + 1j * self._matmat(X.imag)
-            return found
-        return self._apply(np.ascontiguousarray(X.T, dtype=np.float64)).T
+        return _real_parts(self._apply, X.T).T
 
     def _matvec(self, x: Array) -> Array:
-        if np.iscomplexobj(x):
-            found: Array = self._matvec(x.real) + 1j * self._matvec(x.imag)
-            return found
-        return self._apply(np.ascontiguousarray(x.reshape(-1), dtype=np.float64))
+        return _real_parts(self._apply, x.reshape(-1))
 
     def _adjoint(self) -> Self:
         return self
@@ -73,6 +84,8 @@ class DelassusOperator(RowOperator):
         super().__init__(family.robot)
         self._family, self._frames = family, frames
         self._pose = family.swept.runner(texts.WEIGH.name)._prepared("q", q, (family.robot.nq,)).copy()
+        if self._pose.ndim != 1:
+            raise InputError(f"q has shape {self._pose.shape}: an operator is of one configuration; use product(q, f)")
         self._pose.flags.writeable = False
 
     @property
@@ -83,10 +96,10 @@ class DelassusOperator(RowOperator):
     @cached_property
     def _prepared(self) -> Prepared:
         """Rows of K and articulated inertias."""
-        prepared = self._fresh(self._family.swept)
-        self._error = np.empty(self.robot.nc)
-        prepared.call(texts.WEIGH.name, self._pose, self._error)
-        self._error.flags.writeable = False
+        prepared, error = self._fresh(self._family.swept), np.empty(self.robot.nc)
+        prepared.call(texts.WEIGH.name, self._pose, error)
+        error.flags.writeable = False
+        self._error = error
         return prepared
 
     def _fresh(self, pool: Pool) -> Prepared:
@@ -121,6 +134,7 @@ class DelassusOperator(RowOperator):
     @property
     def inverse_mass(self) -> scipy.sparse.linalg.LinearOperator:
         """``M^-1``, ``(nv, nv)``."""
+        self._family.tree_only("inverse mass")
         none = np.zeros(self.robot.nc)
 
         def apply(x: Array) -> Array:
@@ -131,6 +145,7 @@ class DelassusOperator(RowOperator):
     @property
     def response(self) -> scipy.sparse.linalg.LinearOperator:
         """``M^-1 J'``, ``(nv, nc)``: how joints accelerate under forces, or what velocities impulses add."""
+        self._family.tree_only("response")
         still, none = np.zeros(self.robot.nv), np.zeros(self.robot.nc)
         return _Other(
             self,
@@ -170,10 +185,13 @@ class DelassusOperator(RowOperator):
         return diagonal
 
     def preconditioner(self, damping: npt.ArrayLike = 0.0) -> scipy.sparse.linalg.LinearOperator:
-        """The inverse of the `blocks` and a damping: what ``M`` is to SciPy's ``cg`` (a pseudo-inverse if singular)."""
+        """The inverse of the `blocks` and a damping: what ``M`` is to SciPy's ``cg`` (a pseudo-inverse if singular).
+
+        It helps where constraints are independent; where rows are redundant, ``cg`` is faster without.
+        """
         added = real_array(damping, "damping")
         R = np.full(self.robot.nc, float(added)) if added.ndim == 0 else np.asarray(added, dtype=np.float64)
-        if R.shape != (self.robot.nc,) or not (R >= 0).all():
+        if R.shape != (self.robot.nc,) or not ((R >= 0) & np.isfinite(R)).all():
             raise InputError(f"damping needs one number, or {self.robot.nc}, none below zero")
         parts = [
             np.linalg.pinv(block + np.diag(R[self.robot.row_slice(name)]), rcond=1e-12, hermitian=True)
@@ -181,39 +199,35 @@ class DelassusOperator(RowOperator):
         ]
         return _Blocks(self.robot, parts)
 
-    def largest_eigenvalue(self, tolerance: float = 1e-6, max_iterations: int = 10_000) -> float:
-        """By power iteration, until what further iterations would add is less than the tolerance, as a part of it."""
+    def largest_eigenvalue(self, tolerance: float = 1e-6, max_iterations: int = 1_000_000) -> float:
+        """By power iteration, until it is within the tolerance of an eigenvalue, as a part of it."""
         tolerance, most = above_zero(tolerance, "tolerance"), count(max_iterations, "max_iterations")
         x = np.random.default_rng(0).normal(size=self.robot.nc)
-        value = last = 0.0
-        for k in range(most):
+        for _ in range(most):
             x /= np.linalg.norm(x)
             y = self._apply(x)
-            before, value = value, float(x @ y)
-            step = value - before
-            if k > 1 and step * step <= tolerance * value * max(last - step, 0.0):  # steps shrink by step / last
+            value = float(x @ y)
+            if np.linalg.norm(y - value * x) <= tolerance * value:
                 return value
-            if value == 0.0 or (k > 1 and abs(step) <= 1e-15 * value):
-                return value
-            last, x = step, y
+            x = y
         raise NotConverged(f"the largest eigenvalue was not found in {most} iterations, to {tolerance:g} of itself")
 
     def default_damping(self) -> float:
         """A damping that makes any set of rows solvable and changes little: a millionth of the largest eigenvalue."""
-        return RELATIVE_DAMPING * self.largest_eigenvalue(tolerance=1e-2)
+        return RELATIVE_DAMPING * (self.largest_eigenvalue(tolerance=1e-2) or 1.0)
 
-    def damped_inverse(self, damping: npt.ArrayLike | None = None, refine: bool = True) -> DampedInverse:
+    def damped_inverse(self, damping: npt.ArrayLike | None = None, refine: bool | int = True) -> DampedInverse:
         """``(D + diag(damping))^-1`` as an operator; the damping is one number or one for each row.
 
-        Without one it is `default_damping`. Digits that are lost where rows are stiff are found again unless
-        ``refine`` is false.
+        Without one it is `default_damping`. Where ``refine`` is true, digits that are seen to be lost because rows are
+        stiff are found again; a number asks for so many steps of refinement.
         """
         R = row_dampings(self.robot, self.default_damping() if damping is None else damping)
         if R.ndim != 1:
             raise InputError(f"damping has shape {R.shape}, needs one number or {self.robot.nc}")
         return self._damped(R, refine)
 
-    def _damped(self, R: Array, refine: bool) -> DampedInverse:
+    def _damped(self, R: Array, refine: bool | int) -> DampedInverse:
         raise NotImplementedError
 
 
@@ -231,16 +245,16 @@ class _Other(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
         self._owner, self._forth, self._back = owner, forth, back
 
     def _matmat(self, X: Array) -> Array:
-        return self._forth(np.ascontiguousarray(X.T, dtype=np.float64)).T
+        return _real_parts(self._forth, X.T).T
 
     def _matvec(self, x: Array) -> Array:
-        return self._forth(np.ascontiguousarray(x.reshape(-1), dtype=np.float64))
+        return _real_parts(self._forth, x.reshape(-1))
 
     def _rmatvec(self, x: Array) -> Array:
-        return self._back(np.ascontiguousarray(x.reshape(-1), dtype=np.float64))
+        return _real_parts(self._back, x.reshape(-1))
 
     def _rmatmat(self, X: Array) -> Array:
-        return self._back(np.ascontiguousarray(X.T, dtype=np.float64)).T
+        return _real_parts(self._back, X.T).T
 
 
 class _Blocks(RowOperator):
@@ -268,8 +282,7 @@ class MatrixFree(DelassusOperator):
 
     def bind(self, forces: Array, out: Array) -> Callable[[], None]:
         """A call without arguments that reads ``forces`` and writes ``D forces``, allocating nothing."""
-        _check_bound(forces, self.robot.nc, "forces")
-        _check_bound(out, self.robot.nc, "out")
+        _check_bound(self.robot.nc, forces=forces, out=out)
         call, still, motion = self._prepared.call, self._still, np.empty(self.robot.nv)
 
         def step() -> None:
@@ -284,15 +297,14 @@ class MatrixFree(DelassusOperator):
         prepared.call(texts.LAY.name, self._pose, np.empty(self.robot.nc))
         return prepared
 
-    def _damped(self, R: Array, refine: bool) -> DampedInverse:
+    def _damped(self, R: Array, refine: bool | int) -> DampedInverse:
         return SpringInverse(self, self._laid, R, refine)
 
     def bind_damped_inverse(
-        self, damping: Array, accelerations: Array, out: Array, refine: bool = True
+        self, damping: Array, accelerations: Array, out: Array, refine: bool | int = True
     ) -> Callable[[], None]:
         """A call that reads a new damping and new accelerations each time and writes the forces to ``out``."""
-        for x, name in ((damping, "damping"), (accelerations, "accelerations"), (out, "out")):
-            _check_bound(x, self.robot.nc, name)
+        _check_bound(self.robot.nc, damping=damping, accelerations=accelerations, out=out)
         held = Prepared(self._family.sprung, self._laid.copy())
         call, how = held.call, settings(refine)
         stiffness, motion, progress = np.empty(self.robot.nc), np.empty(self.robot.nv), np.empty(2)
@@ -313,14 +325,22 @@ class Explicit(DelassusOperator):
         self._matrix.flags.writeable = False
 
     def _apply(self, x: Array) -> Array:
-        found: Array = x @ self._matrix
+        found: Array = _finite(x, "forces") @ self._matrix
+        return found
+
+    def _own_blocks(self) -> Array:
+        found = np.zeros((self.robot.nc, max(c.rows for c in self.robot.constraints)))
+        for c in self.robot.constraints:
+            at = self.robot.row_slice(c.name)
+            found[at, : c.rows] = self._matrix[at, at]
         return found
 
     def toarray(self) -> Array:
         """The matrix."""
         return self._matrix.copy()
 
-    def _damped(self, R: Array, refine: bool) -> DampedInverse:
+    def _damped(self, R: Array, refine: bool | int) -> DampedInverse:
+        settings(refine)
         maker = self._family.matrix
         if isinstance(maker, Matrix) and self._family.method == "pv_osim_fast":
             parts = maker.parts(self._pose, R)
@@ -331,11 +351,14 @@ class Explicit(DelassusOperator):
         return DenseInverse(self, self._matrix, R)
 
 
-def _check_bound(x: Any, size: int, name: str) -> None:
-    """Whether an array can be used as it is."""
-    fits = isinstance(x, np.ndarray) and x.dtype == np.float64 and x.flags.c_contiguous and x.shape[-1:] == (size,)
-    if not fits or x.ndim > 2 or (name == "out" and not x.flags.writeable):
-        raise InputError(f"bind: {name} needs a C-contiguous float64 array of {size} numbers")
+def _check_bound(size: int, **arrays: Any) -> None:
+    """Whether arrays can be used as they are, ``out`` the last of them."""
+    for name, x in arrays.items():
+        fits = isinstance(x, np.ndarray) and x.dtype == np.float64 and x.flags.c_contiguous and x.shape == (size,)
+        if not fits or (name == "out" and not x.flags.writeable):
+            raise InputError(f"bind: {name} needs a C-contiguous float64 array of {size} numbers")
+    if any(np.may_share_memory(arrays["out"], x) for name, x in arrays.items() if name != "out"):
+        raise InputError("bind: out shares memory with another array")
 
 
 # The damped inverse ------------------------------------------------------------------------------------------
@@ -347,19 +370,21 @@ class DampedInverse(RowOperator):
     def __init__(self, operator: DelassusOperator, damping: Array) -> None:
         super().__init__(operator.robot)
         self.operator = operator
+        self._refine: bool | int = True
         self.damping = damping
         self.damping.flags.writeable = False
 
     def with_damping(self, damping: npt.ArrayLike) -> DampedInverse:
         """The same with another damping; what depends on q alone is kept."""
-        return self.operator.damped_inverse(damping)
+        return self.operator.damped_inverse(damping, self._refine)
 
 
 class SpringInverse(DampedInverse):
     """By LCABA, without a matrix."""
 
-    def __init__(self, operator: MatrixFree, laid: Prepared, damping: Array, refine: bool) -> None:
+    def __init__(self, operator: MatrixFree, laid: Prepared, damping: Array, refine: bool | int) -> None:
         super().__init__(operator, damping)
+        self._refine = refine
         self._prepared = Prepared(laid.pool, laid.copy())
         self._prepared.call(texts.TENSE.name, damping, np.empty(self.robot.nc))
         self._settings = settings(refine)
@@ -376,8 +401,7 @@ class SpringInverse(DampedInverse):
 
     def bind(self, accelerations: Array, out: Array) -> Callable[[], None]:
         """A call without arguments that reads ``accelerations`` and writes forces, allocating nothing."""
-        _check_bound(accelerations, self.robot.nc, "accelerations")
-        _check_bound(out, self.robot.nc, "out")
+        _check_bound(self.robot.nc, accelerations=accelerations, out=out)
         call, how, motion, progress = self._prepared.call, self._settings, np.empty(self.robot.nv), np.empty(2)
 
         def step() -> None:
@@ -394,7 +418,7 @@ class DenseInverse(DampedInverse):
         self._factor = scipy.linalg.cho_factor(matrix + np.diag(damping), lower=True)
 
     def _apply(self, x: Array) -> Array:
-        found: Array = scipy.linalg.cho_solve(self._factor, x.T).T
+        found: Array = scipy.linalg.cho_solve(self._factor, _finite(x, "accelerations").T).T
         return found
 
 
@@ -406,7 +430,7 @@ class FactoredInverse(DampedInverse):
         self._lower, self._scale = np.tril(factored, -1) + np.eye(len(factored)), np.diagonal(factored).copy()
 
     def _apply(self, x: Array) -> Array:
-        half = scipy.linalg.solve_triangular(self._lower, x.T, lower=True, unit_diagonal=True)
+        half = scipy.linalg.solve_triangular(self._lower, _finite(x, "accelerations").T, lower=True, unit_diagonal=True)
         half = (half.T * self._scale).T
         found: Array = scipy.linalg.solve_triangular(self._lower, half, lower=True, trans="T", unit_diagonal=True).T
         return found
@@ -422,7 +446,9 @@ class BaseInverse(FactoredInverse):
 
     def _apply(self, x: Array) -> Array:
         lower, scale = self._small
-        seen = scipy.linalg.solve_triangular(lower, (x @ self._solved).T, lower=True, unit_diagonal=True)
+        seen = scipy.linalg.solve_triangular(
+            lower, (_finite(x, "accelerations") @ self._solved).T, lower=True, unit_diagonal=True
+        )
         seen = (seen.T * scale).T
         share = scipy.linalg.solve_triangular(lower, seen, lower=True, trans="T", unit_diagonal=True)
         found: Array = super()._apply(x) - (self._solved @ share).T

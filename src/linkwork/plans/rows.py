@@ -178,6 +178,8 @@ class _Way:
         passing: list[list[int]] = [[] for _ in range(tree.n)]
         rooted: list[list[int]] = [[] for _ in range(tree.n)]
         for row in range(tree.nc):
+            if self.end == BASE and len(roots[row]) > 1:
+                roots[row].discard(0)  # a row to the world is felt by the base alone
             lines = [self.line(body) for body in roots[row]]
             common = set(lines[0]).intersection(*lines[1:])
             root = next(body for body in lines[0] if body in common) if self.end in (LOOP, BASE) else 0

@@ -1,4 +1,4 @@
-"""Motion in time."""
+"""Motion in minimal coordinates."""
 
 from __future__ import annotations
 

@@ -1,0 +1,43 @@
+"""Results to Markdown: tables, pictures, numbers in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Names on the left, numbers on the right."""
+    lines = [f"| {' | '.join(titles)} |", "|---|" + "---:|" * (len(titles) - 1)]
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
+
+
+def image(shown: Mapping[str, str], name: str, text: str) -> list[str]:
+    """A plot, if it was made."""
+    return [f"![{text}]({shown[name]})"] if name in shown else []
+
+
+def words(name: str) -> str:
+    """A name as one reads it."""
+    return name.replace("_", " ")
+
+
+def time(us: float | None) -> str:
+    """Microseconds to three digits."""
+    return "–" if us is None else f"{us:.3g}" if us < 1000 else f"{us:.0f}"
+
+
+def whole(value: float | None) -> str:
+    """A count, thousands apart."""
+    return "–" if value is None else f"{value:,.0f}".replace(",", " ")
+
+
+def power(value: float | None) -> str:
+    """A power of n."""
+    return "–" if value is None else f"{value:.2f}"
+
+
+def notes(results: Mapping[str, Any]) -> str:
+    """What a run has to say beside its numbers."""
+    lines = "\n".join(f"- {note}" for note in results["notes"])
+    return f"## Notes\n\n{lines}" if lines else "## Notes\n\nNothing disagreed, nothing was left out."

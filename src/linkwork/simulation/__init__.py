@@ -1,0 +1,14 @@
+"""Motion in time: `simulate` one robot, `rollouts` of many states, and steps in minimal coordinates.
+
+Whole rollouts run in machine code; Python is asked only where a controller speaks or something is recorded.
+"""
+
+from __future__ import annotations
+
+from linkwork.simulation.batches import rollouts
+from linkwork.simulation.minimal import MinimalMotion
+from linkwork.simulation.run import Run
+from linkwork.simulation.single import simulate
+from linkwork.simulation.stepper import INTEGRATORS, Stepper
+
+__all__ = ["INTEGRATORS", "MinimalMotion", "Run", "Stepper", "rollouts", "simulate"]

@@ -1,0 +1,152 @@
+"""What a simulation leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwork.dynamics import Array, constraint_error, energy
+from linkwork.errors import InputError, LinkworkError
+from linkwork.forward import NamedRows
+from linkwork.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMAT = 1
+"""Of saved files."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """States of a robot over time. Arrays begin with the axis of time; in rollouts the next one is that of the batch.
+
+    A run that ended early says so in `ended`, and holds what was found until then.
+    """
+
+    robot: Mechanism | None
+    times: Array
+    """Seconds, ``(k,)``."""
+    q: Array
+    v: Array
+    tau: Array
+    """Torques given in the step that follows (for the last state, as in the one before)."""
+    multipliers: Array
+    """Forces of all constraints in a row in the step that led to each state, ``(k, ..., nc)``; zero at the start."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """How it was made: integrator, dt and more."""
+    ended: str = ""
+    """Why it ended before its time; empty if it did not."""
+
+    @property
+    def forces(self) -> NamedRows:
+        """Forces of the constraints by name, ``(k, ..., rows)`` each."""
+        return NamedRows(self._known(), self.multipliers)
+
+    @property
+    def energy(self) -> dict[str, Array]:
+        """Kinetic, potential, elastic (springs of joints) and total energy, ``(k, ...)`` each, in joules."""
+        robot = self._known()
+        found = energy(robot, self.q, self.v)
+        elastic = np.zeros(self.v.shape[:-1])
+        if self.settings.get("passive", False):
+            for joint in robot.joints:
+                if joint.type.nq == joint.type.nv:
+                    off = self.q[..., robot.q_slice(joint.name)] - joint.rest
+                    elastic = elastic + 0.5 * (off * off) @ np.atleast_1d(robot.stiffness[robot.v_slice(joint.name)])
+        return {
+            "kinetic": found.kinetic,
+            "potential": found.potential,
+            "elastic": elastic,
+            "total": found.kinetic + found.potential + elastic,
+        }
+
+    @property
+    def errors(self) -> Array:
+        """The most that any loop is open, ``(k, ...)``, in metres or radians."""
+        robot = self._known()
+        if not robot.nc:
+            return np.zeros(self.q.shape[:-1])
+        rows = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints])
+        found: Array = np.abs(constraint_error(robot, self.q) * rows).max(axis=-1, initial=0.0)
+        return found
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def at(self, time: float) -> tuple[Array, Array]:
+        """``q`` and ``v`` of the recorded state nearest to a time."""
+        k = int(np.abs(self.times - time).argmin())
+        return self.q[k], self.v[k]
+
+    def _known(self) -> Mechanism:
+        if self.robot is None:
+            raise InputError("this run does not know its robot: Run.load(path, robot)")
+        return self.robot
+
+    # Files ----------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Keep the run in one ``.npz`` file; an older one is replaced only when the new one is whole."""
+        place = Path(path)
+        if place.suffix != ".npz":
+            place = place.with_name(place.name + ".npz")
+        words = {"format": FORMAT, "robot": self._name(), "settings": self.settings, "ended": self.ended}
+        arrays = {"times": self.times, "q": self.q, "v": self.v, "tau": self.tau, "multipliers": self.multipliers}
+        temporary = None
+        try:
+            with tempfile.NamedTemporaryFile(dir=place.parent, suffix=".part", delete=False) as file:
+                temporary = file.name
+                np.savez_compressed(file, about=json.dumps(words), **arrays)  # type: ignore[arg-type]
+            os.replace(temporary, place)
+        except OSError as error:
+            if temporary is not None and os.path.exists(temporary):
+                os.unlink(temporary)
+            raise LinkworkError(
+                f"cannot save the run to {place}: {error.strerror or error}; it is still here"
+            ) from None
+        return place
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], robot: Mechanism | None = None) -> Run:
+        """A saved run; with its robot it also knows energies, forces by name and how to be drawn."""
+        try:
+            with np.load(path, allow_pickle=False) as kept:
+                words = json.loads(str(kept["about"]))
+                arrays = {name: kept[name] for name in ("times", "q", "v", "tau", "multipliers")}
+        except (OSError, KeyError, ValueError) as error:
+            raise InputError(f"{path} is no saved run: {error}") from None
+        if words["format"] > FORMAT:
+            raise InputError(f"{path} was saved by a later version of linkwork")
+        if robot is not None and (robot.nq, robot.nv) != (arrays["q"].shape[-1], arrays["v"].shape[-1]):
+            raise InputError(f"{path} is of '{words['robot']}', not of '{robot.name}': it has other numbers of joints")
+        return cls(robot, settings=words["settings"], ended=words["ended"], **arrays)
+
+    def _name(self) -> str:
+        return "" if self.robot is None else self.robot.name
+
+    # Looking --------------------------------------------------------------------------------------------
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Joint positions, energies, how far loops open, and constraint forces over time; to a file if asked."""
+        from linkwork.simulation.plots import draw_run
+
+        return draw_run(self, path)
+
+    def part(self, start: int = 0, stop: int | None = None) -> Run:
+        """Some of the recorded states."""
+        at = slice(start, stop)
+        arrays = {name: getattr(self, name)[at] for name in ("times", "q", "v", "tau", "multipliers")}
+        return replace(self, **arrays)
+
+    def __repr__(self) -> str:
+        span = f"{self.times[0]:g} to {self.times[-1]:g} s" if len(self) else "nothing"
+        batch = f", {int(np.prod(self.q.shape[1:-1]))} robots" if self.q.ndim > 2 else ""
+        ended = f", ended: {self.ended}" if self.ended else ""
+        return f"<Run of '{self._name()}', {span}, {len(self)} states{batch}{ended}>"
