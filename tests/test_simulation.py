@@ -16,6 +16,7 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.zoo import ASSEMBLED
+from robots import MODELS
 
 Floats = npt.NDArray[np.float64]
 FREE: dict[str, Any] = {"passive": False, "limits": False}
@@ -28,8 +29,11 @@ def moving(robot: lw.Mechanism, size: float = 1.0, seed: int = 0) -> tuple[Float
     return q, robot.project_velocity(q, v) if robot.nc else v
 
 
-def cassie(models: Path) -> lw.Mechanism:
-    return lw.load(models / "cassie" / "cassie.xml")
+def cassie() -> lw.Mechanism:
+    path = MODELS / "cassie" / "cassie_nomesh.xml"
+    if not path.is_file():
+        pytest.skip("no model files")
+    return lw.load(path)
 
 
 # Physics --------------------------------------------------------------------------------------------------
@@ -48,8 +52,8 @@ def test_energy_is_kept(make: Callable[[], lw.Mechanism]) -> None:
     assert not run.ended
 
 
-def test_energy_of_falling_cassie(models: Path) -> None:
-    robot = cassie(models)
+def test_energy_of_falling_cassie() -> None:
+    robot = cassie()
     q = robot.assemble(robot.poses["home"])
     v = robot.project_velocity(q, 0.3 * np.random.default_rng(1).normal(size=robot.nv))
     run = lw.simulate(robot, q, v, seconds=10.0, integrator="rk4", record_every=500, **FREE)
@@ -68,7 +72,7 @@ def test_momentum_of_a_floating_robot_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("integrator", "order", "steps"), [("euler", 1, (4e-3, 2e-3, 1e-3)), ("rk4", 4, (1.6e-2, 8e-3, 4e-3))]
+    ("integrator", "order", "steps"), [("euler", 1, (4e-3, 2e-3, 1e-3)), ("rk4", 4, (8e-3, 4e-3, 2e-3))]
 )
 @pytest.mark.parametrize("make", [zoo.humanoid, zoo.four_bar], ids=["humanoid", "four-bar"])
 def test_order(make: Callable[[], lw.Mechanism], integrator: str, order: int, steps: tuple[float, ...]) -> None:
@@ -76,7 +80,7 @@ def test_order(make: Callable[[], lw.Mechanism], integrator: str, order: int, st
     robot = make()
     q, v = moving(robot)
     how: dict[str, Any] = {"seconds": 0.16, "record_every": 10**6, "time_constant": None, **FREE}
-    exact = lw.simulate(robot, q, v, dt=5e-4, integrator="rk4", **how).q[-1]
+    exact = lw.simulate(robot, q, v, dt=2.5e-4, integrator="rk4", **how).q[-1]
     off = [
         np.abs(robot.difference(lw.simulate(robot, q, v, dt=h, integrator=integrator, **how).q[-1], exact)).max()
         for h in steps
@@ -85,14 +89,18 @@ def test_order(make: Callable[[], lw.Mechanism], integrator: str, order: int, st
 
 
 def test_order_of_dormand_and_prince() -> None:
-    """Single steps of a humanoid: local errors fall with the sixth power, so that the order is five."""
+    """Steps of one length over some time: errors fall with the fifth power."""
     robot = zoo.humanoid()
-    q, v = moving(robot)
+    q, v = moving(robot, 2.0)
+    fine = lw.simulate(robot, q, v, seconds=0.16, dt=1e-4, integrator="rk4", record_every=1600, **FREE).q[-1]
     off = []
-    for h in (3.2e-2, 1.6e-2):
-        fine = lw.simulate(robot, q, v, seconds=h, dt=h / 64, integrator="rk4", record_every=64, **FREE).v[-1]
-        off.append(np.abs(lw.Stepper(robot, "dopri5", h, **FREE)(q, v).v - fine).max())
-    assert np.log2(off[0] / off[1]) == pytest.approx(6, abs=0.35)
+    for n in (16, 32):
+        step = lw.Stepper(robot, "dopri5", 0.16 / n, **FREE)
+        at, rate = q, v
+        for _ in range(n):
+            at, rate = step(at, rate)[:2]
+        off.append(np.abs(robot.difference(at, fine)).max())
+    assert np.log2(off[0] / off[1]) == pytest.approx(5, abs=0.1)
 
 
 def test_adaptive_steps_meet_their_tolerance() -> None:
@@ -106,9 +114,9 @@ def test_adaptive_steps_meet_their_tolerance() -> None:
         assert np.abs(robot.difference(run.q[-1], fine.q[-1])).max() < bound
 
 
-def test_loops_stay_closed(models: Path) -> None:
+def test_loops_stay_closed() -> None:
     """Random torques for a while: the time constant keeps loops below a micrometre, projection below 1e-10."""
-    robot = cassie(models)
+    robot = cassie()
     q = robot.assemble(robot.poses["home"])
     rng = np.random.default_rng(3)
 
@@ -173,14 +181,14 @@ def test_spring_and_damper() -> None:
 
 def test_stops() -> None:
     """A joint that runs into its limit is caught softly, and let through where limits are off."""
-    robot = slider(limits=(-1.0, 0.05))
+    robot = slider(lower=-1.0, upper=0.05)
     run = lw.simulate(robot, [0.0], [1.0], seconds=0.3)
     assert 0.05 < run.q.max() < 0.05 + 1.0 * 0.01
     assert run.v[-1, 0] < 0.1
     assert lw.simulate(robot, [0.0], [1.0], seconds=0.3, limits=False).q[-1, 0] == pytest.approx(0.3)
 
 
-def test_controllers_and_actuators(models: Path) -> None:
+def test_controllers_and_actuators() -> None:
     robot = slider()
     seen: list[float] = []
 
@@ -191,7 +199,7 @@ def test_controllers_and_actuators(models: Path) -> None:
     run = lw.simulate(robot, [0.0], [1.0], seconds=0.1, controller=brake, control_every=5, record_every=10)
     assert seen == pytest.approx([0.005 * k for k in range(20)])
     assert 0 < run.v[-1, 0] < np.exp(-0.4)
-    biped = cassie(models)
+    biped = cassie()
     command = np.zeros(len(biped.actuators))
     command[0] = 0.5
     kicked = lw.simulate(biped, biped.assemble(biped.poses["home"]), seconds=0.002, tau=command)
@@ -213,15 +221,7 @@ def test_restart_to_the_last_bit(integrator: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(getattr(kept, name), getattr(run, name))
     assert kept.settings == run.settings
     k = 7
-    rest = lw.simulate(
-        robot,
-        kept.q[k],
-        kept.v[k],
-        seconds=0.5 - kept.times[k],
-        integrator=integrator,
-        record_every=20,
-        start=kept.times[k],
-    )
+    rest = kept.resume(k, seconds=0.5 - kept.times[k])
     np.testing.assert_array_equal(rest.q, run.q[k:])
     np.testing.assert_array_equal(rest.v, run.v[k:])
     np.testing.assert_array_equal(rest.times, run.times[k:])
@@ -266,11 +266,9 @@ assert len(run) == 100000 and len(lw.Run.load(path)) == 2
 
 def test_a_run_that_explodes_says_when() -> None:
     robot = slider()
-    run = lw.simulate(
-        robot, [0.0], [1.0], seconds=1.0, controller=lambda t, q, v: 1e9 * v, record_every=10, integrator="euler"
-    )
-    assert "not finite after step" in run.ended and "'slide'" in run.ended
-    assert len(run) > 1
+    run = lw.simulate(robot, [0.0], [1.0], seconds=10.0, dt=1.0, tau=[1e308])
+    assert run.ended.startswith("not finite after step 2 (2 s); 'slide' was the fastest joint at 2 s")
+    assert len(run) == 3
     assert np.isfinite(run.q).all()
 
 
@@ -294,14 +292,19 @@ def test_rollouts_are_simulations() -> None:
 
 def test_rollouts_with_a_controller_and_a_lost_robot() -> None:
     robot = slider()
-    gains = np.array([[0.0], [-10.0], [1e9]])
+
+    def control(time: float, q: Floats, v: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            return np.array([[0.0], -10.0 * v[1], np.where(time < 4, 1e308, np.inf * v[2])])
+
     run = lw.rollouts(
-        robot, np.zeros((3, 1)), np.ones((3, 1)), seconds=0.5, controller=lambda t, q, v: gains * v, record_every=100
+        robot, np.zeros((3, 1)), np.ones((3, 1)), seconds=5.0, controller=control, control_every=100, record_every=100
     )
     assert run.ended.startswith("1 of 3")
     assert run.v[-1, 0, 0] == pytest.approx(1.0)
-    assert run.v[-1, 1, 0] == pytest.approx((1 - 10 / 2 * 1e-3) ** 500, rel=1e-9)
+    assert run.v[-1, 1, 0] == pytest.approx((1 - 10 / 2 * 0.1) ** 50, rel=1e-9)
     assert np.isnan(run.v[-1, 2, 0])
+    assert np.isfinite(run.v[10, 2, 0])
 
 
 def test_executors(tmp_path: Path) -> None:
@@ -391,12 +394,12 @@ def test_bad_controllers_keep_what_was_found() -> None:
         return [0.0]
 
     for controller, kind, words in (
-        (nan, lw.InputError, "controller at 0.051 s: torque 0 is not finite"),
-        (short, lw.InputError, "controller at 0.051 s"),
+        (nan, lw.InputError, r"controller at 0.05\d s: torque 0 is not finite"),
+        (short, lw.InputError, r"controller at 0.05\d s"),
         (broken, ZeroDivisionError, "oh"),
     ):
         with pytest.raises(kind, match=words) as caught:
             lw.simulate(robot, [0.0], [1.0], seconds=1.0, controller=controller, record_every=1)
         run = caught.value.run  # type: ignore[attr-defined]
         assert isinstance(run, lw.Run)
-        assert len(run) == 51
+        assert 51 <= len(run) <= 54

@@ -36,3 +36,11 @@ def real_array(x: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     if array.dtype.kind not in "fiu":
         raise InputError(f"{name} has dtype {array.dtype}, needs real numbers")
     return array
+
+
+def fresh_floats(x: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
+    """A new array of doubles. (Arrays that have been pickled have a type of their own that is merely equal.)"""
+    given = real_array(x, name)
+    found = np.empty(given.shape)
+    found[...] = given
+    return found

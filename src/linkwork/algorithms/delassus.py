@@ -30,6 +30,7 @@ from linkwork.algorithms.lcaba import (
     drive_springs,
     join,
     lag,
+    lose_scaled,
     press,
 )
 from linkwork.algorithms.loops import CLOSURE, close
@@ -69,10 +70,7 @@ def push_rows(tree: Array, w: Array, forces: Array) -> None:
         for j in range(6):
             w.f[i, j] = 0.0
     for m in range(tree.nown):
-        f = w.f[tree.k_body[m]]
-        x = forces[tree.k_row[m]]
-        for j in range(6):
-            f[j] -= w.K[m, j] * x
+        lose_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
     for t in range(tree.nterms):
         w.pulls[tree.term_v[t]] += w.slope[t] * forces[tree.term_row[t]]
 

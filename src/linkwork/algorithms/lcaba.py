@@ -299,14 +299,21 @@ def articulate_springs(tree: Array, w: Array, damping: Array) -> None:
 
 
 @kernel
+def lose_scaled(x: Scalar, K: Array, f: Array) -> None:
+    """Take ``x K`` from ``f``; all is read before anything is written, so that it can go by fours."""
+    k = (K[0], K[1], K[2], K[3], K[4], K[5])
+    old = (f[0], f[1], f[2], f[3], f[4], f[5])
+    for j in range(6):
+        f[j] = old[j] - k[j] * x
+
+
+@kernel
 def press(tree: Array, w: Array, forces: Array) -> None:
     """Forces of constraints on bodies, and on joints for rows of one joint."""
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
-            x = forces[tree.k_row[m]]
-            for j in range(6):
-                w.f[i, j] -= w.K[m, j] * x
+            lose_scaled(forces[tree.k_row[m]], w.K[m], w.f[i])
     for t in range(tree.nterms):
         r = tree.term_row[t]
         if tree.lone[r] != 0:

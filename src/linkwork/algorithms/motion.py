@@ -297,9 +297,11 @@ DOPRI5 = Scheme(
 
 
 @kernel
-def count_step(tree: Array, v: Array, progress: Array) -> None:
+def count_step(tree: Array, q: Array, v: Array, progress: Array) -> None:
     """``progress``: one while all is finite (else it is no number, and steps end), and the steps so far and one."""
     x = 0.0
+    for k in range(tree.nq):
+        x = x + q[k] * 0.0
     for k in range(tree.nv):
         x = x + v[k] * 0.0
     progress[0] = 1.0 + x
@@ -454,7 +456,7 @@ def leave(tree: Array, w: Array, q1: Array, v1: Array, progress: Array) -> None:
         q1[k] = w.qs[k]
     for k in range(tree.nv):
         v1[k] = w.vs[k]
-    count_step(tree, v1, progress)
+    count_step(tree, q1, v1, progress)
 
 
 def adaptive(scheme: Scheme, dynamics: Dynamics) -> Algorithm:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.compile.door import DONE, OVERFLOW
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, LinkworkError
-from linkwork.inputs import above_zero, count, real_array
+from linkwork.inputs import above_zero, count, fresh_floats
 from linkwork.mechanism import Mechanism
 from linkwork.simulation.run import Run
 from linkwork.simulation.single import shown
@@ -92,15 +93,16 @@ def _states(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tupl
     at = robot.normalise(q).astype(np.float64)
     if at.ndim != 2:
         raise InputError(f"q has shape {at.shape}, needs (n, {robot.nq}): one row for each robot")
-    rate = np.zeros((len(at), robot.nv)) if v is None else np.array(real_array(v, "v"), dtype=np.float64)
+    rate = np.zeros((len(at), robot.nv)) if v is None else fresh_floats(v, "v")
     if rate.shape != (len(at), robot.nv) or not np.isfinite(rate).all():
         raise InputError(f"v has shape {rate.shape}, needs ({len(at)}, {robot.nv}) finite numbers")
     return at, rate
 
 
-def _torques(robot: Mechanism, tau: npt.ArrayLike | None, n: int) -> Array:
-    given = np.zeros(robot.nv) if tau is None else np.asarray(real_array(tau, "tau"), dtype=np.float64)
-    if given.shape not in ((robot.nv,), (n, robot.nv)) or not np.isfinite(given).all():
+def _torques(robot: Mechanism, tau: npt.ArrayLike | None, n: int, live: Any = ...) -> Array:
+    """Torques for each robot; what is asked of those that are not alive any more does not count."""
+    given = np.zeros(robot.nv) if tau is None else fresh_floats(tau, "tau")
+    if given.shape not in ((robot.nv,), (n, robot.nv)) or not np.isfinite(given[live]).all():
         raise InputError(f"tau has shape {given.shape}, needs ({robot.nv},) or ({n}, {robot.nv}) finite numbers")
     return np.array(np.broadcast_to(given, (n, robot.nv)))
 
@@ -128,7 +130,8 @@ def _roll(
     done = 0
     while True:
         if controller is not None and done % control == 0 and done < total:
-            tau = _torques(stepper.robot, controller(done * stepper.dt, q.copy(), v.copy()), len(q))
+            live = np.isfinite(v).all(axis=-1)
+            tau = _torques(stepper.robot, controller(done * stepper.dt, q.copy(), v.copy()), len(q), live)
         if done % record == 0 or done == total:
             kept.append((q, v, tau, forces))
         if done == total:
@@ -150,13 +153,16 @@ def _advance(stepper: Stepper, q: Array, v: Array, tau: Array, steps: int) -> tu
     forces = np.zeros((len(q), stepper.robot.nc))
     if live.any():
         runner = stepper._runner
-        states = [np.ascontiguousarray(x[live]) for x in (q, v, tau)]
+        states = [fresh_floats(x[live], "states") for x in (q, v, tau)]
         out = [np.empty((len(states[0]), *shape)) for shape in stepper._output_shapes]
         settings = stepper._often(steps)
         single = len(states[0]) == 1
         rows = [x[0] for x in states] if single else states
         results = [x[0] for x in out] if single else out
-        runner._run_threaded([*rows, stepper._law, stepper._R, stepper._clock, settings], results, len(states[0]))
+        inputs = [*rows, stepper._law, stepper._R, stepper._clock, settings]
+        status = runner._run_threaded(inputs, results, len(states[0]))
+        if status not in (DONE, OVERFLOW):
+            runner.explain(status, inputs, results)
         good = out[3][:, 1] == steps + 1
         q1[live], v1[live] = np.where(good[:, None], out[0], np.nan), np.where(good[:, None], out[1], np.nan)
         forces[live] = np.where(good[:, None], out[2][:, 2 : 2 + stepper.robot.nc], np.nan)

@@ -90,6 +90,20 @@ class Run:
             raise InputError("this run does not know its robot: Run.load(path, robot)")
         return self.robot
 
+    def resume(self, index: int = -1, *, seconds: float, **changes: Any) -> Run:
+        """Go on from a recorded state as `simulate` would have, or with other arguments of `simulate`."""
+        from linkwork.simulation.single import simulate
+
+        if self.q.ndim != 2:
+            raise InputError("rollouts cannot be resumed: simulate one of their states")
+        robot, kept = self._known(), self.settings
+        same = ("dt", "integrator", "record_every", "project_every", "time_constant", "passive", "limits")
+        how = {name: kept[name] for name in same if name in kept} | {"tau": self.tau[index]}
+        if kept.get("control_every"):
+            how["control_every"] = kept["control_every"]
+        how |= {"start": float(self.times[index]), "closed": False} | changes
+        return simulate(robot, self.q[index], self.v[index], seconds=seconds, **how)
+
     # Files ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -16,7 +16,7 @@ from linkwork.closure import assemble, project_velocity
 from linkwork.compile.door import DONE, OVERFLOW
 from linkwork.dynamics import Array, constraint_error, constraint_jacobian
 from linkwork.errors import AssemblyError, InputError
-from linkwork.inputs import above_zero, count, real_array
+from linkwork.inputs import above_zero, count, fresh_floats
 from linkwork.mechanism import Mechanism
 from linkwork.simulation.run import Run
 from linkwork.simulation.stepper import TIME_CONSTANT, Stepper
@@ -50,6 +50,7 @@ def simulate(
     passive: bool = True,
     limits: bool = True,
     tolerance: float = 1e-8,
+    closed: bool = True,
     progress: bool | None = None,
     **options: Any,
 ) -> Run:
@@ -58,9 +59,10 @@ def simulate(
     ``tau`` are constant torques; a ``controller`` is asked for torques every ``control_every`` steps, which are held in
     between. Every ``record_every`` steps the state is kept. Every ``project_every`` steps loops are closed to rounding
     (0: never; a ``time_constant`` pulls them closed in any case, see `Stepper`, as are ``passive``, ``limits`` and
-    further options). ``dopri5`` chooses its steps, ``dt`` at most, so that each is wrong by ``tolerance``.
+    further options). ``dopri5`` chooses its steps, ``dt`` at most, so that each is wrong by ``tolerance``. Loops must
+    be closed at the start, unless ``closed`` is false.
 
-    Started again from any recorded state, at its time as ``start``, it goes on as it did, to the last bit. Where
+    Started again from any recorded state (`Run.resume`), it goes on as it did, to the last bit. Where
     something stops being finite, the run ends there and says why; an error of the controller is raised, with what was
     found so far in its ``run``.
     """
@@ -68,7 +70,7 @@ def simulate(
     record, control = count(record_every, "record_every"), count(control_every, "control_every")
     if not isinstance(project_every, int) or project_every < 0:
         raise InputError(f"project_every is {project_every!r}, needs a whole number, 0 for never")
-    at, rate = initial(robot, q, v)
+    at, rate = initial(robot, q, v, closed)
     stepper = Stepper(
         robot, integrator, h, time_constant=time_constant, passive=passive, limits=limits, at=at, **options
     )
@@ -132,18 +134,20 @@ def _told(error: InputError, words: str, run: Run) -> InputError:
     return told
 
 
-def initial(robot: Mechanism, q: npt.ArrayLike | None, v: npt.ArrayLike | None) -> tuple[Array, Array]:
-    """A state to start from, its loops closed."""
+def initial(
+    robot: Mechanism, q: npt.ArrayLike | None, v: npt.ArrayLike | None, closed: bool = True
+) -> tuple[Array, Array]:
+    """A state to start from, its loops closed if they have to be."""
     if not isinstance(robot, Mechanism):
         raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
     if q is None:
         q = robot.poses.get("assembled", robot.neutral())
-    at = robot.normalise(q).astype(np.float64)
-    rate = np.zeros(robot.nv) if v is None else np.array(real_array(v, "v"), dtype=np.float64)
+    at = fresh_floats(robot.normalise(q), "q")
+    rate = np.zeros(robot.nv) if v is None else fresh_floats(v, "v")
     if rate.shape != (robot.nv,) or not np.isfinite(rate).all():
         raise InputError(f"v has shape {rate.shape}, needs {robot.nv} finite numbers")
     on = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints]) if robot.nc else np.zeros(0)
-    if on.any():
+    if closed and on.any():
         error = np.abs(constraint_error(robot, at)) * on
         if error.max() > OPEN:
             worst = next(c.name for c in robot.constraints if error[robot.row_slice(c.name)].max() == error.max())
@@ -158,8 +162,8 @@ def initial(robot: Mechanism, q: npt.ArrayLike | None, v: npt.ArrayLike | None) 
 
 def torques(robot: Mechanism, given: npt.ArrayLike) -> Array:
     """Torques of all joints, from these or from commands of the actuators."""
-    tau = np.array(real_array(given, "torques"), dtype=np.float64)
-    if tau.shape == (len(robot.actuators),) and tau.shape != (robot.nv,):
+    tau = fresh_floats(given, "torques")
+    if robot.actuators and tau.shape == (len(robot.actuators),) != (robot.nv,):
         commands, tau = tau, np.zeros(robot.nv)
         for actuator, command in zip(robot.actuators, commands, strict=True):
             tau[robot.v_slice(actuator.joint)] += np.asarray(actuator.gear) * command
