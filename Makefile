@@ -10,6 +10,7 @@ demo: $(READY)          ## the dynamics of a humanoid three ways, times beside P
 	$(BIN)/python examples/demo.py
 
 test: $(READY)          ## all tests
+	$(BIN)/python -m linkwork.compile.warm
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(READY)         ## format, lint, types, direction of imports

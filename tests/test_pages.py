@@ -48,3 +48,13 @@ def test_delassus(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed[-1] == "(12, 12)"
     values = np.array(printed[printed.index("0 True") + 1].strip("[]").split(), dtype=float)
     assert values.max() == pytest.approx(1.0, abs=1e-4)
+
+
+def test_simulation(capsys: pytest.CaptureFixture[str]) -> None:
+    """Energy and loops hold as the page says."""
+    names: dict[str, object] = {}
+    exec(code_of("simulation.md"), names)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "<Run of 'four-bar closed by a hinge', 0 to 1 s, 101 states>"
+    assert printed[1] == "True True"
+    assert printed[2:] == ["(201, 3)", "(3, 64, 3)"]

@@ -24,7 +24,7 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="linkwork",
-    help="Look at models of mechanisms with closed loops: URDF, MJCF and SDF files.",
+    help="Look at models of mechanisms with closed loops, URDF, MJCF and SDF files, and let them move.",
     epilog="Exit codes: 0 fine, 1 a file failed, 2 wrong usage, 130 interrupted. "
     "Environment: NO_COLOR=1 for plain text, LINKWORK_QUIET=1 for no notices.",
     no_args_is_help=True,
@@ -268,3 +268,117 @@ def check(
         write(f"{len(files)} files, {failed or 'none'} failed\n")
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _above_zero(value: float) -> float:
+    if not value > 0:
+        raise typer.BadParameter(f"{value:g} is not above zero.")
+    return value
+
+
+@app.command(
+    short_help="Let a model move, and say what became of it.",
+    help=_teaching(
+        "Let a model move under gravity and its own springs and dampers, from a pose of the file with loops closed, "
+        "and say what became of its energy and its loops.",
+        "'euler' is robust and quick, 'rk4' exact (fourth order), 'dopri5' chooses its steps. Torques and controllers "
+        "are for Python: linkwork.simulate(robot, controller=...).",
+        examples={
+            "linkwork simulate cassie.xml": "one second of falling",
+            "linkwork simulate four_bar.urdf --seconds 10 --integrator rk4": "how well is energy kept?",
+            "linkwork simulate cassie.xml --plot fall.png --out fall.npz": "look at it, keep it",
+            "linkwork simulate cassie.xml --json | jq .loops_open_by": "for scripts",
+        },
+    ),
+)
+def simulate(
+    file: File,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", callback=_above_zero, help="How long, in simulated seconds.")
+    ] = 1.0,
+    dt: Annotated[float, typer.Option("--dt", metavar="S", callback=_above_zero, help="Seconds of one step.")] = 1e-3,
+    integrator: Annotated[
+        str, typer.Option("--integrator", metavar="euler|rk4|dopri5", help="How steps are made.")
+    ] = "euler",
+    every: Annotated[
+        int, typer.Option("--every", metavar="N", min=1, help="Keep the state of every so many steps.")
+    ] = 10,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.npz", help="Keep the run (linkwork.Run.load reads it).")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw positions, energies, loops, forces: .png, .svg, .pdf."),
+    ] = None,
+    pose: Annotated[
+        str | None, typer.Option("--pose", metavar="NAME", help=f"Start at a pose of the file, or at '{NEUTRAL}'.")
+    ] = None,
+    ignore_limits: IgnoreLimits = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    base: Base = None,
+    mimic: Mimic = None,
+    inertias: Inertias = None,
+    dependent: Dependent = None,
+    loops: Loops = None,
+) -> None:
+    """Let a model move."""
+    from linkwork.cli.simulating import simulate_file  # the compiler is not for those who ask for help
+
+    given = {"base": base, "mimic": mimic, "inertias": inertias, "dependent": dependent, "loops": loops}
+    how = Look(given, pose=pose, limits=not ignore_limits)
+    if integrator not in ("euler", "rk4", "dopri5"):
+        raise typer.BadParameter(f"--integrator: '{integrator}' is none of euler, rk4, dopri5.")
+    with quietly(quiet):
+        try:
+            found = simulate_file(
+                file,
+                how,
+                seconds=seconds,
+                dt=dt,
+                integrator=integrator,
+                record_every=every,
+                limits=not ignore_limits,
+                progress=False if quiet or as_json else None,
+            )
+            if out is not None:
+                found.run.save(out)
+            if plot is not None:
+                found.run.plot(plot)
+        except Misused as error:
+            raise typer.BadParameter(printable(str(error))) from None
+        except LinkworkError as error:
+            complain(f"error: {placed(file, error)}")
+            raise typer.Exit(FAILED) from None
+        except (OSError, ValueError) as error:  # of the plot's file, or its kind
+            complain(f"error: {plot}: {error}")
+            raise typer.Exit(FAILED) from None
+    if as_json:
+        write(json.dumps(found.as_json(), indent=2, allow_nan=False) + "\n")
+    else:
+        name = found.run.robot.name if found.run.robot else ""
+        width = max(len(word) for word, _ in found.lines())
+        write(f"{printable(name)}\n" + "".join(f"  {word:<{width}}  {text}\n" for word, text in found.lines()))
+    if found.run.ended:
+        raise typer.Exit(FAILED)
+
+
+@app.command(
+    short_help="Compile all native code now.",
+    help=_teaching(
+        "Compile all native code now, on all cores, into the cache (LINKWORK_CACHE_DIR, or linkwork in the user's "
+        "cache folder): for container images and test machines. Else each part is compiled when it is first used.",
+        examples={"linkwork warm": "takes minutes once, then nothing"},
+    ),
+)
+def warm(quiet: Quiet = False) -> None:
+    """Compile ahead."""
+    from linkwork.compile.warm import warm as compiled
+
+    with quietly(True):
+        count = 0
+        for done, total, name in compiled():
+            count = total
+            if not quiet:
+                complain(f"compiled {done} of {total}: {name}")
+    write(f"{count} compiled\n" if count else "everything was compiled already\n")

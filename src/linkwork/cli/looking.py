@@ -43,7 +43,7 @@ class Look:
 
 def look(file: Path, how: Look) -> Facts:
     """All there is to say about a file."""
-    robot, raised = _load(file, how.options)
+    robot, raised = read(file, how)
     if how.pose is not None and how.pose != NEUTRAL and how.pose not in robot.poses:
         known = [NEUTRAL, *robot.poses]
         raise Misused(
@@ -65,12 +65,12 @@ def look(file: Path, how: Look) -> Facts:
         )
 
 
-def _load(file: Path, options: dict[str, Any]) -> tuple[Mechanism, list[str]]:
+def read(file: Path, how: Look) -> tuple[Mechanism, list[str]]:
     """The mechanism, and the warnings that were raised on the way."""
     with warnings.catch_warnings(record=True) as caught, patience(f"reading {file}"):
         warnings.simplefilter("always", ModelWarning)
         try:
-            robot = lw.load(file, **options)
+            robot = lw.load(file, **how.options)
         except InputError as error:
             raise Misused(str(error)) from None
     for warning in caught:

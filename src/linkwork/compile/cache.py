@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -88,12 +88,36 @@ def write(name: str, content: bytes) -> None:
 
 
 def fetch(name: str, make: Callable[[], bytes]) -> bytes:
-    """The content of an entry, made and kept if there is none."""
+    """The content of an entry, made and kept if there is none. What another process is making is waited for."""
     content = read(name)
     if content is None:
-        content = make()
-        write(name, content)
+        with _alone(name):
+            content = read(name)
+            if content is None:
+                content = make()
+                write(name, content)
     return content
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """While no other process does the same; where files cannot be locked, at once."""
+    try:
+        import fcntl
+
+        place = Path(tempfile.gettempdir()) / f"linkwork-{os.getuid()}"
+        place.mkdir(mode=0o700, exist_ok=True)
+        file = open(place / name, "w")  # noqa: SIM115
+    except (ImportError, OSError):
+        yield
+        return
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # given back when the file is closed, or the process ends
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.unlink(place / name)
 
 
 @contextmanager

@@ -1,0 +1,93 @@
+"""From a file to a run: a model let go, and what became of it in a few lines."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import linkwork as lw
+from linkwork.cli.finding import NEUTRAL
+from linkwork.cli.looking import Look, Misused, read
+from linkwork.errors import AssemblyError
+from linkwork.mechanism import Mechanism, suggest
+from linkwork.simulation import Run
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A run, and how it went."""
+
+    run: Run
+    file: str
+    wall: float
+    """Seconds that it took."""
+    warnings: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """What scripts read; keys are explained in docs/cli.md."""
+        run, energy = self.run, self.run.energy
+        return {
+            "linkwork": lw.__version__,
+            "file": self.file,
+            "robot": run.robot.name if run.robot else "",
+            "seconds": float(run.times[-1] - run.times[0]),
+            "wall_seconds": self.wall,
+            "states": len(run),
+            "ended": run.ended,
+            "energy_first": float(energy["total"][0]),
+            "energy_last": float(energy["total"][-1]),
+            "loops_open_by": float(run.errors.max(initial=0.0)),
+            "largest_force": float(np.abs(run.multipliers).max(initial=0.0)),
+            "fastest": float(np.abs(run.v).max(initial=0.0)),
+            "settings": run.settings,
+            "warnings": self.warnings,
+        }
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The same for people."""
+        facts = self.as_json()
+        change = facts["energy_last"] - facts["energy_first"]
+        found = [
+            ("simulated", f"{facts['seconds']:g} s in {self.wall:.2g} s, {facts['states']} states kept"),
+            ("integrator", f"{facts['settings']['integrator']}, steps of {facts['settings']['dt']:g} s"),
+            ("energy", f"{facts['energy_first']:.6g} J at the start, {change:+.3g} J at the end"),
+        ]
+        if self.run.robot is not None and self.run.robot.nc:
+            found += [
+                ("loops", f"open by {facts['loops_open_by']:.2g} at most (m, rad)"),
+                ("constraint forces", f"{facts['largest_force']:.4g} at most (N, N m)"),
+            ]
+        found.append(("fastest joint", f"{facts['fastest']:.4g} (m/s, rad/s)"))
+        if facts["ended"]:
+            found.append(("ended early", str(facts["ended"])))
+        return found
+
+
+def simulate_file(file: Path, how: Look, **options: Any) -> Simulated:
+    """Load a model, close its loops, and let it go."""
+    robot, raised = read(file, how)
+    q = _start(robot, how)
+    began = time.perf_counter()
+    run = lw.simulate(robot, q, **options)
+    return Simulated(run, str(file), time.perf_counter() - began, raised)
+
+
+def _start(robot: Mechanism, how: Look) -> Any:
+    """The pose asked for, or the first of the file, or the neutral one, with loops closed near it."""
+    known = [NEUTRAL, *robot.poses]
+    if how.pose is not None and how.pose not in known:
+        raise Misused(f"--pose: '{robot.name}' has no pose '{how.pose}'{suggest(how.pose, known)}")
+    wanted = [how.pose] if how.pose is not None else [*robot.poses, NEUTRAL]
+    last: AssemblyError | None = None
+    for name in wanted:
+        q = robot.neutral() if name == NEUTRAL else robot.poses[name]
+        try:
+            return robot.assemble(q, limits=how.limits) if robot.nc else q
+        except AssemblyError as error:
+            last = error
+    assert last is not None
+    raise last

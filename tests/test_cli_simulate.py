@@ -1,0 +1,66 @@
+"""``linkwork simulate``: what it says is what the run says, and failures are messages and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import linkwork as lw
+from linkwork.cli import app
+from test_cli import four_bar
+
+
+def simulate(*args: object) -> Result:
+    return CliRunner(env={"COLUMNS": None, "NO_COLOR": None}).invoke(app, ["simulate", *map(str, args)])
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "four_bar.urdf"
+    path.write_text(four_bar())
+    return path
+
+
+def test_a_run_in_words_and_in_files(model: Path, tmp_path: Path) -> None:
+    out, plot = tmp_path / "run.npz", tmp_path / "run.png"
+    found = simulate(model, "--seconds", 0.1, "--out", out, "--plot", plot, "-q")
+    assert found.exit_code == 0, found.output
+    assert "four_bar" in found.stdout and "0.1 s in" in found.stdout and "open by" in found.stdout
+    robot = lw.load(model)
+    run = lw.Run.load(out, robot)
+    assert len(run) == 11
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    same = lw.simulate(robot, robot.assemble(robot.neutral()), seconds=0.1, record_every=10)
+    np.testing.assert_array_equal(run.q, same.q)
+
+
+def test_json(model: Path) -> None:
+    found = simulate(model, "--seconds", 0.05, "--integrator", "rk4", "--json")
+    assert found.exit_code == 0, found.output
+    said = json.loads(found.stdout)
+    assert said["seconds"] == pytest.approx(0.05)
+    assert said["settings"]["integrator"] == "rk4"
+    assert said["loops_open_by"] < 1e-6
+    assert said["ended"] == ""
+
+
+def test_failures(model: Path, tmp_path: Path) -> None:
+    for arguments, code, words in (
+        ((model, "--dt", "0"), 2, "not above zero"),
+        ((model, "--integrator", "magic"), 2, "none of euler"),
+        ((model, "--pose", "home"), 2, "no pose"),
+        ((tmp_path / "none.urdf",), 1, "none.urdf"),
+        ((model, "--seconds", 0.01, "--out", tmp_path / "no" / "run.npz", "-q"), 1, "cannot save"),
+        ((model, "--seconds", 0.01, "--plot", tmp_path / "run.magic", "-q"), 1, "run.magic"),
+    ):
+        found = simulate(*arguments)
+        assert found.exit_code == code, (arguments, found.output)
+        assert words in found.output
+    open_loop = tmp_path / "open.urdf"
+    open_loop.write_text(four_bar(ground=5.0))
+    found = simulate(open_loop, "-q")
+    assert found.exit_code == 1 and "error" in found.output
