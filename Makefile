@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test check bench format clean
 
-demo: $(READY)          ## the dynamics of a humanoid three ways, times beside Pinocchio, a plot in out/
+demo: $(READY)          ## a humanoid's dynamics three ways, times beside Pinocchio, closed loops that walk, plots in out/
 	$(BIN)/python examples/demo.py
 
 test: $(READY)          ## all tests

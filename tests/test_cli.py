@@ -544,14 +544,14 @@ def test_what_takes_long_is_announced_on_standard_error(
 
 def test_every_option_and_argument_is_explained() -> None:
     group = typer.main.get_command(app)
-    assert set(group.commands) == {"info", "check"}  # type: ignore[attr-defined]
+    assert set(group.commands) == {"info", "check", "simulate", "warm"}  # type: ignore[attr-defined]
     for command in (group, *group.commands.values()):  # type: ignore[attr-defined]
         assert command.help
         for parameter in command.params:
             assert parameter.help, parameter.name
-    for name in ("info", "check"):
+    for name in ("info", "check", "simulate", "warm"):
         text = run(name, "--help").stdout
-        assert "Examples" in text and f"linkwork {name} " in text
+        assert "Examples" in text and f"linkwork {name}" in text
 
 
 def test_without_arguments_there_is_help() -> None:
