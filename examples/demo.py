@@ -146,9 +146,8 @@ def walk(seconds: float = 4.0) -> lw.Run:
 
     run = lw.simulate(robot, q, v, seconds=seconds, controller=drive, control_every=5, record_every=20)
     print(f"  {robot}")
-    print(
-        f"  the crank turned {(run.q[-1] - run.q[0])[crank] / (2 * np.pi):.1f} times, loops opened by {run.errors.max():.0e} m"
-    )
+    turns = (run.q[-1] - run.q[0])[crank] / (2 * np.pi)
+    print(f"  the crank turned {turns:.1f} times, loops opened by {run.errors.max():.0e} m")
     free = lw.simulate(robot, q, v, seconds=1.0, integrator="rk4", record_every=20)
     drift = np.ptp(free.energy["total"]) / free.energy["kinetic"].max()
     print(f"  let go, by Runge and Kutta's method, it keeps its energy to {drift:.0e}")
