@@ -1,6 +1,6 @@
 """The dynamics of a humanoid in three ways: agreement, times, and a leap; then closed loops that walk.
 
-Run by ``make demo``; writes out/demo.png and out/walk.png.
+Run by ``make demo``; writes out/demo.png, out/walk.png and out/walk.gif.
 
 Pinocchio (for comparison) and matplotlib (for the plot) are used where they are installed.
 """
@@ -73,8 +73,9 @@ def main() -> None:
         return
     with stage(f"plotting to {OUT}"):
         plot(times, t, {"pelvis": path[:, 2], "centre of mass": com, "parabola": parabola})
-    with stage(f"plotting the walk to {WALK}"):
+    with stage(f"drawing the walk: {WALK} and {WALK.with_suffix('.gif')}"):
         walked.plot(WALK)
+        walked.save_video(WALK.with_suffix(".gif"))
 
 
 @contextmanager

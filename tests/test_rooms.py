@@ -19,7 +19,7 @@ ROOMS = [
     {"constraints"},
     {"mechanism"},
     {"plans"},
-    {"builder", "algorithms"},
+    {"builder", "algorithms", "graphs"},
     {"compile"},
     {"dynamics"},
     {"closure"},

@@ -22,6 +22,10 @@ from linkwork.joints import Joint
 from linkwork.rigid import Floats, Inertia, Placement, VectorLike
 
 if TYPE_CHECKING:
+    import os
+
+    from matplotlib.figure import Figure
+
     from linkwork.closure import Mobility
     from linkwork.coordinates import Actuation
 
@@ -441,6 +445,11 @@ class Mechanism:
     ) -> Actuation:
         """How motors move joints through linkages at ``q``, and torques with them; see `coordinates.actuation`."""
         found: Actuation = _coordinates().actuation(self, q, motors, joints, held)
+        return found
+
+    def draw_graph(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """A picture of bodies, joints, loops and clusters; to a .png, .svg or .pdf if asked; see `graphs`."""
+        found: Figure = import_module("linkwork.graphs").draw_graph(self, path)
         return found
 
     def with_gravity(self, gravity: VectorLike) -> Mechanism:

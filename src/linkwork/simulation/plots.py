@@ -1,13 +1,15 @@
-"""Pictures of runs."""
+"""Curves of runs over time."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.errors import UnsupportedFeature
+from linkwork.errors import InputError
+from linkwork.graphs import blank, kind_of, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,18 +20,26 @@ SHOWN = 12
 """Curves in one picture; of more, the ones that move most."""
 
 
+def one_of(run: Run, index: int = 0) -> Run:
+    """The run of one robot of rollouts; a run of one robot as it is."""
+    if run.q.ndim == 2:
+        return run
+    count = int(np.prod(run.q.shape[1:-1]))
+    if not -count <= index < count:
+        raise InputError(f"there is no robot {index} in rollouts of {count}")
+    one = {name: getattr(run, name) for name in ("q", "v", "tau", "multipliers")}
+    return replace(run, **{name: x.reshape(len(x), count, x.shape[-1])[:, index] for name, x in one.items()})
+
+
 def draw_run(run: Run, path: str | os.PathLike[str] | None = None) -> Figure:
     """Joint positions, energies, loop errors and constraint forces over time. Of rollouts, the first robot's."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UnsupportedFeature("plots need matplotlib: pip install 'linkwork[plot]'") from None
-    if run.q.ndim > 2:
-        first = {name: getattr(run, name)[:, 0] for name in ("q", "v", "tau", "multipliers")}
-        run = type(run)(run.robot, run.times, settings=run.settings, ended=run.ended, **first)
+    if path is not None:
+        kind_of(path)
+    run = one_of(run)
     robot = run._known()
     bound = robot.nc > 0
-    figure = Figure(figsize=(9, 3.0 * (4 if bound else 2)), layout="constrained")
+    figure = blank(9, 3.0 * (4 if bound else 2))
+    figure.set_layout_engine("constrained")
     axes = figure.subplots(4 if bound else 2, 1, sharex=True)
     plain = [j for j in robot.joints if j.type.nq == j.type.nv == 1]
     moved = {j.name: run.q[:, robot.q_index(j.name)] for j in plain}
@@ -54,5 +64,5 @@ def draw_run(run: Run, path: str | os.PathLike[str] | None = None) -> Figure:
     axes[-1].set_xlabel("time [s]")
     axes[0].set_title(f"{robot.name}: {run.settings.get('integrator', '')}, dt {run.settings.get('dt', 0):g} s")
     if path is not None:
-        figure.savefig(path, dpi=120)
+        write_picture(figure, path)
     return figure

@@ -17,6 +17,7 @@ from linkwork.forward import NamedRows
 from linkwork.mechanism import Mechanism
 
 if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
 FORMAT = 1
@@ -152,6 +153,47 @@ class Run:
         from linkwork.simulation.plots import draw_run
 
         return draw_run(self, path)
+
+    def picture(
+        self,
+        time: float | None = None,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        view: tuple[float, float] | None = None,
+        index: int = 0,
+    ) -> Figure:
+        """The robot as a stick figure at the recorded state nearest to a time (default: the last one).
+
+        ``view`` is elevation and azimuth of the eye in degrees; of rollouts, ``index`` says which robot.
+        """
+        from linkwork.simulation.figures import draw_state
+
+        return draw_state(self, time, path, view, index)
+
+    def animate(
+        self, fps: float = 25, *, view: tuple[float, float] | None = None, speed: float = 1.0, index: int = 0
+    ) -> FuncAnimation:
+        """The run as matplotlib's animation, ``.to_jshtml()`` of which plays in a notebook; see `save_video`."""
+        from linkwork.simulation.figures import animation
+
+        return animation(self, fps, view, speed, index)
+
+    def save_video(
+        self,
+        path: str | os.PathLike[str],
+        fps: float = 25,
+        *,
+        view: tuple[float, float] | None = None,
+        speed: float = 1.0,
+        index: int = 0,
+    ) -> Path:
+        """The run as a moving stick figure in a .gif or an animated .png, ``speed`` seconds of it in one second.
+
+        Forces with which the world holds bodies are arrows. ``view`` and ``index`` are as for `picture`.
+        """
+        from linkwork.simulation.figures import write_video
+
+        return write_video(self, path, fps, view, speed, index)
 
     def part(self, start: int = 0, stop: int | None = None) -> Run:
         """Some of the recorded states."""

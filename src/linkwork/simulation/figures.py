@@ -1,0 +1,442 @@
+"""Runs as stick figures: one state, or all of them moving.
+
+A body is drawn as straight rods from the origin of its joint to those of the joints it carries and to the places where
+constraints hold it; one that carries nothing and is held nowhere, as a rod to its centre of mass. Places of all states
+come from one call of `frame_placement`; a frame of a video then only moves the ends of lines.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.binding import MEET, ON_LINE, ON_PLANE, ROD, ROLLING
+from linkwork.constraints import TURN_ROWS, WORLD, Pair
+from linkwork.dynamics import Array, frame_placement
+from linkwork.errors import InputError
+from linkwork.graphs import FAINT, GROUND, INK, LOOP, blank, kind_of, write_picture
+from linkwork.inputs import real_array
+from linkwork.joints import Free, Helical, Planar, Prismatic
+from linkwork.mechanism import Mechanism
+from linkwork.simulation.plots import one_of
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.figure import Figure
+    from PIL.Image import Image
+
+    from linkwork.simulation.run import Run
+
+VIDEOS = (".gif", ".png", ".apng")
+"""Kinds of files that videos are written to."""
+LIMBS = ("#34495e", "#1f77b4", "#d98c1f", "#7b5ea7", "#2a9d8f", "#a05195", "#6b8e23", "#8c564b")
+"""Colours of bodies: a new one where the tree branches, over and over."""
+SLIDE = "#6f6f6f"
+SIZE = (6.4, 4.8)
+"""Of figures, in inches."""
+ARROW = 0.3
+"""The longest arrow, as a part of the figure's size."""
+FLAT = 0.05
+"""What is thinner than this part of its size is looked at from the front."""
+
+
+# Where things are -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """Points on the bodies of a robot, and what is drawn between them."""
+
+    robot: Mechanism
+    body: npt.NDArray[np.int64]
+    """The body of each point by its number, 0 for the world, ``(points,)``."""
+    local: Array
+    """Points in their bodies' frames, ``(points, 3)``."""
+    rods: npt.NDArray[np.int64]
+    """Two points each, both of one body."""
+    slides: npt.NDArray[np.int64]
+    """From where a joint is on its parent to where its body is, for joints that slide."""
+    ropes: npt.NDArray[np.int64]
+    """The two ends of what a `Rod` keeps apart."""
+    marks: dict[str, list[int]]
+    """Points by what they are: ``joint``, ``mass``, ``loop``, ``held``, ``pin``."""
+    held: tuple[tuple[Pair, int, int], ...]
+    """Constraints between a body and the world, with their first and second points."""
+    limb: npt.NDArray[np.int64]
+    """A number for the colour of each rod."""
+
+    def poses(self, q: npt.ArrayLike) -> tuple[Array, Array]:
+        """Rotations ``(..., 1 + bodies, 3, 3)`` and positions of the world and of all bodies, as their joints move."""
+        found = frame_placement(self.robot, q, self.robot.body_names)
+        named = [self.robot.frames[name].placement.inverse() for name in self.robot.body_names]
+        turn = np.array([at.rotation for at in named])
+        shift = np.array([at.position for at in named])
+        batch = found.position.shape[:-2]
+        p = found.position + np.einsum("...nij,nj->...ni", found.rotation, shift)
+        R = np.concatenate([np.broadcast_to(np.eye(3), (*batch, 1, 3, 3)), found.rotation @ turn], axis=-3)
+        return R, np.concatenate([np.zeros((*batch, 1, 3)), p], axis=-2)
+
+    def points(self, q: npt.ArrayLike) -> Array:
+        """All points in the world, ``(..., points, 3)``."""
+        return self.placed(*self.poses(q))
+
+    def placed(self, R: Array, p: Array) -> Array:
+        """All points, of `poses`."""
+        found: Array = np.einsum("...nij,nj->...ni", R[..., self.body, :, :], self.local) + p[..., self.body, :]
+        return found
+
+    def pushes(self, R: Array, points: Array, multipliers: Array) -> tuple[Array, Array]:
+        """Where the world holds bodies, and its forces on them, ``(..., held, 3)`` each."""
+        starts, forces = (
+            np.zeros((*points.shape[:-2], len(self.held), 3)),
+            np.zeros((*points.shape[:-2], len(self.held), 3)),
+        )
+        for k, (c, first, second) in enumerate(self.held):
+            rows = multipliers[..., self.robot.row_slice(c.name)][..., TURN_ROWS[c.turns] :]
+            seen = np.zeros((*forces.shape[:-2], 3))  # on the second body, in the axes of the first frame
+            if c.shifts in (MEET, ROLLING):
+                seen[:] = rows
+            elif c.shifts == ON_LINE:
+                seen[..., :2] = rows
+            elif c.shifts == ON_PLANE:
+                seen[..., 2:] = rows
+            frame = self.robot.frames[c.first]
+            turn = R[..., self.body[first], :, :] @ (frame.placement * c.frames()[0]).rotation
+            force = (turn @ seen[..., None])[..., 0]
+            if c.shifts == ROD:
+                force = rows * (points[..., second, :] - points[..., first, :]) / c.size
+            on_second = self.body[second] != 0
+            forces[..., k, :] = force if on_second else -force
+            starts[..., k, :] = points[..., second if on_second else first, :]
+        return starts, forces
+
+
+def skeleton(robot: Mechanism) -> Skeleton:
+    """What to draw of a robot."""
+    number = {WORLD: 0} | {name: k for k, name in enumerate(robot.body_names, start=1)}
+    bodies: list[int] = []
+    local: list[Array] = []
+    ends: dict[int, list[int]] = {k: [] for k in range(len(number))}
+    marks: dict[str, list[int]] = {kind: [] for kind in ("joint", "mass", "loop", "held", "pin")}
+    slides: list[tuple[int, int]] = []
+    ropes: list[tuple[int, int]] = []
+    held: list[tuple[Pair, int, int]] = []
+
+    def put(body: int, at: npt.ArrayLike) -> int:
+        bodies.append(body)
+        local.append(np.asarray(at, dtype=np.float64))
+        ends[body].append(len(bodies) - 1)
+        return len(bodies) - 1
+
+    origin = [put(k, np.zeros(3)) for k in range(len(number))]
+    for joint in robot.joints:
+        me = origin[number[joint.child]]
+        if isinstance(joint.type, Free):
+            continue
+        at = put(number[joint.parent], joint.placement.position)
+        if isinstance(joint.type, Prismatic | Helical | Planar):
+            slides.append((at, me))
+        marks["joint"].append(me)
+        if joint.parent == WORLD:
+            marks["pin"].append(at)
+    for c in robot.constraints:
+        if not isinstance(c, Pair) or not c.enabled:
+            continue
+        pair = []
+        for place, there in zip(c.places, c.frames(), strict=True):
+            frame = robot.frames[place]
+            pair.append(put(number[frame.body], (frame.placement * there).position))
+        if c.shifts == ROD:
+            ropes.append((pair[0], pair[1]))
+        if 0 in (bodies[pair[0]], bodies[pair[1]]):
+            held.append((c, pair[0], pair[1]))
+            marks["held"].append(pair[0] if bodies[pair[1]] == 0 else pair[1])
+        else:
+            marks["loop"] += pair
+    for joint in robot.joints:
+        me = number[joint.child]
+        if len(ends[me]) == 1:
+            marks["mass"].append(put(me, robot.inertias[joint.child].com))
+    rods = [(origin[k], end) for k in range(1, len(number)) for end in ends[k][1:]]
+    limb = _limbs(robot)
+    return Skeleton(
+        robot=robot,
+        body=np.array(bodies, dtype=np.int64),
+        local=np.array(local).reshape(-1, 3),
+        rods=_pairs(rods),
+        slides=_pairs(slides),
+        ropes=_pairs(ropes),
+        marks=marks,
+        held=tuple(held),
+        limb=np.array([limb[bodies[end]] for _, end in rods], dtype=np.int64),
+    )
+
+
+def _pairs(found: Sequence[tuple[int, int]]) -> npt.NDArray[np.int64]:
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def _limbs(robot: Mechanism) -> list[int]:
+    """A number for each body and the world: that of its parent, or a new one where the parent carries several."""
+    number = {WORLD: 0} | {name: k for k, name in enumerate(robot.body_names, start=1)}
+    carried = [0] * len(number)
+    for joint in robot.joints:
+        carried[number[joint.parent]] += 1
+    limb, last = [0] * len(number), 0
+    for joint in robot.joints:
+        me, parent = number[joint.child], number[joint.parent]
+        last += int(carried[parent] > 1)
+        limb[me] = last if carried[parent] > 1 else limb[parent]
+    return limb
+
+
+def chosen(times: Array, fps: float, speed: float = 1.0) -> npt.NDArray[np.int64]:
+    """The recorded states nearest to the instants of a video."""
+    if not (np.isfinite(fps) and fps > 0 and np.isfinite(speed) and speed > 0):
+        raise InputError(f"fps and speed are above zero, not {fps} and {speed}")
+    step = speed / fps
+    instants = times[0] + step * np.arange(int((times[-1] - times[0]) / step + 1e-6) + 1)
+    found: npt.NDArray[np.int64] = np.searchsorted(0.5 * (times[1:] + times[:-1]), instants - 1e-9 * step)
+    return found
+
+
+# Drawing --------------------------------------------------------------------------------------------------
+
+
+class _Stage:
+    """A figure with everything in it; `show` moves it to a state."""
+
+    def __init__(
+        self, figure: Figure, run: Run, states: npt.NDArray[np.int64], view: tuple[float, float] | None
+    ) -> None:
+        robot = run._known()
+        self.times, self.name = run.times[states], robot.name
+        self.bones = bones = skeleton(robot)
+        R, p = bones.poses(run.q[states])
+        self.points = bones.placed(R, p)
+        some = {*bones.rods.flat, *bones.slides.flat, *bones.ropes.flat, *bones.marks["pin"], *bones.marks["held"]}
+        drawn = self.points[:, sorted(some)]
+        low, high = drawn.min(axis=(0, 1)), drawn.max(axis=(0, 1))
+        size = max(float((high - low).max()), 1e-3)
+        self.starts, forces = bones.pushes(R, self.points, np.nan_to_num(run.multipliers[states], posinf=0, neginf=0))
+        strengths = np.linalg.norm(forces, axis=-1, keepdims=True)
+        strong = float(np.quantile(strengths[strengths > 0], 0.95)) if (strengths > 0).any() else 1.0
+        self.arrows = forces * (ARROW * size / np.maximum(strengths, strong))  # blows are no longer than the longest
+        self.up = int(np.abs(robot.gravity).argmax()) if np.any(robot.gravity) else 2
+        self.view = _front(high - low, self.up) if view is None else _angles(view)
+        self.figure = figure
+        axes: Any = figure.add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
+        self.axes: Any = axes
+        self.axes.set_axis_off()
+        self.axes.view_init(*self.view, vertical_axis="xyz"[self.up])
+        floor = float(low[self.up])
+        low[self.up] = floor = 0.0 if -0.02 * size <= floor <= 0.5 * size else floor
+        side = self._ground(low, high, floor)
+        self._fit(np.concatenate([drawn.reshape(-1, 3), (self.starts + self.arrows).reshape(-1, 3)]), floor)
+        self._things()
+        self.title = figure.text(0.5, 0.965, "", ha="center", va="top", fontsize=11, parse_math=False)
+        note = f"grid {side:g} m" + (f", longest arrow {strong:.3g} N" if self.arrows.any() else "")
+        figure.text(0.98, 0.02, note, ha="right", va="bottom", fontsize=8, color=FAINT)
+
+    def _things(self) -> None:
+        """Lines and marks, in their first places."""
+        Line3DCollection = _space("art3d").Line3DCollection
+        looks: tuple[tuple[str, Any, float, int], ...] = (
+            ("rods", [LIMBS[k % len(LIMBS)] for k in self.bones.limb], 3.0, 3),
+            ("slides", SLIDE, 2.0, 2),
+            ("ropes", LOOP, 1.5, 3),
+            ("arrows", GROUND, 1.6, 5),
+        )
+        self.lines: dict[str, Any] = {}
+        for kind, colour, thick, order in looks:
+            if len(pieces := self._pieces(kind, 0)):
+                how = {"capstyle": "round", "clip_on": False}
+                self.lines[kind] = Line3DCollection(pieces, colors=colour, linewidths=thick, zorder=order, **how)
+                self.axes.add_collection3d(self.lines[kind])
+        styles: dict[str, dict[str, Any]] = {
+            "joint": {"marker": "o", "color": "white", "markeredgecolor": INK, "markersize": 3.5},
+            "mass": {"marker": "o", "color": INK, "markersize": 5},
+            "pin": {"marker": "^", "color": INK, "markersize": 5},
+            "loop": {"marker": "o", "color": LOOP, "markersize": 4},
+            "held": {"marker": "^", "color": GROUND, "markersize": 5},
+        }
+        self.marks: dict[str, Any] = {
+            kind: self.axes.plot([], [], [], linestyle="none", zorder=4, clip_on=False, **how)[0]
+            for kind, how in styles.items()
+            if self.bones.marks[kind]
+        }
+
+    def _ground(self, low: Array, high: Array, floor: float) -> float:
+        """Equal axes for all states, and a ground of squares, whose side is 1, 2 or 5 times a power of ten."""
+        Line3DCollection = _space("art3d").Line3DCollection
+        around = max(float((high - low).max()), 1e-3)
+        centre, half = 0.5 * (low + high), 0.5 * np.maximum(high - low, 0.4 * around)
+        self.axes.set(**{f"{name}lim": (c - h, c + h) for name, c, h in zip("xyz", centre, half, strict=True)})
+        self.half = half
+        power = 10.0 ** np.floor(np.log10(around / 6))
+        side = float(power * max(x for x in (1, 2, 5) if x * power <= around / 6 * (1 + 1e-9)))
+        one, other = (self.up + 1) % 3, (self.up + 2) % 3
+        lines = []
+        for along, across in ((one, other), (other, one)):
+            begin, end = (
+                side * np.array([np.floor((c - h) / side - 0.5), np.ceil((c + h) / side + 0.5)])
+                for c, h in ((centre[k], half[k]) for k in (along, across))
+            )
+            for x in np.arange(end[0], end[1] + 0.5 * side, side):
+                line = np.full((2, 3), floor)
+                line[:, along], line[:, across] = begin, x
+                lines.append(line)
+        ground = Line3DCollection(lines, colors="#d9d9d9", linewidths=0.6, zorder=1, clip_on=False)
+        self.axes.add_collection3d(ground)
+        return side
+
+    def _fit(self, points: Array, floor: float) -> None:
+        """Choose zoom and place of the axes so that these points, and the ground below them, fill the figure."""
+        proj_transform = _space("proj3d").proj_transform
+        below = points.copy()
+        below[:, self.up] = floor
+        every = np.concatenate([points, below]).T
+        wide, tall = self.figure.get_size_inches()
+        left, right, low, high = 0.06, 0.94, 0.08, 0.88  # what the title and the note leave
+        zoom, x, y = 1.0, 0.0, 0.0
+        for _ in range(3):  # perspective bends the rule of three
+            self.axes.set_box_aspect(self.half, zoom=zoom)
+            self.axes.set_position((x, y, 1.0, wide / tall))  # a square as wide as the figure
+            self.axes.apply_aspect()
+            u, v, _ = proj_transform(*every, self.axes.get_proj())
+            at = self.figure.transFigure.inverted().transform(self.axes.transData.transform(np.column_stack([u, v])))
+            spread = np.maximum(np.ptp(at, axis=0), 1e-6)
+            more = float(min((right - left) / spread[0], (high - low) / spread[1]))
+            middle = 0.5 * (at.min(axis=0) + at.max(axis=0))
+            centre = np.array([x + 0.5, y + 0.5 * wide / tall])
+            zoom *= more
+            x, y = np.array([0.5 * (left + right), 0.5 * (low + high)]) - more * (middle - centre) - (centre - [x, y])
+        self.axes.set_box_aspect(self.half, zoom=zoom)
+        self.axes.set_position((x, y, 1.0, wide / tall))
+
+    def show(self, k: int) -> None:
+        """Move everything to the k-th of the states."""
+        for kind, lines in self.lines.items():
+            lines.set_segments(self._pieces(kind, k))
+        for kind, line in self.marks.items():
+            line.set_data_3d(*self.points[k, self.bones.marks[kind]].T)
+        self.title.set_text(f"{self.name}    t = {self.times[k]:.3f} s")
+
+    def _pieces(self, kind: str, k: int) -> Array:
+        """Straight pieces of one kind in the k-th state, ``(pieces, 2, 3)``; heads of arrows face the eye."""
+        if kind != "arrows":
+            found: Array = self.points[k, getattr(self.bones, kind)]
+            return found
+        E, A = np.radians(self.view)
+        eye = np.roll([np.cos(E) * np.cos(A), np.cos(E) * np.sin(A), np.sin(E)], self.up - 2)
+        start, along = self.starts[k], self.arrows[k]
+        tip, side = start + along, np.cross(along, eye)
+        strokes = [(start, tip), (tip, tip - 0.2 * along + 0.1 * side), (tip, tip - 0.2 * along - 0.1 * side)]
+        return np.concatenate([np.stack(ends, axis=1) for ends in strokes])
+
+    def image(self) -> Image:
+        """What is shown now."""
+        from PIL import Image
+
+        canvas: Any = self.figure.canvas
+        canvas.draw()
+        return Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
+
+
+def _space(part: str) -> Any:
+    """Of matplotlib's pictures in three dimensions, which have no types."""
+    return import_module(f"mpl_toolkits.mplot3d.{part}")
+
+
+def _angles(view: tuple[float, float]) -> tuple[float, float]:
+    found = real_array(view, "view")
+    if found.shape != (2,) or not np.isfinite(found).all():
+        raise InputError(f"view is elevation and azimuth in degrees, not {view!r}")
+    return float(found[0]), float(found[1])
+
+
+def _front(extent: Array, up: int) -> tuple[float, float]:
+    """Elevation and azimuth: flat things from the front, others from a corner."""
+    flat = extent < FLAT * extent.max()
+    if flat.sum() == 1:
+        if flat[(up + 2) % 3]:
+            return 12.0, -80.0
+        if flat[(up + 1) % 3]:
+            return 12.0, 10.0
+        return 60.0, -80.0
+    return 18.0, -55.0
+
+
+def _finite(run: Run, index: int) -> Run:
+    """One robot's run, as far as its states are finite."""
+    run = one_of(run, index)
+    bad = np.flatnonzero(~np.isfinite(run.q).all(axis=-1))
+    count = int(bad[0]) if len(bad) else len(run)
+    if not count:
+        raise InputError("the run has no finite states to draw")
+    return run.part(0, count)
+
+
+def draw_state(
+    run: Run, time: float | None, path: str | os.PathLike[str] | None, view: tuple[float, float] | None, index: int
+) -> Figure:
+    """One state of a run as a stick figure."""
+    if path is not None:
+        kind_of(path)
+    figure = blank(*SIZE)
+    run = _finite(run, index)
+    k = len(run) - 1 if time is None else int(np.abs(run.times - time).argmin())
+    _Stage(figure, run, np.array([k]), view).show(0)
+    if path is not None:
+        write_picture(figure, path)
+    return figure
+
+
+def animation(run: Run, fps: float, view: tuple[float, float] | None, speed: float, index: int) -> FuncAnimation:
+    """A run as an animation of matplotlib's."""
+    figure = blank(*SIZE)
+    from matplotlib.animation import FuncAnimation
+
+    run = _finite(run, index)
+    states = chosen(run.times, fps, speed)
+    stage = _Stage(figure, run, states, view)
+    return FuncAnimation(figure, stage.show, frames=len(states), interval=1000 / fps)
+
+
+def write_video(
+    run: Run,
+    path: str | os.PathLike[str],
+    fps: float,
+    view: tuple[float, float] | None,
+    speed: float,
+    index: int,
+) -> Path:
+    """A run as a GIF or an animated PNG. A state that stays for several instants is one picture shown longer."""
+    place, kind = Path(path), kind_of(path, VIDEOS)
+    figure = blank(*SIZE)
+    run = _finite(run, index)
+    states = chosen(run.times, fps, speed)
+    first = np.flatnonzero(np.diff(states, prepend=-1))
+    unit = 10 if kind == ".gif" else 1  # milliseconds that files count in; rounded so that their sums are right
+    ends = np.rint(np.append(first, len(states)) * (1000 / fps / unit)).astype(int) * unit
+    stage = _Stage(figure, run, states[first], view)
+
+    def images() -> Iterator[Image]:
+        for k in range(len(first)):
+            stage.show(k)
+            yield stage.image().quantize(colors=128) if kind == ".gif" else stage.image()
+
+    rest = images()
+    how: dict[str, Any] = {"duration": np.diff(ends).tolist(), "loop": 0, "save_all": True}
+    if kind == ".gif":
+        next(rest).save(place, format="GIF", append_images=rest, **how)
+    else:  # Pillow looks at these twice
+        next(rest).save(place, format="PNG", append_images=list(rest), **how)
+    return place

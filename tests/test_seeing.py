@@ -1,0 +1,398 @@
+"""Pictures: graphs in which nothing hides anything, stick figures whose rods are rigid, files that open, and words."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import linkwork as lw
+from linkwork import zoo
+from linkwork.graphs import cluster_numbers, elimination, layout, ties
+from linkwork.simulation.figures import chosen, skeleton
+from linkwork.zoo import ASSEMBLED
+
+pytest.importorskip("matplotlib")
+Image = pytest.importorskip("PIL.Image")
+
+ROBOTS: dict[str, Callable[[], lw.Mechanism]] = {
+    "pendulum": zoo.pendulum,
+    "four-bar": zoo.four_bar,
+    "Watt": zoo.watt,
+    "Jansen": zoo.jansen,
+    "Stewart": zoo.stewart,
+    "gears": lambda: zoo.geared_chain(4),
+    "coupled loops": lambda: zoo.coupled_loops(2),
+    "stalk": lambda: zoo.stalk(6, 3),
+    "quadruped": zoo.quadruped_standing,
+    **{f"random loops {seed}": lambda seed=seed: zoo.random_loops(seed) for seed in range(3)},
+    **{f"random tree {seed}": lambda seed=seed: zoo.random_tree(seed, 30) for seed in range(3)},
+}
+every_robot = pytest.mark.parametrize("make", ROBOTS.values(), ids=ROBOTS.keys())
+
+
+def swinging(seconds: float = 0.2) -> lw.Run:
+    """A four-bar in motion, recorded every 10 ms."""
+    robot = zoo.four_bar()
+    q = robot.poses[ASSEMBLED]
+    return lw.simulate(robot, q, robot.project_velocity(q, [2.0, 0, 0]), seconds=seconds, record_every=10)
+
+
+# Graphs ---------------------------------------------------------------------------------------------------
+
+
+@every_robot
+def test_no_two_bodies_stand_in_one_place(make: Callable[[], lw.Mechanism]) -> None:
+    robot = make()
+    places = layout(robot)
+    assert set(places) == {"world", *robot.body_names}
+    assert len(set(places.values())) == len(places)
+    assert all(places[j.child][0] == places[j.parent][0] + 1 for j in robot.joints)
+
+
+@every_robot
+def test_subtrees_of_one_body_do_not_overlap(make: Callable[[], lw.Mechanism]) -> None:
+    robot = make()
+    places = layout(robot)
+    rows = {body: [row] for body, (_, row) in places.items()}
+    for joint in reversed(robot.joints):
+        rows[joint.parent] += rows[joint.child]
+    for one, other in combinations(robot.joints, 2):
+        if one.parent == other.parent:
+            a, b = sorted((rows[one.child], rows[other.child]), key=min)
+            assert max(a) <= min(b) - 1
+
+
+@every_robot
+def test_boxes_of_bodies_do_not_touch(make: Callable[[], lw.Mechanism]) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    robot = make()
+    axes = robot.draw_graph().axes[0]
+    boxes = [patch for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
+    assert len(boxes) == len(robot.joints) + 1
+    spans = [(b.get_x(), b.get_x() + b.get_width(), b.get_y(), b.get_y() + b.get_height()) for b in boxes]
+    assert all(a[1] < b[0] or b[1] < a[0] or a[3] < b[2] or b[3] < a[2] for a, b in combinations(spans, 2))
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    assert all(left < a[0] and a[1] < right and low < a[2] and a[3] < high for a in spans)
+
+
+@every_robot
+def test_children_are_eliminated_before_their_parents(make: Callable[[], lw.Mechanism]) -> None:
+    robot = make()
+    number = elimination(robot)
+    assert sorted(number.values()) == list(range(1, len(robot.joints) + 1))
+    assert all(number[j.child] < number[j.parent] for j in robot.joints if j.parent != "world")
+
+
+@pytest.mark.parametrize("make", [zoo.four_bar, lambda: zoo.geared_chain(4)], ids=["four-bar", "gears"])
+def test_colours_are_those_of_the_clusters(make: Callable[[], lw.Mechanism]) -> None:
+    robot = make()
+    assert cluster_numbers(robot) == {body: k for k, c in enumerate(lw.clusters(robot)) for body in c.bodies}
+
+
+@pytest.mark.parametrize("name", ["four-bar", "Watt", "Stewart", "gears", "quadruped"])
+def test_an_svg_names_bodies_joints_and_constraints(name: str, tmp_path: Path) -> None:
+    robot = ROBOTS[name]()
+    robot.draw_graph(tmp_path / "graph.svg")
+    text = set(ElementTree.parse(tmp_path / "graph.svg").getroot().itertext())
+    assert {robot.name, "world", *robot.body_names, *robot.joint_names} <= text
+    assert {j.type.kind_name for j in robot.joints} <= text
+    assert {c.name for c in robot.constraints} <= text
+
+
+def test_the_same_robot_makes_the_same_svg(tmp_path: Path) -> None:
+    robot = zoo.four_bar()
+    texts = []
+    for k in range(2):
+        robot.draw_graph(tmp_path / f"{k}.svg")
+        texts.append((tmp_path / f"{k}.svg").read_text())
+    assert texts[0] == texts[1]
+
+
+def test_every_constraint_is_drawn_as_what_it_is() -> None:
+    chain = zoo.serial_chain(4)
+    first, second, third, fourth = chain.body_names
+    joints = chain.joint_names
+    robot = chain.constrained(
+        lw.Point(first, third, name="loop"),
+        lw.Rod(third, first, length=1.0, name="beside it"),
+        lw.Point(fourth, "world", name="foot"),
+        lw.Gear(joints[0], joints[1], 2.0, name="gear"),
+        lw.JointLock(joints[2], name="brake"),
+        lw.CenterOfMass(name="balance"),
+        lw.Weld(second, "world", name="unused", enabled=False),
+    )
+    assert [(tie.style, tie.bodies, tie.names, tie.enabled) for tie in ties(robot)] == [
+        ("loop", (first, third), ("loop", "beside it"), True),
+        ("ground", (fourth,), ("foot",), True),
+        ("coupling", (first, second), ("gear",), True),
+        ("lock", (third,), ("brake",), True),
+        ("ground", ("world",), ("balance",), True),
+        ("ground", (second,), ("unused",), False),
+    ]
+    assert "unused (off)" in [text.get_text() for text in robot.draw_graph().axes[0].texts]
+
+
+def test_names_are_no_formulas(tmp_path: Path) -> None:
+    """Dollars and underscores stay what they are."""
+    build = lw.Builder("$robot_1$")
+    build.body("a_$", lw.Inertia.sphere(1.0, 0.1))
+    build.joint("$\\nosuch$", lw.Revolute("y"), parent="world", child="a_$")
+    robot = build.build()
+    robot.draw_graph(tmp_path / "graph.svg")
+    text = set(ElementTree.parse(tmp_path / "graph.svg").getroot().itertext())
+    assert {"$robot_1$", "a_$", "$\\nosuch$"} <= text
+
+
+# Stick figures --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["four-bar", "Jansen", "Stewart", "quadruped", "random tree 0"])
+def test_rods_do_not_stretch(name: str) -> None:
+    """Ends of a rod are points of one body: their distance is the same in every configuration, to rounding."""
+    robot = ROBOTS[name]()
+    bones = skeleton(robot)
+    q = np.array([robot.random(seed) for seed in range(20)])
+    ends = bones.points(q)[:, bones.rods]
+    lengths = np.linalg.norm(ends[..., 1, :] - ends[..., 0, :], axis=-1)
+    np.testing.assert_allclose(lengths, np.broadcast_to(lengths[0], lengths.shape), rtol=0, atol=1e-12)
+    assert (bones.body[bones.rods[:, 0]] == bones.body[bones.rods[:, 1]]).all()
+
+
+@pytest.mark.parametrize("name", ["four-bar", "Jansen", "Stewart"])
+def test_ends_of_a_closed_loop_are_drawn_in_one_place(name: str) -> None:
+    robot = ROBOTS[name]()
+    bones = skeleton(robot)
+    points = bones.points(robot.poses[ASSEMBLED])[bones.marks["loop"]]
+    np.testing.assert_allclose(points[::2], points[1::2], atol=1e-10)
+
+
+def test_joints_are_drawn_where_they_are_also_where_bodies_have_frames_of_their_own(tmp_path: Path) -> None:
+    """In MuJoCo's files a joint need not be at the origin of its body."""
+    text = """<mujoco><worldbody><body name="a" pos="1 0 0"><joint name="turn" pos="0.5 0 0" axis="0 1 0"/>
+        <geom size="0.1" mass="1"/></body></worldbody></mujoco>"""
+    (tmp_path / "robot.xml").write_text(text)
+    robot = lw.load(tmp_path / "robot.xml")
+    bones = skeleton(robot)
+    points = bones.points([[0.0], [1.0]])
+    np.testing.assert_allclose(points[:, bones.marks["joint"]], np.full((2, 1, 3), [1.5, 0, 0]), atol=1e-15)
+    np.testing.assert_allclose(points[0, bones.marks["mass"]], [[1.0, 0, 0]], atol=1e-15)
+
+
+def ball() -> lw.Mechanism:
+    """Two kilograms that move freely."""
+    build = lw.Builder("ball")
+    build.body("ball", lw.Inertia.sphere(2.0, 0.1))
+    build.joint("free", lw.Free(), parent="world", child="ball")
+    return build.build()
+
+
+def pushed(robot: lw.Mechanism, q: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Forces of the world on what it holds at rest."""
+    still = np.zeros(robot.nv)
+    multipliers = lw.ForwardDynamics(robot, method="ltl")(q, still, still).multipliers
+    bones = skeleton(robot)
+    starts, forces = bones.pushes(bones.poses(q)[0], bones.points(q), multipliers)
+    np.testing.assert_allclose(starts, [q[:3]], atol=1e-14)
+    return forces
+
+
+HOLDS: dict[str, Callable[..., lw.Constraint]] = {
+    "Point": lw.Point,
+    "Weld": lw.Weld,
+    "Hinge": lambda *ends, **at: lw.Hinge(*ends, axis=(1, 2, 3), **at),
+}
+either_way = pytest.mark.parametrize("ends", [("ball", "world"), ("world", "ball")], ids=" to ".join)
+
+
+@either_way
+@pytest.mark.parametrize("kind", HOLDS)
+def test_arrows_carry_the_weight(kind: str, ends: tuple[str, str]) -> None:
+    """What holds a body that rests pushes it upwards with its weight, in whichever axes multipliers are."""
+    q = ball().random(3)
+    pose = lw.frame_placement(ball(), q, "ball")
+    where = {"second_at" if ends[0] == "ball" else "first_at": lw.Placement(pose.position, pose.rotation)}
+    robot = ball().constrained(HOLDS[kind](*ends, **where))
+    np.testing.assert_allclose(pushed(robot, q), [[0, 0, 2.0 * 9.81]], atol=1e-9)
+
+
+@either_way
+def test_the_arrow_of_a_rod_points_along_it(ends: tuple[str, str]) -> None:
+    ceiling: dict[str, Any] = {"second_at" if ends[0] == "ball" else "first_at": (0, 0, 0.5)}
+    robot = ball().constrained(lw.Rod(*ends, length=0.5, **ceiling))
+    np.testing.assert_allclose(pushed(robot, robot.neutral()), [[0, 0, 2.0 * 9.81]], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lw.PointOnPlane("world", "ball"),
+        lw.PointOnLine("world", "ball", axis="x"),
+        lw.Cylinder("world", "ball", axis="y"),
+        lw.Rolling("world", "ball", radius=0.1),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_the_arrow_of_what_may_slide_is_upright(table: lw.Constraint) -> None:
+    robot = ball().constrained(table)
+    q = robot.neutral()
+    q[2] = 0.1 if isinstance(table, lw.Rolling) else 0.0
+    np.testing.assert_allclose(pushed(robot, q), [[0, 0, 2.0 * 9.81]], atol=1e-9)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_state_is_drawn_to_a_file(ending: str, tmp_path: Path) -> None:
+    run = swinging(0.02)
+    run.picture(0.01, tmp_path / f"state.{ending}")
+    begin = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    assert (tmp_path / f"state.{ending}").read_bytes().startswith(begin)
+
+
+def test_a_picture_is_of_the_state_nearest_to_its_time() -> None:
+    run = swinging()
+    titles = [run.picture(time).texts[0].get_text() for time in (0.0, 0.104, None)]
+    assert [title.split("t = ")[1] for title in titles] == ["0.000 s", "0.100 s", "0.200 s"]
+
+
+@pytest.mark.parametrize("gravity", [(0, 0, -9.81), (0, -9.81, 0), (-9.81, 0, 0), (0, 0, 0)], ids=str)
+def test_everything_fits_the_figure_whichever_way_is_up(gravity: tuple[float, float, float]) -> None:
+    """All that is drawn, but for squares of the ground, is inside the paper."""
+    from mpl_toolkits.mplot3d.proj3d import proj_transform
+
+    robot = zoo.stewart().with_gravity(gravity)
+    q = robot.poses[ASSEMBLED]
+    rest = [np.zeros((1, n)) for n in (robot.nv, robot.nv, robot.nc)]
+    figure = lw.Run(robot, np.zeros(1), q[None], *rest).picture()
+    axes, bones = figure.axes[0], skeleton(robot)
+    points = bones.points(q)[np.unique([*bones.rods.flat, *bones.slides.flat])]
+    figure.canvas.draw()
+    x, y, _ = proj_transform(*points.T, axes.get_proj())
+    at = figure.transFigure.inverted().transform(axes.transData.transform(np.column_stack([x, y])))
+    assert at.min() > 0.03
+    assert at.max() < 0.97
+    assert np.ptp(at, axis=0).max() > 0.5
+
+
+# Videos ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["gif", "png", "apng"])
+def test_a_video_lasts_as_long_as_the_run(ending: str, tmp_path: Path) -> None:
+    run = swinging()
+    path = run.save_video(tmp_path / f"run.{ending}", fps=30)
+    with Image.open(path) as video:
+        assert video.format == ("GIF" if ending == "gif" else "PNG")
+        assert video.n_frames == 7
+        shown = 0.0
+        for k in range(video.n_frames):
+            video.seek(k)
+            shown += video.info["duration"]
+    assert shown == pytest.approx(7 / 30 * 1000, abs=10)
+
+
+def test_a_video_in_slow_motion_shows_more_states(tmp_path: Path) -> None:
+    run = swinging(0.1)
+    path = run.save_video(tmp_path / "run.gif", fps=20, speed=0.2)
+    with Image.open(path) as video:
+        assert video.n_frames == 11
+
+
+def test_instants_of_a_video_are_the_recorded_states_nearest_to_them() -> None:
+    times = np.array([0.0, 0.1, 0.2, 0.3])
+    assert chosen(times, 10).tolist() == [0, 1, 2, 3]
+    assert chosen(times, 5).tolist() == [0, 2]
+    assert chosen(times, 20).tolist() == [0, 0, 1, 1, 2, 2, 3]
+    assert chosen(times + 7.0, 10, speed=2.0).tolist() == [0, 2]
+    assert chosen(np.array([3.0]), 25).tolist() == [0]
+    uneven = np.sort(np.random.default_rng(0).random(50))
+    nearest = [int(np.abs(uneven - t).argmin()) for t in uneven[0] + np.arange(0, np.ptp(uneven), 0.01)]
+    assert chosen(uneven, 100).tolist() == nearest
+
+
+def test_an_animation_plays_in_a_notebook() -> None:
+    page = swinging(0.1).animate(fps=20).to_jshtml()
+    assert page.count("data:image/png;base64") == 3
+
+
+def test_of_rollouts_one_robot_is_drawn_as_far_as_it_is_finite(tmp_path: Path) -> None:
+    robot = zoo.four_bar()
+    q = robot.poses[ASSEMBLED]
+    rates = np.outer([0.0, 1.0], robot.project_velocity(q, [2.0, 0, 0]))
+    many = lw.rollouts(robot, np.tile(q, (2, 1)), rates, seconds=0.1, record_every=10)
+    lost = many.q.copy()
+    lost[5:, 1] = np.nan
+    run = lw.Run(robot, many.times, lost, many.v, many.tau, many.multipliers)
+    times = [run.picture(index=k).texts[0].get_text().split("t = ")[1] for k in (0, 1, -1)]
+    assert times == ["0.100 s", "0.040 s", "0.040 s"]
+    with Image.open(run.save_video(tmp_path / "run.gif", fps=50, index=1)) as video:
+        assert video.n_frames == 3
+    assert len(run.plot().axes) == 4
+    for index in (2, -3):
+        with pytest.raises(lw.InputError, match=f"no robot {index} in rollouts of 2"):
+            run.picture(index=index)
+
+
+# What goes wrong ------------------------------------------------------------------------------------------
+
+
+def test_a_file_of_an_unknown_kind_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+    robot = zoo.four_bar()
+    run = swinging(0.02)
+    path = tmp_path / "picture.magic"
+    for attempt in (robot.draw_graph, run.plot, run.save_video, lambda p: run.picture(0.0, p)):
+        with pytest.raises(lw.InputError, match=r"picture\.magic ends in '\.magic'; what can be written is \.\w+, "):
+            attempt(path)
+    with pytest.raises(lw.InputError, match=r"ends in '\.svg'; what can be written is \.gif, \.png, \.apng"):
+        run.save_video(tmp_path / "run.svg")
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_matplotlib_an_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    robot = zoo.four_bar()
+    run = swinging(0.02)
+    for name in [name for name in sys.modules if name.split(".")[0] in ("matplotlib", "mpl_toolkits")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    attempts: list[Callable[[], object]] = [
+        robot.draw_graph,
+        run.plot,
+        run.picture,
+        run.animate,
+        lambda: run.save_video(tmp_path / "run.gif"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(lw.UnsupportedFeature, match=r"pip install 'linkwork\[plot\]'"):
+            attempt()
+
+
+@pytest.mark.parametrize("how", [{"fps": 0}, {"fps": -1}, {"fps": float("nan")}, {"speed": 0.0}], ids=str)
+def test_a_video_needs_time_to_go_on(how: dict[str, float], tmp_path: Path) -> None:
+    with pytest.raises(lw.InputError, match="fps and speed are above zero"):
+        swinging(0.02).save_video(tmp_path / "run.gif", **how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("view", [(1.0,), (float("nan"), 0.0), (1.0, 2.0, 3.0)], ids=str)
+def test_a_view_is_two_angles(view: Any) -> None:
+    with pytest.raises(lw.InputError, match="elevation and azimuth"):
+        swinging(0.02).picture(view=view)
+
+
+def test_a_run_that_does_not_know_its_robot_cannot_be_drawn() -> None:
+    run = swinging(0.02)
+    unknown = lw.Run(None, run.times, run.q, run.v, run.tau, run.multipliers)
+    with pytest.raises(lw.InputError, match="does not know its robot"):
+        unknown.picture()
+
+
+def test_a_run_without_finite_states_cannot_be_drawn() -> None:
+    run = swinging(0.02)
+    with pytest.raises(lw.InputError, match="no finite states"):
+        lw.Run(run.robot, run.times, np.nan * run.q, run.v, run.tau, run.multipliers).picture()
