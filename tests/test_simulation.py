@@ -394,12 +394,12 @@ def test_bad_controllers_keep_what_was_found() -> None:
         return [0.0]
 
     for controller, kind, words in (
-        (nan, lw.InputError, r"controller at 0.05\d s: torque 0 is not finite"),
-        (short, lw.InputError, r"controller at 0.05\d s"),
+        (nan, lw.InputError, "controller at 0.051 s: torque 0 is not finite"),
+        (short, lw.InputError, "controller at 0.051 s: torques have shape"),
         (broken, ZeroDivisionError, "oh"),
     ):
         with pytest.raises(kind, match=words) as caught:
             lw.simulate(robot, [0.0], [1.0], seconds=1.0, controller=controller, record_every=1)
         run = caught.value.run  # type: ignore[attr-defined]
         assert isinstance(run, lw.Run)
-        assert 51 <= len(run) <= 54
+        assert len(run) == 51

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -192,11 +193,9 @@ def _spread(executor: Executor | Any, jobs: list[tuple[Any, ...]]) -> list[Part]
     for _ in range(1 + RETRIES):
         left = [k for k in range(len(jobs)) if k not in results]
         waiting: dict[int, Future[Part]] = {}
-        try:
+        with suppress(RuntimeError):  # an executor that takes nothing any more: what is left is done here
             for k in left:
                 waiting[k] = executor.submit(_job, *jobs[k])
-        except RuntimeError:  # the executor takes nothing any more
-            pass
         for k, future in waiting.items():
             try:
                 results[k] = future.result()
