@@ -14,17 +14,17 @@ test: $(READY)          ## all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(READY)         ## format, lint, types, direction of imports
-	$(BIN)/ruff format --check src tests benchmarks examples
-	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests examples
+	$(BIN)/ruff check src tests examples
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest tests/test_rooms.py
 
-bench: $(READY)         ## ours beside Pinocchio and MuJoCo, into benchmarks/results/trees.json
-	$(BIN)/python -m benchmarks
+bench: $(READY)         ## ours beside Pinocchio and MuJoCo, into src/linkwork_benchmarks/results/trees.json
+	$(BIN)/python -m linkwork_benchmarks
 
 format: $(READY)        ## format and fix what can be fixed
-	$(BIN)/ruff format src tests benchmarks examples
-	$(BIN)/ruff check --fix src tests benchmarks examples
+	$(BIN)/ruff format src tests examples
+	$(BIN)/ruff check --fix src tests examples
 
 clean:                  ## remove the virtual environment and what tools leave behind
 	rm -rf $(VENV) out build .pytest_cache .mypy_cache .ruff_cache .hypothesis

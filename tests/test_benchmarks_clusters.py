@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -14,16 +13,24 @@ import linkwork as lw
 from linkwork import zoo
 from robots import MODELS
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 pytest.importorskip("pinocchio")
 pytest.importorskip("matplotlib")
-from benchmarks import report
-from benchmarks.clusters import leg, orders, page, papers, pinocchio, robots, studies
-from benchmarks.clusters.projected import ProjectedInverseDynamics
-from benchmarks.clusters.robots import Subject, without_rotors
-from benchmarks.clusters.scenarios import INERTIA, SCENARIOS, Growth, Parallel, Scenario, System, Torques, smaller
-from benchmarks.constrained.states import closed_states
-from benchmarks.robots import random_states
+from linkwork_benchmarks import report
+from linkwork_benchmarks.clusters import leg, orders, page, papers, pinocchio, robots, studies
+from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics
+from linkwork_benchmarks.clusters.robots import Subject, without_rotors
+from linkwork_benchmarks.clusters.scenarios import (
+    INERTIA,
+    SCENARIOS,
+    Growth,
+    Parallel,
+    Scenario,
+    System,
+    Torques,
+    smaller,
+)
+from linkwork_benchmarks.constrained.states import closed_states
+from linkwork_benchmarks.robots import random_states
 
 HUMANOID = MODELS / "mit_humanoid/mit_humanoid.urdf"
 with_models = pytest.mark.skipif(not HUMANOID.is_file(), reason="no models")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -13,13 +12,12 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 pytest.importorskip("pinocchio")
 pytest.importorskip("mujoco")
 pytest.importorskip("matplotlib")
-from benchmarks import report
-from benchmarks.constrained import bars, mujoco, page, pinocchio, series, studies
-from benchmarks.constrained.scenarios import (
+from linkwork_benchmarks import report
+from linkwork_benchmarks.constrained import bars, mujoco, page, pinocchio, series, studies
+from linkwork_benchmarks.constrained.scenarios import (
     PROXIMAL,
     Convergence,
     Duplicated,
@@ -30,7 +28,7 @@ from benchmarks.constrained.scenarios import (
     System,
     twice,
 )
-from benchmarks.constrained.states import closed_states
+from linkwork_benchmarks.constrained.states import closed_states
 
 LOOPS = {
     "coupled": partial(zoo.coupled_loops, 2),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -13,13 +12,12 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 pytest.importorskip("pinocchio")
 pytest.importorskip("matplotlib")
-from benchmarks import report
-from benchmarks.delassus import bars, counts, dense, page, papers, robots, studies
-from benchmarks.delassus.pinocchio import Peer
-from benchmarks.delassus.scenarios import (
+from linkwork_benchmarks import report
+from linkwork_benchmarks.delassus import bars, counts, dense, page, papers, robots, studies
+from linkwork_benchmarks.delassus.pinocchio import Peer
+from linkwork_benchmarks.delassus.scenarios import (
     DAMPING,
     SCENARIOS,
     Extraction,
@@ -31,8 +29,8 @@ from benchmarks.delassus.scenarios import (
     Table,
     smaller,
 )
-from benchmarks.delassus.ways import Bench
-from benchmarks.robots import ROBOTS
+from linkwork_benchmarks.delassus.ways import Bench
+from linkwork_benchmarks.robots import ROBOTS
 
 TINY: tuple[Scenario, ...] = (
     Table("Go2 standing", partial(zoo.swimmer, 3), explicit=()),

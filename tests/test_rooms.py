@@ -14,7 +14,7 @@ ROOT = Path(linkwork.__file__).parent
 
 ROOMS = [
     {"errors", "inputs", "scalar", "spatial", "rigid", "lie"},
-    {"joints", "functions"},
+    {"joints", "functions", "shapes"},
     {"binding"},
     {"constraints"},
     {"mechanism"},
@@ -29,7 +29,14 @@ ROOMS = [
 ]
 """From the ground up; a room imports itself and lower ones."""
 
-LEAVES = {"zoo": "builder", "parsing": "builder", "cli": "simulation", "__init__": "forward", "__main__": "forward"}
+LEAVES = {
+    "zoo": "builder",
+    "parsing": "builder",
+    "viewer": "simulation",
+    "cli": "simulation",
+    "__init__": "forward",
+    "__main__": "forward",
+}
 """Rooms that nothing imports but the package itself, and the highest room that each may use."""
 
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}

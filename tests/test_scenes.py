@@ -14,7 +14,7 @@ from linkwork.mechanism import Mechanism
 from states import assert_close
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from benchmarks import scenes
+from linkwork_benchmarks import scenes
 
 TABLES = scenes.LOOPS_TABLE | scenes.LQR_TABLE
 BALL = {

@@ -1,1 +1,0 @@
-"""Benchmarks: scenarios as data, peers behind one interface, one runner. ``python -m benchmarks --help``."""

@@ -1,0 +1,1 @@
+"""Benchmarks: scenarios as data, peers behind one interface, one runner. ``python -m linkwork_benchmarks --help``."""

@@ -1,0 +1,126 @@
+"""What is measured of transmissions, as data. A new system, family or method is one entry here.
+
+Names of metrics begin with the name of a scenario: ``systems.Tello``, ``growth.belt_chain``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import linkwork as lw
+from linkwork import zoo
+from linkwork_benchmarks.clusters.robots import SUBJECTS, Subject
+
+FORWARD = ("cluster", "projection", "lagrange", "lcaba", "prox_bbo", "approximate")
+"""Methods of forward dynamics: the paper's (Table III, Fig. 10), and two that iterate."""
+
+INVERSE = ("cluster", "projected", "rnea", "approximate")
+"""The same of inverse dynamics (Table II, Fig. 9); `rnea` is that of the tree with rotors, loops cut."""
+
+INERTIA = ("efpa", "projection")
+"""The same of the inverse inertia of end effectors (Table IV, Figs. 12, 13)."""
+
+METHODS: Mapping[str, tuple[str, ...]] = {"inverse": INVERSE, "forward": FORWARD, "inertia": INERTIA}
+OURS: Mapping[str, str] = {"inverse": "cluster", "forward": "cluster", "inertia": "efpa"}
+"""The method by clusters: what others are compared with."""
+TITLES: Mapping[str, str] = {"inverse": "C-RNEA", "forward": "C-ABA", "inertia": "C-EFPA"}
+
+
+class System(NamedTuple):
+    """Inverse and forward dynamics and inverse inertia of one system: our methods beside those of the bare tree."""
+
+    system: str
+    subject: Subject
+    specialised: int = 60_000
+    """Programs with more operations are timed natively only."""
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"systems.{self.system}"
+
+
+class Growth(NamedTuple):
+    """A chain that grows: native times and operation counts over the number of links."""
+
+    family: str
+    make: Callable[[int], lw.Mechanism]
+    sizes: tuple[int, ...]
+    quantity: str = "forward"
+    methods: tuple[str, ...] = FORWARD
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"growth.{self.quantity}_of_{self.family}"
+
+
+class Parallel(NamedTuple):
+    """Parallel chains with a loop: native times and operation counts over depth and size of the loop."""
+
+    kind: str
+    """``"explicit"`` or ``"implicit"``."""
+    loops: Mapping[int, tuple[int, ...]]
+    """Sizes of loops by depth."""
+    methods: tuple[str, ...] = FORWARD[:5]
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"parallel.{self.kind}"
+
+
+class Torques(NamedTuple):
+    """Torques of one leg that follows sines, by the exact dynamics and by others (Fig. 14)."""
+
+    side: str = "right"
+    amplitude: float = 0.5
+    """Radians, of every joint."""
+    frequency: float = 1.5
+    """Periods a second: the paper's omega, which it multiplies by 2 pi."""
+    states: int = 3000
+    """Moments of one period."""
+    points: int = 60
+    """Of which curves keep so many."""
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return "leg"
+
+
+Scenario = System | Growth | Parallel | Torques
+
+LINKS = (2, 4, 8, 12, 16, 20, 24, 36, 48, 72, 96)
+"""Of chains: those of Fig. 11, and some that show where powers lead to."""
+
+PAPERS = 24
+"""The most links of Fig. 11."""
+
+EXPLICIT = {5: (2, 4, 6, 8, 10), 10: (2, 4, 8, 12, 16), 20: (2, 6, 12, 20, 30), 40: (2, 8, 16, 28, 40)}
+IMPLICIT = {5: (3, 5, 7, 9, 11), 10: (3, 5, 9, 13, 17), 20: (3, 7, 13, 21, 31), 40: (3, 9, 17, 29, 41)}
+"""Sizes of loops that there are files of."""
+
+SCENARIOS: tuple[Scenario, ...] = (
+    *(System(name, subject) for name, subject in SUBJECTS.items()),
+    Growth("geared_chain", zoo.geared_chain, LINKS),
+    Growth("belt_chain", zoo.belt_chain, LINKS),
+    Growth("belt_chain", zoo.belt_chain, LINKS, "inertia", INERTIA),
+    Parallel("explicit", EXPLICIT),
+    Parallel("implicit", IMPLICIT, ("cluster", "projection", "lcaba", "prox_bbo")),  # redundant rows: no lagrange
+    Torques(),
+)
+
+
+def smaller(scenario: Scenario) -> Scenario:
+    """The same in a fraction of the time, for ``--quick``."""
+    match scenario:
+        case System():
+            return scenario._replace(specialised=10_000)
+        case Growth():
+            return scenario._replace(sizes=tuple(n for n in scenario.sizes if n <= 2 * PAPERS))
+        case Parallel():
+            return scenario._replace(loops={depth: sizes[:3] for depth, sizes in scenario.loops.items() if depth < 40})
+        case Torques():
+            return scenario._replace(states=300)

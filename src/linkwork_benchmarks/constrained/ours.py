@@ -1,0 +1,40 @@
+"""linkwork's methods of constrained dynamics as contenders, with a fixed number of iterations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import linkwork as lw
+from linkwork_benchmarks.contender import Contender, one_by_one
+from linkwork_benchmarks.robots import Floats, States
+from linkwork_benchmarks.scenarios import BATCH
+
+NEVER = 1e-300
+"""A tolerance that no iteration meets."""
+
+
+def dynamics(robot: lw.Mechanism, method: str, damping: float, iterations: int) -> lw.ForwardDynamics:
+    """A method that does as many iterations as it is told; those that do not iterate do one."""
+    return lw.ForwardDynamics(robot, method, damping=damping, tolerance=NEVER, max_iterations=iterations, threads=1)
+
+
+def single(name: str, fd: lw.ForwardDynamics, states: States) -> Contender:
+    """A state a call."""
+    return Contender(name, fd, one_by_one(tuple(states)), len(states.q), lambda: answer(fd, states), tolerance=1e-6)
+
+
+def batch(name: str, fd: lw.ForwardDynamics, states: States) -> Contender:
+    """`BATCH` states a call, on one thread."""
+    again = np.arange(BATCH) % len(states.q)
+    many = tuple(np.ascontiguousarray(x[again]) for x in states)
+
+    def first() -> Floats:
+        found: Floats = fd(*many).acceleration[: len(states.q)]
+        return found
+
+    return Contender(name, fd, [many], BATCH, first, tolerance=1e-6)
+
+
+def answer(fd: lw.ForwardDynamics, states: States) -> Floats:
+    """Accelerations, one call for each state: code for batches may be other code."""
+    return np.array([fd(*state).acceleration for state in zip(*states, strict=True)])

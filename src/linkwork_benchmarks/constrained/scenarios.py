@@ -1,0 +1,265 @@
+"""What is measured of constrained dynamics, as data. A new system, family or method is one entry here.
+
+Names of metrics begin with the name of a scenario: ``loops.AH-cube``, ``growth.single_loop``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import linkwork as lw
+from linkwork import zoo
+from linkwork_benchmarks import scenes
+from linkwork_benchmarks.robots import EXAMPLES, MODELS
+
+Make = Callable[[], lw.Mechanism]
+
+DAMPING = 1e-6
+"""The damping of all timings, ours and Pinocchio's: **loops** recommends 1e-5 to 1e-7."""
+
+PROXIMAL = ("lcaba", "prox_bbo", "prox_ltl")
+"""The methods of **loops**."""
+
+EXTREMES = tuple(float(f"1e-{k}") for k in range(3, 13))
+"""Dampings of **loops** Fig. 11."""
+
+WEIGHTS = tuple(float(f"1e{k}") for k in range(2, 13))
+"""Weights of soft rows, of **lqr** Fig. 3."""
+
+GROUNDED = ("pv", "pv_early", "pv_soft", "constrained_aba", "ltl", "lcaba")
+"""The methods of **lqr**, and their descendants."""
+
+
+class System(NamedTuple):
+    """Times of one system: our methods, natively and specialised, beside the peers that can take it."""
+
+    study: str
+    """Which table it belongs to."""
+    system: str
+    make: Make
+    methods: tuple[str, ...]
+    iterations: tuple[int, ...] = (1, 3)
+    peers: tuple[str, ...] = ("pinocchio", "mujoco")
+    mjcf: Path | None = None
+    """Its MJCF file; without one, MuJoCo is given MJCF that is written here."""
+    specialised: int = 60_000
+    """Programs with more operations are timed natively only."""
+    batches: bool = True
+    auto: bool = True
+    """Whether the method that ``auto`` takes is timed too, and it and `lcaba` are specialised whatever their size."""
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"{self.study}.{self.system}"
+
+
+class Growth(NamedTuple):
+    """A family that grows: native times and operation counts over the number of links."""
+
+    family: str
+    make: Callable[[int], lw.Mechanism]
+    sizes: tuple[int, ...]
+    methods: tuple[str, ...]
+    paper: str
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"growth.{self.family}"
+
+
+class Convergence(NamedTuple):
+    """Residuals over iterations, and accelerations over dampings, of one system (**loops** Figs. 10, 11)."""
+
+    system: str
+    make: Make
+    methods: tuple[str, ...] = PROXIMAL
+    dampings: tuple[float, ...] = (1e-3, 1e-5, 1e-6, 1e-7)
+    iterations: tuple[int, ...] = tuple(range(1, 12))
+    extremes: tuple[float, ...] = EXTREMES
+    states: int = 2000
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"convergence.{self.system}"
+
+
+class Softness(NamedTuple):
+    """Residuals, and distances from the hard solution, over the weight of soft rows (**lqr** Fig. 3)."""
+
+    system: str
+    make: Make
+    weights: tuple[float, ...] = WEIGHTS
+    states: int = 1000
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"softness.{self.system}"
+
+
+class Duplicated(NamedTuple):
+    """Every constraint twice: who finds the accelerations all the same (**proximal** Sec. V-F)."""
+
+    system: str
+    make: Make
+    dampings: tuple[float, ...] = (1e-4, 1e-6, 1e-8)
+    states: int = 64
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"duplicated.{self.system}"
+
+
+class Factor(NamedTuple):
+    """Operations of the factor of the KKT matrix, with the zeros of the tree used and not (**proximal** Figs. 4, 5)."""
+
+    system: str
+    make: Make
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"factor.{self.system}"
+
+
+Scenario = System | Growth | Convergence | Softness | Duplicated | Factor
+
+
+# Systems ---------------------------------------------------------------------------------------------------
+
+
+def from_mjcf(path: Path) -> lw.Mechanism:
+    """A robot of an MJCF file, with its loops closed."""
+    robot = lw.load(path)
+    return replace(robot, poses={scenes.ASSEMBLED: robot.assemble(robot.poses["qpos0"])})
+
+
+MJCF = {
+    "Cassie": MODELS / "cassie/cassie_nomesh.xml",
+    "Digit, its file": MODELS / "digit/digit-v3_nomesh.xml",
+    "Booster T1": MODELS / "booster_t1/T1_23dof_parallel_nomesh.xml",
+    "Reachy Mini": MODELS / "reachy_mini/reachy_mini_nomesh.xml",
+    "Robotiq 2F-85": MODELS / "robotiq_2f85/2f85_nomesh.xml",
+}
+"""Robots whose files have loops."""
+
+
+def twice(make: Make) -> lw.Mechanism:
+    """Every constraint of a mechanism a second time."""
+    robot = make()
+    again = [replace(c, name=f"{c.name} again", time_constant=None) for c in robot.constraints]
+    return replace(robot, constraints=(*robot.constraints, *again))
+
+
+def _example(path: str, base: str = "floating", mimic: str = "constrain") -> lw.Mechanism:
+    return lw.load(EXAMPLES / path, base, mimic=mimic)  # type: ignore[arg-type]
+
+
+TALOS_LIMBS = ("right_sole_link", "left_sole_link", "gripper_left_base_link", "gripper_right_base_link")
+ICUB_LIMBS = ("l_sole", "r_sole", "l_hand", "r_hand")
+ANYMAL_FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
+SOLO_FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
+SOLO = partial(_example, "solo_description/robots/solo12.urdf")
+ANYMAL = partial(_example, "anymal_b_simple_description/robots/anymal.urdf")
+ICUB = partial(_example, "icub_description/robots/icub_reduced.urdf")
+TALOS = partial(_example, "talos_data/robots/talos_reduced.urdf", mimic="ignore")
+UR5 = partial(_example, "ur_description/urdf/ur5_robot.urdf", "fixed")
+
+PROXIMAL_ROBOTS: dict[str, Make] = {
+    "UR5 (0)": partial(scenes.held, UR5),
+    "UR5 (3)": partial(scenes.held, UR5, points=["tool0"]),
+    "UR5 (6)": partial(scenes.held, UR5, welds=["tool0"]),
+    **{f"Solo ({3 * k})": partial(scenes.held, SOLO, points=SOLO_FEET[:k]) for k in (0, 2, 4)},
+    **{f"ANYmal ({3 * k})": partial(scenes.held, ANYMAL, points=ANYMAL_FEET[:k]) for k in (0, 2, 4)},
+    **{f"iCub ({6 * k})": partial(scenes.held, ICUB, ICUB_LIMBS[:k]) for k in (0, 1, 2, 4)},
+    **{f"Talos 38 ({6 * k})": partial(scenes.held, TALOS, TALOS_LIMBS[:k]) for k in (0, 1, 2, 4)},
+}
+"""The robots of **proximal** Figs. 4, 5, 8 with their rows. (Solo has 12 joints here; the paper does not say which.)"""
+
+
+# Families --------------------------------------------------------------------------------------------------
+
+LENGTHS = (10, 20, 50, 100, 200, 350, 500)
+
+
+def _loops(links: int) -> lw.Mechanism:
+    return zoo.chain_of_loops(round((links - 1) / 6))
+
+
+def _coupled(links: int) -> lw.Mechanism:
+    return zoo.coupled_loops(round((links + 3) / 8))
+
+
+def _star(links: int) -> lw.Mechanism:
+    return zoo.star_of_loops(round((links - 1) / 7))
+
+
+def _rungs(links: int) -> lw.Mechanism:
+    return zoo.ladder(round(links / 10))
+
+
+FAMILIES = (
+    Growth("single_loop", zoo.single_loop, LENGTHS, PROXIMAL, "loops Fig. 6"),
+    Growth("chain_of_loops", _loops, (7, 19, 49, 97, 199, 349, 499), PROXIMAL, "loops Fig. 7"),
+    Growth("coupled_loops", _coupled, (13, 21, 53, 101, 197), PROXIMAL, "loops Fig. 8"),
+    Growth("star_of_loops", _star, (15, 22, 50, 99, 197, 351, 498), PROXIMAL, "loops Fig. 9"),
+    Growth("held_chain", zoo.held_chain, (6, 10, 20, 50, 70, 100), GROUNDED, "lqr Fig. 4a"),
+    Growth("ladder", _rungs, (10, 20, 50, 100, 200, 350, 500), GROUNDED, "lqr Fig. 4c"),
+)
+
+SHOWN = ("Cassie", "Digit, its file", "Talos (2F)")
+"""Robots that bars are for, beside **loops** Table II."""
+
+SPECIALISED_OF_LQR = ("(0D)", "Iiwa", "Go1 (4F3)", "(2F)", "(2F+2H)")
+
+
+def _lqr(name: str, make: Make) -> System:
+    chosen = any(part in name for part in SPECIALISED_OF_LQR)
+    return System("lqr", name, make, GROUNDED, (1,), specialised=60_000 if chosen else 0, batches=False, auto=False)
+
+
+SCENARIOS: tuple[Scenario, ...] = (
+    *(System("loops", name, scene.make, PROXIMAL) for name, scene in scenes.LOOPS_TABLE.items()),
+    *(System("robots", name, partial(from_mjcf, path), PROXIMAL, mjcf=path) for name, path in MJCF.items()),
+    System("robots", "Talos (2F)", scenes.LQR_TABLE["Talos (2F)"].make, PROXIMAL),
+    *(_lqr(name, scene.make) for name, scene in scenes.LQR_TABLE.items()),
+    *FAMILIES,
+    Convergence("AH²-cube", scenes.LOOPS_TABLE["AH²-cube"].make),
+    Softness("Talos (2F+2H)", scenes.LQR_TABLE["Talos (2F+2H)"].make),
+    *(Factor(name, make) for name, make in PROXIMAL_ROBOTS.items()),
+    *(
+        System("proximal", name, make, ("prox_ltl",), (1,), ("pinocchio",), batches=False, auto=False)
+        for name, make in PROXIMAL_ROBOTS.items()
+    ),
+    Duplicated("Talos", partial(twice, partial(scenes.held, scenes.talos, TALOS_LIMBS[:3]))),
+)
+
+
+def smaller(scenario: Scenario) -> Scenario:
+    """The same in a fraction of the time, for ``--quick``: smaller sizes, fewer states."""
+    match scenario:
+        case Growth():
+            return scenario._replace(sizes=scenario.sizes[:3])
+        case Convergence() | Softness():
+            return scenario._replace(states=100)
+        case Duplicated():
+            return scenario._replace(states=8)
+        case System():
+            return scenario._replace(specialised=min(scenario.specialised, 10_000), auto=False)
+        case Factor():
+            return scenario
+
+
+def links_of(robot: lw.Mechanism) -> int:
+    """Bodies that move."""
+    return int(np.count_nonzero([j.type.nv > 0 for j in robot.joints]))

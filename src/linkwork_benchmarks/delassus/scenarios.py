@@ -1,0 +1,161 @@
+"""What is measured of Delassus operators, as data. A new scene, family, robot or method is one entry here.
+
+Names of metrics begin with the name of a scenario: ``table.Go2 standing``, ``growth.swimmer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import linkwork as lw
+from linkwork import zoo
+from linkwork_benchmarks import scenes
+from linkwork_benchmarks.constrained.scenarios import PROXIMAL_ROBOTS
+from linkwork_benchmarks.delassus import robots
+
+Make = Callable[[], lw.Mechanism]
+
+EXPLICIT = ("ltl", "pv_osim", "efpa")
+"""Our ways to make the matrix that are timed beside the operator."""
+
+METHODS = ("ltl", "pv_osim", "pv_osim_fast", "efpa", "kjr")
+"""Those whose operations are counted (**lqr** Fig. 2)."""
+
+DAMPING = 1e-3
+"""Of every row, per kg: the paper gives none."""
+STIFF = 1e-6
+"""A damping that makes the inverse refine what it finds."""
+NEW = 2e-3
+"""Another damping."""
+
+
+class Table(NamedTuple):
+    """A row of **delassus** Table I: the operator and its damped inverse, ours, Pinocchio's and dense ones."""
+
+    row: str
+    make: Make
+    specialised: int = 120_000
+    """Programs with more operations are timed natively only."""
+    counted: int = 1000
+    """Operations are not counted, nor programs made, where there are more rows."""
+    explicit: tuple[str, ...] = EXPLICIT
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"table.{self.row}"
+
+
+class Growth(NamedTuple):
+    """A scene that grows (**delassus** Fig. 2): native times, and operations where they are counted quickly."""
+
+    family: str
+    make: Callable[[int], lw.Mechanism]
+    sizes: tuple[int, ...]
+    counted: int = 200
+    explicit: Mapping[str, int] = {"ltl": 50, "pv_osim": 50}
+    """Our methods that make the matrix, and up to which size."""
+    peers: int = 100
+    """Pinocchio takes part up to this size."""
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"growth.{self.family}"
+
+
+class Operations(NamedTuple):
+    """Operations to make the matrix and its factor (**lqr** Fig. 2a to 2d)."""
+
+    robot: str
+    make: Make
+    methods: tuple[str, ...] = METHODS
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"operations.{self.robot}"
+
+
+class Stalk(NamedTuple):
+    """Operations on a long stem with branches at both ends (**lqr** Fig. 2e, 2f)."""
+
+    branches: int
+    stems: tuple[int, ...]
+    methods: tuple[str, ...] = ("pv_osim", "efpa")
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"stalk.{self.branches}"
+
+
+class Extraction(NamedTuple):
+    """The matrix and its damped inverse as matrices (**proximal** Figs. 6, 7)."""
+
+    robot: str
+    make: Make
+    specialised: int = 60_000
+
+    @property
+    def name(self) -> str:
+        """The beginning of its metrics' names."""
+        return f"extraction.{self.robot}"
+
+
+Scenario = Table | Growth | Operations | Stalk | Extraction
+
+BOXES = ()
+"""Our own matrices are not timed on boxes: they are of hundreds of rows."""
+
+SCENES: Mapping[str, tuple[Make, tuple[str, ...]]] = {
+    "Go2 standing": (robots.go2_standing, EXPLICIT),
+    "Go2 standing, friction": (partial(robots.go2_standing, True), EXPLICIT),
+    "Go2 fallen": (robots.go2_fallen, EXPLICIT),
+    "Go2 fallen, friction": (partial(robots.go2_fallen, True), EXPLICIT),
+    "Cassie": (robots.cassie, EXPLICIT),
+    "Cassie, friction": (partial(robots.cassie, True), EXPLICIT),
+    "G1 standing": (robots.g1_standing, EXPLICIT),
+    "G1 standing, friction": (partial(robots.g1_standing, True), EXPLICIT),
+    "G1 fallen": (robots.g1_fallen, EXPLICIT),
+    "G1 fallen, friction": (partial(robots.g1_fallen, True), EXPLICIT),
+    "Stack of boxes": (zoo.stack, BOXES),
+    "Box pyramid": (zoo.pyramid, BOXES),
+    "Pyramid and robots": (zoo.robots_on_pyramid, BOXES),
+}
+"""The rows of **delassus** Table I, and our matrices that are timed on them."""
+
+SIZES = (10, 20, 50, 100, 200, 500, 1000)
+
+COUNTED = ("Iiwa (H)", "Go1 (4F3)", "Atlas (2F)", "Atlas (2F+2H)", "Talos (2F)", "Talos (2F+2H)")
+"""Robots of **lqr** Fig. 2, by the names of its Table II."""
+
+BRANCHES = (2, 4, 6, 8, 9, 10)
+STEMS = (2, 4, 8, 16, 54)
+
+SCENARIOS: tuple[Scenario, ...] = (
+    *(Table(row, make, explicit=explicit) for row, (make, explicit) in SCENES.items()),
+    Growth("swimmer", zoo.swimmer, SIZES),
+    Growth("stack", zoo.stack, SIZES, explicit={}, peers=20),
+    *(Operations(name, scenes.LQR_TABLE[name].make) for name in COUNTED),
+    *(Stalk(branches, STEMS) for branches in BRANCHES),
+    *(Extraction(name, make) for name, make in PROXIMAL_ROBOTS.items() if not name.endswith("(0)")),
+)
+
+
+def smaller(scenario: Scenario) -> Scenario:
+    """The same in a fraction of the time, for ``--quick``."""
+    match scenario:
+        case Table():
+            return scenario._replace(specialised=6_000, counted=200)
+        case Growth():
+            sizes = tuple(n for n in scenario.sizes if n <= 200)
+            return scenario._replace(sizes=sizes, counted=50, explicit=dict.fromkeys(scenario.explicit, 20), peers=20)
+        case Operations():
+            return scenario
+        case Stalk():
+            return scenario._replace(stems=tuple(n for n in scenario.stems if n in (2, 8)))
+        case Extraction():
+            return scenario._replace(specialised=0)

@@ -1,0 +1,200 @@
+"""Result files, and the tables made from them."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from linkwork_benchmarks.scenarios import BATCH, SCENARIOS, Timing
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+RESULTS = Path(__file__).resolve().parent / "results" / "trees.json"
+README = REPOSITORY / "README.md"
+PACKAGES = ("linkwork", "numpy", "numba", "llvmlite", "pin", "mujoco", "example-robot-data")
+
+
+def circumstances() -> dict[str, Any]:
+    """Machine, versions, commit and date."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _git("rev-parse", "HEAD"),
+        "modified": bool(_git("status", "--porcelain", "--", "src/linkwork")),
+        "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "system": platform.platform()},
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+    }
+
+
+def _git(*words: str) -> str:
+    try:
+        done = subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+COLUMNS = {
+    "`pin.aba`": "pinocchio.single",
+    "`pin.aba` WORLD": "pinocchio_world.single",
+    "`mj_forward`": "mujoco.single",
+    "native": "native.single",
+    "specialised": "specialised.single",
+    "bound": "specialised.bound",
+    "batch": f"specialised.batch{BATCH}.float64",
+    "batch float32": f"specialised.batch{BATCH}.float32",
+}
+"""Columns of the table of forward dynamics, and the metrics they show."""
+
+OTHER_COLUMNS = {
+    "Pinocchio": "pinocchio.single",
+    "native": "native.single",
+    "specialised": "specialised.single",
+    "bound": "specialised.bound",
+    "batch": f"specialised.batch{BATCH}.float64",
+}
+
+OURS = ("native", "specialised")
+
+
+def tables(results: dict[str, Any]) -> str:
+    """The Markdown of README: forward dynamics of every robot, other quantities, and what compiling costs."""
+    metrics: dict[str, float] = results["metrics"]
+    timings = [s for s in SCENARIOS if isinstance(s, Timing) and f"{s.name}.dof" in metrics]
+    forward = [s for s in timings if s.quantity == "forward_dynamics"]
+    others = [s for s in timings if s.quantity != "forward_dynamics"]
+    blocks = []
+    if forward:
+        blocks += [
+            "Forward dynamics, microseconds per evaluation, called from Python, one thread "
+            "(in brackets: times faster than `pin.aba`):",
+            _table("robot (DoF)", COLUMNS, [(_robot(s, metrics), s.name) for s in forward], metrics),
+        ]
+    if others:
+        blocks += [
+            "Other quantities (`pin.rnea`, `pin.crba`):",
+            _table("", OTHER_COLUMNS, [(f"{s.robot}, {_words(s.quantity)}", s.name) for s in others], metrics),
+        ]
+    if facts := _facts(metrics):
+        blocks.append("\n".join(f"- {fact}" for fact in facts))
+    blocks.append(_where(results))
+    return "\n\n".join(blocks)
+
+
+def _table(corner: str, columns: dict[str, str], rows: list[tuple[str, str]], metrics: dict[str, float]) -> str:
+    shown = {title: way for title, way in columns.items() if any(f"{name}.{way}.us" in metrics for _, name in rows)}
+    lines = [f"| {corner} | operations | {' | '.join(shown)} |", "|---|" + "---:|" * (len(shown) + 1)]
+    for label, name in rows:
+        count = metrics.get(f"{name}.operations")
+        cells = [_cell(metrics, f"{name}.{way}") for way in shown.values()]
+        lines.append(
+            f"| {label} | {'' if count is None else f'{count:,.0f}'.replace(',', ' ')} | {' | '.join(cells)} |"
+        )
+    return "\n".join(lines)
+
+
+def _cell(metrics: dict[str, float], name: str) -> str:
+    us, ratio = metrics.get(f"{name}.us"), metrics.get(f"{name}.ratio")
+    if us is None:
+        return "–"
+    bracket = (
+        f" ({ratio:.{1 if ratio >= 1 else 2}f}×)"
+        if ratio is not None and any(f".{way}." in name for way in OURS)
+        else ""
+    )
+    return f"{us:.3g}{bracket}"
+
+
+def _robot(scenario: Timing, metrics: dict[str, float]) -> str:
+    return f"{scenario.robot} ({metrics[f'{scenario.name}.dof']:.0f})"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _facts(metrics: dict[str, float]) -> list[str]:
+    facts = []
+    for name, speedup in metrics.items():
+        if name.endswith(".speedup"):
+            robot, _, batch, _ = name.split(".")
+            states = batch.removeprefix("batch")
+            facts.append(f"{robot}, {states} states: two threads sustain {speedup:.2f} times the rate of one.")
+    if "talos.startup.cold.compile.s" in metrics:
+        facts.append(
+            f"Talos, first time: trace and compile {metrics['talos.startup.cold.compile.s']:.1f} s; native code "
+            f"{metrics['talos.startup.cold.native.s']:.0f} s, once a machine for all robots. A later process has the "
+            f"compiled program {metrics['talos.startup.warm.ready.s']:.2f} s after `import linkwork` and reading the "
+            f"file ({metrics['talos.startup.warm.load.s']:.2f} s)."
+        )
+    per_link = {
+        int(n.split(".")[0].removeprefix("chain")): x
+        for n, x in metrics.items()
+        if n.endswith(".forward_dynamics.native.single.us_per_link")
+    }
+    if per_link:
+        each = ", ".join(f"{1000 * x:.0f} ns a link at {links} links" for links, x in sorted(per_link.items()))
+        facts.append(f"Serial chains, native: {each}.")
+    return facts
+
+
+def _where(results: dict[str, Any]) -> str:
+    machine, versions = results["machine"], results["versions"]
+    peers = ", ".join(
+        f"{title} {versions[key]}" for key, title in (("pin", "Pinocchio"), ("mujoco", "MuJoCo")) if versions.get(key)
+    )
+    return (
+        f"Measured on {machine['cores']} cores of {machine['cpu']}, Python {versions['python']}, "
+        f"NumPy {versions['numpy']}, Numba {versions['numba']}{', ' + peers if peers else ''}; linkwork at "
+        f"{results['commit'][:10]}{' (modified)' if results['modified'] else ''}, {results['date'][:10]}. "
+        f"Best of {results['rounds']} rounds, contenders interleaved in one process. *native*, *specialised*: "
+        "`fd(q, v, tau)` and `fd.compile()(q, v, tau)`, a state a call, arguments checked; *bound*: `bind`; "
+        f"*batch*: {BATCH} states a call. `WORLD` is Pinocchio's other convention. "
+        "MuJoCo's figure is its whole pipeline without contacts, on the same URDF; – where it does not take the model, "
+        "and where float32 is not enough for it (the mass matrix of iCub has condition 7e11)."
+    )
+
+
+def rewrite_readme(what: str, name: str = "benchmarks", readme: Path = README) -> None:
+    """Put text between the markers of a README."""
+    start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    before, opened, rest = readme.read_text(encoding="utf-8").partition(start)
+    _, closed, after = rest.partition(end)
+    if not opened or not closed:
+        raise SystemExit(f"{readme} has no lines {start} and {end} to write between")
+    readme.write_text(f"{before}{start}\n{what}\n{end}{after}", encoding="utf-8")
+
+
+def save(results: dict[str, Any], path: Path) -> None:
+    """Write a result file, numbers to six digits."""
+    rounded = {name: float(f"{x:.6g}") for name, x in results["metrics"].items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**results, "metrics": rounded}, indent=1) + "\n", encoding="utf-8")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read a result file."""
+    results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return results
