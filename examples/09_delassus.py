@@ -19,18 +19,10 @@ asked = -(D.jacobian @ fall)
 # The rows are far from independent; a little damping makes them solvable, directly or by SciPy's CG.
 r = D.default_damping()
 forces = D.damped_inverse(r) @ asked
-steps = 0
-
-
-def count(_: object) -> None:
-    """One more iteration."""
-    global steps
-    steps += 1
-
-
+steps: list[object] = []
 soft = D + r * sla.aslinearoperator(scipy.sparse.identity(D.shape[0]))
-found, failed = sla.cg(soft, asked, rtol=1e-10, callback=count)
-print(f"default damping {r:.1e}; CG needs {steps} products (failed: {bool(failed)})")
+found, failed = sla.cg(soft, asked, rtol=1e-10, callback=steps.append)
+print(f"default damping {r:.1e}; CG needs {len(steps)} products (failed: {bool(failed)})")
 print(f"CG and the direct inverse differ by {np.abs(D @ (found - forces)).max():.0e} m/s²")
 
 # What it means: the ground carries the weight.
@@ -43,9 +35,5 @@ print(f"with these forces no box accelerates by more than {np.abs(left).max():.0
 # Another damping at the same q, and many right-hand sides at once.
 stiffer = D.damped_inverse(r).with_damping(r / 100)
 print("softer and stiffer forces differ by", f"{np.abs(stiffer @ asked - forces).max() / np.abs(forces).max():.0e}")
-print(
-    "four products at once:",
-    (D @ np.eye(D.shape[0])[:, :4]).shape,
-    "largest eigenvalue",
-    round(D.largest_eigenvalue(), 2),
-)
+print("four products at once:", (D @ np.eye(D.shape[0])[:, :4]).shape)
+print("largest eigenvalue:", round(D.largest_eigenvalue(), 2))
