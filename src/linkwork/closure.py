@@ -105,7 +105,7 @@ class _Problem:
         self.given = robot.neutral() if q is None else robot.normalise(q)
         if self.given.shape != (robot.nq,):
             raise InputError(f"assemble takes one configuration of {robot.nq} numbers, not {self.given.shape}")
-        self.rows = np.flatnonzero(_enabled(robot) & _holonomic(robot))
+        self.rows = np.flatnonzero(which_enabled(robot) & which_holonomic(robot))
         self.free = np.ones(robot.nv, dtype=bool)
         for name in (fixed,) if isinstance(fixed, str) else fixed:
             self.free[robot.v_slice(name)] = False
@@ -228,12 +228,12 @@ def _norm(x: Floats) -> float:
     return float(np.linalg.norm(x))
 
 
-def _enabled(robot: Mechanism) -> npt.NDArray[np.bool_]:
+def which_enabled(robot: Mechanism) -> npt.NDArray[np.bool_]:
     """Of each row, whether its constraint is enabled."""
     return np.array([c.enabled for c in robot.constraints for _ in range(c.rows)], dtype=bool)
 
 
-def _holonomic(robot: Mechanism) -> npt.NDArray[np.bool_]:
+def which_holonomic(robot: Mechanism) -> npt.NDArray[np.bool_]:
     """Of each row, whether it binds positions."""
     return np.array([x for c in robot.constraints for x in c.holonomic], dtype=bool)
 
@@ -313,7 +313,7 @@ def project_velocity(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Fl
     """
     q_, v_ = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
     robot.integrate(q_, v_)  # checks both
-    J = constraint_jacobian(robot, q_)[..., _enabled(robot), :]
+    J = constraint_jacobian(robot, q_)[..., which_enabled(robot), :]
     L = np.linalg.cholesky(mass_matrix(robot, q_))
     LT = np.swapaxes(L, -1, -2)
     A: Any = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2)  # J L^-T
@@ -379,7 +379,7 @@ def mobility(
     at = robot.normalise(q)
     if at.shape != (robot.nq,):
         raise InputError(f"mobility takes one configuration of {robot.nq} numbers, not {at.shape}")
-    on = _enabled(robot)
+    on = which_enabled(robot)
     J = constraint_jacobian(robot, at)[on]
     e = constraint_error(robot, at)[on]
     bound, s, freedom = _spaces(J, rank_tolerance)
@@ -426,7 +426,7 @@ def _spaces(J: Floats, tolerance: float) -> tuple[Floats, Floats, Floats]:
 def _singular(robot: Mechanism, q: Floats, freedom: Floats, tolerance: float, way: float = 1e-3) -> Floats:
     """Directions that are free at ``q`` but not at assembled configurations a little way off."""
     rng = np.random.default_rng(0)
-    on = _enabled(robot)
+    on = which_enabled(robot)
     for _ in range(4):
         step = freedom @ rng.normal(size=freedom.shape[1])
         off = robot.integrate(q, way * step / max(_norm(step), 1e-12))

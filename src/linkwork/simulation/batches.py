@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compile.door import DONE, OVERFLOW
+from linkwork.compile.door import CHUNK, DONE, OVERFLOW
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, LinkworkError
 from linkwork.inputs import above_zero, count, fresh_floats
 from linkwork.mechanism import Mechanism
+from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, drive, is_compiled
 from linkwork.simulation.run import Run
 from linkwork.simulation.single import shown
 from linkwork.simulation.stepper import Stepper
@@ -125,6 +126,8 @@ def _roll(
 ) -> Part:
     """One batch through all steps, in as few calls as records and controls allow."""
     total, record, control = plan
+    if controller is not None and is_compiled(controller):
+        return _driven(stepper, q, v, tau, Plan(0, total, control, record), controller)
     nc = stepper.robot.nc
     forces = np.zeros((len(q), nc))
     kept: list[tuple[Array, Array, Array, Array]] = []
@@ -147,6 +150,16 @@ def _roll(
     return q_all, v_all, tau_all, forces_all
 
 
+def _driven(stepper: Stepper, q: Array, v: Array, tau: Array, plan: Plan, controller: BatchController) -> Part:
+    """The same under a compiled controller."""
+    found = drive(stepper, controller, q, v, tau, plan, batched=True)
+    if found.status != FINE:
+        needs = f"needs ({len(q)}, {stepper.robot.nv}) finite numbers"
+        what = f"gave {found.detail}" if found.status == WRONG_SHAPE else f"is not finite for state {found.detail[0]}"
+        raise InputError(f"the controller at {found.step * stepper.dt:g} s {what}: {needs}")
+    return found.q, found.v, found.tau, found.forces
+
+
 def _advance(stepper: Stepper, q: Array, v: Array, tau: Array, steps: int) -> tuple[Array, Array, Array]:
     """The same steps for all; those that are not finite any more are left out."""
     live = np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1)
@@ -162,6 +175,10 @@ def _advance(stepper: Stepper, q: Array, v: Array, tau: Array, steps: int) -> tu
         results = [x[0] for x in out] if single else out
         inputs = [*rows, stepper._law, stepper._R, stepper._clock, settings]
         status = runner._run_threaded(inputs, results, len(states[0]))
+        if status == OVERFLOW and not single:  # a door ends with the chunk that holds what is not finite
+            for k in range(0, len(states[0]), CHUNK):
+                chunk = slice(k, k + CHUNK)
+                runner.run([*(x[chunk] for x in states), *inputs[3:]], [y[chunk] for y in out], len(out[0][chunk]))
         if status not in (DONE, OVERFLOW):
             runner.explain(status, inputs, results)
         good = out[3][:, 1] == steps + 1

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.dynamics import Array, constraint_error, energy
-from linkwork.errors import InputError, LinkworkError
+from linkwork.errors import InputError
 from linkwork.forward import NamedRows
 from linkwork.mechanism import Mechanism
+from linkwork.simulation import files
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
-FORMAT = 1
-"""Of saved files."""
+    from linkwork.viewer import Viewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +97,7 @@ class Run:
         if self.q.ndim != 2:
             raise InputError("rollouts cannot be resumed: simulate one of their states")
         robot, kept = self._known(), self.settings
-        same = ("dt", "integrator", "record_every", "project_every", "time_constant", "passive", "limits")
+        same = ("dt", "integrator", "method", "record_every", "project_every", "time_constant", "passive", "limits")
         how = {name: kept[name] for name in same if name in kept} | {"tau": self.tau[index]}
         if kept.get("control_every"):
             how["control_every"] = kept["control_every"]
@@ -108,37 +107,17 @@ class Run:
     # Files ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Keep the run in one ``.npz`` file; an older one is replaced only when the new one is whole."""
-        place = Path(path)
-        if place.suffix != ".npz":
-            place = place.with_name(place.name + ".npz")
-        words = {"format": FORMAT, "robot": self._name(), "settings": self.settings, "ended": self.ended}
-        arrays = {"times": self.times, "q": self.q, "v": self.v, "tau": self.tau, "multipliers": self.multipliers}
-        temporary = None
-        try:
-            with tempfile.NamedTemporaryFile(dir=place.parent, suffix=".part", delete=False) as file:
-                temporary = file.name
-                np.savez_compressed(file, about=json.dumps(words), **arrays)  # type: ignore[arg-type]
-            os.replace(temporary, place)
-        except OSError as error:
-            if temporary is not None and os.path.exists(temporary):
-                os.unlink(temporary)
-            raise LinkworkError(
-                f"cannot save the run to {place}: {error.strerror or error}; it is still here"
-            ) from None
-        return place
+        """Keep the run in one file, ``.npz`` or ``.parquet``; an older one is replaced only when the new one is whole.
+
+        A Parquet file has a column for each number, called after joints and constraints, for tools that read tables.
+        """
+        words = {"robot": self._name(), "settings": self.settings, "ended": self.ended}
+        return files.write(path, words, {name: getattr(self, name) for name in files.ARRAYS}, self.robot)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], robot: Mechanism | None = None) -> Run:
         """A saved run; with its robot it also knows energies, forces by name and how to be drawn."""
-        try:
-            with np.load(path, allow_pickle=False) as kept:
-                words = json.loads(str(kept["about"]))
-                arrays = {name: kept[name] for name in ("times", "q", "v", "tau", "multipliers")}
-        except (OSError, KeyError, ValueError) as error:
-            raise InputError(f"{path} is no saved run: {error}") from None
-        if words["format"] > FORMAT:
-            raise InputError(f"{path} was saved by a later version of linkwork")
+        words, arrays = files.read(path)
         if robot is not None and (robot.nq, robot.nv) != (arrays["q"].shape[-1], arrays["v"].shape[-1]):
             raise InputError(f"{path} is of '{words['robot']}', not of '{robot.name}': it has other numbers of joints")
         return cls(robot, settings=words["settings"], ended=words["ended"], **arrays)
@@ -194,6 +173,18 @@ class Run:
         from linkwork.simulation.figures import write_video
 
         return write_video(self, path, fps, view, speed, index)
+
+    def view(self, *, index: int = 0, port: int = 8080, open_browser: bool | None = None, wait: bool = False) -> Viewer:
+        """Show the run in the browser, with a slider for time. Of rollouts, ``index`` says which robot.
+
+        ``port`` or the next free one is listened to; ``open_browser`` by default where there is a display; ``wait``
+        until Ctrl-C. See `viewer.Viewer`.
+        """
+        how = {"index": index, "port": port, "open_browser": open_browser}
+        viewer: Viewer = import_module("linkwork.viewer").Viewer(self, **how)
+        if wait:
+            viewer.wait()
+        return viewer
 
     def part(self, start: int = 0, stop: int | None = None) -> Run:
         """Some of the recorded states."""

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure import assemble, project_velocity
-from linkwork.compile.door import DONE, OVERFLOW
 from linkwork.dynamics import Array, constraint_error, constraint_jacobian
 from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import above_zero, count, fresh_floats
 from linkwork.mechanism import Mechanism
+from linkwork.simulation import advancing
+from linkwork.simulation.closing import Closing
+from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, drive, gears, is_compiled
 from linkwork.simulation.run import Run
-from linkwork.simulation.stepper import TIME_CONSTANT, Stepper
+from linkwork.simulation.stages import AllJoints, FreeJoints, Staged
+from linkwork.simulation.stepper import AUTO, Stepper, held_back, joint_law, stabilised
 
 Controller = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques of all joints, ``(nv,)``, or commands of the robot's actuators."""
@@ -28,8 +30,6 @@ OPEN = 1e-6
 """How far loops may be open at the start, and how fast they may open."""
 PATIENCE = 2.0
 """Seconds before progress is shown."""
-SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
-"""Of adaptive steps: how much shorter than what would just do, and by how much a step may change."""
 
 
 def simulate(
@@ -40,13 +40,14 @@ def simulate(
     seconds: float,
     dt: float = 1e-3,
     integrator: str = "euler",
+    method: str = "auto",
     controller: Controller | None = None,
     control_every: int = 1,
     tau: npt.ArrayLike | None = None,
     record_every: int = 1,
     project_every: int = 0,
     start: float = 0.0,
-    time_constant: float | None = TIME_CONSTANT,
+    time_constant: float | str | None = AUTO,
     passive: bool = True,
     limits: bool = True,
     tolerance: float = 1e-8,
@@ -62,6 +63,11 @@ def simulate(
     further options). ``dopri5`` chooses its steps, ``dt`` at most, so that each is wrong by ``tolerance``. Loops must
     be closed at the start, unless ``closed`` is false.
 
+    ``method``: by default forward dynamics is `aba` or `lcaba`, and steps are compiled. ``"minimal"`` moves in minimal
+    coordinates, with loops closed at every stage; any other method of `ForwardDynamics` will do too. Both step in
+    Python, a hundred times slower. A controller that Numba has compiled (``numba.njit``) is called from machine code,
+    so that nothing returns to Python before the end.
+
     Started again from any recorded state (`Run.resume`), it goes on as it did, to the last bit. Where
     something stops being finite, the run ends there and says why; an error of the controller is raised, with what was
     found so far in its ``run``.
@@ -71,9 +77,6 @@ def simulate(
     if not isinstance(project_every, int) or project_every < 0:
         raise InputError(f"project_every is {project_every!r}, needs a whole number, 0 for never")
     at, rate = initial(robot, q, v, closed)
-    stepper = Stepper(
-        robot, integrator, h, time_constant=time_constant, passive=passive, limits=limits, at=at, **options
-    )
     total, first = max(1, round(span / h)), round(float(start) / h)
     stride = gcd(record, total)
     if controller is not None:
@@ -81,22 +84,32 @@ def simulate(
     if project_every:
         stride = gcd(stride, project_every)
     held = torques(robot, np.zeros(robot.nv) if tau is None else tau)
-    rows: list[tuple[float, Array, Array, Array, Array]] = []
-    forces = np.zeros(robot.nc)
-    advance = (
-        _adaptive(stepper, above_zero(tolerance, "tolerance")) if integrator == "dopri5" else _fixed(stepper, stride)
-    )
-    ended = ""
+    how: dict[str, Any] = {"time_constant": time_constant, "passive": passive, "limits": limits}
+    compiled = method in ("auto", "aba" if not any(c.enabled for c in robot.constraints) else "lcaba")
     settings = {
         "integrator": integrator,
+        "method": method,
         "dt": h,
         "record_every": record,
         "control_every": control if controller is not None else 0,
         "project_every": project_every,
-        "time_constant": time_constant,
-        "passive": passive,
-        "limits": limits,
+        **how,
     }
+    stepper = Stepper(robot, integrator, h, at=at, **how, **options) if compiled else None
+    if stepper is None:
+        one = advancing.one_staged(staged(robot, integrator, method, h, at, **how, **options))
+    elif integrator == "dopri5":
+        one = advancing.one_compiled(stepper)
+    elif controller is not None and is_compiled(controller) and not project_every:
+        plan = Plan(first, total, control, record)
+        return _driven(stepper, robot, controller, at, rate, held, plan, settings)
+    if integrator == "dopri5":
+        advance = advancing.adaptive(one, h, robot.nc, above_zero(tolerance, "tolerance"))
+    else:
+        advance = advancing.repeated(one, h) if stepper is None else advancing.compiled(stepper, stride)
+    closing = Closing(robot) if project_every else None
+    rows: list[tuple[float, Array, Array, Array, Array]] = []
+    forces, ended = np.zeros(robot.nc), ""
 
     def made() -> Run:
         parts = [np.array([row[k] for row in rows]) for k in range(5)]
@@ -117,15 +130,62 @@ def simulate(
                 rows.append((moment, at, rate, held, forces))
             at, rate, forces, steps = advance(at, rate, held, stride)
             if steps < stride:
-                ended = _why(robot, rows, steps, first + done, h)
+                ended = _why(robot, rows[-1][0], rows[-1][2], first + done + steps, h)
                 break
-            if project_every and (first + done + stride) % project_every == 0:
-                at = assemble(robot, at, limits=False).q
-                rate = project_velocity(robot, at, rate)
+            if closing is not None and (first + done + stride) % project_every == 0:
+                at, rate = closing(at, rate)
             tell(done + stride)
     if not ended:
         rows.append(((first + total) * h, at, rate, held, forces))
     return made()
+
+
+def staged(
+    robot: Mechanism,
+    integrator: str,
+    method: str,
+    dt: float,
+    at: npt.ArrayLike,
+    *,
+    time_constant: float | str | None,
+    passive: bool,
+    limits: bool,
+) -> Staged:
+    """Steps in Python around a method of forward dynamics, or in minimal coordinates."""
+    law = joint_law(robot, passive, limits, at)
+    moved = held_back(robot, dt) if integrator == "euler" and passive else robot
+    if method == "minimal":
+        return Staged(FreeJoints(moved), integrator, law)
+    return Staged(AllJoints(stabilised(moved, time_constant, dt), method), integrator, law)
+
+
+def _driven(
+    stepper: Stepper,
+    robot: Mechanism,
+    controller: Controller,
+    q: Array,
+    v: Array,
+    tau: Array,
+    plan: Plan,
+    settings: dict[str, Any],
+) -> Run:
+    """A run under a compiled controller."""
+    found = drive(stepper, controller, q[None], v[None], tau[None], plan, batched=False)
+    h, moments = stepper.dt, plan.moments()
+    ended, count = "", len(moments)
+    if found.status != FINE or found.step < plan.first + plan.total:
+        count = sum(plan.first + moment < found.step + (found.status == FINE) for moment in moments)
+    times = (plan.first + np.array(moments[:count])) * h
+    kept = [array[:count, 0] for array in (found.q, found.v, found.tau, found.forces)]
+    if found.status == FINE and count < len(moments):
+        ended = _why(robot, times[-1], kept[1][-1], found.step, h)
+    run = Run(robot, times, kept[0], kept[1], kept[2], kept[3], settings, ended)
+    if found.status == FINE:
+        return run
+    what = f"torques have shape {found.detail[1:]}, robot '{robot.name}' needs {robot.nv}"
+    if found.status != WRONG_SHAPE:
+        what = f"torque {found.detail[1]} is not finite"
+    raise _told(InputError(what), f"the controller at {found.step * h:g} s: {what}", run)
 
 
 def _told(error: InputError, words: str, run: Run) -> InputError:
@@ -164,9 +224,7 @@ def torques(robot: Mechanism, given: npt.ArrayLike) -> Array:
     """Torques of all joints, from these or from commands of the actuators."""
     tau = fresh_floats(given, "torques")
     if robot.actuators and tau.shape == (len(robot.actuators),) != (robot.nv,):
-        commands, tau = tau, np.zeros(robot.nv)
-        for actuator, command in zip(robot.actuators, commands, strict=True):
-            tau[robot.v_slice(actuator.joint)] += np.asarray(actuator.gear) * command
+        tau = gears(robot) @ tau
     if tau.shape != (robot.nv,):
         more = f", or {len(robot.actuators)} commands of its actuators" if robot.actuators else ""
         raise InputError(f"torques have shape {tau.shape}, robot '{robot.name}' needs {robot.nv}{more}")
@@ -175,64 +233,14 @@ def torques(robot: Mechanism, given: npt.ArrayLike) -> Array:
     return tau
 
 
-Advance = Callable[[Array, Array, Array, int], tuple[Array, Array, Array, int]]
-"""From q, v and torques over so many steps: q, v, constraint forces, and the steps after which all was finite."""
-
-
-def _fixed(stepper: Stepper, stride: int) -> Advance:
-    """Steps of one length, all in machine code."""
-    door, nc = stepper._runner.own_door(False), stepper.robot.nc
-    settings = stepper._often(stride)
-    shapes = stepper._output_shapes
-
-    def advance(q: Array, v: Array, tau: Array, steps: int) -> tuple[Array, Array, Array, int]:
-        out = [np.empty(shape) for shape in shapes]
-        arrays = (q, v, tau, stepper._law, stepper._R, stepper._clock, settings)
-        status = door(*arrays, *out)
-        if status not in (DONE, OVERFLOW):
-            stepper._runner.explain(status, arrays, out)
-        return out[0], out[1], out[2][2 : 2 + nc], int(out[3][1]) - 1
-
-    return advance
-
-
-def _adaptive(stepper: Stepper, tolerance: float) -> Advance:
-    """Steps as long as their error allows. Nothing is remembered from one call to the next."""
-    door, nc = stepper._runner.own_door(False), stepper.robot.nc
-    shapes, clock = stepper._output_shapes, np.empty(1)
-
-    def advance(q: Array, v: Array, tau: Array, steps: int) -> tuple[Array, Array, Array, int]:
-        whole = steps * stepper.dt
-        left, h, forces = whole, stepper.dt, np.zeros(nc)
-        while left > 1e-12 * whole:
-            clock[0] = h = min(h, left)
-            out = [np.empty(shape) for shape in shapes]
-            arrays = (q, v, tau, stepper._law, stepper._R, clock)
-            status = door(*arrays, *out)
-            if status not in (DONE, OVERFLOW):
-                stepper._runner.explain(status, arrays, out)
-            scale = tolerance * np.stack([np.ones_like(v), 1.0 + np.abs(v)])
-            off = float((np.abs(out[3]) / scale).max(initial=0.0)) if status == DONE else np.inf
-            change = LEAST if not np.isfinite(off) else SAFETY * max(off, 1e-12) ** -0.2
-            if off <= 1.0:
-                q, v, forces, left = out[0], out[1], out[2][2 : 2 + nc], left - h
-            elif h < 1e-9 * stepper.dt:
-                return q, v, forces, 0
-            h *= min(MOST, max(LEAST, change))
-            h = min(h, stepper.dt)
-        return q, v, forces, steps
-
-    return advance
-
-
-def _why(robot: Mechanism, rows: list[Any], steps: int, before: int, h: float) -> str:
-    """Words for a run that ended early."""
+def _why(robot: Mechanism, time: float, v: Array, step: int, h: float) -> str:
+    """Words for a run that ended early: after which step, and what was fastest when last seen."""
     fastest = ""
     if robot.nv:
-        k = int(np.abs(rows[-1][2]).argmax())
+        k = int(np.abs(v).argmax())
         joint = next(j for j in robot.joints if k in range(*robot.v_slice(j.name).indices(robot.nv)))
-        fastest = f"; '{joint.name}' was the fastest joint at {rows[-1][0]:g} s, with {rows[-1][2][k]:.3g}"
-    return f"not finite after step {before + steps} ({(before + steps) * h:g} s){fastest}; try a shorter dt"
+        fastest = f"; '{joint.name}' was the fastest joint at {time:g} s, with {v[k]:.3g}"
+    return f"not finite after step {step} ({step * h:g} s){fastest}; try a shorter dt"
 
 
 @contextmanager

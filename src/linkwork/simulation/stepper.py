@@ -23,8 +23,9 @@ from linkwork.plans.tree import tree_of
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
 """Integrators and their orders."""
 
-TIME_CONSTANT = 0.01
-"""Seconds in which open loops close again."""
+AUTO = "auto"
+TIME_CONSTANT = 0.005
+"""Seconds in which open loops close again, where steps are not longer than half of this."""
 STOP_TIME = 0.01
 """Seconds in which a stop catches a joint that carries nothing but its own inertia."""
 BEYOND = 1e30
@@ -54,10 +55,11 @@ class Stepper(Evaluator):
     | ``dopri5`` | Dormand and Prince's method, on Lie groups; fifth order, with an estimate of its error             |
 
     ``dt`` is the time of one step. Constraints without gains of their own are pulled back to closed loops with
-    ``time_constant`` (None: they are not). ``passive`` joints act by themselves with the springs and dampers that the
-    model has (``euler`` takes them as they are at the end of a step, so that stiff ones do no harm); joint ``limits``
-    are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms the inertia that the joint feels
-    at ``at`` (default: the neutral configuration), and soft enough to give way.
+    ``time_constant`` (by default 5 ms, or two steps if that is more; None: they are not). ``passive`` joints act by
+    themselves with the springs and dampers that the model has (``euler`` takes them as they are at the end of a step,
+    so that stiff ones do no harm); joint ``limits`` are stops: springs and dampers that act beyond them, stiff enough
+    to catch in 10 ms the inertia that the joint feels at ``at`` (default: the neutral configuration), and soft enough
+    to give way.
     ``iterations`` are those of the constraint forces: by default one for ``euler``, three for the others.
     """
 
@@ -67,7 +69,7 @@ class Stepper(Evaluator):
         integrator: str = "euler",
         dt: float = 1e-3,
         *,
-        time_constant: float | None = TIME_CONSTANT,
+        time_constant: float | str | None = AUTO,
         passive: bool = True,
         limits: bool = True,
         damping: float = DAMPING,
@@ -88,7 +90,7 @@ class Stepper(Evaluator):
             known = sorted(int(d[5:]) for i, d in STEPS if i == integrator and d != "aba")
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
         self.law = joint_law(robot, passive, limits, robot.neutral() if at is None else at)
-        stable = stabilised(robot, time_constant) if bound else robot.unconstrained()
+        stable = stabilised(robot, time_constant, self.dt) if bound else robot.unconstrained()
         if integrator == "euler" and passive:
             stable = held_back(stable, self.dt)
         tree = coupled_tree(stable) if bound else tree_of(stable)
@@ -122,12 +124,16 @@ class Stepper(Evaluator):
         return np.array([0.0, steps + 1.0], dtype=self._dtype)
 
 
-def stabilised(robot: Mechanism, time_constant: float | None) -> Mechanism:
+def stabilised(robot: Mechanism, time_constant: float | str | None, dt: float) -> Mechanism:
     """The robot with constraints that pull open loops closed, where they have no gains of their own."""
     if time_constant is None:
         return robot
-    T = above_zero(time_constant, "time_constant")
-    pulled = tuple(c if any(c.gains or ()) else replace(c, gains=None, time_constant=T) for c in robot.constraints)
+    time = max(TIME_CONSTANT, 2 * dt) if time_constant == AUTO else above_zero(time_constant, "time_constant")
+    if time < 2 * dt:
+        raise InputError(
+            f"time_constant is {time:g} s: loops that are to close in less than two steps ({2 * dt:g} s) overshoot"
+        )
+    pulled = tuple(c if any(c.gains or ()) else replace(c, gains=None, time_constant=time) for c in robot.constraints)
     return replace(robot, constraints=pulled)
 
 

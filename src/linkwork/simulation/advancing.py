@@ -1,0 +1,101 @@
+"""Over several steps from one state to another: ways that `simulate` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from linkwork.compile.door import DONE, OVERFLOW
+from linkwork.dynamics import Array
+from linkwork.simulation.stages import Staged
+from linkwork.simulation.stepper import Stepper
+
+SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
+"""Of adaptive steps: how much shorter than what would just do, and by how much a step may change."""
+
+Advance = Callable[[Array, Array, Array, int], tuple[Array, Array, Array, int]]
+"""From q, v and torques over so many steps: q, v, constraint forces, and the steps after which all was finite."""
+
+OneStep = Callable[[Array, Array, Array, float], tuple[Array, Array, Array, Array]]
+"""From q, v and torques over one step of some time: q, v, constraint forces, error estimates. NaN where it failed."""
+
+
+def compiled(stepper: Stepper, stride: int) -> Advance:
+    """Steps of one length, all in machine code."""
+    door, nc = stepper._runner.own_door(False), stepper.robot.nc
+    settings = stepper._often(stride)
+    shapes = stepper._output_shapes
+
+    def advance(q: Array, v: Array, tau: Array, steps: int) -> tuple[Array, Array, Array, int]:
+        out = [np.empty(shape) for shape in shapes]
+        arrays = (q, v, tau, stepper._law, stepper._R, stepper._clock, settings)
+        status = door(*arrays, *out)
+        if status not in (DONE, OVERFLOW):
+            stepper._runner.explain(status, arrays, out)
+        return out[0], out[1], out[2][2 : 2 + nc], int(out[3][1]) - 1
+
+    return advance
+
+
+def one_compiled(stepper: Stepper) -> OneStep:
+    """A step in machine code, with its error estimate."""
+    door, nc, shapes = stepper._runner.own_door(False), stepper.robot.nc, stepper._output_shapes
+
+    def step(q: Array, v: Array, tau: Array, h: float) -> tuple[Array, Array, Array, Array]:
+        out = [np.empty(shape) for shape in shapes]
+        arrays = (q, v, tau, stepper._law, stepper._R, np.array([h]))
+        status = door(*arrays, *out)
+        if status not in (DONE, OVERFLOW):
+            stepper._runner.explain(status, arrays, out)
+        return out[0], out[1], out[2][2 : 2 + nc], out[3] if status == DONE else np.full_like(out[3], np.nan)
+
+    return step
+
+
+def one_staged(staged: Staged) -> OneStep:
+    """A step in Python, around any method."""
+    dynamics = staged.dynamics
+
+    def step(q: Array, v: Array, tau: Array, h: float) -> tuple[Array, Array, Array, Array]:
+        q1, y1, forces, off = staged.step(q, dynamics.speeds(v), tau, h)
+        return q1, dynamics.velocity(q1, y1), forces, off
+
+    return step
+
+
+def repeated(one: OneStep, dt: float) -> Advance:
+    """Steps of one length, one by one."""
+
+    def advance(q: Array, v: Array, tau: Array, steps: int) -> tuple[Array, Array, Array, int]:
+        forces = np.zeros(0)
+        for k in range(steps):
+            q1, v1, forces, _ = one(q, v, tau, dt)
+            if not (np.isfinite(q1).all() and np.isfinite(v1).all()):
+                return q, v, forces, k
+            q, v = q1, v1
+        return q, v, forces, steps
+
+    return advance
+
+
+def adaptive(one: OneStep, dt: float, nc: int, tolerance: float) -> Advance:
+    """Steps as long as their error allows. Nothing is remembered from one call to the next."""
+
+    def advance(q: Array, v: Array, tau: Array, steps: int) -> tuple[Array, Array, Array, int]:
+        whole = steps * dt
+        left, h, forces = whole, dt, np.zeros(nc)
+        while left > 1e-12 * whole:
+            h = min(h, left)
+            q1, v1, found, error = one(q, v, tau, h)
+            scale = tolerance * np.stack([np.ones_like(v), 1.0 + np.abs(v)])
+            off = float((np.abs(error) / scale).max(initial=0.0))
+            change = SAFETY * max(off, 1e-12) ** -0.2 if np.isfinite(off) else LEAST
+            if off <= 1.0:
+                q, v, forces, left = q1, v1, found, left - h
+            elif h < 1e-9 * dt:
+                return q, v, forces, 0
+            h = min(dt, h * min(MOST, max(LEAST, change)))
+        return q, v, forces, steps
+
+    return advance

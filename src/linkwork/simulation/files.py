@@ -1,0 +1,121 @@
+"""Runs in files: one ``.npz``, or one ``.parquet`` with a column for each number."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwork.dynamics import Array
+from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
+from linkwork.mechanism import Mechanism
+
+FORMAT = 1
+"""Of saved files."""
+KINDS = (".npz", ".parquet")
+ARRAYS = ("times", "q", "v", "tau", "multipliers")
+WORDS = b"linkwork"
+"""Where a Parquet file keeps what is said about a run."""
+
+Arrays = Mapping[str, Array]
+
+
+def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, robot: Mechanism | None) -> Path:
+    """Write a run; an older file is replaced only when the new one is whole."""
+    place = Path(path)
+    if place.suffix not in KINDS:
+        place = place.with_name(place.name + KINDS[0])
+    words = {"format": FORMAT, **words}
+    if place.suffix == ".parquet":
+        parquet = _parquet()  # or it is missed before a file is begun
+        table = _table(words, arrays, robot)
+        return _whole(place, lambda file: parquet.write_table(table, file, compression="zstd"))
+    about: dict[str, Any] = {"about": json.dumps(words), **arrays}
+    return _whole(place, lambda file: np.savez_compressed(file, **about))
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """What is said about a run, and its arrays."""
+    try:
+        if Path(path).suffix == ".parquet":
+            words, arrays = _from_table(_parquet().read_table(os.fspath(path)))
+        else:
+            with np.load(path, allow_pickle=False) as kept:
+                words = json.loads(str(kept["about"]))
+                arrays = {name: kept[name] for name in ARRAYS}
+    except (OSError, KeyError, ValueError) as error:
+        raise InputError(f"{path} is no saved run: {error}") from None
+    if words["format"] > FORMAT:
+        raise InputError(f"{path} was saved by a later version of linkwork")
+    return words, arrays
+
+
+def _whole(place: Path, put: Callable[[Any], object]) -> Path:
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=place.parent, suffix=".part", delete=False) as file:
+            temporary = file.name
+            put(file)
+        os.replace(temporary, place)
+    except OSError as error:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+        raise LinkworkError(f"cannot save the run to {place}: {error.strerror or error}; it is still here") from None
+    return place
+
+
+# Parquet --------------------------------------------------------------------------------------------------
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise UnsupportedFeature("Parquet files need pyarrow: pip install 'linkwork[parquet]'") from None
+    return pyarrow.parquet
+
+
+def _table(words: dict[str, Any], arrays: Arrays, robot: Mechanism | None) -> Any:
+    """A row for each time, or for each robot at each time; columns are called after joints and constraints."""
+    import pyarrow
+
+    batch = arrays["q"].shape[1:-1]
+    many = int(np.prod(batch, dtype=np.int64))
+    columns = {"time": np.repeat(arrays["times"], many)}
+    if batch:
+        columns["robot"] = np.tile(np.arange(many), len(arrays["times"]))
+    for name in ARRAYS[1:]:
+        flat = arrays[name].reshape(len(arrays["times"]) * many, -1)
+        columns |= {called: flat[:, k] for k, called in enumerate(_names(name, flat.shape[1], robot))}
+    shapes = {name: arrays[name].shape for name in ARRAYS}
+    return pyarrow.table(columns).replace_schema_metadata({WORDS: json.dumps({**words, "shapes": shapes}).encode()})
+
+
+def _from_table(table: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    words = json.loads((table.schema.metadata or {})[WORDS])
+    shapes = words.pop("shapes")
+    times, batch = shapes["times"][0], shapes["q"][1:-1]
+    columns = [np.asarray(column) for column in table.columns]
+    many = int(np.prod(batch, dtype=np.int64))
+    arrays, at = {"times": columns[0][::many] if many else np.zeros(times)}, 2 if batch else 1
+    for name in ARRAYS[1:]:
+        width = shapes[name][-1]
+        rows = np.stack(columns[at : at + width], axis=-1) if width else np.zeros(0)
+        arrays[name], at = rows.reshape(shapes[name]), at + width
+    return words, arrays
+
+
+def _names(array: str, width: int, robot: Mechanism | None) -> list[str]:
+    """Of the columns of an array."""
+    if robot is None:
+        return [f"{array}[{k}]" for k in range(width)]
+    if array == "multipliers":
+        parts = [(c.name, c.rows) for c in robot.constraints]
+        return [f"force.{name}[{k}]" for name, rows in parts for k in range(rows)]
+    sizes = [(j.name, j.type.nq if array == "q" else j.type.nv) for j in robot.joints]
+    return [f"{array}.{name}" + (f"[{k}]" if n > 1 else "") for name, n in sizes for k in range(n)]
