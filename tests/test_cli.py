@@ -21,6 +21,7 @@ from typer.testing import CliRunner, Result
 
 import linkwork as lw
 from linkwork.cli import app
+from linkwork.cli.program import ORDER
 from linkwork.cli.terminal import patience, quietly
 from linkwork.plans.loops import loops_of
 from robots import MODELS, REPOSITORY
@@ -393,6 +394,15 @@ USAGE = {
     "inertias": ["check", "--inertias", "", "a.urdf"],
     "dependent": ["info", "--dependent", "never", "a.urdf"],
     "tolerance": ["info", "--tolerance", "-1", "a.urdf"],
+    "nothing to time": ["bench"],
+    "models and a suite": ["bench", "--suite", "loops", "a.urdf"],
+    "no suite": ["bench", "--suite", "everything"],
+    "only without a suite": ["bench", "a.urdf", "--only", "x"],
+    "nowhere to draw": ["graph", "a.urdf"],
+    "what": ["export", "--what", "everything", "a.urdf"],
+    "language": ["export", "--to", "fortran", "a.urdf"],
+    "shell": ["--show-completion", "sh"],
+    "port": ["view", "--port", "0", "a.urdf"],
 }
 
 
@@ -544,12 +554,12 @@ def test_what_takes_long_is_announced_on_standard_error(
 
 def test_every_option_and_argument_is_explained() -> None:
     group = typer.main.get_command(app)
-    assert set(group.commands) == {"info", "check", "simulate", "warm"}  # type: ignore[attr-defined]
+    assert list(group.list_commands(None)) == list(ORDER)  # type: ignore[attr-defined, arg-type]
     for command in (group, *group.commands.values()):  # type: ignore[attr-defined]
         assert command.help
         for parameter in command.params:
             assert parameter.help, parameter.name
-    for name in ("info", "check", "simulate", "warm"):
+    for name in ORDER:
         text = run(name, "--help").stdout
         assert "Examples" in text and f"linkwork {name}" in text
 
@@ -576,7 +586,9 @@ print("loaded:", code, *(name for name in ("numba", "llvmlite", "scipy", "matplo
 
 
 @pytest.mark.parametrize(
-    "args", [["--help"], ["info", "--help"], ["--version"], ["info", "TREE"], ["check", "TREE"]], ids=" ".join
+    "args",
+    [["--help"], ["info", "--help"], ["bench", "--help"], ["--version"], ["info", "TREE"], ["check", "TREE"]],
+    ids=" ".join,
 )
 def test_no_compiler_is_imported_where_none_is_needed(write: Write, args: list[str]) -> None:
     tree = write(robot_text(link("base"), link("arm", x=1), joint("turn", "base", "arm", 0, 0)))
@@ -611,6 +623,12 @@ def test_the_documentation_names_every_key_and_option(write: Write) -> None:
 
     good, bad = write(three_rockers()), write("<robot", "bad.urdf")
     found = keys(facts(good)) | keys(json.loads(run("check", "--json", good, bad).stdout))
+    out = str(Path(good).with_name("made.c"))
+    for args in (["count", good], ["simulate", good, "--seconds", "0.01"], ["export", good, "--out", out]):
+        said = json.loads(run(args[0], "--json", *args[1:]).stdout)
+        said.pop("settings", None)
+        for inner in (said, *said.get("counts", ())):
+            found |= set(inner)
     robot = lw.load(good)
     names = {c.name for c in robot.constraints} | {"revolute"}  # keys of dictionaries by name
     for key in found - names:

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         mass_matrix,
         operation_count,
     )
+    from linkwork.export import export_c
     from linkwork.forward import ForwardDynamics, Solution, best_method, method_costs, methods_for
     from linkwork.impulse import Impact, ImpactDynamics
     from linkwork.inverse import InverseDynamics, InverseSolution
@@ -97,6 +98,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("linkwork.forward"), name)
     if name in ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"):
         return getattr(import_module("linkwork.delassus"), name)
+    if name == "export_c":
+        return getattr(import_module("linkwork.export"), name)
     if name == "OperationalInertia":
         return getattr(import_module("linkwork.operational"), name)
     if name in ("MinimalMotion", "Run", "Stepper", "rollouts", "simulate"):
@@ -194,6 +197,7 @@ __all__ = [
     "constraint_jacobian",
     "constraint_target",
     "energy",
+    "export_c",
     "frame_acceleration",
     "frame_jacobian",
     "frame_placement",

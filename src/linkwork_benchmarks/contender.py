@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork import Evaluator, ForwardDynamics, InverseDynamics
-from linkwork_benchmarks.robots import Floats, States, load
+from linkwork import Evaluator, ForwardDynamics, InverseDynamics, Mechanism
+from linkwork_benchmarks.robots import Floats, States
 from linkwork_benchmarks.scenarios import BATCH, Way
 
 CALLS = 64
@@ -42,7 +42,7 @@ def one_by_one(arrays: Sequence[Floats], before: tuple[Any, ...] = ()) -> list[t
     return [(*before, *(row.copy() for row in rows)) for rows in zip(*arrays, strict=True)]
 
 
-def ours(way: Way, robot: str, quantity: str, states: States) -> Contender:
+def ours(way: Way, robot: Mechanism, quantity: str, states: States) -> Contender:
     """linkwork, called one way. Batches take all the states, single calls the first `CALLS`."""
     made = _evaluator(robot, quantity)
     evaluator = made.compile(dtype=way.dtype, threads=1) if way.code == "specialised" else made
@@ -64,13 +64,13 @@ def ours(way: Way, robot: str, quantity: str, states: States) -> Contender:
     return Contender(way.name, evaluator, [many], BATCH, lambda: _plain(evaluator(*many))[:CALLS], tolerance)
 
 
-def _evaluator(robot: str, quantity: str) -> Evaluator:
+def _evaluator(robot: Mechanism, quantity: str) -> Evaluator:
     match quantity:
         case "forward_dynamics":
-            return ForwardDynamics(load(robot), threads=1)
+            return ForwardDynamics(robot, threads=1)
         case "inverse_dynamics":
-            return InverseDynamics(load(robot), threads=1)
-    return Evaluator(load(robot), quantity, threads=1)
+            return InverseDynamics(robot, threads=1)
+    return Evaluator(robot, quantity, threads=1)
 
 
 def _plain(result: Any) -> Floats:

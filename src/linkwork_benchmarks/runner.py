@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import math
 import os
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import NamedTuple
 
@@ -42,15 +44,35 @@ class Disagreement(Exception):
 
 
 def say(message: str) -> None:
-    print(message, flush=True)
+    """Progress, to standard error; nothing where ``LINKWORK_QUIET`` is set."""
+    if not os.environ.get("LINKWORK_QUIET"):
+        print(message, file=sys.stderr, flush=True)
 
 
-def measure(scenario: Scenario, settings: Settings) -> Metrics:
-    """The metrics of one scenario; empty, with a word why, where its robot's file is missing."""
+@dataclass
+class Journal:
+    """What was found: numbers and words by dotted names, and notes for people to read."""
+
+    metrics: Metrics = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        """Keep a note, and show it."""
+        say(f"  note: {text}")
+        self.notes.append(text)
+
+
+def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
+    """Measure one scenario; a missing model file is a note."""
     robot = getattr(scenario, "robot", None)
     if robot is not None and not ROBOTS[robot].path.is_file():
-        say(f"  skipped: no file {ROBOTS[robot].path}")
-        return {}
+        journal.note(f"{scenario.name} was not measured: no file {ROBOTS[robot].path}")
+    else:
+        journal.metrics |= _measured(scenario, settings)
+
+
+def _measured(scenario: Scenario, settings: Settings) -> Metrics:
     match scenario:
         case Timing():
             return _timing(scenario, settings)
@@ -134,7 +156,7 @@ def _timing(scenario: Timing, settings: Settings) -> Metrics:
             contenders.append(contender(peer, robot, quantity, states))
         except Unable as reason:
             say(f"  without {peer}: {reason}")
-    contenders += [ours(way, robot, quantity, states) for way in scenario.ways]
+    contenders += [ours(way, load(robot), quantity, states) for way in scenario.ways]
     forward = quantity == "forward_dynamics"
     errors = agreement(contenders, lw.mass_matrix(load(robot), states.q[:CALLS]) if forward else None)
     times = {c.name: t * 1e6 for c, t in zip(contenders, best_times(contenders, settings), strict=True)}

@@ -46,7 +46,7 @@ def stages(name: str) -> dict[str, float]:
 
 def _process(name: str, cache: str) -> dict[str, float]:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.startup", name],
+        [sys.executable, "-m", "linkwork_benchmarks.startup", name],
         cwd=REPOSITORY,
         env={**os.environ, "LINKWORK_CACHE_DIR": cache},
         stdout=subprocess.PIPE,
@@ -59,14 +59,16 @@ def _process(name: str, cache: str) -> dict[str, float]:
 
 def measure(name: str, processes: int) -> dict[str, float]:
     """One process that finds an empty cache, then the best of several that find a full one."""
+    from linkwork_benchmarks.runner import say  # not above: stages begin before linkwork is imported
+
     with tempfile.TemporaryDirectory() as cache:
-        print("  a process with an empty cache (half a minute) ...", flush=True)
+        say("  a process with an empty cache (half a minute) ...")
         cold = _process(name, cache)
         warm = [_process(name, cache) for _ in range(processes)]
     found = {f"{name}.startup.cold.{stage}.s": seconds for stage, seconds in cold.items()}
     found |= {f"{name}.startup.warm.{stage}.s": min(w[stage] for w in warm) for stage in cold}
     for metric, seconds in found.items():
-        print(f"  {metric:<42}{seconds:9.3f} s", flush=True)
+        say(f"  {metric:<42}{seconds:9.3f} s")
     return found
 
 

@@ -1,168 +1,43 @@
-"""What can be typed: the commands, their options and help, and what a failure exits with."""
+"""Commands that look at models: what can be typed, their options and help, and what a failure exits with."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated
 
 import typer
 
 import linkwork as lw
+from linkwork.cli import completing
 from linkwork.cli.finding import CLOSED_TO, NEUTRAL
-from linkwork.cli.looking import Look, Misused, look, placed
-from linkwork.cli.pages import draw_info
-from linkwork.cli.terminal import complain, printable, quietly, show, write
-from linkwork.cli.verdicts import judge
-from linkwork.errors import LinkworkError
-
-FAILED = 1
-"""Exit code: a file could not be read, is wrong, or cannot be assembled. (2 is for wrong usage, 130 for Ctrl-C.)"""
-
-INTERRUPTED = 130
-
-app = typer.Typer(
-    name="linkwork",
-    help="Look at models of mechanisms with closed loops, URDF, MJCF and SDF files, and let them move.",
-    epilog="Exit codes: 0 fine, 1 a file failed, 2 wrong usage, 130 interrupted. "
-    "Environment: NO_COLOR=1 for plain text, LINKWORK_QUIET=1 for no notices.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+from linkwork.cli.looking import Look, look, read
+from linkwork.cli.options import (
+    Assemble,
+    Base,
+    Dependent,
+    File,
+    Files,
+    IgnoreLimits,
+    Inertias,
+    Json,
+    Loops,
+    Methods,
+    Mimic,
+    Quiet,
+    Tolerance,
+    loading,
+    teaching,
 )
-
-
-def main() -> None:
-    """Run the command line, as the script ``linkwork`` does."""
-    try:
-        app(prog_name="linkwork")
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-
-
-# Options ---------------------------------------------------------------------------------------------
-
-
-def _words(option: str) -> tuple[str, ...]:
-    """The words that an option of `linkwork.load` takes, from its signature."""
-
-    def flat(hint: Any) -> list[str]:
-        parts = get_args(hint)
-        return [hint] if isinstance(hint, str) else [word for part in parts for word in flat(part)]
-
-    return tuple(flat(get_type_hints(lw.load)[option]))
-
-
-def _choice(option: str, text: str) -> Any:
-    known = _words(option)
-
-    def one_of(value: str | None) -> str | None:
-        if value is not None and value not in known:
-            raise typer.BadParameter(f"'{value}' is none of {', '.join(known)}.")
-        return value
-
-    return typer.Option(
-        f"--{option}", metavar="|".join(known), callback=one_of, show_default=False, help=text, rich_help_panel=_LOADING
-    )
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        write(f"linkwork {lw.__version__}\n")
-        raise typer.Exit
-
-
-_LOADING = "How the file is read (as in linkwork.load)"
-
-File = Annotated[
-    Path, typer.Argument(metavar="FILE", show_default=False, help="A model: .urdf, .xml or .mjcf (MuJoCo), .sdf.")
-]
-Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE", show_default=False, help="Models: .urdf, .xml or .mjcf (MuJoCo), .sdf.")
-]
-Base = Annotated[
-    str | None,
-    _choice(
-        "base",
-        "Bolt the root of the model to the world, or let it float. Default: fixed for URDF, else as the file says.",
-    ),
-]
-Mimic = Annotated[
-    str | None,
-    _choice("mimic", "Make joints that mimic another follow it by a constraint, or leave them free."),
-]
-Inertias = Annotated[
-    str | None,
-    _choice("inertias", "Inertias that no body can have: warn of them, take them for errors, or trust the file."),
-]
-Dependent = Annotated[
-    str | None,
-    _choice("dependent", "Joints that the file calls dependent without saying on what: an error, or leave them free."),
-]
-Loops = Annotated[
-    str | None,
-    typer.Option(
-        "--loops",
-        metavar="FILE|none",
-        show_default=False,
-        help="A file that describes the loops of a URDF, or none. Default: the robot.yaml beside the model, if any.",
-        rich_help_panel=_LOADING,
-    ),
-]
-Assemble = Annotated[
-    bool,
-    typer.Option(
-        "--assemble/--no-assemble",
-        metavar="",
-        help="Where loops are open, look for a pose near by where they close.",
-    ),
-]
-IgnoreLimits = Annotated[
-    bool, typer.Option("--ignore-limits", metavar="", help="Let joints pass their limits when loops are closed.")
-]
-Tolerance = Annotated[
-    float,
-    typer.Option("--tolerance", metavar="ERROR", min=0.0, help="Loops with an error below this (m, rad) are closed."),
-]
-Json = Annotated[
-    bool,
-    typer.Option(
-        "--json", metavar="", help="Print one JSON object and nothing else on standard output (keys: docs/cli.md)."
-    ),
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", metavar="", help="No notices of what takes long on standard error.")
-]
-
-
-def _teaching(*paragraphs: str, examples: dict[str, str]) -> str:
-    """A help text that ends with examples, each with what it is for."""
-    width = max(map(len, examples))
-    lines = [f"  {line:<{width}}  {meaning}" for line, meaning in examples.items()]
-    return "\n\n".join([*paragraphs, "\n".join(["[bold]Examples[/bold]", *lines])])
-
-
-@app.callback()
-def _linkwork(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", "-V", metavar="", callback=_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-) -> None:
-    pass
-
-
-# Commands --------------------------------------------------------------------------------------------
+from linkwork.cli.pages import draw_counts, draw_info
+from linkwork.cli.program import FAILED, app, failures
+from linkwork.cli.terminal import complain, patience, quietly, show, write
+from linkwork.cli.verdicts import judge
 
 
 @app.command(
     short_help="Say what is in a model: sizes, joints, loops, mobility.",
-    help=_teaching(
+    help=teaching(
         "Say what is in a model: its sizes, its joints, the constraints that close its loops, which of these share "
         "joints, and what is left free to move.",
         "Mobility is counted at the neutral pose; where loops are open there, at the first pose of the file at which "
@@ -182,7 +57,10 @@ def info(
     pose: Annotated[
         str | None,
         typer.Option(
-            "--pose", metavar="NAME", help=f"Look at a pose that the file names, or at '{NEUTRAL}', and at no other."
+            "--pose",
+            metavar="NAME",
+            autocompletion=completing.poses,
+            help=f"Look at a pose that the file names, or at '{NEUTRAL}', and at no other.",
         ),
     ] = None,
     assemble: Assemble = True,
@@ -203,16 +81,10 @@ def info(
     loops: Loops = None,
 ) -> None:
     """Print what is in a model."""
-    given = {"base": base, "mimic": mimic, "inertias": inertias, "dependent": dependent, "loops": loops}
+    given = loading(base, mimic, inertias, dependent, loops)
     how = Look(given, pose=pose, assemble=assemble, limits=not ignore_limits, tolerance=tolerance)
-    with quietly(quiet):
-        try:
-            facts = look(file, how)
-        except Misused as error:
-            raise typer.BadParameter(printable(str(error))) from None
-        except LinkworkError as error:
-            complain(f"error: {placed(file, error)}")
-            raise typer.Exit(FAILED) from None
+    with quietly(quiet), failures(file):
+        facts = look(file, how)
     if as_json:
         write(json.dumps(facts.as_json(), indent=2, allow_nan=False) + "\n")
     else:
@@ -221,7 +93,7 @@ def info(
 
 @app.command(
     short_help="Check that models load and that their loops close.",
-    help=_teaching(
+    help=teaching(
         "Check that models load and that their loops close.",
         "Prints a line for each file: OK, or FAIL with the file, line and element at fault, and what is wrong there. "
         "Exits with 1 if any file failed.",
@@ -248,7 +120,7 @@ def check(
     loops: Loops = None,
 ) -> None:
     """Check models one after the other."""
-    given = {"base": base, "mimic": mimic, "inertias": inertias, "dependent": dependent, "loops": loops}
+    given = loading(base, mimic, inertias, dependent, loops)
     how = Look(given, assemble=assemble, limits=not ignore_limits, tolerance=tolerance)
     verdicts = []
     with quietly(quiet):
@@ -270,50 +142,25 @@ def check(
         raise typer.Exit(FAILED)
 
 
-def _above_zero(value: float) -> float:
-    if not value > 0:
-        raise typer.BadParameter(f"{value:g} is not above zero.")
-    return value
-
-
 @app.command(
-    short_help="Let a model move, and say what became of it.",
-    help=_teaching(
-        "Let a model move under gravity and its own springs and dampers, from a pose of the file with loops closed, "
-        "and say what became of its energy and its loops.",
-        "'euler' is robust and quick, 'rk4' exact (fourth order), 'dopri5' chooses its steps. Torques and controllers "
-        "are for Python: linkwork.simulate(robot, controller=...).",
+    short_help="Count the operations of what one computes with a model.",
+    help=teaching(
+        "Count, exactly, the additions, multiplications and so on of what one computes with a model: forward dynamics "
+        "by every method that serves it, inverse dynamics, mass matrix, constraints, the Delassus matrix.",
+        "Counts are those of the straight-line program that linkwork makes for this model. A method that iterates has "
+        "the count of the first iteration and that of each further one; 'auto' takes the fewest operations of three "
+        "iterations among methods that serve every redundancy.",
         examples={
-            "linkwork simulate cassie.xml": "one second of falling",
-            "linkwork simulate four_bar.urdf --seconds 10 --integrator rk4": "how well is energy kept?",
-            "linkwork simulate cassie.xml --plot fall.png --out fall.npz": "look at it, keep it",
-            "linkwork simulate cassie.xml --json | jq .loops_open_by": "for scripts",
+            "linkwork count cassie.xml": "which method is cheapest?",
+            "linkwork count cassie.xml --method lcaba --method prox_ltl": "these two",
+            "linkwork count go2.urdf --base floating": "of a tree",
+            "linkwork count cassie.xml --json | jq '.counts[].total'": "for scripts",
         },
     ),
 )
-def simulate(
+def count(
     file: File,
-    seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", callback=_above_zero, help="How long, in simulated seconds.")
-    ] = 1.0,
-    dt: Annotated[float, typer.Option("--dt", metavar="S", callback=_above_zero, help="Seconds of one step.")] = 1e-3,
-    integrator: Annotated[
-        str, typer.Option("--integrator", metavar="euler|rk4|dopri5", help="How steps are made.")
-    ] = "euler",
-    every: Annotated[
-        int, typer.Option("--every", metavar="N", min=1, help="Keep the state of every so many steps.")
-    ] = 10,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.npz", help="Keep the run (linkwork.Run.load reads it).")
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw positions, energies, loops, forces: .png, .svg, .pdf."),
-    ] = None,
-    pose: Annotated[
-        str | None, typer.Option("--pose", metavar="NAME", help=f"Start at a pose of the file, or at '{NEUTRAL}'.")
-    ] = None,
-    ignore_limits: IgnoreLimits = False,
+    method: Methods = None,
     as_json: Json = False,
     quiet: Quiet = False,
     base: Base = None,
@@ -322,50 +169,55 @@ def simulate(
     dependent: Dependent = None,
     loops: Loops = None,
 ) -> None:
-    """Let a model move."""
-    from linkwork.cli.simulating import simulate_file  # the compiler is not for those who ask for help
+    """Count operations."""
+    from linkwork.cli.counting import count_file  # the compiler is not for those who ask for help
 
-    given = {"base": base, "mimic": mimic, "inertias": inertias, "dependent": dependent, "loops": loops}
-    how = Look(given, pose=pose, limits=not ignore_limits)
-    if integrator not in ("euler", "rk4", "dopri5"):
-        raise typer.BadParameter(f"--integrator: '{integrator}' is none of euler, rk4, dopri5.")
-    with quietly(quiet):
-        try:
-            found = simulate_file(
-                file,
-                how,
-                seconds=seconds,
-                dt=dt,
-                integrator=integrator,
-                record_every=every,
-                limits=not ignore_limits,
-                progress=False if quiet or as_json else None,
-            )
-            if out is not None:
-                found.run.save(out)
-            if plot is not None:
-                found.run.plot(plot)
-        except Misused as error:
-            raise typer.BadParameter(printable(str(error))) from None
-        except LinkworkError as error:
-            complain(f"error: {placed(file, error)}")
-            raise typer.Exit(FAILED) from None
-        except (OSError, ValueError) as error:  # of the plot's file, or its kind
-            complain(f"error: {plot}: {error}")
-            raise typer.Exit(FAILED) from None
+    with quietly(quiet), failures(file):
+        found = count_file(file, Look(loading(base, mimic, inertias, dependent, loops)), method or ())
     if as_json:
         write(json.dumps(found.as_json(), indent=2, allow_nan=False) + "\n")
     else:
-        name = found.run.robot.name if found.run.robot else ""
-        width = max(len(word) for word, _ in found.lines())
-        write(f"{printable(name)}\n" + "".join(f"  {word:<{width}}  {text}\n" for word, text in found.lines()))
-    if found.run.ended:
-        raise typer.Exit(FAILED)
+        show(lambda console: draw_counts(console, found))
+
+
+@app.command(
+    short_help="Draw the graph of a model: bodies, joints, loops.",
+    help=teaching(
+        "Draw the graph of a model: bodies with the joints that carry them, the constraints that close loops, which "
+        "bodies form clusters, and in which order they are eliminated.",
+        examples={
+            "linkwork graph cassie.xml cassie.svg": "for a browser",
+            "linkwork graph four_bar.urdf four_bar.pdf": "for paper",
+        },
+    ),
+)
+def graph(
+    file: File,
+    picture: Annotated[
+        Path, typer.Argument(metavar="PICTURE", show_default=False, help="Where to draw: .svg, .png or .pdf.")
+    ],
+    quiet: Quiet = False,
+    base: Base = None,
+    mimic: Mimic = None,
+    inertias: Inertias = None,
+    dependent: Dependent = None,
+    loops: Loops = None,
+) -> None:
+    """Draw a graph."""
+    with quietly(quiet), failures(file):
+        robot, _ = read(file, Look(loading(base, mimic, inertias, dependent, loops)))
+        try:
+            with patience(f"drawing '{robot.name}'"):
+                robot.draw_graph(picture)
+        except OSError as error:
+            complain(f"error: {picture}: {error.strerror or error}")
+            raise typer.Exit(FAILED) from None
+    write(f"{picture}\n")
 
 
 @app.command(
     short_help="Compile all native code now.",
-    help=_teaching(
+    help=teaching(
         "Compile all native code now, on all cores, into the cache (LINKWORK_CACHE_DIR, or linkwork in the user's "
         "cache folder): for container images and test machines. Else each part is compiled when it is first used.",
         examples={"linkwork warm": "takes minutes once, then nothing"},

@@ -79,7 +79,7 @@ def facts_of(
     return Facts(
         linkwork=lw.__version__,
         file=file,
-        format=_format(file),
+        format=format_of(file),
         name=robot.name,
         bodies=len(robot.body_names),
         joints=len(robot.joints),
@@ -117,7 +117,7 @@ def _methods(robot: Mechanism) -> tuple[MethodFacts, ...]:
     return tuple(MethodFacts(name, cost.total, cost.again, name == best) for name, cost in costs)
 
 
-def _format(file: str) -> str:
+def format_of(file: str) -> str:
     """The format of a file that has been loaded."""
     _, root = next(iter(etree.iterparse(file, events=("start",), resolve_entities=False, no_network=True)))
     return FORMATS.get(str(etree.QName(root).localname), "unknown")

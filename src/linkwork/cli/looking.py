@@ -14,8 +14,9 @@ import linkwork as lw
 from linkwork.cli.facts import Facts
 from linkwork.cli.finding import CLOSED_TO, NEUTRAL, counted, facts_of
 from linkwork.cli.terminal import patience, printable
-from linkwork.errors import InputError, LinkworkError, ModelError, ModelWarning
+from linkwork.errors import AssemblyError, InputError, LinkworkError, ModelError, ModelWarning
 from linkwork.mechanism import Mechanism, suggest
+from linkwork.rigid import Floats
 
 
 class Misused(InputError):
@@ -77,6 +78,23 @@ def read(file: Path, how: Look) -> tuple[Mechanism, list[str]]:
         if not issubclass(warning.category, ModelWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return robot, [str(w.message) for w in caught if issubclass(w.category, ModelWarning)]
+
+
+def start_of(robot: Mechanism, how: Look) -> Floats:
+    """The pose asked for, or the first of the file, or the neutral one, with loops closed near it."""
+    known = [NEUTRAL, *robot.poses]
+    if how.pose is not None and how.pose not in known:
+        raise Misused(f"--pose: '{robot.name}' has no pose '{how.pose}'{suggest(how.pose, known)}")
+    wanted = [how.pose] if how.pose is not None else [*robot.poses, NEUTRAL]
+    last: AssemblyError | None = None
+    for name in wanted:
+        q = robot.neutral() if name == NEUTRAL else robot.poses[name]
+        try:
+            return robot.assemble(q, limits=how.limits) if robot.nc else robot.normalise(q)
+        except AssemblyError as error:
+            last = error
+    assert last is not None
+    raise last
 
 
 def _mimics(file: Path) -> int:

@@ -7,6 +7,7 @@ value a line.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -20,6 +21,9 @@ from linkwork.cli.facts import Facts, JointFacts
 from linkwork.cli.finding import counted
 from linkwork.cli.terminal import printable
 from linkwork.constraints import WORLD
+
+if TYPE_CHECKING:
+    from linkwork.cli.counting import Count, Counts
 
 FEW = 12
 """Up to so many joints or actuators are listed unasked."""
@@ -43,17 +47,17 @@ def draw_info(console: Console, facts: Facts, *, joints: bool = False, tree: boo
     if facts.methods:
         costs = [(m.name, str(m.first), str(m.again or ""), "auto" if m.chosen else "") for m in facts.methods]
         columns = (("method", False), ("operations", True), ("each further iteration", True), ("chosen", False))
-        _table(console, "Forward dynamics", columns, costs)
+        table(console, "Forward dynamics", columns, costs)
     if facts.actuators and (joints or len(facts.actuators) <= FEW):
         rows = [(a.name, a.joint, _vector(a.gear)) for a in facts.actuators]
-        _table(console, "Actuators", (("actuator", False), ("joint", False), ("gear", False)), rows)
+        table(console, "Actuators", (("actuator", False), ("joint", False), ("gear", False)), rows)
     if tree:
         _draw_tree(console, facts)
     for title, style, lines in (("Warnings", "yellow", facts.warnings), ("Notes", "cyan", facts.notes)):
         if lines:
-            _heading(console, title, style)
+            heading(console, title, style)
             for line in lines:
-                _item(console, line)
+                item(console, line)
 
 
 def _draw_summary(console: Console, facts: Facts) -> None:
@@ -94,7 +98,7 @@ def _draw_joints(console: Console, facts: Facts) -> None:
     if any(motors):
         columns.append(("motor", True))
         rows = [[*row, motor] for row, motor in zip(rows, motors, strict=True)]
-    _table(console, "Joints", columns, rows)
+    table(console, "Joints", columns, rows)
 
 
 def _slots(at: tuple[int, int]) -> str:
@@ -134,7 +138,7 @@ def _draw_constraints(console: Console, facts: Facts) -> None:
         for c in facts.constraints
     ]
     title = f"Constraints: {facts.nc} rows (gap: the error at pose '{printable(facts.pose.start)}', m or rad)"
-    _table(console, title, columns, rows)
+    table(console, title, columns, rows)
 
 
 def _between(places: Sequence[str]) -> str:
@@ -143,47 +147,47 @@ def _between(places: Sequence[str]) -> str:
 
 
 def _draw_groups(console: Console, facts: Facts) -> None:
-    _heading(console, "Which constraints share joints")
+    heading(console, "Which constraints share joints")
     if len(facts.groups) == len(facts.constraints):
-        _item(console, "none: each depends on joints of its own")
+        item(console, "none: each depends on joints of its own")
         return
     for k, group in enumerate(facts.groups, start=1):
         count = len(group.constraints)
         carried = f"{counted(len(group.joints), 'joint')} above '{group.top}'"
         if count == 1:
-            _item(console, f"group {k}: '{group.constraints[0]}' alone, {carried}")
+            item(console, f"group {k}: '{group.constraints[0]}' alone, {carried}")
         else:
             shared = f"{len(group.shared)} of them shared: {_listed(group.shared)}"
-            _item(console, f"group {k}: {_listed(group.constraints)}; {carried}, {shared}")
+            item(console, f"group {k}: {_listed(group.constraints)}; {carried}, {shared}")
 
 
 def _draw_mobility(console: Console, facts: Facts) -> None:
     mobility, pose = facts.mobility, facts.pose
-    _heading(console, "Mobility" + ("" if pose.assembled else f" at pose '{pose.start}'"))
-    _item(console, f"{facts.nv} - {mobility.rank} = {mobility.dof} degrees of freedom: nv less the rank of the rows")
+    heading(console, "Mobility" + ("" if pose.assembled else f" at pose '{pose.start}'"))
+    item(console, f"{facts.nv} - {mobility.rank} = {mobility.dof} degrees of freedom: nv less the rank of the rows")
     if mobility.redundancy:
         parts = ", ".join(f"'{name}' ({rows})" for name, rows in mobility.redundant.items())
-        _item(
+        item(
             console,
             f"{mobility.redundancy} of {mobility.rows} rows redundant; constraints that repeat what others say, and in "
             f"how many rows: {parts}",
         )
     else:
-        _item(console, f"all {mobility.rows} rows independent")
+        item(console, f"all {mobility.rows} rows independent")
     if mobility.conflicting:
         parts = ", ".join(f"'{name}' by {error:.3g}" for name, error in mobility.conflicting.items())
-        _item(console, f"conflicting, to first order: {parts}")
+        item(console, f"conflicting, to first order: {parts}")
     if mobility.singular:
-        _item(console, f"singular: {mobility.singular} of the freedoms exist at this pose and at none near it")
+        item(console, f"singular: {mobility.singular} of the freedoms exist at this pose and at none near it")
     if pose.assembled:
-        _item(console, f"assembled: gap {pose.start_gap:.3g} at pose '{pose.start}', {pose.gap:.1e} here")
+        item(console, f"assembled: gap {pose.start_gap:.3g} at pose '{pose.start}', {pose.gap:.1e} here")
     elif pose.failure is not None:
-        _item(console, f"counted where the loops are least open, by {pose.gap:.3g}: they do not close")
+        item(console, f"counted where the loops are least open, by {pose.gap:.3g}: they do not close")
 
 
 def _draw_tree(console: Console, facts: Facts) -> None:
     """Bodies with the joints that lead to them, and at each body the constraints that bind it."""
-    _heading(console, "Tree")
+    heading(console, "Tree")
     bound: dict[str, list[str]] = {}
     for c in facts.constraints:
         for body in c.bodies:
@@ -199,6 +203,53 @@ def _draw_tree(console: Console, facts: Facts) -> None:
     console.print(tree)
 
 
+# Counts --------------------------------------------------------------------------------------------
+
+_KINDS = ("+", "-", "*", "/", "sqrt", "sincos")
+_BAR = 20
+"""Characters of the longest bar."""
+
+
+def draw_counts(console: Console, found: Counts) -> None:
+    """All of ``linkwork count``."""
+    console.print(Text(printable(found.name), "bold"), Text(f"(nv {found.nv}, nc {found.nc})", "dim"))
+    for quantity in ("forward_dynamics", "inverse_dynamics", "delassus_matrix"):
+        rows = [c for c in found.counts if c.quantity == quantity]
+        if rows:
+            _draw_methods(console, quantity.replace("_", " ").capitalize(), rows, found.iterations)
+    others = [c for c in found.counts if not c.method]
+    columns = [("quantity", False), ("operations", True), *((kind, True) for kind in _KINDS), ("others", True)]
+    table(
+        console, "Other quantities", columns, [(c.quantity.replace("_", " "), str(c.total), *_kinds(c)) for c in others]
+    )
+    if found.notes:
+        heading(console, "Notes", "cyan")
+        for note in found.notes:
+            item(console, note)
+
+
+def _draw_methods(console: Console, title: str, rows: Sequence[Count], iterations: int) -> None:
+    """Methods beside each other, the cheapest first, with bars."""
+    repeated = any(c.again for c in rows)
+    columns = [("method", False), ("operations", True), *((kind, True) for kind in _KINDS), ("others", True)]
+    columns += [("each further iteration", True), (f"in {iterations} iterations", True)] if repeated else []
+    columns += [("ratio", True), ("", True), ("chosen", True)]
+    longest = max(c.ratio for c in rows)
+    cells = []
+    for c in rows:
+        further = (str(c.again or ""), str(c.expected)) if repeated else ()
+        bar = "#" * max(1, round(_BAR * c.ratio / longest))
+        cells.append((c.method, str(c.total), *_kinds(c), *further, f"{c.ratio:.2f}", bar, "auto" if c.chosen else ""))
+    if not any(c.chosen for c in rows):
+        columns, cells = columns[:-1], [row[:-1] for row in cells]
+    table(console, title, columns, cells)
+
+
+def _kinds(count: Count) -> tuple[str, ...]:
+    named = tuple(str(count.operations.get(kind, 0)) for kind in _KINDS)
+    return (*named, str(count.total - sum(count.operations.get(kind, 0) for kind in _KINDS)))
+
+
 # Blocks --------------------------------------------------------------------------------------------
 
 
@@ -211,12 +262,13 @@ def _listed(names: Sequence[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def _heading(console: Console, title: str, style: str = "") -> None:
+def heading(console: Console, title: str, style: str = "") -> None:
+    """A title, with an empty line before it."""
     console.print()
     console.print(Text(printable(title), f"bold {style}".strip()))
 
 
-def _item(console: Console, line: str) -> None:
+def item(console: Console, line: str) -> None:
     """A paragraph with a dash before it, its further lines set in."""
     grid = Table.grid(padding=0)
     grid.add_column(width=4)
@@ -225,9 +277,9 @@ def _item(console: Console, line: str) -> None:
     console.print(grid)
 
 
-def _table(console: Console, title: str, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> None:
+def table(console: Console, title: str, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> None:
     """A table; of each column its title and whether it must stay whole."""
-    _heading(console, title)
+    heading(console, title)
     widths = [
         max(cell_len(head), *(cell_len(printable(row[k])) for row in rows)) for k, (head, _) in enumerate(columns)
     ]

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
-from linkwork.cli.finding import NEUTRAL
-from linkwork.cli.looking import Look, Misused, read
-from linkwork.errors import AssemblyError
-from linkwork.mechanism import Mechanism, suggest
+from linkwork.cli.looking import Look, Misused, read, start_of
+from linkwork.cli.terminal import patience
+from linkwork.forward import METHODS
+from linkwork.graphs import PICTURES, kind_of
+from linkwork.mechanism import suggest
 from linkwork.simulation import Run
+from linkwork.simulation.figures import VIDEOS
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,16 @@ class Simulated:
             "warnings": self.warnings,
         }
 
+    def keep(self, out: Path | None, plot: Path | None, video: Path | None) -> None:
+        """Write what was asked for."""
+        if out is not None:
+            self.run.save(out)
+        if plot is not None:
+            self.run.plot(plot)
+        if video is not None:
+            with patience(f"drawing {video}"):
+                self.run.save_video(video)
+
     def lines(self) -> list[tuple[str, str]]:
         """The same for people."""
         facts = self.as_json()
@@ -67,27 +79,26 @@ class Simulated:
         return found
 
 
+def check_places(plot: Path | None, video: Path | None) -> None:
+    """`InputError` where a picture or a film would be of no kind that can be written: known before a long run."""
+    if plot is not None:
+        kind_of(plot, PICTURES)
+    if video is not None:
+        kind_of(video, VIDEOS)
+
+
+def check_method(method: str) -> str:
+    """The name of a method of simulation, or `Misused`."""
+    known = ["auto", "minimal", *METHODS]
+    if method not in known:
+        raise Misused(f"--method: no method '{method}'{suggest(method, known)} (there are {', '.join(known)})")
+    return method
+
+
 def simulate_file(file: Path, how: Look, **options: Any) -> Simulated:
     """Load a model, close its loops, and let it go."""
     robot, raised = read(file, how)
-    q = _start(robot, how)
+    q = start_of(robot, how)
     began = time.perf_counter()
     run = lw.simulate(robot, q, **options)
     return Simulated(run, str(file), time.perf_counter() - began, raised)
-
-
-def _start(robot: Mechanism, how: Look) -> Any:
-    """The pose asked for, or the first of the file, or the neutral one, with loops closed near it."""
-    known = [NEUTRAL, *robot.poses]
-    if how.pose is not None and how.pose not in known:
-        raise Misused(f"--pose: '{robot.name}' has no pose '{how.pose}'{suggest(how.pose, known)}")
-    wanted = [how.pose] if how.pose is not None else [*robot.poses, NEUTRAL]
-    last: AssemblyError | None = None
-    for name in wanted:
-        q = robot.neutral() if name == NEUTRAL else robot.poses[name]
-        try:
-            return robot.assemble(q, limits=how.limits) if robot.nc else q
-        except AssemblyError as error:
-            last = error
-    assert last is not None
-    raise last

@@ -2,49 +2,54 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-from scipy.linalg import solve_triangular
+from dataclasses import replace
 
-from linkwork.closure import RANK_TOLERANCE, assemble, which_enabled, which_holonomic
-from linkwork.dynamics import Array, constraint_error, constraint_jacobian, mass_matrix
+import numpy as np
+
+from linkwork.closure import assemble, which_enabled, which_holonomic
+from linkwork.dynamics import Array, constraint_error, constraint_jacobian
+from linkwork.forward import ForwardDynamics
 from linkwork.mechanism import Mechanism
 
 CLOSED = 1e-12
 """Errors below this are closed loops; rounding of most robots is smaller."""
+TOLERANCE = 1e-13
+"""Of rows that are asked for a change."""
 NEWTON = 5
 """Iterations after which what is left is for `assemble`."""
 
 
 class Closing:
-    """``Closing(robot)(q, v)``: the nearest state with closed loops, in the metric of kinetic energy."""
+    """``Closing(robot)(q, v)``: the nearest state with closed loops, in the metric of kinetic energy.
+
+    A change ``x`` with ``J x = y`` that has the least energy is what forward dynamics gives a robot at rest without
+    gravity whose constraints are asked for ``y``: no dense algebra, and redundant rows do no harm.
+    """
 
     def __init__(self, robot: Mechanism) -> None:
         self.robot = robot
-        self._bound = which_enabled(robot)
-        self._placed = self._bound & which_holonomic(robot)
+        plain = tuple(replace(c, gains=None, time_constant=None) for c in robot.constraints)
+        self._least = ForwardDynamics(
+            replace(robot, constraints=plain).with_gravity((0, 0, 0)), "lcaba", tolerance=TOLERANCE
+        )
+        self._rest = np.zeros(robot.nv)
+        self._placed = (which_enabled(robot) & which_holonomic(robot)).astype(float)
 
     def __call__(self, q: Array, v: Array) -> tuple[Array, Array]:
         """One state, onto the loops."""
         at = self._closed(q)
-        J = constraint_jacobian(self.robot, at)[self._bound]
-        return at, v - self._least(at, J, J @ v)
+        return at, v + self._change(at, -constraint_jacobian(self.robot, at) @ v)
 
     def _closed(self, q: Array) -> Array:
         """Newton's method; where loops are too wide open for it, `assemble`."""
         at = q
         for _ in range(NEWTON):
-            error = constraint_error(self.robot, at)[self._placed]
+            error = self._placed * constraint_error(self.robot, at)
             if np.abs(error).max(initial=0.0) <= CLOSED:
                 return at
-            J = constraint_jacobian(self.robot, at)[self._placed]
-            at = self.robot.integrate(at, -self._least(at, J, error))
+            at = self.robot.integrate(at, self._change(at, -error))
         return assemble(self.robot, q, limits=False).q
 
-    def _least(self, q: Array, J: Array, change: npt.NDArray[np.float64]) -> Array:
-        """The ``x`` of least energy with ``J x = change``, or as nearly as rows allow."""
-        L = np.linalg.cholesky(mass_matrix(self.robot, q))
-        A = solve_triangular(L, J.T, lower=True, check_finite=False).T
-        y = np.linalg.lstsq(A, change, rcond=RANK_TOLERANCE)[0]
-        found: Array = solve_triangular(L, y, lower=True, trans="T", check_finite=False)
-        return found
+    def _change(self, q: Array, wanted: Array) -> Array:
+        """The least one that changes rows as wanted."""
+        return self._least(q, self._rest, self._rest, target=wanted).acceleration

@@ -12,11 +12,11 @@ import linkwork as lw
 from linkwork.forward import METHODS as FORWARD_METHODS
 from linkwork.forward import method_cost
 from linkwork.inverse import METHODS as INVERSE_METHODS
+from linkwork_benchmarks import runner
 from linkwork_benchmarks.clusters import leg, pinocchio, robots, ways
 from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics
 from linkwork_benchmarks.clusters.scenarios import METHODS, Growth, Parallel, Scenario, System, Torques
 from linkwork_benchmarks.constrained.states import closed_states
-from linkwork_benchmarks.constrained.studies import Journal as Kept
 from linkwork_benchmarks.constrained.studies import worst_difference
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.peers import Unable
@@ -30,10 +30,14 @@ STATES = 16
 
 
 @dataclass
-class Journal(Kept):
+class Journal(runner.Journal):
     """What was found, with curves."""
 
     curves: dict[str, list[float]] = field(default_factory=dict)
+
+
+begin = Journal
+"""What a run writes to."""
 
 
 def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:

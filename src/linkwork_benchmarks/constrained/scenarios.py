@@ -245,6 +245,21 @@ SCENARIOS: tuple[Scenario, ...] = (
 )
 
 
+def paper_of(scenario: Scenario) -> str:
+    """The paper that a scenario is from, or stands beside."""
+    match scenario:
+        case System():
+            return "loops" if scenario.study == "robots" else scenario.study
+        case Growth():
+            return scenario.paper.split()[0]
+        case Convergence():
+            return "loops"
+        case Softness():
+            return "lqr"
+        case Duplicated() | Factor():
+            return "proximal"
+
+
 def smaller(scenario: Scenario) -> Scenario:
     """The same in a fraction of the time, for ``--quick``: smaller sizes, fewer states."""
     match scenario:

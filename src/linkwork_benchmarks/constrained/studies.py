@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -28,7 +28,7 @@ from linkwork_benchmarks.constrained.states import closed_states
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States
-from linkwork_benchmarks.runner import Settings, best_times, say
+from linkwork_benchmarks.runner import Journal, Settings, best_times, say
 
 FULL = Settings(rounds=20, pass_seconds=0.004)
 QUICK = Settings(rounds=3, pass_seconds=0.0005)
@@ -43,18 +43,8 @@ SLOW = 0.02
 """Seconds of a call from which on a method is not tried on larger members of a family."""
 
 
-@dataclass
-class Journal:
-    """What was found: numbers and words by dotted names, and notes for people to read."""
-
-    metrics: dict[str, float] = field(default_factory=dict)
-    words: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    def note(self, text: str) -> None:
-        """Keep a note, and show it."""
-        say(f"  note: {text}")
-        self.notes.append(text)
+begin = Journal
+"""What a run writes to."""
 
 
 def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import linkwork as lw
 from linkwork import zoo
 from linkwork.delassus import Delassus
-from linkwork_benchmarks.constrained.studies import Journal as Kept
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus import counts, dense
 from linkwork_benchmarks.delassus.pinocchio import Peer
@@ -28,7 +27,7 @@ from linkwork_benchmarks.delassus.scenarios import (
 from linkwork_benchmarks.delassus.ways import AGREES, Bench, bound, contender
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats
-from linkwork_benchmarks.runner import Settings, best_times, say
+from linkwork_benchmarks.runner import Journal, Settings, best_times, say
 
 FULL = Settings(rounds=20, pass_seconds=0.004)
 QUICK = Settings(rounds=3, pass_seconds=0.0005)
@@ -39,10 +38,16 @@ NO_NUMBER = 1e300
 MOST_DENSE = 2000
 """Rows up to which answers are compared with dense algebra."""
 
-Journal = Kept
-
 Wanted = tuple[Contender, Floats]
 """A contender, and what it is to answer."""
+
+
+def begin() -> Journal:
+    """What a run writes to; dense algebra is kept on one core from here on."""
+    journal = Journal()
+    if not dense.one_thread():
+        journal.note("OpenBLAS was not found in the wheels of NumPy and SciPy: dense algebra may use all cores")
+    return journal
 
 
 def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:

@@ -1,0 +1,152 @@
+"""Exact operation counts of what one computes with a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import linkwork as lw
+from linkwork.cli.looking import Look, Misused, read
+from linkwork.cli.terminal import patience
+from linkwork.delassus.batches import METHODS as OF_DELASSUS
+from linkwork.errors import UnsupportedFeature
+from linkwork.forward import EXPECTED, METHODS, method_cost
+from linkwork.mechanism import Mechanism, suggest
+
+TREE = (
+    "mass_matrix",
+    "inverse_mass_product",
+    "bias_forces",
+    "gravity_forces",
+    "center_of_mass",
+    "centroidal_momentum",
+    "energy",
+)
+CONSTRAINTS = ("constraint_error", "constraint_jacobian", "constraint_bias")
+
+
+@dataclass(frozen=True)
+class Count:
+    """Operations of one quantity by one method."""
+
+    quantity: str
+    method: str
+    total: int
+    """Of the first iteration."""
+    again: int
+    """Of each further one; 0 where there is none."""
+    expected: int
+    """Of as many iterations as `auto` counts with."""
+    ratio: float
+    """Expected operations, as a multiple of those of the cheapest method for the quantity."""
+    chosen: bool
+    """Whether ``method="auto"`` takes it."""
+    operations: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """All counts of a model."""
+
+    linkwork: str
+    file: str
+    name: str
+    nv: int
+    nc: int
+    iterations: int
+    """That `expected` is for."""
+    counts: tuple[Count, ...]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """What scripts read; keys are explained in docs/cli.md."""
+        return asdict(self)
+
+
+def count_file(file: Path, how: Look, methods: Sequence[str] = ()) -> Counts:
+    """Load a model and count; of forward dynamics by some methods, or by all that serve it."""
+    robot, _ = read(file, how)
+    chosen = [m for m in known_methods(robot, methods) if m in methods or METHODS[m].algorithm is not None]
+    notes: list[str] = []
+    found: list[Count] = []
+    with patience(f"counting operations of '{robot.name}'"):
+        best = lw.best_method(robot)
+        found += _rows("forward_dynamics", _forward(robot, chosen, notes), best)
+        found += _rows("inverse_dynamics", _inverse(robot))
+        for quantity in (*TREE, *(CONSTRAINTS if robot.nc else ())):
+            found += _rows(quantity, [("", lw.Evaluator(robot, quantity).operation_count())])
+        if any(c.enabled for c in robot.constraints):
+            found += _rows("delassus_matrix", _delassus(robot, notes))
+    sizes = {"nv": robot.nv, "nc": robot.nc, "iterations": EXPECTED}
+    return Counts(lw.__version__, str(file), robot.name, **sizes, counts=tuple(found), notes=tuple(notes))
+
+
+def known_methods(robot: Mechanism, asked: Sequence[str]) -> list[str]:
+    """The methods asked for, which must serve the robot, or all that do."""
+    served = lw.methods_for(robot)
+    for name in asked:
+        if name != "auto" and name not in METHODS:
+            known = ["auto", *METHODS]
+            raise Misused(f"--method: no method '{name}'{suggest(name, known)} (there are {', '.join(known)})")
+        if name != "auto":
+            lw.ForwardDynamics(robot, name)  # says why it cannot serve the robot
+    named = [lw.best_method(robot) if name == "auto" else name for name in asked]
+    return list(dict.fromkeys(named or served))
+
+
+Counted = list[tuple[str, lw.OperationCount]]
+
+
+def _rows(quantity: str, counted: Counted, best: str = "") -> Iterator[Count]:
+    def expected(count: lw.OperationCount) -> int:
+        return count.total + (EXPECTED - 1) * count.again
+
+    least = min((expected(count) for _, count in counted), default=0)
+    for method, count in sorted(counted, key=lambda item: expected(item[1])):
+        ratio = expected(count) / least if least else 1.0
+        yield Count(
+            quantity, method, count.total, count.again, expected(count), ratio, method == best != "", dict(count)
+        )
+
+
+def _forward(robot: Mechanism, methods: Sequence[str], notes: list[str]) -> Counted:
+    found = []
+    for name in methods:
+        cost = method_cost(robot, name)
+        if cost is not None:
+            found.append((name, cost))
+        elif METHODS[name].algorithm is None:
+            notes.append(f"{name} is dense linear algebra in NumPy: it is not counted")
+        else:
+            notes.append(f"{name} has more operations than are counted")
+    for said, those in (
+        ("not exact: dependent bodies count by the inertia they reflect", [m for m in methods if not METHODS[m].exact]),
+        ("for configurations in which loops are closed", [m for m in methods if METHODS[m].closed]),
+    ):
+        if those:
+            notes.append(f"{', '.join(those)}: {said}")
+    return found
+
+
+def _inverse(robot: Mechanism) -> Counted:
+    found = [("rnea", lw.InverseDynamics(robot).operation_count())]
+    if any(c.enabled for c in robot.constraints):
+        found.append(("cluster", lw.InverseDynamics(robot, "cluster").operation_count()))
+    return found
+
+
+def _delassus(robot: Mechanism, notes: list[str]) -> Counted:
+    found = []
+    for name, made in OF_DELASSUS.items():
+        if made is None:
+            continue
+        try:
+            matrix: Callable[..., Any] = lw.Delassus(robot, name).matrix
+        except UnsupportedFeature as error:
+            notes.append(f"delassus matrix: {error}")
+            continue
+        assert isinstance(matrix, lw.Evaluator)
+        found.append((name, matrix.operation_count()))
+    return found

@@ -1,0 +1,116 @@
+"""What exported text says of itself: what it computes, sizes, the order of q and v, conventions, operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from linkwork.dynamics import Evaluator, OperationCount
+from linkwork.mechanism import Mechanism
+
+MEANINGS: Mapping[str, str] = {
+    "q": "configuration",
+    "v": "velocities of the joints",
+    "tau": "torques and forces of the joints",
+    "a": "accelerations of the joints",
+    "x": "a vector of joint forces",
+    "y": "the inverse mass matrix times x",
+    "M": "mass matrix, row by row",
+    "wrenches": "on each frame its moment, then its force, in the frame's axes",
+    "damping": "damping of each row; 1e30 switches a row off",
+    "target": "accelerations asked of rows beyond those of their gains",
+    "multipliers": "forces of the constraints",
+    "settings": "tolerance, most iterations",
+    "found": "how it went; forces of the constraints; residuals of the rows",
+    "full": "accelerations of all joints",
+    "pivot": "how well the independent joints determine the others: not at all at 0",
+    "rotation": "rotation matrices of frames, row by row",
+    "position": "in the world",
+    "velocity": "of frames: angular, then linear",
+    "acceleration": "of frames: angular, then linear",
+    "jacobian": "row by row",
+    "momentum": "angular about the centre of mass, then linear",
+    "kinetic": "energy, J",
+    "potential": "energy, J",
+    "error": "of constraints: m, or 2 sin(angle / 2)",
+    "bias": "how errors accelerate when no joint does",
+    "inertia": "accelerations of frames under unit wrenches, row by row",
+    "law": "springs, dampers and stops of joints",
+    "clock": "seconds of a step",
+    "q1": "configuration after the step",
+    "v1": "velocities after the step",
+    "off": "estimated errors of the step, in q and in v",
+    "progress": "1 while all is finite, else no number; steps that were finite, and one",
+    "restitution": "of each row, from 0 to 1",
+}
+"""What arrays hold, by name."""
+
+CONVENTIONS = (
+    "Lengths are in metres, angles in radians, forces in newtons. A free joint has the position and the quaternion",
+    "x y z w in q, and [linear, angular] velocity in the body's own axes in v; a ball joint the quaternion and the",
+    "angular velocity. Quaternions may have any length but zero. Nothing is checked: numbers that are not finite come",
+    "out as they went in.",
+)
+
+FOUND = (
+    "found[0] is the most that a row still misses, in m/s2 or rad/s2 (of methods without iterations: the least pivot,",
+    "0 where constraints are not independent), found[1] the iterations.",
+)
+
+
+def plain(text: str) -> str:
+    """Text that may stand in a comment of C, whatever is in it."""
+    shown = "".join(c if c.isprintable() else " " for c in text).encode("ascii", "backslashreplace").decode()
+    return shown.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+
+
+def comment(lines: Sequence[str]) -> str:
+    """Lines as one comment."""
+    body = "\n".join(f" * {plain(line)}".rstrip() for line in lines[1:])
+    return f"/* {plain(lines[0])}\n{body}\n */\n"
+
+
+def title(evaluator: Evaluator) -> str:
+    """What is computed, of which model."""
+    method = getattr(evaluator, "method", "")
+    by = f", by {method}" if method else ""
+    return f"{evaluator.quantity.replace('_', ' ')} of '{evaluator.robot.name}'{by}"
+
+
+def arrays_of(inputs: Mapping[str, int], outputs: Mapping[str, int]) -> list[str]:
+    """A line for each array."""
+    width = max(len(name) for name in (*inputs, *outputs))
+    lines = []
+    for word, arrays in (("in ", inputs), ("out", outputs)):
+        for name, size in arrays.items():
+            lines.append(f"  {word}  {name:<{width}}  {f'[{size}]':>7}  {MEANINGS.get(name, '')}".rstrip())
+    return lines
+
+
+def order_of(robot: Mechanism) -> list[str]:
+    """Where joints stand in q and v, and constraints among the rows."""
+    rows = [
+        (j.name, j.type.kind_name, _places(robot.q_slice(j.name)), _places(robot.v_slice(j.name)))
+        for j in robot.joints
+        if j.type.nv
+    ]
+    lines = _table([("joint", "type", "q", "v"), *rows])
+    if robot.constraints:
+        bound = [(c.name, type(c).__name__, _places(robot.row_slice(c.name))) for c in robot.constraints]
+        lines += ["", *_table([("constraint", "type", "rows"), *bound])]
+    return lines
+
+
+def operations_of(count: OperationCount) -> str:
+    """How many operations of which kind."""
+    kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(count.items(), key=lambda item: -item[1]))
+    further = f"; each further iteration {count.again}" if count.again else ""
+    return f"{count.total} operations ({kinds}){further}"
+
+
+def _places(at: slice) -> str:
+    return str(at.start) if at.stop - at.start == 1 else f"{at.start}..{at.stop - 1}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(plain(row[k])) for row in rows) for k in range(len(rows[0]))]
+    return ["  " + "   ".join(f"{plain(x):<{w}}" for x, w in zip(row, widths, strict=True)).rstrip() for row in rows]

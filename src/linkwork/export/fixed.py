@@ -1,0 +1,126 @@
+"""A trace in which some inputs are numbers that are known: what depends on them alone is computed now.
+
+The nodes are run once more, on a new graph: constants fold and zeros vanish as they do when kernel text is traced.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from linkwork import scalar
+from linkwork.compile.trace import (
+    ADD,
+    CONST,
+    COS,
+    DIV,
+    FMA,
+    INPUT,
+    MUL,
+    NEG,
+    RINT,
+    SELECT,
+    SIN,
+    SQRT,
+    SUB,
+    Graph,
+    Symbol,
+    Trace,
+)
+from linkwork.errors import InputError
+
+Bring = Callable[[int, int], Any]
+"""``bring(array, place)``: what stands there, a number or a symbol."""
+
+
+def fixed(traced: Trace, known: Mapping[str, Sequence[float]]) -> Trace:
+    """The same program for known values of some inputs. Arrays keep their numbers; known ones are not read."""
+    values = {k: list(known[name]) for k, (name, _) in enumerate(traced.inputs) if name in known}
+    graph = Graph(sys.maxsize)
+
+    def bring(array: int, place: int) -> Any:
+        return values[array][place] if array in values else graph.input(array, place)
+
+    found = _run(traced, graph, bring)
+    first = replace(traced, graph=graph, outputs=_outputs(traced, graph, found), carry=(), again=None)
+    if traced.again is None:
+        return first
+    return _with_again(first, traced.again, [_of(found, symbol) for symbol in traced.carry], values)
+
+
+def _with_again(first: Trace, again: Trace, carried: Sequence[Any], values: Mapping[int, Sequence[float]]) -> Trace:
+    """The second text, and of what the first carries to it that which is no number and is read."""
+    graph = Graph(sys.maxsize)
+    carry = len(first.inputs) + len(first.outputs)
+    places: dict[int, int] = {}
+
+    def bring(array: int, place: int) -> Any:
+        if array in values:
+            return values[array][place]
+        if array != carry:
+            return graph.input(array, place)
+        x = carried[place]
+        if not isinstance(x, Symbol):
+            return x
+        symbol = graph.input(carry, places.setdefault(x.i, len(places)))
+        return -symbol if x.minus else symbol
+
+    found = _run(again, graph, bring)
+    second = replace(again, graph=graph, outputs=_outputs(again, graph, found))
+    read = sorted({graph.nodes[i][2] for i in second.needed() if graph.nodes[i][:2] == (INPUT, carry)})
+    moved = {place: k for k, place in enumerate(read)}
+    graph.nodes = [(INPUT, carry, moved.get(n[2], 0)) if n[:2] == (INPUT, carry) else n for n in graph.nodes]
+    nodes = list(places)
+    return replace(first, carry=tuple(Symbol(first.graph, nodes[k], False) for k in read), again=second)
+
+
+def _run(traced: Trace, graph: Graph, bring: Bring) -> dict[int, Any]:
+    """What each node is worth on another graph: a number, or a symbol of that graph."""
+    found: dict[int, Any] = {}
+    for i in traced.needed():
+        operation, *operands = traced.graph.nodes[i]
+        if operation is INPUT:
+            found[i] = bring(*operands)
+        elif operation is CONST:
+            found[i] = operands[0]
+        else:
+            found[i] = _ACTIONS[operation](*(found[k] for k in operands))
+    return found
+
+
+def _of(found: Mapping[int, Any], symbol: Symbol) -> Any:
+    return -found[symbol.i] if symbol.minus else found[symbol.i]
+
+
+def _outputs(traced: Trace, graph: Graph, found: Mapping[int, Any]) -> tuple[tuple[str, tuple[Symbol, ...]], ...]:
+    return tuple((name, tuple(graph.symbol(_of(found, s)) for s in symbols)) for name, symbols in traced.outputs)
+
+
+def _divided(x: Any, y: Any) -> Any:
+    if isinstance(y, float) and y == 0.0:
+        raise InputError("with these settings the program divides by zero: give rows a damping above zero")
+    return x / y
+
+
+def _chosen(below: Any, bound: Any, then: Any, otherwise: Any) -> Any:
+    if isinstance(below, float) and isinstance(bound, float):
+        return then if below < bound else otherwise
+    return scalar.where(below, bound, then, otherwise)
+
+
+_ACTIONS: Mapping[str, Callable[..., Any]] = {
+    ADD: operator.add,
+    SUB: operator.sub,
+    MUL: operator.mul,
+    DIV: _divided,
+    NEG: operator.neg,
+    SQRT: scalar.sqrt,
+    RINT: scalar.rint,
+    FMA: scalar.fma,
+    SELECT: _chosen,
+    SIN: lambda x: scalar.sincos(x)[0],
+    COS: lambda x: scalar.sincos(x)[1],
+}

@@ -1,0 +1,222 @@
+"""`export_c`: the program of an evaluator, written as C to two files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwork.compile.trace import MAX_OPERATIONS, Trace, trace
+from linkwork.dynamics import Evaluator, OperationCount
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.export import comments
+from linkwork.export.c_source import CText, Iterations, literal, size_name
+from linkwork.export.fixed import fixed
+from linkwork.forward import ForwardDynamics, row_damping
+from linkwork.impulse import ImpactDynamics
+from linkwork.inverse import InverseDynamics
+from linkwork.simulation import Stepper
+
+NUMBERS: Mapping[str, str] = {"float64": "double", "float32": "float"}
+
+_KEYWORDS = (
+    "auto break case char const continue default do double else enum extern float for goto if inline int long main "
+    "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"
+)
+
+
+@dataclass(frozen=True)
+class CProgram:
+    """C source that was written, and what there is to know to call it."""
+
+    name: str
+    """The function."""
+    source: Path
+    header: Path
+    dtype: str
+    inputs: Mapping[str, int]
+    """Arrays that the function reads, in the order of its arguments, and their lengths."""
+    outputs: Mapping[str, int]
+    """Arrays that it writes, after the inputs."""
+    operations: OperationCount
+    stack: int
+    """Bytes of its arrays on the stack."""
+
+
+def export_c(
+    evaluator: Evaluator,
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    dtype: str = "float64",
+    arguments: Sequence[str] = (),
+    max_operations: int = MAX_OPERATIONS,
+) -> CProgram:
+    """Write the straight-line program of an evaluator as C99, to ``path`` (a ``.c``) and a header beside it.
+
+    The function ``name`` (default: of the file) takes arrays of doubles, or floats (``dtype="float32"``), needs
+    ``<math.h>`` alone, allocates nothing and keeps nothing: any number of threads may call it. Inputs that a call of
+    the evaluator does not need, such as damping and settings of iterations, are constants in it, with the values that
+    the evaluator has, unless named in ``arguments``.
+    """
+    if dtype not in NUMBERS:
+        raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
+    exportable(evaluator, dtype)
+    source = Path(path)
+    if source.suffix != ".c":
+        raise InputError(f"{source} does not end in .c")
+    called = identifier(source.stem if name is None else name, exact=name is not None)
+    number = NUMBERS[dtype]
+    text, counted = _text(evaluator, called, number, arguments, max_operations)
+    header = source.with_suffix(".h")
+    facts = _facts(evaluator, text, counted)
+    _write(header, _header(evaluator, text, facts))
+    _write(source, _source(header.name, text))
+    return CProgram(called, source, header, dtype, text.inputs, text.outputs, counted, text.stack)
+
+
+def exportable(evaluator: Any, dtype: str = "float64") -> None:
+    """Raise an error where an evaluator is no program that stands by itself."""
+    if not isinstance(evaluator, Evaluator):
+        raise InputError(
+            f"export_c takes an evaluator, such as ForwardDynamics or Evaluator; found {type(evaluator).__name__}"
+        )
+    method = getattr(evaluator, "method", "")
+    if isinstance(evaluator, ForwardDynamics) and method == "kkt":
+        raise UnsupportedFeature("kkt is dense linear algebra in NumPy: there is nothing to export; use another method")
+    if isinstance(evaluator, InverseDynamics) and method in ("actuated", "least"):
+        raise UnsupportedFeature(f"{method} is completed in NumPy: there is nothing to export; use 'cluster'")
+    if method == "pv_early" and dtype != "float64":
+        raise UnsupportedFeature("pv_early tells rows that feel a joint a little from those that do not: float64 only")
+
+
+def identifier(text: str, exact: bool = False) -> str:
+    """A name that C takes, made of a text; with ``exact``, the text itself or an error."""
+    made = re.sub(r"\W+", "_", text.encode("ascii", "ignore").decode()).strip("_").lower() or "model"
+    taken = _KEYWORDS.split()
+    made = f"m_{made}" if made[0].isdigit() or made in taken else made
+    if exact and (not re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII) or text in taken):
+        raise InputError(f"'{text}' is no name for a function in C; '{made}' is")
+    return text if exact else made
+
+
+def _text(
+    evaluator: Evaluator, name: str, number: str, arguments: Sequence[str], limit: int
+) -> tuple[CText, OperationCount]:
+    subject = evaluator._program()
+    traced = trace(subject.algorithm, subject.tree, limit)
+    held = _held(evaluator)
+    for argument in arguments:
+        if argument not in held:
+            extra = f"; there are {', '.join(held)}" if held else ": it has all inputs as arguments"
+            raise InputError(f"{evaluator.quantity} has no input '{argument}' to make an argument of{extra}")
+    known = {array: values for array, values in held.items() if array not in arguments}
+    program = fixed(traced, known)
+    given = [array for array, _ in traced.inputs if array not in known]
+    again = sum(program.again.operation_count().values()) if program.again else 0
+    counted = OperationCount(program.operation_count(), again=again)
+    return CText(name, program, number, given, _iterations(traced, known, number)), counted
+
+
+def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
+    if traced.again is None or "settings" not in known:
+        return Iterations("settings[0]", "settings[1]")
+    tolerance, most = known["settings"]
+    return Iterations(literal(tolerance, number), str(int(most)))
+
+
+def _held(evaluator: Evaluator) -> dict[str, list[float]]:
+    """Inputs that a call of the evaluator does not need, and their values."""
+    names = list(evaluator._subject.algorithm.inputs)
+    found: dict[str, Any] = {}
+    match evaluator:
+        case ForwardDynamics():
+            found = dict(zip(names[4:], evaluator._complete((None, None, None, None))[4:], strict=True))
+        case ImpactDynamics():
+            found = {
+                "damping": row_damping(evaluator.robot, evaluator.damping),
+                "multipliers": np.zeros(evaluator.robot.nc),
+                "settings": [evaluator.tolerance, evaluator.max_iterations],
+            }
+        case Stepper():
+            found = {
+                "law": evaluator.law,
+                "damping": row_damping(evaluator.robot, evaluator.damping),
+                "clock": [evaluator.dt],
+                "settings": [0.0, 2.0],  # one step
+            }
+    return {name: np.asarray(x, dtype=np.float64).ravel().tolist() for name, x in found.items() if name in names}
+
+
+# Files -------------------------------------------------------------------------------------------------------------
+
+
+def _facts(evaluator: Evaluator, text: CText, counted: OperationCount) -> list[str]:
+    return [
+        f"{text.name}: {comments.title(evaluator)}",
+        "",
+        "Straight-line code for one state, written by linkwork. It needs <math.h> alone, allocates nothing and keeps",
+        "nothing between calls: any number of threads may call it. Inputs and outputs are arrays that do not overlap.",
+        "",
+        *comments.arrays_of(text.inputs, text.outputs),
+        "",
+        *comments.order_of(evaluator.robot),
+        "",
+        *comments.CONVENTIONS,
+        *(comments.FOUND if "found" in text.outputs else ()),
+        "",
+        comments.operations_of(counted),
+        f"{text.stack} bytes of arrays on the stack",
+    ]
+
+
+def _header(evaluator: Evaluator, text: CText, facts: Sequence[str]) -> str:
+    guard = f"{text.name}_H".upper()
+    robot = evaluator.robot
+    sizes = {
+        f"{text.name}_{size}".upper(): value for size, value in (("NQ", robot.nq), ("NV", robot.nv), ("NC", robot.nc))
+    }
+    sizes |= {size_name(text.name, array): size for array, size in (*text.inputs.items(), *text.outputs.items())}
+    if "found" in text.outputs:  # what is missed, iterations, forces, residuals
+        sizes[f"{text.name}_FOUND_FORCES".upper()] = 2
+        sizes[f"{text.name}_FOUND_RESIDUALS".upper()] = 2 + robot.nc
+    lines = [
+        comments.comment(facts),
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        *(f"#define {size} {value}" for size, value in sizes.items()),
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+        f"{text.prototype()};",
+        "",
+        "#ifdef __cplusplus",
+        "}",
+        "#endif",
+        "",
+        "#endif",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _source(header: str, text: CText) -> str:
+    begin = comments.comment(
+        [f"{text.name}: see {header}", "", "Numbers are named n and a count; parts follow one another."]
+    )
+    return "\n".join([begin, f'#include "{header}"', "", "#include <math.h>", "", text.source()])
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="ascii")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
