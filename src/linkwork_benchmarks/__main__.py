@@ -9,6 +9,7 @@
 ``delassus [--quick] [--only REGEX] [--out FILE]``: the Delassus operator, as the papers do.
 ``delassus_page [FILE]``: docs/delassus-benchmarks.md and its plots, from the latter's file.
 ``simulation [--quick] [--only REGEX] [--out FILE]``: motion in time.
+``simulation_page [FILE]``: docs/simulation-benchmarks.md, from the latter's file.
 ``performance``: docs/performance.md, from the files of all studies.
 
 ``linkwork bench`` runs the same studies, and times models of one's own.
@@ -31,7 +32,12 @@ STUDIES = {
 }
 """Commands that measure."""
 
-PAGES = {"page": "constrained", "clusters_page": "clusters", "delassus_page": "delassus"}
+PAGES = {
+    "page": "constrained",
+    "clusters_page": "clusters",
+    "delassus_page": "delassus",
+    "simulation_page": "simulation",
+}
 """Commands that write pages."""
 
 

@@ -23,7 +23,7 @@ DETAILS = {
     "constrained": "[benchmarks.md](benchmarks.md)",
     "clusters": "[clusters-benchmarks.md](clusters-benchmarks.md)",
     "delassus": "[delassus-benchmarks.md](delassus-benchmarks.md)",
-    "simulation": "this page",
+    "simulation": "[Motion in time](simulation-benchmarks.md)",
 }
 """Studies, and where all their numbers are."""
 
@@ -213,24 +213,26 @@ def _delassus(results: Results | None) -> str:
 
 
 def _simulation(results: Results | None) -> str:
-    """A table of whatever was measured: names without their last word are rows, last words columns."""
+    """Steps of whole robots beside MuJoCo's."""
     if results is None:
         return ""
     metrics: Metrics = results["metrics"]
-    columns = list(dict.fromkeys(name.rpartition(".")[2] for name in metrics))
+    robots = [name.split(".")[1] for name in metrics if name.startswith("speed.") and name.endswith(".ratio")]
     rows = [
-        (" ".join(map(tables.words, start.split("."))), *(_number(metrics.get(f"{start}.{c}")) for c in columns))
-        for start in dict.fromkeys(name.rpartition(".")[0] for name in metrics)
+        (
+            robot,
+            *(tables.time(metrics[f"speed.{robot}.us.{way}"]) for way in ("native", "specialised", "batch")),
+            tables.time(min(metrics[f"speed.{robot}.us.{way}"] for way in ("mj_step", "mujoco.rollout"))),
+            f"{metrics[f'speed.{robot}.ratio']:.1f}×",
+        )
+        for robot in robots
     ]
-    notes = "\n".join(f"- {note}" for note in results.get("notes", ()))
-    parts = ("## Motion in time", tables.table(("", *map(tables.words, columns)), rows), notes)
-    return "\n\n".join(part for part in parts if part)
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return tables.whole(value) if abs(value) >= 1000 and value == round(value) else f"{value:.3g}"
+    titles = ("robot", "native", "specialised", "batch", "MuJoCo, contacts off", "batch beside MuJoCo")
+    return (
+        "## Motion in time\n\n"
+        "Microseconds for a step of a robot with its loops, semi-implicit Euler. What is conserved, and where the "
+        f"motion of peers leads: {DETAILS['simulation']}.\n\n{tables.table(titles, rows)}"
+    )
 
 
 # Which way ---------------------------------------------------------------------------------------------------

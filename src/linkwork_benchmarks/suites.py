@@ -96,11 +96,6 @@ def run(suite: str, only: str | None = None, quick: bool = False, out: Path | No
     """Run a suite: its results, which are also written to ``out``, if given."""
     check_peers()
     name, _, paper = SUITES[suite]
-    if name == "simulation":
-        found: dict[str, Any] = import_module("linkwork_benchmarks.simulation.studies").run(
-            quick=quick, only=only, out=out
-        )
-        return found
     made = study(name)
     chosen = _chosen(made, only, paper)
     settings, journal = made.quick if quick else made.settings, made.begin()

@@ -1,0 +1,10 @@
+"""Motion in time: what it conserves, where peers' motion leads, and how fast it goes.
+
+| file         | what it knows                                                     |
+|--------------|-------------------------------------------------------------------|
+| scenarios.py | what is measured, as data                                         |
+| systems.py   | robots that are ready to move                                     |
+| peers.py     | the same motion in Pinocchio and in MuJoCo                        |
+| studies.py   | how each kind of scenario is measured                             |
+| page.py      | docs/simulation-benchmarks.md from a result file                  |
+"""

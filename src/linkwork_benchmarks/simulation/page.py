@@ -1,0 +1,163 @@
+"""Results to one page of Markdown. No number on it is written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from linkwork_benchmarks import report, tables
+from linkwork_benchmarks.simulation.scenarios import PEERS, SCENARIOS, Energy, Loops, Momentum, Order, Speed, Trajectory
+
+PAGE = report.REPOSITORY / "docs" / "simulation-benchmarks.md"
+
+Results = Mapping[str, Any]
+
+WAYS = {
+    "batch": "batch",
+    "batch_two_threads": "batch, two threads",
+    "specialised": "specialised",
+    "native": "native",
+    "mj_step": "`mj_step`",
+    "mujoco.rollout": "`mujoco.rollout`",
+}
+
+
+def write(results: Results, page: Path | None = None) -> Path:
+    """Write the page."""
+    page = page or PAGE
+    sections = (
+        _introduction(results),
+        _speed(results),
+        _conserved(results),
+        _loops(results),
+        _orders(results),
+        _trajectories(results),
+        tables.notes(results),
+    )
+    page.write_text("\n\n".join(s for s in sections if s) + "\n", encoding="utf-8")
+    return page
+
+
+def _introduction(results: Results) -> str:
+    machine, versions = results["machine"], results["versions"]
+    quick = "**Made by a quick run: the times mean nothing.** " if results["quick"] else ""
+    return (
+        "# Motion in time, measured\n\n"
+        "Made by `python -m linkwork_benchmarks simulation_page` from the result file of "
+        "`python -m linkwork_benchmarks simulation`: every number on this page. "
+        f"{quick}Run of {results['date'][:10]}, {results['seconds']} s, on {machine['cores']} cores of "
+        f"{machine['cpu']}, Python {versions['python']}, NumPy {versions['numpy']}, Numba {versions['numba']}, "
+        f"Pinocchio {versions['pin']} (PyPI wheel), MuJoCo {versions['mujoco']}; linkwork at {results['commit'][:10]}"
+        f"{' with changes' if results['modified'] else ''}. How to simulate: [Simulation](simulation.md)."
+    )
+
+
+def _get(results: Results, name: str, key: str) -> float | None:
+    found: float | None = results["metrics"].get(f"{name}.{key}")
+    return found
+
+
+def _small(value: float | None, digits: int = 1) -> str:
+    return "–" if value is None else f"{value:.{digits}e}"
+
+
+def _measured(results: Results, kind: type) -> list[Any]:
+    """Scenarios of a kind that have results."""
+    return [s for s in SCENARIOS if isinstance(s, kind) and any(k.startswith(f"{s.name}.") for k in results["metrics"])]
+
+
+def _speed(results: Results) -> str:
+    rows = []
+    for s in _measured(results, Speed):
+        cells = [tables.time(_get(results, s.name, f"us.{way}")) for way in WAYS]
+        ratio, threads = (_get(results, s.name, key) or 0.0 for key in ("ratio", "threads"))
+        rate = _get(results, s.name, "steps_a_second") or 0.0
+        rows.append((s.system, *cells, f"{ratio:.1f}×", f"{threads:.2f}×", f"{tables.whole(round(rate, -3))}"))
+    titles = ("robot", *WAYS.values(), "batch beside MuJoCo", "two threads", "steps a second on one core")
+    return (
+        ""
+        if not rows
+        else "## How fast\n\n"
+        "Microseconds for one step of one robot: semi-implicit Euler, 1 ms, loops, springs, dampers and stops, no "
+        "controller, no contacts; MuJoCo steps the same file with contacts off. *batch*: 4096 robots at once; "
+        "*specialised* and *native*: one robot, 2000 steps a call. One thread, best of rounds that take turns in one "
+        f"process; MuJoCo's better figure counts.\n\n{tables.table(titles, rows)}"
+    )
+
+
+def _conserved(results: Results) -> str:
+    energies = [
+        (
+            s.system,
+            _small(_get(results, s.name, "drift")),
+            _small(_get(results, s.name, "joules")),
+            _small(_get(results, s.name, "open")),
+        )
+        for s in _measured(results, Energy)
+    ]
+    momenta = [
+        f"- Momentum of {s.system}, floating without gravity for {s.seconds:g} s: "
+        f"changes by {_small(_get(results, s.name, 'change'))} (kg m/s, kg m²/s), "
+        f"{_small(_get(results, s.name, 'relative'))} of it."
+        for s in _measured(results, Momentum)
+    ]
+    if not energies and not momenta:
+        return ""
+    titles = ("10 s without friction", "energy drift, relative", "in joules", "loops open by, m or rad")
+    return (
+        "## What is conserved\n\nRunge and Kutta's method with steps of 1 ms; Cassie falls freely.\n\n"
+        f"{tables.table(titles, energies)}\n\n" + "\n".join(momenta)
+    )
+
+
+def _loops(results: Results) -> str:
+    found: dict[str, dict[bool, Loops]] = {}
+    for s in _measured(results, Loops):
+        found.setdefault(s.system, {})[bool(s.project_every)] = s
+    rows = [
+        (system, *(_small(_get(results, by[p].name, "open")) if p in by else "–" for p in (False, True)))
+        for system, by in found.items()
+    ]
+    titles = ("100 s of random torques", "pulled closed in 5 ms (the default)", "projected every 10 steps")
+    return (
+        ""
+        if not rows
+        else "## Loops that stay closed\n\n"
+        "The most that any loop opens, in metres: semi-implicit Euler with steps of 1 ms, every motor pushes at random "
+        "(normal, 1 N m, anew every 10 ms). Errors of this method grow with the square of speeds.\n\n"
+        f"{tables.table(titles, rows)}"
+    )
+
+
+def _orders(results: Results) -> str:
+    rows = [
+        (f"`{s.integrator}`, {s.system}", f"{_get(results, s.name, 'order'):.2f}") for s in _measured(results, Order)
+    ]
+    return (
+        ""
+        if not rows
+        else "## Orders\n\nThe power of the step by which errors fall when it is halved.\n\n"
+        + tables.table(("integrator", "order"), rows)
+    )
+
+
+def _trajectories(results: Results) -> str:
+    found: dict[str, dict[tuple[str, float], Trajectory]] = {}
+    for s in _measured(results, Trajectory):
+        found.setdefault(s.system, {})[s.peer, s.dt] = s
+    columns = [*((peer, 1e-3) for peer in PEERS), ("mujoco", 1e-3), ("mujoco", 1e-4)]
+    titles = ["1 s of motion", *(f"`{peer}`, {dt * 1e3:g} ms" for peer, dt in columns)]
+    rows = [
+        (system, *(_small(_get(results, by[c].name, "difference")) if c in by else "–" for c in columns))
+        for system, by in found.items()
+    ]
+    return (
+        ""
+        if not rows
+        else "## The same motion elsewhere\n\n"
+        "The largest difference of any coordinate over one second (m, rad). Pinocchio: its solver inside the same "
+        "method of Runge and Kutta, loops as points, no stabilisation on either side; its `lcaba` with damping 1e-2 "
+        "and 50 iterations, which is where it is most exact. MuJoCo: its own RK4, equalities as stiff as steps allow "
+        f"(time constant of two steps, impedance 0.9999).\n\n{tables.table(titles, rows)}"
+    )
