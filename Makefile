@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test check docs bench format clean
 
 demo: $(READY)          ## a humanoid's dynamics three ways, times beside Pinocchio, closed loops that walk, plots in out/
 	$(BIN)/python examples/demo.py
@@ -13,23 +13,26 @@ test: $(READY)          ## all tests
 	$(BIN)/python -m linkwork.compile.warm
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-check: $(READY)         ## format, lint, types, direction of imports
-	$(BIN)/ruff format --check src tests examples
-	$(BIN)/ruff check src tests examples
+check: $(READY) docs    ## format, lint, types, direction of imports, pages
+	$(BIN)/ruff format --check src tests examples scripts
+	$(BIN)/ruff check src tests examples scripts
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest tests/test_rooms.py
+
+docs: $(READY)          ## the documentation site, into build/site; links that lead nowhere are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(READY)         ## ours beside Pinocchio and MuJoCo, into src/linkwork_benchmarks/results/trees.json
 	$(BIN)/python -m linkwork_benchmarks
 
 format: $(READY)        ## format and fix what can be fixed
-	$(BIN)/ruff format src tests examples
-	$(BIN)/ruff check --fix src tests examples
+	$(BIN)/ruff format src tests examples scripts
+	$(BIN)/ruff check --fix src tests examples scripts
 
 clean:                  ## remove the virtual environment and what tools leave behind
 	rm -rf $(VENV) out build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,plot,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,plot,dev,docs]"
 	touch $@
