@@ -1,8 +1,8 @@
 """The dynamics of a humanoid in three ways: agreement, times, and a leap; then closed loops that walk.
 
-Run by ``make demo``; writes out/demo.png, out/walk.png and out/walk.gif.
+Run by ``make demo``; writes out/demo.png, out/walk.png, out/walk.gif, and out/walk.html to be opened in a browser.
 
-Pinocchio (for comparison) and matplotlib (for the plot) are used where they are installed.
+Pinocchio (for comparison), matplotlib (for plots) and viser (for the page) are used where they are installed.
 """
 
 import importlib.util
@@ -76,6 +76,9 @@ def main() -> None:
     with stage(f"drawing the walk: {WALK} and {WALK.with_suffix('.gif')}"):
         walked.plot(WALK)
         walked.save_video(WALK.with_suffix(".gif"))
+    if importlib.util.find_spec("viser"):
+        with stage(f"the walk in space: open {WALK.with_suffix('.html')} in a browser"):
+            walked.save_html(WALK.with_suffix(".html"))
 
 
 @contextmanager

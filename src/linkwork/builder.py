@@ -32,6 +32,7 @@ from linkwork.joints import (
 from linkwork.mechanism import Actuator, Frame, JointEntry, Limits, Mechanism, suggest
 from linkwork.plans.spanning import Edge, Spanning, spanning_tree
 from linkwork.rigid import Floats, Inertia, Placement, PlacementLike, VectorLike, as_placement
+from linkwork.shapes import Ground, Role, Shape, Solid, as_colour
 
 GRAVITY = (0.0, 0.0, -9.81)
 
@@ -80,15 +81,13 @@ class Builder:
         self._inertias: dict[str, Inertia] = {}
         self._joints: dict[str, _Joint] = {}
         self._frames: dict[str, Frame] = {}
-        self._meshes: dict[str, tuple[str, ...]] = {}
+        self._shapes: list[Shape] = []
         self._trusted: set[str] = set()
         self._constraints: list[Constraint] = []
         self._actuators: list[Actuator] = []
         self._poses: dict[str, dict[str, Floats]] = {}
 
-    def body(
-        self, name: str, inertia: Inertia | None = None, meshes: Sequence[str] = (), check: bool = True
-    ) -> Builder:
+    def body(self, name: str, inertia: Inertia | None = None, check: bool = True) -> Builder:
         """Add a body. Without an inertia it is massless, which only a body that carries others may be.
 
         ``check=False`` takes an inertia that no distribution of mass has, as some model files hold.
@@ -100,8 +99,6 @@ class Builder:
         self._inertias[name] = Inertia.zero() if inertia is None else inertia
         if not check:
             self._trusted.add(name)
-        if meshes:
-            self._meshes[name] = tuple(meshes)
         return self
 
     def joint(
@@ -186,6 +183,22 @@ class Builder:
         self._frames[name] = Frame(name, on, as_placement(at))
         return self
 
+    def shape(
+        self,
+        body: str,
+        solid: Solid,
+        at: PlacementLike = (0.0, 0.0, 0.0),
+        colour: Sequence[float] | None = None,
+        role: Role = "visual",
+    ) -> Builder:
+        """Say what a body (or ``"world"``) looks like: a solid at a place of its frame; dynamics never ask.
+
+        ``colour`` is red, green, blue and perhaps opacity. Shapes of the role ``"collision"`` are drawn on demand, or
+        where a body has no others.
+        """
+        self._shapes.append(Shape(body, solid, as_placement(at), as_colour(colour), role))
+        return self
+
     def add_mechanism(
         self, other: Mechanism, prefix: str = "", to: str = WORLD, at: PlacementLike = (0.0, 0.0, 0.0)
     ) -> Builder:
@@ -204,7 +217,7 @@ class Builder:
             at_root = joint.parent == WORLD
             seen = other.frames[joint.child].placement.inverse()  # the joint, from the frame that users see
             inertia = other.inertias[joint.child].moved(seen)
-            self.body(named(joint.child), inertia, other.meshes.get(joint.child, ()), check=False)
+            self.body(named(joint.child), inertia, check=False)
             name = named(joint.name)
             if name in self._joints:
                 raise ModelError(f"two joints are called '{name}'; give a prefix")
@@ -223,6 +236,13 @@ class Builder:
             on_world = frame.body == WORLD
             below = place if on_world else other.frames[frame.body].placement.inverse()
             self.frame(named(frame.name), to if on_world else named(frame.body), below * frame.placement)
+        for shape in other.shapes:
+            on_world = shape.body == WORLD
+            if isinstance(shape.solid, Ground) and to != WORLD:
+                continue  # what stands on a body has left its floor
+            below = place if on_world else other.frames[shape.body].placement.inverse()
+            body = to if on_world else named(shape.body)
+            self._shapes.append(replace(shape, body=body, placement=below * shape.placement))
         for constraint in other.constraints:
             if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
                 constraint = replace(constraint, bodies=other.body_names)
@@ -245,12 +265,9 @@ class Builder:
         home, joints, inertias, frames = self._merge_fixed(spanning)
         self._check_inertias(home, inertias)
         _check_leaves(joints, inertias)
-        meshes: dict[str, tuple[str, ...]] = {}
-        for name, files in self._meshes.items():
-            body = home[name][0]
-            meshes[body] = meshes.get(body, ()) + files
+        shapes = tuple(_moved(shape, *home[shape.body]) for shape in self._shapes)
         constraints = (*self._cut(spanning, frames), *self._constraints)
-        tree = Mechanism(self.name, tuple(joints), inertias, frames, self._gravity, meshes)
+        tree = Mechanism(self.name, tuple(joints), inertias, frames, self._gravity, shapes)
         self._check_actuators(tree)
         poses = {name: self._pose_of(tree, name) for name in self._poses}
         return replace(tree, constraints=constraints, poses=poses, actuators=tuple(self._actuators))
@@ -298,6 +315,13 @@ class Builder:
                 raise TopologyError(f"frame '{frame.name}' is on '{frame.body}', which is no body", subject=frame.name)
             if frame.name in self._inertias or frame.name == WORLD:
                 raise ModelError(f"frame '{frame.name}' has the name of a body", subject=frame.name)
+
+        for shape in self._shapes:
+            if shape.body not in self._inertias and shape.body != WORLD:
+                raise TopologyError(
+                    f"a shape is on '{shape.body}', which is no body{suggest(shape.body, self._inertias)}",
+                    subject=shape.body,
+                )
 
     def _check_inertias(self, home: Mapping[str, tuple[str, Placement]], inertias: Mapping[str, Inertia]) -> None:
         """Of bodies as they move: what is fixed to a body counts with it."""
@@ -399,6 +423,11 @@ class Builder:
             if constraint is not None:
                 found.append(constraint)
         return found
+
+
+def _moved(shape: Shape, body: str, place: Placement) -> Shape:
+    """The shape on the body that its own has become part of."""
+    return replace(shape, body=body, placement=place * shape.placement)
 
 
 def _preference(joint: _Joint) -> tuple[int, ...]:

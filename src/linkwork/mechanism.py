@@ -20,6 +20,7 @@ from linkwork.errors import InputError, ModelError
 from linkwork.inputs import real_array
 from linkwork.joints import Joint
 from linkwork.rigid import Floats, Inertia, Placement, VectorLike
+from linkwork.shapes import Mesh, Shape
 
 if TYPE_CHECKING:
     import os
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from linkwork.closure import Mobility
     from linkwork.coordinates import Actuation
+    from linkwork.viewer import Viewer
 
 GRAVITY = (0.0, 0.0, -9.81)
 
@@ -96,8 +98,8 @@ class Mechanism:
     frames: Mapping[str, Frame]
     """Every named place: bodies, merged bodies, and frames added by hand."""
     gravity: Floats
-    meshes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Mesh file names of each body, as the model file spells them."""
+    shapes: tuple[Shape, ...] = ()
+    """What bodies look like and collide with, for viewers."""
     constraints: tuple[Constraint, ...] = ()
     poses: Mapping[str, Floats] = field(default_factory=dict)
     """Configurations that have a name: keyframes of a file, the assembled pose of a mechanism of the zoo."""
@@ -119,6 +121,15 @@ class Mechanism:
     def frame_names(self) -> tuple[str, ...]:
         """Every name that frame functions take."""
         return tuple(self.frames)
+
+    @property
+    def meshes(self) -> dict[str, tuple[str, ...]]:
+        """Mesh file names of each body that has any, as the model file spells them."""
+        found: dict[str, dict[str, None]] = {}
+        for shape in self.shapes:
+            if isinstance(shape.solid, Mesh):
+                found.setdefault(shape.body, {})[shape.solid.name] = None
+        return {body: tuple(names) for body, names in found.items()}
 
     nq: int = field(init=False)
     nv: int = field(init=False)
@@ -148,7 +159,6 @@ class Mechanism:
             "_groups": _runs(self.joints, qs, vs),
             "inertias": MappingProxyType(dict(self.inertias)),
             "frames": MappingProxyType(dict(self.frames)),
-            "meshes": MappingProxyType(dict(self.meshes)),
             "poses": MappingProxyType({name: self._stored(q, nq, name) for name, q in self.poses.items()}),
         }.items():
             object.__setattr__(self, key, value)
@@ -376,8 +386,14 @@ class Mechanism:
     def constrained(self, *constraints: Constraint, at: npt.ArrayLike | None = None) -> Mechanism:
         """A new mechanism with these constraints added; this one is unchanged.
 
-        With ``at``, a configuration, constraints between two frames hold these as they are there: the second frame is
-        put where the first is (``robot.constrained(lw.Weld("left_foot", "world"), at=q)`` holds the foot in place).
+        With ``at``, a configuration, constraints are changed so that they hold there:
+        ``robot.constrained(lw.Point("world", "left_foot"), at=q)`` holds the foot where it is. Of two frames, the one
+        on the world is put where the other is, whichever of the two is first; between two bodies the second is put
+        where the first is. Where one of ``first_at`` and ``second_at`` was given a position, that one stays and the
+        other is put there. An ``axis`` keeps its direction in the first place, and ``second_axis`` follows; frames
+        that may not turn against each other get the axes of the first, or of the second if only ``second_at`` was
+        turned. `Rod` takes its length, `Rolling` the height of its plane, and constraints on joints the values that
+        they have there.
         """
         for constraint in constraints:
             if not isinstance(constraint, Constraint):
@@ -452,6 +468,25 @@ class Mechanism:
         found: Figure = import_module("linkwork.graphs").draw_graph(self, path)
         return found
 
+    def view(
+        self,
+        q: npt.ArrayLike | None = None,
+        *,
+        port: int = 8080,
+        open_browser: bool | None = None,
+        wait: bool = False,
+    ) -> Viewer:
+        """Show the robot in the browser at ``q`` (default: a named pose, or near `neutral`, with loops closed).
+
+        Sliders move its joints. ``port`` or the next free one is listened to; ``open_browser`` by default where there
+        is a display; ``wait`` until Ctrl-C. See `viewer.Viewer`.
+        """
+        how = {"port": port, "open_browser": open_browser}
+        viewer: Viewer = import_module("linkwork.viewer").Viewer(self, q, **how)
+        if wait:
+            viewer.wait()
+        return viewer
+
     def with_gravity(self, gravity: VectorLike) -> Mechanism:
         """The same mechanism under another gravity, e.g. ``(0, 0, 0)``."""
         g = np.array(gravity, dtype=np.float64)
@@ -461,7 +496,7 @@ class Mechanism:
         return replace(self, gravity=g)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        plain = (dict(self.inertias), dict(self.frames), self.gravity, dict(self.meshes))
+        plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
         return Mechanism, (self.name, self.joints, *plain, self.constraints, dict(self.poses), self.actuators)
 
     def __repr__(self) -> str:

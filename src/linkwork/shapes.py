@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Literal
 
+from linkwork.errors import ModelError
 from linkwork.rigid import Placement
 
 Colour = tuple[float, float, float, float]
 """Red, green, blue and opacity, from 0 to 1."""
+Role = Literal["visual", "collision"]
+"""What a shape is there for."""
+
+
+def _above_zero(what: str, *sizes: float) -> None:
+    if not all(isfinite(size) and size > 0 for size in sizes):
+        raise ModelError(f"{what} {', '.join(f'{size:g}' for size in sizes)}: sizes are finite and above zero")
 
 
 @dataclass(frozen=True)
@@ -18,6 +28,9 @@ class Box:
 
     size: tuple[float, float, float]
 
+    def __post_init__(self) -> None:
+        _above_zero("a box of", *self.size)
+
 
 @dataclass(frozen=True)
 class Sphere:
@@ -25,12 +38,18 @@ class Sphere:
 
     radius: float
 
+    def __post_init__(self) -> None:
+        _above_zero("a sphere of", self.radius)
+
 
 @dataclass(frozen=True)
 class Ellipsoid:
     """Around the origin, half axes along the axes."""
 
     radii: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        _above_zero("an ellipsoid of", *self.radii)
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,9 @@ class Tube:
     radius: float
     length: float
     rounded: bool = False
+
+    def __post_init__(self) -> None:
+        _above_zero("a tube of", self.radius, self.length)
 
 
 @dataclass(frozen=True)
@@ -55,6 +77,10 @@ class Mesh:
     file: Path | None
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
+    def __post_init__(self) -> None:
+        if not all(isfinite(factor) and factor != 0 for factor in self.scale):
+            raise ModelError(f"mesh '{self.name}' is scaled by {self.scale}: scales are finite and not zero")
+
 
 Solid = Box | Sphere | Ellipsoid | Tube | Ground | Mesh
 
@@ -67,4 +93,15 @@ class Shape:
     solid: Solid
     placement: Placement
     colour: Colour | None = None
-    role: Literal["visual", "collision"] = "visual"
+    role: Role = "visual"
+
+
+def as_colour(values: Sequence[float] | None) -> Colour | None:
+    """A colour from three or four numbers; opaque where opacity is not said."""
+    if values is None:
+        return None
+    found = tuple(float(value) for value in values)
+    if len(found) not in (3, 4) or not all(0 <= value <= 1 for value in found):
+        raise ModelError(f"a colour is red, green, blue and perhaps opacity, each from 0 to 1, not {list(found)}")
+    red, green, blue, opacity = found if len(found) == 4 else (*found, 1.0)
+    return red, green, blue, opacity

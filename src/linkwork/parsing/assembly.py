@@ -12,6 +12,7 @@ from linkwork.constraints import Constraint, Coupling, JointCoupling, JointLock
 from linkwork.errors import ModelError, ModelWarning, UnsupportedFeature
 from linkwork.joints import Joint
 from linkwork.mechanism import Mechanism
+from linkwork.parsing.appearance import Seen
 from linkwork.parsing.options import Inertias
 from linkwork.parsing.xml import Node, Where, located
 from linkwork.rigid import Inertia, Placement, PlacementLike, VectorLike
@@ -29,11 +30,16 @@ class Assembly:
         self._where: dict[str, Where] = {}
         self._constraints: set[str] = set()
 
-    def link(self, where: Where, name: str, inertia: Inertia, meshes: Sequence[str] = ()) -> None:
+    def link(self, where: Where, name: str, inertia: Inertia) -> None:
         """Add a body."""
         self._where[name] = where
         with located(where):
-            self._builder.body(name, inertia, meshes, check=self._inertias == "check")
+            self._builder.body(name, inertia, check=self._inertias == "check")
+
+    def look(self, body: str, shapes: Iterable[Seen]) -> None:
+        """Say what a body looks like and collides with."""
+        for seen in shapes:
+            self._builder.shape(body, seen.solid, seen.place, seen.colour, seen.role)
 
     def joint(
         self,

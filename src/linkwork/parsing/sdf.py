@@ -2,8 +2,8 @@
 
 Read: one ``<model>``, alone or in a ``<world>`` (whose gravity is taken), with nested models (their names become
 ``model::link``), links, joints of all types, frames, mimics, gearboxes, and of Drake's additions the inertia of rotors,
-``drake:mimic`` and ``drake:ball_constraint``. What looks, collides, senses or controls is passed over. Anything else
-could change the dynamics and is an `UnsupportedFeature`.
+``drake:mimic`` and ``drake:ball_constraint``; and shapes, for viewers. What senses or controls is passed over. Anything
+else could change the dynamics and is an `UnsupportedFeature`.
 
 Where files and the standard leave room:
 - All joints are at zero in the pose that the file gives the links, so that loops of joints are closed there. Joints may
@@ -29,12 +29,14 @@ from linkwork.constraints import WORLD, JointCoupling, Point
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.joints import Fixed, Free, Joint, Revolute
 from linkwork.mechanism import GRAVITY, Mechanism
+from linkwork.parsing.appearance import MeshFinder
 from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, mimic_constraint, warn
 from linkwork.parsing.options import Base, Inertias, check_options, model_path, read_file
 from linkwork.parsing.options import Mimic as MimicOption
 from linkwork.parsing.sdf_frames import Scope, read_scope
 from linkwork.parsing.sdf_joints import IN_JOINT, Axes, Mimic, Version, axis_direction, read_joint
 from linkwork.parsing.sdf_links import read_link
+from linkwork.parsing.sdf_shapes import Frames, read_shapes
 from linkwork.parsing.xml import Node, located, read_xml
 from linkwork.rigid import Floats, Placement, quaternion_of
 
@@ -160,6 +162,7 @@ class _Reader:
         self.links: dict[str, Placement] = {}
         self.joints: dict[str, _Joint] = {}
         self.mimics: list[Mimic] = []
+        self.meshes = MeshFinder(top.node.file)
 
     def read(self, base: Base | None, mimic: MimicOption) -> Mechanism:
         """The mechanism."""
@@ -195,8 +198,16 @@ class _Reader:
         for node in scope.node.children("link"):
             name = scope.prefix + node.text("name")
             self.links[name] = self.top.place(node, name)
-            inertia, meshes = read_link(node, name, scope.version, quiet=self.quiet)
-            self.assembly.link(node, name, inertia, meshes)
+            self.assembly.link(node, name, read_link(node, name, scope.version, quiet=self.quiet))
+            self.assembly.look(name, read_shapes(node, scope.version, self._frames_from(scope, name), self.meshes))
+
+    def _frames_from(self, scope: Scope, link: str) -> Frames:
+        """Where frames of a model stand, seen from a link."""
+
+        def frames(asked_by: Node, frame: str) -> Placement:
+            return self.links[link].inverse() * self._in_whole(scope, asked_by) * scope.place(asked_by, frame)
+
+        return frames
 
     # Joints --------------------------------------------------------------------------------------
 

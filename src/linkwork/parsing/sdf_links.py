@@ -1,4 +1,4 @@
-"""A ``<link>`` of SDF: what it weighs, and its meshes."""
+"""A ``<link>`` of SDF: what it weighs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _IN_LINK = (
 """What is read, and (last) what does not change the dynamics."""
 
 
-def read_link(link: Node, name: str, version: Version, quiet: bool) -> tuple[Inertia, tuple[str, ...]]:
-    """Inertia and mesh file names of a link; ``quiet`` says nothing of an inertia that is left out."""
+def read_link(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
+    """The inertia of a link; ``quiet`` says nothing of an inertia that is left out."""
     link.holds_only(_IN_LINK)
     _refuse_strange(link)
-    return _inertia(link, name, version, quiet), _meshes(link)
+    return _inertia(link, name, version, quiet)
 
 
 def _inertia(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
@@ -60,15 +60,3 @@ def _refuse_strange(link: Node) -> None:
     decay = link.child("velocity_decay")
     if decay is not None and any(node.values(1)[0] for node in decay.children("linear", "angular") if node.content):
         raise decay.error("velocities that decay are no part of the dynamics here", UnsupportedFeature)
-
-
-def _meshes(link: Node) -> tuple[str, ...]:
-    """Mesh file names as they are written, each once."""
-    found = [
-        uri.content
-        for shape in link.children("visual", "collision")
-        for geometry in shape.children("geometry")
-        for mesh in geometry.children("mesh")
-        for uri in mesh.children("uri")
-    ]
-    return tuple(dict.fromkeys(name for name in found if name))

@@ -1,6 +1,6 @@
 """URDF files to mechanisms.
 
-Read: links with their inertials and mesh names, joints of all six standard types, mimics, limits, damping, friction,
+Read: links with their inertials and shapes, joints of all six standard types, mimics, limits, damping, friction,
 transmissions (they say which joints motors drive). Of Drake's additions: the named ``<frame>``, joints of type ball,
 universal, planar and screw, ball constraints, and the inertia of rotors (``drake:rotor_inertia``, seen at the joint as
 ``gear_ratio² rotor_inertia``). Loops, in every way that files say them: see `parsing.urdf_loops`. What looks, collides,
@@ -28,6 +28,7 @@ from linkwork.constraints import WORLD
 from linkwork.errors import InputError, TopologyError, UnsupportedFeature
 from linkwork.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.mechanism import Mechanism
+from linkwork.parsing.appearance import MeshFinder
 from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, refuse_untied
 from linkwork.parsing.options import (
     Base,
@@ -42,6 +43,7 @@ from linkwork.parsing.options import (
 from linkwork.parsing.side_file import SideFile, find_side_file, load_side_file
 from linkwork.parsing.urdf_loops import add_loops, apply_side_file, gazebo_springs
 from linkwork.parsing.urdf_parts import UrdfJoint, UrdfLink, placement, placement_of_origin
+from linkwork.parsing.urdf_shapes import named_colours, read_shapes
 from linkwork.parsing.xml import LARGEST, Node, located, read_xml
 from linkwork.rigid import Inertia, Placement
 
@@ -165,13 +167,14 @@ def _parse(
 
 def _read_links(robot: Node) -> dict[str, UrdfLink]:
     links: dict[str, UrdfLink] = {}
+    colours, meshes = named_colours(robot), MeshFinder(robot.file)
     for node in robot.children("link"):
         name = node.text("name")
         if name in links:
             raise node.error(f"two links are called '{name}'; the first is on line {links[name].node.line}")
         _refuse_unknown(node)
         _refuse_strange_link(node)
-        links[name] = UrdfLink(name, node, _inertia(node), _meshes(node))
+        links[name] = UrdfLink(name, node, _inertia(node), read_shapes(node, colours, meshes))
     if not links:
         raise robot.error("the robot has no <link>")
     return links
@@ -202,17 +205,6 @@ def _inertia(link: Node) -> Inertia:
     R = place.rotation
     turned = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
     return Inertia(mass, place.position, (turned + turned.T) / 2)
-
-
-def _meshes(link: Node) -> tuple[str, ...]:
-    """Mesh file names as they are written, each once."""
-    found = [
-        mesh.get("filename")
-        for shape in link.children("visual", "collision")
-        for geometry in shape.children("geometry")
-        for mesh in geometry.children("mesh")
-    ]
-    return tuple(dict.fromkeys(name for name in found if name))
 
 
 # Joints ------------------------------------------------------------------------------------------
@@ -390,7 +382,8 @@ def _assemble(
         )
     for link in links.values():
         if link.name != WORLD or root != WORLD:
-            assembly.link(link.node, link.name, link.inertia, link.meshes)
+            assembly.link(link.node, link.name, link.inertia)
+        assembly.look(link.name, link.shapes)
     if root != WORLD:
         name = free_name(ROOT_JOINT, {*joints, *links, *(frame.get("name") for frame in robot.children("frame"))})
         type = Free() if options.base == "floating" else Fixed()

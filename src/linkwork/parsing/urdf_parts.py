@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkwork.joints import Joint
+from linkwork.parsing.appearance import Seen
 from linkwork.parsing.xml import Node, located
 from linkwork.rigid import Inertia, Placement
 
@@ -17,7 +18,7 @@ class UrdfLink:
     name: str
     node: Node
     inertia: Inertia
-    meshes: tuple[str, ...]
+    shapes: tuple[Seen, ...]
 
 
 @dataclass(frozen=True)
@@ -41,5 +42,6 @@ def placement_of_origin(node: Node) -> Placement:
 
 def placement(node: Node) -> Placement:
     """Where ``xyz`` and ``rpy`` of an element say."""
+    position, angles = node.vector("xyz", (0, 0, 0)), node.vector("rpy", (0, 0, 0))
     with located(node):
-        return Placement.rpy(*node.vector("rpy", (0, 0, 0)), position=node.vector("xyz", (0, 0, 0)))
+        return Placement.rpy(*angles, position=position) if any(angles) else Placement(position)

@@ -1,15 +1,13 @@
 """Runs as stick figures: one state, or all of them moving.
 
-A body is drawn as straight rods from the origin of its joint to those of the joints it carries and to the places where
-constraints hold it; one that carries nothing and is held nowhere, as a rod to its centre of mass. Places of all states
-come from one call of `frame_placement`; a frame of a video then only moves the ends of lines.
+What is drawn is a `skeleton`. Places of all states come from one call; a frame of a video then only moves the ends of
+lines.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,15 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.binding import MEET, ON_LINE, ON_PLANE, ROD, ROLLING
-from linkwork.constraints import TURN_ROWS, WORLD, Pair
-from linkwork.dynamics import Array, frame_placement
+from linkwork.dynamics import Array
 from linkwork.errors import InputError
 from linkwork.graphs import FAINT, GROUND, INK, LOOP, blank, kind_of, write_picture
 from linkwork.inputs import real_array
-from linkwork.joints import Free, Helical, Planar, Prismatic
-from linkwork.mechanism import Mechanism
-from linkwork.simulation.plots import one_of
+from linkwork.simulation.skeleton import LIMBS, finite_part, floor_of, front, skeleton, square
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -36,165 +30,11 @@ if TYPE_CHECKING:
 
 VIDEOS = (".gif", ".png", ".apng")
 """Kinds of files that videos are written to."""
-LIMBS = ("#34495e", "#1f77b4", "#d98c1f", "#7b5ea7", "#2a9d8f", "#a05195", "#6b8e23", "#8c564b")
-"""Colours of bodies: a new one where the tree branches, over and over."""
 SLIDE = "#6f6f6f"
 SIZE = (6.4, 4.8)
 """Of figures, in inches."""
 ARROW = 0.3
 """The longest arrow, as a part of the figure's size."""
-FLAT = 0.05
-"""What is thinner than this part of its size is looked at from the front."""
-
-
-# Where things are -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Skeleton:
-    """Points on the bodies of a robot, and what is drawn between them."""
-
-    robot: Mechanism
-    body: npt.NDArray[np.int64]
-    """The body of each point by its number, 0 for the world, ``(points,)``."""
-    local: Array
-    """Points in their bodies' frames, ``(points, 3)``."""
-    rods: npt.NDArray[np.int64]
-    """Two points each, both of one body."""
-    slides: npt.NDArray[np.int64]
-    """From where a joint is on its parent to where its body is, for joints that slide."""
-    ropes: npt.NDArray[np.int64]
-    """The two ends of what a `Rod` keeps apart."""
-    marks: dict[str, list[int]]
-    """Points by what they are: ``joint``, ``mass``, ``loop``, ``held``, ``pin``."""
-    held: tuple[tuple[Pair, int, int], ...]
-    """Constraints between a body and the world, with their first and second points."""
-    limb: npt.NDArray[np.int64]
-    """A number for the colour of each rod."""
-
-    def poses(self, q: npt.ArrayLike) -> tuple[Array, Array]:
-        """Rotations ``(..., 1 + bodies, 3, 3)`` and positions of the world and of all bodies, as their joints move."""
-        found = frame_placement(self.robot, q, self.robot.body_names)
-        named = [self.robot.frames[name].placement.inverse() for name in self.robot.body_names]
-        turn = np.array([at.rotation for at in named])
-        shift = np.array([at.position for at in named])
-        batch = found.position.shape[:-2]
-        p = found.position + np.einsum("...nij,nj->...ni", found.rotation, shift)
-        R = np.concatenate([np.broadcast_to(np.eye(3), (*batch, 1, 3, 3)), found.rotation @ turn], axis=-3)
-        return R, np.concatenate([np.zeros((*batch, 1, 3)), p], axis=-2)
-
-    def points(self, q: npt.ArrayLike) -> Array:
-        """All points in the world, ``(..., points, 3)``."""
-        return self.placed(*self.poses(q))
-
-    def placed(self, R: Array, p: Array) -> Array:
-        """All points, of `poses`."""
-        found: Array = np.einsum("...nij,nj->...ni", R[..., self.body, :, :], self.local) + p[..., self.body, :]
-        return found
-
-    def pushes(self, R: Array, points: Array, multipliers: Array) -> tuple[Array, Array]:
-        """Where the world holds bodies, and its forces on them, ``(..., held, 3)`` each."""
-        starts, forces = (
-            np.zeros((*points.shape[:-2], len(self.held), 3)),
-            np.zeros((*points.shape[:-2], len(self.held), 3)),
-        )
-        for k, (c, first, second) in enumerate(self.held):
-            rows = multipliers[..., self.robot.row_slice(c.name)][..., TURN_ROWS[c.turns] :]
-            seen = np.zeros((*forces.shape[:-2], 3))  # on the second body, in the axes of the first frame
-            if c.shifts in (MEET, ROLLING):
-                seen[:] = rows
-            elif c.shifts == ON_LINE:
-                seen[..., :2] = rows
-            elif c.shifts == ON_PLANE:
-                seen[..., 2:] = rows
-            frame = self.robot.frames[c.first]
-            turn = R[..., self.body[first], :, :] @ (frame.placement * c.frames()[0]).rotation
-            force = (turn @ seen[..., None])[..., 0]
-            if c.shifts == ROD:
-                force = rows * (points[..., second, :] - points[..., first, :]) / c.size
-            on_second = self.body[second] != 0
-            forces[..., k, :] = force if on_second else -force
-            starts[..., k, :] = points[..., second if on_second else first, :]
-        return starts, forces
-
-
-def skeleton(robot: Mechanism) -> Skeleton:
-    """What to draw of a robot."""
-    number = {WORLD: 0} | {name: k for k, name in enumerate(robot.body_names, start=1)}
-    bodies: list[int] = []
-    local: list[Array] = []
-    ends: dict[int, list[int]] = {k: [] for k in range(len(number))}
-    marks: dict[str, list[int]] = {kind: [] for kind in ("joint", "mass", "loop", "held", "pin")}
-    slides: list[tuple[int, int]] = []
-    ropes: list[tuple[int, int]] = []
-    held: list[tuple[Pair, int, int]] = []
-
-    def put(body: int, at: npt.ArrayLike) -> int:
-        bodies.append(body)
-        local.append(np.asarray(at, dtype=np.float64))
-        ends[body].append(len(bodies) - 1)
-        return len(bodies) - 1
-
-    origin = [put(k, np.zeros(3)) for k in range(len(number))]
-    for joint in robot.joints:
-        me = origin[number[joint.child]]
-        if isinstance(joint.type, Free):
-            continue
-        at = put(number[joint.parent], joint.placement.position)
-        if isinstance(joint.type, Prismatic | Helical | Planar):
-            slides.append((at, me))
-        marks["joint"].append(me)
-        if joint.parent == WORLD:
-            marks["pin"].append(at)
-    for c in robot.constraints:
-        if not isinstance(c, Pair) or not c.enabled:
-            continue
-        pair = []
-        for place, there in zip(c.places, c.frames(), strict=True):
-            frame = robot.frames[place]
-            pair.append(put(number[frame.body], (frame.placement * there).position))
-        if c.shifts == ROD:
-            ropes.append((pair[0], pair[1]))
-        if 0 in (bodies[pair[0]], bodies[pair[1]]):
-            held.append((c, pair[0], pair[1]))
-            marks["held"].append(pair[0] if bodies[pair[1]] == 0 else pair[1])
-        else:
-            marks["loop"] += pair
-    for joint in robot.joints:
-        me = number[joint.child]
-        if len(ends[me]) == 1:
-            marks["mass"].append(put(me, robot.inertias[joint.child].com))
-    rods = [(origin[k], end) for k in range(1, len(number)) for end in ends[k][1:]]
-    limb = _limbs(robot)
-    return Skeleton(
-        robot=robot,
-        body=np.array(bodies, dtype=np.int64),
-        local=np.array(local).reshape(-1, 3),
-        rods=_pairs(rods),
-        slides=_pairs(slides),
-        ropes=_pairs(ropes),
-        marks=marks,
-        held=tuple(held),
-        limb=np.array([limb[bodies[end]] for _, end in rods], dtype=np.int64),
-    )
-
-
-def _pairs(found: Sequence[tuple[int, int]]) -> npt.NDArray[np.int64]:
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
-
-
-def _limbs(robot: Mechanism) -> list[int]:
-    """A number for each body and the world: that of its parent, or a new one where the parent carries several."""
-    number = {WORLD: 0} | {name: k for k, name in enumerate(robot.body_names, start=1)}
-    carried = [0] * len(number)
-    for joint in robot.joints:
-        carried[number[joint.parent]] += 1
-    limb, last = [0] * len(number), 0
-    for joint in robot.joints:
-        me, parent = number[joint.child], number[joint.parent]
-        last += int(carried[parent] > 1)
-        limb[me] = last if carried[parent] > 1 else limb[parent]
-    return limb
 
 
 def chosen(times: Array, fps: float, speed: float = 1.0) -> npt.NDArray[np.int64]:
@@ -230,14 +70,13 @@ class _Stage:
         strong = float(np.quantile(strengths[strengths > 0], 0.95)) if (strengths > 0).any() else 1.0
         self.arrows = forces * (ARROW * size / np.maximum(strengths, strong))  # blows are no longer than the longest
         self.up = int(np.abs(robot.gravity).argmax()) if np.any(robot.gravity) else 2
-        self.view = _front(high - low, self.up) if view is None else _angles(view)
+        self.view = front(high - low, self.up) if view is None else _angles(view)
         self.figure = figure
         axes: Any = figure.add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
         self.axes: Any = axes
         self.axes.set_axis_off()
         self.axes.view_init(*self.view, vertical_axis="xyz"[self.up])
-        floor = float(low[self.up])
-        low[self.up] = floor = 0.0 if -0.02 * size <= floor <= 0.5 * size else floor
+        low[self.up] = floor = floor_of(float(low[self.up]), size)
         side = self._ground(low, high, floor)
         self._fit(np.concatenate([drawn.reshape(-1, 3), (self.starts + self.arrows).reshape(-1, 3)]), floor)
         self._things()
@@ -274,14 +113,13 @@ class _Stage:
         }
 
     def _ground(self, low: Array, high: Array, floor: float) -> float:
-        """Equal axes for all states, and a ground of squares, whose side is 1, 2 or 5 times a power of ten."""
+        """Equal axes for all states, and a ground of squares."""
         Line3DCollection = _space("art3d").Line3DCollection
         around = max(float((high - low).max()), 1e-3)
         centre, half = 0.5 * (low + high), 0.5 * np.maximum(high - low, 0.4 * around)
         self.axes.set(**{f"{name}lim": (c - h, c + h) for name, c, h in zip("xyz", centre, half, strict=True)})
         self.half = half
-        power = 10.0 ** np.floor(np.log10(around / 6))
-        side = float(power * max(x for x in (1, 2, 5) if x * power <= around / 6 * (1 + 1e-9)))
+        side = square(around)
         one, other = (self.up + 1) % 3, (self.up + 2) % 3
         lines = []
         for along, across in ((one, other), (other, one)):
@@ -362,28 +200,6 @@ def _angles(view: tuple[float, float]) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-def _front(extent: Array, up: int) -> tuple[float, float]:
-    """Elevation and azimuth: flat things from the front, others from a corner."""
-    flat = extent < FLAT * extent.max()
-    if flat.sum() == 1:
-        if flat[(up + 2) % 3]:
-            return 12.0, -80.0
-        if flat[(up + 1) % 3]:
-            return 12.0, 10.0
-        return 60.0, -80.0
-    return 18.0, -55.0
-
-
-def _finite(run: Run, index: int) -> Run:
-    """One robot's run, as far as its states are finite."""
-    run = one_of(run, index)
-    bad = np.flatnonzero(~np.isfinite(run.q).all(axis=-1))
-    count = int(bad[0]) if len(bad) else len(run)
-    if not count:
-        raise InputError("the run has no finite states to draw")
-    return run.part(0, count)
-
-
 def draw_state(
     run: Run, time: float | None, path: str | os.PathLike[str] | None, view: tuple[float, float] | None, index: int
 ) -> Figure:
@@ -391,7 +207,7 @@ def draw_state(
     if path is not None:
         kind_of(path)
     figure = blank(*SIZE)
-    run = _finite(run, index)
+    run = finite_part(run, index)
     k = len(run) - 1 if time is None else int(np.abs(run.times - time).argmin())
     _Stage(figure, run, np.array([k]), view).show(0)
     if path is not None:
@@ -404,7 +220,7 @@ def animation(run: Run, fps: float, view: tuple[float, float] | None, speed: flo
     figure = blank(*SIZE)
     from matplotlib.animation import FuncAnimation
 
-    run = _finite(run, index)
+    run = finite_part(run, index)
     states = chosen(run.times, fps, speed)
     stage = _Stage(figure, run, states, view)
     return FuncAnimation(figure, stage.show, frames=len(states), interval=1000 / fps)
@@ -421,7 +237,7 @@ def write_video(
     """A run as a GIF or an animated PNG. A state that stays for several instants is one picture shown longer."""
     place, kind = Path(path), kind_of(path, VIDEOS)
     figure = blank(*SIZE)
-    run = _finite(run, index)
+    run = finite_part(run, index)
     states = chosen(run.times, fps, speed)
     first = np.flatnonzero(np.diff(states, prepend=-1))
     unit = 10 if kind == ".gif" else 1  # milliseconds that files count in; rounded so that their sums are right

@@ -53,9 +53,10 @@ def draw_run(run: Run, path: str | os.PathLike[str] | None = None) -> Figure:
     if bound:
         axes[2].semilogy(run.times, np.maximum(run.errors, 1e-17), color="black", linewidth=1)
         axes[2].set_ylabel("loops open by [m, rad]")
-        sizes = {name: np.linalg.norm(force, axis=-1) for name, force in run.forces.items()}
+        known = slice(0 if run.multipliers[:1].any() else 1, None)  # no step has led to the first state
+        sizes = {name: np.linalg.norm(force, axis=-1)[known] for name, force in run.forces.items()}
         for name in sorted(sizes, key=lambda n: -float(sizes[n].max(initial=0.0)))[:SHOWN]:
-            axes[3].plot(run.times, sizes[name], label=name, linewidth=1)
+            axes[3].plot(run.times[known], sizes[name], label=name, linewidth=1)
         axes[3].set_ylabel("constraint forces [N, N m]")
     for axis in axes:
         axis.grid(alpha=0.3)

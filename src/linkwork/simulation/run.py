@@ -186,6 +186,13 @@ class Run:
             viewer.wait()
         return viewer
 
+    def save_html(self, path: str | os.PathLike[str], fps: float = 25, *, speed: float = 1.0, index: int = 0) -> Path:
+        """The run as one page that plays in any browser, without a server or a network; see `viewer.Viewer`."""
+        how = {"index": index, "open_browser": False, "quiet": True}
+        with import_module("linkwork.viewer").Viewer(self, **how) as viewer:
+            found: Path = viewer.save_html(path, fps, speed=speed)
+        return found
+
     def part(self, start: int = 0, stop: int | None = None) -> Run:
         """Some of the recorded states."""
         at = slice(start, stop)

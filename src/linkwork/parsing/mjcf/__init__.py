@@ -2,8 +2,8 @@
 
 Read: bodies and frames in all ways to write a place, joints of all four kinds with several to a body, inertials and
 inertias of primitive geoms with what <compiler> does to them, default classes, included files, equalities, fixed
-tendons in equalities, actuators on joints, keyframes, gravity. What only looks, collides, senses or controls is passed
-over. What changes the dynamics and is not read is an `UnsupportedFeature`. See docs/mjcf.md.
+tendons in equalities, actuators on joints, keyframes, gravity, and how geoms look. What only collides, senses or
+controls is passed over. What changes the dynamics and is not read is an `UnsupportedFeature`. See docs/mjcf.md.
 
 | file           | what it knows                                                    |
 |----------------|------------------------------------------------------------------|
@@ -16,6 +16,7 @@ over. What changes the dynamics and is not read is an `UnsupportedFeature`. See 
 | equalities     | equalities and the tendons in them                               |
 | motors         | actuators                                                        |
 | keyframes      | ``qpos0`` and keyframes                                          |
+| shapes         | geoms as they look; mesh and material assets                     |
 | convention     | MuJoCo's vectors and ours                                        |
 """
 
@@ -36,6 +37,7 @@ from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints
 from linkwork.parsing.mjcf.keyframes import read_poses
 from linkwork.parsing.mjcf.motors import Motors, read_motors
 from linkwork.parsing.mjcf.settings import Settings, read_settings
+from linkwork.parsing.mjcf.shapes import mesh_name, read_looks, read_shapes
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh, read_tree
 from linkwork.parsing.mjcf.vocabulary import SECTIONS, not_understood, refuse_unknown
 from linkwork.parsing.options import Inertias, check_options, model_path, read_file
@@ -67,13 +69,15 @@ def _mechanism(document: Document, inertias: Inertias) -> Mechanism:
     _refuse_sections(document)
     settings, defaults = read_settings(document), Defaults(document)
     tree = read_tree(document, defaults, settings)
-    meshes = _mesh_files(document)
+    looks = read_looks(document, defaults, settings)
     joints = read_joints(tree, settings)
     tendons = read_tendons(document, defaults, joints)
     motors = read_motors(document, defaults, joints, tendons)
     name = document.root.get("model") or Path(document.root.file).stem
     assembly = Assembly(document.root, name, inertias, settings.gravity)
-    body_names = _add_bodies(assembly, tree, joints, motors, settings, meshes)
+    body_names = _add_bodies(assembly, tree, joints, motors, settings, _mesh_files(document))
+    for body, body_name in tree.names.items():
+        assembly.look(body_name, read_shapes(body, looks))
     sites = _add_sites(assembly, tree, settings, body_names)
     bodies = {name: body for body, name in tree.names.items()}
     model = References(tree, settings, bodies, sites, joints, tendons)
@@ -101,8 +105,7 @@ def _mesh_files(document: Document) -> dict[str, str]:
     """File names of mesh assets; one without a name is called as its file."""
     found = {}
     for mesh in document.inside("asset", "mesh"):
-        file = mesh.get("file") or ""
-        found[mesh.get("name") or Path(file).stem] = file
+        found[mesh_name(mesh)] = mesh.get("file") or ""
     return found
 
 
@@ -119,9 +122,7 @@ def _add_bodies(
     body_names: set[str | None] = set(tree.names.values())
     joint_names: set[str | None] = set(joints)
     for body, name in tree.without_world:
-        shown = [item.node.get("mesh") for item in body.all("geom")]
-        files = dict.fromkeys(meshes[mesh] for mesh in shown if mesh is not None and meshes.get(mesh))
-        assembly.link(body.node, name, inertias[body], tuple(files))
+        assembly.link(body.node, name, inertias[body])
         parent, place = tree.names[body.parent or tree.bodies[0]], body.place
         moved_by = [joints[joint] for joint in tree.joint_names[body]]
         for joint in moved_by:

@@ -18,10 +18,12 @@ from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import LARGEST, Node, located
 from linkwork.rigid import Floats, Inertia, Placement
 
-_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
+SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
+"""How many sizes shapes have that are made of numbers alone."""
 _LONG = ("capsule", "cylinder", "ellipsoid", "box")
 """Shapes that ``fromto`` can place."""
-_TYPES = (*_SIZES, "plane", "hfield", "mesh", "sdf")
+GEOMS = (*SIZES, "plane", "hfield", "mesh", "sdf")
+"""All types of geoms."""
 _WATER = 1000.0
 
 
@@ -109,7 +111,7 @@ def _of_geoms(body: Body, name: str, settings: Settings, meshes: Mapping[str, st
 def _geom(item: Item, body: str, settings: Settings, meshes: Mapping[str, str]) -> Inertia | None:
     node = item.node
     refuse_unknown(node)
-    type = node.choice("type", _TYPES, "sphere")
+    type = node.choice("type", GEOMS, "sphere")
     mass, density = node.numbers("mass", 1), node.number("density", _WATER)
     weighs = mass[0] if mass is not None else density
     if weighs < 0:
@@ -125,7 +127,7 @@ def _geom(item: Item, body: str, settings: Settings, meshes: Mapping[str, str]) 
             "not read: give the body an <inertial>, as MuJoCo's compiler saves it (saveinertial='true')",
             UnsupportedFeature,
         )
-    size, place = _size(node, type, settings)
+    size, place = size_and_place(node, type, settings)
     shell = node.choice("shellinertia", YES_NO, "false") == "true"
     shape = (SHELLS if shell else SOLIDS)[type](size)
     m = mass[0] if mass is not None else density * shape.measure
@@ -135,12 +137,12 @@ def _geom(item: Item, body: str, settings: Settings, meshes: Mapping[str, str]) 
     return Inertia(m, (0.0, 0.0, 0.0), moments).moved(item.frame * place)
 
 
-def _size(node: Node, type: str, settings: Settings) -> tuple[Floats, Placement]:
+def size_and_place(node: Node, type: str, settings: Settings) -> tuple[Floats, Placement]:
     """The sizes of a shape, and where it stands."""
     given = node.numbers("size", 1, 2, 3) or ()
     ends = node.numbers("fromto", 6)
     if ends is None:
-        size, place = given[: _SIZES[type]], settings.placement(node)
+        size, place = given[: SIZES[type]], settings.placement(node)
     else:
         if type not in _LONG:
             raise node.error(f"'fromto' places a {', '.join(_LONG)}; this is a {type}")
@@ -148,10 +150,10 @@ def _size(node: Node, type: str, settings: Settings) -> tuple[Floats, Placement]
         length = float(np.linalg.norm(end - start))
         if length == 0:
             raise node.error("'fromto' goes from a point to itself")
-        size = (*given[:1] * (_SIZES[type] - 1), length / 2)
-        place = Placement((start + end) / 2, z_along((end - start) / length))
-    if len(size) != _SIZES[type] or min(size) < 1 / LARGEST:
-        raise node.error(f"a {type} has {_SIZES[type]} sizes above zero, not {list(size)}")
+        size = (*given[:1] * (SIZES[type] - 1), length / 2)
+        place = Placement((start + end) / 2, z_along((start - end) / length))  # backwards, as in MuJoCo
+    if len(size) != SIZES[type] or min(size) < 1 / LARGEST:
+        raise node.error(f"a {type} has {SIZES[type]} sizes above zero, not {list(size)}")
     return np.array(size), place
 
 

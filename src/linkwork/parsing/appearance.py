@@ -1,0 +1,99 @@
+"""What the formats share in reading shapes: where mesh files are, and that a wrong shape is no wrong robot.
+
+What is shown changes no dynamics: a shape that cannot be understood is left out, and the load goes on. Mesh files are
+looked for and not opened.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote
+
+from linkwork.errors import ModelError
+from linkwork.parsing.xml import Node
+from linkwork.rigid import Placement
+from linkwork.shapes import Colour, Role, Solid
+
+_PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
+"""Variables with folders that hold packages, models, or ``share`` with packages in it."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A shape as a file has it, in the frame of its link."""
+
+    solid: Solid
+    place: Placement
+    colour: Colour | None
+    role: Role
+
+
+def what_can_be_seen(nodes: Iterator[Node], read: Callable[[Node], Seen | None]) -> tuple[Seen, ...]:
+    """What ``read`` makes of these elements, those left out that it cannot read."""
+    found = []
+    for node in nodes:
+        try:
+            seen = read(node)
+        except ModelError:
+            continue
+        if seen is not None:
+            found.append(seen)
+    return tuple(found)
+
+
+@dataclass
+class MeshFinder:
+    """Looks for the mesh files of a model: ``package://``, ``model://``, ``file://``, and plain paths."""
+
+    model: str
+    """The model's file; anything else that names no file, such as ``<text>``, has no folder to look in."""
+    _packages: dict[str, Path | None] = field(default_factory=dict)
+
+    def find(self, uri: str) -> Path | None:
+        """The file that a model means, if it is there."""
+        try:
+            return self._find(uri)
+        except (OSError, ValueError, RuntimeError):  # no name that a file can have
+            return None
+
+    def _find(self, uri: str) -> Path | None:
+        scheme, found, rest = uri.partition("://")
+        if not found:
+            folder = self._folder
+            return None if folder is None and not Path(uri).is_absolute() else _there((folder or Path()) / uri)
+        if scheme == "file":
+            return _there(Path(unquote(rest)))
+        if scheme not in ("package", "model"):
+            return None
+        package, _, inside = unquote(rest).lstrip("/").partition("/")
+        if package not in self._packages:
+            self._packages[package] = next((at for at in self._candidates(package) if at.is_dir()), None)
+        home = self._packages[package]
+        return None if home is None or not inside else _there(home / inside)
+
+    @cached_property
+    def _folder(self) -> Path | None:
+        file = Path(self.model)
+        return file.resolve().parent if file.is_file() else None
+
+    def _candidates(self, package: str) -> Iterator[Path]:
+        """Folders that could be a package: around the model, and where variables say."""
+        folder = self._folder
+        for around in () if folder is None else (folder, *folder.parents):
+            if around.name == package:
+                yield around
+            yield around / package
+        for variable in _PATHS:
+            for entry in filter(None, os.environ.get(variable, "").split(os.pathsep)):
+                at = Path(entry)
+                if at.name == package:
+                    yield at
+                yield from (at / package, at / "share" / package)
+
+
+def _there(path: Path) -> Path | None:
+    return path if path.is_file() else None

@@ -1,0 +1,77 @@
+"""``<visual>`` and ``<collision>`` of SDF, with Drake's capsules and ellipsoids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
+from linkwork.parsing.sdf_frames import read_pose
+from linkwork.parsing.sdf_joints import Version
+from linkwork.parsing.xml import Node
+from linkwork.rigid import Placement, aligning_rotation
+from linkwork.shapes import Box, Colour, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube, as_colour
+
+Frames = Callable[[Node, str], Placement]
+"""Where a frame of the model stands in the frame of the link, asked by an element."""
+
+
+def read_shapes(link: Node, version: Version, frames: Frames, meshes: MeshFinder) -> tuple[Seen, ...]:
+    """What a link looks like and collides with."""
+
+    def read(node: Node) -> Seen | None:
+        found = _solid(node.need("geometry"), meshes)
+        if found is None:
+            return None
+        solid, turned = found
+        pose = node.child("pose")
+        named = None if pose is None else pose.get("relative_to")
+        place = read_pose(node, version) * turned
+        if named and named != link.get("name"):
+            place = frames(node, named) * place
+        return Seen(solid, place, _colour(node), "visual" if node.tag == "visual" else "collision")
+
+    return what_can_be_seen(link.children("visual", "collision"), read)
+
+
+def _colour(node: Node) -> Colour | None:
+    """The diffuse colour, or else the ambient one."""
+    material = node.child("material")
+    if material is None:
+        return None
+    given = material.child("diffuse") or material.child("ambient")
+    colour = None if given is None else as_colour(given.values(3, 4))
+    if colour is None:
+        return None
+    return as_colour((*colour[:3], colour[3] * (1.0 - node.value_of("transparency", 0.0))))
+
+
+def _solid(geometry: Node, meshes: MeshFinder) -> tuple[Solid, Placement] | None:
+    """A solid, and how it is turned before its pose is read."""
+    for node in geometry.children():
+        match node.tag.removeprefix("drake:"):
+            case "box":
+                x, y, z = node.need("size").values(3)
+                return Box((x, y, z)), Placement()
+            case "sphere":
+                return Sphere(node.value_of("radius")), Placement()
+            case "cylinder" | "capsule" as kind:
+                rounded = kind == "capsule"
+                return Tube(node.value_of("radius"), node.value_of("length"), rounded), Placement()
+            case "ellipsoid":
+                radii = node.child("radii")
+                a, b, c = (node.value_of(k) for k in "abc") if radii is None else radii.values(3)
+                return Ellipsoid((a, b, c)), Placement()
+            case "plane":
+                given = node.child("normal")
+                normal = np.array((0.0, 0.0, 1.0) if given is None else given.values(3))
+                length = float(np.linalg.norm(normal))
+                if not length > 1e-9:
+                    raise node.error("the normal of a plane has no direction")
+                return Ground(), Placement((0.0, 0.0, 0.0), aligning_rotation(normal / length))
+            case "mesh":
+                name, scale = node.need("uri").word(), node.child("scale")
+                x, y, z = (1.0, 1.0, 1.0) if scale is None else scale.values(3)
+                return Mesh(name, meshes.find(name), (x, y, z)), Placement()
+    return None

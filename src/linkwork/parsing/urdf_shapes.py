@@ -1,0 +1,64 @@
+"""``<visual>`` and ``<collision>`` of URDF, with Drake's capsules and ellipsoids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from linkwork.errors import ModelError
+from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
+from linkwork.parsing.urdf_parts import placement_of_origin
+from linkwork.parsing.xml import Node
+from linkwork.shapes import Box, Colour, Ellipsoid, Mesh, Solid, Sphere, Tube, as_colour
+
+
+def named_colours(robot: Node) -> dict[str, Colour]:
+    """The colours of materials; the first that a name is given."""
+    found: dict[str, Colour] = {}
+    for node in robot.descendants("material"):
+        name = node.get("name")
+        colour = _own_colour(node)
+        if name and colour is not None:
+            found.setdefault(name, colour)
+    return found
+
+
+def _own_colour(material: Node) -> Colour | None:
+    try:
+        node = material.child("color")
+        return None if node is None else as_colour(node.numbers("rgba", 4))
+    except ModelError:
+        return None
+
+
+def read_shapes(link: Node, colours: Mapping[str, Colour], meshes: MeshFinder) -> tuple[Seen, ...]:
+    """What a link looks like and collides with."""
+
+    def read(node: Node) -> Seen | None:
+        solid = _solid(node.need("geometry"), meshes)
+        if solid is None:
+            return None
+        material = node.child("material")
+        colour = None
+        if material is not None:
+            colour = _own_colour(material) or colours.get(material.get("name") or "")
+        return Seen(solid, placement_of_origin(node), colour, "visual" if node.tag == "visual" else "collision")
+
+    return what_can_be_seen(link.children("visual", "collision"), read)
+
+
+def _solid(geometry: Node, meshes: MeshFinder) -> Solid | None:
+    for node in geometry.children():
+        match node.tag.removeprefix("drake:"):
+            case "box":
+                x, y, z = node.numbers("size", 3) or (0.0, 0.0, 0.0)
+                return Box((x, y, z))
+            case "sphere":
+                return Sphere(node.number("radius"))
+            case "cylinder" | "capsule" as kind:
+                return Tube(node.number("radius"), node.number("length"), rounded=kind == "capsule")
+            case "ellipsoid":
+                return Ellipsoid((node.number("a"), node.number("b"), node.number("c")))
+            case "mesh":
+                name = node.text("filename")
+                return Mesh(name, meshes.find(name), node.vector("scale", (1.0, 1.0, 1.0)))
+    return None

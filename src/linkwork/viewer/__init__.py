@@ -1,0 +1,17 @@
+"""Robots and runs in the browser, by viser: ``pip install 'linkwork[view]'``. See docs/seeing.md.
+
+| file      | what it knows                                                     |
+|-----------|-------------------------------------------------------------------|
+| solids    | shapes as nodes of a scene, mesh files, bones                     |
+| framing   | how large a robot is, where its floor is, where to look from      |
+| stage     | a robot in a scene: what is drawn, and how it moves               |
+| playing   | the panel of a run: time, play, step                              |
+| posing    | the panel of a robot: its joints, moved with loops closed         |
+| window    | `Viewer`: a server with a stage and a panel                       |
+"""
+
+from __future__ import annotations
+
+from linkwork.viewer.window import Viewer
+
+__all__ = ["Viewer"]

@@ -1,0 +1,114 @@
+"""The panel of a run: time, play, step, and what is known of the state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+
+from linkwork.simulation.run import Run
+
+SPEEDS = {"1/20": 0.05, "1/10": 0.1, "1/4": 0.25, "1/2": 0.5, "1": 1.0, "2": 2.0, "4": 4.0}
+FRAMES = 30.0
+"""Most states sent in a second."""
+
+
+class Playing:
+    """Controls of a run; ``show`` is called with the number of the state that is looked at."""
+
+    def __init__(self, gui: Any, run: Run, show: Callable[[int], None]) -> None:
+        self.run, self._show = run, show
+        self._energy = run.energy["total"]
+        self._errors = run.errors
+        self._playing, self._closed = Event(), False
+        begin, end = float(run.times[0]), float(run.times[-1])
+        self.slider = gui.add_slider("time [s]", begin, max(end, begin + 1e-9), _step(run), begin)
+        self.play = gui.add_button("Play", icon="player-play")
+        self.steps = gui.add_button_group("step", ("first", "back", "forward", "last"))
+        self.speed = gui.add_dropdown("speed", tuple(SPEEDS), initial_value="1")
+        self.repeat = gui.add_checkbox("repeat", True)
+        self.words = gui.add_markdown("")
+        self.slider.on_update(lambda event: self._shown())
+        self.play.on_click(lambda event: self.pause() if self._playing.is_set() else self.start())
+        self.steps.on_click(lambda event: self.step(self.steps.value))
+        self._thread = Thread(target=self._run, name="linkwork-viewer", daemon=True)
+        self._thread.start()
+        self._shown()
+
+    @property
+    def state(self) -> int:
+        """The number of the recorded state nearest to the slider."""
+        return int(np.abs(self.run.times - self.slider.value).argmin())
+
+    def go(self, state: int) -> None:
+        """Look at a recorded state."""
+        self.slider.value = float(self.run.times[min(max(state, 0), len(self.run) - 1)])
+
+    def step(self, where: str) -> None:
+        """``first``, ``back``, ``forward`` or ``last``."""
+        self.pause()
+        here = self.state
+        self.go({"first": 0, "back": here - 1, "forward": here + 1, "last": len(self.run) - 1}[where])
+
+    def start(self) -> None:
+        """Play from where the slider is, or from the start where that is the end."""
+        if self.state == len(self.run) - 1:
+            self.go(0)
+        self.play.label, self.play.icon = "Pause", "player-pause"
+        self._playing.set()
+
+    def pause(self) -> None:
+        """Stop playing."""
+        self._playing.clear()
+        self.play.label, self.play.icon = "Play", "player-play"
+
+    def close(self) -> None:
+        """End the thread that plays."""
+        self._closed = True
+        self._playing.set()
+        self._thread.join(timeout=5.0)
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._playing.wait()
+            self._play()
+
+    def _play(self) -> None:
+        """Until paused: the clock says which state to show. Another place or speed starts the clock anew."""
+        first, last = float(self.run.times[0]), float(self.run.times[-1])
+        shown: tuple[float, str] | None = None
+        clock, begin = 0.0, first
+        while self._playing.is_set() and not self._closed:
+            if shown != (self.slider.value, self.speed.value):
+                clock, begin = time.monotonic(), self.slider.value
+            now = begin + SPEEDS[self.speed.value] * (time.monotonic() - clock)
+            if now >= last and not self.repeat.value:
+                self.go(len(self.run) - 1)
+                self.pause()
+                return
+            if now > last:
+                clock, begin = time.monotonic(), first
+                now = first
+            self.slider.value = now
+            shown = (self.slider.value, self.speed.value)
+            time.sleep(1 / FRAMES)
+
+    def _shown(self) -> None:
+        k = self.state
+        self._show(k)
+        words = [f"state {k} of {len(self.run) - 1}, {self.run.times[k]:.4f} s", f"energy {self._energy[k]:.5g} J"]
+        if self.run.multipliers.shape[-1]:
+            words.append(f"loops open by {self._errors[k]:.1e}")
+        if self.run.ended and k == len(self.run) - 1:
+            words.append(f"ended: {self.run.ended}")
+        self.words.content = "  \n".join(words)
+
+
+def _step(run: Run) -> float:
+    """Of the slider: the least time between two states, or a thousandth of all."""
+    whole = float(run.times[-1] - run.times[0])
+    least = float(np.diff(run.times).min(initial=np.inf))
+    return max(min(least, whole / 100), whole / 1e5, 1e-9)

@@ -1,0 +1,124 @@
+"""The panel of a robot: sliders for its joints, which others follow so that loops stay closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linkwork.dynamics import Array
+from linkwork.errors import AssemblyError
+from linkwork.joints import Prismatic
+from linkwork.mechanism import JointEntry, Mechanism
+
+STRIDE = 0.1
+"""The farthest that a joint moves at once, in radians (and in tenths of a metre): loops follow without jumping."""
+CLOSED = 1e-9
+"""The error of loops that count as closed."""
+STEP = 1e-3
+"""Of sliders, in radians or metres."""
+
+
+class Pose:
+    """A configuration that is moved one joint at a time, with loops closed."""
+
+    def __init__(self, robot: Mechanism, q: Array) -> None:
+        self.robot, self.q = robot, q
+
+    def turn(self, name: str, value: float) -> str:
+        """Move a joint to a value, or as far as loops can follow; says what stopped it, if anything did."""
+        at = self.robot.q_index(name)
+        begin = float(self.q[at])
+        stride = STRIDE * (0.1 if isinstance(self.robot.joint(name).type, Prismatic) else 1.0)
+        for now in np.linspace(begin, value, max(1, int(np.ceil(abs(value - begin) / stride))) + 1)[1:]:
+            q = self.q.copy()
+            q[at] = now
+            try:
+                self.q = self.robot.assemble(q, fixed=[name], tolerance=CLOSED, attempts=1, limits=False)
+            except AssemblyError as error:
+                return f"{name} stops at {float(self.q[at]):.4g}: {error.constraint} would open by {error.gap:.1e}"
+        return ""
+
+
+def start_of(robot: Mechanism) -> tuple[Array, str]:
+    """A pose to look at first, with loops closed if they can be, and a word about it."""
+    for name, q in sorted(robot.poses.items(), key=lambda item: item[0] == "qpos0"):  # which stands for none
+        try:
+            return robot.assemble(q), f"pose {name}"
+        except AssemblyError:
+            continue
+    try:
+        return robot.assemble(), "neutral" if not robot.nc else "neutral, loops closed"
+    except AssemblyError as error:
+        return robot.neutral(), f"neutral, with open loops: {error}"
+
+
+class Posing:
+    """Sliders of all joints with one degree of freedom, those with motors first; ``show`` gets where they lead."""
+
+    def __init__(self, gui: Any, robot: Mechanism, q: Array, words: str, show: Callable[[Array], None]) -> None:
+        self.pose, self._show = Pose(robot, np.array(q, dtype=np.float64)), show
+        self.words = gui.add_markdown(words)
+        self.sliders: dict[str, Any] = {}
+        self._following = False
+        self._poses(gui)
+        single = [j for j in robot.joints if j.type.nq == j.type.nv == 1]
+        driven = {actuator.joint for actuator in robot.actuators}
+        first = [j for j in single if j.actuated or j.name in driven] or [j for j in single if j.independent] or single
+        rest = [j for j in single if j not in first]
+        with gui.add_folder("joints"):
+            for joint in first:
+                self._slider(gui, joint)
+        if rest:
+            with gui.add_folder("other joints", expand_by_default=False):
+                for joint in rest:
+                    self._slider(gui, joint)
+
+    def _poses(self, gui: Any) -> None:
+        poses = self.pose.robot.poses
+        if not poses:
+            return
+        chooser = gui.add_dropdown("pose", ("", *poses), initial_value="")
+
+        def choose(event: Any) -> None:
+            if chooser.value:
+                self.go(poses[chooser.value], f"pose {chooser.value}")
+
+        chooser.on_update(choose)
+
+    def _slider(self, gui: Any, joint: JointEntry) -> None:
+        low, high, now = _range(joint, float(self.pose.q[self.pose.robot.q_index(joint.name)]))
+        slider = gui.add_slider(joint.name, low, high, STEP, now)
+        slider.on_update(lambda event: self._turned(joint.name))
+        self.sliders[joint.name] = slider
+
+    def _turned(self, name: str) -> None:
+        if self._following:
+            return
+        self.words.content = self.pose.turn(name, self.sliders[name].value)
+        self._follow()
+
+    def go(self, q: Array, words: str = "") -> None:
+        """Put the robot at a configuration, as it is."""
+        self.pose.q = np.array(q, dtype=np.float64)
+        self.words.content = words
+        self._follow()
+
+    def _follow(self) -> None:
+        """Show the pose, and put all sliders where their joints are."""
+        self._show(self.pose.q)
+        self._following = True
+        for name, slider in self.sliders.items():
+            at = float(self.pose.q[self.pose.robot.q_index(name)])
+            slider.value = min(max(at, slider.min), slider.max)
+        self._following = False
+
+
+def _range(joint: JointEntry, now: float) -> tuple[float, float, float]:
+    """Ends of a slider: limits of the joint, where it has any, and what it is at."""
+    reach = 1.0 if isinstance(joint.type, Prismatic) else np.pi
+    low, high = (float(x[0]) for x in (joint.limits.lower, joint.limits.upper))
+    low, high = (low if np.isfinite(low) else -reach), (high if np.isfinite(high) else reach)
+    low, high = min(low, now), max(high, now)
+    return (low, high, now) if high > low else (low - 1e-3, high + 1e-3, now)

@@ -1,0 +1,185 @@
+"""Solids as nodes of viser's scene, with triangles from mesh files read by trimesh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.dynamics import Array
+from linkwork.joints import Helical, Joint, Prismatic, Revolute
+from linkwork.rigid import Placement, aligning_rotation
+from linkwork.shapes import Box, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube
+
+Rgb = tuple[float, float, float]
+"""Red, green and blue, from 0 to 1."""
+FACETS = 24
+"""Around a capsule."""
+
+
+def rgb_of(text: str) -> Rgb:
+    """A colour from ``#rrggbb``."""
+    red, green, blue = (int(text[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    return red, green, blue
+
+
+def wxyz_of(rotation: Array) -> Array:
+    """Quaternions ``(..., 4)`` of rotations ``(..., 3, 3)``, as viser writes them; see `rigid.quaternion_of`."""
+    (a, b, c), (d, e, f), (g, h, i) = np.moveaxis(rotation, (-2, -1), (0, 1))
+    outer = np.stack(
+        [
+            np.stack([1 + a + e + i, h - f, c - g, d - b], axis=-1),
+            np.stack([h - f, 1 + a - e - i, b + d, c + g], axis=-1),
+            np.stack([c - g, b + d, 1 - a + e - i, f + h], axis=-1),
+            np.stack([d - b, c + g, f + h, 1 - a - e + i], axis=-1),
+        ],
+        axis=-2,
+    )
+    longest = np.diagonal(outer, axis1=-2, axis2=-1).argmax(axis=-1)
+    found: Array = np.take_along_axis(outer, longest[..., None, None], axis=-2)[..., 0, :]
+    found /= np.linalg.norm(found, axis=-1, keepdims=True)
+    return found
+
+
+def along(start: Array, end: Array, radius: float) -> tuple[Solid, Placement] | None:
+    """A rod with round ends between two points; none between points that are one."""
+    length = float(np.linalg.norm(end - start))
+    if not length > 1e-9:
+        return None
+    return Tube(radius, length, rounded=True), Placement((start + end) / 2, aligning_rotation((end - start) / length))
+
+
+def pin_of(type: Joint, radius: float) -> tuple[Solid, Placement]:
+    """What a joint looks like between bones: a pin along its axis, a block that slides, a ball."""
+    if isinstance(type, Revolute | Helical):
+        return Tube(1.5 * radius, 4 * radius), Placement((0.0, 0.0, 0.0), aligning_rotation(type.axis))
+    if isinstance(type, Prismatic):
+        return Box((3 * radius,) * 3), Placement((0.0, 0.0, 0.0), aligning_rotation(type.axis))
+    return Sphere(2 * radius), Placement()
+
+
+# Mesh files -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Triangles:
+    """The surface in a mesh file."""
+
+    vertices: Array
+    faces: npt.NDArray[np.int64]
+    colour: Rgb | None
+    """If the file says one."""
+
+
+@dataclass
+class MeshFiles:
+    """Reads mesh files, each once; those that are missing or cannot be read are in `skipped` with the reason."""
+
+    skipped: dict[str, str] = field(default_factory=dict)
+    _read: dict[Path, Triangles | None] = field(default_factory=dict)
+
+    def triangles(self, mesh: Mesh) -> Triangles | None:
+        """The triangles of a mesh as they are in its file, unscaled."""
+        if mesh.file is None:
+            self.skipped[mesh.name] = "there is no such file"
+            return None
+        if mesh.file not in self._read:
+            try:
+                self._read[mesh.file] = _load(mesh.file)
+            except Exception as error:  # readers of a dozen formats raise what they like
+                self._read[mesh.file] = None
+                self.skipped[mesh.name] = f"{type(error).__name__}: {error}"
+        return self._read[mesh.file]
+
+
+def _load(file: Path) -> Triangles:
+    mesh = import_module("trimesh").load(file, force="mesh")
+    if not len(mesh.faces):
+        raise ValueError("it has no triangles")
+    return Triangles(np.asarray(mesh.vertices), np.asarray(mesh.faces), _colour(mesh.visual))
+
+
+def _colour(visual: Any) -> Rgb | None:
+    if visual.kind == "texture":
+        main = visual.material.main_color
+    elif visual.defined:
+        main = visual.main_color
+    else:
+        return None
+    red, green, blue = (float(channel) / 255 for channel in main[:3])
+    return red, green, blue
+
+
+# Nodes ----------------------------------------------------------------------------------------------------
+
+
+def corners(solid: Solid, meshes: MeshFiles) -> Array | None:
+    """The corners of the box around a solid, ``(8, 3)``; none around what has no end or was not found."""
+    match solid:
+        case Box():
+            half = np.array(solid.size) / 2
+        case Sphere():
+            half = np.full(3, solid.radius)
+        case Ellipsoid():
+            half = np.array(solid.radii)
+        case Tube():
+            half = np.array([solid.radius, solid.radius, solid.length / 2 + solid.radius * solid.rounded])
+        case Ground():
+            return None
+        case Mesh():
+            found = meshes.triangles(solid)
+            if found is None:
+                return None
+            ends = np.array([found.vertices.min(axis=0), found.vertices.max(axis=0)]) * solid.scale
+            return _combined(ends[0], ends[1])
+    return _combined(-half, half)
+
+
+def _combined(low: Array, high: Array) -> Array:
+    picks = np.array([[k & 1, k >> 1 & 1, k >> 2] for k in range(8)], dtype=bool)
+    return np.where(picks, high, low)
+
+
+def put(scene: Any, path: str, solid: Solid, place: Placement, colour: Rgb | None, meshes: MeshFiles) -> Any:
+    """A node for a solid; None for the ground and meshes that are not found. No ``colour``: the file's, or grey."""
+    at = {"position": place.position, "wxyz": wxyz_of(place.rotation)}
+    paint = (0.7, 0.72, 0.75) if colour is None else colour
+    match solid:
+        case Box():
+            return scene.add_box(path, paint, solid.size, **at)
+        case Sphere():
+            return scene.add_icosphere(path, solid.radius, paint, **at)
+        case Ellipsoid():
+            return scene.add_icosphere(path, 1.0, paint, scale=solid.radii, **at)
+        case Tube(rounded=True):
+            vertices, faces = _capsule(solid.radius, solid.length)
+            return scene.add_mesh_simple(path, vertices, faces, color=paint, **at)
+        case Tube():
+            return scene.add_cylinder(path, solid.radius, solid.length, paint, **at)
+        case Mesh():
+            found = meshes.triangles(solid)
+            if found is None:
+                return None
+            how = {"color": colour or found.colour or paint, "scale": solid.scale, "flat_shading": True}
+            return scene.add_mesh_simple(path, found.vertices, found.faces, side="double", **how, **at)
+    return None
+
+
+def _capsule(radius: float, length: float) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Triangles of a cylinder along z with half spheres on its ends: rings from the top to the bottom."""
+    half = np.linspace(0, np.pi / 2, FACETS // 4 + 1)
+    fall = np.concatenate([half, half + np.pi / 2])  # the equator twice, half the length up and down
+    height = radius * np.cos(fall) + np.where(np.arange(len(fall)) < len(half), length / 2, -length / 2)
+    round_ = np.linspace(0, 2 * np.pi, FACETS, endpoint=False)
+    ring = np.stack([np.cos(round_), np.sin(round_)], axis=-1)
+    flat = radius * np.sin(fall)[:, None, None] * ring
+    vertices = np.concatenate([flat, np.broadcast_to(height[:, None, None], (*flat.shape[:2], 1))], axis=-1)
+    upper = np.arange(len(fall) - 1)[:, None] * FACETS + np.arange(FACETS)
+    beside = upper - np.arange(FACETS) + (np.arange(FACETS) + 1) % FACETS
+    sides = [(upper, upper + FACETS, beside), (beside, upper + FACETS, beside + FACETS)]
+    faces = np.concatenate([np.stack(side, axis=-1).reshape(-1, 3) for side in sides])
+    return vertices.reshape(-1, 3), faces

@@ -1,0 +1,304 @@
+"""A robot in viser's scene.
+
+Every body is a frame with its shapes, bones, marks and labels as children: moving a robot moves these frames, and the
+lines and arrows that lie between bodies. Layers are nodes that are shown and hidden together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linkwork.constraints import WORLD
+from linkwork.dynamics import Array
+from linkwork.graphs import GROUND, INK, LOOP
+from linkwork.joints import Free
+from linkwork.mechanism import JointEntry, Mechanism
+from linkwork.rigid import Placement
+from linkwork.shapes import Shape, Solid, Sphere
+from linkwork.simulation.skeleton import LIMBS, skeleton
+from linkwork.viewer.framing import framing
+from linkwork.viewer.solids import MeshFiles, Rgb, along, corners, pin_of, put, rgb_of, wxyz_of
+
+BONE = 0.011
+"""Radius of bones, as a part of the robot's size."""
+ARROW = 0.3
+"""An arrow of `Stage.strong` newtons, as a part of the robot's size."""
+FAINT = 0.3
+"""Opacity of bodies that are seen through."""
+OPEN = 1e-4
+"""Ends of loops that are farther apart than this part of the robot's size are joined by a line."""
+LOOKS = ("solid", "see-through", "bones")
+"""Ways to draw bodies."""
+HIDDEN = ("inner bones", "collision", "joint axes", "frames", "names")
+"""Layers that are drawn on demand; the first are bones of bodies that have shapes."""
+SLIDE, JOINT, AXIS, SHELL = (rgb_of(text) for text in ("#6f6f6f", "#565c66", "#b8860b", "#d9822b"))
+
+
+class Stage:
+    """Everything that is drawn of a robot; `move` puts it at a configuration."""
+
+    def __init__(self, scene: Any, robot: Mechanism, states: Array, multipliers: Array) -> None:
+        """``states (k, nq)`` and ``multipliers (k, nc)`` are those that are seen, or some of them: for sizes."""
+        self.robot, self.scene = robot, scene
+        self.meshes = MeshFiles()
+        self.bones = skeleton(robot)
+        self.layers: dict[str, list[Any]] = {}
+        self.clicked: Callable[[str], None] = lambda body: None
+        """Called with the name of a body that is clicked on."""
+        self.look, self.loudness = LOOKS[0], 1.0
+        """How bodies are drawn, and how long forces are."""
+        self._shown = dict.fromkeys(("loops", "forces"), True)
+        self._opacity: dict[str, float] = {}  # of shapes that are not opaque, by their nodes
+        names = (WORLD, *robot.body_names)
+        shapes = self._chosen_shapes(names)
+        R, p = self.bones.poses(states)
+        points = self.bones.placed(R, p)
+        self.framing = framing(robot, self._reach(shapes, names, R, p, points))
+        self.radius = BONE * self.framing.size
+        self.strong = self._strength(R, points, multipliers)
+        """The force in newtons that makes an arrow of `ARROW`."""
+        self._ground()
+        self.nodes = {
+            name: scene.add_frame(f"/bodies/{k}", show_axes=False, origin_radius=0.0) for k, name in enumerate(names)
+        }
+        """The frames of all bodies and of the world, by name."""
+        for k, name in enumerate(names):
+            self._body(k, name, *shapes[name])
+        self._between()
+        if not any(shape.role == "visual" for seen, _ in shapes.values() for shape in seen):
+            self.draw_as("see-through")  # hulls hide what moves in them
+        self.move(states[0], multipliers[0])
+
+    # What there is ------------------------------------------------------------------------------------
+
+    def _chosen_shapes(self, names: tuple[str, ...]) -> dict[str, tuple[list[Shape], list[Shape]]]:
+        """Of each body: the shapes it is drawn with, and those that are drawn on demand."""
+        found: dict[str, tuple[list[Shape], list[Shape]]] = {name: ([], []) for name in names}
+        for shape in self.robot.shapes:
+            if corners(shape.solid, self.meshes) is None:
+                continue
+            if shape.role == "visual" and (shape.colour is None or shape.colour[3] > 0):
+                found[shape.body][0].append(shape)
+            elif shape.role == "collision":
+                found[shape.body][1].append(shape)
+        return {name: (seen or hidden, hidden if seen else []) for name, (seen, hidden) in found.items()}
+
+    def _reach(
+        self,
+        shapes: dict[str, tuple[list[Shape], list[Shape]]],
+        names: tuple[str, ...],
+        R: Array,
+        p: Array,
+        points: Array,
+    ) -> Array:
+        """Points around all that moves, and what is fixed in the world and no larger, ``(states, points, 3)``."""
+        b = self.bones
+        some = sorted({*b.rods.flat, *b.slides.flat, *b.ropes.flat, *b.marks["pin"], *b.marks["held"]})
+        found = [points[:, some]]
+        for k, name in reversed(list(enumerate(names))):  # the world comes last
+            size = np.inf if k or not self.robot.joints else np.ptp(np.concatenate(found, axis=1), axis=(0, 1)).max()
+            for shape in shapes[name][0]:
+                around = corners(shape.solid, self.meshes)
+                if around is not None and np.ptp(around, axis=0).max() <= size:
+                    local = around @ shape.placement.rotation.T + shape.placement.position
+                    found.append(np.einsum("tij,nj->tni", R[:, k], local) + p[:, None, k])
+        every = np.concatenate(found, axis=1)
+        return every if every.size else np.zeros((len(points), 1, 3))
+
+    def _strength(self, R: Array, points: Array, multipliers: Array) -> float:
+        """What most forces are smaller than."""
+        numbers = np.nan_to_num(multipliers, posinf=0.0, neginf=0.0)
+        found = [way(R, points, numbers)[1] for way in (self.bones.pushes, self.bones.pulls)]
+        sizes = np.linalg.norm(np.concatenate(found, axis=1), axis=-1)
+        return float(np.quantile(sizes[sizes > 0], 0.95)) if (sizes > 0).any() else 1.0
+
+    def _ground(self) -> None:
+        view = self.framing
+        self.scene.set_up_direction(view.up)
+        self._add(
+            "ground",
+            self.scene.add_grid(
+                "/ground",
+                infinite_grid=True,
+                cell_size=view.side,
+                cell_color=(225, 227, 230),
+                section_size=5 * view.side,
+                section_color=(190, 194, 200),
+                fade_distance=10 * view.size,
+                shadow_opacity=0.2,
+                position=view.floor * view.up,
+                wxyz=wxyz_of(view.level),
+            ),
+        )
+
+    def _body(self, k: int, name: str, seen: list[Shape], hidden: list[Shape]) -> None:
+        """The children of a body's frame."""
+        limb = rgb_of(LIMBS[self.bones.limbs[k] % len(LIMBS)])
+        red, green, blue = (0.75 * channel + 0.25 for channel in limb)
+        soft: Rgb = (red, green, blue)
+        for n, shape in enumerate(seen):
+            drawn = shape.colour is not None and shape.colour[3] > 0
+            colour = shape.colour[:3] if shape.colour is not None and drawn else soft
+            node = self._put(f"/bodies/{k}/shape{n}", "shapes", name, shape.solid, shape.placement, colour)
+            if shape.colour is not None and drawn and shape.colour[3] < 1:
+                node.opacity = self._opacity[node.name] = shape.colour[3]
+        for n, shape in enumerate(hidden):
+            node = self._put(f"/bodies/{k}/collision{n}", "collision", name, shape.solid, shape.placement, SHELL)
+            node.opacity = FAINT
+        self._skeleton(k, name, limb, "bones" if not seen else "inner bones")
+        self._marks(k)
+        if k:
+            at = self.robot.inertias[name].com
+            how: dict[str, Any] = {"font_screen_scale": 0.7, "anchor": "center-left", "visible": False}
+            self._add("names", self.scene.add_label(f"/bodies/{k}/name", name, position=at, **how))
+        self._frames(k, name)
+
+    def _skeleton(self, k: int, name: str, limb: Rgb, layer: str) -> None:
+        """Rods, and the joint that moves the body; of the world, the places where it carries others."""
+        local, r = self.bones.local, self.radius
+        joint = self.robot.joints[k - 1] if k else None
+        for n, (start, end) in enumerate(self.bones.rods):
+            rod = along(local[start], local[end], r) if self.bones.body[end] == k else None
+            if rod is not None:
+                self._put(f"/bodies/{k}/rod{n}", layer, name, *rod, limb)
+        for n, end in enumerate(self.bones.marks["mass"] if joint else self.bones.marks["pin"]):
+            if self.bones.body[end] == k:
+                solid, colour = Sphere(2.2 * r if joint else 1.8 * r), limb if joint else rgb_of(INK)
+                self._put(f"/bodies/{k}/ball{n}", layer, name, solid, Placement(local[end]), colour)
+        if joint is not None:
+            colour = limb if isinstance(joint.type, Free) else JOINT
+            self._put(f"/bodies/{k}/joint", layer, name, *pin_of(joint.type, r), colour)
+            self._axis(k, joint)
+
+    def _axis(self, k: int, joint: JointEntry) -> None:
+        axis = getattr(joint.type, "axis", None)
+        if axis is None or joint.type.nv != 1:
+            return
+        rod = along(-8 * self.radius * axis, 8 * self.radius * axis, 0.35 * self.radius)
+        if rod is not None:
+            self._put(f"/bodies/{k}/axis", "joint axes", joint.child, *rod, AXIS)
+
+    def _marks(self, k: int) -> None:
+        """Balls where constraints hold the body."""
+        for kind, colour in (("loop", LOOP), ("held", GROUND)):
+            for n, end in enumerate(self.bones.marks[kind]):
+                if self.bones.body[end] == k:
+                    ball, at = Sphere(1.9 * self.radius), Placement(self.bones.local[end])
+                    node = put(self.scene, f"/bodies/{k}/{kind}{n}", ball, at, rgb_of(colour), self.meshes)
+                    self._add("loops", node)
+
+    def _frames(self, k: int, name: str) -> None:
+        """The axes of all named frames on the body."""
+        places = [frame.placement for frame in self.robot.frames.values() if frame.body == name]
+        node = self.scene.add_batched_axes(
+            f"/bodies/{k}/frames",
+            np.array([wxyz_of(at.rotation) for at in places]),
+            np.array([at.position for at in places]),
+            axes_length=6 * self.radius,
+            axes_radius=0.4 * self.radius,
+            visible=False,
+        )
+        self._add("frames", node)
+
+    def _between(self) -> None:
+        """What lies between bodies: what slides, the ends of loops that are apart, and forces."""
+        thick = {"thickness": 0.9 * self.radius}
+        if len(self.bones.slides):
+            self.slides = self.scene.add_line_segments(
+                "/slides", np.zeros((len(self.bones.slides), 2, 3)), SLIDE, **thick
+            )
+            self._add("bones", self.slides)
+        else:
+            self.slides = None
+        loops, held = len(self.bones.loops), len(self.bones.held)
+        colours = np.array([rgb_of(LOOP)] * loops + [rgb_of(GROUND)] * held).reshape(-1, 3)
+        self.gaps = self.arrows = None
+        if loops + held:
+            blank, both = np.zeros((loops + held, 2, 3)), np.repeat(colours[:, None], 2, axis=1)
+            self.gaps = self.scene.add_line_segments("/gaps", blank, both, visible=False, **thick)
+            r = self.radius
+            how = {"shaft_radius": 1.15 * r, "head_radius": 2.4 * r, "head_length": 5 * r, "visible": False}
+            self.arrows = self.scene.add_arrows("/forces", blank, 0.5 * colours, **how)  # they have no shade
+
+    def _put(self, path: str, layer: str, body: str, solid: Solid, place: Placement, colour: Rgb | None) -> Any:
+        """A solid of a body, which can be clicked on."""
+        node = put(self.scene, path, solid, place, colour, self.meshes)
+        node.visible = layer not in HIDDEN
+        self._add(layer, node)
+        node.on_click(lambda event: self.clicked(body))
+        return node
+
+    def _add(self, layer: str, node: Any) -> None:
+        self.layers.setdefault(layer, []).append(node)
+
+    # What is shown ------------------------------------------------------------------------------------
+
+    def show(self, layer: str, visible: bool) -> None:
+        """Show or hide a layer, or ``"forces"``."""
+        for node in self.layers.get(layer, ()):
+            node.visible = visible
+        if layer in self._shown:
+            self._shown[layer] = visible
+            self._move_between()
+
+    def draw_as(self, look: str) -> None:
+        """One of `LOOKS`."""
+        self.look = look
+        for node in self.layers.get("shapes", ()):
+            node.visible = look != "bones"
+            node.opacity = FAINT if look == "see-through" else self._opacity.get(node.name)
+        for node in self.layers.get("inner bones", ()):
+            node.visible = look != "solid"
+
+    def scale_forces(self, factor: float) -> None:
+        """Draw arrows this many times as long."""
+        self.loudness = factor
+        self._move_between()
+
+    # How it moves -------------------------------------------------------------------------------------
+
+    def move(self, q: Array, multipliers: Array | None = None) -> None:
+        """Put the robot at a configuration; constraints push with ``multipliers (nc,)``, if any."""
+        self.q = q
+        self._R, self._p = self.bones.poses(q)
+        self.middle: Array = self._p[1:].mean(axis=0) if len(self._p) > 1 else np.zeros(3)
+        """Of the origins of all bodies."""
+        self._forces = (
+            np.zeros(self.robot.nc) if multipliers is None else np.nan_to_num(multipliers, posinf=0, neginf=0)
+        )
+        for k, (node, turn) in enumerate(zip(self.nodes.values(), wxyz_of(self._R), strict=True)):
+            node.position, node.wxyz = self._p[k], turn
+        self._move_between()
+
+    def _move_between(self) -> None:
+        points = self.bones.placed(self._R, self._p)
+        if self.slides is not None:
+            self.slides.points = points[self.bones.slides]
+        if self.gaps is None:
+            return
+        ends = [(first, second) for _, first, second in (*self.bones.loops, *self.bones.held)]
+        gaps = points[np.array(ends)]
+        apart = np.linalg.norm(gaps[:, 1] - gaps[:, 0], axis=1) > OPEN * self.framing.size
+        self.gaps.visible = bool(apart.any()) and self._shown["loops"]
+        if apart.any():
+            self.gaps.points = np.where(apart[:, None, None], gaps, gaps[:, :1])
+        self._move_arrows(points)
+
+    def _move_arrows(self, points: Array) -> None:
+        pulls, pushes = (
+            np.stack(way(self._R, points, self._forces), axis=1) for way in (self.bones.pulls, self.bones.pushes)
+        )
+        found = np.concatenate([pulls, pushes])
+        found[:, 1] *= self.loudness * ARROW * self.framing.size / self.strong
+        seen = np.linalg.norm(found[:, 1], axis=1) > 5 * self.radius
+        if self.arrows is None:
+            return
+        self.arrows.visible = bool(seen.any()) and self._shown["forces"]
+        if seen.any():
+            tips = found[:, 0] + found[:, 1]
+            nowhere = self.framing.centre - 1e3 * self.framing.size * self.framing.up  # too short to be seen
+            starts, tips = (np.where(seen[:, None], x, nowhere) for x in (found[:, 0], tips))
+            self.arrows.points = np.stack([starts, tips], axis=1)

@@ -1,0 +1,266 @@
+"""`Viewer`: a server that shows a robot or a run to browsers."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import threading
+import webbrowser
+from contextlib import redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.dynamics import Array
+from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
+from linkwork.mechanism import Mechanism
+from linkwork.simulation.figures import chosen
+from linkwork.simulation.run import Run
+from linkwork.simulation.skeleton import finite_part
+from linkwork.viewer.framing import FIELD_OF_VIEW
+from linkwork.viewer.playing import Playing
+from linkwork.viewer.posing import Posing, start_of
+from linkwork.viewer.stage import ARROW, LOOKS, Stage
+
+MEASURED = 400
+"""States of a run that say how large it is and how strong its forces are."""
+
+
+class Viewer:
+    """Shows a robot (at ``q``) or a run in the browser, until `close`.
+
+    The address is in `url`, and printed unless ``quiet``. ``port`` or the next free one is listened to, on this machine
+    alone unless ``host`` says otherwise. ``open_browser=None`` opens one where there is a display. Of rollouts,
+    ``index`` says which robot. A viewer is a context manager that closes itself.
+    """
+
+    def __init__(
+        self,
+        thing: Mechanism | Run,
+        q: npt.ArrayLike | None = None,
+        *,
+        index: int = 0,
+        port: int = 8080,
+        host: str = "127.0.0.1",
+        open_browser: bool | None = None,
+        quiet: bool = False,
+    ) -> None:
+        viser = _viser()
+        if isinstance(thing, Run):
+            if q is not None:
+                raise InputError("a run has its own states: give q with a robot")
+            words = ""
+            self.run: Run | None = finite_part(thing, index)
+            self.robot = self.run._known()
+            some = np.unique(np.linspace(0, len(self.run) - 1, MEASURED).astype(int))
+            states, forces = self.run.q[some], self.run.multipliers[some]
+        elif isinstance(thing, Mechanism):
+            self.run, self.robot = None, thing
+            at, words = start_of(thing) if q is None else (_one(thing, q), "")
+            states, forces = at[None], np.zeros((1, thing.nc))
+        else:
+            raise InputError(f"a viewer shows a robot or a run, not {type(thing).__name__}")
+        self._lock = threading.RLock()
+        self._done = threading.Event()
+        with redirect_stdout(io.StringIO()):  # it prints a table of its own
+            self.server: Any = viser.ViserServer(host=host, port=port, label=self.robot.name, verbose=False)
+        self.port = int(self.server.get_port())
+        self.url = f"http://{'localhost' if host in ('0.0.0.0', '127.0.0.1') else host}:{self.port}"
+        self.playing: Playing | None = None
+        self.posing: Posing | None = None
+        try:
+            with self.server.atomic():
+                self._furnish(states, forces, words)
+        except BaseException:
+            self.close()
+            raise
+        if not quiet:
+            print(f"{self.robot.name}: {self.url}", flush=True)
+        if _has_display() if open_browser is None else open_browser:
+            webbrowser.open(self.url)
+
+    def _furnish(self, states: Array, forces: Array, words: str) -> None:
+        """The scene and the panel."""
+        gui, scene = self.server.gui, self.server.scene
+        gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
+        gui.main_panel.dock_right()
+        scene.configure_environment_map(None)  # its light bleaches colours
+        scene.add_light_ambient("/sky", intensity=2.5)
+        self.stage = Stage(scene, self.robot, states, forces)
+        self.following = self.stage.framing.wanders
+        """Whether cameras move with the robot: at first, if its run leads far away."""
+        self._home = self.stage.middle
+        self._camera()
+        if self.run is not None:
+            self.playing = Playing(gui, self.run, self._show_state)
+        else:
+            self.posing = Posing(gui, self.robot, states[0], words, self._move)
+        self._panel()
+        self.server.on_client_connect(self._arrived)
+
+    # Looking --------------------------------------------------------------------------------------------
+
+    def show(self, what: float | npt.ArrayLike) -> None:
+        """Of a run, the recorded state nearest to a time; of a robot, a configuration, as it is."""
+        if self.playing is not None:
+            time = np.asarray(what, dtype=np.float64)
+            if time.ndim or not np.isfinite(time):
+                raise InputError(f"a run is shown at a time in seconds, not at {what!r}")
+            self.playing.go(int(np.abs(self.playing.run.times - float(time)).argmin()))
+        elif self.posing is not None:
+            self.posing.go(_one(self.robot, what))
+
+    def wait(self) -> None:
+        """Until Ctrl-C, or until another thread closes the viewer."""
+        try:
+            while not self._done.wait(timeout=0.5):
+                pass
+        except KeyboardInterrupt:
+            print()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop the server; pages that are open say that they have lost it."""
+        if self._done.is_set():
+            return
+        self._done.set()
+        if self.playing is not None:
+            self.playing.close()
+        with redirect_stdout(io.StringIO()):
+            self.server.stop()
+
+    def __enter__(self) -> Viewer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def save_html(self, path: str | os.PathLike[str], fps: float = 25, *, speed: float = 1.0) -> Path:
+        """What is shown as one file that needs no server and no network; a run plays in it, with a slider for time.
+
+        ``speed`` seconds of the run pass in one second; states are those recorded nearest to the frames.
+        """
+        place = Path(path)
+        if place.suffix.lower() not in (".html", ".htm"):
+            raise InputError(f"{place} ends in '{place.suffix}'; a page is .html")
+        with self._lock:
+            if self.playing is None or self.run is None:
+                text = self.server.get_scene_serializer().as_html()
+            else:
+                self.playing.pause()
+                kept = self.playing.state
+                states = chosen(self.run.times, fps, speed)
+                self._show_state(int(states[0]))
+                serializer = self.server.get_scene_serializer()
+                for state in states:
+                    self._show_state(int(state))
+                    serializer.insert_sleep(1 / fps)
+                text = serializer.as_html()
+                self._show_state(kept)
+        try:
+            place.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise LinkworkError(f"cannot write the page to {place}: {error.strerror or error}") from None
+        return place
+
+    # Inside ---------------------------------------------------------------------------------------------
+
+    def _show_state(self, k: int) -> None:
+        if self.run is not None:
+            self._move(self.run.q[k], self.run.multipliers[k])
+
+    def _move(self, q: Array, multipliers: Array | None = None) -> None:
+        """Put the robot there, and cameras that follow it beside it."""
+        with self._lock, self.server.atomic():
+            before = self.stage.middle
+            self.stage.move(q, multipliers)
+            if self.following:
+                for client in self.server.get_clients().values():
+                    client.camera.position = client.camera.position + (self.stage.middle - before)
+
+    def _arrived(self, client: Any) -> None:
+        """A browser has opened the page; it looks at where the robot was first."""
+        if self.following:
+            client.camera.position = client.camera.position + (self.stage.middle - self._home)
+
+    def _camera(self) -> None:
+        view, camera = self.stage.framing, self.server.initial_camera
+        camera.position, camera.look_at, camera.up = view.eye, view.centre, view.up
+        camera.fov, camera.near, camera.far = FIELD_OF_VIEW, 0.01 * view.size, 100 * view.size
+
+    def _panel(self) -> None:
+        """What is drawn, and how."""
+        gui, stage = self.server.gui, self.stage
+        with gui.add_folder("show"):
+            if stage.layers.get("shapes"):
+                look = gui.add_dropdown("bodies", LOOKS, initial_value=stage.look)
+                look.on_update(lambda event: self._do(stage.draw_as, look.value))
+            for layer, visible in (
+                ("loops", True),
+                ("collision", False),
+                ("joint axes", False),
+                ("frames", False),
+                ("names", False),
+                ("ground", True),
+            ):
+                if stage.layers.get(layer):
+                    self._checkbox(gui, layer, visible)
+            if self.run is not None and stage.arrows is not None:
+                self._checkbox(gui, "forces", True)
+                scale = gui.add_slider("length of forces", 0.1, 5.0, 0.1, 1.0)
+                scale.on_update(lambda event: self._do(stage.scale_forces, scale.value))
+            if self.run is not None:
+                follow = gui.add_checkbox("follow", self.following)
+                follow.on_update(lambda event: setattr(self, "following", follow.value))
+        said = gui.add_markdown(self._about())
+        stage.clicked = lambda body: setattr(said, "content", self._about(body))
+
+    def _checkbox(self, gui: Any, layer: str, visible: bool) -> None:
+        box = gui.add_checkbox(layer, visible)
+        box.on_update(lambda event: self._do(self.stage.show, layer, box.value))
+
+    def _do(self, action: Any, *arguments: Any) -> None:
+        with self._lock, self.server.atomic():
+            action(*arguments)
+
+    def _about(self, body: str | None = None) -> str:
+        """A body that was clicked on, the sizes of things, and what could not be drawn."""
+        stage, words = self.stage, []
+        if body is not None and body in self.robot.inertias:
+            joint = next(j for j in self.robot.joints if j.child == body)
+            words.append(
+                f"**{body}**, {self.robot.inertias[body].mass:.4g} kg, moved by {joint.name} ({joint.type.kind_name})"
+            )
+        words.append(f"squares of {stage.framing.side:g} m")
+        if self.run is not None and stage.arrows is not None:
+            words.append(f"arrows of {ARROW * stage.framing.size:.2g} m for {stage.strong:.3g} N")
+        if stage.meshes.skipped:
+            name, reason = next(iter(stage.meshes.skipped.items()))
+            words.append(f"{len(stage.meshes.skipped)} meshes are not drawn, such as {name}: {reason}")
+        return "  \n".join(words)
+
+
+def _viser() -> Any:
+    try:
+        return import_module("viser")
+    except ImportError:
+        raise UnsupportedFeature("the viewer needs viser: pip install 'linkwork[view]'") from None
+
+
+def _one(robot: Mechanism, q: npt.ArrayLike | float) -> Array:
+    found = robot.normalise(q)
+    if found.ndim != 1:
+        raise InputError(f"one configuration of {robot.nq} numbers is shown, not {found.shape}")
+    return found
+
+
+def _has_display() -> bool:
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
