@@ -232,6 +232,23 @@ def test_cassie_has_redundant_rows_in_the_plane_of_its_feet() -> None:
     assert lw.Minimal(robot).ny == 22
 
 
+def test_the_motors_of_cassies_feet_can_be_independent() -> None:
+    """In its first pose, which is beyond their limits, they are at a dead centre; in the other they are not."""
+    robot = from_file("Cassie")
+    marked = replace(
+        robot, joints=tuple(replace(j, independent=True) if j.name.endswith("-foot") else j for j in robot.joints)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = by_top(marked)
+    for side in ("left", "right"):
+        assert found[f"{side}-tarsus"].independent == (f"{side}-foot",)
+    G = lw.Minimal(marked).matrix(robot.assemble(robot.poses["home"]))
+    assert np.abs(G).max() < 2.0
+    with pytest.raises(lw.SingularConstraints, match="at a dead centre"):
+        lw.Minimal(marked).matrix(robot.poses["qpos0"])
+
+
 @pytest.mark.parametrize("bodies", [None, ("link1", "link2")], ids=["all", "some"])
 def test_a_centre_of_mass_ties_all_joints_down_to_the_world(bodies: tuple[str, ...] | None) -> None:
     robot = lw.zoo.serial_chain(5).constrained(lw.CenterOfMass(axes="xz", bodies=bodies, name="com"))

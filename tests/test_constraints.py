@@ -238,15 +238,148 @@ def test_a_captured_cardan_of_normal_axes_holds() -> None:
     assert_close(lw.constraint_error(caught, q), np.zeros(4), 1e-14, scale=1.0)
 
 
-def test_capture_leaves_the_first_frame_and_moves_the_second() -> None:
-    robot, q = free_tree(1), random_state(free_tree(1), 1).q
-    place = lw.Placement.rpy(0.1, 0.2, 0.3, position=(1, 2, 3))
-    weld = robot.constrained(lw.Weld("frame2", "world", first_at=place, name="w"), at=q).constraint("w")
-    assert weld.first_at is place
-    pose = lw.frame_placement(robot, q, "frame2")
-    found, expected = weld.second_at, lw.Placement(pose.position, pose.rotation) * place
-    assert_close(found.position, expected.position, 1e-14)
-    assert_close(found.rotation, expected.rotation, 1e-14)
+SIDES = {"world first": ("world", "frame4"), "world second": ("frame4", "world"), "two bodies": ("frame1", "frame4")}
+GIVEN = {"none": (), "first": ("first_at",), "second": ("second_at",), "both": ("first_at", "second_at")}
+MOVED = {
+    "world first": {"none": 0, "first": 1, "second": 0, "both": 0},
+    "world second": {"none": 1, "first": 1, "second": 0, "both": 1},
+    "two bodies": {"none": 1, "first": 1, "second": 0, "both": 1},
+}
+"""Whose origin is put where the other is: the world's, or the second; but none that was given alone."""
+
+
+def held(kind: type[Pair], sides: str, given: str, seed: int = 1) -> tuple[Mechanism, Floats, Pair, Pair]:
+    """A robot and where it is, a pair as it was given, and as it is held there."""
+    robot, rng = free_tree(seed), np.random.default_rng([seed, 21])
+    q = random_state(robot, seed).q
+    options = {} if not hasattr(kind, "axis") else {"axis": rng.normal(size=3)}
+    at = {side: lw.zoo.random_placement(rng) for side in GIVEN[given]}
+    pair = kind(*SIDES[sides], name="pair", **at, **options, **SIZES.get(kind, {}))
+    made = robot.constrained(pair, at=q)
+    found = made.constraint("pair")
+    assert isinstance(found, Pair)
+    return made, q, pair, found
+
+
+def where(robot: Mechanism, q: Floats, pair: Pair) -> tuple[lw.Placement, lw.Placement]:
+    """The frames of a pair in the world."""
+    pose = lw.frame_placement(robot, q, pair.places)
+    first, second = (lw.Placement(pose.position[k], pose.rotation[k]) for k in range(2))
+    return first * pair.first_at, second * pair.second_at
+
+
+each_sides = pytest.mark.parametrize("sides", SIDES)
+each_given = pytest.mark.parametrize("given", GIVEN)
+
+
+@each_given
+@each_sides
+@pytest.mark.parametrize("kind", PAIRS)
+def test_a_pair_is_held_as_it_is(kind: type[Pair], sides: str, given: str) -> None:
+    robot, q, _, _ = held(kind, sides, given)
+    assert_close(lw.constraint_error(robot, q), np.zeros(robot.nc), 1e-14, scale=1.0)
+
+
+@each_given
+@each_sides
+@pytest.mark.parametrize("kind", [kind for kind in PAIRS if kind not in (lw.Rod, lw.Rolling)])
+def test_capture_moves_the_side_of_the_world_or_the_second_but_none_that_was_given(
+    kind: type[Pair], sides: str, given: str
+) -> None:
+    robot, q, before, after = held(kind, sides, given)
+    mine, other = ("first_at", "second_at")[:: 1 if MOVED[sides][given] == 0 else -1]
+    np.testing.assert_array_equal(getattr(after, other).position, getattr(before, other).position)
+    stood, moved = where(robot, q, before), where(robot, q, after)
+    assert_close(moved[0].position, moved[1].position, 1e-14)
+    kept = 1 - MOVED[sides][given]
+    assert_close(moved[kept].position, stood[kept].position, 1e-14)
+    assert np.abs(getattr(after, mine).position - getattr(before, mine).position).max() > 1e-3
+
+
+@each_given
+@each_sides
+@pytest.mark.parametrize("kind", [kind for kind in PAIRS if hasattr(kind, "axis")])
+def test_capture_leaves_the_axis_in_the_first_place(kind: type[Pair], sides: str, given: str) -> None:
+    _, _, before, after = held(kind, sides, given)
+    expected = before.first_at.rotation @ before.axis
+    assert_close(after.first_at.rotation @ after.axis, expected, 1e-14)
+    if kind is not lw.Slider:
+        assert_close(after.first_at.rotation, before.first_at.rotation, 1e-15)
+        np.testing.assert_array_equal(after.second_at.rotation, before.second_at.rotation)
+
+
+@each_given
+@each_sides
+@pytest.mark.parametrize("kind", [lw.Weld, lw.Slider])
+def test_frames_that_may_not_turn_get_the_axes_of_the_first_or_of_a_second_that_alone_was_turned(
+    kind: type[Pair], sides: str, given: str
+) -> None:
+    robot, q, before, after = held(kind, sides, given)
+    stood, found = where(robot, q, before), where(robot, q, after)
+    kept = 1 if given == "second" else 0
+    for frame in found:
+        assert_close(frame.rotation, stood[kept].rotation, 1e-14)
+
+
+@each_sides
+def test_a_rod_takes_its_length_and_leaves_both_ends(sides: str) -> None:
+    robot, q, before, after = held(lw.Rod, sides, "both")
+    assert (after.first_at, after.second_at) == (before.first_at, before.second_at)
+    first, second = where(robot, q, after)
+    assert after.size == pytest.approx(np.linalg.norm(first.position - second.position), rel=1e-14)
+
+
+@each_sides
+def test_a_rolling_ball_stays_where_it_was_given_and_its_plane_is_lifted(sides: str) -> None:
+    _, _, before, after = held(lw.Rolling, sides, "both")
+    assert after.second_at is before.second_at
+    lift = before.first_at.inverse() * after.first_at
+    assert_close(np.cross(lift.position, before.axis), np.zeros(3), 1e-14, scale=1.0)
+
+
+@pytest.mark.parametrize("kind", [lw.Point, lw.Weld, lw.Hinge, lw.Cardan])
+@pytest.mark.parametrize("sides", ["world first", "world second"])
+def test_a_foot_that_is_held_stays_where_it_is(kind: type[Pair], sides: str) -> None:
+    """Its own origin does, and no other point of it that was somewhere special."""
+    robot, q, _, pair = held(kind, sides, "none")
+    foot = lw.frame_placement(robot, q, "frame4").position
+    on_world, on_foot = (pair.first_at, pair.second_at)[:: 1 if sides == "world first" else -1]
+    assert_close(on_world.position, foot, 1e-14)
+    assert (on_foot.position == 0.0).all()
+    rest = np.zeros(robot.nv)
+    a = lw.ForwardDynamics(robot, "kkt")(q, rest, rest).acceleration
+    assert_close(lw.frame_acceleration(robot, q, rest, a, "frame4")[3:], np.zeros(3), 1e-9, scale=1.0)
+    free = robot.unconstrained()
+    falls = lw.ForwardDynamics(free)(q, rest, rest).acceleration
+    assert np.abs(lw.frame_acceleration(free, q, rest, falls, "frame4")[3:]).max() > 0.1
+
+
+def test_forces_of_a_foot_on_the_world_are_in_the_axes_of_the_world() -> None:
+    """However the foot is turned: at rest they carry what a robot weighs."""
+    robot = one_body()
+    q = np.concatenate([[0.3, -0.2, 0.7], quaternion(about(AXIS, 0.8).rotation)])
+    for kind in (lw.Point, lw.Weld):
+        still = robot.constrained(kind("world", "a", name="foot", second_at=BOX.com), at=q)
+        force = lw.ForwardDynamics(still, "kkt")(q, np.zeros(6), np.zeros(6)).forces["foot"][-3:]
+        assert_close(force, -robot.mass * robot.gravity, 1e-12)
+
+
+def test_a_frame_that_is_fixed_to_the_world_counts_as_the_world() -> None:
+    build = lw.Builder("one").body("a", BOX).joint("free", lw.Free(), "world", "a")
+    robot = build.frame("ground", on="world", at=lw.Placement.rpy(0.1, 0.2, 0.3, position=(1, 2, 3))).build()
+    q = np.concatenate([SHIFT, quaternion(about(AXIS, 0.8).rotation)])
+    point = robot.constrained(lw.Point("ground", "a", name="foot"), at=q).constraint("foot")
+    assert (point.second_at.position == 0.0).all()
+    pose = lw.frame_placement(robot, q, "ground")
+    assert_close(pose.position + pose.rotation @ point.first_at.position, SHIFT, 1e-14)
+
+
+def test_a_cardan_of_axes_that_are_parallel_there_gets_another() -> None:
+    robot = one_body()
+    q = np.concatenate([SHIFT, quaternion(about(Z, np.pi / 2).rotation)])
+    pair = lw.Cardan("world", "a", axis="x", second_axis="-y")  # which points along x now
+    caught = robot.constrained(pair, at=q)
+    assert_close(lw.constraint_error(caught, q), np.zeros(4), 1e-14, scale=1.0)
 
 
 def test_a_lock_without_a_position_captures_every_coordinate() -> None:
@@ -547,7 +680,7 @@ def test_the_examples_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> Non
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec("\n".join(blocks), {})
     printed = capsys.readouterr().out
-    said = ["Hinge 'ankle'", "1 degrees of freedom; 5 rows of rank 2; redundant: ankle", "[-1.  0. -1.]"]
+    said = ["Hinge 'ankle'", "1 degree of freedom; 5 rows of rank 2; redundant: ankle", "[-1.  0. -1.]"]
     for text in (*said, "[[-0.042  1.   ]]", "out_of_reach 3.0"):
         assert text in page
         assert text in printed

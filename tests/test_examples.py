@@ -27,7 +27,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     "02_urdf": (r"M\(q\) =", r"hand at \[.+\] moves with \[.+\] m/s"),
     "03_batches": (r"specialised, float32 +[\d.]+ ms", r"grid of accelerations: \(100, 1000, 37\)"),
     "04_control_loop": (r"t = 3\.0 s   q = 3\.14159", r"InputError: .*NaN"),
-    "05_four_bar": (r"1 degrees of freedom; 5 rows of rank 2", rf"loop open by {TINY} m"),
+    "05_four_bar": (r"1 degree of freedom; 5 rows of rank 2", rf"loop open by {TINY} m"),
     "06_loops_from_files": (rf"assembled again, by {TRUE}", r"ModelError: .*slidr"),
     "07_feet_on_the_ground": (r"they carry 791\.\d+ N, the weight is 791\.\d+ N", r"all converged: True"),
     "08_motors_and_joints": (rf"cluster and lcaba differ by {TINY}", rf"loop open by {TINY}"),

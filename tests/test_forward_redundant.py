@@ -87,7 +87,8 @@ each_system = pytest.mark.parametrize("name", SYSTEMS)
 @cache
 def problem(name: str) -> Problem:
     robot = SYSTEMS[name]()
-    return closed_state(robot, robot.poses["assembled"], np.random.default_rng([len(name), 6]))
+    p = closed_state(robot, robot.poses["assembled"], np.random.default_rng([len(name), 6]))
+    return replace(p, v=np.zeros(robot.nv)) if name == "stretched arm" else p  # that turns: see CONTRADICTIONS
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -203,6 +204,109 @@ def test_a_gear_in_numbers() -> None:
     least = lw.InverseDynamics(robot, "least")(q, rest, rest)  # along (link, rotor) = (1, n), with the same work
     assert least[rotor] == pytest.approx(n * least[link], rel=1e-12)
     assert least[link] + n * least[rotor] == pytest.approx(weight, rel=1e-12)
+
+
+# Loops that are not quite closed ------------------------------------------------------------------------------------
+
+OPEN = (0.0, 1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
+"""How far joints are from where loops are closed, in rad and m."""
+
+each_opening = pytest.mark.parametrize("off", OPEN)
+
+
+@cache
+def two_hands_and_a_cube() -> Mechanism:
+    """A humanoid on eight points that holds a cube at eight more: 48 rows of rank 24, of more where they are open."""
+    cube = lw.Builder("cube").body("cube", lw.Inertia.box(2.0, (0.2, 0.2, 0.2)))
+    parts = {"robot": lw.zoo.humanoid_standing(), "cube": cube.joint("free", lw.Free(), "world", "cube").build()}
+    touch = []
+    for (side, y), x, z in product((("left", 0.1), ("right", -0.1)), (-0.04, 0.04), (-0.015, 0.015)):
+        at = {"first_at": (x, y, z), "second_at": (z, -0.3 * y, -0.06 - x)}
+        touch.append(lw.Point("cube/cube", f"robot/{side}_hand", **at, name=f"{side} {x} {z}"))
+    scene = lw.compose(parts, name="two hands and a cube").constrained(*touch)
+    q = scene.poses["assembled"].copy()
+    q[[scene.q_index(f"robot/{side}_elbow_joint") for side in ("left", "right")]] = -1.5
+    q[scene.q_slice("cube/free")] = [0.2, 0, 0.8, 0, 0, 0, 1]
+    return replace(scene, poses={"assembled": scene.assemble(q, fixed=["cube/free"])})
+
+
+REPEATING: dict[str, Callable[[], Mechanism]] = {
+    "two hands and a cube": two_hands_and_a_cube,
+    "humanoid standing on points": lambda: lw.zoo.humanoid_standing(),
+    "humanoid on feet welded thrice": thrice_held,
+    "four-bar, by its crank": lambda: driving(lw.zoo.four_bar(), "B", "D"),
+}
+each_repeating = pytest.mark.parametrize("name", REPEATING)
+
+
+def opened(robot: Mechanism, off: float) -> tuple[Floats, Floats]:
+    """A configuration whose loops are open, and a velocity that they allow about there."""
+    rng = np.random.default_rng(20)
+    closed = robot.poses["assembled"]
+    v = robot.project_velocity(closed, rng.normal(size=robot.nv))
+    return robot.integrate(closed, off * rng.normal(size=robot.nv)), v
+
+
+def test_opening_a_loop_makes_rows_of_those_that_repeated_others() -> None:
+    robot = two_hands_and_a_cube()
+    ranks = [robot.mobility(opened(robot, off)[0]).rank for off in (0.0, 1e-5)]
+    assert ranks[0] == robot.nv - lw.Minimal(robot).ny == 24 and ranks[1] > 24
+
+
+@each_opening
+@each_method
+@each_repeating
+def test_torques_make_what_is_asked_where_loops_are_open(name: str, method: str, off: float) -> None:
+    """Forces are those that forward dynamics then finds, and torques as large as in closed loops."""
+    robot, a = REPEATING[name](), np.random.default_rng(21).normal(size=(3, REPEATING[name]().nv))
+    q, v = opened(robot, off)
+    s = lw.InverseDynamics(robot, method).solve(q, v, a)
+    free = lw.Minimal(robot).index
+    np.testing.assert_array_equal(s.acceleration[:, free], a[:, free])
+    back = lw.ForwardDynamics(robot, "cluster")(q, v, s.torque)
+    assert distance(back.acceleration, s.acceleration) <= BALANCE
+    assert distance(back.multipliers, s.multipliers) <= BALANCE
+    closed = lw.InverseDynamics(robot, method).solve(robot.poses["assembled"], v, a)
+    assert distance(s.torque, closed.torque) <= 1e-9 + 200 * off
+    assert distance(s.multipliers, closed.multipliers) <= 1e-9 + 200 * off
+
+
+@each_opening
+@each_method
+@each_repeating
+def test_what_holds_a_robot_still_does_so_by_any_method_where_loops_are_open(
+    name: str, method: str, off: float
+) -> None:
+    robot = REPEATING[name]()
+    q, rest = opened(robot, off)[0], np.zeros(robot.nv)
+    s = lw.InverseDynamics(robot, method).solve(q, rest, rest)
+    assert np.abs(s.acceleration).max() <= 1e-12
+    for forward in ("cluster", "auto"):
+        back = lw.ForwardDynamics(robot, forward)(q, rest, s.torque)
+        assert np.abs(back.acceleration).max() <= 1e-8 + off, forward
+
+
+def test_a_batch_of_open_and_closed_states() -> None:
+    robot = two_hands_and_a_cube()
+    q = np.stack([opened(robot, off)[0] for off in OPEN])
+    v, a = opened(robot, 0.0)[1], np.random.default_rng(22).normal(size=robot.nv)
+    inverse = lw.InverseDynamics(robot, "actuated")
+    s = inverse.solve(q, v, a)
+    for k in range(len(OPEN)):
+        one = inverse.solve(q[k], v, a)
+        assert distance(s.torque[k], one.torque) <= BALANCE and distance(s.multipliers[k], one.multipliers) <= BALANCE
+
+
+@each_opening
+def test_what_motors_cannot_make_they_cannot_make_in_open_loops_either(off: float) -> None:
+    """Without those of the waist, of 17 motions 14 are left to 26 motors; a gap is no lever for the other three."""
+    whole = two_hands_and_a_cube()
+    waist = ("robot/waist_yaw_joint", "robot/waist_roll_joint", "robot/torso_joint")
+    robot = replace(whole, joints=tuple(replace(j, actuated=j.actuated and j.name not in waist) for j in whole.joints))
+    q, v = opened(robot, off)
+    with pytest.raises(lw.UnsupportedFeature, match=r"cannot make these accelerations: \S+ N m are missing") as said:
+        lw.InverseDynamics(robot, "actuated")(q, v, np.ones(robot.nv))
+    assert ("close them first" in str(said.value)) == (off > 1e-9)
 
 
 # Robots with too few motors --------------------------------------------------------------------------------------

@@ -142,7 +142,8 @@ def test_degrees_of_freedom_are_those_of_the_textbook(name: str) -> None:
     J = lw.constraint_jacobian(robot, q)
     assert_close(J @ found.freedom, np.zeros((robot.nc, found.dof)), 1e-9, scale=1.0)
     assert found.rank == np.linalg.matrix_rank(J, tol=1e-9)
-    assert f"{found.dof} degrees of freedom; {found.rows} rows of rank {found.rank}" in str(found)
+    counted = "1 degree" if found.dof == 1 else f"{found.dof} degrees"
+    assert f"{counted} of freedom; {found.rows} row{'s' * (found.rows != 1)} of rank {found.rank}" in str(found)
 
 
 def test_a_mechanism_without_constraints_is_free() -> None:
@@ -237,7 +238,7 @@ def test_a_flat_parallelogram_has_a_direction_that_is_free_only_there() -> None:
     assert (found.dof, found.rank) == (2, 1)
     assert found.singular.shape == (3, 1)
     assert_close(lw.constraint_jacobian(robot, q) @ found.singular, np.zeros((5, 1)), 1e-12, scale=1.0)
-    assert "singular in 1 directions" in str(found)
+    assert "singular in 1 direction" in str(found)
     bent = robot.mobility(robot.assemble([0.7, -0.7, 0.7]))
     assert (bent.dof, bent.singular.shape[1]) == (1, 0)
 

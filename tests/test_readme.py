@@ -16,7 +16,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
 
 def test_the_first_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     exec(BLOCKS[0], {})
-    assert capsys.readouterr().out.startswith("1 degrees of freedom; 5 rows of rank 2; redundant: ankle\n")
+    assert capsys.readouterr().out.startswith("1 degree of freedom; 5 rows of rank 2; redundant: ankle\n")
 
 
 def test_all_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

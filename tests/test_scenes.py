@@ -127,6 +127,27 @@ def test_the_box_is_between_the_hands() -> None:
     assert_close(hands[0] + hands[2], hands[1] + hands[3], 1e-12)  # the corners of a parallelogram
 
 
+@pytest.mark.parametrize("name", [name for name in ALL if name.startswith("Digit") and "cube" in name])
+def test_the_box_is_held_at_the_origins_of_the_hands(name: str) -> None:
+    robot = made(name)
+    box = place(robot, "box/box")
+    held = [c for c in robot.constraints if c.places[0] == "box/box"]
+    assert {c.second for c in held} == {frame for frame in robot.frames if frame.endswith("-hand")}
+    for point in held:
+        assert (point.second_at.position == 0.0).all()
+        assert_close((box * point.first_at).position, place(robot, point.second).position, 1e-12)
+
+
+@pytest.mark.parametrize("name", [*scenes.LQR_TABLE, "Digit", "Hum-AH²-cube, feet"])
+def test_hands_and_feet_are_held_at_their_origins(name: str) -> None:
+    robot = made(name)
+    held = [c for c in robot.constraints if c.places[0] == "world"]
+    assert held or robot.nc == 0
+    for pair in held:
+        assert (pair.second_at.position == 0.0).all()
+        assert_close(pair.first_at.position, place(robot, pair.second).position, 1e-12)
+
+
 def test_a_missing_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scenes, "EXAMPLES", Path("/nowhere"))
     with pytest.raises(FileNotFoundError, match=r"/nowhere/allegro.*install example-robot-data"):

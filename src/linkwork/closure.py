@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork import lie
+from linkwork.binding import ANY_TURN, NO_TURN
 from linkwork.constraints import (
+    WORLD,
     Axial,
     Cardan,
     CenterOfMass,
@@ -36,10 +38,13 @@ from linkwork.dynamics import (
 from linkwork.errors import AssemblyError, InputError
 from linkwork.mechanism import Mechanism
 from linkwork.plans.loops import loops_of
-from linkwork.rigid import Floats, Placement, as_placement
+from linkwork.rigid import Floats, Placement, aligning_rotation, as_placement
 
 RANK_TOLERANCE = 1e-9
 """Singular values of J below this part of the largest are zeros."""
+
+SIDES = ("first_at", "second_at")
+"""Where a pair has the frames of its two places."""
 
 STUCK = 1e-4
 """A relative decrease of the error in one iteration below which an attempt is not worth going on with."""
@@ -258,14 +263,7 @@ def _captured(robot: Mechanism, constraint: Constraint, q: Floats) -> Constraint
         lifted = as_placement(constraint.first_at) * Placement(normal * (height - constraint.radius))
         return replace(constraint, first_at=lifted, **kept)
     if isinstance(constraint, Pair):
-        first, second = _places(robot, constraint, q)
-        there = as_placement(constraint.second_at) * second.inverse() * first
-        if isinstance(constraint, Axial):
-            kept["second_axis"] = constraint.axis
-        if isinstance(constraint, Cardan):
-            axis = np.asarray(constraint.axis)
-            kept["second_axis"] = np.asarray(constraint.second_axis) - axis * float(axis @ constraint.second_axis)
-        return replace(constraint, second_at=there, **kept)
+        return replace(constraint, **_put_together(robot, constraint, q), **kept)
     if isinstance(constraint, JointCoupling):
         total = sum(c * q[robot.q_index(joint)] for joint, c in constraint.coefficients.items())
         return replace(constraint, offset=float(total), **kept)
@@ -288,6 +286,42 @@ def _captured(robot: Mechanism, constraint: Constraint, q: Floats) -> Constraint
         )
         return replace(constraint, at=Placement(at.position + off, at.rotation), **kept)
     return constraint
+
+
+def _put_together(robot: Mechanism, pair: Pair, q: Floats) -> dict[str, Any]:
+    """What has to change of a pair for it to hold at ``q``; see `Mechanism.constrained`.
+
+    Origins: that on the world is put where the other is, of two bodies that of the second; but of two of which one was
+    given, the other. Turning: ``axis`` keeps its direction in the first place, and ``second_axis`` follows; where no
+    turning is left, the second frame is turned as the first, or the first, where only the second was given turned.
+    """
+    at = [as_placement(pair.first_at), as_placement(pair.second_at)]
+    frames = _places(robot, pair, q)
+
+    def other(side: int) -> Placement:
+        """The frame of the other side, seen from the place of this one."""
+        return at[side] * frames[side].inverse() * frames[1 - side]
+
+    given = [bool(here.position.any()) for here in at]
+    one = int(robot.frame(pair.first).body != WORLD) if given[0] == given[1] else given.index(False)
+    found: dict[str, Any] = {SIDES[one]: Placement(other(one).position, at[one].rotation)}
+    if pair.turns == NO_TURN:
+        turned = [not np.array_equal(here.rotation, np.eye(3)) for here in at]
+        one = 0 if turned == [False, True] else 1
+        found[SIDES[one]] = Placement(found.get(SIDES[one], at[one]).position, other(one).rotation)
+        if isinstance(pair, Axial):  # the same line in the first place
+            axis = np.asarray(pair.axis) if one else other(0).rotation.T @ at[0].rotation @ np.asarray(pair.axis)
+            found |= {"axis": axis, "second_axis": axis}
+    elif pair.turns != ANY_TURN and isinstance(pair, Axial | Cardan):
+        seen = frames[1].rotation.T @ frames[0].rotation @ np.asarray(pair.axis)
+        found["second_axis"] = _normal_to(seen, pair.second_axis) if isinstance(pair, Cardan) else seen
+    return found
+
+
+def _normal_to(axis: Floats, wanted: Any) -> Floats:
+    """The direction normal to an axis that is nearest to the one that is wanted."""
+    normal: Floats = np.asarray(wanted) - axis * float(axis @ wanted)
+    return normal if _norm(normal) > 1e-6 else aligning_rotation(axis)[:, 0]
 
 
 def _error(robot: Mechanism, constraint: Constraint, q: Floats) -> Floats:
@@ -358,14 +392,18 @@ class Mobility:
         return self.rows - self.rank
 
     def __str__(self) -> str:
-        text = f"{self.dof} degrees of freedom; {self.rows} rows of rank {self.rank}"
+        text = f"{_counted(self.dof, 'degree')} of freedom; {_counted(self.rows, 'row')} of rank {self.rank}"
         if self.redundant:
             text += f"; redundant: {', '.join(self.redundant)}"
         if self.conflicting:
             text += f"; conflicting: {', '.join(self.conflicting)}"
         if self.singular.shape[1]:
-            text += f"; singular in {self.singular.shape[1]} directions"
+            text += f"; singular in {_counted(self.singular.shape[1], 'direction')}"
         return text if self.closed else f"{text}; loops are open here"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def mobility(

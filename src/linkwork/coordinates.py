@@ -98,6 +98,14 @@ def tied_dofs(robot: Mechanism) -> frozenset[int]:
     return found
 
 
+def bound_dofs(robot: Mechanism) -> npt.NDArray[np.bool_]:
+    """Of each row that is enabled, the degrees of freedom of its cluster, ``(nc, nv)``."""
+    bound = np.zeros((robot.nc, robot.nv), dtype=bool)
+    for cluster in clusters_of(constrained_tree(robot, (), LOCAL), enabled_rows(robot)) if robot.nc else ():
+        bound[np.ix_(cluster.rows, cluster.dofs)] = True
+    return bound
+
+
 def _chosen(robot: Mechanism) -> frozenset[int]:
     if not robot.nc:
         return frozenset()
@@ -125,12 +133,9 @@ def _dofs(robot: Mechanism, name: str) -> range:
 def _closed_poses(robot: Mechanism) -> list[Floats]:
     """A pose in which loops are closed, and others a little off it."""
     rng = np.random.default_rng(0)
-    at = next((q for q in robot.poses.values() if _closed(robot, q)), None)
-    if at is None:
-        try:
-            at = assemble(robot, robot.neutral(), limits=False).q
-        except AssemblyError:  # rows bind velocities all the same
-            return [robot.integrate(robot.neutral(), x) for x in rng.normal(size=(4, robot.nv))]
+    at = _closed_pose(robot)
+    if at is None:  # rows bind velocities all the same
+        return [robot.integrate(robot.neutral(), x) for x in rng.normal(size=(4, robot.nv))]
     poses = [at]
     for _ in range(3):
         try:
@@ -139,6 +144,29 @@ def _closed_poses(robot: Mechanism) -> list[Floats]:
         except AssemblyError:  # the mechanism has no way there
             continue
     return poses
+
+
+def _closed_pose(robot: Mechanism) -> Floats | None:
+    """A pose in which loops are closed: one that has a name, at best within limits, or one near such a pose.
+
+    Where joints are beyond their limits, as those of Cassie's feet are in its first pose, mechanisms are not used and
+    may be at a dead centre.
+    """
+    named = list(robot.poses.values())
+    usual = [q for q in named if ((robot.lower <= q) & (q <= robot.upper)).all()]
+    for poses in (usual, named):
+        for q in poses:
+            if _closed(robot, q):
+                return q
+        for q in poses:
+            try:
+                return assemble(robot, q, attempts=1).q
+            except AssemblyError:  # the next may be nearer
+                continue
+    try:
+        return assemble(robot, robot.neutral(), limits=False).q
+    except AssemblyError:
+        return None
 
 
 def _closed(robot: Mechanism, q: Floats) -> bool:
@@ -262,6 +290,8 @@ class Minimal:
         """The configuration near ``q`` in which loops are closed and the free degrees of freedom are where they were.
 
         Newton's method on the tied ones, until errors are below ``tolerance`` or as small as rounding lets them be.
+        Loops often close in several ways (a knee bends forwards or backwards), and far from closed it may find another
+        than the one that was meant, without a word: lead it in small steps, each from the configuration before.
         """
         at: Array = self.robot.integrate(q, np.zeros(self.robot.nv))
         rows = enabled_rows(self.robot)
@@ -415,6 +445,7 @@ def actuation(
     first), ``held`` those with a spring, which is taken to be stiff, and ``joints`` all others that motors determine.
     A motor that cannot move at ``q``, or does not determine a joint that was asked for, is an error,
     `SingularConstraints`.
+    Loops are closed at ``q`` (see `Mechanism.assemble`): where they are open, rows that repeat others hold back more.
     """
     reports = clusters(robot)
     if not reports:

@@ -158,8 +158,9 @@ class Evaluator:
         """The same, running a straight-line program made for this robot.
 
         Takes seconds the first time; the code is kept on disk. ``lanes`` states share one SIMD register in batches
-        (``"auto"``: what fits this machine), ``threads`` share a large batch (default: all cores). Raises
-        `ProgramTooLarge` where the program would have more than ``max_operations`` operations: stay native there.
+        (``"auto"``: what fits this machine), ``threads`` share a large batch (default: as many as this evaluator has).
+        Raises `ProgramTooLarge` where the program would have more than ``max_operations`` operations: stay native
+        there.
         """
         if dtype not in ("float64", "float32"):
             raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
@@ -167,7 +168,10 @@ class Evaluator:
             lanes = best_lanes(dtype)
         if not isinstance(lanes, int) or lanes not in (1, 2, 4, 8, 16):
             raise InputError(f"lanes is {lanes!r}, needs 'auto' or one of 1, 2, 4, 8, 16")
-        return self._running(SpecialisedRunner(self._program(), dtype, lanes, thread_count(threads), max_operations))
+        shared = self._threads if threads is None else thread_count(threads)
+        other = self._running(SpecialisedRunner(self._program(), dtype, lanes, shared, max_operations))
+        other._threads = shared
+        return other
 
     def _program(self) -> Subject:
         """What a straight-line program is to compute."""

@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.algorithms import clusters, rnea
-from linkwork.coordinates import Tied, clustered, not_a_transmission, tied_dofs
-from linkwork.dynamics import Array, constraint_jacobian
+from linkwork.coordinates import CLOSED, Tied, bound_dofs, clustered, not_a_transmission, tied_dofs
+from linkwork.dynamics import Array, constraint_error, constraint_jacobian
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
-from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.tree import tree_of
 
 _empty = np.empty
@@ -36,6 +35,8 @@ UNREACHABLE = 1e-9
 """What actuated joints may leave undone of the generalised forces, as a part of them."""
 UNREACHABLE_SINGLE = 1e-4
 """The same in single precision."""
+OPEN = 10.0
+"""Motions that actuated joints cause by less than so many times what loops are open by, they are taken not to cause."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ class InverseDynamics(Tied):
     asked of the independent joints, and the others follow. `solve` gives the forces of constraints as well (none by
     `approximate`, which is not exact).
     ``wrenches`` names the frames that external wrenches act on, as for `ForwardDynamics`.
+
+    Where loops are a little open, rows that repeat others in closed ones do not do so quite. Here, as in `cluster` of
+    `ForwardDynamics`, they bind no more for it; other forward methods obey what is left of them as well.
     """
 
     def __init__(
@@ -88,6 +92,9 @@ class InverseDynamics(Tied):
             self._prepare(robot, "inverse_dynamics", algorithm, tree, wrenches, threads)
         self._pushes = self._pushing(robot, method)
         self._nv = robot.nv
+        if method in ("actuated", "least"):
+            self._bound, self._tied = bound_dofs(robot), np.array(sorted(tied_dofs(robot)), dtype=np.intp)
+            self._free = np.delete(np.arange(robot.nv), self._tied)
 
     @staticmethod
     def _pushing(robot: Mechanism, method: str) -> npt.NDArray[np.intp]:
@@ -151,25 +158,37 @@ class InverseDynamics(Tied):
         return InverseSolution(tau, full, multipliers, self.robot)
 
     def _spread(self, q: npt.ArrayLike, tau: Array, multipliers: Array) -> tuple[Array, Array]:
-        """The smallest torques of those who push that do what ``tau`` does, and the constraints' forces then."""
-        J = constraint_jacobian(self.robot, q)
-        on = np.zeros((self.robot.nc, 1), dtype=bool)
-        on[enabled_rows(self.robot)] = True
-        J = np.where(on, J, 0.0)
-        # What pushes and what constraints carry: the smallest torques with tau' + J' forces = tau + J' multipliers.
-        idle = np.eye(self.robot.nv) - np.linalg.pinv(J, rcond=1e-10) @ J  # on motions that constraints allow
-        some = idle[..., :, self._pushes]
-        found = (np.linalg.pinv(some, rcond=1e-10) @ (idle @ tau[..., None]))[..., 0]
+        """The smallest torques of those who push that do what ``tau`` does, and the constraints' forces then.
+
+        Rows on tied and free joints of their clusters, ``J = [Jt Jf]``, make ``G = [-Jt^+ Jf; 1]``, as C-RNEA has it:
+        of rows that repeat others in closed loops only, no small differences count as rows where loops are open.
+        Torques do the same if ``G' tau' = G' tau``; what tied joints then lack, ``Jt'`` times forces makes up.
+        """
+        free, tied = self._free, self._tied
+        J = np.where(self._bound, constraint_jacobian(self.robot, q), 0.0)
+        inverse = np.linalg.pinv(J[..., tied], rcond=1e-10)
+        G = np.empty((*J.shape[:-2], self.robot.nv, len(free)))
+        G[..., free, :] = np.eye(len(free))
+        G[..., tied, :] = -(inverse @ J[..., free])
+        GT = np.swapaxes(G, -1, -2)
+        open_by = np.abs(np.where(self._bound.any(axis=-1), constraint_error(self.robot, q), 0.0)).max(-1, initial=0.0)
+        able = np.linalg.pinv(GT[..., self._pushes], rcond=np.maximum(1e-10, OPEN * open_by))
         torque = np.zeros_like(tau)
-        torque[..., self._pushes] = found
-        rest = tau - torque + (np.swapaxes(J, -1, -2) @ multipliers[..., None])[..., 0]
-        undone = (idle @ (tau - torque)[..., None])[..., 0]
+        torque[..., self._pushes] = (able @ (GT @ tau[..., None]))[..., 0]
+        self._check_reached((GT @ (tau - torque)[..., None])[..., 0], tau, open_by)
+        carried = np.swapaxes(inverse, -1, -2) @ (tau - torque)[..., tied, None]
+        return torque, multipliers + carried[..., 0]
+
+    def _check_reached(self, undone: Array, tau: Array, open_by: Array) -> None:
+        """An error where those who push leave something undone."""
         worst = np.abs(undone).max(axis=-1, initial=0.0)
         allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
-        if (worst > allowed * np.maximum(1.0, np.abs(tau).max(axis=-1, initial=0.0))).any():
-            raise UnsupportedFeature(
-                f"the actuated joints of '{self.robot.name}' cannot make these accelerations: "
-                f"{np.max(worst):.3g} N m are missing; the robot has unactuated degrees of freedom"
-            )
-        forces = (np.linalg.pinv(np.swapaxes(J, -1, -2), rcond=1e-10) @ rest[..., None])[..., 0]
-        return torque, forces
+        bad = worst > allowed * np.maximum(1.0, np.abs(tau).max(axis=-1, initial=0.0))
+        if not bad.any():
+            return
+        gap = float(np.broadcast_to(open_by, bad.shape)[bad].max())
+        raise UnsupportedFeature(
+            f"the actuated joints of '{self.robot.name}' cannot make these accelerations: "
+            f"{worst[bad].max():.3g} N m are missing; the robot has unactuated degrees of freedom"
+            + (f", and its loops are open by {gap:.3g}: close them first, with assemble" if gap > CLOSED else "")
+        )

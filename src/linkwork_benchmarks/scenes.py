@@ -304,10 +304,11 @@ def _carried(at: Mapping[str, lw.Placement], rods: Rods, name: str) -> lw.Mechan
     scene = lw.compose({**dict.fromkeys(at, robot), "box": box}, at=at, name=name)
     q = scene.poses[ASSEMBLED].copy()
     hands = [f"{key}/{side}-hand" for key in at for side in SIDES]
-    middle = np.mean([_place(scene, q, hand).position for hand in hands], axis=0)
+    where = [_place(scene, q, hand).position for hand in hands]
+    middle = np.mean(where, axis=0)
     q[scene.q_slice("box/box")] = [*middle, 0.0, 0.0, 0.0, 1.0]
-    scene = scene.constrained(*(lw.Point("box/box", hand, name=hand) for hand in hands), at=q)
-    return _posed(scene, q)
+    touch = (lw.Point("box/box", hand, name=hand, first_at=at - middle) for hand, at in zip(hands, where, strict=True))
+    return _posed(scene.constrained(*touch), q)
 
 
 # Robots of lqr -----------------------------------------------------------------------------------------
