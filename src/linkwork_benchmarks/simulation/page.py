@@ -97,7 +97,7 @@ def _conserved(results: Results) -> str:
         for s in _measured(results, Energy)
     ]
     momenta = [
-        f"- Momentum of {s.system}, floating without gravity for {s.seconds:g} s: "
+        f"- Momentum of {s.system}, floating without gravity for {s.seconds:g} s, with `{s.integrator}`: "
         f"changes by {_small(_get(results, s.name, 'change'))} (kg m/s, kg m²/s), "
         f"{_small(_get(results, s.name, 'relative'))} of it."
         for s in _measured(results, Momentum)

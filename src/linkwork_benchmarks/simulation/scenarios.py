@@ -21,15 +21,16 @@ class Energy:
 
 @dataclass(frozen=True)
 class Momentum:
-    """The momentum of a robot in space, with rk4 and steps of 1 ms."""
+    """The momentum of a robot in space, with steps of 1 ms at most."""
 
     system: str
+    integrator: str = "rk4"
     seconds: float = 1.0
 
     @property
     def name(self) -> str:
         """By which it is known, and its results are kept."""
-        return f"momentum.{self.system}"
+        return f"momentum.{self.system}.{self.integrator}"
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ PEERS: tuple[Literal["pinocchio.lcaba", "pinocchio.constraintDynamics"], ...] = 
 
 SCENARIOS: tuple[Scenario, ...] = (
     *(Energy(system) for system in (FOUR_BAR, STEWART, CASSIE)),
-    Momentum(DIGIT),
+    *(Momentum(DIGIT, integrator) for integrator in ("rk4", "dopri5")),
     *(Order(integrator, "humanoid") for integrator in ("euler", "rk4", "dopri5")),
     *(Order(integrator, FOUR_BAR) for integrator in ("euler", "rk4")),
     *(Loops(system, every) for system in (CASSIE, DIGIT) for every in (0, 10)),

@@ -66,7 +66,8 @@ def _energy(scenario: Energy, given: System) -> dict[str, float]:
 
 def _momentum(scenario: Momentum, given: System) -> dict[str, float]:
     robot = given.robot.with_gravity((0, 0, 0))
-    run = lw.simulate(robot, given.q, given.v, seconds=scenario.seconds, integrator="rk4", record_every=10, **FREE)
+    how: dict[str, Any] = {"seconds": scenario.seconds, "integrator": scenario.integrator, "record_every": 10, **FREE}
+    run = lw.simulate(robot, given.q, given.v, **how)
     momentum = lw.centroidal_momentum(robot, run.q, run.v)
     change = np.abs(momentum - momentum[0])
     return {"change": float(change.max()), "relative": float(change.max() / np.abs(momentum).max())}
