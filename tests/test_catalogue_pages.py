@@ -189,12 +189,13 @@ def test_performance_page_without_some_results(tmp_path: Path) -> None:
     report = pytest.importorskip("linkwork_benchmarks.report")
     trees = report.read(report.RESULTS)
     (tmp_path / "results").mkdir()
-    metrics = {"cassie.euler.linkwork.steps_per_second": 1234560.0, "cassie.euler.mujoco.steps_per_second": 2345.0}
+    ways = {"native": 9.0, "specialised": 3.0, "batch": 1.25, "mj_step": 25.0, "mujoco.rollout": 26.0}
+    metrics = {"speed.Cassie.ratio": 20.0, **{f"speed.Cassie.us.{way}": us for way, us in ways.items()}}
     report.save({**trees, "notes": ["nothing"], "metrics": metrics}, tmp_path / "results" / "simulation.json")
     page = text_of(performance.write(tmp_path / "results", tmp_path / "page.md"))
     assert "Robots without loops" not in page
     assert "Where linkwork is not faster" not in page
-    assert "| cassie euler linkwork | 1 234 560 |" in page
+    assert "| Cassie | 9 | 3 | 1.25 | 25 | 20.0× |" in page
     assert "- nothing" in page
 
 
