@@ -236,7 +236,7 @@ def test_rank_that_is_a_close_call_is_a_note(write: Write) -> None:
     )
     found = facts("--no-assemble", file)
     assert (found["mobility"]["weak"], found["dof"]) == (1, 0)
-    assert "would be 1 degrees of freedom, not 0" in found["notes"][-1]
+    assert "would be 1 degree of freedom, not 0" in found["notes"][-1]
 
 
 def test_a_singular_pose_is_called_so(write: Write) -> None:

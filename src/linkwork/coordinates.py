@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from linkwork.algorithms import clusters as kernels
 from linkwork.closure import assemble
+from linkwork.constraints import Coupling
 from linkwork.dynamics import Array, Evaluator, constraint_error, constraint_jacobian
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
 from linkwork.inputs import count, real_array
@@ -215,7 +216,11 @@ def _rank(J: Floats) -> int:
 
 
 def not_a_transmission(robot: Mechanism) -> str | None:
-    """Why dependent bodies cannot be left out as rotors can, if so: they carry others, or do more than turn."""
+    """Why dependent bodies cannot be left out as rotors can, if so: linkages tie them, they carry others, or do more
+    than turn."""
+    linkage = next((c for c in robot.constraints if c.enabled and not isinstance(c, Coupling)), None)
+    if linkage is not None:
+        return f"{linkage} is no coupling of joints, such as gears and belts are"
     carriers = {joint.parent for joint in robot.joints}
     tied = tied_dofs(robot)
     for joint in robot.joints:

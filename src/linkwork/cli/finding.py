@@ -288,7 +288,8 @@ def _notes(
         yield (
             f"the rank of {mobility.rank} is a close call: {counted(mobility.weak, 'row')} all but redundant (singular "
             f"values below {WEAK:g} of the largest), as numbers rounded in a file or a pose near a singular one make "
-            f"them. Without that there would be {mobility.dof + mobility.weak} degrees of freedom, not {mobility.dof}"
+            "them. Without that there would be "
+            f"{counted(mobility.dof + mobility.weak, 'degree of freedom', 'degrees of freedom')}, not {mobility.dof}"
         )
 
 

@@ -164,7 +164,8 @@ def _draw_groups(console: Console, facts: Facts) -> None:
 def _draw_mobility(console: Console, facts: Facts) -> None:
     mobility, pose = facts.mobility, facts.pose
     heading(console, "Mobility" + ("" if pose.assembled else f" at pose '{pose.start}'"))
-    item(console, f"{facts.nv} - {mobility.rank} = {mobility.dof} degrees of freedom: nv less the rank of the rows")
+    left = counted(mobility.dof, "degree of freedom", "degrees of freedom")
+    item(console, f"{facts.nv} - {mobility.rank} = {left}: nv less the rank of the rows")
     if mobility.redundancy:
         parts = ", ".join(f"'{name}' ({rows})" for name, rows in mobility.redundant.items())
         item(
