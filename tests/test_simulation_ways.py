@@ -18,6 +18,7 @@ from numba import njit
 import linkwork as lw
 from linkwork import zoo
 from linkwork.forward import METHODS
+from linkwork.parsing.mjcf import parse_mjcf
 from linkwork.simulation.closing import Closing
 
 Floats = npt.NDArray[np.float64]
@@ -210,6 +211,51 @@ def test_a_run_under_a_compiled_controller_that_explodes_says_when() -> None:
     plain, fast = (lw.simulate(robot, controller=c, **how) for c in (push.py_func, push))
     assert fast.ended == plain.ended and fast.ended.startswith("not finite after step")
     np.testing.assert_array_equal(fast.v, plain.v)
+
+
+# Actuators -------------------------------------------------------------------------------------------------
+
+
+def test_commands_have_limits() -> None:
+    """Two motors on three joints; what is beyond their limits is as these, in every way to simulate."""
+    build = lw.Builder("arm", gravity=(0, 0, 0)).add_mechanism(zoo.serial_chain(3).with_gravity((0, 0, 0)))
+    names = [joint.name for joint in zoo.serial_chain(3).joints]
+    build.actuator("strong", names[0], gear=3.0, limits=(-2.0, 2.0)).actuator("weak", names[2], limits=(-0.5, 0.1))
+    robot = build.build()
+
+    def ask(time: float, q: Floats, v: Floats) -> Floats:
+        return np.array([10.0, -0.3])
+
+    def ask_all(time: float, q: Floats, v: Floats) -> Floats:
+        return np.array([[10.0, -0.3], [-1.0, 7.0]])
+
+    for controller in (ask, njit(ask)):
+        run = lw.simulate(robot, seconds=0.01, controller=controller)
+        np.testing.assert_allclose(run.tau[0], [6.0, 0.0, -0.3])
+    for controller in (ask_all, njit(ask_all)):
+        q = np.zeros((2, 3))
+        many = lw.rollouts(robot, q, seconds=0.01, controller=controller, compile=False)
+        np.testing.assert_allclose(many.tau[0], [[6.0, 0.0, -0.3], [-3.0, 0.0, 0.1]])
+        np.testing.assert_allclose(many.q[-1, 0], run.q[-1], atol=1e-12)
+    with pytest.raises(lw.ModelError, match="which are none"):
+        build.actuator("none", names[1], limits=(1.0, -1.0))
+
+
+def test_limits_of_commands_are_read_from_files() -> None:
+    body = '<body><joint name="a"/><geom size="0.1"/><body><joint name="b"/><geom size="0.1"/></body></body>'
+    motors = {
+        '<motor joint="a" ctrlrange="-2 3" gear="5"/>': (-2.0, 3.0),
+        '<motor joint="a" ctrlrange="-2 3" forcerange="-1 9"/>': (-1.0, 3.0),
+        '<motor joint="a" ctrlrange="-2 3" ctrllimited="false"/>': (-np.inf, np.inf),
+        '<position joint="a" ctrlrange="-2 3" forcerange="-7 7" kp="3"/>': (-7.0, 7.0),
+        '<motor joint="a" ctrlrange="0 0"/>': (-np.inf, np.inf),
+    }
+    for motor, limits in motors.items():
+        robot = parse_mjcf(f"<mujoco><worldbody>{body}</worldbody><actuator>{motor}</actuator></mujoco>")
+        assert robot.actuators[0].limits == limits
+    wrong = '<motor joint="a" ctrlrange="3 -2" ctrllimited="true"/>'
+    with pytest.raises(lw.ModelError, match="ctrlrange goes from 3 to -2"):
+        parse_mjcf(f"<mujoco><worldbody>{body}</worldbody><actuator>{wrong}</actuator></mujoco>")
 
 
 # Files ----------------------------------------------------------------------------------------------------

@@ -166,9 +166,22 @@ class Builder:
         self._constraints += constraints
         return self
 
-    def actuator(self, name: str, joint: str, gear: float | Sequence[float] = 1.0) -> Builder:
-        """Add a motor on a joint; one unit of its command makes ``gear`` torques or forces there."""
-        self._actuators.append(Actuator(name, joint, tuple(float(g) for g in np.atleast_1d(np.asarray(gear)))))
+    def actuator(
+        self,
+        name: str,
+        joint: str,
+        gear: float | Sequence[float] = 1.0,
+        limits: tuple[float, float] = (-np.inf, np.inf),
+    ) -> Builder:
+        """Add a motor on a joint; one unit of its command makes ``gear`` torques or forces there.
+
+        In simulations, commands beyond its ``limits`` are as these.
+        """
+        low, high = (float(x) for x in limits)
+        if not low <= high:
+            raise ModelError(f"actuator '{name}' takes commands from {low} to {high}, which are none", subject=name)
+        gears = tuple(float(g) for g in np.atleast_1d(np.asarray(gear)))
+        self._actuators.append(Actuator(name, joint, gears, (low, high)))
         return self
 
     def pose(self, name: str, positions: Mapping[str, npt.ArrayLike]) -> Builder:

@@ -73,6 +73,8 @@ class Actuator:
     name: str
     joint: str
     gear: tuple[float, ...]
+    limits: tuple[float, float] = (-np.inf, np.inf)
+    """Commands beyond these are as these."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,11 +71,13 @@ class Assembly:
         self._where.setdefault(constraint.name, where)
         self._builder.constrain(constraint)
 
-    def actuator(self, where: Where, name: str, joint: str, gear: float | Sequence[float]) -> None:
+    def actuator(
+        self, where: Where, name: str, joint: str, gear: float | Sequence[float], limits: tuple[float, float]
+    ) -> None:
         """Add a motor on a joint."""
         self._where.setdefault(name, where)
         with located(where):
-            self._builder.actuator(name, joint, gear)
+            self._builder.actuator(name, joint, gear, limits)
 
     def pose(self, name: str, positions: dict[str, Any]) -> None:
         """Name a configuration."""

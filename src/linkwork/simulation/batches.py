@@ -16,13 +16,13 @@ from linkwork.dynamics import Array
 from linkwork.errors import InputError, LinkworkError
 from linkwork.inputs import above_zero, count, fresh_floats
 from linkwork.mechanism import Mechanism
-from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, drive, is_compiled
+from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, command_limits, drive, gears, is_compiled
 from linkwork.simulation.run import Run
 from linkwork.simulation.single import shown
 from linkwork.simulation.stepper import Stepper
 
 BatchController = Callable[[float, Array, Array], npt.ArrayLike]
-"""``controller(time, q, v)``: torques ``(n, nv)`` for a batch of states."""
+"""``controller(time, q, v)``: torques ``(n, nv)`` for a batch of states, or commands ``(n, actuators)``."""
 
 RETRIES = 2
 """How often work whose worker was lost is given to another."""
@@ -102,8 +102,14 @@ def _states(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tupl
 
 
 def _torques(robot: Mechanism, tau: npt.ArrayLike | None, n: int, live: Any = ...) -> Array:
-    """Torques for each robot; what is asked of those that are not alive any more does not count."""
+    """Torques for each robot, of these or of commands; what is asked of those that are not alive any more does not
+    count."""
     given = np.zeros(robot.nv) if tau is None else fresh_floats(tau, "tau")
+    motors = len(robot.actuators)
+    if motors and given.shape in ((motors,), (n, motors)) and motors != robot.nv:
+        if not np.isfinite(given[live]).all():
+            raise InputError("commands of actuators are not all finite")
+        given = np.clip(given, *command_limits(robot)) @ gears(robot).T
     if given.shape not in ((robot.nv,), (n, robot.nv)) or not np.isfinite(given[live]).all():
         raise InputError(f"tau has shape {given.shape}, needs ({robot.nv},) or ({n}, {robot.nv}) finite numbers")
     return np.array(np.broadcast_to(given, (n, robot.nv)))

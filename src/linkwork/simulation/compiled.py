@@ -65,6 +65,11 @@ def gears(robot: Mechanism) -> Array:
     return found
 
 
+def command_limits(robot: Mechanism) -> Array:
+    """The least and the most that each actuator can be commanded, ``(2, actuators)``."""
+    return np.array([actuator.limits for actuator in robot.actuators]).reshape(-1, 2).T.copy()
+
+
 def drive(
     stepper: Stepper, controller: Callable[..., Any], q: Array, v: Array, tau: Array, plan: Plan, *, batched: bool
 ) -> Driven:
@@ -75,7 +80,7 @@ def drive(
     driver = import_module("linkwork.simulation.driver")
     asked = controller if batched else _for_one(controller)
     runner, robot = stepper._runner, stepper.robot
-    gear = gears(robot)
+    gear, limits = gears(robot), command_limits(robot)
     parts = min(runner.threads, max(1, len(q) // SHARE)) if batched else 1
     edges = [len(q) * k // parts for k in range(parts + 1)]
     times = len(plan.moments())
@@ -89,7 +94,7 @@ def drive(
         used = (*state[:3], stepper._law, stepper._R, stepper._clock, settings, *results)
         places = np.array([x.ctypes.data for x in used])
         widths = np.array([0 if 3 <= k < 7 else x[0].size for k, x in enumerate(used)])
-        arrays = (*state, *results, *kept, gear, settings, stepper.dt)
+        arrays = (*state, *results, *kept, gear, limits, settings, stepper.dt)
         door: Any = runner.own_door(batched and n > 1)  # held until the end: it owns the kernel's memory
         where = int(door.__self__[KERNEL]), int(door.__self__[CONTEXT])
         status, step, *detail = driver.drive(asked, *where, tuple(plan), places, widths, arrays, batched)

@@ -34,7 +34,7 @@ def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, conte
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def torques(u: Any, gears: Any, v: Any, tau: Any, batched: bool) -> tuple[int, int, int]:
+def torques(u: Any, gears: Any, limits: Any, v: Any, tau: Any, batched: bool) -> tuple[int, int, int]:
     """``tau`` from what a controller gave, torques or commands; else what is wrong, and where."""
     n, nv = v.shape
     if u.shape[0] != n or (u.shape[1] != nv and u.shape[1] != gears.shape[1]):
@@ -51,7 +51,7 @@ def torques(u: Any, gears: Any, v: Any, tau: Any, batched: bool) -> tuple[int, i
             else:
                 tau[i, j] = 0.0
                 for a in range(u.shape[1]):
-                    tau[i, j] += gears[j, a] * u[i, a]
+                    tau[i, j] += gears[j, a] * min(max(u[i, a], limits[0, a]), limits[1, a])
     return FINE, 0, 0
 
 
@@ -95,12 +95,13 @@ def drive(
     the kernel's arrays, inputs then outputs (`algorithms.motion`).
     """
     first, total, control, record = plan
-    q, v, tau, forces, q1, v1, found, progress, all_q, all_v, all_tau, all_forces, gears, settings, dt = arrays
+    q, v, tau, forces, q1, v1, found, progress, all_q, all_v, all_tau, all_forces = arrays[:12]
+    gears, limits, settings, dt = arrays[12:]
     done, k = 0, 0
     while True:
         now = first + done
         if now % control == 0 and done < total:
-            status, i, j = torques(controller(now * dt, q.copy(), v.copy()), gears, v, tau, batched)
+            status, i, j = torques(controller(now * dt, q.copy(), v.copy()), gears, limits, v, tau, batched)
             if status != FINE:
                 return status, now, i, j
         if done == 0 or now % record == 0 or done == total:

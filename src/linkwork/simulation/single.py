@@ -18,7 +18,7 @@ from linkwork.inputs import above_zero, count, fresh_floats
 from linkwork.mechanism import Mechanism
 from linkwork.simulation import advancing
 from linkwork.simulation.closing import Closing
-from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, drive, gears, is_compiled
+from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, command_limits, drive, gears, is_compiled
 from linkwork.simulation.run import Run
 from linkwork.simulation.stages import AllJoints, FreeJoints, Staged
 from linkwork.simulation.stepper import AUTO, Stepper, held_back, joint_law, stabilised
@@ -224,7 +224,7 @@ def torques(robot: Mechanism, given: npt.ArrayLike) -> Array:
     """Torques of all joints, from these or from commands of the actuators."""
     tau = fresh_floats(given, "torques")
     if robot.actuators and tau.shape == (len(robot.actuators),) != (robot.nv,):
-        tau = gears(robot) @ tau
+        tau = gears(robot) @ np.clip(tau, *command_limits(robot))
     if tau.shape != (robot.nv,):
         more = f", or {len(robot.actuators)} commands of its actuators" if robot.actuators else ""
         raise InputError(f"torques have shape {tau.shape}, robot '{robot.name}' needs {robot.nv}{more}")

@@ -72,7 +72,7 @@ def _mechanism(document: Document, inertias: Inertias) -> Mechanism:
     looks = read_looks(document, defaults, settings)
     joints = read_joints(tree, settings)
     tendons = read_tendons(document, defaults, joints)
-    motors = read_motors(document, defaults, joints, tendons)
+    motors = read_motors(document, defaults, joints, tendons, settings)
     name = document.root.get("model") or Path(document.root.file).stem
     assembly = Assembly(document.root, name, inertias, settings.gravity)
     body_names = _add_bodies(assembly, tree, joints, motors, settings, _mesh_files(document))
@@ -84,7 +84,7 @@ def _mechanism(document: Document, inertias: Inertias) -> Mechanism:
     for node, constraint in read_equalities(document, defaults, model):
         assembly.constrain(node, constraint)
     for motor in motors.kept:
-        assembly.actuator(motor.node, motor.name, motor.joint, motor.gear)
+        assembly.actuator(motor.node, motor.name, motor.joint, motor.gear, motor.limits)
     for name, pose in read_poses(document, tree, joints).items():
         assembly.pose(name, dict(pose))
     return assembly.finish()

@@ -6,6 +6,7 @@ ball and free joints that do not turn with the body, are not kept: they change n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from linkwork.errors import UnsupportedFeature
 from linkwork.joints import Free
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.joints import MjcfJoint
+from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tree import fresh
 from linkwork.parsing.mjcf.vocabulary import ACTUATORS, not_understood
 from linkwork.parsing.xml import Node
@@ -33,6 +35,8 @@ class Motor:
     armature: float
     """Of the rotor, seen at the joint."""
     damping: float
+    limits: tuple[float, float]
+    """Of its force, before the gear; of a plain motor also of its control, which is its force."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ def read_motors(
     defaults: Defaults,
     joints: Mapping[str, MjcfJoint],
     tendons: Mapping[str, dict[str, float] | None],
+    settings: Settings,
 ) -> Motors:
     """All actuators of a model."""
     elements = list(document.inside("actuator"))
@@ -82,7 +87,7 @@ def read_motors(
             if name not in joints:
                 raise node.error(f"there is no joint '{name}'")
             driven.add(name)
-            motor = _motor(node, joints[name], target == "jointinparent", taken)
+            motor = _motor(node, joints[name], target == "jointinparent", taken, settings)
             if motor is not None:
                 kept.append(motor)
         else:
@@ -92,18 +97,34 @@ def read_motors(
     return Motors(tuple(kept), frozenset(driven), bool(elements))
 
 
-def _motor(node: Node, joint: MjcfJoint, in_parent: bool, taken: set[str | None]) -> Motor | None:
+def _motor(node: Node, joint: MjcfJoint, in_parent: bool, taken: set[str | None], settings: Settings) -> Motor | None:
     given = node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,)
     gear = (given + (0.0,) * 6)[: joint.type.nv]
     name = node.get("name") or fresh(f"{joint.name}_motor", taken)
+    ranges = [_range(node, "force", settings)] + ([_range(node, "ctrl", settings)] if node.tag == "motor" else [])
+    limits = max(low for low, _ in ranges), min(high for _, high in ranges)
     if joint.is_scalar:
         armature = node.number("armature", 0.0) * gear[0] ** 2
         damping = (node.numbers("damping", 1, 2, 3) or (0.0,))[0] * gear[0] ** 2
-        return Motor(name, node, joint.name, gear, armature, damping)
+        return Motor(name, node, joint.name, gear, armature, damping, limits)
     _refuse_rotor(node)
     if in_parent or (isinstance(joint.type, Free) and any(gear[:3])):
         return None
-    return Motor(name, node, joint.name, gear, 0.0, 0.0)
+    return Motor(name, node, joint.name, gear, 0.0, 0.0, limits)
+
+
+def _range(node: Node, what: str, settings: Settings) -> tuple[float, float]:
+    """``ctrlrange`` or ``forcerange``, where it counts."""
+    given = node.numbers(f"{what}range", 2)
+    limited = node.choice(f"{what}limited", YES_NO_AUTO, "auto")
+    if given is None or limited == "false":
+        return -math.inf, math.inf
+    low, high = given
+    if limited == "auto" and not (settings.autolimits and low < high):
+        return -math.inf, math.inf
+    if not low < high:
+        raise node.error(f"{what}range goes from {low:g} to {high:g}")
+    return low, high
 
 
 def _refuse_rotor(node: Node) -> None:
