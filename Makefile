@@ -11,7 +11,7 @@ demo: $(READY)          ## a humanoid's dynamics three ways, times beside Pinocc
 
 test: $(READY)          ## all tests
 	$(BIN)/python -m linkwork.compile.warm
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
 check: $(READY) docs    ## format, lint, types, direction of imports, pages
 	$(BIN)/ruff format --check src tests examples scripts

@@ -9,7 +9,7 @@
 ``delassus [--quick] [--only REGEX] [--out FILE]``: the Delassus operator, as the papers do.
 ``delassus_page [FILE]``: docs/delassus-benchmarks.md and its plots, from the latter's file.
 ``simulation [--quick] [--only REGEX] [--out FILE]``: motion in time.
-``simulation_page [FILE]``: docs/simulation-benchmarks.md, from the latter's file.
+``simulation_page [FILE]``: docs/simulation-benchmarks.md and a table in README.md, from the latter's file.
 ``performance``: docs/performance.md, from the files of all studies.
 
 ``linkwork bench`` runs the same studies, and times models of one's own.
@@ -53,8 +53,8 @@ def write_page(name: str, file: Path | None, out: Path | None) -> None:
     page = import_module(f"linkwork_benchmarks.{name}.page")
     results = report.read(file or suites.results_of(name))
     print(f"wrote {page.write(results, out)}")
-    if name == "constrained" and out is None:
-        report.rewrite_readme(page.summary(results), "constrained")
+    if hasattr(page, "summary") and out is None:
+        report.rewrite_readme(page.summary(results), name)
         print(f"rewrote the table of {report.README}")
 
 

@@ -67,6 +67,19 @@ def _measured(results: Results, kind: type) -> list[Any]:
     return [s for s in SCENARIOS if isinstance(s, kind) and any(k.startswith(f"{s.name}.") for k in results["metrics"])]
 
 
+def summary(results: Results) -> str:
+    """A table for README.md: steps of whole robots, beside MuJoCo's."""
+    ways = ("native", "specialised", "batch")
+    rows = []
+    for s in _measured(results, Speed):
+        theirs = min(_get(results, s.name, f"us.{way}") or 0.0 for way in ("mj_step", "mujoco.rollout"))
+        cells = [tables.time(_get(results, s.name, f"us.{way}")) for way in ways]
+        rate, ratio = (_get(results, s.name, key) or 0.0 for key in ("steps_a_second", "ratio"))
+        rows.append((s.system, tables.time(theirs), *cells, f"{ratio:.1f}×", tables.whole(round(rate, -3))))
+    titles = ("robot with its loops", "MuJoCo, contacts off", *ways, "batch beside MuJoCo", "steps a second, one core")
+    return tables.table(titles, rows)
+
+
 def _speed(results: Results) -> str:
     rows = []
     for s in _measured(results, Speed):
