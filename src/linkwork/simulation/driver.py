@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,14 @@ FINE, WRONG_SHAPE, NOT_FINITE = range(3)
 """What came of asking the controller."""
 
 
+def kept(function: Callable[..., Any]) -> Any:
+    """Compiled by Numba, and kept on disk where that is possible."""
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # no folder can be written to
+        return njit(nogil=True)(function)
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, context: Any) -> Any:
     """A kernel by its address, as `compile.door` calls it."""
@@ -33,7 +42,7 @@ def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, conte
     return types.int32(*[types.int64] * 5), code
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@kept
 def torques(u: Any, gears: Any, limits: Any, v: Any, tau: Any, batched: bool) -> tuple[int, int, int]:
     """``tau`` from what a controller gave, torques or commands; else what is wrong, and where."""
     n, nv = v.shape
@@ -55,7 +64,7 @@ def torques(u: Any, gears: Any, limits: Any, v: Any, tau: Any, batched: bool) ->
     return FINE, 0, 0
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@kept
 def advance(kernel: int, context: int, places: Any, widths: Any, n: int) -> None:
     """All states over the steps that the settings say, a chunk at a time; ``places`` are those of the first state."""
     rows = np.empty_like(places)
@@ -65,7 +74,7 @@ def advance(kernel: int, context: int, places: Any, widths: Any, n: int) -> None
         call(kernel, rows.ctypes.data, widths.ctypes.data, min(CHUNK, n - start), context)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@kept
 def take(q: Any, v: Any, forces: Any, q1: Any, v1: Any, found: Any, progress: Any, ahead: int) -> int:
     """The states after so many steps, NaN where something was not finite; how many steps all of them took."""
     least = ahead
@@ -79,7 +88,7 @@ def take(q: Any, v: Any, forces: Any, q1: Any, v1: Any, found: Any, progress: An
     return least
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@kept
 def keep(k: int, q: Any, v: Any, tau: Any, forces: Any, all_q: Any, all_v: Any, all_tau: Any, all_forces: Any) -> None:
     """A state among those that are kept."""
     all_q[k], all_v[k], all_tau[k], all_forces[k] = q, v, tau, forces
