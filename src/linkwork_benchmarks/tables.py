@@ -37,6 +37,18 @@ def power(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
+def circumstances(results: Mapping[str, Any], *, mujoco: bool = False) -> str:
+    """When, where and of what results were measured, in a sentence."""
+    machine, versions = results["machine"], results["versions"]
+    quick = "**Made by a quick run: the times mean nothing.** " if results["quick"] else ""
+    peers = f"Pinocchio {versions['pin']} (PyPI wheel)" + (f", MuJoCo {versions['mujoco']}" if mujoco else "")
+    return (
+        f"{quick}Run of {results['date'][:10]}, {results['seconds']} s, on {machine['cores']} cores of "
+        f"{machine['cpu']}, Python {versions['python']}, NumPy {versions['numpy']}, Numba {versions['numba']}, "
+        f"{peers}; linkwork at {results['commit'][:10]}{' (modified)' if results['modified'] else ''}."
+    )
+
+
 def notes(results: Mapping[str, Any]) -> str:
     """What a run has to say beside its numbers."""
     lines = "\n".join(f"- {note}" for note in results["notes"])

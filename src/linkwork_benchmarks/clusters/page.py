@@ -67,8 +67,6 @@ def write(results: Results, page: Path | None = None) -> Path:
 
 
 def _introduction(results: Results) -> str:
-    machine, versions = results["machine"], results["versions"]
-    quick = "**Made by a quick run: the times mean nothing.** " if results["quick"] else ""
     return (
         "# Gears, belts and differentials, as clusters measures them\n\n"
         "Made by `python -m linkwork_benchmarks clusters_page` from the result file of "
@@ -76,10 +74,7 @@ def _introduction(results: Results) -> str:
         "number on this page, and every sentence that says whether an order holds. The paper (Chignoli et al., "
         "*Recursive Rigid-Body Dynamics Algorithms for Systems with Kinematic Loops*) gives times as percentages "
         "above those of its own methods; they stand beside ours. "
-        f"{quick}Run of {results['date'][:10]}, {results['seconds']} s, on {machine['cores']} cores of "
-        f"{machine['cpu']}, Python {versions['python']}, NumPy {versions['numpy']}, Numba {versions['numba']}, "
-        f"Pinocchio {versions['pin']} (PyPI wheel); linkwork at {results['commit'][:10]}"
-        f"{' (modified)' if results['modified'] else ''}.\n\n"
+        f"{tables.circumstances(results)}\n\n"
         "All times are microseconds per state, called from Python, contenders taking turns in one process, best of "
         f"{results['rounds']} rounds. *native*: `evaluator(...)`; *specialised*: `evaluator.compile()(...)`; "
         "*bound*: the same code through `bind`, without what a call costs in Python; "

@@ -81,17 +81,12 @@ def summary(results: Results) -> str:
 
 
 def _introduction(results: Results) -> str:
-    machine, versions = results["machine"], results["versions"]
-    quick = "**Made by a quick run: the times mean nothing.** " if results["quick"] else ""
     return (
         "# Constrained dynamics, as the papers measure it\n\n"
         "Made by `python -m linkwork_benchmarks page` from the result file of "
         "`python -m linkwork_benchmarks constrained`: every "
         "number on this page, and every sentence that says which bars are met. "
-        f"{quick}Run of {results['date'][:10]}, {results['seconds']} s, on {machine['cores']} cores of "
-        f"{machine['cpu']}, Python {versions['python']}, NumPy {versions['numpy']}, Numba {versions['numba']}, "
-        f"Pinocchio {versions['pin']} (PyPI wheel), MuJoCo {versions['mujoco']}; linkwork at {results['commit'][:10]}"
-        f"{' (modified)' if results['modified'] else ''}.\n\n"
+        f"{tables.circumstances(results, mujoco=True)}\n\n"
         "All times are microseconds per state, called from Python, contenders taking turns in one process, best of "
         f"{results['rounds']} rounds. *native*: `fd(q, v, tau)`; *specialised*: `fd.compile()(q, v, tau)`; *batch*: "
         f"{BATCH} states a call of the specialised program on one thread. Proximal methods, ours and Pinocchio's, have "

@@ -49,18 +49,13 @@ def write(results: Results, page: Path | None = None) -> Path:
 
 
 def _introduction(results: Results) -> str:
-    machine, versions = results["machine"], results["versions"]
-    quick = "**Made by a quick run: the times mean nothing.** " if results["quick"] else ""
     return (
         "# The Delassus operator, as the papers measure it\n\n"
         "Made by `python -m linkwork_benchmarks delassus_page` from the result file of "
         "`python -m linkwork_benchmarks delassus`: every "
         "number on this page, and every sentence that says which bars are met. The papers are **delassus** (Sathya et "
         "al., matrix-free Delassus operator), **lqr** (Sathya et al., PV-OSIM) and **proximal** (Carpentier et al.). "
-        f"{quick}Run of {results['date'][:10]}, {results['seconds']} s, on {machine['cores']} cores of "
-        f"{machine['cpu']}, Python {versions['python']}, NumPy {versions['numpy']}, Numba {versions['numba']}, "
-        f"Pinocchio {versions['pin']} (PyPI wheel); linkwork at {results['commit'][:10]}"
-        f"{' (modified)' if results['modified'] else ''}.\n\n"
+        f"{tables.circumstances(results)}\n\n"
         "All times are microseconds, called from Python, contenders taking turns in one process on one thread, best "
         f"of {results['rounds']} rounds. *native*: `Delassus(robot).product` and `.inverse` through `bind`, a state a "
         f"call; *specialised*: those of `.compile()`; *batch*: that program, {BATCH} states a call (fewer where there "

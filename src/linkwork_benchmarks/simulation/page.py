@@ -40,16 +40,11 @@ def write(results: Results, page: Path | None = None) -> Path:
 
 
 def _introduction(results: Results) -> str:
-    machine, versions = results["machine"], results["versions"]
-    quick = "**Made by a quick run: the times mean nothing.** " if results["quick"] else ""
     return (
         "# Motion in time, measured\n\n"
         "Made by `python -m linkwork_benchmarks simulation_page` from the result file of "
         "`python -m linkwork_benchmarks simulation`: every number on this page. "
-        f"{quick}Run of {results['date'][:10]}, {results['seconds']} s, on {machine['cores']} cores of "
-        f"{machine['cpu']}, Python {versions['python']}, NumPy {versions['numpy']}, Numba {versions['numba']}, "
-        f"Pinocchio {versions['pin']} (PyPI wheel), MuJoCo {versions['mujoco']}; linkwork at {results['commit'][:10]}"
-        f"{' with changes' if results['modified'] else ''}. How to simulate: [Simulation](simulation.md)."
+        f"{tables.circumstances(results, mujoco=True)} How to simulate: [Simulation](simulation.md)."
     )
 
 
