@@ -108,6 +108,11 @@ def floating() -> lw.Mechanism:
 def test_a_method_that_is_not_there_is_an_error() -> None:
     with pytest.raises(lw.InputError, match="lcabba"):
         lw.simulate(zoo.four_bar(), seconds=0.1, method="lcabba")
+    with pytest.raises(lw.InputError, match="takes no iterations"):
+        lw.simulate(zoo.four_bar(), seconds=0.1, method="prox_ltl", iterations=3)
+    for method in ("auto", "minimal"):
+        with pytest.raises(lw.InputError, match="no integrator 'rk5'"):
+            lw.simulate(zoo.four_bar(), seconds=0.1, method=method, integrator="rk5")
 
 
 # Time constants ---------------------------------------------------------------------------------------------

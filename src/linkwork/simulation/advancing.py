@@ -79,12 +79,12 @@ def repeated(one: OneStep, dt: float) -> Advance:
     return advance
 
 
-def adaptive(one: OneStep, dt: float, nc: int, tolerance: float) -> Advance:
+def adaptive(one: OneStep, dt: float, tolerance: float) -> Advance:
     """Steps as long as their error allows. Nothing is remembered from one call to the next."""
 
     def advance(q: Array, v: Array, tau: Array, steps: int) -> tuple[Array, Array, Array, int]:
         whole = steps * dt
-        left, h, forces = whole, dt, np.zeros(nc)
+        left, h, forces = whole, dt, np.zeros(0)
         while left > 1e-12 * whole:
             h = min(h, left)
             q1, v1, found, error = one(q, v, tau, h)

@@ -21,7 +21,7 @@ from linkwork.simulation.closing import Closing
 from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, command_limits, drive, gears, is_compiled
 from linkwork.simulation.run import Run
 from linkwork.simulation.stages import AllJoints, FreeJoints, Staged
-from linkwork.simulation.stepper import AUTO, Stepper, held_back, joint_law, stabilised
+from linkwork.simulation.stepper import AUTO, INTEGRATORS, Stepper, held_back, joint_law, stabilised
 
 Controller = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques of all joints, ``(nv,)``, or commands of the robot's actuators."""
@@ -95,18 +95,15 @@ def simulate(
         "project_every": project_every,
         **how,
     }
-    stepper = Stepper(robot, integrator, h, at=at, **how, **options) if compiled else None
-    if stepper is None:
-        one = advancing.one_staged(staged(robot, integrator, method, h, at, **how, **options))
-    elif integrator == "dopri5":
-        one = advancing.one_compiled(stepper)
-    elif controller is not None and is_compiled(controller) and not project_every:
-        plan = Plan(first, total, control, record)
-        return _driven(stepper, robot, controller, at, rate, held, plan, settings)
-    if integrator == "dopri5":
-        advance = advancing.adaptive(one, h, robot.nc, above_zero(tolerance, "tolerance"))
-    else:
-        advance = advancing.repeated(one, h) if stepper is None else advancing.compiled(stepper, stride)
+    if compiled:
+        stepper = Stepper(robot, integrator, h, at=at, **how, **options)
+        if controller is not None and is_compiled(controller) and not project_every and integrator != "dopri5":
+            plan = Plan(first, total, control, record)
+            return _driven(stepper, robot, controller, at, rate, held, plan, settings)
+    elif options:
+        raise InputError(f"method '{method}' takes no {', '.join(options)}: these are for compiled steps")
+    steps = stepper if compiled else staged(robot, integrator, method, h, at, **how)
+    advance = _way(steps, h, stride, above_zero(tolerance, "tolerance"))
     closing = Closing(robot) if project_every else None
     rows: list[tuple[float, Array, Array, Array, Array]] = []
     forces, ended = np.zeros(robot.nc), ""
@@ -128,9 +125,9 @@ def simulate(
                     raise
             if (first + done) % record == 0 or not rows:
                 rows.append((moment, at, rate, held, forces))
-            at, rate, forces, steps = advance(at, rate, held, stride)
-            if steps < stride:
-                ended = _why(robot, rows[-1][0], rows[-1][2], first + done + steps, h)
+            at, rate, forces, gone = advance(at, rate, held, stride)
+            if gone < stride:
+                ended = _why(robot, rows[-1][0], rows[-1][2], first + done + gone, h)
                 break
             if closing is not None and (first + done + stride) % project_every == 0:
                 at, rate = closing(at, rate)
@@ -152,11 +149,23 @@ def staged(
     limits: bool,
 ) -> Staged:
     """Steps in Python around a method of forward dynamics, or in minimal coordinates."""
+    if integrator not in INTEGRATORS:
+        raise InputError(f"no integrator {integrator!r}; there are {', '.join(INTEGRATORS)}")
     law = joint_law(robot, passive, limits, at)
     moved = held_back(robot, dt) if integrator == "euler" and passive else robot
     if method == "minimal":
         return Staged(FreeJoints(moved), integrator, law)
     return Staged(AllJoints(stabilised(moved, time_constant, dt), method), integrator, law)
+
+
+def _way(steps: Stepper | Staged, dt: float, stride: int, tolerance: float) -> advancing.Advance:
+    """How to go on: in machine code, or one step after the other; steps of one length, or as long as errors allow."""
+    if isinstance(steps, Stepper) and steps.integrator != "dopri5":
+        return advancing.compiled(steps, stride)
+    one = advancing.one_compiled(steps) if isinstance(steps, Stepper) else advancing.one_staged(steps)
+    if steps.integrator == "dopri5":
+        return advancing.adaptive(one, dt, tolerance)
+    return advancing.repeated(one, dt)
 
 
 def _driven(
