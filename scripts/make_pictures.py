@@ -322,7 +322,7 @@ def _drift() -> Any:
     figure, axes = plot(6.0, 3.0, xlabel="seconds", ylabel="loop open by, m or rad", yscale="log")
     ways: dict[str, tuple[dict[str, Any], str]] = {
         "time_constant=None": ({"time_constant": None}, LOOP),
-        "time_constant=0.01": ({}, COUPLING),
+        "time_constant=0.005": ({}, COUPLING),
         "project_every=10": ({"project_every": 10}, GROUND),
     }
     for name, (options, colour) in ways.items():

@@ -218,6 +218,46 @@ def test_a_run_under_a_compiled_controller_that_explodes_says_when() -> None:
     np.testing.assert_array_equal(fast.v, plain.v)
 
 
+# Going on ---------------------------------------------------------------------------------------------------
+
+
+def tumbler() -> lw.Mechanism:
+    """A floating body with an arm that meets its stops, and a tail on a ball joint."""
+    build = lw.Builder("tumbler")
+    build.body("base", lw.Inertia.box(2.0, (0.3, 0.2, 0.1)))
+    build.joint("free", lw.Free(), "world", "base")
+    build.body("arm", lw.Inertia.rod(0.5, (0, 0, 0), (0.4, 0, 0)))
+    build.joint("shoulder", lw.Revolute("y"), "base", "arm", (0.15, 0, 0), lower=-0.2, upper=0.3)
+    build.body("tail", lw.Inertia.rod(0.3, (0, 0, 0), (-0.3, 0, 0.02)))
+    build.joint("ball", lw.Spherical(), "base", "tail", (-0.15, 0, 0), damping=0.01)
+    return build.build()
+
+
+@pytest.mark.parametrize("method", ["auto", "aba", "minimal"])
+@pytest.mark.parametrize("integrator", ["euler", "rk4", "dopri5"])
+def test_stops_and_turns_go_on_to_the_last_bit(integrator: str, method: str, tmp_path: Path) -> None:
+    """Also from a file: stops are as stiff as they were, quaternions as long, tolerances as tight."""
+    robot = tumbler()
+    rate = 4.0 * np.random.default_rng(7).normal(size=robot.nv)
+    rate[robot.v_index("shoulder")] = -6.0
+    how: dict[str, Any] = {"integrator": integrator, "method": method, "tolerance": 1e-6, "record_every": 10}
+    run = lw.simulate(robot, None, rate, seconds=0.2, **how)
+    angle = run.q[:, robot.q_index("shoulder")]
+    assert angle.min() < -0.2 or angle.max() > 0.3
+    kept = lw.Run.load(run.save(tmp_path / "run.npz"), robot)
+    for k in (3, 7, 12):
+        again = kept.resume(k, seconds=0.2 - 0.01 * k)
+        np.testing.assert_array_equal(again.q, run.q[k:])
+        np.testing.assert_array_equal(again.v, run.v[k:])
+
+
+def test_iterations_go_on() -> None:
+    robot = zoo.stewart()
+    q, v = moving(robot)
+    run = lw.simulate(robot, q, v, seconds=0.05, record_every=5, iterations=3, damping=1e-5)
+    np.testing.assert_array_equal(run.resume(4, seconds=0.03).q, run.q[4:])
+
+
 # Actuators -------------------------------------------------------------------------------------------------
 
 

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from linkwork.viewer import Viewer
 
 
+RESUMED = (
+    *("dt", "integrator", "method", "record_every", "project_every", "time_constant", "passive", "limits"),
+    *("tolerance", "stops_at", "damping", "iterations"),
+)
+"""Settings with which a run goes on."""
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """States of a robot over time. Arrays begin with the axis of time; in rollouts the next one is that of the batch.
@@ -97,8 +104,7 @@ class Run:
         if self.q.ndim != 2:
             raise InputError("rollouts cannot be resumed: simulate one of their states")
         robot, kept = self._known(), self.settings
-        same = ("dt", "integrator", "method", "record_every", "project_every", "time_constant", "passive", "limits")
-        how = {name: kept[name] for name in same if name in kept} | {"tau": self.tau[index]}
+        how = {name: kept[name] for name in RESUMED if name in kept} | {"tau": self.tau[index]}
         if kept.get("control_every"):
             how["control_every"] = kept["control_every"]
         how |= {"start": float(self.times[index]), "closed": False} | changes

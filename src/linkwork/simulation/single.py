@@ -28,6 +28,8 @@ Controller = Callable[[float, Array, Array], npt.ArrayLike]
 
 OPEN = 1e-6
 """How far loops may be open at the start, and how fast they may open."""
+UNIT = 1e-12
+"""How much longer or shorter than one quaternions may be at the start."""
 PATIENCE = 2.0
 """Seconds before progress is shown."""
 
@@ -52,6 +54,7 @@ def simulate(
     limits: bool = True,
     tolerance: float = 1e-8,
     closed: bool = True,
+    stops_at: npt.ArrayLike | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> Run:
@@ -61,7 +64,8 @@ def simulate(
     between. Every ``record_every`` steps the state is kept. Every ``project_every`` steps loops are closed to rounding
     (0: never; a ``time_constant`` pulls them closed in any case, see `Stepper`, as are ``passive``, ``limits`` and
     further options). ``dopri5`` chooses its steps, ``dt`` at most, so that each is wrong by ``tolerance``. Loops must
-    be closed at the start, unless ``closed`` is false.
+    be closed at the start, unless ``closed`` is false. Stops are stiff enough for the inertia that joints feel at the
+    configuration ``stops_at`` (default: the first one).
 
     ``method``: by default forward dynamics is `aba` or `lcaba`, and steps are compiled. ``"minimal"`` moves in minimal
     coordinates, with loops closed at every stage; any other method of `ForwardDynamics` will do too. Both step in
@@ -77,6 +81,7 @@ def simulate(
     if not isinstance(project_every, int) or project_every < 0:
         raise InputError(f"project_every is {project_every!r}, needs a whole number, 0 for never")
     at, rate = initial(robot, q, v, closed)
+    stops = at if stops_at is None else fresh_floats(stops_at, "stops_at")
     total, first = max(1, round(span / h)), round(float(start) / h)
     stride = gcd(record, total)
     if controller is not None:
@@ -94,16 +99,19 @@ def simulate(
         "control_every": control if controller is not None else 0,
         "project_every": project_every,
         **how,
+        "tolerance": above_zero(tolerance, "tolerance"),
+        "stops_at": stops.tolist(),
+        **options,
     }
     if compiled:
-        stepper = Stepper(robot, integrator, h, at=at, **how, **options)
+        stepper = Stepper(robot, integrator, h, at=stops, **how, **options)
         if controller is not None and is_compiled(controller) and not project_every and integrator != "dopri5":
             plan = Plan(first, total, control, record)
             return _driven(stepper, robot, controller, at, rate, held, plan, settings)
     elif options:
         raise InputError(f"method '{method}' takes no {', '.join(options)}: these are for compiled steps")
-    steps = stepper if compiled else staged(robot, integrator, method, h, at, **how)
-    advance = _way(steps, h, stride, above_zero(tolerance, "tolerance"))
+    steps = stepper if compiled else staged(robot, integrator, method, h, stops, **how)
+    advance = _way(steps, h, stride, tolerance)
     closing = Closing(robot) if project_every else None
     rows: list[tuple[float, Array, Array, Array, Array]] = []
     forces, ended = np.zeros(robot.nc), ""
@@ -212,6 +220,9 @@ def initial(
     if q is None:
         q = robot.poses.get("assembled", robot.neutral())
     at = fresh_floats(robot.normalise(q), "q")
+    given = np.asarray(q, dtype=np.float64)
+    if all(abs(np.linalg.norm(given[unit]) - 1.0) < UNIT for unit in robot.unit_slices()):
+        at = fresh_floats(given, "q")  # as it is, to the last bit
     rate = np.zeros(robot.nv) if v is None else fresh_floats(v, "v")
     if rate.shape != (robot.nv,) or not np.isfinite(rate).all():
         raise InputError(f"v has shape {rate.shape}, needs {robot.nv} finite numbers")
