@@ -9,6 +9,18 @@ from typing import Any
 Draw = Callable[[Any, Mapping[str, Any]], Any]
 """A figure of ``pyplot`` and results; None where they have no numbers for it."""
 
+LOOK = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "linkwork",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+}
+
 
 def write(plots: Mapping[str, Draw], results: Mapping[str, Any], folder: Path) -> dict[str, Path]:
     """All plots that the results have numbers for, by name."""
@@ -17,26 +29,14 @@ def write(plots: Mapping[str, Draw], results: Mapping[str, Any], folder: Path) -
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    matplotlib.rcParams.update(
-        {
-            "svg.fonttype": "none",
-            "svg.hashsalt": "linkwork",
-            "font.size": 9,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.alpha": 0.3,
-            "legend.frameon": False,
-            "figure.constrained_layout.use": True,
-        }
-    )
     folder.mkdir(parents=True, exist_ok=True)
     made = {}
-    for name, draw in plots.items():
-        figure = draw(plt, results)
-        if figure is None:
-            continue
-        made[name] = folder / f"{name}.svg"
-        figure.savefig(made[name], metadata={"Date": None})
-        plt.close(figure)
+    with matplotlib.rc_context(LOOK):
+        for name, draw in plots.items():
+            figure = draw(plt, results)
+            if figure is None:
+                continue
+            made[name] = folder / f"{name}.svg"
+            figure.savefig(made[name], metadata={"Date": None})
+            plt.close(figure)
     return made
