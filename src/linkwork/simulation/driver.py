@@ -13,11 +13,9 @@ from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
 from linkwork.compile.door import CHUNK
+from linkwork.simulation.compiled import FINE, NOT_FINITE, WRONG_SHAPE
 
 __all__ = ["NumbaError", "drive"]
-
-FINE, WRONG_SHAPE, NOT_FINITE = range(3)
-"""What came of asking the controller."""
 
 
 def kept(function: Callable[..., Any]) -> Any:

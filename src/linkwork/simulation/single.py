@@ -69,8 +69,8 @@ def simulate(
 
     ``method``: by default forward dynamics is `aba` or `lcaba`, and steps are compiled. ``"minimal"`` moves in minimal
     coordinates, with loops closed at every stage; any other method of `ForwardDynamics` will do too. Both step in
-    Python, a hundred times slower. A controller that Numba has compiled (``numba.njit``) is called from machine code,
-    so that nothing returns to Python before the end.
+    Python, some twenty to a hundred times slower. A controller that Numba has compiled (``numba.njit``) is called from
+    machine code, so that nothing returns to Python before the end.
 
     Started again from any recorded state (`Run.resume`), it goes on as it did, to the last bit. Where
     something stops being finite, the run ends there and says why; an error of the controller is raised, with what was
@@ -103,14 +103,16 @@ def simulate(
         "stops_at": stops.tolist(),
         **options,
     }
+    steps: Stepper | Staged
     if compiled:
-        stepper = Stepper(robot, integrator, h, at=stops, **how, **options)
+        steps = Stepper(robot, integrator, h, at=stops, **how, **options)
         if controller is not None and is_compiled(controller) and not project_every and integrator != "dopri5":
             plan = Plan(first, total, control, record)
-            return _driven(stepper, robot, controller, at, rate, held, plan, settings)
+            return _driven(steps, robot, controller, at, rate, held, plan, settings)
     elif options:
         raise InputError(f"method '{method}' takes no {', '.join(options)}: these are for compiled steps")
-    steps = stepper if compiled else staged(robot, integrator, method, h, stops, **how)
+    else:
+        steps = staged(robot, integrator, method, h, stops, **how)
     advance = _way(steps, h, stride, tolerance)
     closing = Closing(robot) if project_every else None
     rows: list[tuple[float, Array, Array, Array, Array]] = []

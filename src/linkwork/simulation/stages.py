@@ -1,6 +1,6 @@
 """Steps around any method of forward dynamics, and in minimal coordinates.
 
-The stages of a step are called one by one from Python: a hundred times slower than `Stepper`, for comparing methods and
+The stages of a step are called one by one from Python: much slower than `Stepper`, for comparing methods and
 for loops that may not open at all. What joints do by themselves and what turns are, is the text of `algorithms.motion`.
 """
 
