@@ -4,7 +4,7 @@
 |------------|------------------------------------------------------------------|
 | program    | the program, exit codes, what becomes of errors                  |
 | options    | options that commands share, help that teaches                   |
-| commands   | info, check, count, graph, warm: arguments and help              |
+| commands   | info, check, count, graph, warm, cache: arguments and help       |
 | actions    | simulate, view, bench, export: the same                          |
 | completing | what the tab key offers                                          |
 | looking    | from a file to facts                                             |
@@ -16,6 +16,7 @@
 | simulating | runs                                                             |
 | benching   | times                                                            |
 | exporting  | C source                                                         |
+| caching    | the disk cache                                                   |
 | terminal   | colour or none, pipes, notices of what takes long                |
 """
 

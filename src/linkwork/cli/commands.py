@@ -1,4 +1,4 @@
-"""Commands that look at models: what can be typed, their options and help, and what a failure exits with."""
+"""Commands that look at models or at the cache: their arguments and help, and what a failure exits with."""
 
 from __future__ import annotations
 
@@ -218,9 +218,10 @@ def graph(
 @app.command(
     short_help="Compile all native code now.",
     help=teaching(
-        "Compile all native code now, on all cores, into the cache (LINKWORK_CACHE_DIR, or linkwork in the user's "
-        "cache folder): for container images and test machines. Else each part is compiled when it is first used.",
-        examples={"linkwork warm": "takes minutes once, then nothing"},
+        "Compile all native code now, for single states and for batches, on all cores, into the cache "
+        "(LINKWORK_CACHE_DIR, or linkwork in the user's cache folder): for container images and test machines. Else "
+        "each part is compiled when it is first used.",
+        examples={"linkwork warm": "takes about a minute once, then nothing"},
     ),
 )
 def warm(quiet: Quiet = False) -> None:
@@ -234,3 +235,36 @@ def warm(quiet: Quiet = False) -> None:
             if not quiet:
                 complain(f"compiled {done} of {total}: {name}")
     write(f"{count} compiled\n" if count else "everything was compiled already\n")
+
+
+@app.command(
+    short_help="Say where compiled code is kept and how much there is, or remove it.",
+    help=teaching(
+        "Say where compiled code is kept, how many entries there are, how large they are together, and when the first "
+        "and the last of them were used.",
+        "LINKWORK_CACHE_DIR moves the cache. LINKWORK_CACHE_SIZE bounds it (default 2GB; 0 keeps nothing): the least "
+        "recently used entries are removed first. What is removed is compiled again when it is needed.",
+        examples={
+            "linkwork cache": "where, and how large",
+            "linkwork cache --clear": "remove all of it",
+            "linkwork cache --json | jq .bytes": "for scripts",
+        },
+    ),
+)
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", metavar="", help="Remove all entries, without asking.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Describe the cache, or clear it."""
+    from linkwork.cli.caching import CacheFacts, draw_cache
+
+    with failures():
+        try:
+            facts = CacheFacts.collect(clear=clear)
+        except OSError as error:
+            complain(f"error: {error.filename}: {error.strerror or error}")
+            raise typer.Exit(FAILED) from None
+    if as_json:
+        write(json.dumps(facts.as_json(), indent=2) + "\n")
+    else:
+        show(lambda console: draw_cache(console, facts))

@@ -24,7 +24,7 @@ INTERRUPTED = 130
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
-ORDER = ("info", "check", "count", "graph", "view", "simulate", "bench", "export", "warm")
+ORDER = ("info", "check", "count", "graph", "view", "simulate", "bench", "export", "warm", "cache")
 """Of commands in help."""
 
 

@@ -1,1 +1,1 @@
-"""Three ways to run kernel text: plain Python, native through Numba, straight-line programs through LLVM."""
+"""Three ways to run kernel text: plain Python, native code, straight-line programs, both through LLVM."""
