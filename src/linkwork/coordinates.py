@@ -335,7 +335,7 @@ class Tied(Evaluator):
         """All outputs but the last; `SingularConstraints` where free joints do not determine the others."""
         if out is None:
             quick = [np.empty(shape, self._dtype) for shape in self._output_shapes]
-            if not self._door(*inputs, *quick) and quick[-1][0] > LEAST_PIVOT:
+            if not self._entry(*inputs, *quick) and quick[-1][0] > LEAST_PIVOT:
                 return quick[:-1]
         try:
             *results, pivot = self._runner.evaluate(inputs, [out, *[None] * (len(self._output_shapes) - 1)])

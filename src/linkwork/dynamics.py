@@ -10,6 +10,7 @@ Leading axes of any argument are batch axes and broadcast as in NumPy. Spatial v
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from linkwork.algorithms import aba, centroid, crba, kinematics, loops, rnea
 from linkwork.algorithms.algorithm import Algorithm
+from linkwork.compile.entry import SHAPES
 from linkwork.compile.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
 from linkwork.compile.trace import MAX_OPERATIONS, trace
 from linkwork.errors import InputError
@@ -27,6 +29,8 @@ from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of, unit_ranges
 
 Array = npt.NDArray[Any]
+_LOCK = threading.RLock()
+"""Around what evaluators make when they are first called."""
 _empty = np.empty
 
 QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
@@ -107,6 +111,8 @@ class Evaluator:
         self.frames = _names(frames)
         self._subject = Subject(algorithm, tree, unit_ranges(robot), robot.name)
         self._threads = thread_count(threads)
+        self._lanes: int | None = None
+        self._typed = False
         self._inputs = list(self._subject.algorithm.inputs)
         self._output_shapes = self._subject.output_shapes()
         self._be(None, "float64")
@@ -114,18 +120,24 @@ class Evaluator:
     def _be(self, runner: Runner | None, dtype: str) -> None:
         """Run this way; without a runner, natively from the first call on."""
         self._made = runner
-        self._door: Callable[..., int] = self._first_call if runner is None else runner.door
+        self._entry: Callable[..., int] = self._first_call if runner is None else runner.entry
         self._dtype: np.dtype[Any] = np.dtype(dtype)
         self._rest = np.zeros((len(self.frames), 6), dtype=dtype)
 
     def _first_call(self, *arrays: Any) -> int:
-        self._door = self._runner.door
-        return self._door(*arrays)
+        """Code for one state is compiled when one state is asked for."""
+        runner = self._runner
+        if any(getattr(x, "ndim", len(shape)) != len(shape) for x, shape in zip(arrays, runner.shapes, strict=False)):
+            return SHAPES
+        self._entry = runner.entry
+        return self._entry(*arrays)
 
     @property
     def _runner(self) -> Runner:
         if self._made is None:
-            self._made = NativeRunner(self._subject, self._threads)
+            with _LOCK:
+                if self._made is None:
+                    self._made = NativeRunner(self._subject, self._threads, self._dtype.name, self._lanes)
         return self._made
 
     def _running(self, runner: Runner) -> Self:
@@ -143,6 +155,32 @@ class Evaluator:
     def dtype(self) -> np.dtype[Any]:
         """Type of the numbers computed with."""
         return self._dtype
+
+    def native(self, dtype: str = "float64", lanes: int | str = "auto", threads: int | None = None) -> Self:
+        """The same, running native code with numbers of one type, whatever the type of arguments.
+
+        An evaluator runs native code from the start, in ``float64``; where all arguments are ``float32`` arrays it does
+        so in ``float32``, and so are its results. ``lanes`` states share one SIMD register in batches (``"auto"``: what
+        fits this machine), ``threads`` share a large batch.
+        """
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._threads = self._threads if threads is None else thread_count(threads)
+        other._lanes = None if lanes == "auto" else _checked_lanes(lanes)
+        other._typed = True
+        other._be(None, _checked_dtype(dtype))
+        return other
+
+    def _in_type_of(self, inputs: Sequence[Any]) -> Self:
+        """This evaluator, or the same in single precision where all that was given is."""
+        single = all(getattr(x, "dtype", None) == np.float32 for x in inputs if x is not None)
+        if not single or self._typed or self.way != "native" or self._dtype == np.float32:
+            return self
+        with _LOCK:
+            found: Self | None = self.__dict__.get("_single")
+            if found is None:
+                found = self._single = self.native("float32")
+        return found
 
     def plain(self) -> Self:
         """The same, running the Python text as it stands: slow, for debugging."""
@@ -162,14 +200,9 @@ class Evaluator:
         Raises `ProgramTooLarge` where the program would have more than ``max_operations`` operations: stay native
         there.
         """
-        if dtype not in ("float64", "float32"):
-            raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
-        if lanes == "auto":
-            lanes = best_lanes(dtype)
-        if not isinstance(lanes, int) or lanes not in (1, 2, 4, 8, 16):
-            raise InputError(f"lanes is {lanes!r}, needs 'auto' or one of 1, 2, 4, 8, 16")
+        count = best_lanes(_checked_dtype(dtype)) if lanes == "auto" else _checked_lanes(lanes)
         shared = self._threads if threads is None else thread_count(threads)
-        other = self._running(SpecialisedRunner(self._program(), dtype, lanes, shared, max_operations))
+        other = self._running(SpecialisedRunner(self._program(), dtype, count, shared, max_operations))
         other._threads = shared
         return other
 
@@ -181,9 +214,10 @@ class Evaluator:
         """Evaluate: one array, or a tuple where the quantity has several."""
         if out is None:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
-            if not self._door(*inputs, *results):
+            if not self._entry(*inputs, *results):
                 return results[0] if len(results) == 1 else tuple(results)
-        results = self._runner.evaluate(self._complete(inputs), self._targets(out))
+        typed = self._in_type_of([*inputs, *self._targets(out)])
+        results = typed._runner.evaluate(typed._complete(inputs), self._targets(out))
         return results[0] if len(results) == 1 else tuple(results)
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
@@ -196,11 +230,11 @@ class Evaluator:
         wrong = self._runner.misfit(arrays)
         if wrong:
             raise InputError(f"bind: {wrong}")
-        door = self._runner.own_door(arrays[-1].ndim > len(self._output_shapes[-1]))
+        entry = self._runner.own_entry(arrays[-1].ndim > len(self._output_shapes[-1]))
         runner, count = self._runner, len(self._inputs)
 
         def step() -> None:
-            status = door(*arrays)
+            status = entry(*arrays)
             if status:
                 runner.explain(status, arrays[:count], arrays[count:])
 
@@ -410,6 +444,18 @@ def _names(frames: str | Sequence[str]) -> tuple[str, ...]:
     if not isinstance(frames, Sequence) or not all(isinstance(name, str) for name in frames):
         raise InputError(f"frames are names, one or a list of them; found {frames!r}")
     return tuple(frames)
+
+
+def _checked_dtype(dtype: str) -> str:
+    if dtype not in ("float64", "float32"):
+        raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
+    return dtype
+
+
+def _checked_lanes(lanes: int | str) -> int:
+    if not isinstance(lanes, int) or lanes not in (1, 2, 4, 8, 16):
+        raise InputError(f"lanes is {lanes!r}, needs 'auto' or one of 1, 2, 4, 8, 16")
+    return lanes
 
 
 def thread_count(threads: int | None) -> int:

@@ -55,6 +55,28 @@ class ProgramTooLarge(LinkworkError):
     """The straight-line program for this mechanism would be unreasonably large; use the native way."""
 
 
+class KernelError(LinkworkError):
+    """Kernel text says something that is outside its language.
+
+    ``kernel`` is the function's name, ``file`` and ``line`` say where, ``text`` is the line itself.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kernel: str | None = None,
+        file: str | None = None,
+        line: int | None = None,
+        text: str | None = None,
+    ) -> None:
+        self.kernel, self.file, self.line, self.text = kernel, file, line, text
+        where = ":".join(str(part) for part in (file, line) if part is not None)
+        inside = f" in kernel '{kernel}'" if kernel else ""
+        shown = f"\n    {text}" if text else ""
+        super().__init__(f"{where}{inside}: {message}{shown}" if where or inside else message)
+
+
 class AssemblyError(LinkworkError):
     """The loops of a mechanism could not be closed.
 

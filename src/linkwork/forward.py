@@ -58,6 +58,8 @@ DAMPING = 1e-6
 """Damping of a row of weight one. A smaller one needs fewer iterations and loses more digits (docs/methods.md)."""
 TOLERANCE = 1e-10
 """What a row may miss, in m/s² or rad/s²."""
+SINGLE_TOLERANCE = 1e-5
+"""The least that iterations in single precision are asked for."""
 MAX_ITERATIONS = 20
 EXPECTED = 3
 """Iterations that most robots need, or as many as are allowed: what `auto` counts with."""
@@ -225,7 +227,7 @@ class Solution:
 
     @property
     def iterations(self) -> Any:
-        """Proximal iterations; with lanes, of all states that were computed together."""
+        """Proximal iterations, of each state."""
         return 0 if self._found is None else _plain(self._found[..., 1].astype(np.int64))
 
     @property
@@ -233,7 +235,7 @@ class Solution:
         """Whether iterations ended within the tolerance; of a method that does not iterate, always."""
         if self._by is None or self._found is None:
             return True
-        ended = self._found[..., 0] <= (self._by.tolerance if METHODS[self._by.method].iterates else np.inf)
+        ended = self._found[..., 0] <= (self._by._settings[0] if METHODS[self._by.method].iterates else np.inf)
         return _plain(ended)
 
     def __repr__(self) -> str:
@@ -282,7 +284,7 @@ def row_damping(robot: Mechanism, damping: float) -> Array:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-# The door ----------------------------------------------------------------------------------------------
+# What users call ---------------------------------------------------------------------------------------------------
 
 
 class ForwardDynamics(Evaluator):
@@ -339,7 +341,8 @@ class ForwardDynamics(Evaluator):
             R = np.where(R < OFF, 0.0, R)
         self._damping = R.astype(dtype)
         self._still = np.zeros(robot.nc, dtype=dtype)
-        self._settings = np.array([self.tolerance, self.max_iterations if made.iterates else 1], dtype=dtype)
+        tolerance = self.tolerance if dtype == "float64" else max(self.tolerance, SINGLE_TOLERANCE)
+        self._settings = np.array([tolerance, self.max_iterations if made.iterates else 1], dtype=dtype)
 
     def __call__(  # type: ignore[override]
         self,
@@ -361,16 +364,20 @@ class ForwardDynamics(Evaluator):
         if out is None and wrenches is multipliers is target is damping is None:  # the quick way for one state
             a = _empty(self._nv, self._dtype)
             if not self._bound:
-                if not self._door(q, v, tau, self._rest, a):
+                if not self._entry(q, v, tau, self._rest, a):
                     return Solution(a)
             elif self._quick:
                 found = _empty(self._nfound, self._dtype)
-                if not self._door(
+                if not self._entry(
                     q, v, tau, self._rest, self._damping, self._still, self._still, self._settings, a, found
                 ):
                     if self._hard:
                         self._check_pivots(found)
                     return Solution(a, self, found)
+        if not self._dense and self.method != "pv_early":
+            typed = self._in_type_of([q, v, tau, wrenches, multipliers, target, damping, out])
+            if typed is not self:
+                return typed(q, v, tau, wrenches, multipliers=multipliers, target=target, damping=damping, out=out)
         pushed = self._rest if wrenches is None else wrenches
         if not self._bound:
             return Solution(self._runner.evaluate([q, v, tau, pushed], [out])[0])

@@ -135,9 +135,10 @@ class InverseDynamics(Tied):
             return out
         tau = _empty(self._nv, self._dtype) if out is None else out
         if out is None or (type(tau) is np.ndarray and tau.ndim == 1):
-            if not self._door(q, v, a, self._rest if wrenches is None else wrenches, tau):
+            if not self._entry(q, v, a, self._rest if wrenches is None else wrenches, tau):
                 return tau
-        return self._runner.evaluate(self._complete((q, v, a, wrenches)), [out])[0]
+        typed = self._in_type_of((q, v, a, wrenches, out))
+        return typed._runner.evaluate(typed._complete((q, v, a, wrenches)), [out])[0]
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
         """A call without arguments; see `Evaluator.bind`. Not for `actuated` and `least`, which NumPy completes."""

@@ -1,15 +1,17 @@
 """The scalar functions that kernel text may call, and the mark that makes a function a kernel.
 
-Kernel text runs on three kinds of scalars: floats (plain), machine numbers (native, where
-``compile.native`` supplies these functions) and nodes of a trace graph (specialised).
-A scalar that is not a float is asked to do the work itself.
+Kernel text runs on three kinds of scalars: floats (plain), machine numbers (native, where the compiler knows these
+functions: `compile.scalar_functions`) and nodes of a trace graph (specialised). A scalar that is not a float is asked
+to do the work itself.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+
+import numpy as np
 
 Scalar = Any
 """A float, or a symbol that behaves like one."""
@@ -22,37 +24,54 @@ Vector = Any
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-KERNELS: list[Callable[..., Any]] = []
-"""Every function marked as kernel text, for the native compiler."""
-
 
 def kernel(function: F) -> F:
-    """Mark a function as kernel text; it stays a plain Python function.
+    """The function itself, marked as kernel text: Python in a form that can be compiled to machine code.
 
-    Rules, so that all three ways work: loops and branches depend on integers of the tree or of the
-    plan, never on a float of the state (use `where`); no allocation, no ``@``, no fancy
-    indexing; work arrays come in from outside; inputs are read-only.
+    Rules: loops and branches depend on integers (counters, sizes such as ``tree.nv``, constants), never on a float of
+    the state, for which there is `where`; floats and integers do not mix (``2.0 * x``, not ``2 * x``); no allocation,
+    no ``@``, no fancy indexing: arrays come in as arguments, and results are written into one of them; inputs are
+    read-only. Sines, cosines and roots are `sincos` and `sqrt`. Other kernels can be called. Functions, numbers and
+    tuples of the surrounding module or function are constants, read once, when the kernel is first compiled.
+    `KernelError` says what is outside the language, and where.
     """
-    KERNELS.append(function)
+    function.__kernel__ = True  # type: ignore[attr-defined]
     return function
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Sine and cosine of one angle."""
+    """Sine and cosine of one angle, for kernel text."""
     return (math.sin(x), math.cos(x)) if isinstance(x, float) else x.sincos()
 
 
 def sqrt(x: Scalar) -> Scalar:
-    """Square root."""
+    """Square root, for kernel text."""
     return math.sqrt(x) if isinstance(x, float) else x.sqrt()
 
 
 def where(below: Scalar, bound: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
-    """``then if below < bound else otherwise``, without a branch."""
+    """``then if below < bound else otherwise``, without a branch, for kernel text."""
     for x in (below, bound, then, otherwise):
         if not isinstance(x, float):
             return x.where(below, bound, then, otherwise)
     return then if below < bound else otherwise
+
+
+def any_below(x: Scalar, bound: float) -> bool:
+    """Whether ``x < bound``, for a branch that only saves work: its body must change nothing where this is false.
+
+    In lanes, the answer is for all of them: true if it holds in any. Straight-line programs have no branches: true.
+    """
+    return bool(x < bound) if isinstance(x, float) else True
+
+
+def unpack(arrays: Sequence[Array], places: Sequence[tuple[int, int, tuple[int, ...]]]) -> tuple[Any, ...]:
+    """Parts of flat arrays, each by the number of its array, its first entry and its shape; () is a scalar."""
+    parts = []
+    for k, start, shape in places:
+        flat = arrays[k]
+        parts.append(flat[start : start + math.prod(shape)].reshape(shape) if shape else flat[start])
+    return tuple(parts)
 
 
 def fma(a: Scalar, b: Scalar, c: Scalar) -> Scalar:
@@ -65,10 +84,14 @@ def fma(a: Scalar, b: Scalar, c: Scalar) -> Scalar:
 
 def rint(x: Scalar) -> Scalar:
     """The nearest integer, halves to even, as a scalar."""
-    return float(round(x)) if isinstance(x, float) else x.rint()
+    return float(np.rint(x)) if isinstance(x, float) else x.rint()
 
 
 def _exact_fma(a: float, b: float, c: float) -> float:
     from fractions import Fraction
 
-    return float(Fraction(a) * Fraction(b) + Fraction(c))
+    try:
+        exact = float(Fraction(a) * Fraction(b) + Fraction(c))
+    except (OverflowError, ValueError):  # infinity, or no number
+        return a * b + c
+    return exact or a * b + c  # zeros have signs

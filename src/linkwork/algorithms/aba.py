@@ -20,8 +20,8 @@ into the text. Cost: linear in the number of bodies.
 from __future__ import annotations
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, coast, move, place
-from linkwork.algorithms.rnea import FORCE, WRENCHES, apply_wrenches, gravitate, hand_down, resist
+from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, place
+from linkwork.algorithms.rnea import FORCE, FORWARD, WRENCHES, apply_wrenches, forward_body, hand_down, init_root
 from linkwork.joints import FREE, HELICAL, PRISMATIC, REVOLUTE, SPHERICAL, axis_of, dof_of, moves, to_child
 from linkwork.scalar import Array, Scalar, kernel
 from linkwork.spatial import (
@@ -163,10 +163,16 @@ def articulate(tree: Array, w: Array) -> None:
 
 
 @kernel
+def init_rigid_inertia(tree: Array, w: Array, i: int) -> None:
+    """The inertia of body ``i`` by itself."""
+    set_rigid(tree.mass[i], tree.mc[i], tree.I[i], w.H[i])
+
+
+@kernel
 def stand(tree: Array, w: Array) -> None:
     """Inertias of bodies and joints by themselves."""
     for i in range(1, tree.n):
-        set_rigid(tree.mass[i], tree.mc[i], tree.I[i], w.H[i])
+        init_rigid_inertia(tree, w, i)
     for k in range(tree.nv):
         w.gear[k] = tree.armature[k]
 
@@ -321,15 +327,23 @@ def accelerate_body(tree: Array, w: Array, i: int, qdd: Array) -> None:
 
 @kernel
 def aba(tree: Array, w: Array, q: Array, v: Array, tau: Array, wrenches: Array, a: Array) -> None:
-    """``a = M^-1 (tau - c + sum J' wrench)``."""
-    place(tree, w, q)
-    move(tree, w, v)
-    gravitate(tree, w)
-    coast(tree, w)
-    resist(tree, w)
+    """``a = M^-1 (tau - c + sum J' wrench)``, in the book's three passes."""
+    init_root(tree, w)
+    for k in range(tree.nv):
+        w.still[k] = 0.0
+        w.gear[k] = tree.armature[k]
+    for i in range(1, tree.n):
+        forward_body(tree, w, i, q, v, w.still)
     apply_wrenches(tree, w, wrenches)
-    articulate(tree, w)
-    drive(tree, w, tau)
+    for i in range(tree.n - 1, 0, -1):
+        h = tree.parent[i]
+        if tree.last_child[i] == 0:
+            init_rigid_inertia(tree, w, i)
+        eliminate(tree, w, i)
+        if h > 0 and tree.last_child[h] == i:
+            init_rigid_inertia(tree, w, h)
+        hand_down_inertia(tree, w, i)
+        drive_body(tree, w, i, tau)
     accelerate(tree, w, a)
 
 
@@ -351,6 +365,7 @@ ABA = Algorithm(
     {"q": ("nq",), "v": ("nv",), "tau": ("nv",), "wrenches": WRENCHES},
     {"a": ("nv",)},
     POSE | MOTION | ACCELERATION | FORCE | ARTICULATED,
+    folded={**FORWARD, "H": "backward"},
 )
 INVERSE_MASS = Algorithm(
     "inverse_mass",

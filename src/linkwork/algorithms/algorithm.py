@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from linkwork.plans.layout import Layout, Shape
@@ -33,6 +33,15 @@ class Algorithm:
     layout: Layout = TREE
     """What the text reads of the mechanism."""
     again: Callable[..., None] | None = None
+    folded: Mapping[str, str] = field(default_factory=dict)
+    """Work arrays of which native code keeps the rows of a few bodies at a time, ``"forward"`` or ``"backward"``: see
+    `plans.slots`. The text uses them for bodies in that order, and for none after its slot was given on."""
+
+    @property
+    def stored(self) -> Mapping[str, Shape]:
+        """The shapes of work arrays as native code keeps them."""
+        kept = {name: (f"n{self.folded[name]}", *self.work[name][1:]) for name in self.folded}
+        return {**self.work, **kept}
 
     def work_type(self) -> Any:
         """The named tuple that holds the work arrays."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from linkwork.algorithms.aba import ARTICULATED
 from linkwork.algorithms.algorithm import Shape
-from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, coast, follow, move, place
+from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, follow
 from linkwork.algorithms.loops import CLOSURE, RATES, close, pull, swing
-from linkwork.algorithms.rnea import FORCE, WRENCHES, apply_wrenches, gravitate, resist
+from linkwork.algorithms.rnea import FORCE, WRENCHES, apply_wrenches, forward_body, init_root
 from linkwork.scalar import Array, Scalar, kernel, where
 
 SWITCHED_OFF = 1e20
@@ -56,16 +56,16 @@ def ready(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, asked: Arr
     Forces and right-hand sides are those beyond the motion in which no joint accelerates. Of the rows are ``asked``
     accelerations beyond those that their gains ask for.
     """
-    place(tree, w, q)
-    move(tree, w, v)
+    init_root(tree, w)
+    for k in range(tree.nv):
+        w.still[k] = 0.0
+    for i in range(1, tree.n):
+        forward_body(tree, w, i, q, v, w.still)
     close(tree, w, q, w.error)
-    gravitate(tree, w)
-    coast(tree, w)
     swing(tree, w, q, v)
     if tree.pulled != 0:
         follow(tree, w, v)
         pull(tree, w, q, v, w.target)
-    resist(tree, w)
     apply_wrenches(tree, w, wrenches)
     for j in range(6):
         w.a[0, j] = 0.0

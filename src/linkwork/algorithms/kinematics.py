@@ -66,17 +66,28 @@ def place(tree: Array, w: Array, q: Array) -> None:
 @kernel
 def move(tree: Array, w: Array, v: Array) -> None:
     """Root to leaves: angular velocities and the accelerations that come from velocities."""
+    rest_world(w)
+    for i in range(1, tree.n):
+        move_body(tree, w, i, v)
+
+
+@kernel
+def rest_world(w: Array) -> None:
+    """The world does not turn."""
     put((0.0, 0.0, 0.0), w.omega[0])
     for j in range(6):
         w.W[0, j] = 0.0
-    for i in range(1, tree.n):
-        h = tree.parent[i]
-        carried = to_child(tree, w, i, w.omega[h])
-        put(add(carried, joint_angular(tree, i, v)), w.omega[i])
-        W = centripetal(w.omega[i])
-        for j in range(6):
-            w.W[i, j] = W[j]
-        joint_coriolis(tree, w, i, v, carried)
+
+
+@kernel
+def move_body(tree: Array, w: Array, i: int, v: Array) -> None:
+    """The angular velocity of body ``i``, and its acceleration that comes from velocities."""
+    carried = to_child(tree, w, i, w.omega[tree.parent[i]])
+    put(add(carried, joint_angular(tree, i, v)), w.omega[i])
+    W = centripetal(w.omega[i])
+    for j in range(6):
+        w.W[i, j] = W[j]
+    joint_coriolis(tree, w, i, v, carried)
 
 
 @kernel
@@ -94,19 +105,31 @@ def follow(tree: Array, w: Array, v: Array) -> None:
 @kernel
 def hasten(tree: Array, w: Array, acceleration: Array) -> None:
     """Root to leaves: acceleration of every body, the root's (it does not turn) being given in ``w.a[0]``."""
+    spread_world(w)
+    for i in range(1, tree.n):
+        hasten_body(tree, w, i, acceleration)
+
+
+@kernel
+def spread_world(w: Array) -> None:
+    """The acceleration of the world is the same everywhere."""
     for j in range(3):
         for k in range(3):
             w.spread[0, j, k] = 0.0
-    for i in range(1, tree.n):
-        h = tree.parent[i]
-        a = w.a[h]
-        here = add(linear(a), rotate(w.spread[h], w.r[i]))
-        k = w.k[i]
-        turn = add(to_child(tree, w, i, angular(a)), joint_angular(tree, i, acceleration))
-        put_angular(add(turn, angular(k)), w.a[i])
-        shift = add(to_child(tree, w, i, here), joint_linear(tree, i, acceleration))
-        put_linear(add(shift, linear(k)), w.a[i])
-        put_spread(angular(w.a[i]), w.W[i], w.spread[i])
+
+
+@kernel
+def hasten_body(tree: Array, w: Array, i: int, acceleration: Array) -> None:
+    """The acceleration of body ``i``, that of its parent being known."""
+    h = tree.parent[i]
+    a = w.a[h]
+    here = add(linear(a), rotate(w.spread[h], w.r[i]))
+    k = w.k[i]
+    turn = add(to_child(tree, w, i, angular(a)), joint_angular(tree, i, acceleration))
+    put_angular(add(turn, angular(k)), w.a[i])
+    shift = add(to_child(tree, w, i, here), joint_linear(tree, i, acceleration))
+    put_linear(add(shift, linear(k)), w.a[i])
+    put_spread(angular(w.a[i]), w.W[i], w.spread[i])
 
 
 @kernel

@@ -17,7 +17,7 @@ they have the order on groups that they have on numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from linkwork.algorithms.aba import ABA, aba
@@ -232,6 +232,7 @@ class Dynamics(NamedTuple):
     work: dict[str, Shape]
     layout: Layout
     bound: bool
+    folded: Mapping[str, str]
 
 
 def _of_tree() -> Dynamics:
@@ -241,7 +242,7 @@ def _of_tree() -> Dynamics:
     ) -> None:
         aba(tree, w, q, v, torque, w.H[0], a)
 
-    return Dynamics("aba", accelerations, dict(ABA.work), TREE, bound=False)
+    return Dynamics("aba", accelerations, dict(ABA.work), TREE, bound=False, folded=ABA.folded)
 
 
 def _of_loops(iterations: int) -> Dynamics:
@@ -255,10 +256,22 @@ def _of_loops(iterations: int) -> Dynamics:
         for _ in range(iterations - 1):
             lcaba_again(tree, w, q, v, torque, w.H[0], damping, w.none, w.none, w.x, a, found)
 
-    return Dynamics(f"lcaba{iterations}", accelerations, WORK | SPRINGS | {"none": ("nc",)}, COUPLED, bound=True)
+    return Dynamics(
+        f"lcaba{iterations}", accelerations, WORK | SPRINGS | {"none": ("nc",)}, COUPLED, bound=True, folded={}
+    )
 
 
 TREES, SOFT, EXACT = _of_tree(), _of_loops(1), _of_loops(3)
+
+
+class Step(NamedTuple):
+    """One step of an integrator, for the algorithms that repeat it."""
+
+    name: str
+    dynamics: Dynamics
+    text: Callable[..., None]
+    """``text(tree, w, q, v, tau, law, damping, h, found)``: the state after it is left in ``w.qs, w.vs``."""
+    work: dict[str, Shape]
 
 
 class Scheme(NamedTuple):
@@ -308,7 +321,7 @@ def count_step(tree: Array, q: Array, v: Array, progress: Array) -> None:
     progress[1] += where(progress[0], 2.0, 1.0, 0.0)
 
 
-def euler(dynamics: Dynamics) -> Algorithm:
+def euler(dynamics: Dynamics) -> Step:
     """Semi-implicit Euler: velocities first, then positions along the new velocities (**loops** Eqs. 54, 55).
 
     Springs and dampers act as they will be after the step, ``-k (q + h v1 - rest) - d v1``: what they take of the new
@@ -327,10 +340,10 @@ def euler(dynamics: Dynamics) -> Algorithm:
         follow_velocity(tree, q, w.vs, h, w.qs)
 
     work: dict[str, Shape] = {"torque": ("nv",), "acc": ("nv",), "vs": ("nv",), "qs": ("nq",)}
-    return _stepper("euler", dynamics, step, work)
+    return Step("euler", dynamics, step, work)
 
 
-def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
+def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
     """An explicit Runge-Kutta method."""
     accelerate, a, b, e, n = dynamics.text, scheme.a, scheme.b, scheme.e, len(scheme.b)
 
@@ -376,15 +389,16 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
         "As": (n, "nv"),
         "off": (2, "nv"),
     }
-    return _stepper(scheme.name, dynamics, step, work)
+    return Step(scheme.name, dynamics, step, work)
 
 
-def _stepper(name: str, dynamics: Dynamics, step: Callable[..., None], work: dict[str, Shape]) -> Algorithm:
+def repeated(one: Step) -> Algorithm:
     """The algorithm that repeats a step; ``clock`` is the time of one step, ``settings`` are zero and one more than how
     often. ``progress`` ends with one more than the steps after which all was finite.
 
     The first text only puts the state where steps find it, so that there is one text of a step.
     """
+    dynamics, step = one.dynamics, one.text
     clear = clear_found if dynamics.bound else clear_nothing
 
     @kernel
@@ -434,7 +448,8 @@ def _stepper(name: str, dynamics: Dynamics, step: Callable[..., None], work: dic
     inputs |= {"damping": ("nc",) if dynamics.bound else (0,), "clock": (1,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
     outputs |= {"found": ("nfound",) if dynamics.bound else (0,), "progress": (2,)}
-    return Algorithm(f"{name}_{dynamics.name}", first, inputs, outputs, dynamics.work | work, dynamics.layout, again)
+    name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
+    return Algorithm(name, first, inputs, outputs, work, dynamics.layout, again, dynamics.folded)
 
 
 @kernel
@@ -461,7 +476,7 @@ def leave(tree: Array, w: Array, q1: Array, v1: Array, progress: Array) -> None:
 
 def adaptive(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
     """One step with an estimate of its error, of ``x`` and of ``v``."""
-    whole = runge_kutta(scheme, dynamics)
+    whole = repeated(runge_kutta(scheme, dynamics))
     first, again = whole.text, whole.again
 
     @kernel
@@ -489,16 +504,18 @@ def adaptive(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
     inputs = {name: shape for name, shape in whole.inputs.items() if name != "settings"}
     outputs = {name: shape for name, shape in whole.outputs.items() if name != "progress"}
     outputs |= {"off": (2, "nv"), "progress": (2,)}
-    return Algorithm(whole.name, estimated, inputs, outputs, whole.work, whole.layout)
+    return Algorithm(whole.name, estimated, inputs, outputs, whole.work, whole.layout, folded=whole.folded)
 
+
+SINGLE_STEPS: dict[tuple[str, str], Step] = {
+    (one.name, one.dynamics.name): one
+    for one in (euler(TREES), runge_kutta(RK4, TREES), euler(SOFT), euler(EXACT), runge_kutta(RK4, EXACT))
+}
+"""Steps of one length, by integrator and dynamics."""
 
 STEPS: dict[tuple[str, str], Algorithm] = {
-    ("euler", "aba"): euler(TREES),
-    ("rk4", "aba"): runge_kutta(RK4, TREES),
-    ("euler", "lcaba1"): euler(SOFT),
-    ("euler", "lcaba3"): euler(EXACT),
-    ("rk4", "lcaba3"): runge_kutta(RK4, EXACT),
+    **{key: repeated(one) for key, one in SINGLE_STEPS.items()},
     ("dopri5", "aba"): adaptive(DOPRI5, TREES),
     ("dopri5", "lcaba3"): adaptive(DOPRI5, EXACT),
 }
-"""Steps by integrator and dynamics."""
+"""Algorithms of steps, by integrator and dynamics."""

@@ -7,8 +7,18 @@ Gravity is the root's acceleration. Cost: linear in the number of bodies.
 from __future__ import annotations
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, coast, hasten, move, place
-from linkwork.joints import HELICAL, axis_of, dof_of, to_parent
+from linkwork.algorithms.kinematics import (
+    ACCELERATION,
+    MOTION,
+    POSE,
+    coast,
+    hasten_body,
+    move_body,
+    place,
+    rest_world,
+    spread_world,
+)
+from linkwork.joints import HELICAL, axis_of, dof_of, joint_place, to_parent
 from linkwork.scalar import Array, kernel
 from linkwork.spatial import (
     add,
@@ -26,6 +36,8 @@ from linkwork.spatial import (
 
 FORCE: dict[str, Shape] = {"f": ("n", 6)}
 WRENCHES: Shape = ("nf", 6)
+FORWARD = dict.fromkeys(("omega", "W", "k", "a", "spread"), "forward")
+"""What `forward_body` needs of a body for its children alone."""
 
 
 @kernel
@@ -51,10 +63,36 @@ def apply_wrenches(tree: Array, w: Array, wrenches: Array) -> None:
 def resist(tree: Array, w: Array) -> None:
     """The force that each body's motion needs."""
     for i in range(1, tree.n):
-        a = linear(w.a[i])
-        mc = tree.mc[i]
-        put_angular(add(tumbling(tree.I[i], w.spread[i]), cross(mc, a)), w.f[i])
-        put_linear(add(scale(tree.mass[i], a), rotate(w.spread[i], mc)), w.f[i])
+        resist_body(tree, w, i)
+
+
+@kernel
+def resist_body(tree: Array, w: Array, i: int) -> None:
+    """The force that the motion of body ``i`` needs (Newton and Euler)."""
+    a = linear(w.a[i])
+    mc = tree.mc[i]
+    put_angular(add(tumbling(tree.I[i], w.spread[i]), cross(mc, a)), w.f[i])
+    put_linear(add(scale(tree.mass[i], a), rotate(w.spread[i], mc)), w.f[i])
+
+
+@kernel
+def init_root(tree: Array, w: Array) -> None:
+    """The world is at rest and accelerates upwards."""
+    rest_world(w)
+    spread_world(w)
+    gravitate(tree, w)
+
+
+@kernel
+def forward_body(tree: Array, w: Array, i: int, q: Array, v: Array, acceleration: Array) -> None:
+    """Of body ``i`` its pose, velocity and acceleration, those of its parent being known, and the force they need.
+
+    One sweep of this does what `place`, `move`, `hasten` and `resist` do, with each body's arrays still in the cache.
+    """
+    joint_place(tree, w, i, q)
+    move_body(tree, w, i, v)
+    hasten_body(tree, w, i, acceleration)
+    resist_body(tree, w, i)
 
 
 @kernel
@@ -84,11 +122,9 @@ def collect(tree: Array, w: Array, tau: Array) -> None:
 @kernel
 def rnea(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
     """``tau = M a + c - sum J' wrench``."""
-    place(tree, w, q)
-    move(tree, w, v)
-    gravitate(tree, w)
-    hasten(tree, w, a)
-    resist(tree, w)
+    init_root(tree, w)
+    for i in range(1, tree.n):
+        forward_body(tree, w, i, q, v, a)
     apply_wrenches(tree, w, wrenches)
     collect(tree, w, tau)
     for k in range(tree.nv):
@@ -125,6 +161,7 @@ RNEA = Algorithm(
     {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES},
     {"tau": ("nv",)},
     _WORK,
+    folded=FORWARD,
 )
 BIAS = Algorithm(
     "bias",
@@ -132,5 +169,6 @@ BIAS = Algorithm(
     {"q": ("nq",), "v": ("nv",), "wrenches": WRENCHES},
     {"tau": ("nv",)},
     _WORK,
+    folded=FORWARD,
 )
 GRAVITY = Algorithm("gravity", gravity, {"q": ("nq",)}, {"tau": ("nv",)}, _WORK)

@@ -1,22 +1,15 @@
-"""A trace as LLVM IR: straight-line code for one state or one state per SIMD lane, and the loop over a batch around it.
+"""A trace as LLVM IR: straight-line code for one state or one state per SIMD lane; `batch` is the loop around it.
 
 The code is emitted depth first from the outputs, which keeps few values alive at a time, and is meant for code
 generation without LLVM's middle end: `contract` lets multiplications and additions fuse, nothing else is rearranged.
-
-A kernel has the signature that Numba gives to functions of integers, so that both go through one door::
-
-    i32 kernel(ptr unused, ptr unused, i64 arrays, i64 strides, i64 count, i64 context)
-
-``arrays`` is the address of pointers to row-major inputs and outputs, ``strides`` of the distances between their rows,
-in numbers (0: one row for all states).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from linkwork.compile import batch
 from linkwork.compile.lanes import Type
-from linkwork.compile.loops import SINCOS_WIDTH, is_zero, lane_loop, mostly_zero, scalar_loop
 from linkwork.compile.sincos import LIMIT, sincos_double, sincos_single
 from linkwork.compile.trace import (
     ADD,
@@ -33,8 +26,13 @@ from linkwork.compile.trace import (
     SQRT,
     SUB,
     Trace,
+    is_zero,
+    mostly_zero,
     trace_function,
 )
+
+SINCOS_WIDTH = 4
+"""Angles that a scalar program takes at once."""
 
 BINARY = {ADD: "fadd", SUB: "fsub", MUL: "fmul", DIV: "fdiv"}
 
@@ -89,7 +87,8 @@ def declarations(t: Type) -> str:
 
 
 def sincos_function(t: Type) -> str:
-    """Sines, then cosines, of as many angles as there are lanes, from memory to memory.
+    """Sines, then cosines, of as many angles as there are lanes, from memory to memory: polynomials, and the C library
+    for those beyond `LIMIT`.
 
     (Called `sincos` it would be taken for the C library's, to which LLVM turns the slow branch.)
     """
@@ -103,7 +102,7 @@ def sincos_function(t: Type) -> str:
         ]
 
     lines = straight_line(trace, t, lambda i, _: [f"%v{i} = load {t.name}, ptr %from, align {t.bytes}"], store)
-    mask = f"<{t.lanes} x i1>"
+    one, mask = Type(t.dtype, 1), f"<{t.lanes} x i1>"
     convert = t.dtype == "float32"
     widen = ["%d = fpext float %x to double"] if convert else ["%d = fadd double %x, 0.0"]
     slow = []
@@ -123,16 +122,20 @@ define internal void @linkwork_sincos(ptr %from, ptr %to) noinline {{
   %fits = fcmp ole {t.name} %size, {t.number(LIMIT)}
   %bits = bitcast {mask} %fits to i{t.lanes}
   %good = icmp eq i{t.lanes} %bits, -1
-  br i1 %good, label %fast, label %slow
-fast:
   {_indent(lines)}
-  ret void
+  br i1 %good, label %end, label %slow
 slow:
-  %l = phi i64 [ 0, %0 ], [ %next, %slow ]
+  %l = phi i64 [ 0, %0 ], [ %next, %after ]
   %px = getelementptr {t.scalar}, ptr %from, i64 %l
   %x = load {t.scalar}, ptr %px, align {t.bytes}
+  %xsize = call {t.scalar} @llvm.fabs.{one.suffix}({t.scalar} %x)
+  %beyond = fcmp ugt {t.scalar} %xsize, {one.number(LIMIT)}
+  br i1 %beyond, label %far, label %after
+far:
   {_indent(widen)}
   {_indent(slow)}
+  br label %after
+after:
   %next = add i64 %l, 1
   %done = icmp eq i64 %next, {t.lanes}
   br i1 %done, label %end, label %slow
@@ -151,8 +154,8 @@ def angles_of(trace: Trace) -> tuple[list[int], list[int]]:
     return angles, [i for i in angles if nodes[i][0] is INPUT]
 
 
-def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
-    """The LLVM IR of a kernel: ``name`` is its symbol."""
+def module(trace: Trace, dtype: str, lanes: int) -> str:
+    """The LLVM IR of a program: straight-line code, and the loop around it (`batch`)."""
     t = Type(dtype, lanes)
     st = t if lanes > 1 else Type(dtype, SINCOS_WIDTH)
     angles, given = angles_of(trace)
@@ -160,13 +163,80 @@ def module(trace: Trace, name: str, dtype: str, lanes: int) -> str:
     if st is not t:
         parts.append(declarations(st))
     if angles or (trace.again is not None and angles_of(trace.again)[0]):
+        if lanes > 1:
+            parts.append(declarations(Type(dtype, 1)))
         parts.append(sincos_function(st))
     parts.append(function("body", trace, t, st, mostly_zero(trace)))
     if trace.again is not None:
         parts.append(function("again", trace.again, t, st, set(), own_angles=True))
-    gather = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in given]
-    parts.append(scalar_loop(trace, t, name, gather) if lanes == 1 else lane_loop(trace, t, name, gather))
-    return "\n".join(parts)
+    places = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in given]
+    return "\n".join([*parts, batch.function(_body(trace, t, places), t)])
+
+
+def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
+    """What the loop calls: sines and cosines of all angles that come in, then the straight line."""
+    sizes = [size for _, size in trace.inputs] + [len(symbols) for _, symbols in trace.outputs]
+    inputs = len(trace.inputs)
+    groups = -(-len(angles) // SINCOS_WIDTH)
+    numbers = 2 * len(angles) * t.lanes if t.lanes > 1 else 2 * groups * SINCOS_WIDTH
+
+    def memory(name: str, count: int) -> str:
+        return f"{name} = alloca [{max(count, 1)} x {t.scalar}], align {max(64, t.bytes * t.lanes)}"
+
+    prologue = [memory("%angles", numbers), memory("%carry", len(trace.carry) * t.lanes)]
+    buffers, spares = list[str](), list[str]()
+    if t.lanes > 1:
+        buffers = [f"%buffer{k}" for k in range(len(sizes))]
+        spares = [f"%spare{k}" for k in range(inputs, len(sizes))] if trace.again is not None else []
+        prologue += [memory(name, size * t.lanes) for name, size in zip(buffers, sizes, strict=True)]
+        prologue += [memory(name, size * t.lanes) for name, size in zip(spares, sizes[inputs:], strict=False)]
+    else:
+        prologue += [
+            memory("%few", groups * SINCOS_WIDTH),
+            f"store [{max(groups, 1) * SINCOS_WIDTH} x {t.scalar}] zeroinitializer, ptr %few",
+        ]
+
+    def call(rows: Sequence[str]) -> list[str]:
+        lines = _angles_in_lanes(t, angles, rows) if t.lanes > 1 else _angles_by_fours(t, angles, rows)
+        for k in sorted(mostly_zero(trace)):
+            size = sizes[inputs + k] * t.lanes * t.bytes
+            lines.append(f"call void @llvm.memset.p0.i64(ptr {rows[inputs + k]}, i8 0, i64 {size}, i1 false)")
+        return [*lines, called("body", rows)]
+
+    def called(name: str, rows: Sequence[str]) -> str:
+        return f"call void @{name}({', '.join(f'ptr {row}' for row in rows)}, ptr %carry, ptr %angles)"
+
+    iterate = None if trace.again is None else lambda rows: [called("again", rows)]
+    return batch.Body(prologue, [str(size) for size in sizes], inputs, call, iterate, buffers, spares)
+
+
+def _angles_in_lanes(t: Type, angles: list[tuple[int, int]], rows: Sequence[str]) -> list[str]:
+    lines = []
+    for place, (array, index) in enumerate(angles):
+        lines += [
+            f"%f{place} = getelementptr {t.name}, ptr {rows[array]}, i64 {index}",
+            f"%h{place} = getelementptr {t.name}, ptr %angles, i64 {2 * place}",
+            f"call void @linkwork_sincos(ptr %f{place}, ptr %h{place})",
+        ]
+    return lines
+
+
+def _angles_by_fours(t: Type, angles: list[tuple[int, int]], rows: Sequence[str]) -> list[str]:
+    lines = []
+    for place, (array, index) in enumerate(angles):
+        lines += [
+            f"%f{place} = getelementptr {t.scalar}, ptr {rows[array]}, i64 {index}",
+            f"%x{place} = load {t.scalar}, ptr %f{place}",
+            f"%w{place} = getelementptr {t.scalar}, ptr %few, i64 {place}",
+            f"store {t.scalar} %x{place}, ptr %w{place}",
+        ]
+    for group in range(-(-len(angles) // SINCOS_WIDTH)):
+        lines += [
+            f"%g{group} = getelementptr {t.scalar}, ptr %few, i64 {group * SINCOS_WIDTH}",
+            f"%h{group} = getelementptr {t.scalar}, ptr %angles, i64 {2 * group * SINCOS_WIDTH}",
+            f"call void @linkwork_sincos(ptr %g{group}, ptr %h{group})",
+        ]
+    return lines
 
 
 def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int], own_angles: bool = False) -> str:

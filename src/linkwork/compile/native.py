@@ -1,144 +1,167 @@
-"""Kernel text through Numba: machine code that is generic in the mechanism, topology being data.
+"""Machine code that is generic in the mechanism: kernel text compiled once, topology being data.
 
-Numba turns the text into LLVM IR once per machine; from there it goes the way of all machine code here (`llvm`,
-`cache`), so a process that finds it in the cache does not even import Numba. The entry hands kernel text a table of
-addresses that looks like the named tuples of the plain way (`numba_tables`).
+A module of native code is the text of an algorithm (`lowering`), for one state or one state a lane, in a loop over the
+states of a batch (`batch`). It reads a *context*: words that hold the sizes of the mechanism, addresses of its arrays,
+of work arrays, and of the memory where states are in lanes.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.algorithm import Algorithm, resolve
-from linkwork.compile import llvm
-from linkwork.compile.cache import announced, fetch, key
+from linkwork.algorithms.algorithm import Algorithm, Shape, resolve
+from linkwork.compile import batch, llvm
+from linkwork.compile.cache import announced, key
+from linkwork.compile.fingerprint import fingerprint
+from linkwork.compile.lanes import Type
 from linkwork.plans.tree import Tree
 
-SYMBOL = "linkwork_native"
+SCALAR_LEVEL, LANE_LEVEL = 2, 1
+"""Of LLVM's optimizations: the second buys scalar code 7 %, lanes nothing."""
+
+ALIGNMENT = 64
+"""Bytes: work arrays begin where vectors may, or where longer ones do if there are more lanes."""
 
 
 @cache
-def address(algorithm: Algorithm) -> int:
-    """The address of an algorithm's machine code, from the cache or compiled now."""
-    name = key("native", algorithm.name, llvm.version())
+def cache_name(algorithm: Algorithm, dtype: str, lanes: int) -> str:
+    """The name under which an algorithm's object code is kept."""
+    texts = (algorithm.text,) if algorithm.again is None else (algorithm.text, algorithm.again)
+    shapes = repr([dict(part) for part in (algorithm.inputs, algorithm.outputs, algorithm.stored)])
+    layout = algorithm.layout
+    return key(
+        "native",
+        algorithm.name,
+        *(fingerprint(text) for text in texts),
+        shapes,
+        repr((layout.sizes, dict(layout.integers), dict(layout.floats))),
+        f"{dtype} x {lanes}",
+        llvm.version(),
+    )
+
+
+def code(algorithm: Algorithm, t: Type) -> llvm.Code:
+    """An algorithm's machine code, from this process, from the cache, or compiled now."""
+    name = cache_name(algorithm, t.dtype, t.lanes)
 
     def make() -> bytes:
-        with announced(f"{algorithm.name} (native)"):
-            return llvm.object_code(inlined(_ir(algorithm)), optimise=True)
+        lanes = "" if t.lanes == 1 else f", {t.lanes} lanes"
+        with announced(f"{algorithm.name} ({t.dtype}{lanes})"):
+            return llvm.object_code(module(algorithm, t), SCALAR_LEVEL if t.lanes == 1 else LANE_LEVEL)
 
-    return llvm.load(fetch(name, make), SYMBOL)
+    return llvm.loaded(name, batch.SYMBOL, make)
+
+
+def module(algorithm: Algorithm, t: Type, contract: bool = True) -> str:
+    """The LLVM IR of an algorithm."""
+    # Only where something is to be compiled: a process that finds all code in the cache does without.
+    from linkwork.compile.language import STATE, Fixed, array_type, source_of, tables
+    from linkwork.compile.lowering import Unit
+
+    tree, work = tables(algorithm.layout, algorithm.stored, algorithm.folded)
+    words = len(tree.sizes) + len(tree.arrays) + len(work.arrays)
+    unit = Unit(t, tree, words, contract)
+    shapes = [*algorithm.inputs.values(), *algorithm.outputs.values()]
+    kinds = [
+        array_type(STATE, shape, writable=k >= len(algorithm.inputs), tag=f"argument {k}")
+        for k, shape in enumerate(shapes)
+    ]
+    prologue, sizes, known = list[str](), list[str](), set[str]()
+    for k, shape in enumerate(shapes):
+        prologue += _size(f"%size{k}", shape, tree.sizes, known)
+        sizes.append(f"%size{k}")
+    buffers, spares = list[str](), list[str]()
+    if t.lanes > 1:
+        for k in range(len(shapes) + (len(algorithm.outputs) if algorithm.again is not None else 0)):
+            name = f"%buffer{k}"
+            prologue += [
+                f"%pbuffer{k} = getelementptr ptr, ptr %c, i64 {words + k}",
+                f"{name} = load ptr, ptr %pbuffer{k}",
+            ]
+            (buffers if k < len(shapes) else spares).append(name)
+
+    def calling(text: Any) -> Any:
+        lowered = unit.root(text, (Fixed(tree), Fixed(work), *kinds))
+        if lowered.result is not None:
+            source = source_of(text)
+            raise source.error(source.tree, "the text of an algorithm returns no value: write it to an output")
+
+        def call(rows: Sequence[str]) -> list[str]:
+            return [f"call void @{lowered.name}(ptr %c, {', '.join(f'ptr {row}' for row in rows)})"]
+
+        return call
+
+    body = batch.Body(
+        prologue,
+        sizes,
+        len(algorithm.inputs),
+        calling(algorithm.text),
+        None if algorithm.again is None else calling(algorithm.again),
+        buffers,
+        spares,
+    )
+    return unit.text() + "\n" + batch.function(body, t)
+
+
+def _size(name: str, shape: Shape, tree: Mapping[str, int], known: set[str]) -> list[str]:
+    """Instructions that define how many numbers an array has."""
+    lines, product = list[str](), str(math.prod(size for size in shape if isinstance(size, int)))
+    for size in shape:
+        if isinstance(size, str):
+            if size not in known:
+                known.add(size)
+                lines += [
+                    f"%psize.{size} = getelementptr i64, ptr %c, i64 {tree[size]}",
+                    f"%size.{size} = load i64, ptr %psize.{size}",
+                ]
+            lines.append(f"{name}.{len(lines)} = mul i64 {product}, %size.{size}")
+            product = f"{name}.{len(lines) - 1}"
+    return [*lines, f"{name} = add i64 {product}, 0"]
 
 
 class Context:
-    """The table of addresses that an entry unpacks: sizes and arrays of the tree, and work arrays of its own.
+    """The words that native code reads: sizes and arrays of the tree, and work arrays of its own.
 
     Arrays of the tree that are named in ``own`` are copied, and may be changed.
     """
 
-    def __init__(self, algorithm: Algorithm, tree: Tree, own: Collection[str] = ()) -> None:
-        self._tree = {name: np.ascontiguousarray(getattr(tree, name)) for name in algorithm.layout.shapes}
+    def __init__(self, algorithm: Algorithm, tree: Tree, t: Type, own: Collection[str] = ()) -> None:
+        layout, dtype = algorithm.layout, np.dtype(t.dtype)
+        self._tree: dict[str, Any] = {}
+        for name in layout.shapes:
+            kept = np.int64 if name in layout.integers else dtype
+            self._tree[name] = np.ascontiguousarray(getattr(tree, name), dtype=kept)
         self.own = {name: self._tree[name].copy() for name in own}
         self._tree |= self.own
-        sizes = [math.prod(resolve(shape, tree)) for shape in algorithm.work.values()]
-        self._work = np.zeros(sum(sizes) + 1)
+        shapes = list(algorithm.stored.values())
+        if t.lanes > 1:
+            shapes += [*algorithm.inputs.values(), *algorithm.outputs.values()]
+            shapes += algorithm.outputs.values() if algorithm.again is not None else ()
+        alignment = max(ALIGNMENT, t.bytes * t.lanes)
+        step = alignment // t.bytes if t.lanes > 1 else 1
+        sizes = [-(-math.prod(resolve(shape, tree)) * t.lanes // step) * step for shape in shapes]
+        memory = np.zeros(sum(sizes) + 2 * alignment, dtype=dtype)
+        first = -memory.ctypes.data % alignment // t.bytes
+        self._work = memory[first : first + sum(sizes)]
         starts = [sum(sizes[:k]) for k in range(len(sizes))]
-        table = [getattr(tree, name) for name in algorithm.layout.sizes]
-        table += [self._tree[name].ctypes.data for name in algorithm.layout.shapes]
-        table += [self._work.ctypes.data + 8 * start for start in starts]
+        table = [int(getattr(tree, name)) for name in layout.sizes]
+        table += [array.ctypes.data for array in self._tree.values()]
+        table += [memory.ctypes.data + t.bytes * (first + start) for start in starts]
         self._table = np.array(table, dtype=np.int64)
         self.address = self._table.ctypes.data
 
     @property
     def bytes(self) -> int:
         """Memory of the work arrays."""
-        return self._work.nbytes
+        return int(self._work.nbytes)
 
     def take(self, other: Context) -> None:
         """Become what another context of the same shape is."""
         self._work[:] = other._work
         for name, array in self.own.items():
             array[:] = other.own[name]
-
-
-def entry_source(algorithm: Algorithm) -> str:
-    """The Python text of the entry, for Numba: one call of the algorithm per state."""
-    arguments = []
-    for k, shape in enumerate([*algorithm.inputs.values(), *algorithm.outputs.values()]):
-        sizes = "".join(f"{size if isinstance(size, int) else f'tree.{size}'}, " for size in shape)
-        arguments.append(f"floats(arrays[{k}] + 8 * strides[{k}] * s, ({sizes}))")
-    lines = [
-        "def entry(arrays_at, strides_at, count, context):",
-        f"    arrays = ints(arrays_at, ({len(arguments)},))",
-        f"    strides = ints(strides_at, ({len(arguments)},))",
-        "    tree = open_tree(context)",
-        "    work = open_work(context)",
-        "    for s in range(count):",
-        f"        text(tree, work, {', '.join(arguments)})",
-    ]
-    if algorithm.again is not None:
-        lines += [
-            f"        settings = {arguments[len(algorithm.inputs) - 1]}",
-            f"        progress = {arguments[-1]}",
-            "        while progress[0] > settings[0] and progress[1] < settings[1]:",
-            f"            again(tree, work, {', '.join(arguments)})",
-        ]
-    return "\n".join(lines)
-
-
-def inlined(ir: str) -> str:
-    """The same IR with every function but the entry to be inlined: calls that pass arrays cost more than their work."""
-
-    def mark(match: re.Match[str]) -> str:
-        head, attributes = match.group(1), match.group(2) or ""
-        return f"define internal {head} alwaysinline{attributes} {{"
-
-    return re.sub(r"^define linkonce_odr (.*?)((?: #\d+)?) \{$", mark, ir, flags=re.M)
-
-
-def _ir(algorithm: Algorithm) -> str:
-    """LLVM IR of an algorithm's entry, free of Numba's run time."""
-    import numba
-
-    from linkwork.compile import numba_tables
-
-    numba_tables.teach()
-    layout = algorithm.layout
-    fields: dict[str, numba_tables.Field] = {name: (k, (), False) for k, name in enumerate(layout.sizes)}
-    for name, shape in layout.shapes.items():
-        fields[name] = (len(fields), shape, name in layout.integers)
-    work = {name: (len(fields) + k, shape, False) for k, (name, shape) in enumerate(algorithm.work.items())}
-    sizes = {name: k for k, name in enumerate(layout.sizes)}
-    scope: dict[str, Any] = {
-        "ints": numba_tables.ints,
-        "floats": numba_tables.floats,
-        "open_tree": numba_tables.opener(layout.name, fields, sizes),
-        "open_work": numba_tables.opener(f"work of {algorithm.name}", work, sizes),
-        "text": algorithm.text,
-        "again": algorithm.again,
-    }
-    exec(compile(entry_source(algorithm), f"<entry of {algorithm.name}>", "exec"), scope)
-    signature = numba.void(numba.intp, numba.intp, numba.intp, numba.intp)
-    jitted = numba.njit(
-        signature,
-        error_model="numpy",
-        fastmath={"contract"},
-        no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-        _nrt=False,  # kernels own no memory
-    )(scope["entry"])
-    compiled = jitted.overloads[jitted.signatures[0]]
-    ir: str = jitted.inspect_llvm(jitted.signatures[0])
-    ir = ir.replace(compiled.fndesc.llvm_func_name, SYMBOL)
-    left = set(re.findall(r"^declare [^@]*@\"?([\w.]+)", ir, re.M))
-    foreign = sorted(name for name in left if not name.startswith("llvm.") and name not in ("sin", "cos", "sqrt"))
-    if foreign:
-        raise RuntimeError(
-            f"native code of {algorithm.name} calls {foreign}: kernel text allocates or raises somewhere"
-        )
-    return ir

@@ -1,16 +1,18 @@
 """Three ways to run one text: `plain`, `native`, `specialised`. Each gives a `Runner` that takes arrays.
 
-A runner's ``door`` is the quick way in for arrays that fit as they are; `Runner.evaluate` takes anything array-like,
-broadcasts leading axes as NumPy does, uses threads for large batches, and turns whatever is wrong into an `InputError`.
+A runner's ``entry`` is the quick way in for one state whose arrays fit as they are; `Runner.evaluate` takes anything
+array-like, broadcasts leading axes as NumPy does, uses lanes and threads for batches, and turns whatever is wrong into
+an `InputError`.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -19,17 +21,20 @@ import numpy.typing as npt
 
 from linkwork.algorithms.algorithm import Algorithm, resolve
 from linkwork.compile import cache as disk
-from linkwork.compile import door as doors
 from linkwork.compile import emit, llvm, native
+from linkwork.compile import entry as entries
+from linkwork.compile.batch import SYMBOL
+from linkwork.compile.entry import entry_point
+from linkwork.compile.fingerprint import fingerprint
+from linkwork.compile.lanes import Type
 from linkwork.compile.trace import MAX_OPERATIONS, Trace, trace
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import real_array
 from linkwork.plans.tree import Tree
 
 Array = npt.NDArray[Any]
-Door = Callable[..., int]
+Entry = Callable[..., int]
 
-SYMBOL = "linkwork_kernel"
 STACK = 1 << 20
 """Bytes of the stack that inputs and outputs in lanes may take."""
 
@@ -69,17 +74,16 @@ class Runner:
         self.names = list(subject.algorithm.inputs)
         self.inputs = subject.input_shapes()
         self.outputs = subject.output_shapes()
-        self.door: Door = self._always_general
-        """Takes inputs and outputs that fit as they are; answers with a status of `door`."""
 
-    @staticmethod
-    def _always_general(*arrays: Array) -> int:
-        return doors.SHAPES
+    @property
+    def entry(self) -> Entry:
+        """Takes inputs and outputs of one state that fit as they are; answers with a status of `entry`."""
+        return _always_general
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
         """Compute prepared arrays: C-contiguous, of the runner's type, inputs with the batch axis or without."""
         status = self._look(inputs)
-        if status != doors.DONE:
+        if status != entries.DONE:
             return status
         tree, algorithm = self.subject.tree, self.subject.algorithm
         for s in range(count):
@@ -91,10 +95,10 @@ class Runner:
                 algorithm.text(tree, made, *rows, *results)
                 while algorithm.again and results[-1][0] > rows[-1][0] and results[-1][1] < rows[-1][1]:
                     algorithm.again(tree, made, *rows, *results)
-        return doors.DONE if all(np.isfinite(y).all() for y in outputs) else doors.OVERFLOW
+        return entries.DONE if all(np.isfinite(y).all() for y in outputs) else entries.OVERFLOW
 
-    def own_door(self, batched: bool) -> Door:
-        """A door for one caller's own use, for arrays of which `misfit` finds nothing to say."""
+    def own_entry(self, batched: bool) -> Entry:
+        """An entry point for one caller's own use, for arrays of which `misfit` finds nothing to say."""
 
         def through(*arrays: Array) -> int:
             count = max(len(x) if x.ndim > len(shape) else 1 for x, shape in zip(arrays, self.shapes, strict=True))
@@ -129,11 +133,11 @@ class Runner:
 
     def _look(self, inputs: Sequence[Array]) -> int:
         if not all(np.isfinite(x).all() for x in inputs):
-            return doors.NOT_FINITE
+            return entries.NOT_FINITE
         for start, count in self.subject.units:
-            if doors.undirected(inputs[0][..., start : start + count]).any():
-                return doors.NO_DIRECTION
-        return doors.DONE
+            if entries.undirected(inputs[0][..., start : start + count]).any():
+                return entries.NO_DIRECTION
+        return entries.DONE
 
     # The general way in ------------------------------------------------------------------------
 
@@ -167,7 +171,7 @@ class Runner:
             axis = (count,) if count > 1 else ()
             rows = [y.reshape(axis + shape) for y, shape in zip(results, self.outputs, strict=True)]
             status = self._run_threaded(flat, rows, count)
-            if status != doors.DONE:
+            if status != entries.DONE:
                 self.explain(status, inputs, results)
         for k, given in enumerate(out):
             if given is not None and given is not results[k]:
@@ -186,7 +190,7 @@ class Runner:
         if count < 2 or (self.threads > 1 and count >= 2 * SHARE):
             return None
         results = [np.empty((count, *shape), dtype=self.dtype) for shape in self.outputs]
-        return results if self.run(arguments, results, count) == doors.DONE else None
+        return results if self.run(arguments, results, count) == entries.DONE else None
 
     def _prepared(self, name: str, x: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
         array = real_array(x, name)
@@ -230,7 +234,7 @@ class Runner:
         queue = pairwise(edges)
 
         def work() -> int:
-            status = doors.DONE
+            status = entries.DONE
             for start, stop in queue:
                 rows = [x[start:stop] if x.ndim > len(s) else x for x, s in zip(inputs, self.inputs, strict=True)]
                 status = max(status, self.run(rows, [y[start:stop] for y in outputs], stop - start))
@@ -249,13 +253,13 @@ class Runner:
                 raise InputError(f"{name} holds {found} at index {index if len(index) > 1 else index[0]}")
         q = arrays[0]
         for start, count in self.subject.units:
-            lost = doors.undirected(q[..., start : start + count])
+            lost = entries.undirected(q[..., start : start + count])
             if lost.any():
                 where = "" if q.ndim == 1 else f" of state {tuple(int(k) for k in np.argwhere(lost)[0])}"
                 what = "quaternion" if count == 4 else "direction (cos, sin)"
                 size = "zero length" if np.abs(q[..., start : start + count][lost]).min() < 1.0 else "immense length"
                 raise InputError(f"q[{start}:{start + count}]{where} is a {what} of {size}")
-        if status == doors.OVERFLOW:
+        if status == entries.OVERFLOW:
             where = ""
             for y, shape in zip(outputs, self.outputs, strict=True):
                 bad = np.argwhere(~np.isfinite(y))
@@ -271,6 +275,10 @@ class Runner:
         raise InputError("arrays do not fit: they changed since they were bound")  # e.g. made read-only
 
 
+def _always_general(*arrays: Array) -> int:
+    return entries.SHAPES
+
+
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="linkwork")
@@ -281,64 +289,75 @@ if hasattr(os, "register_at_fork"):
 
 
 class NativeRunner(Runner):
-    """Machine code that is generic in the mechanism."""
+    """Machine code that is generic in the mechanism: scalar for single states, lanes for batches.
+
+    Code is compiled when it is first needed.
+    """
 
     way = "native"
     checks = True
 
-    def __init__(self, subject: Subject, threads: int = 1) -> None:
-        super().__init__(subject, "float64", threads)
-        self._address = native.address(subject.algorithm)
-        self._idle: list[Door] = []
-        self.door = self._new_door()
+    def __init__(self, subject: Subject, threads: int = 1, dtype: str = "float64", lanes: int | None = None) -> None:
+        super().__init__(subject, dtype, threads)
+        self.lanes = best_lanes(dtype) if lanes is None else lanes
+        self._lock = threading.Lock()
+        self._idle: dict[int, list[Entry]] = {1: [], self.lanes: []}
 
-    def _new_door(self) -> Door:
-        """A door with work arrays of its own."""
-        subject = self.subject
-        context = native.Context(subject.algorithm, subject.tree)
-        words, table = doors.descriptor(
-            self._address, context.address, self.dtype, self.shapes, len(self.inputs), subject.units
-        )
-        return doors.make(words, "float64", context, table)
+    @cached_property
+    def _single(self) -> Entry:
+        return self._new_entry(1)
 
-    def own_door(self, batched: bool) -> Door:
-        """A door whose work arrays no other caller touches."""
-        return self._new_door()
+    @property
+    def entry(self) -> Entry:
+        """Scalar code, with work arrays of its own: a call for one state keeps other threads out."""
+        with self._lock:
+            return self._single
+
+    def _new_entry(self, lanes: int) -> Entry:
+        """An entry point with work arrays of its own."""
+        subject, t = self.subject, Type(self.dtype.name, lanes)
+        code = native.code(subject.algorithm, t)
+        context = native.Context(subject.algorithm, subject.tree, t)
+        return entry_point(code, context, self.dtype, self.shapes, len(self.inputs), subject.units)
+
+    def own_entry(self, batched: bool) -> Entry:
+        """An entry point whose work arrays no other caller touches."""
+        return self._new_entry(self.lanes if batched else 1)
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
-        """Through a door that no other thread uses at the moment."""
+        """Through an entry point that no other thread uses at the moment.
+
+        Two states take lanes already: a block of them costs about as much as two states in scalar code.
+        """
+        lanes = self.lanes if count > 1 else 1
+        idle = self._idle[lanes]
         try:
-            free = self._idle.pop()
+            free = idle.pop()
         except IndexError:
-            free = self._new_door()
+            free = self._new_entry(lanes)
         try:
             return free(*inputs, *outputs)
         finally:
-            self._idle.append(free)
+            idle.append(free)
 
 
 class Held:
-    """Work arrays of one state, and the doors of texts that share them: what one prepares, the others read.
+    """Work arrays of one state, and the entry points of texts that share them: what one prepares, the others read.
 
     The algorithms have the same layout and the same work arrays. For one thread at a time.
     """
 
     def __init__(self, subject: Subject, algorithms: Sequence[Algorithm], own: Collection[str] = ()) -> None:
         self._recipe = (subject, tuple(algorithms), tuple(own))
-        self.context = native.Context(algorithms[0], subject.tree, own)
-        self.doors: dict[str, Door] = {}
+        t, dtype = Type("float64", 1), np.dtype(np.float64)
+        self.context = native.Context(algorithms[0], subject.tree, t, own)
+        self.entries: dict[str, Entry] = {}
         for algorithm in algorithms:
             part = replace(subject, algorithm=algorithm, units=subject.units if "q" in algorithm.inputs else ())
             inputs = part.input_shapes()
-            words, table = doors.descriptor(
-                native.address(algorithm),
-                self.context.address,
-                np.dtype(np.float64),
-                inputs + part.output_shapes(),
-                len(inputs),
-                part.units,
-            )
-            self.doors[algorithm.name] = doors.make(words, "float64", self.context, table)
+            shapes = inputs + part.output_shapes()
+            code = native.code(algorithm, t)
+            self.entries[algorithm.name] = entry_point(code, self.context, dtype, shapes, len(inputs), part.units)
 
     def copy(self) -> Held:
         """Another one in the same state."""
@@ -364,22 +383,26 @@ class SpecialisedRunner(Runner):
         with disk.announced(f"{subject.algorithm.name} of '{subject.robot}' ({dtype})"):
             if len(wanted) > 1 and not all(made.cached(k) for k in wanted):
                 made.trace()  # shared by both
-                addresses = list(_pool(2).map(made.address, wanted))
+                codes = list(_pool(2).map(made.code, wanted))
             else:
-                addresses = [made.address(k) for k in wanted]
-        self.door, self._batch_door = self._made(addresses[0]), self._made(addresses[-1])
+                codes = [made.code(k) for k in wanted]
+        self._single, self._batch = self._made(codes[0]), self._made(codes[-1])
 
-    def _made(self, address: int) -> Door:
-        words, table = doors.descriptor(address, 0, self.dtype, self.shapes, len(self.inputs), self.subject.units)
-        return doors.make(words, self.dtype.name, table)
+    @property
+    def entry(self) -> Entry:
+        """Scalar code."""
+        return self._single
 
-    def own_door(self, batched: bool) -> Door:
+    def _made(self, code: llvm.Code) -> Entry:
+        return entry_point(code, None, self.dtype, self.shapes, len(self.inputs), self.subject.units)
+
+    def own_entry(self, batched: bool) -> Entry:
         """Scalar code or lanes; programs share nothing that changes."""
-        return self._batch_door if batched else self.door
+        return self._batch if batched else self._single
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
         """One state through scalar code, more through lanes."""
-        return (self.door if count == 1 else self._batch_door)(*inputs, *outputs)
+        return (self._single if count == 1 else self._batch)(*inputs, *outputs)
 
 
 class _Programs:
@@ -388,8 +411,9 @@ class _Programs:
     def __init__(self, subject: Subject, dtype: str, limit: int) -> None:
         self.subject, self.dtype, self.limit = subject, dtype, limit
         self._trace: Trace | None = None
-        again = "" if subject.algorithm.again is None else "again"
-        self._content = disk.key(subject.algorithm.name, again, content(subject), dtype, str(limit))
+        again = subject.algorithm.again
+        texts = (subject.algorithm.text,) if again is None else (subject.algorithm.text, again)
+        self._content = disk.key(subject.algorithm.name, *map(fingerprint, texts), content(subject), dtype, str(limit))
 
     def trace(self) -> Trace:
         """The program before code is made of it."""
@@ -404,13 +428,13 @@ class _Programs:
         """Whether nothing needs compiling."""
         return (disk.folder() / self._name(lanes)).exists()
 
-    def address(self, lanes: int) -> int:
-        """Where the code is in this process."""
+    def code(self, lanes: int) -> llvm.Code:
+        """The code in this process."""
 
         def make() -> bytes:
-            return llvm.object_code(emit.module(self.trace(), SYMBOL, self.dtype, lanes))
+            return llvm.object_code(emit.module(self.trace(), self.dtype, lanes))
 
-        return llvm.load(disk.fetch(self._name(lanes), make), SYMBOL)
+        return llvm.loaded(self._name(lanes), SYMBOL, make)
 
 
 def content(subject: Subject) -> bytes:
@@ -423,9 +447,7 @@ def content(subject: Subject) -> bytes:
 
 def best_lanes(dtype: str) -> int:
     """Lanes that fill one vector register of this machine."""
-    flags = llvm.features()
-    width = 64 if flags.get("avx512f") else 32 if flags.get("avx2") else 16
-    return width // np.dtype(dtype).itemsize
+    return llvm.vector_bytes() // np.dtype(dtype).itemsize
 
 
 def default_threads() -> int:

@@ -351,6 +351,17 @@ def _traced_again(algorithm: Algorithm, loose: Tree, first: Trace, work: Sequenc
     return replace(first, carry=carry, again=again)
 
 
+def is_zero(trace: Trace, k: int, j: int) -> bool:
+    """Whether number ``j`` of output ``k`` is zero in every state."""
+    return trace.graph.value(trace.outputs[k][1][j].i) == 0.0
+
+
+def mostly_zero(trace: Trace) -> set[int]:
+    """Outputs with so many zeros, as in mass matrices and Jacobians, that they are cleared as a whole beforehand."""
+    counts = {k: sum(is_zero(trace, k, j) for j in range(len(s))) for k, (_, s) in enumerate(trace.outputs)}
+    return {k for k, zeros in counts.items() if zeros > 16}
+
+
 def trace_function(name: str, function: Callable[..., Sequence[Any]], arguments: Sequence[str]) -> Trace:
     """Run a scalar function on symbols: each argument an input array of one number, each result an output."""
     graph = Graph()
@@ -370,9 +381,10 @@ def _objects(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 
 def _loosened(algorithm: Algorithm, tree: Tree) -> Tree:
-    """The tree with Python numbers in its arrays, which fold faster and mix with symbols."""
+    """The tree with Python numbers in its arrays, which fold faster and mix with symbols; lists are read fastest."""
+    integers = algorithm.layout.integers
     loose: Mapping[str, Any] = {
-        name: getattr(tree, name).tolist() if name in algorithm.layout.integers else getattr(tree, name).astype(object)
-        for name in algorithm.layout.shapes
+        name: array.tolist() if name in integers and array.ndim == 1 else array.astype(object)
+        for name, array in ((name, getattr(tree, name)) for name in algorithm.layout.shapes)
     }
     return tree._replace(**loose)

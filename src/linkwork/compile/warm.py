@@ -9,11 +9,25 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib import import_module
 from multiprocessing import get_context
+from typing import NamedTuple
 
 from linkwork import algorithms
 from linkwork.algorithms.algorithm import Algorithm
-from linkwork.compile import llvm, native
-from linkwork.compile.cache import folder, key
+from linkwork.compile import native
+from linkwork.compile.cache import folder
+from linkwork.compile.lanes import Type
+from linkwork.compile.run import best_lanes
+
+
+class Job(NamedTuple):
+    """One piece of native code."""
+
+    algorithm: str
+    lanes: int
+    dtype: str = "float64"
+
+    def __str__(self) -> str:
+        return self.algorithm if self.lanes == 1 else f"{self.algorithm}, {self.lanes} lanes"
 
 
 def all_algorithms() -> dict[str, Algorithm]:
@@ -26,29 +40,36 @@ def all_algorithms() -> dict[str, Algorithm]:
     return found
 
 
-def missing() -> list[str]:
-    """Those that are not in the cache, the ones with the most text first."""
+def missing(lanes: bool = True) -> list[Job]:
+    """What is not in the cache, the pieces with the most text first: code for single states, and for batches."""
 
     def size(algorithm: Algorithm) -> int:
         return len(algorithm.work) + 20 * (algorithm.again is not None)
 
-    left = [a for a in all_algorithms().values() if not (folder() / key("native", a.name, llvm.version())).exists()]
-    return [a.name for a in sorted(left, key=size, reverse=True)]
+    wanted = [1, best_lanes("float64")] if lanes else [1]
+    ordered = sorted(all_algorithms().values(), key=size, reverse=True)
+    jobs = [(a, Job(a.name, k)) for a in ordered for k in wanted]
+    return [job for a, job in jobs if not (folder() / native.cache_name(a, job.dtype, job.lanes)).exists()]
 
 
-def _compile(name: str) -> str:
-    native.address(all_algorithms()[name])
-    return name
+def _compile(job: Job) -> Job:
+    native.code(all_algorithms()[job.algorithm], Type(job.dtype, job.lanes))
+    return job
 
 
-def warm(processes: int | None = None) -> Iterator[tuple[int, int, str]]:
-    """Compile what is missing; says after each how many are done, of how many, and which it was."""
-    names = missing()
-    workers = processes or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else processes
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        jobs = [pool.submit(_compile, name) for name in names]
-        for k, job in enumerate(as_completed(jobs)):
-            yield k + 1, len(names), job.result()
+def warm(processes: int | None = None, lanes: bool = True) -> Iterator[tuple[int, int, str]]:
+    """Compile what is missing; says after each how many are done, of how many, and which it was.
+
+    Without ``lanes``, code for single states alone.
+    """
+    jobs = missing(lanes)
+    if not jobs:
+        return
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    with ProcessPoolExecutor(processes or cores, mp_context=get_context("spawn")) as pool:
+        pending = [pool.submit(_compile, job) for job in jobs]
+        for k, done in enumerate(as_completed(pending)):
+            yield k + 1, len(jobs), str(done.result())
 
 
 if __name__ == "__main__":

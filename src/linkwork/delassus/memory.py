@@ -66,7 +66,7 @@ class Prepared:
         except IndexError:
             held = self.copy()
             self._all.append(held)
-        status = held.doors[stage](*arrays)
+        status = held.entries[stage](*arrays)
         self._idle.append(held)
         if status:
             runner = self.pool.runner(stage)

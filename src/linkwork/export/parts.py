@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from linkwork.compile.loops import is_zero, mostly_zero
-from linkwork.compile.trace import CONST, INPUT, Symbol, Trace, operands
+from linkwork.compile.trace import CONST, INPUT, Symbol, Trace, is_zero, mostly_zero, operands
 
 LENGTH = 800
 """Operations of a part. Compilers need more than twice the time for twice the length."""

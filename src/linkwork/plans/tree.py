@@ -19,6 +19,7 @@ from linkwork.constraints import WORLD
 from linkwork.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
 from linkwork.mechanism import Mechanism
 from linkwork.plans.layout import Layout
+from linkwork.plans.slots import slots_of
 from linkwork.rigid import Floats, Inertia, Placement, aligning_rotation, tidy
 
 LOCAL, ALIGNED, WORLD_ORIGIN = range(3)
@@ -37,6 +38,8 @@ TREE = Layout(
         "nf",  # frames that the kernel was asked for
         "nframes",  # these and the frames of constraints
         "reference",  # axes of vectors at frames: LOCAL, ALIGNED or WORLD_ORIGIN
+        "nforward",  # slots of sweeps from the root, and to it
+        "nbackward",
     ),
     integers={
         "parent": ("n",),
@@ -45,6 +48,9 @@ TREE = Layout(
         "iv": ("n",),  # where it starts in v
         "turned": ("n",),  # 1 where P is not the identity
         "geared": ("n",),  # 1 where the joint has armature
+        "last_child": ("n",),  # 0 for a leaf
+        "forward_slot": ("n",),  # see `slots`
+        "backward_slot": ("n",),
         "body": ("nframes",),  # the body of each frame
     },
     floats={
@@ -102,7 +108,7 @@ def plant(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOC
     inner = _inner_frames(links)
     n = len(links) + 1
     nv = mechanism.nv
-    ints = {name: np.zeros(n, dtype=np.int64) for name in list(TREE.integers)[:-1]}
+    ints = {name: np.zeros(n, dtype=np.int64) for name in ("parent", "kind", "iq", "iv", "turned", "geared")}
     P, p = np.zeros((n, 3, 3)), np.zeros((n, 3))
     P[0] = np.eye(3)
     pitch, mass = np.zeros(n), np.zeros(n)
@@ -120,6 +126,7 @@ def plant(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOC
         mass[i], mc[i], I[i] = seen.mass, seen.mass * seen.com, seen.about_origin()
     ground = Ground(index, inner, (mass, mc, I))
     mass, mc, I = regrouped(ints["parent"], ints["kind"], P, p, mass, mc, I)
+    slots = slots_of(ints["parent"])
     chosen = [mechanism.frame(name) for name in frames]
     at = [inner[index[frame.body]].inverse() * frame.placement for frame in chosen]
     tree = TREE.type(
@@ -128,7 +135,12 @@ def plant(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOC
         nv=nv,
         nf=len(chosen),
         reference=reference,
+        nforward=slots.forward_count,
+        nbackward=slots.backward_count,
         **ints,
+        last_child=slots.last_child,
+        forward_slot=slots.forward,
+        backward_slot=slots.backward,
         body=np.array([index[frame.body] for frame in chosen], dtype=np.int64),
         P=P,
         p=p,

@@ -1,0 +1,264 @@
+"""The language of kernels: what its values are, where its text is found, and how it complains.
+
+Kernel text is Python that handles five kinds of values:
+
+| value    | what it is                                                                | in machine code          |
+|----------|---------------------------------------------------------------------------|--------------------------|
+| `Int`    | an integer: loop counters, sizes, entries of integer arrays               | ``i64``                  |
+| `Bool`   | the outcome of comparing integers                                         | ``i1``                   |
+| `Float`  | a number of the state                                                     | a scalar, or one a lane  |
+| `Array`  | memory with known trailing sizes                                          | an address               |
+| tuple    | several of these                                                          | several of these         |
+
+`Table` (the arguments ``tree`` and ``w``) is a set of arrays and sizes with names. Everything else, such as functions,
+numbers and tuples of modules and closures, is a constant of the compiler and folds. [docs/kernels.md] is the guide.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import textwrap
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from types import MappingProxyType
+from typing import Any
+
+from linkwork.errors import KernelError
+from linkwork.plans.layout import Layout, Shape
+
+INTEGER, CONSTANT, STATE = "integers", "constants", "state"
+"""What arrays hold: integers; floats that all states share; floats of one state, or of one state a lane."""
+
+
+@dataclass(frozen=True)
+class Int:
+    """An integer that machine code computes."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Bool:
+    """A truth value that machine code computes."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Float:
+    """A floating-point number that machine code computes, of every lane."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """What an array holds, how many axes it has, and the sizes of all but the first: numbers, or names of sizes."""
+
+    element: str
+    rank: int
+    trailing: Shape
+    writable: bool = True
+    tag: str = ""
+    """What memory it is part of: arrays of different tags do not overlap."""
+    slots: str = ""
+    """The array of the layout that says where each row of the first axis is; empty where rows are in order."""
+
+    def __str__(self) -> str:
+        named = f" ({self.tag})" if self.tag else ""
+        return f"an array of {self.element} with {self.rank} {'axis' if self.rank == 1 else 'axes'}{named}"
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array at an address."""
+
+    name: str
+    type: ArrayType
+
+
+@dataclass(frozen=True)
+class Table:
+    """Arrays and sizes by name; ``places`` are their words in the context that machine code is given."""
+
+    name: str
+    sizes: Mapping[str, int]
+    arrays: Mapping[str, tuple[int, ArrayType]]
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+Value = Any
+"""`Int`, `Bool`, `Float`, `Array`, `Table`, a tuple of values, or any Python object as a constant."""
+
+
+def array_type(element: str, shape: Shape, writable: bool = True, tag: str = "") -> ArrayType:
+    """The type of an array of this shape."""
+    return ArrayType(element, len(shape), tuple(shape[1:]), writable, tag)
+
+
+def tables(
+    layout: Layout, work: Mapping[str, Shape], folded: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Table, Table]:
+    """``tree`` and ``w`` of an algorithm: its sizes, arrays and work arrays, a word of the context each."""
+    sizes = {name: k for k, name in enumerate(layout.sizes)}
+    arrays: dict[str, tuple[int, ArrayType]] = {}
+    for name, shape in layout.shapes.items():
+        element = INTEGER if name in layout.integers else CONSTANT
+        arrays[name] = (len(sizes) + len(arrays), array_type(element, shape, writable=False))
+    first = len(sizes) + len(arrays)
+    worked = {
+        name: (first + k, array_type(STATE, shape, tag=f"w.{name}")) for k, (name, shape) in enumerate(work.items())
+    }
+    for name, order in folded.items():
+        place, kind = worked[name]
+        worked[name] = (place, replace(kind, slots=f"{order}_slot"))
+    return Table("tree", sizes, arrays), Table("w", {}, worked)
+
+
+def is_number(value: Value) -> bool:
+    """Whether a value is a constant number."""
+    return isinstance(value, int | float)
+
+
+def type_of(value: Value) -> Any:
+    """What distinguishes a value when a kernel is compiled for it: equal types share one function of machine code."""
+    if isinstance(value, Array):
+        return value.type
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple(type_of(part) for part in value)
+    if isinstance(value, Bool | bool):
+        return Bool
+    if isinstance(value, Int | int):
+        return Int
+    if isinstance(value, Float | float):
+        return Float
+    return Fixed(value)
+
+
+class Fixed:
+    """The type of a constant: itself."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self._key = _exact(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fixed) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _exact(value: Value) -> Any:
+    """What tells a constant from all others: to Python 1 is 1.0 and 0.0 is -0.0, not to machine code."""
+    if isinstance(value, tuple):
+        return (type(value), *(_exact(part) for part in value))
+    if isinstance(value, float):
+        return (type(value), value.hex())
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return (type(value), value)
+
+
+def word(kind: Any) -> str:
+    """A type in words, for messages."""
+    if isinstance(kind, tuple):
+        return f"a tuple of {len(kind)}"
+    if isinstance(kind, ArrayType):
+        return str(kind)
+    if isinstance(kind, Fixed):
+        return kind.value.name if isinstance(kind.value, Table) else f"the constant {kind.value!r}"
+    return {Int: "an integer", Bool: "a truth value", Float: "a float"}.get(kind, str(kind))
+
+
+# Text ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A kernel's syntax tree, where it stands, and what the names outside it mean."""
+
+    function: Callable[..., Any]
+    tree: ast.FunctionDef
+    file: str
+    lines: Sequence[str]
+    first: int
+    """The number of the first line."""
+    outer: Mapping[str, Any]
+    """What names outside the text mean now; `fingerprint` sees the same."""
+
+    def error(self, node: ast.AST | None, message: str) -> KernelError:
+        """An error that shows the line of a node."""
+        at = getattr(node, "lineno", 1)
+        text = self.lines[at - 1].strip() if 0 < at <= len(self.lines) else ""
+        return KernelError(message, kernel=self.tree.name, file=self.file, line=self.first + at - 1, text=text)
+
+    @cached_property
+    def parameters(self) -> list[str]:
+        """The names of the arguments."""
+        given = self.tree.args
+        if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
+            raise self.error(self.tree, "a kernel takes plain arguments only: no *args, **kwargs, keyword-only ones")
+        return [argument.arg for argument in given.args]
+
+    @cached_property
+    def size(self) -> int:
+        """How much text there is: nodes of the syntax tree."""
+        return sum(1 for _ in ast.walk(self.tree))
+
+    @cached_property
+    def loops(self) -> bool:
+        """Whether there are loops in it."""
+        return any(isinstance(node, ast.For | ast.While) for node in ast.walk(self.tree))
+
+
+@cache
+def source_of(function: Callable[..., Any]) -> Source:
+    """The text of a kernel."""
+    name = getattr(function, "__qualname__", repr(function))
+    code = getattr(function, "__code__", None)
+    if code is None:
+        raise KernelError(f"{name} is no Python function, so that it has no kernel text", kernel=name)
+    try:
+        lines, first = inspect.getsourcelines(function)
+        parsed = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except (OSError, SyntaxError, IndexError) as error:
+        raise KernelError(
+            f"the text of {name} cannot be read ({error}): a kernel is a function defined with def, in a file",
+            kernel=name,
+            file=code.co_filename,
+        ) from None
+    if not isinstance(parsed, ast.FunctionDef):
+        raise KernelError(f"{name} is no function defined with def", kernel=name, file=code.co_filename, line=first)
+    outer = ChainMap[str, Any](_Cells(function), function.__globals__, vars(builtins))  # type: ignore[arg-type]
+    return Source(function, parsed, code.co_filename, lines, first, outer)
+
+
+class _Cells(Mapping[str, Any]):
+    """Variables of the functions around a kernel, with the values that they have when it is compiled."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._cells[name].cell_contents
+        except ValueError:  # not assigned yet: using it is an error of its own
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)
