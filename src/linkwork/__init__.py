@@ -39,6 +39,7 @@ from linkwork.constraints import (
 from linkwork.errors import (
     AssemblyError,
     InputError,
+    KernelError,
     LinkworkError,
     ModelError,
     ModelWarning,
@@ -53,6 +54,7 @@ from linkwork.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revo
 from linkwork.mechanism import Mechanism
 from linkwork.parsing import load
 from linkwork.rigid import Inertia, Placement
+from linkwork.scalar import kernel, sincos, sqrt, where
 
 if TYPE_CHECKING:
     from linkwork import zoo
@@ -85,7 +87,7 @@ if TYPE_CHECKING:
     from linkwork.impulse import Impact, ImpactDynamics
     from linkwork.inverse import InverseDynamics, InverseSolution
     from linkwork.operational import OperationalInertia
-    from linkwork.simulation import MinimalMotion, Run, Stepper, rollouts, simulate
+    from linkwork.simulation import Controller, MinimalMotion, Run, Stepper, rollouts, simulate
 
 __version__ = "0.2.0"
 
@@ -102,7 +104,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("linkwork.export"), name)
     if name == "OperationalInertia":
         return getattr(import_module("linkwork.operational"), name)
-    if name in ("MinimalMotion", "Run", "Stepper", "rollouts", "simulate"):
+    if name in ("Controller", "MinimalMotion", "Run", "Stepper", "rollouts", "simulate"):
         return getattr(import_module("linkwork.simulation"), name)
     if name in ("InverseDynamics", "InverseSolution"):
         return getattr(import_module("linkwork.inverse"), name)
@@ -128,6 +130,7 @@ __all__ = [
     "CenterOfMass",
     "Constraint",
     "Contacts",
+    "Controller",
     "Cylinder",
     "DampedInverse",
     "Delassus",
@@ -151,6 +154,7 @@ __all__ = [
     "Joint",
     "JointCoupling",
     "JointLock",
+    "KernelError",
     "LinearCombination",
     "LinkworkError",
     "Mechanism",
@@ -204,6 +208,7 @@ __all__ = [
     "frame_velocity",
     "gravity_forces",
     "inverse_mass_product",
+    "kernel",
     "load",
     "mass_matrix",
     "method_costs",
@@ -211,5 +216,8 @@ __all__ = [
     "operation_count",
     "rollouts",
     "simulate",
+    "sincos",
+    "sqrt",
+    "where",
     "zoo",
 ]

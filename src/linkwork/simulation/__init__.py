@@ -6,9 +6,10 @@ Whole rollouts run in machine code; Python is asked only where a controller spea
 from __future__ import annotations
 
 from linkwork.simulation.batches import rollouts
+from linkwork.simulation.control import Controller
 from linkwork.simulation.minimal import MinimalMotion
 from linkwork.simulation.run import Run
 from linkwork.simulation.single import simulate
 from linkwork.simulation.stepper import INTEGRATORS, Stepper
 
-__all__ = ["INTEGRATORS", "MinimalMotion", "Run", "Stepper", "rollouts", "simulate"]
+__all__ = ["INTEGRATORS", "Controller", "MinimalMotion", "Run", "Stepper", "rollouts", "simulate"]

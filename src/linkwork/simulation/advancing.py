@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwork.compile.door import DONE, OVERFLOW
+from linkwork.compile.entry import DONE, OVERFLOW
 from linkwork.dynamics import Array
+from linkwork.simulation.control import ControlledStepper, Controller
 from linkwork.simulation.stages import Staged
 from linkwork.simulation.stepper import Stepper
 
@@ -17,20 +18,23 @@ SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
 Advance = Callable[[Array, Array, Array, int], tuple[Array, Array, Array, int]]
 """From q, v and torques over so many steps: q, v, constraint forces, and the steps after which all was finite."""
 
+ControlledAdvance = Callable[[Array, Array, Array, int, int, bool], tuple[Array, Array, Array, Array, int]]
+"""From q, v and torques at a step over so many, the last ones or not: q, v, torques, constraint forces, steps done."""
+
 OneStep = Callable[[Array, Array, Array, float], tuple[Array, Array, Array, Array]]
 """From q, v and torques over one step of some time: q, v, constraint forces, error estimates. NaN where it failed."""
 
 
 def compiled(stepper: Stepper, stride: int) -> Advance:
     """Steps of one length, all in machine code."""
-    door, nc = stepper._runner.own_door(False), stepper.robot.nc
+    entry, nc = stepper._runner.own_entry(False), stepper.robot.nc
     settings = stepper._often(stride)
     shapes = stepper._output_shapes
 
     def advance(q: Array, v: Array, tau: Array, steps: int) -> tuple[Array, Array, Array, int]:
         out = [np.empty(shape) for shape in shapes]
         arrays = (q, v, tau, stepper._law, stepper._R, stepper._clock, settings)
-        status = door(*arrays, *out)
+        status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
             stepper._runner.explain(status, arrays, out)
         return out[0], out[1], out[2][2 : 2 + nc], int(out[3][1]) - 1
@@ -38,14 +42,33 @@ def compiled(stepper: Stepper, stride: int) -> Advance:
     return advance
 
 
+def under_control(stepper: ControlledStepper, controller: Controller) -> ControlledAdvance:
+    """Steps of one length and controls between them, all in machine code."""
+    entry, nc, shapes = stepper._runner.own_entry(False), stepper.robot.nc, stepper._output_shapes
+    parameters = controller.packed()
+
+    def advance(
+        q: Array, v: Array, tau: Array, now: int, steps: int, final: bool
+    ) -> tuple[Array, Array, Array, Array, int]:
+        out = [np.empty(shape) for shape in shapes]
+        clock, settings = stepper.settings(now, steps, final=final)
+        arrays = (q, v, tau, stepper._law, stepper._R, clock, *parameters, settings)
+        status = entry(*arrays, *out)
+        if status not in (DONE, OVERFLOW):
+            stepper._runner.explain(status, arrays, out)
+        return out[0], out[1], out[2], out[3][2 : 2 + nc], int(out[4][1]) - 1
+
+    return advance
+
+
 def one_compiled(stepper: Stepper) -> OneStep:
     """A step in machine code, with its error estimate."""
-    door, nc, shapes = stepper._runner.own_door(False), stepper.robot.nc, stepper._output_shapes
+    entry, nc, shapes = stepper._runner.own_entry(False), stepper.robot.nc, stepper._output_shapes
 
     def step(q: Array, v: Array, tau: Array, h: float) -> tuple[Array, Array, Array, Array]:
         out = [np.empty(shape) for shape in shapes]
         arrays = (q, v, tau, stepper._law, stepper._R, np.array([h]))
-        status = door(*arrays, *out)
+        status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
             stepper._runner.explain(status, arrays, out)
         return out[0], out[1], out[2][2 : 2 + nc], out[3] if status == DONE else np.full_like(out[3], np.nan)

@@ -6,17 +6,20 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compile.door import CHUNK, DONE, OVERFLOW
+from linkwork.algorithms.control import Control
+from linkwork.compile.entry import CHUNK, DONE, OVERFLOW
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, LinkworkError
 from linkwork.inputs import above_zero, count, fresh_floats
 from linkwork.mechanism import Mechanism
 from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, command_limits, drive, gears, is_compiled
+from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.run import Run
 from linkwork.simulation.single import shown
 from linkwork.simulation.stepper import Stepper
@@ -37,7 +40,7 @@ def rollouts(
     dt: float = 1e-3,
     integrator: str = "euler",
     tau: npt.ArrayLike | None = None,
-    controller: BatchController | None = None,
+    controller: Controller | BatchController | None = None,
     control_every: int = 1,
     record_every: int | None = None,
     compile: bool = True,
@@ -53,6 +56,10 @@ def rollouts(
     ``threads`` cores (default: all). Every ``record_every`` steps they are kept (default: at the end only). A robot
     that stops being finite holds NaN from there on; `Run.ended` counts them. Options are those of `Stepper`.
 
+    A `Controller` or a kernel is compiled with the steps, and runs in lanes and threads as they do; its parameters may
+    differ from robot to robot (``per_robot``). Another function is called with the states of all robots, ``(n, nq)``
+    and ``(n, nv)``, and gives torques ``(n, nv)`` or commands.
+
     With an ``executor`` (of threads, processes, or Dask's ``client.get_executor()``), parts of so many states are its
     jobs, each on one core. Jobs whose worker is lost are given out again, and results are the same to the last bit.
     """
@@ -62,20 +69,24 @@ def rollouts(
     record = total if record_every is None else count(record_every, "record_every")
     control = count(control_every, "control_every") if controller is not None else 0
     given = _torques(robot, tau, len(at))
+    text = as_controller(controller)
+    if text is not None:
+        text.check(robot, len(at))
+        controller = text
     how = {"integrator": integrator, "dt": h, **options}
     plan = (total, record, control)
     if integrator == "dopri5":
         raise InputError("rollouts step together: use euler or rk4")
     if executor is None:
-        stepper = _stepper(robot, compile, threads, tuple(sorted(how.items())))
+        stepper = _stepper(robot, compile, threads, tuple(sorted(how.items())), text and text.control, control)
         with shown(progress, total, robot.name) as tell:
             parts = [_roll(stepper, at, rate, given, plan, controller, tell)]
     else:
         edges = range(0, len(at), count(part, "part"))
-        jobs = [
-            (robot, how, compile, at[k : k + part], rate[k : k + part], given[k : k + part], plan, controller)
-            for k in edges
-        ]
+        jobs = []
+        for k in edges:
+            rows = slice(k, k + part)
+            jobs.append((robot, how, compile, at[rows], rate[rows], given[rows], plan, _part(controller, rows)))
         parts = _spread(executor, jobs)
     q1, v1, tau1, forces = (np.concatenate([p[k] for p in parts], axis=1) for k in range(4))
     steps = sorted({*range(0, total, record), total})
@@ -116,9 +127,22 @@ def _torques(robot: Mechanism, tau: npt.ArrayLike | None, n: int, live: Any = ..
 
 
 @lru_cache(maxsize=8)
-def _stepper(robot: Mechanism, compile: bool, threads: int | None, how: tuple[tuple[str, Any], ...]) -> Stepper:
-    made = Stepper(robot, threads=threads, **dict(how))
+def _stepper(
+    robot: Mechanism,
+    compile: bool,
+    threads: int | None,
+    how: tuple[tuple[str, Any], ...],
+    control: Control | None,
+    control_every: int,
+) -> Stepper:
+    options = {"threads": threads, **dict(how)}
+    made = Stepper(robot, **options) if control is None else ControlledStepper(robot, control, control_every, **options)
     return made.compile(threads=threads) if compile else made
+
+
+def _part(controller: Controller | BatchController | None, rows: slice) -> Controller | BatchController | None:
+    """The controller of some of the robots."""
+    return controller.part(rows) if isinstance(controller, Controller) else controller
 
 
 def _roll(
@@ -127,11 +151,14 @@ def _roll(
     v: Array,
     tau: Array,
     plan: tuple[int, int, int],
-    controller: BatchController | None,
+    controller: Controller | BatchController | None,
     tell: Callable[[int], None] = lambda done: None,
 ) -> Part:
     """One batch through all steps, in as few calls as records and controls allow."""
     total, record, control = plan
+    if isinstance(controller, Controller):
+        assert isinstance(stepper, ControlledStepper)
+        return _controlled(stepper, q, v, tau, Plan(0, total, control, record), controller, tell)
     if controller is not None and is_compiled(controller):
         return _driven(stepper, q, v, tau, Plan(0, total, control, record), controller)
     nc = stepper.robot.nc
@@ -166,31 +193,78 @@ def _driven(stepper: Stepper, q: Array, v: Array, tau: Array, plan: Plan, contro
     return found.q, found.v, found.tau, found.forces
 
 
+def _controlled(
+    stepper: ControlledStepper,
+    q: Array,
+    v: Array,
+    tau: Array,
+    plan: Plan,
+    controller: Controller,
+    tell: Callable[[int], None],
+) -> Part:
+    """The same under a controller that is kernel text: one call of machine code from record to record."""
+    parameters, nc = controller.packed(), stepper.robot.nc
+    kept: list[tuple[Array, Array, Array, Array]] = []
+    for start, stop in [(0, 0), *pairwise(plan.moments())]:
+        clock, settings = stepper.settings(start, stop - start, final=stop == plan.total)
+        inputs = [q, v, tau, stepper._law, stepper._R, clock, *parameters, settings]
+        live = _alive(q, v)
+        q1, v1, tau1, found, progress = _run(stepper, inputs, live)
+        wrong = np.argwhere(~np.isfinite(tau1))
+        if len(wrong):
+            row, k = (int(x) for x in wrong[0])
+            time = (start + progress[row, 1] - 1.0) * stepper.dt
+            robot = int(np.flatnonzero(live)[row])
+            raise InputError(f"the controller at {time:g} s: torque {k} of robot {robot} is not finite")
+        good = progress[:, 1] == stop - start + 1
+        results = (q1, v1, tau1, found[:, 2 : 2 + nc])
+        q, v, tau, forces = (np.full((len(q), x.shape[1]), np.nan) for x in results)
+        for x, y in zip((q, v, tau, forces), results, strict=True):
+            x[np.flatnonzero(live)[good]] = y[good]
+        kept.append((q, v, tau, forces))
+        tell(stop)
+    q_all, v_all, tau_all, forces_all = (np.array([row[k] for row in kept]) for k in range(4))
+    return q_all, v_all, tau_all, forces_all
+
+
 def _advance(stepper: Stepper, q: Array, v: Array, tau: Array, steps: int) -> tuple[Array, Array, Array]:
     """The same steps for all; those that are not finite any more are left out."""
-    live = np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1)
+    live = _alive(q, v)
     q1, v1 = np.full_like(q, np.nan), np.full_like(v, np.nan)
     forces = np.zeros((len(q), stepper.robot.nc))
-    if live.any():
-        runner = stepper._runner
-        states = [fresh_floats(x[live], "states") for x in (q, v, tau)]
-        out = [np.empty((len(states[0]), *shape)) for shape in stepper._output_shapes]
-        settings = stepper._often(steps)
-        single = len(states[0]) == 1
-        rows = [x[0] for x in states] if single else states
-        results = [x[0] for x in out] if single else out
-        inputs = [*rows, stepper._law, stepper._R, stepper._clock, settings]
-        status = runner._run_threaded(inputs, results, len(states[0]))
-        if status == OVERFLOW and not single:  # a door ends with the chunk that holds what is not finite
-            for k in range(0, len(states[0]), CHUNK):
-                chunk = slice(k, k + CHUNK)
-                runner.run([*(x[chunk] for x in states), *inputs[3:]], [y[chunk] for y in out], len(out[0][chunk]))
-        if status not in (DONE, OVERFLOW):
-            runner.explain(status, inputs, results)
-        good = out[3][:, 1] == steps + 1
-        q1[live], v1[live] = np.where(good[:, None], out[0], np.nan), np.where(good[:, None], out[1], np.nan)
-        forces[live] = np.where(good[:, None], out[2][:, 2 : 2 + stepper.robot.nc], np.nan)
+    inputs = [q, v, tau, stepper._law, stepper._R, stepper._clock, stepper._often(steps)]
+    out = _run(stepper, inputs, live)
+    good = out[3][:, 1] == steps + 1
+    q1[live], v1[live] = np.where(good[:, None], out[0], np.nan), np.where(good[:, None], out[1], np.nan)
+    forces[live] = np.where(good[:, None], out[2][:, 2 : 2 + stepper.robot.nc], np.nan)
     return q1, v1, forces
+
+
+def _alive(q: Array, v: Array) -> Array:
+    """Which states are finite."""
+    return np.asarray(np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1))
+
+
+def _run(stepper: Stepper, inputs: list[Array], live: Array) -> list[Array]:
+    """Outputs of the steps of those states that are alive, one row each."""
+    runner, count = stepper._runner, int(live.sum())
+    out = [np.empty((count, *shape)) for shape in stepper._output_shapes]
+    if not count:
+        return out
+    each = [x.ndim > len(shape) for x, shape in zip(inputs, runner.inputs, strict=True)]
+    states = [fresh_floats(x[live], "states") if own else x for x, own in zip(inputs, each, strict=True)]
+    single = count == 1
+    rows = [x[0] if own and single else x for x, own in zip(states, each, strict=True)]
+    results = [y[0] for y in out] if single else out
+    status = runner._run_threaded(rows, results, count)
+    if status == OVERFLOW and not single:  # an entry point ends with the chunk that holds what is not finite
+        for k in range(0, count, CHUNK):
+            chunk = slice(k, k + CHUNK)
+            parts = [x[chunk] if own else x for x, own in zip(states, each, strict=True)]
+            runner.run(parts, [y[chunk] for y in out], len(out[0][chunk]))
+    if status not in (DONE, OVERFLOW):
+        runner.explain(status, rows, results)
+    return out
 
 
 def _job(
@@ -201,11 +275,12 @@ def _job(
     v: Array,
     tau: Array,
     plan: tuple[int, int, int],
-    controller: BatchController | None,
+    controller: Controller | BatchController | None,
 ) -> Part:
     """What a worker does: one part, on one core."""
-    stepper = Stepper(robot, threads=1, **how)
-    return _roll(stepper.compile(threads=1) if compile else stepper, q, v, tau, plan, controller)
+    control = controller.control if isinstance(controller, Controller) else None
+    stepper = _stepper.__wrapped__(robot, compile, 1, tuple(how.items()), control, plan[2])
+    return _roll(stepper, q, v, tau, plan, controller)
 
 
 def _spread(executor: Executor | Any, jobs: list[tuple[Any, ...]]) -> list[Part]:

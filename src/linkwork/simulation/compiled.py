@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compile.door import CONTEXT, KERNEL
+from linkwork.compile.entry import addresses
 from linkwork.compile.run import SHARE, _pool
 from linkwork.dynamics import Array
 from linkwork.errors import InputError
@@ -95,8 +95,8 @@ def drive(
         places = np.array([x.ctypes.data for x in used])
         widths = np.array([0 if 3 <= k < 7 else x[0].size for k, x in enumerate(used)])
         arrays = (*state, *results, *kept, gear, limits, settings, stepper.dt)
-        door: Any = runner.own_door(batched and n > 1)  # held until the end: it owns the kernel's memory
-        where = int(door.__self__[KERNEL]), int(door.__self__[CONTEXT])
+        entry = runner.own_entry(batched and n > 1)  # held until the end: it owns the kernel's memory
+        where = addresses(entry)
         status, step, *detail = driver.drive(asked, *where, tuple(plan), places, widths, arrays, batched)
         return Driven(kept[0], kept[1], kept[2], kept[3], status, step, (detail[0], detail[1]))
 

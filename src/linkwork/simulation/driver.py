@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
-from linkwork.compile.door import CHUNK
+from linkwork.compile.entry import CHUNK
 from linkwork.simulation.compiled import FINE, NOT_FINITE, WRONG_SHAPE
 
 __all__ = ["NumbaError", "drive"]
@@ -32,10 +31,11 @@ def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, conte
 
     def code(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(64)
-        form = ir.FunctionType(ir.IntType(32), [byte, byte, word, word, word, word])
-        scratch = builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(word, 8)), byte)
-        later = builder.gep(scratch, [ir.Constant(word, 32)])
-        return builder.call(builder.inttoptr(arguments[0], form.as_pointer()), [scratch, later, *arguments[1:]])
+        form = ir.FunctionType(ir.VoidType(), [byte, byte, word, byte])
+        at, rows, widths, n, context = arguments
+        memory = [builder.inttoptr(x, byte) for x in (rows, widths, context)]
+        builder.call(builder.inttoptr(at, form.as_pointer()), [memory[0], memory[1], n, memory[2]])
+        return ir.Constant(ir.IntType(32), 0)
 
     return types.int32(*[types.int64] * 5), code
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from math import gcd
 from typing import Any
 
@@ -19,11 +20,12 @@ from linkwork.mechanism import Mechanism
 from linkwork.simulation import advancing
 from linkwork.simulation.closing import Closing
 from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, command_limits, drive, gears, is_compiled
+from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.run import Run
 from linkwork.simulation.stages import AllJoints, FreeJoints, Staged
 from linkwork.simulation.stepper import AUTO, INTEGRATORS, Stepper, held_back, joint_law, stabilised
 
-Controller = Callable[[float, Array, Array], npt.ArrayLike]
+ControlFunction = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques of all joints, ``(nv,)``, or commands of the robot's actuators."""
 
 OPEN = 1e-6
@@ -43,7 +45,7 @@ def simulate(
     dt: float = 1e-3,
     integrator: str = "euler",
     method: str = "auto",
-    controller: Controller | None = None,
+    controller: Controller | ControlFunction | None = None,
     control_every: int = 1,
     tau: npt.ArrayLike | None = None,
     record_every: int = 1,
@@ -61,16 +63,17 @@ def simulate(
     """A robot over time, from ``q`` (default: its assembled or neutral pose) and ``v`` (default: at rest).
 
     ``tau`` are constant torques; a ``controller`` is asked for torques every ``control_every`` steps, which are held in
-    between. Every ``record_every`` steps the state is kept. Every ``project_every`` steps loops are closed to rounding
-    (0: never; a ``time_constant`` pulls them closed in any case, see `Stepper`, as are ``passive``, ``limits`` and
-    further options). ``dopri5`` chooses its steps, ``dt`` at most, so that each is wrong by ``tolerance``. Loops must
-    be closed at the start, unless ``closed`` is false. Stops are stiff enough for the inertia that joints feel at the
-    configuration ``stops_at`` (default: the first one).
+    between: a `Controller` or a kernel, which is compiled with the steps, or a Python function of time, ``q`` and ``v``
+    that gives torques of all joints or commands of the actuators. Every ``record_every`` steps the state is kept. Every
+    ``project_every`` steps loops are closed to rounding (0: never; a ``time_constant`` pulls them closed in any case,
+    see `Stepper`, as are ``passive``, ``limits`` and further options). ``dopri5`` chooses its steps, ``dt`` at most, so
+    that each is wrong by ``tolerance``. Loops must be closed at the start, unless ``closed`` is false. Stops are stiff
+    enough for the inertia that joints feel at the configuration ``stops_at`` (default: the first one).
 
     ``method``: by default forward dynamics is `aba` or `lcaba`, and steps are compiled. ``"minimal"`` moves in minimal
     coordinates, with loops closed at every stage; any other method of `ForwardDynamics` will do too. Both step in
-    Python, some twenty to a hundred times slower. A controller that Numba has compiled (``numba.njit``) is called from
-    machine code, so that nothing returns to Python before the end.
+    Python, some twenty to a hundred times slower, and there, with ``dopri5`` and with ``project_every`` kernels are
+    called as Python functions. A controller that Numba has compiled (``numba.njit``) is called from machine code.
 
     Started again from any recorded state (`Run.resume`), it goes on as it did, to the last bit. Where
     something stops being finite, the run ends there and says why; an error of the controller is raised, with what was
@@ -103,12 +106,22 @@ def simulate(
         "stops_at": stops.tolist(),
         **options,
     }
+    text = as_controller(controller)
+    function = None if isinstance(controller, Controller) else controller
+    if text is not None:
+        text.check(robot)
+        if compiled and not project_every and integrator != "dopri5":
+            under = ControlledStepper(robot, text.control, control, integrator, h, at=stops, **how, **options)
+            return _controlled(
+                under, robot, text, at, rate, held, Plan(first, total, control, record), settings, progress
+            )
+        function = text.plain(robot)
     steps: Stepper | Staged
     if compiled:
         steps = Stepper(robot, integrator, h, at=stops, **how, **options)
-        if controller is not None and is_compiled(controller) and not project_every and integrator != "dopri5":
+        if function is not None and is_compiled(function) and not project_every and integrator != "dopri5":
             plan = Plan(first, total, control, record)
-            return _driven(steps, robot, controller, at, rate, held, plan, settings)
+            return _driven(steps, robot, function, at, rate, held, plan, settings)
     elif options:
         raise InputError(f"method '{method}' takes no {', '.join(options)}: these are for compiled steps")
     else:
@@ -125,9 +138,9 @@ def simulate(
     with shown(progress, total, robot.name) as tell:
         for done in range(0, total, stride):
             moment = (first + done) * h
-            if controller is not None and (first + done) % control == 0:
+            if function is not None and (first + done) % control == 0:
                 try:
-                    held = torques(robot, controller(moment, at.copy(), rate.copy()))
+                    held = torques(robot, function(moment, at.copy(), rate.copy()))
                 except Exception as error:
                     error.run = made()  # type: ignore[attr-defined]
                     if isinstance(error, InputError):
@@ -178,10 +191,45 @@ def _way(steps: Stepper | Staged, dt: float, stride: int, tolerance: float) -> a
     return advancing.repeated(one, dt)
 
 
+def _controlled(
+    stepper: ControlledStepper,
+    robot: Mechanism,
+    controller: Controller,
+    q: Array,
+    v: Array,
+    tau: Array,
+    plan: Plan,
+    settings: dict[str, Any],
+    progress: bool | None,
+) -> Run:
+    """A run under a controller that is kernel text: one call of machine code from record to record."""
+    h, first, advance = stepper.dt, plan.first, advancing.under_control(stepper, controller)
+    rows: list[tuple[float, Array, Array, Array, Array]] = []
+    forces, ended = np.zeros(robot.nc), ""
+
+    def made() -> Run:
+        parts = [np.array([row[k] for row in rows]) for k in range(5)]
+        return Run(robot, parts[0], parts[1], parts[2], parts[3], parts[4], settings, ended)
+
+    with shown(progress, plan.total, robot.name) as tell:
+        for start, stop in [(0, 0), *pairwise(plan.moments())]:
+            q, v, tau, forces, gone = advance(q, v, tau, first + start, stop - start, stop == plan.total)
+            if not np.isfinite(tau).all():
+                what = f"torque {int(np.argwhere(~np.isfinite(tau))[0, 0])} is not finite"
+                words = f"the controller at {(first + start + gone) * h:g} s: {what}"
+                raise _told(InputError(what), words, made())
+            if gone < stop - start:
+                ended = _why(robot, rows[-1][0], rows[-1][2], first + start + gone, h)
+                break
+            rows.append(((first + stop) * h, q, v, tau, forces))
+            tell(stop)
+    return made()
+
+
 def _driven(
     stepper: Stepper,
     robot: Mechanism,
-    controller: Controller,
+    controller: ControlFunction,
     q: Array,
     v: Array,
     tau: Array,

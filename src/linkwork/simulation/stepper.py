@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.algorithms.algorithm import Algorithm
 from linkwork.algorithms.motion import DAMPING as LAW_DAMPING
 from linkwork.algorithms.motion import LOWER, REST, STEPS, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.dynamics import Array, Evaluator, mass_matrix
@@ -95,7 +96,11 @@ class Stepper(Evaluator):
             stable = held_back(stable, self.dt)
         tree = coupled_tree(stable) if bound else tree_of(stable)
         self.source = robot
-        self._prepare(stable, f"{integrator} step", STEPS[integrator, dynamics], tree, (), threads)
+        self._prepare(stable, f"{integrator} step", self._algorithm(integrator, dynamics), tree, (), threads)
+
+    def _algorithm(self, integrator: str, dynamics: str) -> Algorithm:
+        """What makes the steps."""
+        return STEPS[integrator, dynamics]
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)

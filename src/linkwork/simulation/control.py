@@ -1,0 +1,294 @@
+"""Controllers that are kernel text: compiled with the steps, so that a run never returns to Python to be controlled.
+
+A `Controller` is a kernel with its parameters. `ControlledStepper` makes the steps of `Stepper` under it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from traceback import walk_tb
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.algorithms.algorithm import Algorithm
+from linkwork.algorithms.control import Control, Place, controlled, torque_text
+from linkwork.compile.lanes import Type
+from linkwork.compile.language import Source, source_of
+from linkwork.compile.trace import Graph
+from linkwork.dynamics import Array
+from linkwork.errors import InputError, KernelError
+from linkwork.inputs import fresh_floats
+from linkwork.mechanism import Mechanism
+from linkwork.plans.tree import TREE, tree_of
+from linkwork.simulation.stepper import Stepper
+
+SEEN = ("time", "q", "v")
+"""What every controller sees."""
+
+
+class Controller:
+    """A kernel that computes torques, with its parameters: ``Controller(pd, gains=[20.0, 2.0], target=q)``.
+
+    The kernel is ``def pd(time, q, v, gains, target, tau)``, decorated with `kernel`: it sees the time in seconds and
+    the state, ``q: (nq,)`` and ``v: (nv,)``, then its parameters in any order, floats or arrays, and writes torques of
+    all joints, ``tau: (nv,)``. Torques that it does not write are zero. With ``tree`` before ``time`` it also sees
+    sizes, as in ``for k in range(tree.nv)``.
+
+    `simulate` and `rollouts` compile it with their steps. Values of parameters can change without compiling; their
+    shapes belong to the code. Parameters named in ``per_robot`` have one more axis, which comes first: `rollouts` gives
+    each robot a row.
+
+    Frozen: parameters are copied. Raises `KernelError`, with file and line, where the text is outside the language.
+    """
+
+    text: Callable[..., None]
+    """The kernel."""
+    parameters: Mapping[str, Array]
+    """Values by name, in the order of the kernel's arguments; read-only."""
+    per_robot: tuple[str, ...]
+    """Parameters whose first axis is that of the batch."""
+    control: Control
+    """The kernel and the places of its parameters: what code depends on."""
+
+    __slots__ = ("control", "parameters", "per_robot", "text")
+
+    def __init__(
+        self, text: Callable[..., None], /, *, per_robot: str | Sequence[str] = (), **parameters: npt.ArrayLike
+    ) -> None:
+        names = _parameter_names(text)
+        called = f"kernel '{text.__name__}'"
+        own = (per_robot,) if isinstance(per_robot, str) else tuple(per_robot)
+        for given, what in ((parameters, "parameter"), (own, "per_robot")):
+            unknown = [name for name in given if name not in names]
+            if unknown:
+                has = f"its parameters are {', '.join(names)}" if names else "it has none"
+                raise InputError(f"{called} has no {what} '{unknown[0]}': {has}")
+        missing = [name for name in names if name not in parameters]
+        if missing:
+            raise InputError(f"{called} needs parameter '{missing[0]}': Controller({text.__name__}, {missing[0]}=...)")
+        values = {name: _value(parameters[name], name, name in own) for name in names}
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "parameters", MappingProxyType(values))
+        object.__setattr__(self, "per_robot", own)
+        object.__setattr__(self, "control", _control_of(text, values, own))
+        _verify(text, tuple(self._shape(name) for name in names))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a Controller is frozen: make another one with {name}=...")
+
+    def __reduce__(self) -> Any:
+        return _made_again, (self.text, dict(self.parameters), self.per_robot)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {self._shape(name)}" for name in self.parameters)
+        own = f", per robot: {', '.join(self.per_robot)}" if self.per_robot else ""
+        return f"<Controller {self.text.__name__}({shapes}){own}>"
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        """Of a parameter as the kernel sees it."""
+        return self.parameters[name].shape[name in self.per_robot :]
+
+    def with_parameters(self, **changes: npt.ArrayLike) -> Controller:
+        """The same with other values for some parameters."""
+        return Controller(self.text, per_robot=self.per_robot, **{**self.parameters, **changes})
+
+    def part(self, rows: slice) -> Controller:
+        """The controller of some robots of a batch."""
+        if not self.per_robot:
+            return self
+        cut = {name: self.parameters[name][rows] for name in self.per_robot}
+        return self.with_parameters(**cut)
+
+    def of_robot(self, index: int) -> Controller:
+        """The controller of one robot of a batch."""
+        own = {name: self.parameters[name][index] for name in self.per_robot}
+        return Controller(self.text, **{**self.parameters, **own})
+
+    def check(self, robot: Mechanism, robots: int | None = None) -> None:
+        """Refuse parameters for another number of robots (None: for one robot), and a kernel that leaves its arrays."""
+        for name in self.per_robot:
+            rows = len(self.parameters[name])
+            if robots is None:
+                raise InputError(f"parameter '{name}' is per robot: that is for rollouts; use controller.of_robot(k)")
+            if rows != robots:
+                raise InputError(f"parameter '{name}' has {rows} rows, needs {robots}: one for each robot")
+        _check_indices(self.control, robot)
+
+    def packed(self) -> tuple[Array, Array]:
+        """Parameters as the steps take them: those that are shared ``(k,)``, and own ones ``(m,)`` or ``(n, m)``."""
+        shared = [x.ravel() for name, x in self.parameters.items() if name not in self.per_robot]
+        own = [self.parameters[name] for name in self.parameters if name in self.per_robot]
+        own = [x.reshape(len(x), math.prod(x.shape[1:])) for x in own]
+        nothing = np.zeros(0)
+        return (
+            fresh_floats(np.concatenate([nothing, *shared]), "parameters"),
+            fresh_floats(np.concatenate(own, axis=1), "parameters") if own else nothing,
+        )
+
+    def plain(self, robot: Mechanism) -> Callable[[float, Array, Array], Array]:
+        """The kernel called as Python: ``function(time, q, v)`` gives torques."""
+        self.check(robot)
+        torques, tree, parameters = torque_text(self.control), tree_of(robot), self.packed()
+
+        def function(time: float, q: Array, v: Array) -> Array:
+            tau = np.empty(robot.nv)
+            with np.errstate(all="ignore"):
+                torques(tree, float(time), q, v, *parameters, tau)
+            return tau
+
+        return function
+
+
+def as_controller(given: Any) -> Controller | None:
+    """A `Controller` if that or a kernel is given; None for other functions."""
+    if isinstance(given, Controller):
+        return given
+    return Controller(given) if getattr(given, "__kernel__", False) else None
+
+
+def _made_again(text: Callable[..., None], parameters: dict[str, Array], per_robot: tuple[str, ...]) -> Controller:
+    return Controller(text, per_robot=per_robot, **parameters)
+
+
+def _source(text: Any) -> Source:
+    if not getattr(text, "__kernel__", False):
+        name = getattr(text, "__name__", type(text).__name__)
+        raise InputError(f"{name} is no kernel: decorate a function def {name}(time, q, v, ..., tau) with lw.kernel")
+    return source_of(text)
+
+
+def _takes_tree(text: Callable[..., None]) -> bool:
+    return _source(text).tree.args.args[0].arg == "tree"
+
+
+def _parameter_names(text: Callable[..., None]) -> list[str]:
+    source = _source(text)
+    names = [argument.arg for argument in source.tree.args.args]
+    inner = names[1:] if names[:1] == ["tree"] else names
+    if tuple(inner[:3]) != SEEN or inner[-1:] != ["tau"]:
+        raise source.error(
+            source.tree,
+            f"a controller takes time, q, v, its parameters, tau (and tree first, if it likes); "
+            f"'{source.tree.name}' takes {', '.join(names) or 'nothing'}",
+        )
+    return inner[3:-1]
+
+
+@lru_cache(maxsize=64)
+def _verify(text: Callable[..., None], shapes: tuple[tuple[int, ...], ...]) -> None:
+    """Raise a `KernelError` unless the text, with parameters of these shapes, is in the language of kernels."""
+    from linkwork.compile.language import STATE, Fixed, Float, array_type, tables  # not needed for other controllers
+    from linkwork.compile.lowering import Unit
+
+    tree, _ = tables(TREE, {})
+    unit = Unit(Type("float64", 1), tree, len(tree.sizes) + len(tree.arrays))
+    state = [array_type(STATE, (size,), writable=False) for size in ("nq", "nv")]
+    given = [array_type(STATE, shape, writable=False) if shape else Float for shape in shapes]
+    kinds = [Float, *state, *given, array_type(STATE, ("nv",), tag="tau")]
+    lowered = unit.root(text, [Fixed(tree), *kinds] if _takes_tree(text) else kinds)
+    if lowered.result is not None:
+        source = source_of(text)
+        raise source.error(source.tree, "a controller returns nothing: torques are written into tau")
+
+
+def _value(given: npt.ArrayLike, name: str, own: bool) -> Array:
+    value = fresh_floats(given, f"parameter '{name}'")
+    if not np.isfinite(value).all():
+        raise InputError(f"parameter '{name}' is not finite")
+    if own and value.ndim == 0:
+        raise InputError(f"parameter '{name}' is per robot, and a single number: needs a first axis, one row a robot")
+    value.flags.writeable = False
+    return value
+
+
+def _control_of(text: Callable[..., None], values: Mapping[str, Array], own: Sequence[str]) -> Control:
+    """The text with the places of its parameters."""
+    places, sizes = list[Place](), [0, 0]
+    for name, value in values.items():
+        which = int(name in own)
+        shape = value.shape[which:]
+        places.append((which, sizes[which], shape))
+        sizes[which] += math.prod(shape)
+    return Control(text, _takes_tree(text), tuple(places), sizes[0], sizes[1])
+
+
+# Indices ------------------------------------------------------------------------------------------------------------
+
+
+class _Bounded(np.ndarray[Any, Any]):
+    """An array whose indices count from the start and end at the end, as in machine code they must."""
+
+    def _look(self, at: Any) -> None:
+        for k, size in zip(at if isinstance(at, tuple) else (at,), self.shape, strict=False):
+            fits = 0 <= (k.start or 0) <= size if isinstance(k, slice) else 0 <= k < size
+            if not fits:
+                raise IndexError(f"index {at} of an array of shape {self.shape}")
+
+    def __getitem__(self, at: Any) -> Any:
+        self._look(at)
+        return super().__getitem__(at)
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        self._look(at)
+        super().__setitem__(at, value)
+
+
+@lru_cache(maxsize=64)
+def _check_indices(control: Control, robot: Mechanism) -> None:
+    """Run a controller once on symbols, in arrays that know their bounds, which machine code does not.
+
+    Branches and loops depend on integers alone, so that indices are the same in every state: once is for all.
+    """
+    graph = Graph(sys.maxsize)
+
+    def symbols(number: int, size: int) -> Any:
+        array = np.empty(size, dtype=object)
+        array[:] = [graph.input(number, k) for k in range(size)]
+        return array.view(_Bounded)
+
+    sizes = (robot.nq, robot.nv, control.shared, control.own)
+    arrays = [symbols(k, size) for k, size in enumerate(sizes)]
+    tau = np.zeros(robot.nv, dtype=object).view(_Bounded)
+    try:
+        torque_text(control)(tree_of(robot), graph.input(len(sizes), 0), *arrays, tau)
+    except (IndexError, ZeroDivisionError) as error:
+        inner = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+        source = source_of(control.text)
+        line = next((line for file, line in reversed(inner) if file == source.file), source.first)
+        text = source.lines[line - source.first].strip() if 0 <= line - source.first < len(source.lines) else ""
+        words = f"{error} (robot '{robot.name}' has nq = {robot.nq}, nv = {robot.nv})"
+        raise KernelError(words, kernel=source.tree.name, file=source.file, line=line, text=text) from None
+
+
+# Steps --------------------------------------------------------------------------------------------------------------
+
+
+_algorithm = lru_cache(maxsize=64)(controlled)
+"""The same controller gives the same algorithm, and thereby the same code."""
+
+
+class ControlledStepper(Stepper):
+    """Steps under a controller. ``control_every`` steps lie between two calls of it."""
+
+    def __init__(self, robot: Mechanism, control: Control, control_every: int, *arguments: Any, **options: Any) -> None:
+        self.control, self.control_every = control, control_every
+        super().__init__(robot, *arguments, **options)
+
+    def _algorithm(self, integrator: str, dynamics: str) -> Algorithm:
+        return _algorithm(integrator, dynamics, self.control)
+
+    def settings(self, now: int, steps: int, *, final: bool) -> tuple[Array, Array]:
+        """Clock and settings for so many steps from step ``now`` on; before the first ones, there is a call of none.
+
+        That call asks the controller if it is due. The ``final`` ones end without asking it.
+        """
+        every = self.control_every
+        wait = -now % every if steps == 0 else every - now % every
+        clock = [self.dt, now, every, wait, steps + 1 if final else steps + 2]
+        return np.array(clock, dtype=self._dtype), self._often(steps)
