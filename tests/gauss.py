@@ -98,6 +98,11 @@ class Problem:
         """The smallest one that is not zero."""
         return float(self._scaled[2].min(initial=np.inf) ** 2)
 
+    @property
+    def condition(self) -> float:
+        """Of ``J M^-1 J'`` on the rows that are independent: by how much a factor of it amplifies rounding."""
+        return self.stiffness / self.weakest if self.rank else 1.0
+
     @cached_property
     def hard(self) -> tuple[Floats, Floats]:
         """Accelerations nearest to the free ones of all that miss k by least squares; the smallest multipliers."""

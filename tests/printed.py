@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import linecache
 import re
 import textwrap
 from pathlib import Path
@@ -40,14 +41,22 @@ def blocks(page: Path) -> list[str]:
 def run(code: str, names: dict[str, object]) -> list[Printed]:
     """Run a block statement by statement in this namespace: everything that was printed."""
     lines, found = code.splitlines(), []
+    page = filed(code)
     for node in ast.parse(code).body:
         text = io.StringIO()
         with contextlib.redirect_stdout(text):
-            exec(compile(ast.Module([node], []), "<page>", "exec", dont_inherit=True), names)
+            exec(compile(ast.Module([node], []), page, "exec", dont_inherit=True), names)
         if text.getvalue():
             statement = "\n".join(lines[node.lineno - 1 : node.end_lineno])
             found.append(Printed(statement, text.getvalue().rstrip(), _claim(lines, node)))
     return found
+
+
+def filed(code: str) -> str:
+    """A name of a file that has this text, for `compile`: there the text of kernels is found."""
+    name = f"<page {len(linecache.cache)}>"
+    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    return name
 
 
 def _claim(lines: list[str], node: ast.stmt) -> str:

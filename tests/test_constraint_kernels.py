@@ -128,7 +128,7 @@ def test_a_batch_is_its_states_one_by_one(quantity: str, way: str) -> None:
     batch = found(s.q, s.v) if takes_v else found(s.q)
     for k in np.ndindex(2, 5):
         single = found(s.q[k], s.v[k]) if takes_v else found(s.q[k])
-        assert_close(batch[k], single, 1e-14)
+        assert_close(batch[k], single, AGREEMENT)
 
 
 @each_seed

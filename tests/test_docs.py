@@ -18,12 +18,11 @@ import pytest
 import linkwork as lw
 import printed
 import robots
-from linkwork import scalar
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 
-RUN = ("index", "first-steps", "concepts", "extending", "migration-pinocchio", "migration-mujoco")
+RUN = ("index", "first-steps", "concepts", "extending", "kernels", "migration-pinocchio", "migration-mujoco")
 """Pages whose code is run, and whose comments are results."""
 NEEDS = {"migration-pinocchio": ("pinocchio",), "migration-mujoco": ("mujoco",), "first-steps": ("matplotlib",)}
 
@@ -173,7 +172,6 @@ def test_code_prints_what_its_comments_say(name: str, tmp_path: Path, monkeypatc
     if any("go2.urdf" in block for block in blocks):
         shutil.copy(robots.path_of("go2"), tmp_path / "go2.urdf")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(scalar, "KERNELS", list(scalar.KERNELS))  # kernels of a page are not those of the package
     names: dict[str, object] = {}
     results = [result for block in blocks for result in printed.run(block, names)]
     assert len(results) > 1

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from numba import njit
 
 import linkwork as lw
 from linkwork import zoo
@@ -140,10 +139,17 @@ def test_closing_is_assembling_and_projecting() -> None:
     assert np.abs(robot.difference(at, off)).max() < 1e-2
 
 
-# Compiled controllers -----------------------------------------------------------------------------------------
+# Controllers that Numba has compiled ---------------------------------------------------------------------------
 
 
-def test_compiled_controllers_give_the_same_bits() -> None:
+@pytest.fixture
+def njit() -> Callable[..., Any]:
+    """Numba's decorator, where there is Numba."""
+    found: Callable[..., Any] = pytest.importorskip("numba").njit
+    return found
+
+
+def test_compiled_controllers_give_the_same_bits(njit: Callable[..., Any]) -> None:
     robot = zoo.four_bar()
     q, v = moving(robot)
 
@@ -158,7 +164,7 @@ def test_compiled_controllers_give_the_same_bits() -> None:
     assert fast.settings == plain.settings
 
 
-def test_compiled_controllers_of_many() -> None:
+def test_compiled_controllers_of_many(njit: Callable[..., Any]) -> None:
     """The same torques, so the same motion; robots that are lost are NaN and the others go on."""
     robot = zoo.four_bar()
     q, v = moving(robot)
@@ -178,7 +184,7 @@ def test_compiled_controllers_of_many() -> None:
     assert np.isfinite(np.delete(fast.q, 3, axis=1)).all()
 
 
-def test_compiled_controllers_that_are_wrong_say_so() -> None:
+def test_compiled_controllers_that_are_wrong_say_so(njit: Callable[..., Any]) -> None:
     robot = zoo.four_bar()
     q, v = moving(robot)
 
@@ -202,7 +208,7 @@ def test_compiled_controllers_that_are_wrong_say_so() -> None:
         lw.simulate(robot, q, v, seconds=0.1, controller=number)
 
 
-def test_a_run_under_a_compiled_controller_that_explodes_says_when() -> None:
+def test_a_run_under_a_compiled_controller_that_explodes_says_when(njit: Callable[..., Any]) -> None:
     build = lw.Builder("slider", gravity=(0, 0, 0))
     build.body("mass", lw.Inertia.box(2.0, (0.1, 0.1, 0.1)))
     build.joint("slide", lw.Prismatic("x"), "world", "mass")
@@ -274,10 +280,11 @@ def test_commands_have_limits() -> None:
     def ask_all(time: float, q: Floats, v: Floats) -> Floats:
         return np.array([[10.0, -0.3], [-1.0, 7.0]])
 
-    for controller in (ask, njit(ask)):
+    compiled = [] if importlib.util.find_spec("numba") is None else [importlib.import_module("numba").njit]
+    for controller in (ask, *(njit(ask) for njit in compiled)):
         run = lw.simulate(robot, seconds=0.01, controller=controller)
         np.testing.assert_allclose(run.tau[0], [6.0, 0.0, -0.3])
-    for controller in (ask_all, njit(ask_all)):
+    for controller in (ask_all, *(njit(ask_all) for njit in compiled)):
         q = np.zeros((2, 3))
         many = lw.rollouts(robot, q, seconds=0.01, controller=controller, compile=False)
         np.testing.assert_allclose(many.tau[0], [[6.0, 0.0, -0.3], [-3.0, 0.0, 0.1]])

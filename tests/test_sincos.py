@@ -9,15 +9,20 @@ import ctypes
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from linkwork.compile import emit, llvm
+from linkwork.algorithms.algorithm import Algorithm
+from linkwork.compile import emit, llvm, native
+from linkwork.compile.batch import SYMBOL
+from linkwork.compile.lanes import Type
 from linkwork.compile.sincos import LIMIT
 from linkwork.compile.trace import trace_function
-from linkwork.scalar import sincos
+from linkwork.plans.layout import Layout
+from linkwork.scalar import kernel, sincos
 
 Floats = npt.NDArray[np.floating]
 
@@ -73,21 +78,42 @@ def error_in_ulp(found: np.floating, true: Fraction) -> float:
 
 @cache
 def compiled(dtype: str, lanes: int) -> Callable[[Floats], tuple[Floats, Floats]]:
-    """A kernel that does nothing but sine and cosine."""
+    """A program that does nothing but sine and cosine."""
     made = trace_function("sincos", lambda x: sincos(x), ["x"])
-    return _loaded(emit.module(made, "kernel", dtype, lanes), dtype)
+    return _loaded(emit.module(made, dtype, lanes), dtype)
 
 
-def _loaded(ir: str, dtype: str) -> Callable[[Floats], tuple[Floats, Floats]]:
-    address = llvm.load(llvm.object_code(ir), "kernel")
-    entry = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 4)(address)
+@kernel
+def both(tree: Any, w: Any, x: Any, sine: Any, cosine: Any) -> None:
+    sine[0], cosine[0] = sincos(x[0])
+
+
+@cache
+def native_code(dtype: str, lanes: int) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """The same as native code."""
+    layout = Layout("nothing", (), {}, {})
+    algorithm = Algorithm("both", both, {"x": (1,)}, {"sine": (1,), "cosine": (1,)}, {}, layout)
+    t = Type(dtype, lanes)
+    context = native.Context(algorithm, layout.type(), t)
+    return _loaded(native.module(algorithm, t), dtype, context, level=1)
+
+
+WAYS = {"specialised": compiled, "native": native_code}
+
+
+def _loaded(
+    ir: str, dtype: str, context: native.Context | None = None, level: int = 0
+) -> Callable[[Floats], tuple[Floats, Floats]]:
+    code = llvm.Code(llvm.object_code(ir, level), SYMBOL)
+    kernel_type = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_int64, ctypes.c_void_p)
 
     def run(x: Floats) -> tuple[Floats, Floats]:
         x = np.ascontiguousarray(x, dtype=dtype)
         s, c = np.empty_like(x), np.empty_like(x)
         arrays = np.array([x.ctypes.data, s.ctypes.data, c.ctypes.data], dtype=np.int64)
         strides = np.ones(3, dtype=np.int64)
-        assert entry(None, None, arrays.ctypes.data, strides.ctypes.data, len(x), 0) == 0
+        memory = None if context is None else context.address
+        kernel_type(code.address)(arrays.ctypes.data, strides.ctypes.data, len(x), memory)
         return s, c
 
     return run
@@ -141,9 +167,10 @@ LANES = [1, 2, 4, 8, 16]
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("angles", ANGLES)
-def test_sine_and_cosine_are_within_two_ulp(angles: str, dtype: str, lanes: int) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_sine_and_cosine_are_within_two_ulp(way: str, angles: str, dtype: str, lanes: int) -> None:
     x = ANGLES[angles](dtype)
-    s, c = compiled(dtype, lanes)(x)
+    s, c = WAYS[way](dtype, lanes)(x)
     for k in range(len(x)):
         sine, cosine = exact(float(x[k]))
         assert error_in_ulp(s[k], sine) <= 2.0, f"sin({x[k]!r})"
@@ -151,9 +178,10 @@ def test_sine_and_cosine_are_within_two_ulp(angles: str, dtype: str, lanes: int)
 
 
 @pytest.mark.parametrize("lanes", LANES)
-def test_the_largest_double_angles_are_within_two_ulp(lanes: int) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_the_largest_double_angles_are_within_two_ulp(way: str, lanes: int) -> None:
     x = np.array([1e100, -1e300, np.finfo(np.float64).max])
-    s, c = compiled("float64", lanes)(x)
+    s, c = WAYS[way]("float64", lanes)(x)
     for k in range(len(x)):
         sine, cosine = exact(float(x[k]))
         assert error_in_ulp(s[k], sine) <= 2.0
@@ -162,9 +190,25 @@ def test_the_largest_double_angles_are_within_two_ulp(lanes: int) -> None:
 
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_every_number_of_angles_is_right_to_the_last(dtype: str, lanes: int) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_an_angle_does_not_depend_on_its_neighbors(way: str, dtype: str, lanes: int) -> None:
+    """The C library is for lanes beyond the limit alone."""
+    run = WAYS[way](dtype, lanes)
+    x = np.linspace(-300.0, 300.0, 64).astype(dtype)
+    odd = x.copy()
+    odd[::5], odd[2::7] = np.nan, 3.0 * LIMIT
+    same = odd == x
+    assert same.sum() > 30
+    for found, alone in zip(run(odd), run(x), strict=True):
+        np.testing.assert_array_equal(found[same], alone[same])
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("way", WAYS)
+def test_every_number_of_angles_is_right_to_the_last(way: str, dtype: str, lanes: int) -> None:
     """Batches that do not fill the lanes."""
-    run = compiled(dtype, lanes)
+    run = WAYS[way](dtype, lanes)
     for count in range(1, 2 * lanes + 2):
         x = np.linspace(-3.0, 3.0, count).astype(dtype)
         s, c = run(x)
@@ -178,7 +222,7 @@ def test_an_angle_that_the_program_computes_goes_the_same_way(dtype: str, lanes:
     def doubled(x: object) -> tuple[object, object]:
         return sincos(x + x)  # type: ignore[operator]
 
-    run = _loaded(emit.module(trace_function("doubled", doubled, ["x"]), "kernel", dtype, lanes), dtype)
+    run = _loaded(emit.module(trace_function("doubled", doubled, ["x"]), dtype, lanes), dtype)
     x = np.linspace(-4.0, 4.0, 37).astype(dtype)
     expected = compiled(dtype, lanes)(2 * x)
     for found, true in zip(run(x), expected, strict=True):
