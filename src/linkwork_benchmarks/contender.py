@@ -45,7 +45,7 @@ def one_by_one(arrays: Sequence[Floats], before: tuple[Any, ...] = ()) -> list[t
 def ours(way: Way, robot: Mechanism, quantity: str, states: States) -> Contender:
     """linkwork, called one way. Batches take all the states, single calls the first `CALLS`."""
     made = _evaluator(robot, quantity)
-    evaluator = made.compile(dtype=way.dtype, threads=1) if way.code == "specialised" else made
+    evaluator = made.compile(dtype=way.dtype, threads=1) if way.code == "specialised" else made.native(way.dtype)
     tolerance = 1e-12 if way.dtype == "float64" else 1e-4
     few = inputs_of(quantity, states.first(CALLS))
 

@@ -86,7 +86,7 @@ def _circumstances(found: Mapping[str, Results]) -> str:
                 name,
                 results["date"][:10],
                 f"{machine['cores']} cores of {machine['cpu']}",
-                f"Python {versions['python']}, NumPy {versions['numpy']}, Numba {versions['numba']}",
+                f"Python {versions['python']}, NumPy {versions['numpy']}, llvmlite {versions['llvmlite']}",
                 peers,
                 ours,
                 f"{results['rounds']}" if "rounds" in results else "–",
@@ -246,6 +246,7 @@ def _ways(results: Results | None) -> str:
         "native": "native.single",
         "specialised": "specialised.single",
         "bound": "specialised.bound",
+        "native batch": f"native.batch{BATCH}.float64",
         "batch": f"specialised.batch{BATCH}.float64",
         "batch, float32": f"specialised.batch{BATCH}.float32",
     }
@@ -265,25 +266,27 @@ def _ways(results: Results | None) -> str:
 
 def _when(metrics: Metrics) -> str:
     """Sentences: from when on it is worth compiling, what a call costs, threads, precision."""
-    ways = ("native.single", "specialised.single", "specialised.bound", f"specialised.batch{BATCH}.float64")
+    ways = ["native.single", "specialised.single", "specialised.bound"]
+    ways += [f"native.batch{BATCH}.float64", f"specialised.batch{BATCH}.float64"]
     names = [*(f"talos.forward_dynamics.{way}.us" for way in ways), "talos.startup.cold.compile.s"]
     if any(name not in metrics for name in names):
         return ""  # a run of some scenarios alone
-    native, single, bound, wide, compile_s = (metrics[name] for name in names)
+    native, single, bound, lanes, wide, compile_s = (metrics[name] for name in names)
     speedups = [f"{n.split('.')[0]} {x:.2f}" for n, x in metrics.items() if n.endswith(".speedup")]
     off = {n.split(".")[0]: x for n, x in metrics.items() if n.endswith(f"specialised.batch{BATCH}.float32.error")}
     worst = max(off, key=lambda robot: off[robot])
     return "\n".join(
         (
-            f"- **Native** needs nothing: {metrics['talos.startup.cold.native.s']:.0f} s once a machine for all "
-            "robots, then it is loaded from the cache. For scripts, and for robots that change.",
+            f"- **Native** needs nothing: {metrics['talos.startup.cold.native.s']:.1f} s once a machine for all "
+            "robots, then it is loaded from the cache. For scripts, and for robots that change. Batches run in SIMD "
+            f"lanes: {native / lanes:.1f} times the rate of single calls on one thread.",
             f"- **Specialised**: Talos takes {compile_s:.1f} s to trace and compile, once; a later process has it "
             f"{metrics['talos.startup.warm.ready.s']:.2f} s after import. A call then saves {native - single:.1f} µs: "
             f"it has paid for itself after {_rounded(compile_s * 1e6 / (native - single))} single calls, or "
-            f"{_rounded(compile_s * 1e6 / (native - wide))} states in batches.",
+            f"{_rounded(compile_s * 1e6 / (lanes - wide))} states in batches.",
             f"- **Bound**: of the {single:.2f} µs of a call, {single - bound:.2f} µs are Python's and the new array's; "
             "the smaller the robot, the more of it.",
-            f"- **Batch**: {native / wide:.1f} times native code's rate on one thread.",
+            f"- **Batch**: {lanes / wide:.1f} times the rate of native batches on one thread.",
             f"- **float32**: twice the lanes. Accelerations are off by {min(off.values()):.0e} to {off[worst]:.0e} of "
             f"the largest ({worst}). Proximal methods want a damping and a tolerance of 1e-3 "
             "([methods.md](methods.md#damping)).",
@@ -307,7 +310,7 @@ import numpy as np
 import linkwork as lw
 
 robot = lw.zoo.four_bar()
-fd = lw.ForwardDynamics(robot, max_iterations=3)   # make it once: plans and doors are in it
+fd = lw.ForwardDynamics(robot, max_iterations=3)   # make it once: plans and entry points are in it
 fast = fd.compile()                                # once a robot; kept on disk
 q, v, tau = robot.poses["assembled"], np.zeros(robot.nv), np.zeros(robot.nv)
 

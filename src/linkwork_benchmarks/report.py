@@ -16,7 +16,7 @@ from linkwork_benchmarks.scenarios import BATCH, SCENARIOS, Timing
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).resolve().parent / "results" / "trees.json"
 README = REPOSITORY / "README.md"
-PACKAGES = ("linkwork", "numpy", "numba", "llvmlite", "pin", "mujoco", "example-robot-data")
+PACKAGES = ("linkwork", "numpy", "llvmlite", "pin", "mujoco", "example-robot-data")
 
 
 def circumstances() -> dict[str, Any]:
@@ -63,6 +63,7 @@ COLUMNS = {
     "native": "native.single",
     "specialised": "specialised.single",
     "bound": "specialised.bound",
+    "native batch": f"native.batch{BATCH}.float64",
     "batch": f"specialised.batch{BATCH}.float64",
     "batch float32": f"specialised.batch{BATCH}.float32",
 }
@@ -73,6 +74,7 @@ OTHER_COLUMNS = {
     "native": "native.single",
     "specialised": "specialised.single",
     "bound": "specialised.bound",
+    "native batch": f"native.batch{BATCH}.float64",
     "batch": f"specialised.batch{BATCH}.float64",
 }
 
@@ -145,7 +147,7 @@ def _facts(metrics: dict[str, float]) -> list[str]:
     if "talos.startup.cold.compile.s" in metrics:
         facts.append(
             f"Talos, first time: trace and compile {metrics['talos.startup.cold.compile.s']:.1f} s; native code "
-            f"{metrics['talos.startup.cold.native.s']:.0f} s, once a machine for all robots. A later process has the "
+            f"{metrics['talos.startup.cold.native.s']:.1f} s, once a machine for all robots. A later process has the "
             f"compiled program {metrics['talos.startup.warm.ready.s']:.2f} s after `import linkwork` and reading the "
             f"file ({metrics['talos.startup.warm.load.s']:.2f} s)."
         )
@@ -167,11 +169,11 @@ def _where(results: dict[str, Any]) -> str:
     )
     return (
         f"Measured on {machine['cores']} cores of {machine['cpu']}, Python {versions['python']}, "
-        f"NumPy {versions['numpy']}, Numba {versions['numba']}{', ' + peers if peers else ''}; linkwork at "
+        f"NumPy {versions['numpy']}, llvmlite {versions['llvmlite']}{', ' + peers if peers else ''}; linkwork at "
         f"{results['commit'][:10]}{' (modified)' if results['modified'] else ''}, {results['date'][:10]}. "
         f"Best of {results['rounds']} rounds, contenders interleaved in one process. *native*, *specialised*: "
         "`fd(q, v, tau)` and `fd.compile()(q, v, tau)`, a state a call, arguments checked; *bound*: `bind`; "
-        f"*batch*: {BATCH} states a call. `WORLD` is Pinocchio's other convention. "
+        f"*native batch*, *batch*: {BATCH} states a call of these. `WORLD` is Pinocchio's other convention. "
         "MuJoCo's figure is its whole pipeline without contacts, on the same URDF; – where it does not take the model, "
         "and where float32 is not enough for it (the mass matrix of iCub has condition 7e11)."
     )

@@ -24,12 +24,12 @@ class Way(NamedTuple):
 
 
 NATIVE, SPECIALISED, BOUND = Way("native", "single"), Way("specialised", "single"), Way("specialised", "bound")
-NATIVE_BATCH = Way("native", "batch")
+NATIVE_BATCH, NATIVE_BATCH32 = Way("native", "batch"), Way("native", "batch", "float32")
 LANES64, LANES32 = Way("specialised", "batch"), Way("specialised", "batch", "float32")
 
 SINGLE = (NATIVE, SPECIALISED)
 IN_FLOAT64 = (*SINGLE, BOUND, NATIVE_BATCH, LANES64)
-ALL = (*IN_FLOAT64, LANES32)
+ALL = (*IN_FLOAT64, LANES32, NATIVE_BATCH32)
 
 PINOCCHIO = ("pinocchio", "pinocchio_world")
 PEERS = (*PINOCCHIO, "mujoco")
@@ -114,10 +114,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     Timing("solo12", "forward_dynamics"),
     Timing("iiwa14", "forward_dynamics"),
     Timing("ur5", "forward_dynamics"),
-    Timing("talos", "inverse_dynamics", (*SINGLE, BOUND, LANES64), PINOCCHIO[:1]),
-    Timing("talos", "mass_matrix", (*SINGLE, BOUND, LANES64), PINOCCHIO),
-    Timing("ur5", "inverse_dynamics", (*SINGLE, BOUND, LANES64), PINOCCHIO[:1]),
-    Timing("ur5", "mass_matrix", (*SINGLE, BOUND, LANES64), PINOCCHIO),
+    Timing("talos", "inverse_dynamics", (*SINGLE, BOUND, NATIVE_BATCH, LANES64), PINOCCHIO[:1]),
+    Timing("talos", "mass_matrix", (*SINGLE, BOUND, NATIVE_BATCH, LANES64), PINOCCHIO),
+    Timing("ur5", "inverse_dynamics", (*SINGLE, BOUND, NATIVE_BATCH, LANES64), PINOCCHIO[:1]),
+    Timing("ur5", "mass_matrix", (*SINGLE, BOUND, NATIVE_BATCH, LANES64), PINOCCHIO),
     *(
         Operations(robot)
         for robot in ("talos", "icub", "g1", "simple_humanoid", "anymal_c", "go2", "solo12", "iiwa14", "ur5")

@@ -62,7 +62,7 @@ def measure(name: str, processes: int) -> dict[str, float]:
     from linkwork_benchmarks.runner import say  # not above: stages begin before linkwork is imported
 
     with tempfile.TemporaryDirectory() as cache:
-        say("  a process with an empty cache (half a minute) ...")
+        say("  a process with an empty cache ...")
         cold = _process(name, cache)
         warm = [_process(name, cache) for _ in range(processes)]
     found = {f"{name}.startup.cold.{stage}.s": seconds for stage, seconds in cold.items()}

@@ -44,7 +44,7 @@ def circumstances(results: Mapping[str, Any], *, mujoco: bool = False) -> str:
     peers = f"Pinocchio {versions['pin']} (PyPI wheel)" + (f", MuJoCo {versions['mujoco']}" if mujoco else "")
     return (
         f"{quick}Run of {results['date'][:10]}, {results['seconds']} s, on {machine['cores']} cores of "
-        f"{machine['cpu']}, Python {versions['python']}, NumPy {versions['numpy']}, Numba {versions['numba']}, "
+        f"{machine['cpu']}, Python {versions['python']}, NumPy {versions['numpy']}, llvmlite {versions['llvmlite']}, "
         f"{peers}; linkwork at {results['commit'][:10]}{' (modified)' if results['modified'] else ''}."
     )
 

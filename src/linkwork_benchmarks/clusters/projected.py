@@ -1,15 +1,10 @@
 """Projected RNEA (**clusters** Section II-C): torques of the tree, and the explicit form of all rows, dense.
 
 ``G' rnea(G y'' + g)``: what inverse dynamics of a robot with loops is without clusters. It is kernel text like that of
-the package, so that it can be run in every way, with kinematics done once; but it is none of the package's kernels, on
-whose files machine code that is kept depends: its name tells its text instead.
+the package, so that it can be run in every way, with kinematics done once.
 """
 
 from __future__ import annotations
-
-import hashlib
-import inspect
-from functools import cache
 
 import linkwork as lw
 from linkwork.algorithms.algorithm import Algorithm
@@ -18,9 +13,10 @@ from linkwork.algorithms.kinematics import hasten
 from linkwork.algorithms.rnea import collect, gravitate, resist
 from linkwork.coordinates import clustered
 from linkwork.plans.clusters import CLUSTERS
-from linkwork.scalar import Array
+from linkwork.scalar import Array, kernel
 
 
+@kernel
 def projected_rnea(tree: Array, w: Array, q: Array, v: Array, second: Array, tau: Array, pivot: Array) -> None:
     """Torques of the free joints that make them accelerate as asked, ``second``."""
     explicit(tree, w, q, v, w.matrix, w.rest, pivot)
@@ -42,10 +38,8 @@ def projected_rnea(tree: Array, w: Array, q: Array, v: Array, second: Array, tau
         tau[f] = x
 
 
-_TEXT = hashlib.sha256(inspect.getsource(projected_rnea).encode()).hexdigest()[:16]
-
 PROJECTED_RNEA = Algorithm(
-    f"projected_rnea_{_TEXT}",
+    "projected_rnea",
     projected_rnea,
     {"q": ("nq",), "v": ("nv",), "second": ("nfree",)},
     {"tau": ("nfree",), "pivot": (1,)},
@@ -54,17 +48,8 @@ PROJECTED_RNEA = Algorithm(
 )
 
 
-@cache
-def _teach() -> None:
-    """Tell Numba that the text is a kernel."""
-    from numba.extending import register_jitable
-
-    register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)(projected_rnea)
-
-
 class ProjectedInverseDynamics(lw.Evaluator):
     """``tau, pivot = evaluator(q, v, second)``, of the independent degrees of freedom."""
 
     def __init__(self, robot: lw.Mechanism, threads: int | None = None) -> None:
-        _teach()
         self._prepare(robot, "projected_inverse_dynamics", PROJECTED_RNEA, clustered(robot, ()), (), threads)

@@ -15,6 +15,13 @@ from linkwork_benchmarks.scenarios import BATCH
 PAGE = report.REPOSITORY / "docs" / "benchmarks.md"
 
 WAYS = ("native", "specialised", "batch")
+SUMMARY = {
+    "lcaba.native": "native `lcaba`",
+    "lcaba.native_batch": "native batch",
+    "auto.specialised": "specialised",
+    "auto.batch": "batch",
+}
+"""Columns of the README's table; of those that the result file has."""
 PEERS = {
     "`constraintDynamics`": "pinocchio.constraintDynamics",
     "`pin.lcaba`": "pinocchio.lcaba",
@@ -56,10 +63,12 @@ def write(results: Results, page: Path | None = None) -> Path:
 def summary(results: Results) -> str:
     """One table for the README: a state a call and in batches, one iteration, beside the fastest of each peer."""
     metrics, rows = results["metrics"], []
+    measured = {name.split(".", 3)[-1] for name in metrics if name.endswith(".us")}
+    shown = {way: title for way, title in SUMMARY.items() if way.startswith("auto.") or f"{way}.us" in measured}
     for system in bars.judged(metrics):
         best = bars.fastest(results, system, 1, bars.PINOCCHIO)
         cells = [tables.time(best), tables.time(bars.fastest(results, system, 1, bars.MUJOCO))]
-        for way in ("lcaba.native", "auto.specialised", "auto.batch"):
+        for way in shown:
             mine = bars.time(results, system, 1, way)
             ratio = "" if mine is None or best is None else f" ({best / mine:.1f}×)"
             cells.append(tables.time(mine) + ratio)
@@ -70,9 +79,7 @@ def summary(results: Results) -> str:
         "auto takes",
         "Pinocchio",
         "MuJoCo",
-        "native `lcaba`",
-        "specialised",
-        "batch",
+        *shown.values(),
     )
     return tables.table(titles, rows)
 
@@ -88,12 +95,12 @@ def _introduction(results: Results) -> str:
         "number on this page, and every sentence that says which bars are met. "
         f"{tables.circumstances(results, mujoco=True)}\n\n"
         "All times are microseconds per state, called from Python, contenders taking turns in one process, best of "
-        f"{results['rounds']} rounds. *native*: `fd(q, v, tau)`; *specialised*: `fd.compile()(q, v, tau)`; *batch*: "
-        f"{BATCH} states a call of the specialised program on one thread. Proximal methods, ours and Pinocchio's, have "
-        f"the damping {DAMPING:g} and a fixed number of iterations. States are random ones about the assembled pose, "
-        "with loops closed and velocities that keep them so. Before anything is timed, accelerations are compared: "
-        "ours and Pinocchio's after the same number of iterations, MuJoCo's (soft rows, no bias) at rest with the "
-        "softness that MuJoCo chose; what differs by more than 1e-6 of the largest acceleration is under "
+        f"{results['rounds']} rounds. *native*: `fd(q, v, tau)`; *specialised*: `fd.compile()(q, v, tau)`; "
+        f"*native batch*, *batch*: {BATCH} states a call of these on one thread. Proximal methods, ours and "
+        f"Pinocchio's, have the damping {DAMPING:g} and a fixed number of iterations. States are random ones about the "
+        "assembled pose, with loops closed and velocities that keep them so. Before anything is timed, accelerations "
+        "are compared: ours and Pinocchio's after the same number of iterations, MuJoCo's (soft rows, no bias) at rest "
+        "with the softness that MuJoCo chose; what differs by more than 1e-6 of the largest acceleration is under "
         "[Notes](#notes). MuJoCo runs without contacts, limits, friction, damping, springs and actuators.\n\n"
         "*Operations* are exact counts of + - * / sqrt sincos in the specialised program: no clock, no noise. An entry "
         "`a + b` means `a` for the first iteration and `b` for each further one."

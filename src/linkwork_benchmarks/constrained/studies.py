@@ -117,6 +117,8 @@ def _ways(
 ) -> list[Contender]:
     fd = ours.dynamics(robot, method, DAMPING, iterations)
     found = [ours.single(f"{method}.native", fd, states)]
+    if scenario.batches:
+        found.append(ours.batch(f"{method}.native_batch", fd, states))
     small = method in costs and costs[method].total <= scenario.specialised
     kept = scenario.auto and method in ("lcaba", journal.words.get(f"{scenario.name}.{iterations}.auto"))
     if not small and not kept:
