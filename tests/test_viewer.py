@@ -473,7 +473,7 @@ def test_a_browser_shows_a_run_and_moves_it(browser: Any, run: lw.Run) -> None:
         playing = viewer.playing
         assert playing is not None
         until(lambda: playing.state == 30, "the slider moves the run")
-        np.testing.assert_array_equal(viewer.stage.q, run.q[30])
+        until(lambda: np.array_equal(viewer.stage.q, run.q[30]), "the robot follows the slider")
         moved = settled(page, lambda seen: (scene_of(seen) != scene_of(first)).any(axis=-1).sum() > 100, "it has moved")
         assert colours(moved) > 100
         page.get_by_role("button", name="forward").click()
