@@ -415,7 +415,7 @@ def test_what_rows_miss_off_the_loops_is_said(method: str) -> None:
     assert there.gap > 1e-3
     s = lw.ForwardDynamics(p.robot, method)(p.q, v, p.tau)
     assert_close(s.residuals, there.k - there.J @ s.acceleration, 1e-12, scale=float(np.abs(there.k).max()))
-    assert s.residual >= there.gap
+    assert s.residual >= (1.0 - 1e-12) * there.gap  # no accelerations miss less, but for the rounding of both
 
 
 # C-RNEA ----------------------------------------------------------------------------------------------------
