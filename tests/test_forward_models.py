@@ -22,7 +22,7 @@ from robots import MODELS
 AGREEMENT = 1e-9
 """Relative to the largest acceleration, or to 1 m/s² if that is larger."""
 
-TIGHT = 1e-12
+TIGHT = 1e-14
 """Tolerance of iterations here: what a row misses is divided by its inverse inertia, and may become more."""
 
 CONTRADICTION = 1e-7

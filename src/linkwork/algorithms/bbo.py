@@ -31,10 +31,13 @@ from linkwork.algorithms.constrained import (
     SWITCHED_OFF,
     WORK,
     larger,
+    copy_rows,
     miss,
     miss_again,
     ready,
     ready_again,
+    residual_of,
+    set_magnitude,
     smaller,
 )
 from linkwork.joints import HELICAL, axis_of, dof_of, moves, to_parent
@@ -334,6 +337,7 @@ def prox_bbo(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
+    set_magnitude(tree, w, tau, wrenches, settings)
     for r in range(tree.nc):
         w.ks[r] += damping[r] * start[r]
     articulate_rows(tree, w, damping)
@@ -342,7 +346,8 @@ def prox_bbo(
     for r in range(tree.nc):
         multipliers[r] = w.l[r]
         w.l[r] = w.l[r] - start[r]
-    found[0] = miss(tree, w.l, damping, residual)
+    residual_of(tree, w.l, damping, residual)
+    found[0] = miss(tree, w, settings, residual)
     found[1] = 1.0
 
 
@@ -373,7 +378,9 @@ def prox_bbo_again(
         a[k] += w.more[k]
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
-    found[0] = miss_again(tree, w.l, damping, residual)
+    copy_rows(tree, residual, w.error)
+    residual_of(tree, w.l, damping, residual)
+    found[0] = miss_again(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
 

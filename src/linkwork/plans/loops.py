@@ -143,6 +143,7 @@ LOOPS = TREE.extended(
     sizes=(
         "nc",  # rows of all constraints
         "nfound",  # numbers that forward dynamics says of them: two, and two for each row
+        "nsettings",  # settings of iterations: see algorithms.constrained
         "nk",  # rows of K: one for each row of a constraint and each body that it touches
         "nown",  # those that are not made from terms of couplings
         "npairs",
@@ -251,6 +252,7 @@ class _Writer:
             "nframes": tree.nf + len(self.frames),
             "nc": mechanism.nc,
             "nfound": 2 + 2 * mechanism.nc,
+            "nsettings": 5 + mechanism.nv + mechanism.nc,
             "nk": self.nk,
             "nown": self.nk,
             "npairs": len(rows.get("turns", [])),
