@@ -56,8 +56,8 @@ from linkwork.plans.tree import Tree, tree_of, unit_ranges
 from linkwork.scales import scales_of
 
 DAMPING = 1e-8
-"""Damping of a row of weight one, as a part of the inverse inertia that the row feels: about the root of the precision.
-A smaller one needs fewer iterations and loses more digits (docs/methods.md)."""
+"""Damping of a row of weight one, as a part of the inverse inertia that the row feels. A smaller one needs fewer
+iterations and loses more digits: `prox_bbo`, which does not make up for it, keeps eight (docs/methods.md)."""
 SINGLE_DAMPING = 1e-4
 """The least in single precision."""
 TOLERANCE = 1e-13

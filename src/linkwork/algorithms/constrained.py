@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from linkwork.algorithms.aba import ARTICULATED
 from linkwork.algorithms.algorithm import Shape
-from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, follow
+from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, follow, hasten
 from linkwork.algorithms.loops import CLOSURE, RATES, close, pull, swing
-from linkwork.algorithms.rnea import FORCE, WRENCHES, apply_wrenches, forward_body, init_root
+from linkwork.algorithms.rnea import FORCE, WRENCHES, apply_wrenches, forward_body, gravitate, init_root, resist
 from linkwork.scalar import Array, Scalar, kernel, sqrt, where
 
 SWITCHED_OFF = 1e20
@@ -91,6 +91,21 @@ def ready_again(tree: Array, w: Array) -> None:
         w.a[0, j] = 0.0
     for k in range(tree.nv):
         w.still[k] = 0.0
+
+
+@kernel
+def unbalance(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
+    """Forces on bodies that the accelerations found leave without a balance, but for those of joints and rows.
+
+    Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its damping, the
+    factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
+    """
+    gravitate(tree, w)
+    hasten(tree, w, qdd)
+    resist(tree, w)
+    apply_wrenches(tree, w, wrenches)
+    for j in range(6):
+        w.a[0, j] = 0.0
 
 
 @kernel

@@ -7,8 +7,8 @@ gravity, torques and velocities, whose accelerations are the change of velocity.
 from __future__ import annotations
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.bbo import TRAVEL, accelerate_rows, articulate_rows, drive_rows
-from linkwork.algorithms.constrained import WORK, copy_rows, miss, miss_again, ready_again, residual_of
+from linkwork.algorithms.bbo import TRAVEL, accelerate_rows, articulate_rows, drive_rows, row_residuals
+from linkwork.algorithms.constrained import WORK, copy_rows, miss, miss_again, ready_again
 from linkwork.algorithms.kinematics import follow, hasten, place
 from linkwork.algorithms.lcaba import (
     SPRINGS,
@@ -72,16 +72,15 @@ def impact_rows(
     residual = found[2 + tree.nc : tree.nfound]
     meet(tree, w, q, v, restitution, settings)
     for r in range(tree.nc):
+        residual[r] = w.ks[r]
         w.ks[r] += damping[r] * start[r]
     articulate_rows(tree, w, damping)
     drive_rows(tree, w, w.still)
     accelerate_rows(tree, w, w.more)
     for k in range(tree.nv):
         after[k] = v[k] + w.more[k]
-    for r in range(tree.nc):
-        multipliers[r] = w.l[r]
-        w.l[r] = w.l[r] - start[r]
-    residual_of(tree, w.l, damping, residual)
+    copy_rows(tree, w.l, multipliers)
+    row_residuals(tree, w, w.more, damping, residual)
     found[0] = miss(tree, w, settings, residual)
     found[1] = 1.0
 
@@ -112,7 +111,7 @@ def impact_rows_again(
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
     copy_rows(tree, residual, w.error)
-    residual_of(tree, w.l, damping, residual)
+    row_residuals(tree, w, w.more, damping, residual)
     found[0] = miss_again(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
@@ -155,7 +154,7 @@ def impact_springs(
 
 @kernel
 def unbalance(tree: Array, w: Array, change: Array) -> None:
-    """Impulses on bodies that a change of velocities leaves without a balance, as in `lcaba`."""
+    """Impulses on bodies that a change of velocities leaves without a balance, as in `constrained`."""
     for i in range(tree.n):
         for j in range(6):
             w.W[i, j] = 0.0

@@ -29,9 +29,8 @@ from linkwork.algorithms.constrained import (
     miss_again,
     ready,
     set_magnitude,
+    unbalance,
 )
-from linkwork.algorithms.kinematics import hasten
-from linkwork.algorithms.rnea import apply_wrenches, gravitate, resist
 from linkwork.binding import axis as unit_axis
 from linkwork.joints import FREE, HELICAL, PRISMATIC, SPHERICAL, axis_of, dof_of, moves, to_parent
 from linkwork.plans.elimination import COUPLED
@@ -378,21 +377,6 @@ def tighten(tree: Array, w: Array, damping: Array, multipliers: Array, residual:
     for r in range(tree.nc):
         residual[r] = where(damping[r], SWITCHED_OFF, residual[r], 0.0)
         multipliers[r] += w.rho[r] * residual[r]
-
-
-@kernel
-def unbalance(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
-    """Forces on bodies that the accelerations found leave without a balance, but for those of joints and rows.
-
-    Stiff rows swamp the inertias that they are added to: where ``rho`` times the inverse inertia of a row is 1e9, the
-    factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
-    """
-    gravitate(tree, w)
-    hasten(tree, w, qdd)
-    resist(tree, w)
-    apply_wrenches(tree, w, wrenches)
-    for j in range(6):
-        w.a[0, j] = 0.0
 
 
 @kernel
