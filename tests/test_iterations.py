@@ -13,6 +13,7 @@ import pytest
 import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
+from linkwork.algorithms import lcaba
 from linkwork.algorithms.algorithm import resolve
 from linkwork.algorithms.constrained import SWITCHED_OFF
 from linkwork.forward import AUTOMATIC, DAMPING, METHODS, OFF, TOLERANCE
@@ -183,7 +184,7 @@ def test_states_in_lanes_iterate_each_on_its_own(way: str, method: str, batch: i
 @pytest.mark.parametrize("method", ITERATED)
 def test_a_state_in_lanes_does_not_depend_on_its_neighbors(method: str, way: str) -> None:
     """Bit for bit, whether they need as many iterations or fewer."""
-    robot, fd = robot_for(method), solver(method, way, 4)
+    robot, fd = robot_for(method), solver(method, way, 4, damping=1e-4)
     q, v, tau = states(robot, 3, 9)
     start = solver(method, "native")(q, v, tau).multipliers
     start[::3] = 0.0
@@ -241,7 +242,8 @@ def test_one_iteration_is_enough_from_the_solution(method: str, way: str) -> Non
     fd = solver(method, way)
     cold = fd(*state)
     warm = fd(*state, multipliers=cold.multipliers)
-    assert warm.iterations == 1 and warm.converged
+    stiff = METHODS[method].algorithm is lcaba.LCABA  # a second one is what makes up for the digits that springs cost
+    assert warm.iterations == (2 if stiff else 1) and warm.converged
     assert_close(warm.acceleration, cold.acceleration, 1e-8)
 
 

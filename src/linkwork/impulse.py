@@ -96,7 +96,7 @@ class ImpactDynamics(Evaluator):
         super()._be(runner, dtype)
         self._damping = row_damping(self.robot, self.damping, dtype)
         self._still = np.zeros(self.robot.nc, dtype=dtype)
-        self._settings = iteration_settings(self.robot, self.tolerance, self.max_iterations, dtype)
+        self._settings = iteration_settings(self.robot, self.damping, self.tolerance, self.max_iterations, dtype)
 
     def __call__(  # type: ignore[override]
         self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, out: Array | None = None

@@ -26,8 +26,8 @@ POSES = 3
 """Random configurations beside the neutral and the first that has a name."""
 MASSLESS = 1e-10
 """A joint that moves less than this part of its own inertia while all others are free is taken to move this part."""
-STUCK = 1e-3
-"""Rows between bodies are taken to feel no more than the robot's inertia over this."""
+STUCK = 0.1
+"""A row that joints keep from moving feels no inertia of theirs: it is scaled by this part of what its bodies feel."""
 PLAIN = 100
 """Robots of more degrees of freedom are worth compiled code."""
 
@@ -71,7 +71,8 @@ def _computed(robot: Mechanism) -> Scales:
     if robot.nc:
         jacobian = _evaluator(robot, "constraint_jacobian")
         felt = np.array([_delassus_diagonal(M, jacobian(q)) for M, q in zip(matrices, poses, strict=True)])
-        rows = np.concatenate([_of_constraint(c, felt[:, robot.row_slice(c.name)], mass, moment) for c in robot.constraints])
+        least = (1 / moment, 1 / mass)
+        rows = np.concatenate([_of_constraint(robot, c, felt[:, robot.row_slice(c.name)], least) for c in robot.constraints])
     else:
         rows = np.zeros(0)
     return Scales(_power_of_two(mass), _power_of_two(moment), _powers_of_two(joints), _powers_of_two(rows))
@@ -120,18 +121,30 @@ def _delassus_diagonal(M: Floats, J: Floats) -> Floats:
     return found
 
 
-def _of_constraint(constraint: Constraint, felt: Floats, mass: float, moment: float) -> Floats:
-    """The scale of each row of a constraint; ``felt`` are those of rows alone at some configurations."""
+def _of_constraint(robot: Mechanism, constraint: Constraint, felt: Floats, least: tuple[float, float]) -> Floats:
+    """The scale of each row of a constraint; ``felt`` are those of rows alone at some configurations.
+
+    ``least`` are the inverse moment of inertia and mass of the robot.
+    """
     found, start = np.empty(constraint.rows), 0
-    turning = TURN_ROWS[constraint.turns] if isinstance(constraint, Pair) else 0
+    turning, free = 0, least
+    if isinstance(constraint, Pair):
+        turning, free = TURN_ROWS[constraint.turns], _of_bodies(robot, constraint, least)
     for size in constraint.blocks:
         mine = slice(start, start + size)
-        least = 1 / (moment if start < turning else mass)
         x = float(np.median(felt[:, mine].max(axis=1)))
-        unit_rows = isinstance(constraint, Pair | CenterOfMass)
-        found[mine] = max(x, STUCK * least) if unit_rows else x or least
+        bodies = free[0] if start < turning else free[1]
+        found[mine] = max(x, STUCK * bodies) if isinstance(constraint, Pair | CenterOfMass) else x or bodies
         start += size
     return found
+
+
+def _of_bodies(robot: Mechanism, pair: Pair, least: tuple[float, float]) -> tuple[float, float]:
+    """Inverse moment of inertia and mass of the heavier of the bodies of a pair, were they free."""
+    inertias = [robot.inertias[b] for b in {robot.frames[place].body for place in pair.places} if b in robot.inertias]
+    moments = [float(np.linalg.eigvalsh(i.rotational).max()) for i in inertias]
+    moment, mass = max(moments, default=0.0), max((i.mass for i in inertias), default=0.0)
+    return 1 / moment if moment > 0 else least[0], 1 / mass if mass > 0 else least[1]
 
 
 def _power_of_two(x: float) -> float:

@@ -37,9 +37,9 @@ INPUTS: dict[str, Shape] = {
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
-"""``settings``: the tolerance, the most iterations; then what is large for this robot (`linkwork.scales`): the square of
-gravity times the mass, the inverse of the mass and of a moment of inertia, the mobility of each joint, the inertia that
-each row feels."""
+"""``settings``: the tolerance, the most iterations, what rounding leaves of stiff rows in one iteration; then what is
+large for this robot (`linkwork.scales`): the square of gravity times the mass, the inverse of the mass and of a moment of
+inertia, the mobility of each joint, the inertia that each row feels."""
 OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}
 """``found`` is progress (2 numbers), multipliers, residuals: one array, since making arrays takes time."""
 
@@ -133,17 +133,17 @@ def largest(n: int, x: Array) -> Scalar:
 @kernel
 def set_magnitude(tree: Array, w: Array, tau: Array, wrenches: Array, settings: Array) -> None:
     """The square of what forces and velocities do to the robot, after `ready`, to measure what rows miss by."""
-    mobility = settings[5 : 5 + tree.nv]
-    inertia = settings[5 + tree.nv : tree.nsettings]
-    x = settings[2]
+    mobility = settings[6 : 6 + tree.nv]
+    inertia = settings[6 + tree.nv : tree.nsettings]
+    x = settings[3]
     for k in range(tree.nv):
         x = x + mobility[k] * (tau[k] * tau[k])
     for r in range(tree.nc):
         x = x + inertia[r] * (w.ks[r] * w.ks[r])
     for e in range(tree.nf):
         for j in range(3):
-            x = x + settings[4] * (wrenches[e, j] * wrenches[e, j])
-            x = x + settings[3] * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
+            x = x + settings[5] * (wrenches[e, j] * wrenches[e, j])
+            x = x + settings[4] * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
     w.magnitude[0] = x
 
 
@@ -156,7 +156,7 @@ def relative(w: Array, square: Scalar) -> Scalar:
 @kernel
 def miss(tree: Array, w: Array, settings: Array, residual: Array) -> Scalar:
     """How much the rows miss, as a part of `set_magnitude`."""
-    inertia = settings[5 + tree.nv : tree.nsettings]
+    inertia = settings[6 + tree.nv : tree.nsettings]
     left = 0.0
     for r in range(tree.nc):
         left = larger(left, inertia[r] * (residual[r] * residual[r]))
@@ -170,7 +170,7 @@ def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: 
     Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
     rounding does to accelerations.
     """
-    inertia = settings[5 + tree.nv : tree.nsettings]
+    inertia = settings[6 + tree.nv : tree.nsettings]
     left = 0.0
     moved = 0.0
     for r in range(tree.nc):

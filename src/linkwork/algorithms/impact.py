@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.bbo import TRAVEL, accelerate_rows, articulate_rows, drive_rows, row_residuals
-from linkwork.algorithms.constrained import WORK, copy_rows, miss, miss_again, ready_again
+from linkwork.algorithms.constrained import WORK, copy_rows, larger, miss, miss_again, ready_again
 from linkwork.algorithms.kinematics import follow, hasten, place
 from linkwork.algorithms.lcaba import (
     SPRINGS,
@@ -50,7 +50,7 @@ def meet(tree: Array, w: Array, q: Array, v: Array, restitution: Array, settings
         w.ks[r] = -((1.0 + restitution[r]) * w.ks[r])
     w.magnitude[0] = 0.0
     for k in range(tree.nv):
-        w.magnitude[0] += v[k] * v[k] / settings[5 + k]
+        w.magnitude[0] += v[k] * v[k] / settings[6 + k]
     ready_again(tree, w)
 
 
@@ -148,7 +148,7 @@ def impact_springs(
     tighten(tree, w, damping, multipliers, residual)
     for k in range(tree.nv):
         after[k] = v[k] + w.more[k]
-    found[0] = miss(tree, w, settings, residual)
+    found[0] = larger(miss(tree, w, settings, residual), settings[2])
     found[1] = 1.0
 
 

@@ -25,6 +25,7 @@ from linkwork.algorithms.constrained import (
     SWITCHED_OFF,
     WORK,
     copy_rows,
+    larger,
     miss,
     miss_again,
     ready,
@@ -453,7 +454,7 @@ def lcaba(
     ready(tree, w, q, v, wrenches, asked)
     set_magnitude(tree, w, tau, wrenches, settings)
     lcaba_sweeps(tree, w, tau, damping, start, a, multipliers, residual)
-    found[0] = miss(tree, w, settings, residual)
+    found[0] = larger(miss(tree, w, settings, residual), settings[2])
     found[1] = 1.0
 
 

@@ -141,7 +141,9 @@ def _held(evaluator: Evaluator) -> dict[str, list[float]]:
             found = {
                 "damping": row_damping(evaluator.robot, evaluator.damping),
                 "multipliers": np.zeros(evaluator.robot.nc),
-                "settings": iteration_settings(evaluator.robot, evaluator.tolerance, evaluator.max_iterations),
+                "settings": iteration_settings(
+                    evaluator.robot, evaluator.damping, evaluator.tolerance, evaluator.max_iterations
+                ),
             }
         case Stepper():
             found = {

@@ -252,7 +252,7 @@ class _Writer:
             "nframes": tree.nf + len(self.frames),
             "nc": mechanism.nc,
             "nfound": 2 + 2 * mechanism.nc,
-            "nsettings": 5 + mechanism.nv + mechanism.nc,
+            "nsettings": 6 + mechanism.nv + mechanism.nc,
             "nk": self.nk,
             "nown": self.nk,
             "npairs": len(rows.get("turns", [])),
