@@ -434,7 +434,10 @@ class Mechanism:
         seed: int = 0,
         limits: bool = True,
     ) -> Floats:
-        """A configuration near ``q`` (default: `neutral`) at which all loops are closed; see `closure.assemble`."""
+        """Configurations near ``q`` (default: `neutral`), ``(..., nq)``, at which all loops are closed.
+
+        Joints called ``fixed`` stay; see `closure.assemble`.
+        """
         how = {"tolerance": tolerance, "max_iterations": max_iterations, "attempts": attempts, "seed": seed}
         found: Floats = _closure().assemble(self, q, fixed, limits=limits, **how).q
         return found
