@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,12 @@ RANK_TOLERANCE = 1e-9
 
 SIDES = ("first_at", "second_at")
 """Where a pair has the frames of its two places."""
+
+STUCK = 1e-4
+"""A relative decrease of the error in one iteration below which an attempt is not worth going on with."""
+
+NEARLY = 1e-4
+"""Gaps below this are of rounded numbers, or of loops that are singular where they close."""
 
 FAR = float(np.finfo(np.float64).max)
 """The limit of a coordinate that has none."""
@@ -154,21 +161,94 @@ class _Problem:
 
     def gap(self, q: Floats) -> Floats:
         """The largest error of a row that counts, for each configuration."""
-        found: Floats = np.abs(constraint_error(self.robot, q)[:, self.rows]).max(axis=-1, initial=0.0)
+        found: Floats = np.abs(self._error(q)).max(axis=-1, initial=0.0)
         return found
 
     def within(self, q: Floats) -> Floats:
         """The configurations with their coordinates between the limits."""
         return np.clip(q, self.lower, self.upper)
 
-    def descend(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, Floats, Floats]:
-        """Gauss-Newton from ``q``: where it ends, the largest error there, and the iterations."""
+    def descend(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, Floats, Any]:
+        """Gauss-Newton from each ``q``: where it ends, the largest error there, and the iterations.
+
+        In compiled code, where damping keeps loops that are nearly closed from following singular values of the size
+        of rounding; what only these can close is done once more by `_descend_undamped`.
+        """
         if (key := ("assembly",)) not in self.robot.prepared:
             self.robot.prepared[key] = _Descent(self.robot)
         descent: _Descent = self.robot.prepared[key]
         chosen = self.rows.astype(np.float64), self.free.astype(np.float64), self.lower, self.upper
         closed, progress = descent(q, *chosen, np.array([tolerance, max_iterations]))
-        return closed, progress[:, 2], progress[:, 1].astype(np.int64)
+        gap, iterations = progress[:, 2], progress[:, 1].astype(np.int64)
+        for k in np.flatnonzero((gap > tolerance) & (gap < NEARLY)):
+            found, reached, used = self._descend_undamped(q[k], tolerance, max_iterations)
+            iterations[k] += used
+            if reached < gap[k]:
+                closed[k], gap[k] = found, reached
+        return closed, gap, iterations
+
+    def _descend_undamped(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, float, int]:
+        """The same from one configuration, by singular values: not damped once loops are nearly closed."""
+        e = self._error(q)
+        size, slow, iteration = _norm(e), 0, -1
+        for iteration in range(max_iterations):
+            gap = float(np.abs(e).max(initial=0.0))
+            if gap <= tolerance:
+                return q, gap, iteration
+            step = self._step(q, e, size)
+            best = None
+            for scale in (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3):
+                trial = self.within(self.robot.integrate(q, scale * step))
+                e_trial = self._error(trial)
+                if _norm(e_trial) < (1 - 1e-4 * scale) * size:
+                    best = trial, e_trial
+                    break
+            if best is None:
+                return q, gap, iteration + 1
+            q, e = best
+            slow = slow + 1 if _norm(e) > (1 - STUCK) * size else 0
+            size = _norm(e)
+            if slow > 5:
+                break
+        return q, float(np.abs(e).max(initial=0.0)), iteration + 1
+
+    def _step(self, q: Floats, e: Floats, size: float) -> Floats:
+        """The least motion that closes the loops to first order; damped while they are wide open.
+
+        Coordinates at a limit that would be passed are held and the rest solved again.
+        """
+        J = np.where(self._moves, constraint_jacobian(self.robot, q), 0.0)[self.rows]
+        mobile = self.free.copy()
+        damping = 1e-3 * size if size > 1e-3 else 0.0
+        step = np.zeros(self.robot.nv)
+        for _ in range(len(self.in_v) + 1):
+            step[:] = 0.0
+            step[mobile] = _least_squares(J[:, mobile], -e, damping)
+            x, dx = q[self.in_q], step[self.in_v]
+            pressed = ((x <= self.lower[self.in_q]) & (dx < 0)) | ((x >= self.upper[self.in_q]) & (dx > 0))
+            pressed &= mobile[self.in_v]
+            if not pressed.any():
+                break
+            mobile[self.in_v[pressed]] = False
+        length = float(np.abs(step).max(initial=0.0))
+        return step if length <= 1.0 else step / length  # no turn of more than a radian at once
+
+    @cached_property
+    def _moves(self) -> npt.NDArray[np.bool_]:
+        """Which joints close which rows.
+
+        Where points that should meet are apart, J also says how the gap turns with what carries the whole loop: that
+        closes nothing.
+        """
+        found = np.zeros((self.robot.nc, self.robot.nv), dtype=bool)
+        for loop in loops_of(self.robot).loops:
+            for name in loop.support:
+                found[self.robot.row_slice(loop.constraint), self.robot.v_slice(name)] = True
+        return found
+
+    def _error(self, q: Floats) -> Floats:
+        found: Floats = constraint_error(self.robot, q)[..., self.rows]
+        return found
 
     def scattered(self, start: Floats, rng: np.random.Generator, part: float) -> Floats:
         """Starts some way from the given ones towards a random configuration."""
@@ -190,7 +270,7 @@ class _Problem:
         support = next(loop.support for loop in loops_of(robot).loops if loop.constraint == worst)
         names = [name for name in support if at_limit[np.isin(self.in_v, _indices(robot.v_slice(name)))].any()]
         hint = f"; at their limits: {', '.join(names[:NAMED])}" if names else ""
-        if gaps[worst] < 1e-4:
+        if gaps[worst] < NEARLY:
             hint += "; numbers in the model may be rounded: pass a tolerance above this gap to take it as closed"
         closed = np.ones(len(q), dtype=bool)
         closed[left] = False
@@ -219,6 +299,17 @@ def _plain_numbers(robot: Mechanism) -> tuple[npt.NDArray[np.intp], npt.NDArray[
 
 def _indices(at: slice) -> list[int]:
     return list(range(at.start, at.stop))
+
+
+def _least_squares(A: Floats, b: Floats, damping: float) -> Floats:
+    """The shortest ``x`` of least ``|A x - b|² + damping |x|²``, by singular values."""
+    if 0 in A.shape:
+        return np.zeros(A.shape[1])
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    cut = RANK_TOLERANCE * s[0]
+    gain = np.where(s > cut, s / np.maximum(s * s + damping, np.finfo(float).tiny), 0.0)
+    x: Floats = Vt.T @ (gain * (U.T @ b))
+    return x
 
 
 def _norm(x: Floats) -> float:
