@@ -45,6 +45,8 @@ from linkwork.plans.assembly import supports_tree
 from linkwork.plans.loops import loops_of
 from linkwork.rigid import Floats, Placement, aligning_rotation, as_placement
 
+Integers = npt.NDArray[np.int64]
+
 RANK_TOLERANCE = 1e-9
 """Singular values of J below this part of the largest are zeros."""
 
@@ -73,11 +75,11 @@ class Assembly:
 
     q: Floats
     """``(..., nq)``"""
-    gap: Any
+    gap: float | Floats
     """The largest error of a row that is left."""
-    iterations: Any
+    iterations: int | Integers
     """Over all attempts."""
-    attempts: Any
+    attempts: int | Integers
 
 
 def assemble(
@@ -94,7 +96,8 @@ def assemble(
     """Configurations near ``q``, ``(..., nq)``, at which every enabled constraint is satisfied to ``tolerance``.
 
     Damped Gauss-Newton on the joints' manifolds with a line search, in compiled code: each step is the least motion
-    that closes the loops to first order. Leading axes are batch axes, and each state is closed as it would be alone.
+    that closes the loops to first order. Leading axes are batch axes: each state is closed as it would be alone, up to
+    rounding.
 
     Args:
         robot: The mechanism.
@@ -113,27 +116,27 @@ def assemble(
     problem = _Problem(robot, q, fixed, limits)
     found = problem.given.reshape(-1, robot.nq).copy()
     start = problem.within(found)
-    gap = problem.gap(found)
+    gap = problem.gap()
     iterations, tries = np.zeros((2, len(found)), dtype=np.int64)
     left = np.flatnonzero(~(gap <= tolerance))
     gap[left] = np.inf
-    begin, rng = start[left], np.random.default_rng(seed)
-    for attempt in range(1, max(1, attempts) + 1):
+    rng = np.random.default_rng(seed)
+    for attempt in range(max(1, attempts)):
         if not left.size:
             break
+        begin = problem.scattered(start[left], rng, min(1.0, 0.1 * attempt)) if attempt else start[left]
         ends, reached, used = problem.descend(begin, tolerance, max_iterations)
         iterations[left] += used
-        tries[left] = attempt
+        tries[left] += 1
         better = reached < gap[left]
         found[left[better]], gap[left[better]] = ends[better], reached[better]
         left = left[~(reached <= tolerance)]
-        begin = problem.scattered(start[left], rng, min(1.0, 0.1 * attempt))
     if left.size:
         raise problem.failure(found, gap, left, tolerance, attempts)
-    lead = problem.given.shape[:-1]
+    *lead, nq = problem.given.shape
     if not lead:
         return Assembly(found[0], float(gap[0]), int(iterations[0]), int(tries[0]))
-    return Assembly(found.reshape(problem.given.shape), *(x.reshape(lead) for x in (gap, iterations, tries)))
+    return Assembly(found.reshape(*lead, nq), gap.reshape(lead), iterations.reshape(lead), tries.reshape(lead))
 
 
 class _Descent(Evaluator):
@@ -159,16 +162,16 @@ class _Problem:
             at = self.in_q[self.free[self.in_v]]
             self.lower[at], self.upper[at] = np.clip([robot.lower[at], robot.upper[at]], -FAR, FAR)
 
-    def gap(self, q: Floats) -> Floats:
-        """The largest error of a row that counts, for each configuration."""
-        found: Floats = np.abs(self._error(q)).max(axis=-1, initial=0.0)
+    def gap(self) -> Floats:
+        """The largest error of a row that counts, of each state as it was given."""
+        found: Floats = np.abs(self._error(self.given)).max(axis=-1, initial=0.0).reshape(-1)
         return found
 
     def within(self, q: Floats) -> Floats:
         """The configurations with their coordinates between the limits."""
         return np.clip(q, self.lower, self.upper)
 
-    def descend(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, Floats, Any]:
+    def descend(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, Floats, Integers]:
         """Gauss-Newton from each ``q``: where it ends, the largest error there, and the iterations.
 
         In compiled code, where damping keeps loops that are nearly closed from following singular values of the size
@@ -178,7 +181,9 @@ class _Problem:
             self.robot.prepared[key] = _Descent(self.robot)
         descent: _Descent = self.robot.prepared[key]
         chosen = self.rows.astype(np.float64), self.free.astype(np.float64), self.lower, self.upper
-        closed, progress = descent(q, *chosen, np.array([tolerance, max_iterations]))
+        how = np.array([tolerance, max_iterations], dtype=np.float64)
+        some = descent(q if len(q) > 1 else q[0], *chosen, how)
+        closed, progress = (x.reshape(len(q), -1) for x in some)
         gap, iterations = progress[:, 2], progress[:, 1].astype(np.int64)
         for k in np.flatnonzero((gap > tolerance) & (gap < NEARLY)):
             found, reached, used = self._descend_undamped(q[k], tolerance, max_iterations)
@@ -291,10 +296,13 @@ class _Problem:
 
 def _plain_numbers(robot: Mechanism) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Where in q and in v the joints stand whose coordinates are plain numbers."""
-    plain = [joint.name for joint in robot.joints if joint.type.group is lie.VECTOR]
-    in_q = [k for name in plain for k in _indices(robot.q_slice(name))]
-    in_v = [k for name in plain for k in _indices(robot.v_slice(name))]
-    return np.array(in_q, dtype=np.intp), np.array(in_v, dtype=np.intp)
+    if (key := ("plain_numbers",)) not in robot.prepared:
+        plain = [joint.name for joint in robot.joints if joint.type.group is lie.VECTOR]
+        in_q = [k for name in plain for k in _indices(robot.q_slice(name))]
+        in_v = [k for name in plain for k in _indices(robot.v_slice(name))]
+        robot.prepared[key] = np.array(in_q, dtype=np.intp), np.array(in_v, dtype=np.intp)
+    kept: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] = robot.prepared[key]
+    return kept
 
 
 def _indices(at: slice) -> list[int]:

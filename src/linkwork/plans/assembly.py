@@ -13,7 +13,7 @@ SUPPORTS = LOOPS.extended(
     "supports",
     sizes=("nsupport", "ngroups"),
     integers={
-        "k_root": ("nk",),  # where the bodies of a row meet: joints that carry it move all of them alike
+        "k_root": ("nk",),  # the body that carries both of a pair, whose joints move both alike; else the world
         "row_start": ("nc",),  # degrees of freedom of the joints that move a row: first and count
         "row_count": ("nc",),
         "row_dof": ("nsupport",),
@@ -38,15 +38,15 @@ def supports_tree(mechanism: Mechanism) -> Tree:
             found.append(parent[found[-1]])
         return found
 
-    bodies: list[list[int]] = [[] for _ in range(tree.nc)]
-    for body, row in zip(tree.k_body.tolist(), tree.k_row.tolist(), strict=True):
-        bodies[row].append(body)
-    lines = [[line(body) for body in touched] for touched in bodies]
-    roots = [max(set(some[0]).intersection(*some[1:])) if some else 0 for some in lines]
+    k_root = np.zeros(tree.nk, dtype=np.int64)
+    for first, second in zip(tree.first_k.tolist(), tree.second_k.tolist(), strict=True):
+        ways = [set(line(int(tree.k_body[k]))) for k in (first, second)]
+        k_root[first : 2 * second - first] = max(ways[0] & ways[1])
     dofs: list[set[int]] = [set() for _ in range(tree.nc)]
-    for row, (some, root) in enumerate(zip(lines, roots, strict=True)):
-        for body in {b for one in some for b in one[: one.index(root)]}:
-            dofs[row] |= set(range(int(tree.iv[body]), int(tree.iv[body]) + DOF[int(tree.kind[body])]))
+    for body, root, row in zip(tree.k_body.tolist(), k_root.tolist(), tree.k_row.tolist(), strict=True):
+        way = line(body)
+        for i in way[: way.index(root)]:
+            dofs[row] |= set(range(int(tree.iv[i]), int(tree.iv[i]) + DOF[int(tree.kind[i])]))
     for dof, row in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True):
         dofs[row].add(dof)
     numbers = coupled(dofs)
@@ -60,7 +60,7 @@ def supports_tree(mechanism: Mechanism) -> Tree:
         **tree._asdict(),
         nsupport=sum(counts),
         ngroups=len(groups),
-        k_root=np.array([roots[row] for row in tree.k_row.tolist()], dtype=np.int64),
+        k_root=k_root,
         row_start=starts(counts),
         row_count=np.array(counts, dtype=np.int64),
         row_dof=np.array([k for some in dofs for k in sorted(some)], dtype=np.int64),
