@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork import lie
-from linkwork.algorithms.assembly import ASSEMBLY
+from linkwork.algorithms.assembly import ASSEMBLY, DAMPING, LONGEST, PATIENCE, SCALES, STUCK
 from linkwork.binding import ANY_TURN, NO_TURN
 from linkwork.constraints import (
     WORLD,
@@ -52,9 +52,6 @@ RANK_TOLERANCE = 1e-9
 
 SIDES = ("first_at", "second_at")
 """Where a pair has the frames of its two places."""
-
-STUCK = 1e-4
-"""A relative decrease of the error in one iteration below which an attempt is not worth going on with."""
 
 NEARLY = 1e-4
 """Gaps below this are of rounded numbers, or of loops that are singular where they close."""
@@ -202,7 +199,7 @@ class _Problem:
                 return q, gap, iteration
             step = self._step(q, e, size)
             best = None
-            for scale in (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3):
+            for scale in SCALES:
                 trial = self.within(self.robot.integrate(q, scale * step))
                 e_trial = self._error(trial)
                 if _norm(e_trial) < (1 - 1e-4 * scale) * size:
@@ -213,7 +210,7 @@ class _Problem:
             q, e = best
             slow = slow + 1 if _norm(e) > (1 - STUCK) * size else 0
             size = _norm(e)
-            if slow > 5:
+            if slow > PATIENCE:
                 break
         return q, float(np.abs(e).max(initial=0.0)), iteration + 1
 
@@ -224,7 +221,7 @@ class _Problem:
         """
         J = np.where(self._moves, constraint_jacobian(self.robot, q), 0.0)[self.rows]
         mobile = self.free.copy()
-        damping = 1e-3 * size if size > 1e-3 else 0.0
+        damping = DAMPING * size if size > DAMPING else 0.0
         step = np.zeros(self.robot.nv)
         for _ in range(len(self.in_v) + 1):
             step[:] = 0.0
@@ -236,7 +233,7 @@ class _Problem:
                 break
             mobile[self.in_v[pressed]] = False
         length = float(np.abs(step).max(initial=0.0))
-        return step if length <= 1.0 else step / length  # no turn of more than a radian at once
+        return step * (LONGEST / max(length, LONGEST))
 
     @cached_property
     def _moves(self) -> npt.NDArray[np.bool_]:
