@@ -195,10 +195,10 @@ def test_a_wide_tolerance_is_met_sooner() -> None:
     assert 1e-12 < far.gap <= 1e-3
 
 
-def test_one_configuration_is_assembled_at_a_time() -> None:
+def test_what_does_not_fit_the_robot_is_refused() -> None:
     robot = four_bar()
-    with pytest.raises(lw.InputError, match="assemble takes one configuration of 3 numbers, not \\(2, 3\\)"):
-        robot.assemble(np.zeros((2, 3)))
+    with pytest.raises(lw.InputError, match="q has 2 numbers, robot 'four-bar' needs 3"):
+        robot.assemble(np.zeros((4, 2)))
     with pytest.raises(lw.InputError, match="robot 'four-bar' has no joint 'j11'; did you mean 'j1'"):
         robot.assemble(fixed=["j11"])
 

@@ -118,6 +118,15 @@ def test_random_is_a_function_of_its_seed() -> None:
     assert not np.array_equal(MIXED.random(3), MIXED.random(4))
 
 
+@pytest.mark.parametrize(("size", "lead"), [((), ()), (1, (1,)), (5, (5,)), ((2, 3), (2, 3)), (0, (0,))])
+def test_random_batches_have_their_size_and_keep_the_limits(size: int | tuple[int, ...], lead: tuple[int, ...]) -> None:
+    q = MIXED.random(3, size)
+    assert q.shape == (*lead, MIXED.nq)
+    assert (q >= MIXED.lower).all() and (q <= MIXED.upper).all()
+    np.testing.assert_allclose(MIXED.normalise(q), q, atol=1e-15)
+    assert len(np.unique(q.reshape(-1, MIXED.nq), axis=0)) == np.prod(lead, dtype=int)  # no state twice
+
+
 def test_normalise_changes_lengths_and_nothing_else() -> None:
     q = MIXED.random(1)
     scaled = q.copy()

@@ -81,16 +81,23 @@ class AssemblyError(LinkworkError):
     """The loops of a mechanism could not be closed.
 
     ``constraint`` is the name of the one farthest from closed, ``gap`` its largest error, at the best configuration
-    found, ``q``.
+    found, ``q``. Of a batch, ``q`` holds all states, those that were closed among them, and ``closed`` says which.
     """
 
     def __init__(
-        self, message: str, *, constraint: str | None = None, gap: float | None = None, q: object = None
+        self,
+        message: str,
+        *,
+        constraint: str | None = None,
+        gap: float | None = None,
+        q: object = None,
+        closed: object = None,
     ) -> None:
         super().__init__(message)
         self.constraint = constraint
         self.gap = gap
         self.q = q
+        self.closed = closed
 
 
 class SingularConstraints(LinkworkError):

@@ -316,11 +316,15 @@ class Mechanism:
         """The configuration of all joints at rest, ``(nq,)``."""
         return np.array([x for j in self.joints for x in j.type.neutral], dtype=np.float64)
 
-    def random(self, seed: int | np.random.Generator) -> Floats:
-        """A random configuration within the limits, ``(nq,)``: angles without limits in ±π, positions in ±1 m."""
+    def random(self, seed: int | np.random.Generator, size: int | Sequence[int] = ()) -> Floats:
+        """A random configuration within the limits, ``(nq,)``: angles without limits in ±π, positions in ±1 m.
+
+        With ``size``, a batch of them: ``robot.random(0, 4096)`` is ``(4096, nq)``.
+        """
         rng = np.random.default_rng(seed)
-        parts = [j.type.group.random(rng, j.limits.lower, j.limits.upper, j.type.width) for j in self.joints]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        lead = (size,) if isinstance(size, int | np.integer) else tuple(size)
+        parts = [j.type.group.random(rng, j.limits.lower, j.limits.upper, j.type.width, lead) for j in self.joints]
+        return np.concatenate(parts, axis=-1) if parts else np.zeros((*lead, 0))
 
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
         """Move ``q`` along the velocity ``v`` for one second, ``(..., nq)``: ``q + v`` on the joints' manifolds."""
@@ -434,7 +438,10 @@ class Mechanism:
         seed: int = 0,
         limits: bool = True,
     ) -> Floats:
-        """A configuration near ``q`` (default: `neutral`) at which all loops are closed; see `closure.assemble`."""
+        """Configurations near ``q`` (default: `neutral`), ``(..., nq)``, at which all loops are closed.
+
+        Joints called ``fixed`` stay; see `closure.assemble`.
+        """
         how = {"tolerance": tolerance, "max_iterations": max_iterations, "attempts": attempts, "seed": seed}
         found: Floats = _closure().assemble(self, q, fixed, limits=limits, **how).q
         return found
