@@ -19,6 +19,9 @@ Dependent = Literal["error", "free"]
 Loops = str | PathLike[str] | Literal[False] | None
 """Where loops are described beside the file: look there (None), in this file, or nowhere (False)."""
 
+EXPAND_XACRO = "expand it first: xacro robot.xacro > robot.urdf"
+"""What to do with a template of URDF files."""
+
 _KNOWN: dict[str, tuple[object, ...]] = {
     "base": (None, *get_args(Base)),
     "mimic": get_args(Mimic),
