@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from linkwork.constraints import WORLD, CenterOfMass, Constraint, closing
 from linkwork.errors import InputError, ModelError, TopologyError, UnsupportedFeature
+from linkwork.inputs import suggest
 from linkwork.joints import (
     FREE,
     HELICAL,
@@ -29,7 +30,7 @@ from linkwork.joints import (
     Revolute,
     atoms_of,
 )
-from linkwork.mechanism import Actuator, Frame, JointEntry, Limits, Mechanism, suggest
+from linkwork.mechanism import Actuator, Frame, JointEntry, Limits, Mechanism
 from linkwork.plans.spanning import Edge, Spanning, spanning_tree
 from linkwork.rigid import Floats, Inertia, Placement, PlacementLike, VectorLike, as_placement
 from linkwork.shapes import Ground, Role, Shape, Solid, as_colour

@@ -5,7 +5,7 @@ Made by `builder`. What needs kernels (`Mechanism.assemble` and its kin) is in `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import MappingProxyType
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from linkwork import lie
 from linkwork.constraints import CenterOfMass, Constraint, Coupling, JointLock
 from linkwork.errors import InputError, ModelError
-from linkwork.inputs import real_array
+from linkwork.inputs import real_array, suggest
 from linkwork.joints import Joint
 from linkwork.rigid import Floats, Inertia, Placement, VectorLike
 from linkwork.shapes import Mesh, Shape
@@ -534,11 +534,3 @@ def _single(at: slice, joint: str, other: str) -> int:
     if at.stop - at.start != 1:
         raise InputError(f"joint '{joint}' has {at.stop - at.start} numbers, not one: use {other}")
     return int(at.start)
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """The end of a message that says what the user may have meant."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, list(known), n=3)
-    return f"; did you mean {', '.join(repr(c) for c in close)}?" if close else ""

@@ -11,8 +11,8 @@ Where files and the standard leave room:
 - A revolute or prismatic joint needs a ``<limit>`` (as in urdfdom). With neither ``lower`` nor ``upper`` in it there
   is no limit: the standard's default, both 0, would forbid all motion. With one of them, the other is 0.
 - A link called ``world`` at the root *is* the world. It cannot float: with ``base="floating"`` that is an error.
-- As in Drake, ``world`` may be named (as the parent of a joint, by a frame or a loop) without being declared, and a link
-  that no joint holds in such a file is a body of its own, which floats unless ``base="fixed"``.
+- As in Drake, ``world`` may be named (as the parent of a joint, by a frame or a loop) without being declared, and a
+  link that no joint holds in such a file is a body of its own, which floats unless ``base="fixed"``.
 - A link may be the child of several joints, which then close loops; the root is the one link that is the child of none.
 """
 
@@ -29,10 +29,11 @@ import numpy as np
 
 from linkwork.constraints import WORLD
 from linkwork.errors import InputError, TopologyError, UnsupportedFeature
+from linkwork.inputs import suggest
 from linkwork.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
-from linkwork.mechanism import Mechanism, suggest
+from linkwork.mechanism import Mechanism
 from linkwork.parsing.appearance import MeshFinder
-from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, refuse_untied, warn
+from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, refuse_untied
 from linkwork.parsing.options import (
     EXPAND_XACRO,
     Base,
@@ -48,7 +49,7 @@ from linkwork.parsing.side_file import SideFile, find_side_file, load_side_file
 from linkwork.parsing.urdf_loops import add_loops, apply_side_file, gazebo_springs
 from linkwork.parsing.urdf_parts import UrdfJoint, UrdfLink, placement, placement_of_origin
 from linkwork.parsing.urdf_shapes import named_colours, read_shapes
-from linkwork.parsing.xml import LARGEST, Node, located, read_xml
+from linkwork.parsing.xml import LARGEST, Node, located, read_xml, warn
 from linkwork.rigid import Inertia, Placement
 
 _JOINTS: dict[str, Callable[[tuple[float, float, float]], Joint]] = {
@@ -86,8 +87,8 @@ _REFUSED = {
     "where it stands for a joint that closes a loop, say that joint instead: by a <drake:ball_constraint>, or without "
     "the bushing and with robot.constrained(lw.Hinge(...)) in code",
     "drake:linear_spring_damper": "a spring and damper between two points is no force that is computed here",
-    "drake:tendon_constraint": "bounds on a weighted sum of joint positions are not kept here; a tendon of fixed length "
-    "is a JointCoupling: remove the element, and use robot.constrained(lw.JointCoupling(...)) in code",
+    "drake:tendon_constraint": "bounds on a weighted sum of joint positions are not kept here; a tendon of fixed "
+    "length is a JointCoupling: remove the element, and use robot.constrained(lw.JointCoupling(...)) in code",
 }
 """What Drake adds to the dynamics and is not read; what is said of it."""
 

@@ -30,13 +30,13 @@ from typing import Any
 from linkwork.constraints import WORLD, JointCoupling, Point, Weld, closing
 from linkwork.errors import ModelError, TopologyError, UnsupportedFeature
 from linkwork.joints import Fixed, Joint, Planar, Prismatic, Revolute, Spherical
-from linkwork.parsing.assembly import Assembly, mimic_constraint, warn
+from linkwork.parsing.assembly import Assembly, mimic_constraint
 from linkwork.parsing.options import Mimic
 from linkwork.parsing.sdf_frames import read_pose
 from linkwork.parsing.sdf_joints import read_joint
 from linkwork.parsing.side_file import SideFile
 from linkwork.parsing.urdf_parts import UrdfJoint, UrdfLink, placement, placement_of_origin
-from linkwork.parsing.xml import Node, located
+from linkwork.parsing.xml import Node, located, warn
 from linkwork.rigid import Floats, Placement
 
 _LOOPS: dict[str, type[Joint]] = {
@@ -133,7 +133,9 @@ def _add_loop(assembly: Assembly, node: Node, links: Links) -> None:
     with located(node):
         type = _LOOPS[kind]
         joint = type(direction) if issubclass(type, Revolute | Prismatic | Planar) else type()
-        places = [placement(end) if end.child("origin") is None else placement_of_origin(end) for end in (first, second)]
+        places = [
+            placement(end) if end.child("origin") is None else placement_of_origin(end) for end in (first, second)
+        ]
         constraint = closing(node.text("name"), joint, first.text("link"), second.text("link"), *places)
     if constraint is not None:
         assembly.constrain(node, constraint)
