@@ -48,11 +48,13 @@ from linkwork.errors import (
     ProgramTooLarge,
     SingularConstraints,
     TopologyError,
+    UnknownName,
+    UnknownOption,
     UnsupportedFeature,
 )
 from linkwork.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.mechanism import Mechanism
-from linkwork.parsing import load
+from linkwork.parsing import load, loads
 from linkwork.rigid import Inertia, Placement
 from linkwork.scalar import kernel, sincos, sqrt, where
 
@@ -187,6 +189,8 @@ __all__ = [
     "Stepper",
     "TopologyError",
     "Universal",
+    "UnknownName",
+    "UnknownOption",
     "UnsupportedFeature",
     "Weld",
     "attach",
@@ -210,6 +214,7 @@ __all__ = [
     "inverse_mass_product",
     "kernel",
     "load",
+    "loads",
     "mass_matrix",
     "method_costs",
     "methods_for",
