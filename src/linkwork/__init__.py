@@ -53,7 +53,7 @@ from linkwork.errors import (
     UnsupportedFeature,
 )
 from linkwork.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
-from linkwork.mechanism import Mechanism
+from linkwork.mechanism import Actuator, Mechanism
 from linkwork.parsing import load, loads
 from linkwork.rigid import Inertia, Placement
 from linkwork.scalar import kernel, sincos, sqrt, where
@@ -125,6 +125,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Actuation",
+    "Actuator",
     "AssemblyError",
     "Belt",
     "Builder",

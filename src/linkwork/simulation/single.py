@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from linkwork.dynamics import Array, constraint_error, constraint_jacobian
 from linkwork.errors import AssemblyError, InputError
-from linkwork.inputs import above_zero, count, fresh_floats
+from linkwork.inputs import above_zero, count, fresh_floats, named_options
 from linkwork.mechanism import Mechanism
 from linkwork.simulation import advancing
 from linkwork.simulation.closing import Closing
@@ -36,6 +36,7 @@ PATIENCE = 2.0
 """Seconds before progress is shown."""
 
 
+@named_options(Stepper)
 def simulate(
     robot: Mechanism,
     q: npt.ArrayLike | None = None,
