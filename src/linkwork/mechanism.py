@@ -451,15 +451,9 @@ class Mechanism:
     def with_frame(self, name: str, body: str, placement: PlacementLike = (0.0, 0.0, 0.0)) -> Mechanism:
         """A new mechanism with a named place more; this one is unchanged.
 
-        Parameters
-        ----------
-        name
-            What frame functions and constraints are to call it.
-        body
-            The body that it is on, ``"world"``, or another frame.
-        placement
-            Where it is in the frame of that body: a position, or a `Placement`.
-
+        - ``name``: What frame functions and constraints are to call it.
+        - ``body``: The body that it is on, ``"world"``, or another frame.
+        - ``placement``: Where it is in the frame of that body: a position, or a `Placement`.
         """
         on = self.frame(body)
         if not name or name in self.frames:
@@ -469,12 +463,8 @@ class Mechanism:
     def with_actuators(self, *actuators: Actuator | str) -> Mechanism:
         """A new mechanism with these motors more, whose joints are marked as actuated; this one is unchanged.
 
-        Parameters
-        ----------
-        actuators
-            Motors, or names of joints with one degree of freedom: each is driven by a motor of the joint's name,
-            whose commands are the torque or force there.
-
+        - ``actuators``: Motors, or names of joints with one degree of freedom: each is driven by a motor of the joint's
+          name, whose commands are the torque or force there.
         """
         new = [Actuator(a, a, (1.0,)) if isinstance(a, str) else a for a in actuators]
         taken = {a.name for a in self.actuators}
