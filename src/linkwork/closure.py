@@ -6,7 +6,7 @@ the rows of enabled constraints and use dense linear algebra: they prepare and c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,6 +46,12 @@ RANK_TOLERANCE = 1e-9
 SIDES = ("first_at", "second_at")
 """Where a pair has the frames of its two places."""
 
+ALONE = 5
+"""Attempts to close one loop alone, to say which it is that cannot be closed."""
+
+EXAMINED, NAMED = 24, 5
+"""How many loops are tried alone, the widest open first; how many of them a message names."""
+
 STUCK = 1e-4
 """A relative decrease of the error in one iteration below which an attempt is not worth going on with."""
 
@@ -82,7 +88,8 @@ def assemble(
     loops to first order. Joints called ``fixed`` stay where they are, and limits of joints whose coordinates are plain
     numbers are kept unless ``limits=False``; a ``q`` that is closed already is returned as it is. Where an attempt gets
     stuck, the next starts from ``q`` moved at random, farther each time; after ``attempts`` of them an `AssemblyError`
-    names the constraint that is farthest from closed.
+    names the constraint that is farthest from closed and, unless there was to be one attempt only, says which loops
+    cannot be closed even alone.
     """
     problem = _Problem(robot, q, fixed, limits)
     rng = np.random.default_rng(seed)
@@ -106,7 +113,7 @@ class _Problem:
     """The loops of a robot as equations in its free joints."""
 
     def __init__(self, robot: Mechanism, q: npt.ArrayLike | None, fixed: Sequence[str], limits: bool) -> None:
-        self.robot = robot
+        self.robot, self.fixed, self.limits = robot, fixed, limits
         self.given = robot.neutral() if q is None else robot.normalise(q)
         if self.given.shape != (robot.nq,):
             raise InputError(f"assemble takes one configuration of {robot.nq} numbers, not {self.given.shape}")
@@ -197,13 +204,63 @@ class _Problem:
         hint = f"; at their limits: {', '.join(names[:5])}" if names else ""
         if gaps[worst] < 1e-4:
             hint += "; numbers in the model may be rounded: pass a tolerance above this gap to take it as closed"
+        alone: dict[str, float] = {}
+        if attempts > 1 and len(gaps) > 1:
+            wide = sorted((name for name in gaps if gaps[name] > tolerance), key=gaps.__getitem__, reverse=True)
+            alone, says = _impossible(robot, wide, q, tolerance, fixed=self.fixed, limits=self.limits)
+            hint += says
+        hint += hold_hint(robot, next(iter(alone), worst))
         return AssemblyError(
             f"the loops of '{robot.name}' do not close: after {attempts} attempts {robot.constraint(worst)} is still "
             f"{gaps[worst]:.3g} off (asked: {tolerance:.1g}){hint}",
             constraint=worst,
             gap=gaps[worst],
             q=q,
+            alone=alone,
         )
+
+
+def _impossible(
+    robot: Mechanism, names: Sequence[str], q: Floats, tolerance: float, **how: Any
+) -> tuple[dict[str, float], str]:
+    """Which of the constraints that stay open at ``q`` do so alone, by how much, and words about it."""
+
+    def gap(kept: Collection[str], **how: Any) -> float:
+        """What stays open with all but these constraints switched off."""
+        some = robot.switched({c.name: c.enabled and c.name in kept for c in robot.constraints})
+        try:
+            return assemble(some, q, tolerance=tolerance, attempts=ALONE, max_iterations=100, **how).gap
+        except AssemblyError as error:
+            return error.gap or 0.0
+
+    found = {name: gap([name], **how) for name in names[:EXAMINED]}
+    found = {name: left for name, left in found.items() if left > tolerance}
+    if found:
+        said = []
+        for name, left in list(found.items())[:NAMED]:
+            beyond = how["limits"] and gap([name], **how | {"limits": False}) <= tolerance
+            said.append(f"{robot.constraint(name)} ({left:.3g} off{', closes with limits=False' if beyond else ''})")
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        return found, f"; even with all others open these do not close: {', '.join(said)}{more}"
+    if len(names) > EXAMINED:
+        return {}, ""
+    enabled = {c.name for c in robot.constraints if c.enabled}
+    for group in (enabled.intersection(group.constraints) for group in loops_of(robot).groups):
+        if group < enabled and group.intersection(names) and gap(group, **how) > tolerance:
+            said = [repr(c.name) for c in robot.constraints if c.name in group]
+            return {}, f"; each closes alone, but not together: {', '.join(said)}"
+    return {}, "; each closes alone, but not all together"
+
+
+def hold_hint(robot: Mechanism, name: str) -> str:
+    """What to say of a constraint that does not hold, if it looks as if it was meant to hold where the robot stands."""
+    pair = robot.constraint(name)
+    if not isinstance(pair, Pair) or not all(place == WORLD or place in robot.inertias for place in pair.places):
+        return ""
+    for at in (as_placement(pair.first_at), as_placement(pair.second_at)):
+        if at.position.any() or not np.array_equal(at.rotation, np.eye(3)):
+            return ""
+    return f"; to hold '{pair.second}' where it is at q, say so: robot.constrained({type(pair).__name__}(...), at=q)"
 
 
 def _plain_numbers(robot: Mechanism) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
