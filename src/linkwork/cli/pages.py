@@ -70,6 +70,8 @@ def _draw_summary(console: Console, facts: Facts) -> None:
         "sizes": f"nq {facts.nq}, nv {facts.nv}, nc {facts.nc}",
         "moving mass": f"{facts.mass:.6g} kg",
         "gravity": f"{_vector(facts.gravity)} m/s²",
+        "coordinates q": facts.coordinates,
+        "in the file": facts.read_as,
         "degrees of freedom": f"{facts.dof}{_where(facts)}",
     }
     if facts.actuators:
