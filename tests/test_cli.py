@@ -175,6 +175,11 @@ def test_info_of_a_file_that_is_not_quite_xml_warns_and_goes_on(write: Write) ->
     assert any("not well-formed XML: '--' inside a comment" in text for text in found["warnings"])
 
 
+def test_info_of_a_model_that_does_not_move(write: Write) -> None:
+    result = run("info", write(robot_text(link("base"))))
+    assert result.exit_code == 0 and "joints              0" in result.stdout
+
+
 def test_a_template_says_how_it_becomes_a_model(write: Write) -> None:
     result = run("info", write(four_bar(), "robot.urdf.xacro"))
     assert result.exit_code == 1 and "expand it first: xacro" in result.stderr

@@ -38,7 +38,7 @@ _TWO_COLUMNS = 48
 def draw_info(console: Console, facts: Facts, *, joints: bool = False, tree: bool = False) -> None:
     """All of ``linkwork info``."""
     _draw_summary(console, facts)
-    if joints or facts.joints <= FEW:
+    if facts.joints and (joints or facts.joints <= FEW):
         _draw_joints(console, facts)
     if facts.constraints:
         _draw_constraints(console, facts)
