@@ -585,3 +585,25 @@ def test_an_option_that_there_is_not_is_named() -> None:
     with pytest.raises(UnknownOption, match=r"loads has no option 'inertia'; did you mean 'inertias'\?"):
         loads(ARM, inertia="trust")  # type: ignore[call-arg]
     assert issubclass(UnknownOption, InputError) and issubclass(UnknownOption, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (edited('<child link="upper"/>', '<child link="uper"/>'), "did you mean 'upper'"),
+        (edited(END, '<frame name="f" link="Upper"/>'), "did you mean 'upper'"),
+        (edited(END, TIP + FOLLOWER.format("revolute", "sholder", 2)), "did you mean 'shoulder'"),
+        (
+            '<sdf version="1.8"><model name="m"><link name="arm"/><frame name="f" attached_to="amr"/></model></sdf>',
+            "'arm'",
+        ),
+        (
+            '<mujoco><worldbody><body name="arm"><joint name="hinge"/><geom size="1"/></body></worldbody>'
+            '<equality><joint joint1="hing"/></equality></mujoco>',
+            "did you mean 'hinge'",
+        ),
+    ],
+)
+def test_a_name_that_a_file_gets_wrong_is_met_with_one_that_it_has(text: str, says: str) -> None:
+    with pytest.raises(ModelError, match=says):
+        loads(text)

@@ -441,11 +441,11 @@ def _assemble(
     for joint in joints.values():
         assembly.joint(joint.node, joint.name, joint.type, joint.parent, joint.child, joint.place, **joint.options)
     for node in robot.children("frame"):
-        if node.text("link") not in links:
-            raise node.error(
-                f"the frame is on link '{node.text('link')}', which is no link of this robot", TopologyError
-            )
-        assembly.frame(node, node.text("name"), node.text("link"), placement(node))
+        on = node.text("link")
+        if on not in links:
+            near = suggest(on, links)
+            raise node.error(f"the frame is on link '{on}', which is no link of this robot{near}", TopologyError)
+        assembly.frame(node, node.text("name"), on, placement(node))
     add_loops(assembly, robot, roots, links, joints, side, outside=options.loops, mimic=options.mimic)
     mechanism = assembly.finish()
     if options.dependent == "error":

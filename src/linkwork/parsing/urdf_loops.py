@@ -29,6 +29,7 @@ from typing import Any
 
 from linkwork.constraints import WORLD, JointCoupling, Point, Weld, closing
 from linkwork.errors import ModelError, TopologyError, UnsupportedFeature
+from linkwork.inputs import suggest
 from linkwork.joints import Fixed, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwork.parsing.assembly import Assembly, mimic_constraint
 from linkwork.parsing.options import Mimic
@@ -95,7 +96,10 @@ def _add_mimic(assembly: Assembly, joint: UrdfJoint, joints: Joints) -> None:
         raise nodes[1].error(f"joint '{joint.name}' mimics twice; the first is on line {node.line}")
     leader = joints.get(node.text("joint"))
     if leader is None or leader is joint:
-        raise node.error(f"joint '{joint.name}' mimics '{node.text('joint')}', which is no other joint of this robot")
+        near = suggest(node.text("joint"), [name for name in joints if name != joint.name])
+        raise node.error(
+            f"joint '{joint.name}' mimics '{node.text('joint')}', which is no other joint of this robot{near}"
+        )
     for end in (joint, leader):
         if end.type.nv > 1:
             raise node.error(
@@ -118,7 +122,8 @@ def _ends(node: Node, links: Links) -> list[Node]:
         ends = [node.need("predecessor"), node.need("successor")]
     for end in ends:
         if end.text("link") not in links:
-            raise end.error(f"{end.tag} '{end.text('link')}' is no link of this robot", TopologyError)
+            near = suggest(end.text("link"), links)
+            raise end.error(f"{end.tag} '{end.text('link')}' is no link of this robot{near}", TopologyError)
     return ends
 
 
@@ -183,7 +188,8 @@ def _add_ball(assembly: Assembly, node: Node, links: Links, k: int) -> None:
     ends = [node.need(f"drake:ball_constraint_body_{end}") for end in "AB"]
     for end in ends:
         if end.text("name") not in links:
-            raise end.error(f"'{end.text('name')}' is no link of this robot", TopologyError)
+            near = suggest(end.text("name"), links)
+            raise end.error(f"'{end.text('name')}' is no link of this robot{near}", TopologyError)
     points = [node.need(f"drake:ball_constraint_p_{end}") for end in ("AP", "BQ")]
     for point in points:
         point.text("value")
