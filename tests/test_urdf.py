@@ -604,6 +604,7 @@ def test_an_option_that_there_is_not_is_named() -> None:
         ),
     ],
 )
+@pytest.mark.filterwarnings("ignore::linkwork.errors.ModelWarning")
 def test_a_name_that_a_file_gets_wrong_is_met_with_one_that_it_has(text: str, says: str) -> None:
     with pytest.raises(ModelError, match=says):
         loads(text)
