@@ -97,6 +97,11 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
         "tau has 1 numbers, robot 'arm' needs 10; these are as many as it has motors: torques of all joints are "
         "needed, 0 where no motor is: tau = np.zeros(robot.nv), and tau[robot.v_index(joint)] for each motor's joint",
     ),
+    "a pose that is not named": (
+        lambda r: r.constrained(lw.Point("world", "hand"), [0.0] * 12),
+        f"{[0.0] * 12} is no constraint, such as Weld or Gear; a configuration at which constraints are to hold is "
+        "given by name: at=q",
+    ),
     "body": (lambda r: r.inertias["uper"], "robot 'arm' has no body 'uper'; did you mean 'upper'?"),
     "frame by name": (lambda r: r.frames["HAND"], "robot 'arm' has no frame 'HAND'; did you mean 'hand'?"),
     "joint": (lambda r: r.v_slice("knee"), "robot 'arm' has no joint 'knee'; there are free, shoulder, floor"),

@@ -426,7 +426,9 @@ class Mechanism:
         """
         for constraint in constraints:
             if not isinstance(constraint, Constraint):
-                raise InputError(f"{constraint!r} is no constraint, such as Weld or Gear")
+                pose = "; a configuration at which constraints are to hold is given by name: at=q"
+                hint = pose if np.shape(constraint) == (self.nq,) and self.nq else ""
+                raise InputError(f"{constraint!r} is no constraint, such as Weld or Gear{hint}")
         if at is not None:
             constraints = _closure().captured(self, constraints, at)
         return replace(self, constraints=(*self.constraints, *constraints))
