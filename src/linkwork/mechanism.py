@@ -255,15 +255,15 @@ class Mechanism:
 
     def joint(self, name: str) -> JointEntry:
         """The joint of that name."""
-        return self.joints[self._at[name]]
+        return self.joints[self._joint_index(name)]
 
     def q_slice(self, joint: str) -> slice:
         """Where in q the numbers of a joint stand."""
-        return self._q[self._at[joint]]
+        return self._q[self._joint_index(joint)]
 
     def v_slice(self, joint: str) -> slice:
         """Where in v, tau and accelerations the numbers of a joint stand."""
-        return self._v[self._at[joint]]
+        return self._v[self._joint_index(joint)]
 
     def q_index(self, joint: str) -> int:
         """The place in q of a joint with one number."""
@@ -285,6 +285,9 @@ class Mechanism:
     def frame(self, name: str) -> Frame:
         """The frame of that name."""
         return self.frames[name]
+
+    def _joint_index(self, name: str) -> int:
+        return self._at[name]
 
     # Numbers of the joints, in one array each -----------------------------------------------------
 
@@ -453,9 +456,10 @@ class Mechanism:
     def with_frame(self, name: str, body: str, placement: PlacementLike = (0.0, 0.0, 0.0)) -> Mechanism:
         """A new mechanism with a named place more; this one is unchanged.
 
-        - ``name``: What frame functions and constraints are to call it.
-        - ``body``: The body that it is on, ``"world"``, or another frame.
-        - ``placement``: Where it is in the frame of that body: a position, or a `Placement`.
+        Args:
+            name: What frame functions and constraints are to call it.
+            body: The body that it is on, ``"world"``, or another frame.
+            placement: Where it is in the frame of that body: a position, or a `Placement`.
         """
         on = self.frame(body)
         if not name or name in self.frames:
@@ -465,8 +469,9 @@ class Mechanism:
     def with_actuators(self, *actuators: Actuator | str) -> Mechanism:
         """A new mechanism with these motors more, whose joints are marked as actuated; this one is unchanged.
 
-        - ``actuators``: Motors, or names of joints with one degree of freedom: each is driven by a motor of the joint's
-          name, whose commands are the torque or force there.
+        Args:
+            actuators: Motors, or names of joints with one degree of freedom: each is driven by a motor of the joint's
+                name, whose commands are the torque or force there.
         """
         new = [Actuator(a, a, (1.0,)) if isinstance(a, str) else a for a in actuators]
         taken = {a.name for a in self.actuators}

@@ -69,15 +69,17 @@ def load(
     In all formats angles of ``q`` are in radians, and quaternions in ``q`` are (x, y, z, w), however the file writes
     them; see docs/files.md.
 
-    - ``path``: The file. For the text of a model, see `loads`.
-    - ``base``: The root link is ``"fixed"`` to the world or ``"floating"`` on a `Free` joint called ``root_joint``. By
-      default a URDF model is fixed, an SDF model floats unless a joint holds it; an MJCF file says it itself.
-    - ``mimic``: A joint that mimics another is bound by a constraint (``"constrain"``), or left free (``"ignore"``).
-    - ``inertias``: Those that no distribution of mass has are a warning (``"warn"``), an error (``"check"``), or taken
-      silently (``"trust"``).
-    - ``loops``: Where the loops of a URDF file are described, if not in it: see `parsing.urdf.load_urdf`.
-    - ``dependent``: URDF joints that are marked as dependent while nothing in the file ties them are an ``"error"``, or
-      ``"free"``.
+    Args:
+        path: The file. For the text of a model, see `loads`.
+        base: The root link is ``"fixed"`` to the world or ``"floating"`` on a `Free` joint called ``root_joint``. By
+            default a URDF model is fixed, an SDF model floats unless a joint holds it, as does a URDF model whose file
+            names the world; an MJCF file says it itself.
+        mimic: A joint that mimics another is bound by a constraint (``"constrain"``), or left free (``"ignore"``).
+        inertias: Those that no distribution of mass has are a warning (``"warn"``), an error (``"check"``), or taken
+            silently (``"trust"``).
+        loops: Where the loops of a URDF file are described, if not in it: see `parsing.urdf.load_urdf`.
+        dependent: URDF joints that are marked as dependent while nothing in the file ties them are an ``"error"``, or
+            ``"free"``.
     """
     check_options(base=base, mimic=mimic, inertias=inertias, dependent=dependent)
     file = model_path(path)
@@ -108,10 +110,15 @@ def loads(
 
     No other file is read, unless ``loops`` names one: an MJCF text that includes others is an error.
 
-    - ``text``: The document.
-    - ``format``: ``"urdf"``, ``"sdf"`` or ``"mjcf"``; by default what the root element says.
-    - ``name``: What messages call the text.
-    - ``base``, ``mimic``, ``inertias``, ``loops``, ``dependent``: As for `load`.
+    Args:
+        text: The document.
+        format: ``"urdf"``, ``"sdf"`` or ``"mjcf"``; by default what the root element says.
+        base: As for `load`.
+        mimic: As for `load`.
+        inertias: As for `load`.
+        loops: As for `load`.
+        dependent: As for `load`.
+        name: What messages call the text.
     """
     if not isinstance(text, bytes | str):
         raise InputError(f"text is str or bytes, not {type(text).__name__}; load(path) reads files")
