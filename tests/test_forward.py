@@ -197,7 +197,9 @@ def test_gravity_leaves_what_rows_ask_of_the_world_alone(kind: str, floating: bo
         if METHODS[method].closed:
             continue
         if method == "pv_soft":
-            assert distance(solve(p, method).acceleration, p.soft(DAMPING)[0]) <= 1e-8 + ROUNDING * p.stiffness / DAMPING
+            assert (
+                distance(solve(p, method).acceleration, p.soft(DAMPING)[0]) <= 1e-8 + ROUNDING * p.stiffness / DAMPING
+            )
             continue
         s = solve(p, method)
         assert distance(p.J @ s.acceleration, p.k) <= 1e-8, method

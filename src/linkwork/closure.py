@@ -7,7 +7,7 @@ preparing and checking states.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -62,6 +62,12 @@ FAR = float(np.finfo(np.float64).max)
 NAMED = 5
 """Joints at their limits, and states of a batch, that a message names."""
 
+ALONE = 5
+"""Attempts to close one loop alone, to say which it is that cannot be closed."""
+
+EXAMINED = 24
+"""How many loops are tried alone, the widest open first."""
+
 
 # Assembling ----------------------------------------------------------------------------------------
 
@@ -107,8 +113,9 @@ def assemble(
         limits: Whether to keep the limits of joints whose coordinates are plain numbers.
 
     Raises:
-        AssemblyError: Where loops stay open after all attempts. It names the constraint that is farthest from closed
-            and, in a batch, the states; the others are kept in it.
+        AssemblyError: Where loops stay open after all attempts. It names the constraint that is farthest from closed and,
+            unless there was to be one attempt only, says which loops cannot be closed even alone; in a batch it names
+            the states, and the others are kept in it.
     """
     problem = _Problem(robot, q, fixed, limits)
     found = problem.given.reshape(-1, robot.nq).copy()
@@ -147,7 +154,7 @@ class _Problem:
     """The loops of a robot as equations in its free joints. Configurations are rows of arrays."""
 
     def __init__(self, robot: Mechanism, q: npt.ArrayLike | None, fixed: Sequence[str], limits: bool) -> None:
-        self.robot = robot
+        self.robot, self.fixed, self.limits = robot, fixed, limits
         self.given = robot.neutral() if q is None else robot.normalise(q)
         self.rows = which_enabled(robot) & which_holonomic(robot)
         self.free = np.ones(robot.nv, dtype=bool)
@@ -281,6 +288,12 @@ class _Problem:
             states = [", ".join(str(k) for k in np.unravel_index(k, lead)) for k in (state, *left[:NAMED])]
             several = "; ".join(states[1:]) + ("; ..." if len(left) > NAMED else "")
             where, here = f" in {len(left)} of {len(q)} states ({several})", f" in state ({states[0]})"
+        alone: dict[str, float] = {}
+        if attempts > 1 and len(gaps) > 1:
+            wide = sorted((name for name in gaps if gaps[name] > tolerance), key=gaps.__getitem__, reverse=True)
+            alone, says = _impossible(robot, wide, q[state], tolerance, fixed=self.fixed, limits=self.limits)
+            hint += says
+        hint += hold_hint(robot, next(iter(alone), worst))
         return AssemblyError(
             f"the loops of '{robot.name}' do not close{where}: after {attempts} attempts {robot.constraint(worst)} is "
             f"still {gaps[worst]:.3g} off{here} (asked: {tolerance:.1g}){hint}",
@@ -288,7 +301,51 @@ class _Problem:
             gap=gaps[worst],
             q=q.reshape(self.given.shape),
             closed=closed.reshape(lead),
+            alone=alone,
         )
+
+
+def _impossible(
+    robot: Mechanism, names: Sequence[str], q: Floats, tolerance: float, **how: Any
+) -> tuple[dict[str, float], str]:
+    """Which of the constraints that stay open at ``q`` do so alone, by how much, and words about it."""
+
+    def gap(kept: Collection[str], **how: Any) -> float:
+        """What stays open with all but these constraints switched off."""
+        some = robot.switched({c.name: c.enabled and c.name in kept for c in robot.constraints})
+        try:
+            return assemble(some, q, tolerance=tolerance, attempts=ALONE, max_iterations=100, **how).gap
+        except AssemblyError as error:
+            return error.gap or 0.0
+
+    found = {name: gap([name], **how) for name in names[:EXAMINED]}
+    found = {name: left for name, left in found.items() if left > tolerance}
+    if found:
+        said = []
+        for name, left in list(found.items())[:NAMED]:
+            beyond = how["limits"] and gap([name], **how | {"limits": False}) <= tolerance
+            said.append(f"{robot.constraint(name)} ({left:.3g} off{', closes with limits=False' if beyond else ''})")
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        return found, f"; even with all others open these do not close: {', '.join(said)}{more}"
+    if len(names) > EXAMINED:
+        return {}, ""
+    enabled = {c.name for c in robot.constraints if c.enabled}
+    for group in (enabled.intersection(group.constraints) for group in loops_of(robot).groups):
+        if group < enabled and group.intersection(names) and gap(group, **how) > tolerance:
+            said = [repr(c.name) for c in robot.constraints if c.name in group]
+            return {}, f"; each closes alone, but not together: {', '.join(said)}"
+    return {}, "; each closes alone, but not all together"
+
+
+def hold_hint(robot: Mechanism, name: str) -> str:
+    """What to say of a constraint that does not hold, if it looks as if it was meant to hold where the robot stands."""
+    pair = robot.constraint(name)
+    if not isinstance(pair, Pair) or not all(place == WORLD or place in robot.inertias for place in pair.places):
+        return ""
+    for at in (as_placement(pair.first_at), as_placement(pair.second_at)):
+        if at.position.any() or not np.array_equal(at.rotation, np.eye(3)):
+            return ""
+    return f"; to hold '{pair.second}' where it is at q, say so: robot.constrained({type(pair).__name__}(...), at=q)"
 
 
 def _plain_numbers(robot: Mechanism) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

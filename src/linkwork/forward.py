@@ -368,7 +368,8 @@ class ForwardDynamics(Evaluator):
         self._damping = np.where(R < OFF, 0.0, R).astype(dtype) if made.hard else R
         self._still = np.zeros(robot.nc, dtype=dtype)
         self._settings = iteration_settings(
-            robot, self.damping, self.tolerance, self.max_iterations if made.iterates else 1, dtype)
+            robot, self.damping, self.tolerance, self.max_iterations if made.iterates else 1, dtype
+        )
 
     @property
     def settings(self) -> Array:

@@ -72,7 +72,9 @@ def _computed(robot: Mechanism) -> Scales:
         jacobian = _evaluator(robot, "constraint_jacobian")
         felt = np.array([_delassus_diagonal(M, jacobian(q)) for M, q in zip(matrices, poses, strict=True)])
         least = (1 / moment, 1 / mass)
-        rows = np.concatenate([_of_constraint(robot, c, felt[:, robot.row_slice(c.name)], least) for c in robot.constraints])
+        rows = np.concatenate(
+            [_of_constraint(robot, c, felt[:, robot.row_slice(c.name)], least) for c in robot.constraints]
+        )
     else:
         rows = np.zeros(0)
     return Scales(_power_of_two(mass), _power_of_two(moment), _powers_of_two(joints), _powers_of_two(rows))

@@ -16,7 +16,7 @@ from linkwork.algorithms.control import Control
 from linkwork.compile.entry import CHUNK, DONE, OVERFLOW
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, LinkworkError
-from linkwork.inputs import above_zero, count, fresh_floats
+from linkwork.inputs import above_zero, count, fresh_floats, named_options
 from linkwork.mechanism import Mechanism
 from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, command_limits, drive, gears, is_compiled
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
@@ -31,6 +31,7 @@ RETRIES = 2
 """How often work whose worker was lost is given to another."""
 
 
+@named_options(Stepper)
 def rollouts(
     robot: Mechanism,
     q: npt.ArrayLike,
