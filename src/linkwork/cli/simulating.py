@@ -40,9 +40,9 @@ class Simulated:
             "wall_seconds": self.wall,
             "states": len(run),
             "ended": run.ended,
-            "energy_first": float(energy["total"][0]),
-            "energy_last": float(energy["total"][-1]),
-            "loops_open_by": float(run.errors.max(initial=0.0)),
+            "energy_first": _finite(energy["total"][0]),
+            "energy_last": _finite(energy["total"][-1]),
+            "loops_open_by": float(np.nan_to_num(run.errors).max(initial=0.0)),
             "largest_force": float(np.abs(run.multipliers).max(initial=0.0)),
             "fastest": float(np.abs(run.v).max(initial=0.0)),
             "settings": run.settings,
@@ -62,11 +62,12 @@ class Simulated:
     def lines(self) -> list[tuple[str, str]]:
         """The same for people."""
         facts = self.as_json()
-        change = facts["energy_last"] - facts["energy_first"]
+        first, last = facts["energy_first"], facts["energy_last"]
+        end = "beyond what floats hold" if last is None else f"{last - first:+.3g} J"
         found = [
             ("simulated", f"{facts['seconds']:g} s in {self.wall:.2g} s, {facts['states']} states kept"),
             ("integrator", f"{facts['settings']['integrator']}, steps of {facts['settings']['dt']:g} s"),
-            ("energy", f"{facts['energy_first']:.6g} J at the start, {change:+.3g} J at the end"),
+            ("energy", f"{first:.6g} J at the start, {end} at the end"),
         ]
         if self.run.robot is not None and self.run.robot.nc:
             found += [
@@ -77,6 +78,11 @@ class Simulated:
         if facts["ended"]:
             found.append(("ended early", str(facts["ended"])))
         return found
+
+
+def _finite(x: float) -> float | None:
+    """A number for JSON, which knows no others; None for those."""
+    return float(x) if np.isfinite(x) else None
 
 
 def check_places(plot: Path | None, video: Path | None) -> None:

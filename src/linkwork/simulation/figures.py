@@ -19,7 +19,8 @@ from linkwork.dynamics import Array
 from linkwork.errors import InputError
 from linkwork.graphs import FAINT, GROUND, INK, LOOP, blank, kind_of, write_picture
 from linkwork.inputs import real_array
-from linkwork.simulation.skeleton import LIMBS, finite_part, floor_of, front, skeleton, square
+from linkwork.simulation.plots import finite_part
+from linkwork.simulation.skeleton import IMMENSE, LIMBS, floor_of, front, skeleton, square
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -207,7 +208,7 @@ def draw_state(
     if path is not None:
         kind_of(path)
     figure = blank(*SIZE)
-    run = finite_part(run, index)
+    run = finite_part(run, index, IMMENSE)
     k = len(run) - 1 if time is None else int(np.abs(run.times - time).argmin())
     _Stage(figure, run, np.array([k]), view).show(0)
     if path is not None:
@@ -220,7 +221,7 @@ def animation(run: Run, fps: float, view: tuple[float, float] | None, speed: flo
     figure = blank(*SIZE)
     from matplotlib.animation import FuncAnimation
 
-    run = finite_part(run, index)
+    run = finite_part(run, index, IMMENSE)
     states = chosen(run.times, fps, speed)
     stage = _Stage(figure, run, states, view)
     return FuncAnimation(figure, stage.show, frames=len(states), interval=1000 / fps)
@@ -237,7 +238,7 @@ def write_video(
     """A run as a GIF or an animated PNG. A state that stays for several instants is one picture shown longer."""
     place, kind = Path(path), kind_of(path, VIDEOS)
     figure = blank(*SIZE)
-    run = finite_part(run, index)
+    run = finite_part(run, index, IMMENSE)
     states = chosen(run.times, fps, speed)
     first = np.flatnonzero(np.diff(states, prepend=-1))
     unit = 10 if kind == ".gif" else 1  # milliseconds that files count in; rounded so that their sums are right

@@ -20,8 +20,9 @@ from linkwork.dynamics import Array
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.simulation.figures import chosen
+from linkwork.simulation.plots import finite_part
 from linkwork.simulation.run import Run
-from linkwork.simulation.skeleton import finite_part
+from linkwork.simulation.skeleton import IMMENSE
 from linkwork.viewer.framing import FIELD_OF_VIEW
 from linkwork.viewer.playing import Playing
 from linkwork.viewer.posing import Posing, start_of
@@ -55,7 +56,7 @@ class Viewer:
             if q is not None:
                 raise InputError("a run has its own states: give q with a robot")
             words = ""
-            self.run: Run | None = finite_part(thing, index)
+            self.run: Run | None = finite_part(thing, index, IMMENSE)
             self.robot = self.run._known()
             some = np.unique(np.linspace(0, len(self.run) - 1, MEASURED).astype(int))
             states, forces = self.run.q[some], self.run.multipliers[some]
