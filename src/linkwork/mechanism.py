@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from linkwork.closure import Mobility
     from linkwork.coordinates import Actuation
+    from linkwork.simulation import Sweep
     from linkwork.viewer import Viewer
 
 GRAVITY = (0.0, 0.0, -9.81)
@@ -437,6 +438,26 @@ class Mechanism:
         """A configuration near ``q`` (default: `neutral`) at which all loops are closed; see `closure.assemble`."""
         how = {"tolerance": tolerance, "max_iterations": max_iterations, "attempts": attempts, "seed": seed}
         found: Floats = _closure().assemble(self, q, fixed, limits=limits, **how).q
+        return found
+
+    def sweep(
+        self,
+        joints: str | Sequence[str],
+        values: npt.ArrayLike,
+        q: npt.ArrayLike | None = None,
+        *,
+        seconds: float = 5.0,
+        tolerance: float = 1e-12,
+        limits: bool = True,
+    ) -> Sweep:
+        """Closed configurations over the values of a joint, ``(k,)``, or of several, ``(k, joints)``.
+
+        Each is continued from the one before, the first assembled from ``q``. What comes back is plotted and played as
+        a `Run` is, ``seconds`` long. An `AssemblyError` says at which value loops cannot follow; see
+        `simulation.sweep.sweep`.
+        """
+        how = {"seconds": seconds, "tolerance": tolerance, "limits": limits}
+        found: Sweep = import_module("linkwork.simulation.sweep").sweep(self, joints, values, q, **how)
         return found
 
     def project_velocity(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:

@@ -58,7 +58,7 @@ class _Stage:
         self, figure: Figure, run: Run, states: npt.NDArray[np.int64], view: tuple[float, float] | None
     ) -> None:
         robot = run._known()
-        self.times, self.name = run.times[states], robot.name
+        self.words = [f"{robot.name}    {run._moment(int(k))}" for k in states]
         self.bones = bones = skeleton(robot)
         R, p = bones.poses(run.q[states])
         self.points = bones.placed(R, p)
@@ -166,7 +166,7 @@ class _Stage:
             lines.set_segments(self._pieces(kind, k))
         for kind, line in self.marks.items():
             line.set_data_3d(*self.points[k, self.bones.marks[kind]].T)
-        self.title.set_text(f"{self.name}    t = {self.times[k]:.3f} s")
+        self.title.set_text(self.words[k])
 
     def _pieces(self, kind: str, k: int) -> Array:
         """Straight pieces of one kind in the k-th state, ``(pieces, 2, 3)``; heads of arrows face the eye."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.dynamics import Array, constraint_error, energy
+from linkwork.dynamics import Array, Pose, constraint_error, energy, frame_placement
 from linkwork.errors import InputError, NotFinite
 from linkwork.forward import NamedRows
 from linkwork.mechanism import Mechanism
@@ -88,6 +88,23 @@ class Run:
         found: Array = np.abs(error * rows).max(axis=-1, initial=0.0)
         return found
 
+    def joint_position(self, joint: str) -> Array:
+        """Coordinates of a joint over time, ``(k, ...)``; of one with several, ``(k, ..., n)``."""
+        robot = self._known()
+        found: Array = self.q[..., robot.q_slice(joint)]
+        return found[..., 0] if found.shape[-1] == 1 else found
+
+    def frame_placement(self, frame: str) -> Pose:
+        """Where a frame is in the world over time: rotations ``(k, ..., 3, 3)`` and positions ``(k, ..., 3)``."""
+        robot = self._known()
+
+        def numbers(q: Array) -> Array:
+            R, p = frame_placement(robot, q, frame)
+            return np.concatenate([R.reshape(len(q), 9), p], axis=-1)
+
+        found = _where_finite(numbers, 12, self.q)
+        return Pose(found[..., :9].reshape(*found.shape[:-1], 3, 3), found[..., 9:])
+
     def __len__(self) -> int:
         return len(self.times)
 
@@ -140,6 +157,10 @@ class Run:
     def _abscissa(self) -> tuple[Array, str]:
         """What plots have on their horizontal axis, and words for it."""
         return self.times, "time [s]"
+
+    def _moment(self, k: int) -> str:
+        """Words for the k-th state, for pictures."""
+        return f"t = {self.times[k]:.3f} s"
 
     def _made(self) -> str:
         """How it was made, for titles."""
