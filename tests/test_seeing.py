@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from itertools import combinations
@@ -17,6 +18,7 @@ import linkwork as lw
 from linkwork import zoo
 from linkwork.graphs import cluster_numbers, elimination, layout, ties
 from linkwork.simulation.figures import chosen, skeleton
+from linkwork.simulation.mp4 import ffmpeg
 from linkwork.zoo import ASSEMBLED
 
 pytest.importorskip("matplotlib")
@@ -338,6 +340,63 @@ def test_of_rollouts_one_robot_is_drawn_as_far_as_it_is_finite(tmp_path: Path) -
     for index in (2, -3):
         with pytest.raises(lw.InputError, match=f"no robot {index} in rollouts of 2"):
             run.picture(index=index)
+
+
+# MP4 ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def encoder() -> str:
+    try:
+        return ffmpeg()
+    except lw.UnsupportedFeature:
+        pytest.skip("no ffmpeg")
+
+
+def decoded(encoder: str, path: Path) -> npt.NDArray[np.int64]:
+    """All frames of a video."""
+    command = [encoder, "-loglevel", "error", "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    found = subprocess.run(command, capture_output=True, check=True).stdout
+    return np.frombuffer(found, dtype=np.uint8).reshape(-1, 480, 640, 3).astype(np.int64)
+
+
+def test_an_mp4_shows_the_recorded_states_at_their_times(encoder: str, tmp_path: Path) -> None:
+    run = swinging(0.2)
+    path = run.save_video(tmp_path / "run.mp4", fps=50, speed=0.25, view=(10, -80))
+    frames = decoded(encoder, path)
+    states = chosen(run.times, 50, 0.25)
+    assert len(frames) == len(states) and len(set(states.tolist())) < len(states)
+    said = subprocess.run([encoder, "-i", str(path)], capture_output=True, text=True, check=False).stderr
+    assert "50 fps" in said and "yuv420p" in said
+    first, last = (np.abs(frames[0] - frames[k]).mean() for k in (0, -1))
+    assert first == 0 and last > 0.1
+    canvas = run.animate(50, view=(10, -80), speed=0.25)
+    drawn = canvas._fig  # type: ignore[attr-defined]
+    for k in (0, len(states) - 1):
+        canvas._func(k)  # type: ignore[attr-defined]
+        drawn.canvas.draw()
+        picture = np.asarray(drawn.canvas.buffer_rgba())[..., :3].astype(np.int64)
+        assert np.abs(frames[k] - picture).mean() < 0.5 * np.abs(frames[-1 - k] - picture).mean()
+
+
+def test_without_ffmpeg_an_mp4_is_refused_and_what_to_install_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(lw.UnsupportedFeature, match=r"pip install 'linkwork\[video\]'.*apt install ffmpeg.*\.gif"):
+        swinging(0.02).save_video(tmp_path / "run.mp4")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_ffmpeg_of_the_system_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/somewhere/{name}")
+    assert ffmpeg() == "/somewhere/ffmpeg"
+
+
+def test_what_ffmpeg_says_is_passed_on(encoder: str, tmp_path: Path) -> None:
+    with pytest.raises(lw.LinkworkError, match=r"ffmpeg cannot write .*no/run\.mp4"):
+        swinging(0.02).save_video(tmp_path / "no" / "run.mp4")
 
 
 # What goes wrong ------------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ def simulate(
         typer.Option("--plot", metavar="FILE", help="Draw positions, energies, loops, forces: .png, .svg, .pdf."),
     ] = None,
     video: Annotated[
-        Path | None, typer.Option("--video", metavar="FILE", help="Draw a moving stick figure: .gif or .png.")
+        Path | None, typer.Option("--video", metavar="FILE", help="Draw a moving stick figure: .gif, .mp4 or .png.")
     ] = None,
     view: Annotated[
         bool, typer.Option("--view", metavar="", help="Show the run in the browser, until Ctrl-C.")

@@ -17,6 +17,7 @@ from linkwork.graphs import PICTURES, kind_of
 from linkwork.mechanism import suggest
 from linkwork.simulation import Run
 from linkwork.simulation.figures import VIDEOS
+from linkwork.simulation.mp4 import ffmpeg
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,11 @@ def _finite(x: float) -> float | None:
 
 
 def check_places(plot: Path | None, video: Path | None) -> None:
-    """`InputError` where a picture or a film would be of no kind that can be written: known before a long run."""
+    """`InputError` where a picture or a film would be of no kind that can be written here: known before a long run."""
     if plot is not None:
         kind_of(plot, PICTURES)
-    if video is not None:
-        kind_of(video, VIDEOS)
+    if video is not None and kind_of(video, VIDEOS) == ".mp4":
+        ffmpeg()
 
 
 def check_method(method: str) -> str:

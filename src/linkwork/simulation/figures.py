@@ -19,6 +19,7 @@ from linkwork.dynamics import Array
 from linkwork.errors import InputError
 from linkwork.graphs import FAINT, GROUND, INK, LOOP, blank, kind_of, write_picture
 from linkwork.inputs import real_array
+from linkwork.simulation.mp4 import ffmpeg, write_mp4
 from linkwork.simulation.plots import finite_part
 from linkwork.simulation.skeleton import IMMENSE, LIMBS, floor_of, front, skeleton, square
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from linkwork.simulation.run import Run
 
-VIDEOS = (".gif", ".png", ".apng")
+VIDEOS = (".gif", ".png", ".apng", ".mp4")
 """Kinds of files that videos are written to."""
 SLIDE = "#6f6f6f"
 SIZE = (6.4, 4.8)
@@ -235,25 +236,32 @@ def write_video(
     speed: float,
     index: int,
 ) -> Path:
-    """A run as a GIF or an animated PNG. A state that stays for several instants is one picture shown longer."""
+    """A run as a GIF, an animated PNG or an MP4. A state that stays for several instants is drawn once."""
     place, kind = Path(path), kind_of(path, VIDEOS)
+    if kind == ".mp4":
+        ffmpeg()  # or it is missed after all is drawn
     figure = blank(*SIZE)
     run = finite_part(run, index, IMMENSE)
     states = chosen(run.times, fps, speed)
     first = np.flatnonzero(np.diff(states, prepend=-1))
-    unit = 10 if kind == ".gif" else 1  # milliseconds that files count in; rounded so that their sums are right
-    ends = np.rint(np.append(first, len(states)) * (1000 / fps / unit)).astype(int) * unit
     stage = _Stage(figure, run, states[first], view)
 
     def images() -> Iterator[Image]:
         for k in range(len(first)):
             stage.show(k)
-            yield stage.image().quantize(colors=128) if kind == ".gif" else stage.image()
+            yield stage.image()
 
-    rest = images()
+    if kind == ".mp4":
+        often = np.diff(np.append(first, len(states))).tolist()
+        pictures = (picture.tobytes() for picture, n in zip(images(), often, strict=True) for _ in range(n))
+        return write_mp4(place, figure.canvas.get_width_height(), fps, pictures)
+    unit = 10 if kind == ".gif" else 1  # milliseconds that files count in; rounded so that their sums are right
+    ends = np.rint(np.append(first, len(states)) * (1000 / fps / unit)).astype(int) * unit
     how: dict[str, Any] = {"duration": np.diff(ends).tolist(), "loop": 0, "save_all": True}
     if kind == ".gif":
+        rest = (picture.quantize(colors=128) for picture in images())
         next(rest).save(place, format="GIF", append_images=rest, **how)
     else:  # Pillow looks at these twice
-        next(rest).save(place, format="PNG", append_images=list(rest), **how)
+        one, *others = images()
+        one.save(place, format="PNG", append_images=others, **how)
     return place

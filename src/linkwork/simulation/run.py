@@ -208,9 +208,10 @@ class Run:
         speed: float = 1.0,
         index: int = 0,
     ) -> Path:
-        """The run as a moving stick figure in a .gif or an animated .png, ``speed`` seconds of it in one second.
+        """The run as a moving stick figure in a .gif, .mp4 or animated .png, ``speed`` seconds of it in one second.
 
-        Forces with which the world holds bodies are arrows. ``view`` and ``index`` are as for `picture`.
+        An .mp4 needs ffmpeg, which ``pip install 'linkwork[video]'`` brings. Forces with which the world holds bodies
+        are arrows. ``view`` and ``index`` are as for `picture`.
         """
         from linkwork.simulation.figures import write_video
 
