@@ -122,10 +122,36 @@ def test_other_joints_stay_within_their_limits_unless_told() -> None:
     robot = four_bar(0.5, 1.2, 0.9, lower=-2.0, upper=2.0)
     q = robot.assemble([0.7, 0, 0], fixed=["motor"])
     values = np.linspace(0.7, 0.7 + 2 * np.pi, 50)
-    with pytest.raises(lw.AssemblyError, match=r"motor stops at .*at their limits: knee \(limits=False"):
+    with pytest.raises(lw.AssemblyError, match=r"motor stops at .*at their limits are knee \(limits=False"):
         robot.sweep("motor", values, q)
     free = robot.sweep("motor", values, q, limits=False)
     assert np.abs(free.joint_position("knee")).max() > 2.0
+
+
+def five_bar(**elbow: Any) -> lw.Mechanism:
+    """Two degrees of freedom, on a ground of 1 m."""
+    build = lw.Builder("five-bar")
+    for name, length in {"left": 0.5, "left arm": 0.8, "right": 0.5, "right arm": 0.8}.items():
+        build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (length, 0, 0)))
+    build.joint("left", lw.Revolute("y"), "world", "left")
+    build.joint("left elbow", lw.Revolute("y"), "left", "left arm", at=(0.5, 0, 0), **elbow)
+    build.joint("right", lw.Revolute("y"), "world", "right", at=(1, 0, 0))
+    build.joint("right elbow", lw.Revolute("y"), "right", "right arm", at=(0.5, 0, 0))
+    build.joint("tip", lw.Revolute("y"), "left arm", "right arm", at=(0.8, 0, 0), child_at=(0.8, 0, 0))
+    return build.build()
+
+
+def test_it_goes_on_where_another_joint_comes_to_its_limit() -> None:
+    """The joints that are left then move at other rates: that is no jump."""
+    q = five_bar().assemble([-1.8, 0.9, -1.3, -0.9], fixed=["left"])
+    values = np.linspace(-1.8, -1.0, 30)
+    free = five_bar().sweep("left", values, q)
+    elbow = free.joint_position("left elbow")
+    low, high = np.sort([elbow[0], 0.5 * (elbow[0] + elbow[-1])])
+    bounded = five_bar(lower=low - 1e-9, upper=high + 1e-9).sweep("left", values, q)
+    stopped = bounded.joint_position("left elbow")
+    assert np.abs(elbow[-1] - elbow[0]) > 0.1 and low - 1e-8 <= stopped.min() <= stopped.max() <= high + 1e-8
+    assert bounded.errors.max() < 1e-12 and np.abs(np.diff(bounded.q, axis=0)).max() < 0.2
 
 
 def test_a_robot_without_loops_has_its_joint_moved() -> None:

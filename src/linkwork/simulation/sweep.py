@@ -20,6 +20,7 @@ from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import above_zero, real_array
 from linkwork.joints import Prismatic
 from linkwork.mechanism import Mechanism
+from linkwork.plans.loops import loops_of
 from linkwork.simulation.run import Run
 
 STRIDE = 0.1
@@ -30,6 +31,9 @@ LEAST = 1e-6
 """The shortest step, as a part of that."""
 ASTRAY = 0.5
 """The largest correction of a prediction, as a part of the motion in the step."""
+BEND = 1e-2, 10.0
+"""Where a joint comes to its limit, the others go on at other rates: what no prediction knows is no jump if the step is
+shorter than this, as a part of a stride, and the motion at most so many times what was predicted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +197,8 @@ class Continuation:
             return False
         moved = self.robot.difference(self.q, found)
         if self._rate is not None:
-            off = self.robot.difference(guess, found)
-            if np.abs(off).max(initial=0.0) > ASTRAY * np.abs(moved).max(initial=0.0):
+            off, far, usual = (_most(x) for x in (self.robot.difference(guess, found), moved, step * self._rate))
+            if off > ASTRAY * far and not (step <= BEND[0] and far <= BEND[1] * usual):
                 return False
         self.q, self._rate, self._heading, self._error = found, moved / step, heading, None
         return True
@@ -202,27 +206,30 @@ class Continuation:
     def _stopped(self) -> AssemblyError:
         """The error for where the sweep ends."""
         error, robot = self._error, self.robot
-        why = "it would jump to another branch of the loops"
+        why, hint = "it would jump to another branch of the loops", ""
         if error is not None and error.constraint is not None:
             why = f"{robot.constraint(error.constraint)} would open by {error.gap:.1e}"
-        at_limit = [
-            j.name
-            for j in robot.joints
-            if self.limits and j.name not in self.joints and j.type.nq == j.type.nv and _at_limit(robot, j.name, self.q)
-        ]
-        hint = "it is a dead center of what is swept, or as far as the loops reach"
-        if at_limit:
-            hint = f"at their limits: {', '.join(at_limit)} (limits=False lets them pass)"
+            hint = ": it is a dead center of what is swept, or as far as the loops reach"
+            support = next(loop.support for loop in loops_of(robot).loops if loop.constraint == error.constraint)
+            at_limit = [name for name in support if name not in self.joints and _at_limit(robot, name, self.q)]
+            if self.limits and at_limit:
+                hint = f": at their limits are {', '.join(at_limit)} (limits=False lets them pass)"
         return AssemblyError(
-            f"{', '.join(self.joints)} stops at {_numbers(self.q[self._at])}, where {why}: {hint}",
+            f"{', '.join(self.joints)} stops at {_numbers(self.q[self._at])}, where {why}{hint}",
             constraint=None if error is None else error.constraint,
             gap=None if error is None else error.gap,
             q=self.q,
         )
 
 
+def _most(x: Array) -> float:
+    return float(np.abs(x).max(initial=0.0))
+
+
 def _at_limit(robot: Mechanism, joint: str, q: Array) -> bool:
     at = robot.q_slice(joint)
+    if robot.joint(joint).type.nq != robot.joint(joint).type.nv:
+        return False
     return bool(((q[at] <= robot.lower[at] + 1e-6) | (q[at] >= robot.upper[at] - 1e-6)).any())
 
 
