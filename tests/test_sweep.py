@@ -38,6 +38,16 @@ def test_loops_are_closed_at_every_value_and_a_full_turn_ends_where_it_began() -
     np.testing.assert_allclose(found.q[0], robot.assemble([0.7, 0, 0], fixed=["motor"]), atol=1e-12)
 
 
+@pytest.mark.parametrize("step", [0.1, 0.1 + 1e-15, 0.05, 0.01, 1e-9, 1e-14, 0.0, 0.3, -0.1])
+def test_values_may_be_any_distance_apart(step: float) -> None:
+    """Also the length of a step of its own, where rounding leaves a crumb, and less than loops are closed to."""
+    robot = four_bar(0.5, 1.2, 0.9)
+    values = np.cumsum(np.append(0.7, np.full(20, step)))
+    found = robot.sweep("motor", np.append(values, values[-1] + 1.0), [0.7, 0, 0])
+    assert len(found) == 22 and found.errors.max() < 1e-12
+    np.testing.assert_allclose(found.q[-1], robot.assemble(found.q[-1] + [0, 1e-3, 0], fixed=["motor"]), atol=1e-10)
+
+
 def crossed(x: float) -> list[float]:
     """The way to close a parallelogram, its crank at ``x``, that is not one: mirrored on the diagonal."""
     end = 0.5 * np.array([np.cos(x), -np.sin(x)])

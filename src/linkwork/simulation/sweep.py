@@ -172,7 +172,9 @@ class Continuation:
         length = float(np.abs(way).max())
         done, step = 0.0, 1.0
         while done < length:
-            step = min(step, length - done, FIRST if self._rate is None else 1.0)
+            step = min(step, FIRST if self._rate is None else 1.0)
+            if step > 0.9 * (length - done):  # and no crumbs
+                step = length - done
             to = length if step == length - done else done + step
             if self._stepped(end if to == length else begin + to / length * (end - begin), step, way / length):
                 done, step = to, 2 * step
@@ -196,6 +198,9 @@ class Continuation:
             self._error = error
             return False
         moved = self.robot.difference(self.q, found)
+        if step < LEAST:  # nothing is learned from it
+            self.q = found
+            return True
         if self._rate is not None:
             off, far, usual = (_most(x) for x in (self.robot.difference(guess, found), moved, step * self._rate))
             if off > ASTRAY * far and not (step <= BEND[0] and far <= BEND[1] * usual):
