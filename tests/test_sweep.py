@@ -98,6 +98,14 @@ def test_a_dead_center_is_found_and_told(end: float, reach: float) -> None:
     np.testing.assert_array_equal(before.values, values[:past])
 
 
+def test_a_first_value_that_no_loop_reaches_is_told() -> None:
+    robot = four_bar(0.5, 1.2, 0.9)
+    with pytest.raises(lw.AssemblyError, match=r"sweep of 'four-bar' to 3 \(value 1 of 2\): .*do not close") as caught:
+        robot.sweep("hip", [3.0, 3.1])
+    error: Any = caught.value
+    assert len(error.run) == 0 and error.constraint == "ankle" and error.gap > 0.01
+
+
 def test_values_up_to_a_dead_center_are_reached() -> None:
     robot = four_bar(0.5, 1.2, 0.9)
     q = robot.assemble([0.7, 0, 0], fixed=["motor"])

@@ -119,29 +119,26 @@ def sweep(
     if begin.shape != (robot.nq,):
         raise InputError(f"q has shape {begin.shape}, needs one configuration of {robot.nq} numbers")
     begin[places] = wanted[0]
-    first = assemble(robot, begin, names, tolerance=tolerance, limits=limits).q
-    way = Continuation(robot, first, names, tolerance=tolerance, limits=limits)
     times = np.linspace(0.0, above_zero(seconds, "seconds"), len(wanted))
     settings = {"sweep": list(names), "tolerance": tolerance, "passive": True}
-    found = [way.q]
+    found: list[Array] = []
 
     def made() -> Sweep:
-        at, count = np.array(found), len(found)
-        still = np.zeros((count, robot.nv))
+        count = len(found)
+        at, still = np.array(found).reshape(count, robot.nq), np.zeros((count, robot.nv))
         return Sweep(robot, times[:count], at, still, still, np.zeros((count, robot.nc)), settings)
 
-    for k, target in enumerate(wanted[1:], start=1):
-        try:
+    try:
+        first = assemble(robot, begin, names, tolerance=tolerance, limits=limits).q
+        way = Continuation(robot, first, names, tolerance=tolerance, limits=limits)
+        for target in wanted:
             found.append(way.lead(target))
-        except AssemblyError as error:
-            told = AssemblyError(
-                f"sweep of '{robot.name}' to {_numbers(target)} (value {k + 1} of {len(wanted)}): {error}",
-                constraint=error.constraint,
-                gap=error.gap,
-                q=error.q,
-            )
-            told.run = made()  # type: ignore[attr-defined]
-            raise told from None
+    except AssemblyError as error:
+        where = f"to {_numbers(wanted[len(found)])} (value {len(found) + 1} of {len(wanted)})"
+        words = f"sweep of '{robot.name}' {where}: {error}"
+        told = AssemblyError(words, constraint=error.constraint, gap=error.gap, q=error.q)
+        told.run = made()  # type: ignore[attr-defined]
+        raise told from None
     return made()
 
 
