@@ -452,9 +452,16 @@ class Mechanism:
     ) -> Sweep:
         """Closed configurations over the values of a joint, ``(k,)``, or of several, ``(k, joints)``.
 
-        Each is continued from the one before, the first assembled from ``q``. What comes back is plotted and played as
-        a `Run` is, ``seconds`` long. An `AssemblyError` says at which value loops cannot follow; see
-        `simulation.sweep.sweep`.
+        Each is continued from the one before. What comes back is plotted and played as a `Run` is. An `AssemblyError`
+        says at which value loops cannot follow; see `simulation.sweep.sweep`.
+
+        Args:
+            joints: A joint with one coordinate, or several that move together.
+            values: Where they are to be, in radians or metres.
+            q: A configuration near the first one, ``(nq,)``; by default the assembled or neutral one.
+            seconds: How long the sweep takes when it is played.
+            tolerance: Loops with errors below this are closed.
+            limits: Whether the other joints stay within their limits.
         """
         how = {"seconds": seconds, "tolerance": tolerance, "limits": limits}
         found: Sweep = import_module("linkwork.simulation.sweep").sweep(self, joints, values, q, **how)

@@ -87,22 +87,14 @@ def sweep(
     where branches cross. Where loops cannot follow, at a dead center of the swept joints, an `AssemblyError` says at
     which value; its ``run`` has the configurations before.
 
-    Parameters
-    ----------
-    robot
-        The mechanism.
-    joints
-        A joint with one coordinate, or several that move together.
-    values
-        Where they are to be, in radians or metres; their own limits do not count.
-    q
-        A configuration near the first one, ``(nq,)``: it chooses among the ways to close the loops.
-    seconds
-        How long the sweep takes when it is played.
-    tolerance
-        Loops with errors below this are closed.
-    limits
-        Whether the other joints stay within their limits.
+    Args:
+        robot: The mechanism.
+        joints: A joint with one coordinate, or several that move together.
+        values: Where they are to be, in radians or metres; their own limits do not count.
+        q: A configuration near the first one, ``(nq,)``: it chooses among the ways to close the loops.
+        seconds: How long the sweep takes when it is played.
+        tolerance: Loops with errors below this are closed.
+        limits: Whether the other joints stay within their limits.
     """
     names = (joints,) if isinstance(joints, str) else tuple(joints)
     if not names or len(set(names)) < len(names):
