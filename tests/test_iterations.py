@@ -12,7 +12,7 @@ import pytest
 
 import linkwork as lw
 import test_scenes
-from gauss import ROUNDING, Problem, closed_state, distance, open_state
+from gauss import ROUNDING, Problem, closed_state, open_state
 from linkwork.algorithms import lcaba
 from linkwork.algorithms.algorithm import resolve
 from linkwork.algorithms.constrained import SWITCHED_OFF

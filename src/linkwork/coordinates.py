@@ -16,16 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.algorithms import clusters as kernels
-from linkwork.closure import assemble
+from linkwork.closure import ROUNDED
 from linkwork.constraints import Coupling
-from linkwork.dynamics import Array, Evaluator, constraint_error, constraint_jacobian
+from linkwork.dynamics import Array, Evaluator, constraint_jacobian
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
 from linkwork.inputs import count, real_array
 from linkwork.mechanism import Mechanism
+from linkwork.mobility import OPEN, loop_gap, loop_rounding, nearby, without_units
 from linkwork.plans.clusters import clusters_of, clusters_tree, enabled_rows
 from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
 from linkwork.rigid import Floats
+from linkwork.scales import joint_units
 
 RANK = 1e-7
 """Singular values of a cluster's rows below this part of the largest count as zero."""
@@ -35,8 +37,6 @@ CLOSED = 1e-9
 """Errors of constraints below this are those of a closed pose."""
 TIED = 1e-8
 """A motor whose rows others cannot follow to more than this part is tied."""
-NEAR = 0.05
-"""How far from the first pose others are tried, in rad and m, to find out what is singular there only."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,14 @@ def bound_dofs(robot: Mechanism) -> npt.NDArray[np.bool_]:
 def _chosen(robot: Mechanism) -> frozenset[int]:
     if not robot.nc:
         return frozenset()
-    jacobians = [constraint_jacobian(robot, q) for q in _closed_poses(robot)]
+    jacobians = [without_units(robot, constraint_jacobian(robot, q)) for q in _poses(robot)]
+    cut = max(RANK, OPEN * loop_rounding(robot))
     gladly = _preference(robot)
     tied: set[int] = set()
     for cluster in clusters_of(constrained_tree(robot, (), LOCAL), enabled_rows(robot)):
         if cluster.rows:
             parts = [J[np.ix_(cluster.rows, cluster.dofs)] for J in jacobians]
-            tied |= {cluster.dofs[k] for k in _pivots(parts, gladly[list(cluster.dofs)])}
+            tied |= {cluster.dofs[k] for k in _pivots(parts, gladly[list(cluster.dofs)], cut)}
     wrong = [j.name for j in robot.joints if j.independent and tied & set(_dofs(robot, j.name))]
     if wrong:
         warnings.warn(
@@ -131,48 +132,11 @@ def _dofs(robot: Mechanism, name: str) -> range:
     return range(*robot.v_slice(name).indices(robot.nv))
 
 
-def _closed_poses(robot: Mechanism) -> list[Floats]:
-    """A pose in which loops are closed, and others a little off it."""
+def _poses(robot: Mechanism) -> list[Floats]:
+    """Poses in which loops are closed; if there is none, any: rows bind velocities all the same."""
     rng = np.random.default_rng(0)
-    at = _closed_pose(robot)
-    if at is None:  # rows bind velocities all the same
-        return [robot.integrate(robot.neutral(), x) for x in rng.normal(size=(4, robot.nv))]
-    poses = [at]
-    for _ in range(3):
-        try:
-            off = robot.integrate(at, NEAR * rng.normal(size=robot.nv))
-            poses.append(assemble(robot, off, attempts=1, limits=False).q)
-        except AssemblyError:  # the mechanism has no way there
-            continue
-    return poses
-
-
-def _closed_pose(robot: Mechanism) -> Floats | None:
-    """A pose in which loops are closed: one that has a name, at best within limits, or one near such a pose.
-
-    Where joints are beyond their limits, as those of Cassie's feet are in its first pose, mechanisms are not used and
-    may be at a dead centre.
-    """
-    named = list(robot.poses.values())
-    usual = [q for q in named if ((robot.lower <= q) & (q <= robot.upper)).all()]
-    for poses in (usual, named):
-        for q in poses:
-            if _closed(robot, q):
-                return q
-        for q in poses:
-            try:
-                return assemble(robot, q, attempts=1).q
-            except AssemblyError:  # the next may be nearer
-                continue
-    try:
-        return assemble(robot, robot.neutral(), limits=False).q
-    except AssemblyError:
-        return None
-
-
-def _closed(robot: Mechanism, q: Floats) -> bool:
-    rows = enabled_rows(robot)
-    return bool(np.abs(constraint_error(robot, q)[rows]).max(initial=0.0) < CLOSED)
+    closed = [q for q, _ in nearby(robot)]
+    return closed or [robot.integrate(robot.neutral(), x) for x in rng.normal(size=(4, robot.nv))]
 
 
 def _preference(robot: Mechanism) -> Floats:
@@ -188,13 +152,13 @@ def _preference(robot: Mechanism) -> Floats:
     return np.array(gladly)
 
 
-def _pivots(jacobians: Sequence[Floats], gladly: Floats) -> list[int]:
+def _pivots(jacobians: Sequence[Floats], gladly: Floats, cut: float) -> list[int]:
     """Columns that span the rows of these matrices, at the worst of them as well as can be (greedily).
 
     A column counts by the sine of its angle to those chosen before, and less where it is short: then the joint would
     have to move far.
     """
-    ranks = [_rank(J) for J in jacobians]
+    ranks = [_rank(J, cut) for J in jacobians]
     rest = np.array([J for J, rank in zip(jacobians, ranks, strict=True) if rank == max(ranks)])
     whole = np.linalg.norm(rest, axis=1)
     short = 0.01 * whole.max(axis=1, keepdims=True)
@@ -210,9 +174,9 @@ def _pivots(jacobians: Sequence[Floats], gladly: Floats) -> list[int]:
     return chosen
 
 
-def _rank(J: Floats) -> int:
+def _rank(J: Floats, cut: float) -> int:
     s = np.linalg.svd(J, compute_uv=False)
-    return int((s > RANK * max(s.max(initial=0.0), 1e-300)).sum())
+    return int((s > cut * max(s.max(initial=0.0), 1e-300)).sum())
 
 
 def not_a_transmission(robot: Mechanism) -> str | None:
@@ -294,7 +258,8 @@ class Minimal:
     def complete(self, q: npt.ArrayLike, tolerance: float = 1e-13, max_iterations: int = 50) -> Array:
         """The configuration near ``q`` in which loops are closed and the free degrees of freedom are where they were.
 
-        Newton's method on the tied ones, until errors are below ``tolerance`` or as small as rounding lets them be.
+        Newton's method on the tied ones, until errors are below ``tolerance`` or as small as rounding lets them be,
+        that of the robot's numbers included.
         Loops often close in several ways (a knee bends forwards or backwards), and far from closed it may find another
         than the one that was meant, without a word: lead it in small steps, each from the configuration before.
         """
@@ -306,7 +271,7 @@ class Minimal:
         for _ in range(count(max_iterations, "max_iterations")):
             step, error = self._settle.determined((at,))
             worst = float(np.abs(error[..., rows]).max(initial=0.0))
-            if worst <= tolerance or (worst < CLOSED and worst >= 0.5 * before):
+            if worst <= tolerance or (worst < ROUNDED and worst >= 0.5 * before):
                 return at
             at, before = self.robot.integrate(at, step), worst
         c = max(self.robot.constraints, key=lambda c: float(np.abs(error[..., self.robot.row_slice(c.name)]).max()))
@@ -467,9 +432,16 @@ def actuation(
     stuck = {names.index(name) for name in held}
     rows = enabled_rows(robot)
 
+    unit = joint_units(robot)
+
+    def cut(at: npt.ArrayLike, least: float) -> float:
+        """What counts as nothing where loops are open by rounded numbers."""
+        gap = float(np.max(loop_gap(robot, np.asarray(at, dtype=np.float64))))
+        return max(least, OPEN * loop_rounding(robot), OPEN * gap if gap <= ROUNDED else 0.0)
+
     def parts(at: npt.ArrayLike, some: Sequence[str]) -> tuple[Array, Array, list[int]]:
-        """Rows on these motors and on all that may move with them, and which those are."""
-        J = constraint_jacobian(robot, at)[..., rows, :]
+        """Rows on these motors and on all that may move with them, without units, and which those are."""
+        J = without_units(robot, constraint_jacobian(robot, at))[..., rows, :]
         mine = [names.index(name) for name in some]
         rest = [k for k in range(robot.nv) if k not in mine and k not in stuck]
         return J[..., mine], J[..., rest], rest
@@ -477,26 +449,26 @@ def actuation(
     def hampered(at: npt.ArrayLike, some: Sequence[str]) -> Array:
         """By how much each motor cannot move while the others stand."""
         driving, moved, _ = parts(at, some)
-        left = driving - moved @ (np.linalg.pinv(moved, rcond=RANK) @ driving)
+        left = driving - moved @ (np.linalg.pinv(moved, rcond=cut(at, RANK)) @ driving)
         worst: Array = np.abs(left).max(axis=tuple(range(left.ndim - 1)), initial=0.0)
         return worst / max(1.0, float(np.abs(driving).max(initial=0.0)))
 
     if motors is None:
-        poses, kept = _closed_poses(robot), list[str]()
+        poses, kept = _poses(robot), list[str]()
         for name in chosen:
-            if min(hampered(at, [*kept, name]).max() for at in poses) <= TIED:
+            if min(hampered(at, [*kept, name]).max() / cut(at, TIED) for at in poses) <= 1.0:
                 kept.append(name)
         chosen = kept
     if not chosen:
         raise InputError(f"robot '{robot.name}' has no actuated joint in a loop that could move; name the motors")
     bad = hampered(q, chosen)
-    if bad.max() > TIED:
+    if bad.max() > cut(q, TIED):
         raise SingularConstraints(
             f"motor '{chosen[int(bad.argmax())]}' cannot move here while the other motors stand: its linkage is at a "
             "dead centre, or another motor holds it"
         )
     driving, moved, rest = parts(q, chosen)
-    inverse = np.linalg.pinv(moved, rcond=RANK)
+    inverse = np.linalg.pinv(moved, rcond=cut(q, RANK))
     idle = np.eye(len(rest)) - inverse @ moved  # motions of the rest while all motors stand
     loose = np.abs(idle).max(axis=-1, initial=0.0)
     loose = loose.max(axis=tuple(range(loose.ndim - 1)))
@@ -517,5 +489,5 @@ def actuation(
                 raise SingularConstraints(
                     f"joint '{name}' can move while the motors {', '.join(chosen)} stand: they do not determine it here"
                 )
-    matrix = -(inverse @ driving)
+    matrix = -(inverse @ driving) * unit[rest][:, None] / unit[[names.index(name) for name in chosen]]
     return Actuation(tuple(chosen), tuple(others), matrix[..., [rest.index(names.index(n)) for n in others], :])

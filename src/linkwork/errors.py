@@ -116,6 +116,14 @@ class AssemblyError(LinkworkError):
         self.alone = dict(alone)
 
 
+class SingularMassMatrix(LinkworkError):
+    """A joint moves no mass: nothing says how it accelerates. ``joint`` is its name."""
+
+    def __init__(self, message: str, joint: str | None = None) -> None:
+        super().__init__(message)
+        self.joint = joint
+
+
 class SingularConstraints(LinkworkError):
     """Constraints are not independent, and the method that was asked for needs them to be."""
 

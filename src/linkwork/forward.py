@@ -47,6 +47,7 @@ from linkwork.errors import (
 )
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.mechanism import Mechanism
+from linkwork.mobility import RANK, mass_factor, rank_cut
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.early import early_tree
 from linkwork.plans.elimination import coupled_tree
@@ -73,6 +74,8 @@ OFF = 1e30
 """Damping of a row that is not enabled."""
 LEAST_PIVOT = 1e-9
 """Below this part of a row, others say the same."""
+KKT_RANK = 1e-10
+"""Singular values of rows, in the metric of inertia, below this part of the largest are zeros."""
 CONTRADICTION = 1e-6
 """Accelerations that rows may differ by when they say the same."""
 
@@ -283,7 +286,7 @@ def _plain(x: Any) -> Any:
 
 
 def row_damping(robot: Mechanism, damping: float, dtype: str = "float64") -> Array:
-    """The damping of each row, ``(nc,)``: a part of the inverse inertia that it feels, times the weight of its constraint.
+    """The damping of each row, ``(nc,)``: a part of the inverse inertia that it feels, times its constraint's weight.
 
     It is as good as infinite where the constraint is not enabled.
     """
@@ -318,8 +321,8 @@ class ForwardDynamics(Evaluator):
 
     ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the proximal one with the fewest operations
     for this robot, in three iterations or as many as are allowed.
-    ``damping``, ``tolerance`` and ``max_iterations`` are those of the proximal iterations. None of them has a unit: a row
-    has the damping times its constraint's weight as a part of the inverse inertia that it feels (`scales`), and rows may
+    ``damping``, ``tolerance`` and ``max_iterations`` are those of the proximal iterations, without units: a row has the
+    damping times its constraint's weight as a part of the inverse inertia that it feels (`scales`), and rows may
     miss the tolerance as a part of what gravity, torques and velocities do. `pv_soft` takes the damping as the softness
     that rows have, and iterates not. With ``strict``, iterations that do not reach the tolerance are an error,
     `NotConverged`; else `Solution.converged` says.
@@ -391,8 +394,8 @@ class ForwardDynamics(Evaluator):
         """Accelerations for ``q: (..., nq)``, ``v: (..., nv)``, ``tau: (..., nv)``.
 
         ``multipliers`` of a state before, ``(..., nc)``, are what iterations start from; ``target`` are accelerations
-        to ask of rows beyond those of their gains, and ``damping`` replaces that of each row, in accelerations for a unit
-        of its force, both ``(..., nc)``.
+        to ask of rows beyond those of their gains, and ``damping`` replaces that of each row, as an acceleration for a
+        unit of its force, both ``(..., nc)``.
         """
         if out is None and wrenches is multipliers is target is damping is None:  # the quick way for one state
             a = _empty(self._nv, self._dtype)
@@ -489,10 +492,13 @@ class ForwardDynamics(Evaluator):
             pull = pull + (np.swapaxes(J_frame, -1, -2) @ np.asarray(wrenches)[..., n, :, None])[..., 0]
         on = damping < OFF
         scale = np.where(on, np.sqrt(self.damping / np.maximum(damping, 1e-300)), 0.0)
+        L = mass_factor(robot, q)
         free = np.linalg.solve(M, pull[..., None])
-        L = np.linalg.cholesky(M)
         B = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2) * scale[..., None]
-        inverse = np.linalg.pinv(B, rcond=1e-10)
+        felt = B / np.sqrt(scales_of(robot).rows)[..., None] / np.where(scale > 0, scale, 1.0)[..., None]
+        s = np.linalg.svd(felt, compute_uv=False)
+        cut = np.where(s.max(axis=-1, initial=0.0) > 0, rank_cut(robot, q, s, J), 0.0)
+        inverse = np.linalg.pinv(B, rcond=np.where(cut > RANK, cut, KKT_RANK))
         y = inverse @ (scale[..., None] * (k[..., None] - J @ free))
         a = (free + np.linalg.solve(np.swapaxes(L, -1, -2), y))[..., 0]
         forces = scale * (np.swapaxes(inverse, -1, -2) @ y)[..., 0]

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from linkwork.closure import Mobility
     from linkwork.coordinates import Actuation
+    from linkwork.mobility import Mobility
     from linkwork.simulation import Sweep
     from linkwork.viewer import Viewer
 
@@ -497,7 +497,7 @@ class Mechanism:
         q: npt.ArrayLike | None = None,
         fixed: Sequence[str] = (),
         *,
-        tolerance: float = 1e-12,
+        tolerance: float | None = None,
         max_iterations: int = 200,
         attempts: int = 20,
         seed: int = 0,
@@ -539,13 +539,13 @@ class Mechanism:
         return found
 
     def project_velocity(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
-        """The velocity nearest to ``v`` that all constraints allow; see `closure.project_velocity`."""
-        found: Floats = _closure().project_velocity(self, q, v)
+        """The velocity nearest to ``v`` that all constraints allow; see `mobility.project_velocity`."""
+        found: Floats = _mobility().project_velocity(self, q, v)
         return found
 
     def mobility(self, q: npt.ArrayLike) -> Mobility:
-        """What the constraints leave free at ``q``, and which of them say the same thing; see `closure.mobility`."""
-        found: Mobility = _closure().mobility(self, q)
+        """What the constraints leave free at ``q``, and which of them say the same thing; see `mobility.mobility`."""
+        found: Mobility = _mobility().mobility(self, q)
         return found
 
     def with_independent(self, *joints: str) -> Mechanism:
@@ -632,6 +632,11 @@ Mechanism.__setattr__ = _refuse_assignment  # type: ignore[method-assign, assign
 def _closure() -> Any:
     """The room above this one that moves mechanisms onto their loops."""
     return import_module("linkwork.closure")
+
+
+def _mobility() -> Any:
+    """The same for what constraints leave free."""
+    return import_module("linkwork.mobility")
 
 
 def _coordinates() -> Any:

@@ -218,7 +218,7 @@ def _without_limits(robot: Mechanism) -> Mechanism:
 def _mobility(robot: Mechanism, pose: PoseFacts, tolerance: float) -> MobilityFacts:
     if not robot.nc:  # a tree: no need of kernels
         return MobilityFacts(robot.nv, 0, 0, 0, closed=True, redundant={}, conflicting={}, singular=0, weak=0)
-    from linkwork.closure import mobility  # brings the compiler, which takes a moment
+    from linkwork.mobility import mobility  # brings the compiler, which takes a moment
 
     q = np.array(pose.q)
     found = mobility(robot, q, closed_to=tolerance)
