@@ -55,7 +55,7 @@ CLOSED = 1e-12
 ROUNDED = 1e-5
 """Loops that are open by less, as a part of the robot's length and of one, are open by rounded numbers in a file."""
 
-ENOUGH = 4
+ENOUGH = 10
 """Attempts after which loops that come so near are taken to come no nearer."""
 
 FAR = float(np.finfo(np.float64).max)
@@ -121,7 +121,7 @@ def assemble(
             names the states, and the others are kept in it.
     """
     rounded = 0.0 if tolerance is not None else ROUNDED * min(1.0, scales_of(robot).length)
-    tolerance = CLOSED * max(1.0, scales_of(robot).length) if tolerance is None else tolerance
+    tolerance = closed_to(robot) if tolerance is None else tolerance
     problem = _Problem(robot, q, fixed, limits)
     found = problem.given.reshape(-1, robot.nq).copy()
     start = problem.within(found)
@@ -162,6 +162,11 @@ def _warn_rounded(robot: Mechanism, gap: float) -> None:
             ModelWarning,
             stacklevel=4,
         )
+
+
+def closed_to(robot: Mechanism) -> float:
+    """Errors below this are closed loops: `CLOSED`, or as much as rounding leaves where lengths are large numbers."""
+    return CLOSED * max(1.0, 0.1 * scales_of(robot).length)
 
 
 class _Descent(Evaluator):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure import CLOSED, ROUNDED, assemble, which_enabled, which_holonomic
+from linkwork.closure import ROUNDED, assemble, closed_to, which_enabled, which_holonomic
 from linkwork.dynamics import constraint_error, constraint_jacobian, mass_matrix
 from linkwork.errors import AssemblyError, InputError, SingularMassMatrix
 from linkwork.mechanism import Mechanism
@@ -123,7 +123,7 @@ def _nearby(robot: Mechanism) -> list[tuple[Floats, float]]:
 def _nearest(robot: Mechanism, q: Floats) -> tuple[Floats, float]:
     """Where one attempt to close loops ends, and what they are open by."""
     try:
-        found = assemble(robot, q, attempts=1, limits=False, tolerance=CLOSED * max(1.0, scales_of(robot).length)).q
+        found = assemble(robot, q, attempts=1, limits=False, tolerance=closed_to(robot)).q
         return found, 0.0
     except AssemblyError as error:
         found = np.asarray(error.q)

@@ -172,8 +172,8 @@ def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: 
     """The same, or, if that is less, how much that is another than it was ``before``.
 
     Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
-    rounding does to accelerations. So do rows that differ from others by rounded numbers in a file alone: what changes by
-    less than `STUCK` in an iteration is taken not to change.
+    rounding does to accelerations. So do rows that differ from others by rounded numbers in a file alone: what changes
+    by less than `STUCK` in an iteration is taken not to change.
     """
     inertia = settings[6 + tree.nv : tree.nsettings]
     left = 0.0
