@@ -34,6 +34,8 @@ class Law:
     control_range: Range | None = None
     inherited_range: float = 0.0
     """Of the range of its joint, the part that is the range of its control."""
+    kind: str = "general"
+    """The element that has set it last."""
     refused: str = ""
 
     @property
@@ -62,9 +64,12 @@ def read_law(elements: Sequence[Node]) -> Law:
         if given is not None:
             law.control_range, law.inherited_range = (given[0], given[1]), 0.0
         if node.tag in _SHORTCUTS:
+            if len({node.tag, law.kind, "general"}) == 3:  # one shortcut after another begins anew
+                _set(law, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], bias_type="none")
             _SHORTCUTS[node.tag](node, law)
         else:
             law.refused = f"a <{node.tag}>"
+        law.kind = node.tag
     if not law.refused:
         law.refused = _not_modeled(elements, law)
     return law
