@@ -1,4 +1,4 @@
-"""Actuators of MJCF make the forces that MuJoCo's make: servos, ranges, gears, default classes, gravity compensation."""
+"""Actuators of MJCF make MuJoCo's forces: servos, ranges, gears, default classes, gravity compensation."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ CHAINS = {
     ),
     "a class in a class": (
         '<position kp="5"/><default class="c"><general biasprm="3"/><default class="d"><velocity kv="2"/>'
-        '</default></default>',
+        "</default></default>",
         '<general joint="j" class="c"/><general joint="k" class="d"/><motor joint="k" class="c"/>',
     ),
     "a velocity and numbers before others": (

@@ -300,9 +300,7 @@ class Builder:
             self._constraints.append(constraint.renamed(named, named, (to, place), start))
         for actuator in other.actuators:
             also = tuple((named(joint), gear) for joint, gear in actuator.also)
-            self._actuators.append(
-                replace(actuator, name=named(actuator.name), joint=named(actuator.joint), also=also)
-            )
+            self._actuators.append(replace(actuator, name=named(actuator.name), joint=named(actuator.joint), also=also))
         for pose, q in other.poses.items():
             known = self._poses.setdefault(pose, {})
             known.update({named(joint.name): q[other.q_slice(joint.name)] for joint in other.joints})
@@ -352,7 +350,8 @@ class Builder:
                 type = tree.joint(joint).type
                 if len(gear) != type.nv:
                     raise ModelError(
-                        f"actuator '{actuator.name}' has {len(gear)} gears, joint '{joint}' {type.nv} degrees of freedom",
+                        f"actuator '{actuator.name}' has {len(gear)} gears, joint '{joint}' {type.nv} "
+                        "degrees of freedom",
                         subject=actuator.name,
                     )
                 if type.nq != type.nv and (actuator.gain[1] != 0 or actuator.bias[1] != 0):

@@ -17,7 +17,7 @@ from linkwork.algorithms.kinematics import ACCELERATION, POSE, place
 from linkwork.algorithms.rnea import FORCE, collect, gravitate
 from linkwork.joints import to_child
 from linkwork.plans.actuation import DRIVEN
-from linkwork.scalar import Array, Scalar, kernel, where
+from linkwork.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.spatial import cross, linear, put_angular, put_linear, scale
 
 
@@ -62,18 +62,17 @@ def gravity_compensation(tree: Array, w: Array, q: Array, tau: Array) -> None:
 
 
 @kernel
-def drive_joints(
-    tree: Array, w: Array, q: Array, v: Array, u: Array, switch: Scalar, torque: Array
-) -> None:
+def drive_joints(tree: Array, w: Array, q: Array, v: Array, u: Array, switch: Scalar, torque: Array) -> None:
     """Add to ``torque`` those of gravity compensation and, where ``switch`` is one and not zero, of actuators."""
     if tree.ncompensated != 0:
         gravity_compensation(tree, w, q, w.driven)
         for k in range(tree.nv):
             torque[k] += w.driven[k]
     if tree.nu != 0:
-        actuator_torques(tree, w, q, v, u, w.driven)
-        for k in range(tree.nv):
-            torque[k] += switch * w.driven[k]
+        if any_below(0.5 - switch, 0.0):
+            actuator_torques(tree, w, q, v, u, w.driven)
+            for k in range(tree.nv):
+                torque[k] += switch * w.driven[k]
 
 
 DRIVE_WORK: dict[str, Shape] = {"driven": ("nv",)}

@@ -147,9 +147,13 @@ def _held(evaluator: Evaluator) -> dict[str, list[float]]:
             found = {
                 "law": evaluator.law,
                 "damping": row_damping(evaluator.robot, evaluator.damping),
-                "clock": [evaluator.dt],
+                "clock": [evaluator.dt, float(evaluator.takes_commands)],
                 "settings": [0.0, 2.0],  # one step
             }
+            if not evaluator.takes_commands:
+                found["commands"] = evaluator.held(None)[0]
+            if not evaluator.frames:
+                found["wrenches"] = evaluator.held(None)[1]
     return {name: np.asarray(x, dtype=np.float64).ravel().tolist() for name, x in found.items() if name in names}
 
 
