@@ -1,8 +1,8 @@
 """Motion in time: steps of integrators as kernel text, so that whole rollouts run in machine code.
 
 A step goes from ``q, v`` to ``q1, v1`` and can be repeated without returning to Python: the second text of each
-algorithm steps on from its own outputs. Torques are those given, what joints do by themselves (`act`): springs, dampers,
-stops, and what actuators make of commands (`actuation`), at every stage of a step. Forward dynamics is `aba` for trees
+algorithm steps on from its own outputs. Torques are those given, what joints do by themselves (`act`: springs, dampers,
+stops), and what actuators make of commands (`actuation`), at every stage of a step. Forward dynamics is `aba` for trees
 and `lcaba` for loops, in so many proximal iterations.
 
 | symbol | meaning                                                                                 |
@@ -442,17 +442,17 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
         for k in range(tree.nv):
             x = 0.0
             y = 0.0
-            u = 0.0
-            z = 0.0
+            ex = 0.0
+            ev = 0.0
             for t in range(n):
                 x = x + b[t] * w.Xs[t, k]
                 y = y + b[t] * w.As[t, k]
-                u = u + e[t] * w.Xs[t, k]
-                z = z + e[t] * w.As[t, k]
+                ex = ex + e[t] * w.Xs[t, k]
+                ev = ev + e[t] * w.As[t, k]
             w.xs[k] = h * x
             w.vs[k] = v[k] + h * y
-            w.off[0, k] = h * u
-            w.off[1, k] = h * z
+            w.off[0, k] = h * ex
+            w.off[1, k] = h * ev
         go(tree, q, w.xs, w.qs)
 
     work: dict[str, Shape] = {

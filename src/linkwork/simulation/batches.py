@@ -116,7 +116,7 @@ def rollouts(
 
 
 Part = tuple[Array, Array, Array, Array, Array]
-"""States that were kept, ``(k, n, ...)`` each: q, v, torques, constraint forces, and commands, NaN if there were none."""
+"""States that were kept, ``(k, n, ...)`` each: q, v, torques, constraint forces, commands (NaN if there were none)."""
 
 
 class Asked(NamedTuple):

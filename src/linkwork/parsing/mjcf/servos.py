@@ -1,8 +1,8 @@
 """How actuators make force: gains, biases and ranges, from their elements and the default classes that they inherit.
 
 Every kind of actuator is a shortcut for <general>: it sets some of the numbers, and leaves others as a default class
-has set them. What has a state of its own, or a law that is not affine in length and rate, is not modeled, and refused by
-its name when it is commanded.
+has set them. What has a state of its own, or a law that is not affine in length and rate, is not modeled, and refused
+by its name when it is commanded.
 """
 
 from __future__ import annotations
