@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RESUMED = (
     *("dt", "integrator", "method", "record_every", "project_every", "time_constant", "passive", "limits"),
-    *("tolerance", "stops_at", "damping", "iterations", "wrenches"),
+    *("tolerance", "stops_at", "damping", "iterations", "wrenches", "controller_output"),
 )
 """Settings with which a run goes on."""
 

@@ -127,6 +127,8 @@ def simulate(
     if frames:
         settings["wrenches"] = dict(zip(frames, pushed.tolist(), strict=True))
         how["wrenches"] = frames
+    if controller is not None:
+        settings["controller_output"] = controller_output
     if robot.actuators:
         settings["tau"] = held.tau.tolist()
     text = as_controller(controller)
