@@ -59,4 +59,4 @@ def test_simulation(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "<Run of 'four-bar closed by a hinge', 0 to 1 s, 101 states>"
     assert printed[1] == "True True"
-    assert printed[2:] == ["True", "True", "(201, 3)", "True", "(3, 64, 3)", "True"]
+    assert printed[2:] == ["True", "True", "True", "(201, 3)", "True", "(3, 64, 3)", "True"]
