@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,19 @@ def test_the_panda_holds_its_pose_by_its_servos() -> None:
     assert np.abs(run.v[-1]).max() < 1e-2
     fallen = lw.simulate(robot, q, seconds=0.5, record_every=500)
     assert np.abs(fallen.q[-1, :7] - q[:7]).max() > 0.5
+
+
+def test_servos_that_chatter_with_long_steps_are_a_warning() -> None:
+    robot = lw.load(MODELS / "panda" / "panda_nomesh.xml")
+    q = robot.poses["home"]
+    with pytest.warns(RuntimeWarning, match=r"servos of joint 'joint1' .* chatter with steps of 0.001 s.*dt=0.0005"):
+        lw.simulate(robot, q, seconds=0.01, commands=[*q[:7], 255.0])
+    with pytest.warns(RuntimeWarning, match="joint1"):
+        lw.rollouts(robot, q[None], seconds=0.01, commands=[*q[:7], 255.0], compile=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.simulate(robot, q, seconds=0.01, dt=5e-4, commands=[*q[:7], 255.0])
+        lw.simulate(robot, q, seconds=0.01)
 
 
 # What is wrong with commands --------------------------------------------------------------------------------

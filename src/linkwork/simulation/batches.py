@@ -23,7 +23,7 @@ from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, drive, is_comp
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.run import Run
 from linkwork.simulation.single import ControllerOutput, frame_wrenches, shown, with_commands
-from linkwork.simulation.stepper import Stepper, forces_of
+from linkwork.simulation.stepper import Stepper, forces_of, warn_of_stiff_servos
 
 BatchController = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques ``(n, nv)`` for a batch of states, or commands ``(n, actuators)``."""
@@ -83,6 +83,8 @@ def rollouts(
         if given.commands is not None:
             raise InputError("commands and a kernel, which writes torques of all joints: give one of them")
         controller = text
+    if len(at) and (given.commands is not None or (controller is not None and controller_output != "torques")):
+        warn_of_stiff_servos(robot, at[0], h)
     if options.get("at") is not None:  # as numbers that can be looked up
         options["at"] = tuple(fresh_floats(options["at"], "at").tolist())
     how = {"integrator": integrator, "dt": h, **options}

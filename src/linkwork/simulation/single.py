@@ -25,7 +25,15 @@ from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, drive, is_comp
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.run import Run
 from linkwork.simulation.stages import AllJoints, FreeJoints, Staged
-from linkwork.simulation.stepper import AUTO, INTEGRATORS, Stepper, held_back, joint_law, stabilised
+from linkwork.simulation.stepper import (
+    AUTO,
+    INTEGRATORS,
+    Stepper,
+    held_back,
+    joint_law,
+    stabilised,
+    warn_of_stiff_servos,
+)
 
 ControlFunction = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques of all joints, ``(nv,)``, or commands of the robot's actuators."""
@@ -131,6 +139,8 @@ def simulate(
         settings["controller_output"] = controller_output
     if robot.actuators:
         settings["tau"] = held.tau.tolist()
+    if held.commands is not None or (controller is not None and controller_output != "torques"):
+        warn_of_stiff_servos(robot, at, h)
     text = as_controller(controller)
     function = None if isinstance(controller, Controller) else controller
     if text is not None:

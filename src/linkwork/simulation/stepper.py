@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -264,6 +265,30 @@ class Stepper(Evaluator):
     def _often(self, steps: int) -> Array:
         """The settings for so many steps."""
         return np.array([0.0, steps + 1.0], dtype=self._dtype)
+
+
+def warn_of_stiff_servos(robot: Mechanism, q: Array, dt: float) -> None:
+    """Warn of servos whose damping, taken explicitly, turns a velocity around within a step: they chatter.
+
+    That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``.
+    """
+    damping = np.zeros(robot.nv)
+    for actuator in robot.actuators:
+        for joint, gear in actuator.gears:
+            damping[robot.v_slice(joint)] -= actuator.bias[2] * np.square(gear)
+    if not (damping > 0).any():
+        return
+    mobility = np.diagonal(np.linalg.pinv(mass_matrix(robot, q), hermitian=True))  # one over the inertia
+    ratio = damping * dt * mobility
+    k = int(ratio.argmax())
+    if ratio[k] > 1:
+        joint = next(j.name for j in robot.joints if k in range(*robot.v_slice(j.name).indices(robot.nv)))
+        warnings.warn(
+            f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
+            f"is {ratio[k]:.3g} times the inertia that the joint feels; try dt={dt / ratio[k]:.1g} or less",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def stabilised(robot: Mechanism, time_constant: float | str | None, dt: float) -> Mechanism:
