@@ -94,7 +94,7 @@ class Evaluator:
             raise InputError(
                 "the acceleration of a point has no meaning at the world's origin: use 'local' or 'aligned'"
             )
-        if quantity == "actuator_torques":
+        if quantity == "actuator_torques" and robot.actuators:
             check_actuators(robot)
         if quantity in OF_ACTUATORS:
             tree = driven_tree(robot)
