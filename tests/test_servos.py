@@ -15,6 +15,7 @@ from linkwork.parsing.mjcf import load_mjcf, mujoco_map, parse_mjcf
 from robots import MODELS
 
 AGREEMENT = 1e-12
+DRIVEN = [path for path in sorted(MODELS.glob("*/*_nomesh.xml")) if "<actuator>" in path.read_text()]
 
 BODIES = """<worldbody>
   <body name="upper" pos="0 0 1" gravcomp="{held}"><joint name="j" axis="0 1 0" range="-60 60" {joint}/>
@@ -144,11 +145,16 @@ def test_ranges_of_controls_count_unless_a_flag_says_otherwise() -> None:
     assert_same_torques(parse_mjcf(words), mujoco.MjModel.from_xml_string(words))
 
 
-def test_the_pandas_servos_make_mujocos_forces() -> None:
-    path = MODELS / "panda" / "panda_nomesh.xml"
-    robot = load_mjcf(path)
+def test_the_panda_has_a_servo_that_drives_two_fingers() -> None:
+    robot = load_mjcf(MODELS / "panda" / "panda_nomesh.xml")
     assert [len(a.gears) for a in robot.actuators] == [1] * 7 + [2]
-    assert_same_torques(robot, mujoco.MjModel.from_xml_path(str(path)))
+
+
+@pytest.mark.parametrize("path", DRIVEN, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_actuators_of_robots_make_mujocos_forces(path: Path) -> None:
+    robot, model = load_mjcf(path, inertias="trust"), mujoco.MjModel.from_xml_path(str(path))
+    assert len(robot.actuators) == model.nu > 0
+    assert_same_torques(robot, model)
 
 
 REFUSED = {

@@ -103,8 +103,10 @@ class Builder:
         self._inertias[name] = Inertia.zero() if inertia is None else inertia
         if not check:
             self._trusted.add(name)
-        if not np.isfinite(gravity_compensation):
-            raise ModelError(f"body '{name}': gravity_compensation is {gravity_compensation}", subject=name)
+        if not 0 <= gravity_compensation < np.inf:
+            raise ModelError(
+                f"body '{name}': gravity_compensation is {gravity_compensation}, needs a number >= 0", subject=name
+            )
         if inertia is not None and gravity_compensation * inertia.mass != 0:
             self._compensation[name] = Inertia(gravity_compensation * inertia.mass, inertia.com)
         return self

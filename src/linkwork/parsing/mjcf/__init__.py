@@ -146,8 +146,6 @@ def _add_bodies(
 def _compensation(body: Body, joints: dict[str, MjcfJoint], tree: Tree) -> float:
     """The part of a body's weight that is held up, by forces that no actuator has to make."""
     part = body.node.number("gravcomp", 0.0)
-    if part < 0:
-        raise body.node.error(f"gravcomp is {part:g}, needs a number that is not negative")
     at: Body | None = body
     while part and at is not None and at.parent is not None:
         for joint in (joints[name] for name in tree.joint_names[at]):
