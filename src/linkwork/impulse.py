@@ -12,7 +12,15 @@ import numpy.typing as npt
 from linkwork.algorithms import impact
 from linkwork.dynamics import Array, Evaluator
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.forward import DAMPING, MAX_ITERATIONS, TOLERANCE, NamedRows, best_method, row_damping
+from linkwork.forward import (
+    DAMPING,
+    MAX_ITERATIONS,
+    TOLERANCE,
+    NamedRows,
+    best_method,
+    iteration_settings,
+    row_damping,
+)
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.mechanism import Mechanism
 from linkwork.plans.elimination import coupled_tree
@@ -86,9 +94,9 @@ class ImpactDynamics(Evaluator):
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
-        self._damping = row_damping(self.robot, self.damping).astype(dtype)
+        self._damping = row_damping(self.robot, self.damping, dtype)
         self._still = np.zeros(self.robot.nc, dtype=dtype)
-        self._settings = np.array([self.tolerance, self.max_iterations], dtype=dtype)
+        self._settings = iteration_settings(self.robot, self.damping, self.tolerance, self.max_iterations, dtype)
 
     def __call__(  # type: ignore[override]
         self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, out: Array | None = None

@@ -152,7 +152,7 @@ class Stepper(Evaluator):
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
-        self._R = row_damping(self.robot, self.damping).astype(dtype)
+        self._R = row_damping(self.robot, self.damping, dtype)
         self._still = np.zeros(self.robot.nv, dtype=dtype)
         self._law = self.law.astype(dtype)
         self._clock = np.array([self.dt, 0.0], dtype=dtype)
@@ -287,7 +287,7 @@ def warn_of_stiff_servos(robot: Mechanism, q: Array, dt: float) -> None:
             f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
             f"is {ratio[k]:.3g} times the inertia that the joint feels; try dt={dt / ratio[k]:.1g} or less",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
