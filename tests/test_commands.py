@@ -164,6 +164,7 @@ def test_servos_that_chatter_with_long_steps_are_a_warning() -> None:
         warnings.simplefilter("error")
         lw.simulate(robot, q, seconds=0.01, dt=5e-4, commands=[*q[:7], 255.0])
         lw.simulate(robot, q, seconds=0.01)
+        lw.simulate(robot, q, seconds=0.01, controller=lambda t, q, v: np.zeros(9))  # torques: servos do nothing
 
 
 # What is wrong with commands --------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def rollouts(
         if given.commands is not None:
             raise InputError("commands and a kernel, which writes torques of all joints: give one of them")
         controller = text
-    if len(at) and (given.commands is not None or (controller is not None and controller_output != "torques")):
+    if len(at) and (given.commands is not None or controller_output == "commands"):
         warn_of_stiff_servos(robot, at[0], h)
     if options.get("at") is not None:  # as numbers that can be looked up
         options["at"] = tuple(fresh_floats(options["at"], "at").tolist())

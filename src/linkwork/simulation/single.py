@@ -141,7 +141,7 @@ def simulate(
         settings["controller_output"] = controller_output
     if robot.actuators:
         settings["tau"] = held.tau.tolist()
-    if held.commands is not None or (controller is not None and controller_output != "torques"):
+    if held.commands is not None or controller_output == "commands":
         warn_of_stiff_servos(robot, at, h)
     text = as_controller(controller)
     function = None if isinstance(controller, Controller) else controller

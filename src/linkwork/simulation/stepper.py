@@ -199,7 +199,10 @@ class Stepper(Evaluator):
         """One step of an integrator that estimates its error."""
         if steps != 1:
             raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
-        q1, v1, found, error, progress = self._runner.evaluate(given, [None] * 5)
+        out: list[Any] = [_empty(shape, self._dtype) for shape in self._output_shapes]
+        if self._entry(*given, *out):
+            out = self._runner.evaluate(given, [None] * 5)
+        q1, v1, found, error, progress = out
         return Stepped(q1, v1, found, progress, error, self.source.nc)
 
     def bind(  # type: ignore[override]
