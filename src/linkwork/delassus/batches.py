@@ -95,7 +95,7 @@ class Matrix(Evaluator):
     def __init__(self, robot: Mechanism, method: str, threads: int | None = None) -> None:
         made = METHODS[method]
         assert made is not None
-        self._method, self._damped = method, made.damped
+        self.method, self._damped = method, made.damped
         self._prepare(robot, "delassus_matrix", made.algorithm, made.arrays(robot), (), threads)
 
     def __call__(self, q: npt.ArrayLike) -> Array:  # type: ignore[override]
@@ -107,7 +107,7 @@ class Matrix(Evaluator):
     def parts(self, q: npt.ArrayLike, damping: Array) -> list[Array]:
         """The matrix, and what the method has found for the damped inverse."""
         found = self._runner.evaluate([q, damping], [None] * len(self._output_shapes))
-        if self._method == "pv_osim_fast":
+        if self.method == "pv_osim_fast":
             branches, rows, base = found[:3]
             found[0] = branches + rows @ np.linalg.solve(base, np.swapaxes(rows, -1, -2))
         return found
@@ -138,7 +138,7 @@ class ClusterMatrix:
     """``D`` of some rows of a robot whose other constraints are solved as clusters (C-EFPA)."""
 
     def __init__(self, whole: Mechanism, robot: Mechanism, threads: int | None = None) -> None:
-        self.robot = robot
+        self.robot, self._arguments = robot, (whole, robot, threads)
         for c in robot.constraints:
             if not isinstance(c, Pair):
                 raise UnsupportedFeature(f"cluster_efpa cannot serve '{robot.name}': {c} is no pair of frames")
@@ -156,6 +156,9 @@ class ClusterMatrix:
         W = self._on_frames(K)
         found: Array = W @ self._inertia(q) @ np.swapaxes(W, -1, -2)
         return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClusterMatrix, self._arguments
 
     def _on_frames(self, K: Array) -> Array:
         """Rows as covectors of the accelerations of frames, side by side."""
