@@ -204,6 +204,27 @@ def test_a_step_in_time(tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_a_step_of_servos_and_their_torques(tmp_path: Path) -> None:
+    build = lw.Builder("servo")
+    build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0)), gravity_compensation=0.5)
+    build.joint("joint", lw.Revolute("y"), "world", "arm")
+    build.actuator("servo", "joint", gain=(30, 0, 0), bias=(0, -30, -2), force_limits=(-9, 9))
+    robot = build.build()
+    q, v, tau = np.array([0.3]), np.array([-0.2]), np.array([0.1])
+    stepper = Stepper(robot, wrenches=["arm"])
+    push = np.arange(6.0).reshape(1, 6)
+    for arguments, u in (([], None), (["commands"], np.array([0.4]))):
+        program = lw.export_c(stepper, tmp_path / f"step{len(arguments)}.c", arguments=arguments)
+        assert list(program.inputs) == ["q", "v", "tau", *arguments, "wrenches"]
+        found = built(program)(q, v, tau, *(() if u is None else (u,)), push)
+        wanted = stepper(q, v, tau, commands=u, wrenches=push)
+        assert_close(found[0], wanted.q, RELATIVE)
+        assert_close(found[1], wanted.v, RELATIVE)
+    torques = built(lw.export_c(lw.Evaluator(robot, "actuator_torques"), tmp_path / "torques.c"))
+    assert_close(torques(q, v, [0.4])[0], lw.actuator_torques(robot, q, v, [0.4]), RELATIVE)
+
+
+@needs_compiler
 def test_an_impact_and_the_inverse_with_loops(tmp_path: Path) -> None:
     robot = zoo.four_bar()
     q, v, a = closed_state(robot)

@@ -80,6 +80,7 @@ class Builder:
         g.setflags(write=False)
         self._gravity = g
         self._inertias: dict[str, Inertia] = {}
+        self._compensation: dict[str, Inertia] = {}
         self._joints: dict[str, _Joint] = {}
         self._frames: dict[str, Frame] = {}
         self._shapes: list[Shape] = []
@@ -88,10 +89,13 @@ class Builder:
         self._actuators: list[Actuator] = []
         self._poses: dict[str, dict[str, Floats]] = {}
 
-    def body(self, name: str, inertia: Inertia | None = None, check: bool = True) -> Builder:
+    def body(
+        self, name: str, inertia: Inertia | None = None, check: bool = True, *, gravity_compensation: float = 0.0
+    ) -> Builder:
         """Add a body. Without an inertia it is massless, which only a body that carries others may be.
 
         ``check=False`` takes an inertia that no distribution of mass has, as some model files hold.
+        ``gravity_compensation`` is the part of its weight that is held up in simulations: 1 for all of it.
         """
         if not name or name == WORLD:
             raise ModelError(f"a body cannot be called '{name}'", subject=name)
@@ -100,6 +104,12 @@ class Builder:
         self._inertias[name] = Inertia.zero() if inertia is None else inertia
         if not check:
             self._trusted.add(name)
+        if not 0 <= gravity_compensation < np.inf:
+            raise ModelError(
+                f"body '{name}': gravity_compensation is {gravity_compensation}, needs a number >= 0", subject=name
+            )
+        if inertia is not None and gravity_compensation * inertia.mass != 0:
+            self._compensation[name] = Inertia(gravity_compensation * inertia.mass, inertia.com)
         return self
 
     def joint(
@@ -115,6 +125,7 @@ class Builder:
         upper: float | Sequence[float] | Floats | None = None,
         velocity: float | Sequence[float] | Floats | None = None,
         effort: float | Sequence[float] | Floats | None = None,
+        actuation: tuple[float, float] = (-np.inf, np.inf),
         armature: float | Sequence[float] | Floats = 0.0,
         damping: float | Sequence[float] | Floats = 0.0,
         friction: float | Sequence[float] | Floats = 0.0,
@@ -127,7 +138,8 @@ class Builder:
         """Add a joint from ``parent`` (a body, or ``"world"``) to ``child``.
 
         At rest the place ``child_at`` of the child's frame stands ``at`` the given place of the parent's frame. Limits,
-        armature, damping and the like are one number, or one per coordinate.
+        armature, damping and the like are one number, or one per coordinate; ``actuation`` bounds the torque that all
+        actuators of a joint with one degree of freedom make together.
 
         Joints may form loops. Then some of them become constraints: those with ``cut=True``, or else what the library
         chooses, keeping fixed and ``actuated`` joints and cutting passive ones, of many degrees of freedom first.
@@ -142,7 +154,12 @@ class Builder:
             _per_dof(upper, nq, np.inf, f"joint '{name}': upper limit"),
             _per_dof(velocity, nv, np.inf, f"joint '{name}': velocity limit"),
             _per_dof(effort, nv, np.inf, f"joint '{name}': effort limit"),
+            (float(actuation[0]), float(actuation[1])),
         )
+        if not limits.actuation[0] <= limits.actuation[1]:
+            raise ModelError(f"joint '{name}': actuation goes from {actuation[0]} to {actuation[1]}", subject=name)
+        if nv != 1 and np.isfinite(limits.actuation).any():
+            raise ModelError(f"joint '{name}': actuation limits need one degree of freedom, not {nv}", subject=name)
         if (limits.lower > limits.upper).any():
             raise ModelError(f"joint '{name}': lower limit {limits.lower} is above upper limit {limits.upper}")
         numbers = {}
@@ -173,16 +190,36 @@ class Builder:
         joint: str,
         gear: float | Sequence[float] = 1.0,
         limits: tuple[float, float] = (-np.inf, np.inf),
+        *,
+        gain: Sequence[float] = (1.0, 0.0, 0.0),
+        bias: Sequence[float] = (0.0, 0.0, 0.0),
+        force_limits: tuple[float, float] = (-np.inf, np.inf),
+        also: Mapping[str, float] | Sequence[tuple[str, float]] = (),
+        refused: str = "",
     ) -> Builder:
-        """Add a motor on a joint; one unit of its command makes ``gear`` torques or forces there.
+        """Add a motor or a servo on a joint: by default one unit of its command makes ``gear`` torques or forces there.
 
-        In simulations, commands beyond its ``limits`` are as these.
+        In simulations, commands beyond its ``limits`` are as these. ``gain`` and ``bias`` make it a servo, as
+        `Actuator` says; its force, before the gear, stays within ``force_limits``. Further joints that it drives, with
+        gears of their own, are ``also``.
         """
         low, high = (float(x) for x in limits)
         if not low <= high:
             raise ModelError(f"actuator '{name}' takes commands from {low} to {high}, which are none", subject=name)
+        least, most = (float(x) for x in force_limits)
+        if not least <= most:
+            raise ModelError(f"actuator '{name}' has forces from {least} to {most}, which are none", subject=name)
+        law = {}
+        for what, given in (("gain", gain), ("bias", bias)):
+            numbers = tuple(float(x) for x in given)
+            if len(numbers) != 3 or not np.isfinite(numbers).all():
+                raise ModelError(f"actuator '{name}': {what} is {numbers}, needs 3 finite numbers", subject=name)
+            law[what] = numbers
         gears = tuple(float(g) for g in np.atleast_1d(np.asarray(gear)))
-        self._actuators.append(Actuator(name, joint, gears, (low, high)))
+        pulled = tuple((joint, float(g)) for joint, g in dict(also).items())
+        self._actuators.append(
+            Actuator(name, joint, gears, (low, high), law["gain"], law["bias"], (least, most), pulled, refused)
+        )
         return self
 
     def pose(self, name: str, positions: Mapping[str, npt.ArrayLike]) -> Builder:
@@ -232,6 +269,8 @@ class Builder:
             seen = other.frames[joint.child].placement.inverse()  # the joint, from the frame that users see
             inertia = other.inertias[joint.child].moved(seen)
             self.body(named(joint.child), inertia, check=False)
+            if joint.child in other.gravity_compensation:
+                self._compensation[named(joint.child)] = other.gravity_compensation[joint.child].moved(seen)
             name = named(joint.name)
             if name in self._joints:
                 raise ModelError(f"two joints are called '{name}'; give a prefix")
@@ -263,7 +302,8 @@ class Builder:
             start = f"{prefix}/" if prefix else ""
             self._constraints.append(constraint.renamed(named, named, (to, place), start))
         for actuator in other.actuators:
-            self._actuators.append(replace(actuator, name=named(actuator.name), joint=named(actuator.joint)))
+            also = tuple((named(joint), gear) for joint, gear in actuator.also)
+            self._actuators.append(replace(actuator, name=named(actuator.name), joint=named(actuator.joint), also=also))
         for pose, q in other.poses.items():
             known = self._poses.setdefault(pose, {})
             known.update({named(joint.name): q[other.q_slice(joint.name)] for joint in other.joints})
@@ -283,7 +323,23 @@ class Builder:
         constraints = (*self._cut(spanning, frames), *self._constraints)
         tree = Mechanism(self.name, tuple(joints), inertias, frames, self._gravity, shapes)
         poses = {name: self._pose_of(tree, name) for name in self._poses}
-        return replace(tree, constraints=constraints, poses=poses, actuators=tuple(self._actuators))
+        held = self._merge_compensation(home)
+        return replace(
+            tree,
+            constraints=constraints,
+            poses=poses,
+            actuators=tuple(self._actuators),
+            gravity_compensation=held,
+        )
+
+    def _merge_compensation(self, home: Mapping[str, tuple[str, Placement]]) -> dict[str, Inertia]:
+        """The compensated mass of each body that moves."""
+        held: dict[str, Inertia] = {}
+        for name, mass in self._compensation.items():
+            body, place = home[name]
+            if body != WORLD:
+                held[body] = held.get(body, Inertia.zero()) + mass.moved(place)
+        return {body: Inertia(sum_of.mass, sum_of.com) for body, sum_of in held.items() if sum_of.mass != 0}
 
     def _pose_of(self, tree: Mechanism, name: str) -> Floats:
         q = tree.neutral()

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.algorithms import aba, centroid, crba, kinematics, loops, rnea
+from linkwork.algorithms import aba, actuation, centroid, crba, kinematics, loops, rnea
 from linkwork.algorithms.algorithm import Algorithm
 from linkwork.compile.entry import SHAPES
 from linkwork.compile.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
 from linkwork.compile.trace import MAX_OPERATIONS, trace
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
+from linkwork.plans.actuation import driven_tree
 from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of, unit_ranges
 
@@ -54,12 +55,17 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "constraint_jacobian": loops.CONSTRAINT_JACOBIAN,
         "constraint_bias": loops.CONSTRAINT_BIAS,
         "constraint_target": loops.TARGET,
+        "actuator_torques": actuation.ACTUATOR_TORQUES,
+        "gravity_compensation": actuation.GRAVITY_COMPENSATION,
     }
 )
 """What an `Evaluator` can compute, by name."""
 
 OF_CONSTRAINTS = ("constraint_error", "constraint_jacobian", "constraint_bias", "constraint_target")
 """Quantities that look at the constraints of a robot; the others are those of its tree."""
+
+OF_ACTUATORS = ("actuator_torques", "gravity_compensation")
+"""Quantities that look at what drives a robot."""
 
 REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALIGNED, "world": WORLD_ORIGIN})
 """Axes of vectors at frames: the frame's own; the world's, at the frame's origin; spatial, at the world's origin."""
@@ -129,8 +135,13 @@ class Evaluator:
             raise InputError(
                 "the acceleration of a point has no meaning at the world's origin: use 'local' or 'aligned'"
             )
-        arrays_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
-        tree = arrays_of(robot, self._frames(frames), REFERENCES[reference])
+        if quantity == "actuator_torques" and robot.actuators:
+            check_actuators(robot)
+        if quantity in OF_ACTUATORS:
+            tree = driven_tree(robot)
+        else:
+            arrays_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
+            tree = arrays_of(robot, self._frames(frames), REFERENCES[reference])
         self._prepare(robot, quantity, QUANTITIES[quantity], tree, frames, threads)
 
     @staticmethod
@@ -387,6 +398,39 @@ def gravity_forces(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = No
     """The torques that hold the robot still, ``(..., nv)``."""
     result: Array = _evaluator(robot, "gravity_forces")(q, out=out)
     return result
+
+
+def actuator_torques(
+    robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, commands: npt.ArrayLike, *, out: Array | None = None
+) -> Array:
+    """Torques that the robot's actuators make of commands, ``(..., nv)``; MuJoCo's ``qfrc_actuator``.
+
+    ``commands: (..., actuators)`` are numbers for ``robot.actuators``, in their order: of a motor its force before the
+    gear, of a servo what it follows. They, the forces, and the torques of joints stay within the limits of the model.
+    An actuator whose force is not modeled is an `UnsupportedFeature`. `Evaluator(robot, "actuator_torques")` is for
+    control loops.
+    """
+    result: Array = _evaluator(robot, "actuator_torques")(q, v, commands, out=out)
+    return result
+
+
+def gravity_compensation(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """Torques that hold up what ``robot.gravity_compensation`` says, ``(..., nv)``; MuJoCo's ``qfrc_gravcomp``."""
+    result: Array = _evaluator(robot, "gravity_compensation")(q, out=out)
+    return result
+
+
+def check_actuators(robot: Mechanism) -> None:
+    """Raise unless the robot has actuators and the forces of all of them are known."""
+    if not robot.actuators:
+        raise InputError(f"robot '{robot.name}' has no actuators, so that it takes no commands: give torques")
+    for actuator in robot.actuators:
+        if actuator.refused:
+            raise UnsupportedFeature(
+                f"actuator '{actuator.name}' of '{robot.name}' is {actuator.refused}, whose force is not modeled: "
+                "give torques of the joints instead of commands",
+                subject=actuator.name,
+            )
 
 
 def inverse_mass_product(robot: Mechanism, q: npt.ArrayLike, x: npt.ArrayLike, *, out: Array | None = None) -> Array:

@@ -59,6 +59,8 @@ class Limits:
     upper: Floats
     velocity: Floats
     effort: Floats
+    actuation: tuple[float, float] = (-np.inf, np.inf)
+    """Of the torque that all actuators together make on a joint with one degree of freedom; applied to commands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +87,38 @@ class JointEntry:
 
 @dataclass(frozen=True, eq=False)
 class Actuator:
-    """A motor: one unit of its command makes ``gear`` torques or forces on the degrees of freedom of a joint."""
+    """A motor or a servo. With ``l`` its length and ``r`` the rate of it, its force for a command ``u`` is::
+
+        force = (gain[0] + gain[1] l + gain[2] r) u + bias[0] + bias[1] l + bias[2] r
+
+    and ``gear`` times the force are torques on the degrees of freedom of its joint, whose coordinates times ``gear``
+    are the length. A plain motor has the gain ``(1, 0, 0)`` and no bias, so that its command is its force; a position
+    servo with the stiffness ``kp`` and the damping ``kv`` the gain ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``.
+    """
 
     name: str
     joint: str
     gear: tuple[float, ...]
     limits: tuple[float, float] = (-np.inf, np.inf)
     """Commands beyond these are as these."""
+    gain: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    force_limits: tuple[float, float] = (-np.inf, np.inf)
+    """Forces beyond these are as these, before the gear."""
+    also: tuple[tuple[str, float], ...] = ()
+    """Further joints that it pulls, as over a tendon, with their gears; each has one degree of freedom."""
+    refused: str = ""
+    """What it is, if its force is not modeled (``"a <muscle>"``): it takes no commands. Empty if it is."""
+
+    @property
+    def gears(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """All joints that it drives, with the gears of their degrees of freedom."""
+        return ((self.joint, self.gear), *((joint, (gear,)) for joint, gear in self.also))
+
+    @property
+    def has_feedback(self) -> bool:
+        """Whether its force depends on the state, as that of a servo does."""
+        return any(self.gain[1:]) or any(self.bias[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +150,9 @@ class Mechanism:
     poses: Mapping[str, Floats] = field(default_factory=dict)
     """Configurations that have a name: keyframes of a file, the assembled pose of a mechanism of the zoo."""
     actuators: tuple[Actuator, ...] = ()
+    gravity_compensation: Mapping[str, Inertia] = field(default_factory=dict)
+    """Mass of the bodies whose weight, or a part of it, something holds up that is not modeled, in their frames (MJCF:
+    ``gravcomp``). Simulations apply it with the springs and dampers of joints."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -181,6 +211,7 @@ class Mechanism:
             "poses": MappingProxyType(
                 _Named(self.name, "pose", {name: self._stored(q, nq, name) for name, q in self.poses.items()})
             ),
+            "gravity_compensation": MappingProxyType(dict(self.gravity_compensation)),
         }.items():
             object.__setattr__(self, key, value)
         for actuator in self.actuators:
@@ -206,20 +237,25 @@ class Mechanism:
         return array
 
     def _check_actuator(self, actuator: Actuator) -> None:
-        """It drives a joint that moves, with a gear for each of its degrees of freedom."""
-        if actuator.joint not in self._at:
-            near = suggest(actuator.joint, self._at)
-            raise ModelError(
-                f"actuator '{actuator.name}' drives joint '{actuator.joint}', which does not move{near}",
-                subject=actuator.name,
-            )
-        nv = self.joint(actuator.joint).type.nv
-        if len(actuator.gear) != nv:
-            raise ModelError(
-                f"actuator '{actuator.name}' has {len(actuator.gear)} gears, joint '{actuator.joint}' {nv} "
-                "degrees of freedom",
-                subject=actuator.name,
-            )
+        """It drives joints that move, with a gear for each degree of freedom; a servo has coordinates to follow."""
+        for joint, gear in actuator.gears:
+            if joint not in self._at:
+                raise ModelError(
+                    f"actuator '{actuator.name}' drives joint '{joint}', which does not move{suggest(joint, self._at)}",
+                    subject=actuator.name,
+                )
+            type = self.joint(joint).type
+            if len(gear) != type.nv:
+                raise ModelError(
+                    f"actuator '{actuator.name}' has {len(gear)} gears, joint '{joint}' {type.nv} degrees of freedom",
+                    subject=actuator.name,
+                )
+            if type.nq != type.nv and (actuator.gain[1] != 0 or actuator.bias[1] != 0):
+                raise ModelError(
+                    f"actuator '{actuator.name}' is a servo of the position of joint '{joint}' ({type.kind_name}), "
+                    "whose coordinates are no plain numbers",
+                    subject=actuator.name,
+                )
 
     def _check_constraint(self, constraint: Constraint) -> None:
         """Everything it binds is there and can be bound."""
@@ -486,7 +522,7 @@ class Mechanism:
             if actuator.name in taken:
                 raise InputError(f"two actuators are called '{actuator.name}'; give one another name")
             taken.add(actuator.name)
-        driven = {actuator.joint for actuator in new}
+        driven = {joint for actuator in new for joint, _ in actuator.gears}
         joints = tuple(replace(j, actuated=True) if j.name in driven else j for j in self.joints)
         return replace(self, joints=joints, actuators=(*self.actuators, *new))
 
@@ -598,7 +634,8 @@ class Mechanism:
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
-        return Mechanism, (self.name, self.joints, *plain, self.constraints, dict(self.poses), self.actuators)
+        driven = (self.actuators, dict(self.gravity_compensation))
+        return Mechanism, (self.name, self.joints, *plain, self.constraints, dict(self.poses), *driven)
 
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")

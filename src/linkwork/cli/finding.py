@@ -112,7 +112,9 @@ def facts_of(
         ),
         methods=_methods(robot),
         joint_list=tuple(_joint(robot, joint) for joint in robot.joints),
-        actuators=tuple(ActuatorFacts(a.name, a.joint, a.gear) for a in robot.actuators),
+        actuators=tuple(
+            ActuatorFacts(a.name, a.joint, a.gear, a.gain, a.bias, dict(a.also), a.refused) for a in robot.actuators
+        ),
         poses=tuple(NamedPoseFacts(name, _gap(robot, q), _numbers(q)) for name, q in robot.poses.items()),
         warnings=(*warnings, *_doubts(standing, mobility)),
         notes=(*notes, *_notes(robot, standing, mobility, constraints, tolerance)),
