@@ -424,7 +424,7 @@ def test_what_rows_miss_off_the_loops_is_said(method: str) -> None:
 def check_inverse(p: Problem, rng: np.random.Generator, allowed: float = INVERSE) -> float:
     """Inverse and forward dynamics by clusters, one after the other, in both orders; the largest error."""
     forward = lw.ForwardDynamics(p.robot, "cluster", threads=1)
-    inverse, minimal = lw.InverseDynamics(p.robot, "cluster", threads=1), lw.Minimal(p.robot)
+    inverse, minimal = lw.InverseDynamics(p.robot, "cluster", passive=False, threads=1), lw.Minimal(p.robot)
     free, tied = minimal.index, sorted(tied_dofs(p.robot))
     asked = rng.normal(size=p.robot.nv)
     found = inverse.solve(p.q, p.v, asked)

@@ -355,7 +355,7 @@ def test_what_few_motors_can_make_they_make(name: str) -> None:
 def test_the_motors_of_real_robots_in_the_air(name: str) -> None:
     """Their bases, springs and rods are not actuated; torques of their motors are found again."""
     p = test_clusters.problem(f"file: {name}")
-    inverse = lw.InverseDynamics(p.robot, "actuated")
+    inverse = lw.InverseDynamics(p.robot, "actuated", passive=False)
     with pytest.raises(lw.UnsupportedFeature, match="unactuated degrees of freedom"):
         inverse(p.q, p.v, np.random.default_rng(0).normal(size=p.robot.nv))
     tau = np.zeros(p.robot.nv)

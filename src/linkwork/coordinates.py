@@ -8,7 +8,7 @@ actuated.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,14 +97,6 @@ def tied_dofs(robot: Mechanism) -> frozenset[int]:
         robot.prepared[key] = _chosen(robot)
     found: frozenset[int] = robot.prepared[key]
     return found
-
-
-def bound_dofs(robot: Mechanism) -> npt.NDArray[np.bool_]:
-    """Of each row that is enabled, the degrees of freedom of its cluster, ``(nc, nv)``."""
-    bound = np.zeros((robot.nc, robot.nv), dtype=bool)
-    for cluster in clusters_of(constrained_tree(robot, (), LOCAL), enabled_rows(robot)) if robot.nc else ():
-        bound[np.ix_(cluster.rows, cluster.dofs)] = True
-    return bound
 
 
 def _chosen(robot: Mechanism) -> frozenset[int]:
@@ -329,20 +321,28 @@ class Minimal:
 
 
 class Tied(Evaluator):
-    """An evaluator whose last output says how well the free joints determine the others."""
+    """An evaluator whose last output begins with how well the free joints determine the others."""
 
     def determined(self, inputs: Sequence[npt.ArrayLike], out: Array | None = None) -> list[Any]:
         """All outputs but the last; `SingularConstraints` where free joints do not determine the others."""
         if out is None:
             quick = [np.empty(shape, self._dtype) for shape in self._output_shapes]
-            if not self._entry(*inputs, *quick) and quick[-1][0] > LEAST_PIVOT:
+            if not self._entry(*inputs, *quick):
+                self._verify(quick[-1])
                 return quick[:-1]
         try:
-            *results, pivot = self._runner.evaluate(inputs, [out, *[None] * (len(self._output_shapes) - 1)])
+            *results, last = self._runner.evaluate(inputs, [out, *[None] * (len(self._output_shapes) - 1)])
         except NotFinite:
             raise undetermined(self.robot, "") from None
-        check_pivots(self.robot, pivot[..., 0])
+        self._verify(last)
         return results
+
+    def _verify(self, last: Array) -> None:
+        if last.ndim > 1 or not last[0] > LEAST_PIVOT:
+            check_pivots(self.robot, last[..., 0])
+
+    def _verification(self, alone: bool) -> Callable[[Array], None]:
+        return self._verify
 
 
 class _Settle(Tied):
