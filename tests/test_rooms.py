@@ -25,7 +25,7 @@ ROOMS = [
     {"closure"},
     {"coordinates"},
     {"forward", "inverse", "operational"},
-    {"impulse", "simulation", "delassus", "export"},
+    {"equilibrium", "impulse", "simulation", "delassus", "export"},
 ]
 """From the ground up; a room imports itself and lower ones."""
 
