@@ -834,9 +834,40 @@ MOTORS: dict[str, list[str] | None] = {
 """Those of the files, unless named: the files of the last two mark none."""
 
 
+WEAK = {"Robotiq": "left_spring_link_joint"}
+"""Robots with springs that their weight bends by much."""
+
+
 def actuated(name: str) -> tuple[Problem, lw.Actuation]:
     p = problem(f"file: {name}")
-    return p, p.robot.actuation(p.q, MOTORS[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if name in WEAK else "error")
+        return p, p.robot.actuation(p.q, MOTORS[name])
+
+
+def test_springs_that_are_taken_to_be_rigid_are_named() -> None:
+    p, maps = actuated("Cassie")
+    springs = [j.name for j in p.robot.joints if j.stiffness.any()]
+    assert sorted(maps.held) == sorted(springs) and not set(springs) & {*maps.motors, *maps.joints}
+    assert maps.of(maps.joints[0]).held == maps.held
+    assert p.robot.actuation(p.q, ["left-knee"], ["left-tarsus"], held=["left-shin", "left-heel-spring"]).held == (
+        "left-shin",
+        "left-heel-spring",
+    )
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_a_weak_spring_that_is_taken_to_be_rigid_is_a_warning(name: str) -> None:
+    p = problem(f"file: {name}")
+    with pytest.warns(
+        UserWarning, match=r"taken to be rigid that are weak: its weight could bend '.*' by \S+ rad. Pass held="
+    ):
+        maps = p.robot.actuation(p.q)
+    assert WEAK[name] in maps.held
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        named = p.robot.actuation(p.q, held=maps.held)
+    assert_close(named.matrix, maps.matrix, 1e-15)
 
 
 @pytest.mark.parametrize("name", MOTORS)
@@ -900,6 +931,7 @@ def test_the_ankles_of_booster_have_two_motors_each() -> None:
     assert set(maps.joints) == {f"{side}_ankle_{which}_joint" for side in SIDES for which in ("pitch", "roll")}
 
 
+@pytest.mark.filterwarnings("ignore:.*springs are taken to be rigid")
 def test_the_fingers_of_a_gripper_follow_one_motor() -> None:
     """Its drivers are tied to each other: one of them counts, and the other follows it."""
     p, maps = actuated("Robotiq")

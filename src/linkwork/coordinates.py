@@ -18,9 +18,17 @@ import numpy.typing as npt
 from linkwork.algorithms import clusters as kernels
 from linkwork.closure import assemble
 from linkwork.constraints import Coupling
-from linkwork.dynamics import Array, Evaluator, constraint_error, constraint_jacobian
+from linkwork.dynamics import (
+    Array,
+    Evaluator,
+    center_of_mass,
+    constraint_error,
+    constraint_jacobian,
+    frame_placement,
+)
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
 from linkwork.inputs import count, real_array
+from linkwork.joints import Prismatic
 from linkwork.mechanism import Mechanism
 from linkwork.plans.clusters import clusters_of, clusters_tree, enabled_rows
 from linkwork.plans.loops import constrained_tree
@@ -35,6 +43,8 @@ CLOSED = 1e-9
 """Errors of constraints below this are those of a closed pose."""
 TIED = 1e-8
 """A motor whose rows others cannot follow to more than this part is tied."""
+WEAK_SPRING = 0.5
+"""In rad, or as a part of the distance to the center of mass: springs that the weight could bend by more are weak."""
 NEAR = 0.05
 """How far from the first pose others are tried, in rad and m, to find out what is singular there only."""
 
@@ -390,6 +400,8 @@ class Actuation:
     joints: tuple[str, ...]
     matrix: Array
     """``(..., joints, motors)``."""
+    held: tuple[str, ...] = ()
+    """Joints that were taken to stand still: springs, unless others were named."""
 
     def joint_velocity(self, motor: npt.ArrayLike) -> Array:
         """Joint velocities of motor velocities."""
@@ -447,7 +459,9 @@ def actuation(
     """How the motors of a robot move its other joints through constraints.
 
     Unless they are given, ``motors`` are the actuated joints in clusters (of those that are tied to each other the
-    first), ``held`` those with a spring, which is taken to be stiff, and ``joints`` all others that motors determine.
+    first), ``held`` those with a spring, which is taken to be rigid, and ``joints`` all others that motors determine.
+    `Actuation.held` says which these are. A warning names springs that are too weak for that: those that the robot's
+    weight, at its center of mass, could bend by more than `WEAK_SPRING`; pass ``held=[]`` to let springs move.
     A motor that cannot move at ``q``, or does not determine a joint that was asked for, is an error,
     `SingularConstraints`.
     Loops are closed at ``q`` (see `Mechanism.assemble`): where they are open, rows that repeat others hold back more.
@@ -464,6 +478,7 @@ def actuation(
     chosen = [name for name in inside if name in driven] if motors is None else list(motors)
     if held is None:
         held = [n for n in inside if n not in chosen and n not in (joints or ()) and np.any(robot.joint(n).stiffness)]
+        _warn_of_weak_springs(robot, q, held)
     stuck = {names.index(name) for name in held}
     rows = enabled_rows(robot)
 
@@ -518,4 +533,32 @@ def actuation(
                     f"joint '{name}' can move while the motors {', '.join(chosen)} stand: they do not determine it here"
                 )
     matrix = -(inverse @ driving)
-    return Actuation(tuple(chosen), tuple(others), matrix[..., [rest.index(names.index(n)) for n in others], :])
+    at = [rest.index(names.index(n)) for n in others]
+    return Actuation(tuple(chosen), tuple(others), matrix[..., at, :], tuple(held))
+
+
+def _warn_of_weak_springs(robot: Mechanism, q: npt.ArrayLike, springs: Sequence[str]) -> None:
+    """Where the weight of the robot could bend springs that are taken to be rigid."""
+    weight = robot.mass * float(np.linalg.norm(robot.gravity))
+    if not springs or not weight:
+        return
+    bodies = [robot.joint(name).child for name in springs]
+    arms = frame_placement(robot, q, bodies).position - center_of_mass(robot, q)[..., None, :]
+    arm = np.linalg.norm(arms, axis=-1).reshape(-1, len(springs)).max(axis=0)
+    bends = {}
+    for name, reach in zip(springs, arm, strict=True):
+        joint = robot.joint(name)
+        give = weight / float(joint.stiffness[0])  # of a slide in m; a turn gives by the arm times that
+        if isinstance(joint.type, Prismatic):
+            weak, bend = give > WEAK_SPRING * reach, f"{give:.2g} m"
+        else:
+            weak, bend = give * reach > WEAK_SPRING, f"{give * reach:.2g} rad"
+        if weak:
+            bends[name] = bend
+    if bends:
+        each = ", ".join(f"'{name}' by {bend}" for name, bend in bends.items())
+        warnings.warn(
+            f"robot '{robot.name}': springs are taken to be rigid that are weak: its weight could bend {each}. Pass "
+            "held=[] to let springs move, or held=[...] to say which joints stand still",
+            stacklevel=4,
+        )
