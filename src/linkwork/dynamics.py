@@ -23,7 +23,7 @@ from linkwork.algorithms.algorithm import Algorithm
 from linkwork.compile.entry import SHAPES
 from linkwork.compile.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
 from linkwork.compile.trace import MAX_OPERATIONS, trace
-from linkwork.errors import InputError
+from linkwork.errors import InputError, NotFinite
 from linkwork.mechanism import Mechanism
 from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of, unit_ranges
@@ -250,7 +250,11 @@ class Evaluator:
             return step
 
         def verified_step() -> None:
-            step()
+            try:
+                step()
+            except NotFinite:
+                verify(arrays[-1])  # may know why
+                raise
             verify(arrays[-1])
 
         return verified_step
