@@ -199,3 +199,10 @@ def test_a_robot_in_the_air_has_no_equilibrium() -> None:
         lw.NotConverged, match=r"in static equilibrium: joint 'base' lacks \S+ N m \(or N\). Hold its feet"
     ):
         lw.zoo.humanoid().equilibrium()
+
+
+def test_a_speck_in_the_air_has_none_either() -> None:
+    """Forces of 1e-8 N are as much missing as those of a humanoid."""
+    speck = lw.Builder("speck").body("speck", lw.Inertia.sphere(1e-9, 1e-4)).joint("base", lw.Free(), "world", "speck")
+    with pytest.raises(lw.NotConverged, match="joint 'base' lacks"):
+        speck.build().equilibrium()

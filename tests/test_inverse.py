@@ -335,6 +335,17 @@ def test_what_motors_cannot_make_is_an_error(name: str) -> None:
     assert left_over(p, s) <= BALANCE
 
 
+def test_what_motors_of_a_tiny_robot_cannot_make_is_an_error() -> None:
+    """Two rods of a millimeter and a microgram on hinges, of which one has a motor: 1e-14 N m are missing."""
+    build = lw.Builder("tiny")
+    for k, parent in enumerate(("world", "rod0")):
+        build.body(f"rod{k}", lw.Inertia.rod(1e-9, (0, 0, 0), (1e-3, 0, 0)))
+        build.joint(f"hinge{k}", lw.Revolute("y"), parent, f"rod{k}", at=(1e-3 * k, 0, 0), actuated=k == 0)
+    robot, rest = build.build(), np.zeros(2)
+    with pytest.raises(lw.UnsupportedFeature, match="cannot make these accelerations"):
+        lw.InverseDynamics(robot, "actuated")(rest, rest, rest)
+
+
 @pytest.mark.parametrize("name", TOO_FEW)
 def test_what_few_motors_can_make_they_make(name: str) -> None:
     """Accelerations that come from torques of theirs."""

@@ -56,7 +56,7 @@ SETTLED = 1e-5
 STRIDE = 0.3
 """In rad and m: no step is longer."""
 BALANCED = 1e-9
-"""What may be missing in the end, as a part of the largest torque or force that gravity asks for."""
+"""What may be missing in the end, as a part of the torques that there are, or that a radian would make."""
 PATIENCE = 3
 """Steps of Newton's method that may bring nothing."""
 
@@ -150,7 +150,8 @@ def equilibrium(robot: Mechanism, q: npt.ArrayLike | None = None, *, max_iterati
             break
     at, torque, forces, missing = _balanced(balance, at, most)
     worst = float(np.abs(missing).max(initial=0.0))
-    if not worst <= BALANCED * max(1.0, float(np.abs(gravity_forces(robot, at)).max(initial=0.0))):
+    pulls = np.vstack([balance.need(start), gravity_forces(robot, at), balance.slope(at, forces)])
+    if not worst <= BALANCED * float(np.abs(pulls).max(initial=0.0)):
         k = int(np.abs(missing).argmax())
         joint = next(j for j in robot.joints if k < robot.v_slice(j.name).stop)
         raise NotConverged(

@@ -227,10 +227,10 @@ class InverseDynamics(Tied):
         if not self._spreads:
             return
         allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
-        if last.ndim == 1 and last[UNDONE] <= allowed:
+        if last.ndim == 1 and last[UNDONE] <= allowed * last[NEEDED]:  # the quick way for one state
             return
         worst = last[..., UNDONE]
-        bad = worst > allowed * np.maximum(1.0, last[..., NEEDED])
+        bad = worst > allowed * last[..., NEEDED]
         if bad.any():
             gap = float(last[..., GAP][bad].max())
             raise UnsupportedFeature(

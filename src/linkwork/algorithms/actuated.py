@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.clusters import CLUSTER_RNEA, find_multipliers, free_torques, required_torques
-from linkwork.algorithms.constrained import larger
+from linkwork.algorithms.constrained import larger, largest
 from linkwork.plans.actuated import ACTUATED
 from linkwork.scalar import Array, Scalar, kernel, where
 
@@ -34,8 +34,8 @@ OPEN = 10.0
 """Motions that actuated joints cause by less than so many times what loops are open by, they are taken not to cause."""
 
 PIVOT, UNDONE, NEEDED, GAP = range(4)
-"""What `checks` are: how well tied joints are determined, the most that is left undone, the most that is needed, and by
-how much loops are open."""
+"""What `checks` are: how well tied joints are determined, the most that is left undone, the most that joints of the
+tree need, and by how much loops are open."""
 
 SPREAD: dict[str, Shape] = {
     "Ap": ("nfree", "npush"),
@@ -139,6 +139,7 @@ def actuated_rnea(
     ``tolerance`` of the largest are none.
     """
     required_torques(tree, w, q, v, a, wrenches, w.need, full)
+    checks[NEEDED] = largest(tree.nv, w.need)
     checks[GAP] = largest_gap(tree, w)
     least = larger(tolerance[0], OPEN * checks[GAP])
     for r in range(tree.nc):
@@ -146,12 +147,8 @@ def actuated_rnea(
     for k in range(tree.nv):
         tau[k] = 0.0
     checks[UNDONE] = 0.0
-    checks[NEEDED] = 0.0
     for c in range(tree.nclusters):
         free_torques(tree, w, c, w.need)
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            x = w.need[tree.free_dof[f]]
-            checks[NEEDED] = larger(checks[NEEDED], where(x, 0.0, -x, x))
         least_torques(tree, w, c, least)
         checks[UNDONE] = larger(checks[UNDONE], undone(tree, w, c))
         for p in range(tree.push_start[c], tree.push_start[c] + tree.push_count[c]):
