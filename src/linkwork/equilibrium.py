@@ -81,9 +81,7 @@ class _Balance:
         tree = tree_of(robot)
         settling = ~np.isin(tree.spring_v, self.motors)
         self.springs = tree.spring_v[settling]
-        self.spring_q = tree.spring_q[settling]
         self.stiffness = tree.stiffness[settling]
-        self.rest = tree.rest[settling]
         self.still = np.zeros(robot.nv)
 
     def need(self, q: Floats) -> Floats:
@@ -101,7 +99,7 @@ class _Balance:
 
     def spring_torques(self, q: Floats) -> Floats:
         """Of the springs that settle."""
-        found: Floats = -self.stiffness * (q[self.spring_q] - self.rest)
+        found: Floats = passive_forces(self.robot, q, self.still)[self.springs]
         return found
 
     def slope(self, q: Floats, forces: Floats) -> Floats:
@@ -168,8 +166,9 @@ def _settling_step(balance: _Balance, start: Floats, q: Floats) -> Floats:
     """The step to the nearest pose at which springs are as long as least torques want them."""
     robot, springs, m = balance.robot, balance.springs, len(balance.motors)
     before = balance.spring_torques(start)
+    now = balance.spring_torques(q)
     unsprung = balance.need(q)
-    unsprung[springs] += balance.spring_torques(q)
+    unsprung[springs] += now
     wanted = unsprung.copy()
     wanted[springs] -= before
     J = balance.jacobian(q)
@@ -185,7 +184,7 @@ def _settling_step(balance: _Balance, start: Floats, q: Floats) -> Floats:
     pushed = ease @ _least(able @ ease, freedom.T @ wanted)
     wanted[balance.motors] -= pushed[:m]
     wanted[springs] -= pushed[m:]
-    length = balance.rest - (before + pushed[m:]) / balance.stiffness
+    give = (now - before - pushed[m:]) / balance.stiffness
     # What nothing can carry falls, in the motions `idle` that move neither motors nor springs: a step of Newton's
     # method towards less potential energy, whose slope there is `left` and whose curvature is H.
     idle = freedom @ null_space(able.T)
@@ -194,10 +193,10 @@ def _settling_step(balance: _Balance, start: Floats, q: Floats) -> Floats:
     curvature, modes = np.linalg.eigh(0.5 * (H + H.T))
     felt = np.abs(curvature) > INDIFFERENT * float(np.abs(unsprung).max(initial=0.0))
     fall = _no_longer(-modes @ np.where(felt, modes.T @ left / np.where(felt, np.abs(curvature), 1.0), 0.0))
-    # The nearest pose to the start with closed loops, springs of this length, and what falls where it falls.
+    # The nearest pose to the start with closed loops, springs that give so far, and what falls where it falls.
     A = np.concatenate([J, np.eye(robot.nv)[springs], idle.T])
     away = robot.difference(start, q)
-    b = np.concatenate([-balance.error(q), length - q[balance.spring_q], fall])
+    b = np.concatenate([-balance.error(q), give, fall])
     return _no_longer(_least(A, b + A @ away) - away)
 
 
