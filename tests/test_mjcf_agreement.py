@@ -108,6 +108,13 @@ def test_bias_force_is_that_of_mujoco(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ROWS))
+def test_springs_and_dampers_are_those_of_mujoco(name: str) -> None:
+    q, v = states(load(name))
+    for ours, at, moving in zip(lw.passive_forces(load(name), q, v), q, v, strict=True):
+        assert_close(ours, twin(name).passive_forces(at, moving), AGREEMENT)
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
 def test_rows_and_rank_of_the_constraints_are_known(name: str) -> None:
     robot = load(name)
     theirs, _, _ = twin(name).equality(robot.poses["qpos0"])

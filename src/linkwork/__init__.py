@@ -86,7 +86,9 @@ if TYPE_CHECKING:
         inverse_mass_product,
         mass_matrix,
         operation_count,
+        passive_forces,
     )
+    from linkwork.equilibrium import Equilibrium
     from linkwork.export import export_c
     from linkwork.forward import ForwardDynamics, Solution, best_method, method_costs, methods_for
     from linkwork.impulse import Impact, ImpactDynamics
@@ -105,6 +107,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("linkwork.forward"), name)
     if name in ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"):
         return getattr(import_module("linkwork.delassus"), name)
+    if name == "Equilibrium":
+        return getattr(import_module("linkwork.equilibrium"), name)
     if name == "export_c":
         return getattr(import_module("linkwork.export"), name)
     if name == "OperationalInertia":
@@ -142,6 +146,7 @@ __all__ = [
     "Delassus",
     "DelassusOperator",
     "Energy",
+    "Equilibrium",
     "Evaluator",
     "Fixed",
     "Follows",
@@ -227,6 +232,7 @@ __all__ = [
     "method_costs",
     "methods_for",
     "operation_count",
+    "passive_forces",
     "rollouts",
     "simulate",
     "sincos",

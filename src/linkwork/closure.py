@@ -276,7 +276,7 @@ def _impossible(
         """What stays open with all but these constraints switched off."""
         some = robot.switched({c.name: c.enabled and c.name in kept for c in robot.constraints})
         try:
-            return assemble(some, q, tolerance=tolerance, attempts=ALONE, max_iterations=100, **how).gap
+            return float(assemble(some, q, tolerance=tolerance, attempts=ALONE, max_iterations=100, **how).gap)
         except AssemblyError as error:
             return error.gap or 0.0
 

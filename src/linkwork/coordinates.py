@@ -8,7 +8,7 @@ actuated.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +18,16 @@ import numpy.typing as npt
 from linkwork.algorithms import clusters as kernels
 from linkwork.closure import ROUNDED
 from linkwork.constraints import Coupling
-from linkwork.dynamics import Array, Evaluator, constraint_jacobian
+from linkwork.dynamics import (
+    Array,
+    Evaluator,
+    center_of_mass,
+    constraint_jacobian,
+    frame_placement,
+)
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
 from linkwork.inputs import count, real_array
+from linkwork.joints import Prismatic
 from linkwork.mechanism import Mechanism
 from linkwork.mobility import OPEN, loop_gap, loop_rounding, nearby, without_units
 from linkwork.plans.clusters import clusters_of, clusters_tree, enabled_rows
@@ -37,6 +44,8 @@ CLOSED = 1e-9
 """Errors of constraints below this are those of a closed pose."""
 TIED = 1e-8
 """A motor whose rows others cannot follow to more than this part is tied."""
+WEAK_SPRING = 0.5
+"""In rad, or as a part of the distance to the center of mass: springs that the weight could bend by more are weak."""
 
 
 @dataclass(frozen=True)
@@ -97,14 +106,6 @@ def tied_dofs(robot: Mechanism) -> frozenset[int]:
         robot.prepared[key] = _chosen(robot)
     found: frozenset[int] = robot.prepared[key]
     return found
-
-
-def bound_dofs(robot: Mechanism) -> npt.NDArray[np.bool_]:
-    """Of each row that is enabled, the degrees of freedom of its cluster, ``(nc, nv)``."""
-    bound = np.zeros((robot.nc, robot.nv), dtype=bool)
-    for cluster in clusters_of(constrained_tree(robot, (), LOCAL), enabled_rows(robot)) if robot.nc else ():
-        bound[np.ix_(cluster.rows, cluster.dofs)] = True
-    return bound
 
 
 def _chosen(robot: Mechanism) -> frozenset[int]:
@@ -294,20 +295,28 @@ class Minimal:
 
 
 class Tied(Evaluator):
-    """An evaluator whose last output says how well the free joints determine the others."""
+    """An evaluator whose last output begins with how well the free joints determine the others."""
 
     def determined(self, inputs: Sequence[npt.ArrayLike], out: Array | None = None) -> list[Any]:
         """All outputs but the last; `SingularConstraints` where free joints do not determine the others."""
         if out is None:
             quick = [np.empty(shape, self._dtype) for shape in self._output_shapes]
-            if not self._entry(*inputs, *quick) and quick[-1][0] > LEAST_PIVOT:
+            if not self._entry(*inputs, *quick):
+                self._verify(quick[-1])
                 return quick[:-1]
         try:
-            *results, pivot = self._runner.evaluate(inputs, [out, *[None] * (len(self._output_shapes) - 1)])
+            *results, last = self._runner.evaluate(inputs, [out, *[None] * (len(self._output_shapes) - 1)])
         except NotFinite:
             raise undetermined(self.robot, "") from None
-        check_pivots(self.robot, pivot[..., 0])
+        self._verify(last)
         return results
+
+    def _verify(self, last: Array) -> None:
+        if last.ndim > 1 or not last[0] > LEAST_PIVOT:
+            check_pivots(self.robot, last[..., 0])
+
+    def _verification(self, alone: bool) -> Callable[[Array], None]:
+        return self._verify
 
 
 class _Settle(Tied):
@@ -355,6 +364,8 @@ class Actuation:
     joints: tuple[str, ...]
     matrix: Array
     """``(..., joints, motors)``."""
+    held: tuple[str, ...] = ()
+    """Joints that were taken to stand still: springs, unless others were named."""
 
     def joint_velocity(self, motor: npt.ArrayLike) -> Array:
         """Joint velocities of motor velocities."""
@@ -412,7 +423,9 @@ def actuation(
     """How the motors of a robot move its other joints through constraints.
 
     Unless they are given, ``motors`` are the actuated joints in clusters (of those that are tied to each other the
-    first), ``held`` those with a spring, which is taken to be stiff, and ``joints`` all others that motors determine.
+    first), ``held`` those with a spring, which is taken to be rigid, and ``joints`` all others that motors determine.
+    `Actuation.held` says which these are. A warning names springs that are too weak for that: those that the robot's
+    weight, at its center of mass, could bend by more than `WEAK_SPRING`; pass ``held=[]`` to let springs move.
     A motor that cannot move at ``q``, or does not determine a joint that was asked for, is an error,
     `SingularConstraints`.
     Loops are closed at ``q`` (see `Mechanism.assemble`): where they are open, rows that repeat others hold back more.
@@ -429,6 +442,7 @@ def actuation(
     chosen = [name for name in inside if name in driven] if motors is None else list(motors)
     if held is None:
         held = [n for n in inside if n not in chosen and n not in (joints or ()) and np.any(robot.joint(n).stiffness)]
+        _warn_of_weak_springs(robot, q, held)
     stuck = {names.index(name) for name in held}
     rows = enabled_rows(robot)
 
@@ -490,4 +504,32 @@ def actuation(
                     f"joint '{name}' can move while the motors {', '.join(chosen)} stand: they do not determine it here"
                 )
     matrix = -(inverse @ driving) * unit[rest][:, None] / unit[[names.index(name) for name in chosen]]
-    return Actuation(tuple(chosen), tuple(others), matrix[..., [rest.index(names.index(n)) for n in others], :])
+    at = [rest.index(names.index(n)) for n in others]
+    return Actuation(tuple(chosen), tuple(others), matrix[..., at, :], tuple(held))
+
+
+def _warn_of_weak_springs(robot: Mechanism, q: npt.ArrayLike, springs: Sequence[str]) -> None:
+    """Where the weight of the robot could bend springs that are taken to be rigid."""
+    weight = robot.mass * float(np.linalg.norm(robot.gravity))
+    if not springs or not weight:
+        return
+    bodies = [robot.joint(name).child for name in springs]
+    arms = frame_placement(robot, q, bodies).position - center_of_mass(robot, q)[..., None, :]
+    arm = np.linalg.norm(arms, axis=-1).reshape(-1, len(springs)).max(axis=0)
+    bends = {}
+    for name, reach in zip(springs, arm, strict=True):
+        joint = robot.joint(name)
+        give = weight / float(joint.stiffness[0])  # of a slide in m; a turn gives by the arm times that
+        if isinstance(joint.type, Prismatic):
+            weak, bend = give > WEAK_SPRING * reach, f"{give:.2g} m"
+        else:
+            weak, bend = give * reach > WEAK_SPRING, f"{give * reach:.2g} rad"
+        if weak:
+            bends[name] = bend
+    if bends:
+        each = ", ".join(f"'{name}' by {bend}" for name, bend in bends.items())
+        warnings.warn(
+            f"robot '{robot.name}': springs are taken to be rigid that are weak: its weight could bend {each}. Pass "
+            "held=[] to let springs move, or held=[...] to say which joints stand still",
+            stacklevel=4,
+        )

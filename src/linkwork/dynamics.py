@@ -20,12 +20,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.algorithms import aba, actuation, centroid, crba, kinematics, loops, rnea
+from linkwork.algorithms import aba, actuation, centroid, crba, kinematics, loops, passive, rnea
 from linkwork.algorithms.algorithm import Algorithm
 from linkwork.compile.entry import SHAPES
 from linkwork.compile.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
 from linkwork.compile.trace import MAX_OPERATIONS, trace
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import InputError, NotFinite, UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.plans.actuation import driven_tree
 from linkwork.plans.loops import constrained_tree
@@ -43,6 +43,7 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "mass_matrix": crba.CRBA,
         "inverse_mass_product": aba.INVERSE_MASS,
         "bias_forces": rnea.BIAS,
+        "passive_forces": passive.PASSIVE,
         "gravity_forces": rnea.GRAVITY,
         "frame_placement": kinematics.PLACEMENTS,
         "frame_velocity": kinematics.VELOCITIES,
@@ -281,10 +282,16 @@ class Evaluator:
     def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
 
-        The arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes
-        are checked here, numbers at every call. The call is for one thread at a time, as its arrays are.
+        ``out`` is the array of the main output, or a tuple of all outputs in their order; an error names them. The
+        arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes are
+        checked here, numbers at every call. The call is for one thread at a time, as its arrays are.
         """
-        arrays = [*self._complete(inputs), *self._targets(out)]
+        targets = self._targets(out)
+        alone = isinstance(out, np.ndarray) and len(targets) > 1
+        if alone:
+            lead = targets[0].shape[: max(0, targets[0].ndim - len(self._output_shapes[0]))]
+            targets[1:] = [np.empty((*lead, *shape), self._dtype) for shape in self._output_shapes[1:]]
+        arrays = [*self._complete(inputs), *targets]
         wrong = self._runner.misfit(arrays)
         if wrong:
             raise InputError(f"bind: {wrong}")
@@ -296,7 +303,26 @@ class Evaluator:
             if status:
                 runner.explain(status, arrays[:count], arrays[count:])
 
-        return step
+        verify = self._verification(alone)
+        if verify is None:
+            return step
+
+        def verified_step() -> None:
+            try:
+                step()
+            except NotFinite:
+                verify(arrays[-1])  # may know why
+                raise
+            verify(arrays[-1])
+
+        return verified_step
+
+    def _verification(self, alone: bool) -> Callable[[Array], None] | None:
+        """What raises an error where the last output says that results mean nothing, if anything does.
+
+        ``alone`` says that the caller has only the main output, and does not see the last.
+        """
+        return None
 
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
@@ -323,8 +349,15 @@ class Evaluator:
             return [None] * count
         if count == 1:
             return [out]
+        if isinstance(out, np.ndarray):
+            return [out, *[None] * (count - 1)]
         if not isinstance(out, tuple | list) or len(out) != count:
-            raise InputError(f"{self.quantity} gives {count} arrays: out is a tuple of as many")
+            names = list(self._subject.algorithm.outputs)
+            each = ", ".join(f"{name} {shape}" for name, shape in zip(names, self._output_shapes, strict=True))
+            found = f"{len(out)} arrays" if isinstance(out, tuple | list) else type(out).__name__
+            raise InputError(
+                f"{self.quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {found}"
+            )
         return list(out)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -431,6 +464,12 @@ def check_actuators(robot: Mechanism) -> None:
                 "give torques of the joints instead of commands",
                 subject=actuator.name,
             )
+
+
+def passive_forces(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """Torques of the joints' springs and dampers, ``(..., nv)``: ``-k (q - rest) - d v``."""
+    result: Array = _evaluator(robot, "passive_forces")(q, v, out=out)
+    return result
 
 
 def inverse_mass_product(robot: Mechanism, q: npt.ArrayLike, x: npt.ArrayLike, *, out: Array | None = None) -> Array:

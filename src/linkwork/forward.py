@@ -513,12 +513,16 @@ class ForwardDynamics(Evaluator):
         return Solution(a, self, found)
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
-        """A call without arguments; see `Evaluator.bind`. ``out`` is (a, found), found as in `Solution`.
+        """A call without arguments; see `Evaluator.bind`. ``out`` is a, or (a, found), found as in `Solution`.
 
-        Nothing is raised where rows are dependent: of a hard method, ``found[0]`` says how independent they are.
+        With found nothing is raised where rows are dependent: of a hard method, ``found[0]`` says how independent they
+        are. With a alone it is an error, as in a call.
         """
         self._need_kernel("bind")
         return super().bind(*inputs, out=out)
+
+    def _verification(self, alone: bool) -> Callable[[Array], None] | None:
+        return self._check_pivots if alone and self._hard else None
 
     def plain(self) -> ForwardDynamics:
         """The same, running the Python text as it stands: slow, for debugging."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from linkwork.coordinates import Actuation
+    from linkwork.equilibrium import Equilibrium
     from linkwork.mobility import Mobility
     from linkwork.simulation import Sweep
     from linkwork.viewer import Viewer
@@ -77,7 +78,7 @@ class JointEntry:
     damping: Floats
     friction: Floats
     stiffness: Floats
-    """Of a spring that pulls the joint to ``rest``. Kept from files, as `damping` and `friction`; not applied."""
+    """Of a spring that pulls the joint to ``rest``; see `dynamics.passive_forces`."""
     rest: Floats
     actuated: bool | None = None
     """Whether a motor drives it; None where nobody has said."""
@@ -359,7 +360,8 @@ class Mechanism:
 
     @property
     def damping(self) -> Floats:
-        """Viscous damping of the joints, ``(nv,)``. Kept from files; dynamics take all torques from ``tau``."""
+        """Viscous damping of the joints, ``(nv,)``: part of motion in time and of inverse dynamics (`passive_forces`);
+        forward dynamics takes all torques from ``tau``."""
         return self._gather("damping")
 
     @property
@@ -369,7 +371,7 @@ class Mechanism:
 
     @property
     def stiffness(self) -> Floats:
-        """Stiffness of the joints' springs, ``(nv,)``. Kept from files; not applied."""
+        """Stiffness of the joints' springs, ``(nv,)``; where it counts, see `damping`."""
         return self._gather("stiffness")
 
     @property
@@ -582,6 +584,11 @@ class Mechanism:
     def mobility(self, q: npt.ArrayLike) -> Mobility:
         """What the constraints leave free at ``q``, and which of them say the same thing; see `mobility.mobility`."""
         found: Mobility = _mobility().mobility(self, q)
+        return found
+
+    def equilibrium(self, q: npt.ArrayLike | None = None, *, max_iterations: int = 100) -> Equilibrium:
+        """The static pose nearest to ``q`` and the motors' torques there; see `equilibrium.equilibrium`."""
+        found: Equilibrium = import_module("linkwork.equilibrium").equilibrium(self, q, max_iterations=max_iterations)
         return found
 
     def with_independent(self, *joints: str) -> Mechanism:

@@ -42,11 +42,16 @@ MASSLESS = 1e-9
 def mass_factor(robot: Mechanism, q: Floats, added: float = 0.0) -> Floats:
     """``L`` of ``M = L L'``, ``(..., nv, nv)``; where M is singular, this part of each joint's inertia is ``added``."""
     M = mass_matrix(robot, q)
+    L: Any
     try:
-        return np.linalg.cholesky(M)
+        L = np.linalg.cholesky(M)
     except np.linalg.LinAlgError:
-        if added:
-            return np.linalg.cholesky(M + added * np.diag(scales_of(robot).joints))
+        L = None
+    if L is None and added:
+        L = np.linalg.cholesky(M + added * np.diag(scales_of(robot).joints))
+    if L is not None:
+        found: Floats = L
+        return found
     flat = M.reshape(-1, robot.nv, robot.nv)
     which = next(k for k, one in enumerate(flat) if np.linalg.eigvalsh(one)[0] <= 0)
     push = np.abs(np.linalg.eigh(flat[which])[1][:, 0])
@@ -78,7 +83,7 @@ def loop_rounding(robot: Mechanism) -> float:
     return found
 
 
-def rank_cut(robot: Mechanism, q: Floats, singular_values: Floats, J: Floats | None = None) -> Floats:
+def rank_cut(robot: Mechanism, q: Floats, singular_values: npt.NDArray[Any], J: Floats | None = None) -> Floats:
     """The part of the largest below which singular values ``(..., n)`` are zeros, ``(...)``.
 
     Rows and joints are without units (`without_units`), or scaled by inertia.
@@ -248,7 +253,7 @@ def mobility(
     J = without_units(robot, whole)[on]
     units = row_units(robot, whole)[on]
     e = constraint_error(robot, at)[on] / units
-    s = np.linalg.svd(J, compute_uv=False) if J.size else np.zeros(0)
+    s: Any = np.linalg.svd(J, compute_uv=False) if J.size else np.zeros(0)
     least = RANK if rank_tolerance is None else rank_tolerance
     cut = float(rank_cut(robot, at, s, whole)) if rank_tolerance is None else rank_tolerance
     bound, s, freedom = _spaces(J, cut)

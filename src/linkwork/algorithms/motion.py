@@ -27,6 +27,7 @@ from linkwork.algorithms.actuation import DRIVE_WORK, drive_joints
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.constrained import WORK, ready
 from linkwork.algorithms.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_again
+from linkwork.algorithms.passive import damper_torque, spring_torque
 from linkwork.algorithms.rnea import WRENCHES
 from linkwork.joints import FREE, PLANAR, SPHERICAL, dof_of
 from linkwork.plans.actuation import DRIVEN, DRIVEN_COUPLED
@@ -218,10 +219,10 @@ def act(tree: Array, q: Array, v: Array, tau: Array, law: Array, ahead: Scalar, 
         o = tree.iq[i]
         for j in range(dof_of(kind)):
             k = tree.iv[i] + j
-            x = tau[k] - law[k, DAMPING] * v[k]
+            x = tau[k] + damper_torque(law[k, DAMPING], v[k])
             if kind != SPHERICAL and kind != FREE and kind != PLANAR:
                 at = q[o + j]
-                x = x - law[k, STIFFNESS] * (at + ahead * v[k] - law[k, REST])
+                x = x + spring_torque(law[k, STIFFNESS], at + ahead * v[k], law[k, REST])
                 low = law[k, STOP_STIFFNESS] * (law[k, LOWER] - at) - law[k, STOP_DAMPING] * v[k]
                 high = law[k, STOP_STIFFNESS] * (law[k, UPPER] - at) - law[k, STOP_DAMPING] * v[k]
                 x = x + where(at, law[k, LOWER], low, 0.0) + where(law[k, UPPER], at, high, 0.0)

@@ -23,6 +23,8 @@ MEANINGS: Mapping[str, str] = {
     "found": "how it went; forces of the constraints; residuals of the rows",
     "full": "accelerations of all joints",
     "pivot": "how well the independent joints determine the others: not at all at 0",
+    "tolerance": "motions that those who push cause by less than this part of the largest are rounding",
+    "checks": "as pivot; the most that is left undone, and the most that is needed, N m; by how much loops are open",
     "rotation": "rotation matrices of frames, row by row",
     "position": "in the world",
     "velocity": "of frames: angular, then linear",

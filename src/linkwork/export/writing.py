@@ -89,8 +89,6 @@ def exportable(evaluator: Any, dtype: str = "float64") -> None:
     method = getattr(evaluator, "method", "")
     if isinstance(evaluator, ForwardDynamics) and method == "kkt":
         raise UnsupportedFeature("kkt is dense linear algebra in NumPy: there is nothing to export; use another method")
-    if isinstance(evaluator, InverseDynamics) and method in ("actuated", "least"):
-        raise UnsupportedFeature(f"{method} is completed in NumPy: there is nothing to export; use 'cluster'")
     if method == "pv_early" and dtype != "float64":
         raise UnsupportedFeature("pv_early tells rows that feel a joint a little from those that do not: float64 only")
 
@@ -137,6 +135,8 @@ def _held(evaluator: Evaluator, arguments: Sequence[str]) -> dict[str, list[floa
     match evaluator:
         case ForwardDynamics():
             found = dict(zip(names[4:], evaluator._complete((None, None, None, None))[4:], strict=True))
+        case InverseDynamics():
+            found = dict(zip(names[4:], evaluator._settings, strict=True))
         case ImpactDynamics():
             found = {
                 "damping": row_damping(evaluator.robot, evaluator.damping),
