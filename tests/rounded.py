@@ -42,3 +42,18 @@ def wrist(digits: int | None = 7) -> Mechanism:
                 lw.Hinge(f"upper{k}", "platform", axis=axes[2], first_at=far, second_at=far, name=f"top{k}")
             )
     return build.build()
+
+
+def three_cranks(off: float = 1e-8) -> Mechanism:
+    """Equal parallel cranks that carry one coupler: it moves as long as the third pivot is where it has to be."""
+    build = lw.Builder("three cranks")
+    build.body("coupler", lw.Inertia.rod(0.5, (0, 0, 0), (1, 0, 0)))
+    for k, x in enumerate((0.0, 0.4, 1.0)):
+        build.body(f"crank{k}", lw.Inertia.rod(0.2, (0, 0, 0), (0, 0, 0.3)))
+        build.joint(f"pivot{k}", lw.Revolute("y"), "world", f"crank{k}", (x + (off if k == 2 else 0.0), 0, 0))
+        top = {"first_at": (0, 0, 0.3), "second_at": (x, 0, 0), "name": f"pin{k}"}
+        if k == 0:
+            build.joint("pin0", lw.Revolute("y"), "crank0", "coupler", (0, 0, 0.3))
+        else:
+            build.constrain(lw.Hinge(f"crank{k}", "coupler", axis="y", **top))
+    return build.build()

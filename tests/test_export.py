@@ -286,7 +286,7 @@ def test_the_header_says_what_there_is_to_know(tmp_path: Path) -> None:
     assert f"forward dynamics of '{robot.name}', by prox_bbo" in text
     for joint in robot.joints:
         assert re.search(rf"^ \*   {joint.name} +revolute +\d +\d$", text, re.MULTILINE)
-    for size, value in (("NQ", robot.nq), ("NV", robot.nv), ("NC", robot.nc), ("FOUND_SIZE", 2 + 2 * robot.nc)):
+    for size, value in (("NQ", robot.nq), ("NV", robot.nv), ("NC", robot.nc), ("FOUND_SIZE", 4 + 2 * robot.nc)):
         assert f"#define BARS_{size} {value}\n" in text
     assert f"{program.operations.total} operations" in text
     assert f"each further iteration {program.operations.again}" in text

@@ -119,7 +119,7 @@ def test_bind_reads_and_writes_the_arrays_it_was_given(method: str, way: str) ->
     """Outputs are accelerations and what else was found: progress, multipliers, what rows miss."""
     robot, fd = robot_for(method), solver(method, way)
     q, v, tau = (x.copy() for x in states(robot, 1))
-    outs = [np.full(n, np.nan) for n in (robot.nv, 2 + 2 * robot.nc)]
+    outs = [np.full(n, np.nan) for n in (robot.nv, 4 + 2 * robot.nc)]
     step = fd.bind(q, v, tau, out=outs)
     for seed in (1, 2):
         for x, y in zip((q, v, tau), states(robot, seed), strict=True):
@@ -155,7 +155,7 @@ def test_bound_alone_a_hard_method_says_that_rows_are_dependent() -> None:
 def test_bind_of_a_batch() -> None:
     robot, fd = robot_for("lcaba"), solver("lcaba", "specialised")
     state = states(robot, 1, 6)
-    outs = [np.empty((6, n)) for n in (robot.nv, 2 + 2 * robot.nc)]
+    outs = [np.empty((6, n)) for n in (robot.nv, 4 + 2 * robot.nc)]
     fd.bind(*state, out=outs)()
     np.testing.assert_array_equal(outs[0], fd(*state).acceleration)
 
@@ -275,7 +275,7 @@ def test_dense_algebra_has_no_kernel(what: str) -> None:
 
 def test_dense_algebra_cannot_be_bound() -> None:
     robot = lw.zoo.four_bar()
-    outs = [np.empty(n) for n in (robot.nv, 2 + 2 * robot.nc)]
+    outs = [np.empty(n) for n in (robot.nv, 4 + 2 * robot.nc)]
     with pytest.raises(lw.UnsupportedFeature, match="nothing to bind"):
         lw.ForwardDynamics(robot, "kkt").bind(np.zeros(3), np.zeros(3), np.zeros(3), out=outs)
 

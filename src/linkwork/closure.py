@@ -137,7 +137,7 @@ def assemble(
         ends, reached, used = problem.descend(begin, tolerance, max_iterations)
         iterations[left] += used
         tries[left] += 1
-        better = reached < gap[left]
+        better = (reached < gap[left]) & ((gap[left] > rounded) | (reached <= tolerance))  # rounded ones stay near
         found[left[better]], gap[left[better]] = ends[better], reached[better]
         left = left[~(reached <= tolerance)]
         if attempt + 1 >= min(attempts, ENOUGH):

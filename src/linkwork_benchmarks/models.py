@@ -15,7 +15,7 @@ import numpy as np
 import linkwork as lw
 from linkwork.forward import EXPECTED, METHODS
 from linkwork_benchmarks.constrained import mujoco, pinocchio
-from linkwork_benchmarks.constrained.ours import NEVER
+from linkwork_benchmarks.constrained.ours import NEVER, in_the_papers_units
 from linkwork_benchmarks.constrained.scenarios import DAMPING
 from linkwork_benchmarks.constrained.states import closed_states
 from linkwork_benchmarks.constrained.studies import worst_difference
@@ -135,14 +135,15 @@ def _race(quantity: str, entries: Sequence[Entry], settings: Settings, found: Ti
 
 
 def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found: Times) -> Iterable[Entry]:
+    plain = in_the_papers_units(robot)
     for method in methods:
         fd = lw.ForwardDynamics(
-            robot, method, damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations, threads=1
+            plain, method, damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations, threads=1
         )
         try:
             exact = robot.nc and METHODS[method].exact and method != "pv_soft"
-            wanted = lw.ForwardDynamics(robot, "kkt" if exact else method, damping=DAMPING)(*states).acceleration
-            out = (np.empty(robot.nv), np.empty(2 + 2 * robot.nc)) if fd.method != "aba" else np.empty(robot.nv)
+            wanted = lw.ForwardDynamics(plain, "kkt" if exact else method, damping=DAMPING)(*states).acceleration
+            out = (np.empty(robot.nv), np.empty(4 + 2 * robot.nc)) if fd.method != "aba" else np.empty(robot.nv)
             yield from _ways(fd, fd.method, tuple(states), out, wanted, lambda s: s.acceleration, found)
         except lw.LinkworkError as error:
             found.note(f"forward dynamics without {method}: {error}")
@@ -207,7 +208,8 @@ def _forward_peers(robot: lw.Mechanism, states: States, twin: Any, mjcf: Path | 
     bound = bool(robot.nc)
     if twin is not None:
         solver = "prox_ltl" if bound else "aba"
-        fd = lw.ForwardDynamics(robot, solver, damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations)
+        plain = in_the_papers_units(robot)
+        fd = lw.ForwardDynamics(plain, solver, damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations)
         for name in pinocchio.SOLVERS if bound else ("aba",):
             c = pinocchio.contender(twin, name, states, DAMPING, found.iterations)
             yield Entry(f"Pinocchio {name}", "call", c, fd(*states).acceleration)

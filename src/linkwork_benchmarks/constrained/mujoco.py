@@ -19,6 +19,7 @@ from linkwork.constraints import WORLD, Constraint, Pair
 from linkwork.joints import Fixed
 from linkwork.parsing.mjcf import MujocoMap, mujoco_map, parse_mjcf
 from linkwork.rigid import Placement, as_placement, quaternion_of
+from linkwork_benchmarks.constrained.ours import dynamics
 from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States
@@ -117,7 +118,7 @@ def expected(twin: Twin, robot: lw.Mechanism, states: States) -> Floats:
         return lw.ForwardDynamics(robot, "aba", threads=1)(states.q, rest, states.u).acceleration
     softness = _softness(twin, robot, states.q[0])
     soft = replace(robot, constraints=tuple(_with(c, softness[robot.row_slice(c.name)]) for c in robot.constraints))
-    fd = lw.ForwardDynamics(soft, "prox_ltl", damping=1.0, max_iterations=1, threads=1)
+    fd = dynamics(soft, "prox_ltl", 1.0, 1)
     return fd(states.q, rest, states.u).acceleration
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import linkwork as lw
+from linkwork.scales import scales_of
 from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.robots import Floats, States
 from linkwork_benchmarks.scenarios import BATCH
@@ -13,9 +16,17 @@ NEVER = 1e-300
 """A tolerance that no iteration meets."""
 
 
+def in_the_papers_units(robot: lw.Mechanism) -> lw.Mechanism:
+    """The robot whose rows are damped by the number that is given, not by a part of the inverse inertia they feel."""
+    felt = scales_of(robot).rows
+    parts = [replace(c, weight=c.weight / felt[robot.row_slice(c.name)], time_constant=None) for c in robot.constraints]
+    return replace(robot, constraints=tuple(parts))
+
+
 def dynamics(robot: lw.Mechanism, method: str, damping: float, iterations: int) -> lw.ForwardDynamics:
     """A method that does as many iterations as it is told; those that do not iterate do one."""
-    return lw.ForwardDynamics(robot, method, damping=damping, tolerance=NEVER, max_iterations=iterations, threads=1)
+    plain = in_the_papers_units(robot)
+    return lw.ForwardDynamics(plain, method, damping=damping, tolerance=NEVER, max_iterations=iterations, threads=1)
 
 
 def single(name: str, fd: lw.ForwardDynamics, states: States) -> Contender:

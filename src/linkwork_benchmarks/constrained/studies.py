@@ -283,11 +283,12 @@ def _convergence(scenario: Convergence, settings: Settings, journal: Journal) ->
                 missed = np.abs(rows.missed(a)).max(axis=1)
                 _spread(f"{name}.{method}.{damping:.0e}.{count}", missed, journal)
             say(f"  {method}, damping {damping:.0e}: residual {missed.max():.1e} in the end")
-    steady = lw.ForwardDynamics(robot, "prox_ltl", damping=1e-3, tolerance=1e-12, max_iterations=100)(*states)
+    steady = lw.ForwardDynamics(robot, "prox_ltl", tolerance=1e-14, max_iterations=100)(*states)
     size = np.linalg.norm(steady.acceleration, axis=1)
     for method in scenario.methods:
         for damping in scenario.extremes:
-            found = lw.ForwardDynamics(robot, method, damping=damping, max_iterations=20)(*states)
+            plain = ours.in_the_papers_units(robot)
+            found = lw.ForwardDynamics(plain, method, damping=damping, max_iterations=20)(*states)
             away = np.linalg.norm(found.acceleration - steady.acceleration, axis=1) / size
             _spread(f"{name}.{method}.{damping:.0e}.away", away, journal)
 
@@ -306,7 +307,7 @@ def _softness(scenario: Softness, settings: Settings, journal: Journal) -> None:
     for method in ("pv", "pv_early", "ltl"):
         keep(f"{method}.hard", lw.ForwardDynamics(robot, method)(*states).acceleration)
     for weight in scenario.weights:
-        keep(f"pv_soft.{weight:.0e}", lw.ForwardDynamics(robot, "pv_soft", damping=1 / weight)(*states).acceleration)
+        keep(f"pv_soft.{weight:.0e}", ours.dynamics(robot, "pv_soft", 1 / weight, 1)(*states).acceleration)
         keep(f"ltl_soft.{weight:.0e}", ours.dynamics(robot, "prox_ltl", 1 / weight, 1)(*states).acceleration)
 
 
@@ -327,7 +328,8 @@ def _duplicated(scenario: Duplicated, settings: Settings, journal: Journal) -> N
         for damping in scenario.dampings if made.iterates else (0.0,):
             label = f"{name}.{method}.{damping:.0e}"
             try:
-                found = lw.ForwardDynamics(robot, method, damping=damping or DAMPING)(*states)
+                plain = ours.in_the_papers_units(robot)
+                found = lw.ForwardDynamics(plain, method, damping=damping or DAMPING)(*states)
             except lw.SingularConstraints as error:
                 journal.words[label] = str(error).split(";")[0]
                 continue
