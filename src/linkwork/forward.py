@@ -63,6 +63,10 @@ SINGLE_TOLERANCE = 1e-5
 MAX_ITERATIONS = 20
 EXPECTED = 3
 """Iterations that most robots need, or as many as are allowed: what `auto` counts with."""
+MOST_COUNTED = 4 * MAX_OPERATIONS
+"""Operations of a program, beyond which it is not counted."""
+MOST_STEPS = 32 * MAX_OPERATIONS
+"""Steps of a dense factor, beyond which it is not counted: zeros take steps, in tracing as in native code."""
 _empty = np.empty
 
 OFF = 1e30
@@ -145,7 +149,8 @@ def methods_for(robot: Mechanism) -> tuple[str, ...]:
 def method_costs(robot: Mechanism) -> dict[str, OperationCount]:
     """Exact operation counts of one iteration (and, as ``"again"``, of each further one) by every method with a kernel.
 
-    A method whose program would be too large to count is left out. Counts are kept on disk.
+    A method whose program, or whose dense factor of all rows, would be too large to count is left out. Counts are kept
+    on disk.
     """
     found = {}
     for name in methods_for(robot):
@@ -158,7 +163,7 @@ def method_costs(robot: Mechanism) -> dict[str, OperationCount]:
 def method_cost(robot: Mechanism, name: str) -> OperationCount | None:
     """The same for one method; None where it has no kernel, or the program is too large to count."""
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
-    if algorithm is None or arrays is None:
+    if algorithm is None or arrays is None or _dense_steps(robot, algorithm) > MOST_STEPS:
         return None
     key = ("cost", name, *(enabled_rows(robot) if METHODS[name].closed else ()))
     if key not in robot.prepared:
@@ -166,7 +171,7 @@ def method_cost(robot: Mechanism, name: str) -> OperationCount | None:
 
         def make() -> bytes:
             try:
-                traced = trace(algorithm, subject.tree, 4 * MAX_OPERATIONS)
+                traced = trace(algorithm, subject.tree, MOST_COUNTED)
             except ProgramTooLarge:
                 return b"null"
             again = sum(traced.again.operation_count().values()) if traced.again else 0
@@ -176,6 +181,11 @@ def method_cost(robot: Mechanism, name: str) -> OperationCount | None:
         robot.prepared[key] = None if kept is None else OperationCount(kept[0], again=kept[1])
     counted: OperationCount | None = robot.prepared[key]
     return counted
+
+
+def _dense_steps(robot: Mechanism, algorithm: Algorithm) -> int:
+    """Multiplications of the factor of a dense matrix with all rows of constraints, if the algorithm has one."""
+    return robot.nc**3 // 6 if ("nc", "nc") in algorithm.work.values() else 0
 
 
 def best_method(robot: Mechanism, iterations: int = EXPECTED) -> str:
