@@ -1,8 +1,8 @@
 """Where the repository is, and links into it: on pages of the documentation, and in README as package indexes show it.
 
-The address is said once, as ``Repository`` in ``[project.urls]`` of pyproject.toml. As long as none is said there, pages
-link to none, and what README says about files of the repository is text without links. `on_config` is a hook of mkdocs
-(see mkdocs.yml); setup.py asks for the `description`.
+The address is said once, as ``Repository`` in ``[project.urls]`` of pyproject.toml. As long as it says none, pages link
+to none, and what README says about files of the repository is text without links. `on_config` is a hook of mkdocs (see
+mkdocs.yml); setup.py asks for the `description`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def repository(project: Path) -> str | None:
 
 
 def description(readme: str, address: str | None) -> str:
-    """README where its relative links lead nowhere: they are absolute, or, with no address, text; pictures are left out."""
+    """README with absolute links in place of relative ones; with no address, text in their place and no pictures."""
 
     def linked(match: re.Match[str]) -> str:
         if address is None:
