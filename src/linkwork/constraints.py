@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -599,7 +599,7 @@ class LinearCombination(Constraint):
     """
 
     matrices: Mapping[str, Sequence[Sequence[float]] | Floats]
-    reference: str = "aligned"
+    reference: Literal["aligned", "local"] = "aligned"
 
     def __post_init__(self) -> None:
         found = {str(place): np.array(matrix, dtype=np.float64) for place, matrix in dict(self.matrices).items()}

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,27 @@ Array = npt.NDArray[Any]
 _LOCK = threading.RLock()
 """Around what evaluators make when they are first called."""
 _empty = np.empty
+
+Quantity = Literal[
+    "forward_dynamics",
+    "inverse_dynamics",
+    "mass_matrix",
+    "inverse_mass_product",
+    "bias_forces",
+    "gravity_forces",
+    "frame_placement",
+    "frame_velocity",
+    "frame_acceleration",
+    "frame_jacobian",
+    "center_of_mass",
+    "centroidal_momentum",
+    "energy",
+    "constraint_error",
+    "constraint_jacobian",
+    "constraint_bias",
+    "constraint_target",
+]
+"""What an `Evaluator` can compute."""
 
 QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
     {
@@ -54,10 +75,17 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "constraint_target": loops.TARGET,
     }
 )
-"""What an `Evaluator` can compute, by name."""
+"""The algorithms of quantities, by name."""
 
 OF_CONSTRAINTS = ("constraint_error", "constraint_jacobian", "constraint_bias", "constraint_target")
 """Quantities that look at the constraints of a robot; the others are those of its tree."""
+
+Reference = Literal["local", "aligned", "world"]
+"""Axes of vectors at frames."""
+Precision = Literal["float64", "float32"]
+"""Numbers that machine code computes with."""
+Lanes = Literal["auto", 1, 2, 4, 8, 16]
+"""States that share one SIMD register."""
 
 REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALIGNED, "world": WORLD_ORIGIN})
 """Axes of vectors at frames: the frame's own; the world's, at the frame's origin; spatial, at the world's origin."""
@@ -73,9 +101,9 @@ class Evaluator:
     def __init__(
         self,
         robot: Mechanism,
-        quantity: str,
+        quantity: Quantity,
         frames: Sequence[str] = (),
-        reference: str = "local",
+        reference: Reference = "local",
         threads: int | None = None,
     ) -> None:
         if not isinstance(robot, Mechanism):
@@ -156,7 +184,7 @@ class Evaluator:
         """Type of the numbers computed with."""
         return self._dtype
 
-    def native(self, dtype: str = "float64", lanes: int | str = "auto", threads: int | None = None) -> Self:
+    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
         """The same, running native code with numbers of one type, whatever the type of arguments.
 
         An evaluator runs native code from the start, in ``float64``; where all arguments are ``float32`` arrays it does
@@ -188,8 +216,8 @@ class Evaluator:
 
     def compile(
         self,
-        lanes: int | str = "auto",
-        dtype: str = "float64",
+        lanes: Lanes = "auto",
+        dtype: Precision = "float64",
         threads: int | None = None,
         max_operations: int = MAX_OPERATIONS,
     ) -> Self:
@@ -348,7 +376,7 @@ def frame_placement(robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[st
 
 
 def frame_velocity(
-    robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, frame: str | Sequence[str], reference: str = "local"
+    robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, frame: str | Sequence[str], reference: Reference = "local"
 ) -> Array:
     """Velocity of a frame, ``(..., 6)``, in the axes of ``reference``: ``"local"``, ``"aligned"`` or ``"world"``."""
     result: Array = _evaluator(robot, "frame_velocity", frame, reference)(q, v)
@@ -361,14 +389,16 @@ def frame_acceleration(
     v: npt.ArrayLike,
     a: npt.ArrayLike,
     frame: str | Sequence[str],
-    reference: str = "local",
+    reference: Reference = "local",
 ) -> Array:
     """Acceleration of a frame, ``(..., 6)``: angular, and the classical acceleration of its origin (``d²x/dt²``)."""
     result: Array = _evaluator(robot, "frame_acceleration", frame, reference)(q, v, a)
     return result[..., 0, :] if isinstance(frame, str) else result
 
 
-def frame_jacobian(robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[str], reference: str = "local") -> Array:
+def frame_jacobian(
+    robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[str], reference: Reference = "local"
+) -> Array:
     """The matrix ``J(q)``, ``(..., 6, nv)``: ``J v`` is the velocity of a frame in the axes of ``reference``."""
     result: Array = _evaluator(robot, "frame_jacobian", frame, reference)(q)
     return result[..., 0, :, :] if isinstance(frame, str) else result
@@ -423,7 +453,9 @@ def constraint_target(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, o
     return result
 
 
-def _evaluator(robot: Mechanism, quantity: str, frame: str | Sequence[str] = (), reference: str = "local") -> Evaluator:
+def _evaluator(
+    robot: Mechanism, quantity: Quantity, frame: str | Sequence[str] = (), reference: Reference = "local"
+) -> Evaluator:
     """The evaluator of a function, made once per robot."""
     if not isinstance(robot, Mechanism):
         raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")

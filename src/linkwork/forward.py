@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -97,6 +97,25 @@ class Method:
     """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
 
 
+ForwardMethod = Literal[
+    "aba",
+    "kkt",
+    "ltl",
+    "prox_ltl",
+    "pv",
+    "prox_pv",
+    "prox_bbo",
+    "pv_early",
+    "pv_soft",
+    "constrained_aba",
+    "lcaba",
+    "cluster",
+    "projection",
+    "approximate",
+    "lagrange",
+]
+"""A method of forward dynamics."""
+
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "aba": Method(aba.ABA, tree_of),
@@ -118,7 +137,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 """Methods of forward dynamics, by name."""
 
-AUTOMATIC = ("prox_bbo", "prox_pv", "lcaba", "prox_ltl")
+AUTOMATIC: tuple[ForwardMethod, ...] = ("prox_bbo", "prox_pv", "lcaba", "prox_ltl")
 """Methods that `auto` chooses from: those that serve every constraint and every redundancy."""
 
 
@@ -141,12 +160,13 @@ def _refusal(robot: Mechanism, name: str) -> str | None:
     return None
 
 
-def methods_for(robot: Mechanism) -> tuple[str, ...]:
+def methods_for(robot: Mechanism) -> tuple[ForwardMethod, ...]:
     """The methods that can serve a robot."""
-    return tuple(name for name in METHODS if _refusal(robot, name) is None)
+    names: tuple[ForwardMethod, ...] = get_args(ForwardMethod)
+    return tuple(name for name in names if _refusal(robot, name) is None)
 
 
-def method_costs(robot: Mechanism) -> dict[str, OperationCount]:
+def method_costs(robot: Mechanism) -> dict[ForwardMethod, OperationCount]:
     """Exact operation counts of one iteration (and, as ``"again"``, of each further one) by every method with a kernel.
 
     A method whose program, or whose dense factor of all rows, would be too large to count is left out. Counts are kept
@@ -188,7 +208,7 @@ def _dense_steps(robot: Mechanism, algorithm: Algorithm) -> int:
     return robot.nc**3 // 6 if ("nc", "nc") in algorithm.work.values() else 0
 
 
-def best_method(robot: Mechanism, iterations: int = EXPECTED) -> str:
+def best_method(robot: Mechanism, iterations: int = EXPECTED) -> ForwardMethod:
     """What ``method="auto"`` takes: the fewest operations for so many iterations."""
     if not any(c.enabled for c in robot.constraints):
         return "aba"
@@ -313,7 +333,7 @@ class ForwardDynamics(Evaluator):
     def __init__(
         self,
         robot: Mechanism,
-        method: str = "auto",
+        method: ForwardMethod | Literal["auto"] = "auto",
         *,
         damping: float = DAMPING,
         tolerance: float = TOLERANCE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from linkwork.inputs import above_zero, count, real_array
 from linkwork.mechanism import Mechanism
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.rows import rows_tree
+
+ImpactMethod = Literal["prox_bbo", "lcaba"]
+"""A method of impact dynamics."""
 
 METHODS: Mapping[str, Any] = MappingProxyType(
     {"prox_bbo": (impact.IMPACT_ROWS, rows_tree), "lcaba": (impact.IMPACT_SPRINGS, coupled_tree)}
@@ -63,7 +66,7 @@ class ImpactDynamics(Evaluator):
     def __init__(
         self,
         robot: Mechanism,
-        method: str = "auto",
+        method: ImpactMethod | Literal["auto"] = "auto",
         *,
         damping: float = DAMPING,
         tolerance: float = TOLERANCE,

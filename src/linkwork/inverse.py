@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import tree_of
 
 _empty = np.empty
+
+InverseMethod = Literal["rnea", "cluster", "actuated", "least", "approximate"]
+"""A method of inverse dynamics."""
 
 METHODS: Mapping[str, str] = {
     "rnea": "every joint of the tree; knows no constraints",
@@ -70,7 +74,12 @@ class InverseDynamics(Tied):
     """
 
     def __init__(
-        self, robot: Mechanism, method: str = "rnea", *, wrenches: Sequence[str] = (), threads: int | None = None
+        self,
+        robot: Mechanism,
+        method: InverseMethod = "rnea",
+        *,
+        wrenches: Sequence[str] = (),
+        threads: int | None = None,
     ) -> None:
         if not isinstance(robot, Mechanism):
             raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
@@ -97,7 +106,7 @@ class InverseDynamics(Tied):
             self._free = np.delete(np.arange(robot.nv), self._tied)
 
     @staticmethod
-    def _pushing(robot: Mechanism, method: str) -> npt.NDArray[np.intp]:
+    def _pushing(robot: Mechanism, method: InverseMethod) -> npt.NDArray[np.intp]:
         """The degrees of freedom that push."""
         if method == "actuated":
             names = {a.joint for a in robot.actuators} | {j.name for j in robot.joints if j.actuated}

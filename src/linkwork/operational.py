@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy.typing as npt
 
@@ -13,6 +14,9 @@ from linkwork.dynamics import Array
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.plans.effectors import effectors_tree
+
+InertiaMethod = Literal["efpa", "projection"]
+"""A method that makes the matrix."""
 
 METHODS: Mapping[str, Algorithm] = {
     "efpa": effectors.CLUSTER_EFPA,
@@ -29,7 +33,7 @@ class OperationalInertia(Tied):
     """
 
     def __init__(
-        self, robot: Mechanism, frames: str | Sequence[str], method: str = "efpa", threads: int | None = None
+        self, robot: Mechanism, frames: str | Sequence[str], method: InertiaMethod = "efpa", threads: int | None = None
     ) -> None:
         if not isinstance(robot, Mechanism):
             raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")

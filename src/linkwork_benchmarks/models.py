@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -137,11 +137,11 @@ def _race(quantity: str, entries: Sequence[Entry], settings: Settings, found: Ti
 def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found: Times) -> Iterable[Entry]:
     for method in methods:
         fd = lw.ForwardDynamics(
-            robot, method, damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations, threads=1
+            robot, cast(Any, method), damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations, threads=1
         )
         try:
             exact = robot.nc and METHODS[method].exact and method != "pv_soft"
-            wanted = lw.ForwardDynamics(robot, "kkt" if exact else method, damping=DAMPING)(*states).acceleration
+            wanted = lw.ForwardDynamics(robot, "kkt" if exact else fd.method, damping=DAMPING)(*states).acceleration
             out = (np.empty(robot.nv), np.empty(2 + 2 * robot.nc)) if fd.method != "aba" else np.empty(robot.nv)
             yield from _ways(fd, fd.method, tuple(states), out, wanted, lambda s: s.acceleration, found)
         except lw.LinkworkError as error:
@@ -150,7 +150,7 @@ def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found:
 
 def _tree(robot: lw.Mechanism, quantity: str, states: States, twin: Any, found: Times) -> Iterable[Entry]:
     inverse = quantity == "inverse_dynamics"
-    evaluator = lw.InverseDynamics(robot, threads=1) if inverse else lw.Evaluator(robot, quantity, threads=1)
+    evaluator = lw.InverseDynamics(robot, threads=1) if inverse else lw.Evaluator(robot, cast(Any, quantity), threads=1)
     inputs = tuple(states) if inverse else (states.q,)
     wanted = evaluator(*inputs)
     yield from _ways(evaluator, "linkwork", inputs, np.empty(wanted.shape[1:]), wanted, lambda x: x, found)
@@ -205,7 +205,7 @@ def _twin(peer: str, make: Callable[[], Any], found: Times) -> Any:
 def _forward_peers(robot: lw.Mechanism, states: States, twin: Any, mjcf: Path | None, found: Times) -> Iterable[Entry]:
     bound = bool(robot.nc)
     if twin is not None:
-        solver = "prox_ltl" if bound else "aba"
+        solver: Literal["prox_ltl", "aba"] = "prox_ltl" if bound else "aba"
         fd = lw.ForwardDynamics(robot, solver, damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations)
         for name in pinocchio.SOLVERS if bound else ("aba",):
             c = pinocchio.contender(twin, name, states, DAMPING, found.iterations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,9 @@ class Method:
     damped: bool = False
     """Whether its text takes a damping."""
 
+
+DelassusMethod = Literal["matrix_free", "ltl", "prox_ltl", "pv_osim", "pv_osim_fast", "kjr", "efpa", "cluster_efpa"]
+"""A way to `Delassus` operators: without the matrix, or with one that this method makes."""
 
 METHODS: Mapping[str, Method | None] = MappingProxyType(
     {
@@ -92,7 +95,7 @@ class Inverse(Evaluator):
 class Matrix(Evaluator):
     """``J M^-1 J'``: ``matrix(q)``, ``(..., nc, nc)``."""
 
-    def __init__(self, robot: Mechanism, method: str, threads: int | None = None) -> None:
+    def __init__(self, robot: Mechanism, method: DelassusMethod, threads: int | None = None) -> None:
         made = METHODS[method]
         assert made is not None
         self._method, self._damped = method, made.damped

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from linkwork.algorithms import delassus as texts
 from linkwork.algorithms import osim
 from linkwork.constraints import WORLD
-from linkwork.delassus.batches import METHODS, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product
+from linkwork.delassus.batches import METHODS, ClusterMatrix, DelassusMethod, Inverse, InverseMatrix, Matrix, Product
 from linkwork.delassus.memory import Pool
 from linkwork.delassus.operators import DelassusOperator, Explicit, MatrixFree
 from linkwork.dynamics import Array, thread_count
@@ -29,7 +29,7 @@ def enabled_part(robot: Mechanism, names: Collection[str] | None = None) -> Mech
     return robot if len(kept) == len(robot.constraints) else replace(robot, constraints=kept)
 
 
-def _refusal(robot: Mechanism, method: str) -> str | None:
+def _refusal(robot: Mechanism, method: DelassusMethod) -> str | None:
     """Why a method cannot serve a robot, if so."""
     if method == "pv_osim_fast":
         bases = [joint for joint in robot.joints if joint.parent == WORLD and joint.type.nv > 0]
@@ -51,7 +51,7 @@ class Delassus:
     def __init__(
         self,
         robot: Mechanism,
-        method: str = "matrix_free",
+        method: DelassusMethod = "matrix_free",
         rows: Collection[str] | None = None,
         threads: int | None = None,
         moving: Sequence[str] = (),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compile.trace import MAX_OPERATIONS, Trace, trace
-from linkwork.dynamics import Evaluator, OperationCount
+from linkwork.dynamics import Evaluator, OperationCount, Precision
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
@@ -38,7 +38,7 @@ class CProgram:
     """The function."""
     source: Path
     header: Path
-    dtype: str
+    dtype: Precision
     inputs: Mapping[str, int]
     """Arrays that the function reads, in the order of its arguments, and their lengths."""
     outputs: Mapping[str, int]
@@ -53,7 +53,7 @@ def export_c(
     path: str | os.PathLike[str],
     *,
     name: str | None = None,
-    dtype: str = "float64",
+    dtype: Precision = "float64",
     arguments: Sequence[str] = (),
     max_operations: int = MAX_OPERATIONS,
 ) -> CProgram:
@@ -80,7 +80,7 @@ def export_c(
     return CProgram(called, source, header, dtype, text.inputs, text.outputs, counted, text.stack)
 
 
-def exportable(evaluator: Any, dtype: str = "float64") -> None:
+def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
     """Raise an error where an evaluator is no program that stands by itself."""
     if not isinstance(evaluator, Evaluator):
         raise InputError(

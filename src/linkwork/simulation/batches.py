@@ -22,7 +22,7 @@ from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, command_limits
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.run import Run
 from linkwork.simulation.single import shown
-from linkwork.simulation.stepper import Stepper
+from linkwork.simulation.stepper import Integrator, Stepper
 
 BatchController = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques ``(n, nv)`` for a batch of states, or commands ``(n, actuators)``."""
@@ -38,7 +38,7 @@ def rollouts(
     *,
     seconds: float,
     dt: float = 1e-3,
-    integrator: str = "euler",
+    integrator: Integrator = "euler",
     tau: npt.ArrayLike | None = None,
     controller: Controller | BatchController | None = None,
     control_every: int = 1,

@@ -26,7 +26,7 @@ from linkwork.errors import InputError, KernelError
 from linkwork.inputs import fresh_floats
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import TREE, tree_of
-from linkwork.simulation.stepper import Stepper
+from linkwork.simulation.stepper import Integrator, Stepper
 
 SEEN = ("time", "q", "v")
 """What every controller sees."""
@@ -280,7 +280,7 @@ class ControlledStepper(Stepper):
         self.control, self.control_every = control, control_every
         super().__init__(robot, *arguments, **options)
 
-    def _algorithm(self, integrator: str, dynamics: str) -> Algorithm:
+    def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         return _algorithm(integrator, dynamics, self.control)
 
     def settings(self, now: int, steps: int, *, final: bool) -> tuple[Array, Array]:

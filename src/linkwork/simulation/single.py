@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from math import gcd
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.dynamics import Array, constraint_error, constraint_jacobian
 from linkwork.errors import AssemblyError, InputError
+from linkwork.forward import ForwardMethod
 from linkwork.inputs import above_zero, count, fresh_floats
 from linkwork.mechanism import Mechanism
 from linkwork.simulation import advancing
@@ -23,7 +24,16 @@ from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, command_limits
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.run import Run
 from linkwork.simulation.stages import AllJoints, FreeJoints, Staged
-from linkwork.simulation.stepper import AUTO, INTEGRATORS, Stepper, held_back, joint_law, stabilised
+from linkwork.simulation.stepper import (
+    AUTO,
+    INTEGRATORS,
+    Integrator,
+    Stepper,
+    TimeConstant,
+    held_back,
+    joint_law,
+    stabilised,
+)
 
 ControlFunction = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques of all joints, ``(nv,)``, or commands of the robot's actuators."""
@@ -43,15 +53,15 @@ def simulate(
     *,
     seconds: float,
     dt: float = 1e-3,
-    integrator: str = "euler",
-    method: str = "auto",
+    integrator: Integrator = "euler",
+    method: ForwardMethod | Literal["auto", "minimal"] = "auto",
     controller: Controller | ControlFunction | None = None,
     control_every: int = 1,
     tau: npt.ArrayLike | None = None,
     record_every: int = 1,
     project_every: int = 0,
     start: float = 0.0,
-    time_constant: float | str | None = AUTO,
+    time_constant: TimeConstant = AUTO,
     passive: bool = True,
     limits: bool = True,
     tolerance: float = 1e-8,
@@ -162,12 +172,12 @@ def simulate(
 
 def staged(
     robot: Mechanism,
-    integrator: str,
-    method: str,
+    integrator: Integrator,
+    method: ForwardMethod | Literal["auto", "minimal"],
     dt: float,
     at: npt.ArrayLike,
     *,
-    time_constant: float | str | None,
+    time_constant: TimeConstant,
     passive: bool,
     limits: bool,
 ) -> Staged:

@@ -6,16 +6,17 @@ for loops that may not open at all. What joints do by themselves and what turns 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from linkwork.algorithms.motion import DOPRI5, RK4, Scheme, act, follow_velocity, go, rate
 from linkwork.coordinates import Minimal
 from linkwork.dynamics import Array
-from linkwork.forward import ForwardDynamics
+from linkwork.forward import ForwardDynamics, ForwardMethod
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import Tree, tree_of
+from linkwork.simulation.stepper import Integrator
 
 SCHEMES: dict[str, Scheme] = {"rk4": RK4, "dopri5": DOPRI5}
 
@@ -49,7 +50,7 @@ class Dynamics(Protocol):
 class AllJoints:
     """Velocities of all joints, by a method of `ForwardDynamics`."""
 
-    def __init__(self, robot: Mechanism, method: str) -> None:
+    def __init__(self, robot: Mechanism, method: ForwardMethod | Literal["auto"]) -> None:
         self.robot = robot
         self._dynamics = ForwardDynamics(robot, method)
 
@@ -104,7 +105,7 @@ class FreeJoints:
 class Staged:
     """Steps of one integrator around some dynamics; torques are those given and those of the ``law`` of joints."""
 
-    def __init__(self, dynamics: Dynamics, integrator: str, law: Array) -> None:
+    def __init__(self, dynamics: Dynamics, integrator: Integrator, law: Array) -> None:
         self.dynamics, self.integrator, self.law = dynamics, integrator, law
         self._tree: Tree = tree_of(dynamics.robot)
 

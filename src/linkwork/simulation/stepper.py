@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,15 @@ from linkwork.mechanism import Mechanism
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.tree import tree_of
 
+Integrator = Literal["euler", "rk4", "dopri5"]
+"""How steps are made; see `Stepper`."""
+TimeConstant = float | Literal["auto"] | None
+"""Seconds in which open loops close again; None: they do not."""
+
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
 """Integrators and their orders."""
 
-AUTO = "auto"
+AUTO: Literal["auto"] = "auto"
 TIME_CONSTANT = 0.005
 """Seconds in which open loops close again, where steps are not longer than half of this."""
 STOP_TIME = 0.01
@@ -67,10 +72,10 @@ class Stepper(Evaluator):
     def __init__(
         self,
         robot: Mechanism,
-        integrator: str = "euler",
+        integrator: Integrator = "euler",
         dt: float = 1e-3,
         *,
-        time_constant: float | str | None = AUTO,
+        time_constant: TimeConstant = AUTO,
         passive: bool = True,
         limits: bool = True,
         damping: float = DAMPING,
@@ -98,7 +103,7 @@ class Stepper(Evaluator):
         self.source = robot
         self._prepare(stable, f"{integrator} step", self._algorithm(integrator, dynamics), tree, (), threads)
 
-    def _algorithm(self, integrator: str, dynamics: str) -> Algorithm:
+    def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         """What makes the steps."""
         return STEPS[integrator, dynamics]
 
@@ -129,7 +134,7 @@ class Stepper(Evaluator):
         return np.array([0.0, steps + 1.0], dtype=self._dtype)
 
 
-def stabilised(robot: Mechanism, time_constant: float | str | None, dt: float) -> Mechanism:
+def stabilised(robot: Mechanism, time_constant: TimeConstant, dt: float) -> Mechanism:
     """The robot with constraints that pull open loops closed, where they have no gains of their own."""
     if time_constant is None:
         return robot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -198,7 +199,7 @@ def _combination(scene: _Scene) -> Constraint:
     rng = scene.rng
     names = [scene.robot.body_names[int(k)] for k in rng.permutation(len(scene.robot.joints))[:2]]
     rows = int(rng.integers(1, 4))
-    reference = "local" if rng.random() < 0.5 else "aligned"
+    reference: Literal["local", "aligned"] = "local" if rng.random() < 0.5 else "aligned"
     return LinearCombination({name: rng.uniform(-1, 1, (rows, 6)) for name in names}, reference)
 
 

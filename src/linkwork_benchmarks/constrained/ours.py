@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 
 import linkwork as lw
@@ -15,7 +17,9 @@ NEVER = 1e-300
 
 def dynamics(robot: lw.Mechanism, method: str, damping: float, iterations: int) -> lw.ForwardDynamics:
     """A method that does as many iterations as it is told; those that do not iterate do one."""
-    return lw.ForwardDynamics(robot, method, damping=damping, tolerance=NEVER, max_iterations=iterations, threads=1)
+    return lw.ForwardDynamics(
+        robot, cast(Any, method), damping=damping, tolerance=NEVER, max_iterations=iterations, threads=1
+    )
 
 
 def single(name: str, fd: lw.ForwardDynamics, states: States) -> Contender:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -112,7 +112,7 @@ def _ways(
     method: str,
     iterations: int,
     states: States,
-    costs: dict[str, lw.OperationCount],
+    costs: dict[Any, lw.OperationCount],
     journal: Journal,
 ) -> list[Contender]:
     fd = ours.dynamics(robot, method, DAMPING, iterations)
@@ -287,7 +287,7 @@ def _convergence(scenario: Convergence, settings: Settings, journal: Journal) ->
     size = np.linalg.norm(steady.acceleration, axis=1)
     for method in scenario.methods:
         for damping in scenario.extremes:
-            found = lw.ForwardDynamics(robot, method, damping=damping, max_iterations=20)(*states)
+            found = lw.ForwardDynamics(robot, cast(Any, method), damping=damping, max_iterations=20)(*states)
             away = np.linalg.norm(found.acceleration - steady.acceleration, axis=1) / size
             _spread(f"{name}.{method}.{damping:.0e}.away", away, journal)
 
