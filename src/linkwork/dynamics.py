@@ -95,7 +95,14 @@ class Evaluator:
     """One quantity of one robot, ready to call with its inputs: ``evaluator(q, v, ...)``.
 
     It runs native code; `compile` and `plain` make evaluators that run the same text another way.
-    ``frames`` are the frames that the quantity is about, or that external wrenches act on.
+
+    Args:
+        robot: The mechanism.
+        quantity: What to compute.
+        frames: Frames that the quantity is about, or that external wrenches act on.
+        reference: Axes of vectors at frames: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's
+            origin; ``"world"``, the world's at its own origin.
+        threads: Threads that share a large batch; by default as many as there are cores.
     """
 
     def __init__(
@@ -188,8 +195,12 @@ class Evaluator:
         """The same, running native code with numbers of one type, whatever the type of arguments.
 
         An evaluator runs native code from the start, in ``float64``; where all arguments are ``float32`` arrays it does
-        so in ``float32``, and so are its results. ``lanes`` states share one SIMD register in batches (``"auto"``: what
-        fits this machine), ``threads`` share a large batch.
+        so in ``float32``, and so are its results.
+
+        Args:
+            dtype: Numbers to compute with.
+            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
+            threads: Threads that share a large batch; by default as many as this evaluator has.
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
@@ -223,10 +234,14 @@ class Evaluator:
     ) -> Self:
         """The same, running a straight-line program made for this robot.
 
-        Takes seconds the first time; the code is kept on disk. ``lanes`` states share one SIMD register in batches
-        (``"auto"``: what fits this machine), ``threads`` share a large batch (default: as many as this evaluator has).
-        Raises `ProgramTooLarge` where the program would have more than ``max_operations`` operations: stay native
-        there.
+        Takes seconds the first time; the code is kept on disk. Raises `ProgramTooLarge` where the program would have
+        too many operations: stay native there.
+
+        Args:
+            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
+            dtype: Numbers to compute with.
+            threads: Threads that share a large batch; by default as many as this evaluator has.
+            max_operations: The most operations that a program may have.
         """
         count = best_lanes(_checked_dtype(dtype)) if lanes == "auto" else _checked_lanes(lanes)
         shared = self._threads if threads is None else thread_count(threads)
@@ -239,7 +254,12 @@ class Evaluator:
         return self._subject
 
     def __call__(self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None) -> Any:
-        """Evaluate: one array, or a tuple where the quantity has several."""
+        """Evaluate: one array, or a tuple where the quantity has several.
+
+        Args:
+            inputs: Arrays, in the order of the quantity's inputs; leading axes are batch axes and broadcast.
+            out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
+        """
         if out is None:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
             if not self._entry(*inputs, *results):
@@ -253,6 +273,10 @@ class Evaluator:
 
         The arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes
         are checked here, numbers at every call. The call is for one thread at a time, as its arrays are.
+
+        Args:
+            inputs: Arrays that every call reads as they then are.
+            out: Array that every call writes, or a tuple of as many as there are results.
         """
         arrays = [*self._complete(inputs), *self._targets(out)]
         wrong = self._runner.misfit(arrays)
@@ -302,7 +326,12 @@ class Evaluator:
 
 
 class OperationCount(dict[str, int]):
-    """How often each operation is done: of a method that iterates, in the first iteration."""
+    """How often each operation is done: of a method that iterates, in the first iteration.
+
+    Args:
+        counts: Operations by name.
+        again: All operations of each further iteration.
+    """
 
     def __init__(self, counts: Mapping[str, int] = MappingProxyType({}), again: int = 0) -> None:
         super().__init__(counts)
@@ -316,7 +345,11 @@ class OperationCount(dict[str, int]):
 
 
 def operation_count(evaluator: Evaluator) -> OperationCount:
-    """Exact count of + - * / sqrt sincos of one evaluation: a benchmark without noise."""
+    """Exact count of + - * / sqrt sincos of one evaluation: a benchmark without noise.
+
+    Args:
+        evaluator: What is evaluated.
+    """
     return evaluator.operation_count()
 
 
@@ -346,31 +379,63 @@ class Energy(NamedTuple):
 
 
 def mass_matrix(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """The joint-space inertia ``M(q)``, ``(..., nv, nv)``."""
+    """The joint-space inertia ``M(q)``, ``(..., nv, nv)``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "mass_matrix")(q, out=out)
     return result
 
 
 def bias_forces(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """Coriolis, centrifugal and gravity torques ``c(q, v)``, ``(..., nv)``: ``M a + c = tau``."""
+    """Coriolis, centrifugal and gravity torques ``c(q, v)``, ``(..., nv)``: ``M a + c = tau``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "bias_forces")(q, v, out=out)
     return result
 
 
 def gravity_forces(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """The torques that hold the robot still, ``(..., nv)``."""
+    """The torques that hold the robot still, ``(..., nv)``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "gravity_forces")(q, out=out)
     return result
 
 
 def inverse_mass_product(robot: Mechanism, q: npt.ArrayLike, x: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """``M(q)^-1 x``, ``(..., nv)``, in time linear in the number of bodies."""
+    """``M(q)^-1 x``, ``(..., nv)``, in time linear in the number of bodies.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        x: What to multiply, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "inverse_mass_product")(q, x, out=out)
     return result
 
 
 def frame_placement(robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[str]) -> Pose:
-    """Where a frame is in the world. For several frames, results have one more axis, before the last ones."""
+    """Where a frame is in the world. For several frames, results have one more axis, before the last ones.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+    """
     rotation, position = _evaluator(robot, "frame_placement", frame)(q)
     return Pose(rotation[..., 0, :, :], position[..., 0, :]) if isinstance(frame, str) else Pose(rotation, position)
 
@@ -378,7 +443,16 @@ def frame_placement(robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[st
 def frame_velocity(
     robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, frame: str | Sequence[str], reference: Reference = "local"
 ) -> Array:
-    """Velocity of a frame, ``(..., 6)``, in the axes of ``reference``: ``"local"``, ``"aligned"`` or ``"world"``."""
+    """Velocity of a frame, ``(..., 6)``: ``[angular, linear]`` in the axes of ``reference``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+        reference: Axes of the result: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's origin;
+            ``"world"``, the world's at its own origin.
+    """
     result: Array = _evaluator(robot, "frame_velocity", frame, reference)(q, v)
     return result[..., 0, :] if isinstance(frame, str) else result
 
@@ -391,7 +465,16 @@ def frame_acceleration(
     frame: str | Sequence[str],
     reference: Reference = "local",
 ) -> Array:
-    """Acceleration of a frame, ``(..., 6)``: angular, and the classical acceleration of its origin (``d²x/dt²``)."""
+    """Acceleration of a frame, ``(..., 6)``: angular, and the classical acceleration of its origin (``d²x/dt²``).
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        a: Joint accelerations, ``(..., nv)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+        reference: Axes of the result: ``"local"`` or ``"aligned"``; a point has no acceleration at the world's origin.
+    """
     result: Array = _evaluator(robot, "frame_acceleration", frame, reference)(q, v, a)
     return result[..., 0, :] if isinstance(frame, str) else result
 
@@ -399,13 +482,26 @@ def frame_acceleration(
 def frame_jacobian(
     robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[str], reference: Reference = "local"
 ) -> Array:
-    """The matrix ``J(q)``, ``(..., 6, nv)``: ``J v`` is the velocity of a frame in the axes of ``reference``."""
+    """The matrix ``J(q)``, ``(..., 6, nv)``: ``J v`` is the velocity of a frame in the axes of ``reference``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+        reference: Axes of the result: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's origin;
+            ``"world"``, the world's at its own origin.
+    """
     result: Array = _evaluator(robot, "frame_jacobian", frame, reference)(q)
     return result[..., 0, :, :] if isinstance(frame, str) else result
 
 
 def center_of_mass(robot: Mechanism, q: npt.ArrayLike) -> Array:
-    """Centre of mass in the world, ``(..., 3)``."""
+    """Centre of mass in the world, ``(..., 3)``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+    """
     if robot.mass == 0:
         raise InputError(f"robot '{robot.name}' has no mass")
     result: Array = _evaluator(robot, "center_of_mass")(q)
@@ -413,7 +509,13 @@ def center_of_mass(robot: Mechanism, q: npt.ArrayLike) -> Array:
 
 
 def centroidal_momentum(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
-    """Angular momentum about the centre of mass and linear momentum, ``(..., 6)``, in the world's axes."""
+    """Angular momentum about the centre of mass and linear momentum, ``(..., 6)``, in the world's axes.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+    """
     if robot.mass == 0:
         raise InputError(f"robot '{robot.name}' has no mass")
     result: Array = _evaluator(robot, "centroidal_momentum")(q, v)
@@ -421,7 +523,13 @@ def centroidal_momentum(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) ->
 
 
 def energy(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
-    """Kinetic energy (with that of armatures) and potential energy (zero at the world's origin)."""
+    """Kinetic energy (with that of armatures) and potential energy (zero at the world's origin).
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+    """
     kinetic, potential = _evaluator(robot, "energy")(q, v)
     return Energy(kinetic[..., 0], potential[..., 0])
 
@@ -430,25 +538,50 @@ def constraint_error(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = 
     """How far each constraint is from being satisfied, ``(..., nc)``: metres, or ``2 sin(angle / 2)`` for turns.
 
     Rows of each constraint are at ``robot.row_slice(name)``. Rows that bind velocities only are zero.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
     """
     result: Array = _evaluator(robot, "constraint_error")(q, out=out)
     return result
 
 
 def constraint_jacobian(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """The matrix ``J(q)`` of all constraints, ``(..., nc, nv)``: ``J v`` is the rate of their errors."""
+    """The matrix ``J(q)`` of all constraints, ``(..., nc, nv)``: ``J v`` is the rate of their errors.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "constraint_jacobian")(q, out=out)
     return result
 
 
 def constraint_bias(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """``dJ/dt v``, ``(..., nc)``: how errors accelerate when no joint does."""
+    """``dJ/dt v``, ``(..., nc)``: how errors accelerate when no joint does.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "constraint_bias")(q, v, out=out)
     return result
 
 
 def constraint_target(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """The acceleration of the errors that the constraints' gains ask for, ``(..., nc)``: ``-kp error - kd J v``."""
+    """The acceleration of the errors that the constraints' gains ask for, ``(..., nc)``: ``-kp error - kd J v``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "constraint_target")(q, v, out=out)
     return result
 

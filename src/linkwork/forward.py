@@ -161,7 +161,11 @@ def _refusal(robot: Mechanism, name: str) -> str | None:
 
 
 def methods_for(robot: Mechanism) -> tuple[ForwardMethod, ...]:
-    """The methods that can serve a robot."""
+    """The methods that can serve a robot.
+
+    Args:
+        robot: The mechanism.
+    """
     names: tuple[ForwardMethod, ...] = get_args(ForwardMethod)
     return tuple(name for name in names if _refusal(robot, name) is None)
 
@@ -171,6 +175,9 @@ def method_costs(robot: Mechanism) -> dict[ForwardMethod, OperationCount]:
 
     A method whose program, or whose dense factor of all rows, would be too large to count is left out. Counts are kept
     on disk.
+
+    Args:
+        robot: The mechanism.
     """
     found = {}
     for name in methods_for(robot):
@@ -209,7 +216,12 @@ def _dense_steps(robot: Mechanism, algorithm: Algorithm) -> int:
 
 
 def best_method(robot: Mechanism, iterations: int = EXPECTED) -> ForwardMethod:
-    """What ``method="auto"`` takes: the fewest operations for so many iterations."""
+    """What ``method="auto"`` takes: the fewest operations for so many iterations.
+
+    Args:
+        robot: The mechanism.
+        iterations: Proximal iterations to count.
+    """
     if not any(c.enabled for c in robot.constraints):
         return "aba"
     costs = {name: method_cost(robot, name) for name in AUTOMATIC}
@@ -320,14 +332,19 @@ def row_damping(robot: Mechanism, damping: float) -> Array:
 class ForwardDynamics(Evaluator):
     """Accelerations of a robot under torques, and the forces of its constraints: ``fd(q, v, tau).acceleration``.
 
-    ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the proximal one with the fewest operations
-    for this robot, in three iterations or as many as are allowed.
-    ``damping``, ``tolerance`` and ``max_iterations`` are those of the proximal iterations; rows have the damping times
-    their constraint's weight. `pv_soft` takes the damping as the softness that rows have, and iterates not. With
-    ``strict``, iterations that do not reach the tolerance are an error, `NotConverged`; else `Solution.converged` says.
-
-    ``wrenches`` names the frames that external wrenches act on; a call then takes them as ``(..., frames, 6)``, each
-    ``[moment, force]`` at the frame's origin in the frame's axes.
+    Args:
+        robot: The mechanism.
+        method: How to solve for them, see `methods_for`. ``"auto"`` takes `aba` for a tree, else the proximal method
+            with the fewest operations for this robot, in three iterations or as many as are allowed.
+        damping: Damping of the proximal iterations, for rows of weight one; others have it times their constraint's
+            weight. `pv_soft` takes it as the softness that rows have, and does not iterate.
+        tolerance: What a row may miss when iterations end, in m/s² or rad/s².
+        max_iterations: The most iterations.
+        strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else
+            `Solution.converged` says so.
+        wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
+            force]`` at the frame's origin in the frame's axes.
+        threads: Threads that share a large batch; by default as many as there are cores.
     """
 
     def __init__(
@@ -386,10 +403,17 @@ class ForwardDynamics(Evaluator):
         damping: npt.ArrayLike | None = None,
         out: Array | None = None,
     ) -> Solution:
-        """Accelerations for ``q: (..., nq)``, ``v: (..., nv)``, ``tau: (..., nv)``.
+        """Accelerations, and the forces of constraints. Leading axes are batch axes and broadcast.
 
-        ``multipliers`` of a state before, ``(..., nc)``, are what iterations start from; ``target`` are accelerations
-        to ask of rows beyond those of their gains, and ``damping`` replaces that of each row, both ``(..., nc)``.
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            tau: Joint torques, ``(..., nv)``.
+            wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+            multipliers: Forces that iterations start from, ``(..., nc)``: those of a state before.
+            target: Accelerations to ask of rows beyond those of their gains, ``(..., nc)``.
+            damping: Replaces the damping of each row, ``(..., nc)``.
+            out: Array to write accelerations to; by default a new one.
         """
         if out is None and wrenches is multipliers is target is damping is None:  # the quick way for one state
             a = _empty(self._nv, self._dtype)
@@ -504,9 +528,13 @@ class ForwardDynamics(Evaluator):
         return Solution(a, self, found)
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
-        """A call without arguments; see `Evaluator.bind`. ``out`` is (a, found), found as in `Solution`.
+        """A call without arguments; see `Evaluator.bind`.
 
         Nothing is raised where rows are dependent: of a hard method, ``found[0]`` says how independent they are.
+
+        Args:
+            inputs: ``q``, ``v``, ``tau`` and, where frames were named, wrenches.
+            out: ``(a, found)``, found as in `Solution`; of a tree, ``a``.
         """
         self._need_kernel("bind")
         return super().bind(*inputs, out=out)
@@ -517,7 +545,12 @@ class ForwardDynamics(Evaluator):
         return super().plain()
 
     def compile(self, *args: Any, **kwargs: Any) -> ForwardDynamics:
-        """The same, running a straight-line program made for this robot; see `Evaluator.compile`."""
+        """The same, running a straight-line program made for this robot; see `Evaluator.compile`.
+
+        Args:
+            args: As for `Evaluator.compile`.
+            kwargs: As for `Evaluator.compile`.
+        """
         self._need_kernel("compile")
         dtype = kwargs.get("dtype", args[1] if len(args) > 1 else "float64")
         if self.method == "pv_early" and dtype != "float64":

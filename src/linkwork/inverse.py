@@ -64,13 +64,20 @@ class InverseSolution:
 class InverseDynamics(Tied):
     """Torques that make a robot accelerate as asked: ``tau = id(q, v, a)``.
 
-    ``method`` says who pushes, see `METHODS`. All but `rnea` know the robot's constraints: of ``a`` they take what is
-    asked of the independent joints, and the others follow. `solve` gives the forces of constraints as well (none by
-    `approximate`, which is not exact).
-    ``wrenches`` names the frames that external wrenches act on, as for `ForwardDynamics`.
+    All methods but ``"rnea"`` know the robot's constraints: of ``a`` they take what is asked of the independent joints,
+    and the others follow. `solve` gives the forces of constraints as well (none by ``"approximate"``, which is not
+    exact).
 
     Where loops are a little open, rows that repeat others in closed ones do not do so quite. Here, as in `cluster` of
     `ForwardDynamics`, they bind no more for it; other forward methods obey what is left of them as well.
+
+    Args:
+        robot: The mechanism.
+        method: Who pushes: ``"rnea"`` every joint of the tree, without constraints; ``"cluster"`` the independent
+            joints; ``"actuated"`` the actuated ones and ``"least"`` all, with the smallest torques; ``"approximate"``
+            the independent ones, dependent bodies being left out but for the inertia they reflect.
+        wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
+        threads: Threads that share a large batch; by default as many as there are cores.
     """
 
     def __init__(
@@ -130,7 +137,15 @@ class InverseDynamics(Tied):
         *,
         out: Array | None = None,
     ) -> Array:
-        """Torques ``(..., nv)`` for ``q: (..., nq)``, ``v: (..., nv)``, ``a: (..., nv)``."""
+        """Torques of all joints, ``(..., nv)``. Leading axes are batch axes and broadcast.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            a: Accelerations to make, ``(..., nv)``.
+            wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+            out: Array to write the result to; by default a new one.
+        """
         if self.method != "rnea":
             if self.method in ("actuated", "least"):
                 tau = self.solve(q, v, a, wrenches).torque
@@ -150,7 +165,12 @@ class InverseDynamics(Tied):
         return typed._runner.evaluate(typed._complete((q, v, a, wrenches)), [out])[0]
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
-        """A call without arguments; see `Evaluator.bind`. Not for `actuated` and `least`, which NumPy completes."""
+        """A call without arguments; see `Evaluator.bind`. Not for `actuated` and `least`, which NumPy completes.
+
+        Args:
+            inputs: ``q``, ``v``, ``a`` and, where frames were named, wrenches.
+            out: Arrays that every call writes, as for `Evaluator.bind`.
+        """
         if self.method in ("actuated", "least"):
             raise UnsupportedFeature(f"{self.method} is completed in NumPy: there is nothing to bind")
         return super().bind(*inputs, out=out)
@@ -158,7 +178,14 @@ class InverseDynamics(Tied):
     def solve(
         self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
     ) -> InverseSolution:
-        """Torques, the accelerations they make, and the forces of constraints."""
+        """Torques, the accelerations they make, and the forces of constraints.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            a: Accelerations to make, ``(..., nv)``.
+            wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+        """
         if self.method == "rnea":
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
         pushed = self._rest if wrenches is None else wrenches

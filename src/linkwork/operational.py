@@ -30,6 +30,12 @@ class OperationalInertia(Tied):
 
     Each frame has six rows, ``[angular, linear]`` in its own axes: the matrix times a wrench ``[moment, force]`` on
     each gives their accelerations. Loops are to be closed at ``q``.
+
+    Args:
+        robot: The mechanism.
+        frames: Name of a frame or body, or several.
+        method: ``"efpa"``: force propagators through clusters; ``"projection"``: dense matrices.
+        threads: Threads that share a large batch; by default as many as there are cores.
     """
 
     def __init__(
@@ -47,6 +53,11 @@ class OperationalInertia(Tied):
         self._prepare(robot, "operational_inertia", METHODS[method], tree, names, threads)
 
     def __call__(self, q: npt.ArrayLike, *, out: Array | None = None) -> Array:  # type: ignore[override]
-        """The matrix at ``q: (..., nq)``."""
+        """The matrix, ``(..., 6k, 6k)`` for ``k`` frames.
+
+        Args:
+            q: Configuration with closed loops, ``(..., nq)``.
+            out: Array to write the result to; by default a new one.
+        """
         found: Array = self.determined((q,), out)[0]
         return found

@@ -41,11 +41,14 @@ def _refusal(robot: Mechanism, method: DelassusMethod) -> str | None:
 class Delassus:
     """Delassus operators of a robot: ``Delassus(robot).at(q) @ forces``.
 
-    ``method`` is one of `METHODS`: ``"matrix_free"``, or the name of a way to make the matrix. ``rows`` names the
-    constraints whose rows the operator is about (default: all that are enabled). The others count for nothing, but for
-    ``"cluster_efpa"``, which solves them where they are: its ``D`` is that of the robot with these loops closed; its
-    rows are by default those of constraints to the world.
-    ``moving`` names arrays that operators change (`Contacts`).
+    Args:
+        robot: The mechanism.
+        method: ``"matrix_free"``, or the way in which the matrix is made.
+        rows: Constraints whose rows the operator is about; by default all that are enabled. The others count for
+            nothing, but for ``"cluster_efpa"``, which solves them where they are: its ``D`` is that of the robot with
+            these loops closed; its rows are by default those of constraints to the world.
+        threads: Threads that share a large batch; by default as many as there are cores.
+        moving: Arrays of the plan that operators change, for `Contacts`.
     """
 
     def __init__(
@@ -78,7 +81,11 @@ class Delassus:
         self.method, self._threads, self._moving = method, thread_count(threads), tuple(moving)
 
     def tree_only(self, what: str) -> None:
-        """Refuse what is not known of a robot whose other loops are closed."""
+        """Refuse what is not known of a robot whose other loops are closed.
+
+        Args:
+            what: What would not know of the other loops.
+        """
         if self.method == "cluster_efpa" and any(c.enabled for c in self.whole.constraints if c not in self._rows):
             raise UnsupportedFeature(f"cluster_efpa knows no {what} of '{self.whole.name}' with its loops closed")
 
@@ -129,12 +136,20 @@ class Delassus:
         return Pool(self.robot, texts.DAMPED_INVERSE, tree, (texts.LAY, texts.TENSE, texts.RESIST), self._moving)
 
     def at(self, q: npt.ArrayLike) -> DelassusOperator:
-        """The operator at a configuration, ``(nq,)``."""
+        """The operator at a configuration, ``(nq,)``.
+
+        Args:
+            q: Configuration, ``(nq,)``.
+        """
         kind = MatrixFree if self.method == "matrix_free" else Explicit
         return kind(self, q)
 
     def compile(self, **options: Any) -> Self:
-        """The same with `product` and `inverse` as straight-line programs; options are those of `Evaluator.compile`."""
+        """The same with `product` and `inverse` as straight-line programs; options are those of `Evaluator.compile`.
+
+        Args:
+            options: As for `Evaluator.compile`.
+        """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.__dict__["product"] = self.product.compile(**options)

@@ -57,12 +57,19 @@ def export_c(
     arguments: Sequence[str] = (),
     max_operations: int = MAX_OPERATIONS,
 ) -> CProgram:
-    """Write the straight-line program of an evaluator as C99, to ``path`` (a ``.c``) and a header beside it.
+    """Write the straight-line program of an evaluator as C99, to a ``.c`` file and a header beside it.
 
-    The function ``name`` (default: of the file) takes arrays of doubles, or floats (``dtype="float32"``), needs
-    ``<math.h>`` alone, allocates nothing and keeps nothing: any number of threads may call it. Inputs that a call of
-    the evaluator does not need, such as damping and settings of iterations, are constants in it, with the values that
-    the evaluator has, unless named in ``arguments``.
+    The function takes arrays of doubles, or floats, needs ``<math.h>`` alone, allocates nothing and keeps nothing: any
+    number of threads may call it. Inputs that a call of the evaluator does not need, such as damping and settings of
+    iterations, are constants in it, with the values that the evaluator has.
+
+    Args:
+        evaluator: What to export.
+        path: The ``.c`` file to write.
+        name: Name of the function; by default that of the file.
+        dtype: Numbers of the function: doubles or floats.
+        arguments: Inputs that are to be arguments of the function instead of constants.
+        max_operations: The most operations that the program may have.
     """
     if dtype not in NUMBERS:
         raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")

@@ -44,14 +44,16 @@ def load(
 ) -> Mechanism:
     """A mechanism from a model file: URDF, SDF or MJCF, by its extension; ``.xml`` by its root element.
 
-    ``base``: the root link is ``"fixed"`` to the world or ``"floating"`` on a `Free` joint called ``root_joint``. By
-    default a URDF model is fixed, an SDF model floats unless a joint holds it; an MJCF file says it itself.
-    ``mimic``: a joint that mimics another is bound by a constraint (``"constrain"``), or left free (``"ignore"``).
-    ``inertias``: those that no distribution of mass has are a warning (``"warn"``), an error (``"check"``), or taken
-    silently (``"trust"``).
-    ``loops``: where the loops of a URDF file are described, if not in it: see `parsing.urdf.load_urdf`.
-    ``dependent``: URDF joints that are marked as dependent while nothing in the file ties them are an ``"error"``, or
-    ``"free"``.
+    Args:
+        path: The file.
+        base: The root link is ``"fixed"`` to the world or ``"floating"`` on a `Free` joint called ``root_joint``. By
+            default a URDF model is fixed, an SDF model floats unless a joint holds it; an MJCF file says it itself.
+        mimic: A joint that mimics another is bound by a constraint (``"constrain"``), or left free (``"ignore"``).
+        inertias: Those that no distribution of mass has are a warning (``"warn"``), an error (``"check"``), or taken
+            silently (``"trust"``).
+        loops: Where the loops of a URDF file are described, if not in it: see `parsing.urdf.load_urdf`.
+        dependent: URDF joints that are marked as dependent while nothing in the file ties them are an ``"error"``, or
+            ``"free"``.
     """
     check_options(base=base, mimic=mimic, inertias=inertias, dependent=dependent)
     file = model_path(path)

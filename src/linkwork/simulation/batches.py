@@ -50,18 +50,31 @@ def rollouts(
     progress: bool | None = None,
     **options: Any,
 ) -> Run:
-    """Rollouts from ``q: (n, nq)``, ``v: (n, nv)`` (default: at rest) under torques ``tau: (nv,)`` or ``(n, nv)``.
+    """Many copies of a robot over time, in one run.
 
-    States are stepped in SIMD lanes by a program made for this robot (``compile=False``: by code for any robot), on
-    ``threads`` cores (default: all). Every ``record_every`` steps they are kept (default: at the end only). A robot
-    that stops being finite holds NaN from there on; `Run.ended` counts them. Options are those of `Stepper`.
+    States are stepped in SIMD lanes, on several cores. A robot that stops being finite holds NaN from there on;
+    `Run.ended` counts them.
 
-    A `Controller` or a kernel is compiled with the steps, and runs in lanes and threads as they do; its parameters may
-    differ from robot to robot (``per_robot``). Another function is called with the states of all robots, ``(n, nq)``
-    and ``(n, nv)``, and gives torques ``(n, nv)`` or commands.
-
-    With an ``executor`` (of threads, processes, or Dask's ``client.get_executor()``), parts of so many states are its
-    jobs, each on one core. Jobs whose worker is lost are given out again, and results are the same to the last bit.
+    Args:
+        robot: The mechanism.
+        q: Configurations at the start, ``(n, nq)``.
+        v: Joint velocities at the start, ``(n, nv)``; by default at rest.
+        seconds: How long.
+        dt: Time of one step, in seconds.
+        integrator: How steps are made, see `Stepper`; not ``dopri5``.
+        tau: Constant torques, ``(nv,)`` or ``(n, nv)``, or commands of the actuators.
+        controller: A `Controller` or a kernel, which is compiled with the steps and runs in lanes and threads as they
+            do; its parameters may differ from robot to robot (``per_robot``). Another function is called with time and
+            the states of all robots, ``(n, nq)`` and ``(n, nv)``, and gives torques ``(n, nv)`` or commands.
+        control_every: Steps between two calls of the controller.
+        record_every: Steps between two states that are kept; by default the first and the last one.
+        compile: Whether steps are a program made for this robot, or code for any robot.
+        threads: Threads that share the states; by default as many as there are cores.
+        executor: Of threads, processes, or Dask's ``client.get_executor()``: parts are its jobs, each on one core. Jobs
+            whose worker is lost are given out again, and results are the same to the last bit.
+        part: States in each job of the executor.
+        progress: Whether progress is shown; by default where it takes long and there is a terminal.
+        options: Further ones of `Stepper`.
     """
     at, rate = _states(robot, q, v)
     h, span = above_zero(dt, "dt"), above_zero(seconds, "seconds")

@@ -70,24 +70,41 @@ def simulate(
     progress: bool | None = None,
     **options: Any,
 ) -> Run:
-    """A robot over time, from ``q`` (default: its assembled or neutral pose) and ``v`` (default: at rest).
+    """A robot over time.
 
-    ``tau`` are constant torques; a ``controller`` is asked for torques every ``control_every`` steps, which are held in
-    between: a `Controller` or a kernel, which is compiled with the steps, or a Python function of time, ``q`` and ``v``
-    that gives torques of all joints or commands of the actuators. Every ``record_every`` steps the state is kept. Every
-    ``project_every`` steps loops are closed to rounding (0: never; a ``time_constant`` pulls them closed in any case,
-    see `Stepper`, as are ``passive``, ``limits`` and further options). ``dopri5`` chooses its steps, ``dt`` at most, so
-    that each is wrong by ``tolerance``. Loops must be closed at the start, unless ``closed`` is false. Stops are stiff
-    enough for the inertia that joints feel at the configuration ``stops_at`` (default: the first one).
+    By default forward dynamics is `aba` or `lcaba`, and steps are compiled. Other methods step in Python, some twenty
+    to a hundred times slower, and there, with ``dopri5`` and with ``project_every`` kernels are called as Python
+    functions.
 
-    ``method``: by default forward dynamics is `aba` or `lcaba`, and steps are compiled. ``"minimal"`` moves in minimal
-    coordinates, with loops closed at every stage; any other method of `ForwardDynamics` will do too. Both step in
-    Python, some twenty to a hundred times slower, and there, with ``dopri5`` and with ``project_every`` kernels are
-    called as Python functions. A controller that Numba has compiled (``numba.njit``) is called from machine code.
+    Started again from any recorded state (`Run.resume`), it goes on as it did, to the last bit. Where something stops
+    being finite, the run ends there and says why; an error of the controller is raised, with what was found so far in
+    its ``run``.
 
-    Started again from any recorded state (`Run.resume`), it goes on as it did, to the last bit. Where
-    something stops being finite, the run ends there and says why; an error of the controller is raised, with what was
-    found so far in its ``run``.
+    Args:
+        robot: The mechanism.
+        q: Configuration at the start, ``(nq,)``; by default the assembled or neutral pose.
+        v: Joint velocities at the start, ``(nv,)``; by default at rest.
+        seconds: How long.
+        dt: Time of one step, in seconds; the longest one of ``dopri5``.
+        integrator: How steps are made, see `Stepper`.
+        method: Forward dynamics: ``"auto"``, any method of `ForwardDynamics`, or ``"minimal"``, which moves in minimal
+            coordinates with loops closed at every stage.
+        controller: Asked for torques, which are held in between: a `Controller` or a kernel, which is compiled with the
+            steps; a Python function of time, ``q`` and ``v`` that gives torques of all joints or commands of the
+            actuators; such a function compiled by Numba (``numba.njit``) is called from machine code.
+        control_every: Steps between two calls of the controller.
+        tau: Constant torques, ``(nv,)``, or commands of the actuators.
+        record_every: Steps between two states that are kept.
+        project_every: Steps after which loops are closed to rounding; 0: never.
+        start: Time at the start, in seconds.
+        time_constant: As for `Stepper`: pulls loops closed.
+        passive: As for `Stepper`: springs and dampers of joints act.
+        limits: As for `Stepper`: joint limits are stops.
+        tolerance: By how much each step of ``dopri5`` may be wrong.
+        closed: Whether loops must be closed at the start.
+        stops_at: Configuration that stops are made for, ``(nq,)``; by default the first one.
+        progress: Whether progress is shown; by default where it takes long and there is a terminal.
+        options: Further ones of `Stepper`.
     """
     h, span = above_zero(dt, "dt"), above_zero(seconds, "seconds")
     record, control = count(record_every, "record_every"), count(control_every, "control_every")

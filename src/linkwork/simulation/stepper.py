@@ -60,13 +60,20 @@ class Stepper(Evaluator):
     | ``rk4``    | Runge and Kutta's method, on Lie groups; fourth order                                             |
     | ``dopri5`` | Dormand and Prince's method, on Lie groups; fifth order, with an estimate of its error             |
 
-    ``dt`` is the time of one step. Constraints without gains of their own are pulled back to closed loops with
-    ``time_constant`` (by default 5 ms, or two steps if that is more; None: they are not). ``passive`` joints act by
-    themselves with the springs and dampers that the model has (``euler`` takes them as they are at the end of a step,
-    so that stiff ones do no harm); joint ``limits`` are stops: springs and dampers that act beyond them, stiff enough
-    to catch in 10 ms the inertia that the joint feels at ``at`` (default: the neutral configuration), and soft enough
-    to give way.
-    ``iterations`` are those of the constraint forces: by default one for ``euler``, three for the others.
+    Args:
+        robot: The mechanism.
+        integrator: How steps are made, see above.
+        dt: Time of one step, in seconds.
+        time_constant: Seconds in which constraints without gains of their own are pulled back to closed loops;
+            ``"auto"``: 5 ms, or two steps if that is more; None: they are not.
+        passive: Whether springs and dampers of the model's joints act. ``euler`` takes them as they are at the end of a
+            step, so that stiff ones do no harm.
+        limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
+            the inertia that the joint feels at ``at``, and soft enough to give way.
+        damping: Damping of the proximal iterations, as for `ForwardDynamics`.
+        iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
+        at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
+        threads: Threads that share a large batch; by default as many as there are cores.
     """
 
     def __init__(
@@ -117,7 +124,14 @@ class Stepper(Evaluator):
     def __call__(  # type: ignore[override]
         self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike | None = None, steps: int = 1
     ) -> Stepped:
-        """So many steps under constant torques, for ``q: (..., nq)``, ``v: (..., nv)``, ``tau: (..., nv)``."""
+        """The state after some steps under constant torques. Leading axes are batch axes and broadcast.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            tau: Joint torques, ``(..., nv)``; by default none.
+            steps: How many steps.
+        """
         given = [q, v, self._still if tau is None else tau, self._law, self._R, self._clock]
         if self.integrator == "dopri5":
             if steps != 1:
