@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from functools import cache
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -198,6 +199,34 @@ def test_pages_link_to_the_repository_that_the_project_names(tmp_path: Path, mon
         (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "linkwork"\n{urls}')
         config = base.load_config(str(tmp_path / "mkdocs.yml"))
         assert config.plugins.on_config(config).repo_url == expected
+
+
+def signatures(page: Path) -> list[str]:
+    """Of all functions and classes on a page of the reference, as text."""
+    blocks = re.findall(
+        r'<div class="[^"]*doc-signature[^"]*"><pre>(.*?)</pre>', page.read_text(encoding="utf-8"), re.S
+    )
+    texts = [unescape(re.sub(r"<[^>]+>", "", block)).strip() for block in blocks]
+    return [text for text in texts if re.match(r"\w+\(", text)]  # attributes have none
+
+
+def test_signatures_show_values_and_words(site: Path) -> None:
+    """No default is the name of a constant, and words that parameters take are spelled out."""
+    found = [text for page in sorted((site / "api").glob("*.html")) for text in signatures(page)]
+    assert len(found) > 150
+    named = [default for text in found for default in re.findall(r"\w+: [^=\n]*= (?:\w+\.)*_?[A-Z][A-Z_]+\b", text)]
+    assert not named
+    (forward,) = (text for text in found if text.startswith("ForwardDynamics("))
+    assert "damping: float = 1e-06" in forward and '"prox_bbo",' in forward
+    assert any('reference: Literal["local", "aligned", "world"] = "local"' in text for text in found)
+
+
+def test_reference_lists_parameters_of_bases(site: Path) -> None:
+    """A hinge takes what every constraint takes: its section says what that is."""
+    text = (site / "api" / "constraints.html").read_text(encoding="utf-8")
+    start = text.index('id="linkwork.Hinge"')
+    listed = re.findall(r"<b><code>(\w+)</code></b>", text[start : text.index('id="linkwork.Slider"', start)])
+    assert {"first", "second", "axis", "weight", "enabled", "time_constant"} <= set(listed)
 
 
 # Pictures ----------------------------------------------------------------------------------------------------
