@@ -8,6 +8,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -54,7 +55,7 @@ def explained_fields(kind: type) -> set[str]:
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
     return {
         first.target.id
-        for first, then in zip(body, body[1:], strict=False)
+        for first, then in pairwise(body)
         if isinstance(first, ast.AnnAssign) and isinstance(first.target, ast.Name) and isinstance(then, ast.Expr)
     }
 
@@ -140,7 +141,7 @@ def test_public_parameters_say_their_words(function: Callable[..., Any], name: s
 
 
 def test_what_a_function_gives_can_be_given_to_another() -> None:
-    """Types of results are the words as well, so that checkers accept ``ForwardDynamics(robot, best_method(robot))``."""
+    """Types of results are the words as well: checkers accept ``ForwardDynamics(robot, best_method(robot))``."""
     assert get_type_hints(lw.best_method)["return"] == forward.ForwardMethod
     assert get_args(get_type_hints(lw.methods_for)["return"])[0] == forward.ForwardMethod
     assert get_args(get_type_hints(lw.method_costs)["return"])[0] == forward.ForwardMethod

@@ -37,6 +37,7 @@ from linkwork.dynamics import (
 )
 from linkwork.errors import AssemblyError, InputError
 from linkwork.mechanism import Mechanism
+from linkwork.notebook import table
 from linkwork.plans.loops import loops_of
 from linkwork.rigid import Floats, Placement, aligning_rotation, as_placement
 
@@ -400,6 +401,18 @@ class Mobility:
         if self.singular.shape[1]:
             text += f"; singular in {_counted(self.singular.shape[1], 'direction')}"
         return text if self.closed else f"{text}; loops are open here"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "degrees of freedom": self.dof,
+            "rows": self.rows,
+            "rank": self.rank,
+            "loops are closed": self.closed,
+            "singular directions": self.singular.shape[1],
+        }
+        facts |= {f"redundant: {name}": _counted(rows, "row") for name, rows in self.redundant.items()}
+        facts |= {f"conflicting: {name}": f"misses {error:.3g}" for name, error in self.conflicting.items()}
+        return table("Mobility", (), facts.items())
 
 
 def _counted(number: int, what: str) -> str:

@@ -322,7 +322,8 @@ class Evaluator:
         return list(out)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}', {self.way}, {self._dtype}>"
+        by = f" by {self.method}" if hasattr(self, "method") else ""
+        return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}'{by}, {self.way}, {self._dtype}>"
 
 
 class OperationCount(dict[str, int]):

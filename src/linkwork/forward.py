@@ -47,6 +47,7 @@ from linkwork.errors import (
 )
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.mechanism import Mechanism
+from linkwork.notebook import shape_table, state_tables
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.early import early_tree
 from linkwork.plans.elimination import coupled_tree
@@ -287,6 +288,14 @@ class Solution:
             f"Solution(acceleration={self.acceleration!r}, residual={self.residual}, "
             f"iterations={self.iterations}, converged={self.converged})"
         )
+
+    def _repr_html_(self) -> str:
+        if self._by is None or self._found is None:
+            return shape_table("Solution", {"acceleration": self.acceleration})
+        ended = f"{np.sum(self.converged)} of {np.size(self.converged)} converged"
+        caption = f"Solution by {self._by.method}: {ended}, residual at most {np.max(self.residual, initial=0.0):.3g}"
+        rows = {"force": self.multipliers, "residual": self.residuals}
+        return state_tables(caption, self._by.robot, {"acceleration": self.acceleration}, rows)
 
 
 class NamedRows(Mapping[str, Array]):

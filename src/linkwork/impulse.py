@@ -15,6 +15,7 @@ from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.forward import DAMPING, MAX_ITERATIONS, TOLERANCE, NamedRows, best_method, row_damping
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.mechanism import Mechanism
+from linkwork.notebook import state_tables
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.rows import rows_tree
 
@@ -54,6 +55,10 @@ class Impact:
 
     def __repr__(self) -> str:
         return f"Impact(velocity={self.velocity!r}, converged={self.converged})"
+
+    def _repr_html_(self) -> str:
+        impulses = self._found[..., 2 : 1 + self._found.shape[-1] // 2]
+        return state_tables("Impact", self._robot, {"velocity after": self.velocity}, {"impulse": impulses})
 
 
 class ImpactDynamics(Evaluator):

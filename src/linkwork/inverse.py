@@ -19,6 +19,7 @@ from linkwork.coordinates import CLOSED, Tied, bound_dofs, clustered, not_a_tran
 from linkwork.dynamics import Array, constraint_error, constraint_jacobian
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
+from linkwork.notebook import state_tables
 from linkwork.plans.tree import tree_of
 
 _empty = np.empty
@@ -59,6 +60,10 @@ class InverseSolution:
     def forces(self) -> Mapping[str, Array]:
         """Forces of the constraints by name, as in `Solution.forces`."""
         return {c.name: self.multipliers[..., self.robot.row_slice(c.name)] for c in self.robot.constraints}
+
+    def _repr_html_(self) -> str:
+        joints = {"torque": self.torque, "acceleration": self.acceleration}
+        return state_tables("Inverse dynamics", self.robot, joints, {"force": self.multipliers})
 
 
 class InverseDynamics(Tied):

@@ -19,6 +19,7 @@ from linkwork.constraints import CenterOfMass, Constraint, Coupling, JointLock
 from linkwork.errors import InputError, ModelError
 from linkwork.inputs import real_array
 from linkwork.joints import Joint
+from linkwork.notebook import mechanism_tables
 from linkwork.rigid import Floats, Inertia, Placement, VectorLike
 from linkwork.shapes import Mesh, Shape
 
@@ -613,6 +614,9 @@ class Mechanism:
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")
         return f"<Mechanism '{self.name}': {len(self.joints)} joints, {sizes}, {self.mass:.4g} kg>"
+
+    def _repr_html_(self) -> str:
+        return mechanism_tables(self)
 
 
 def _closure() -> Any:

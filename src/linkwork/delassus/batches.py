@@ -98,7 +98,7 @@ class Matrix(Evaluator):
     def __init__(self, robot: Mechanism, method: DelassusMethod, threads: int | None = None) -> None:
         made = METHODS[method]
         assert made is not None
-        self._method, self._damped = method, made.damped
+        self.method, self._damped = method, made.damped
         self._prepare(robot, "delassus_matrix", made.algorithm, made.arrays(robot), (), threads)
 
     def __call__(self, q: npt.ArrayLike) -> Array:  # type: ignore[override]
@@ -110,7 +110,7 @@ class Matrix(Evaluator):
     def parts(self, q: npt.ArrayLike, damping: Array) -> list[Array]:
         """The matrix, and what the method has found for the damped inverse."""
         found = self._runner.evaluate([q, damping], [None] * len(self._output_shapes))
-        if self._method == "pv_osim_fast":
+        if self.method == "pv_osim_fast":
             branches, rows, base = found[:3]
             found[0] = branches + rows @ np.linalg.solve(base, np.swapaxes(rows, -1, -2))
         return found
