@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 import linkwork as lw
-from linkwork import dynamics, forward, impulse, inverse, operational
+from linkwork import dynamics, forward, impulse, inverse, literals, operational
 from linkwork.delassus import batches
 from linkwork.export import writing
 from linkwork.simulation import stepper
@@ -96,15 +96,15 @@ def test_a_parameter_that_is_not_listed_is_found() -> None:
 # Words ---------------------------------------------------------------------------------------------------------
 
 WORDS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
-    "ForwardMethod": (forward.ForwardMethod, forward.METHODS),
-    "InverseMethod": (inverse.InverseMethod, inverse.METHODS),
-    "ImpactMethod": (impulse.ImpactMethod, impulse.METHODS),
-    "DelassusMethod": (batches.DelassusMethod, batches.METHODS),
-    "InertiaMethod": (operational.InertiaMethod, operational.METHODS),
-    "Quantity": (dynamics.Quantity, dynamics.QUANTITIES),
-    "Reference": (dynamics.Reference, dynamics.REFERENCES),
-    "Integrator": (stepper.Integrator, stepper.INTEGRATORS),
-    "Precision": (dynamics.Precision, writing.NUMBERS),
+    "ForwardMethod": (literals.ForwardMethod, forward.METHODS),
+    "InverseMethod": (literals.InverseMethod, inverse.METHODS),
+    "ImpactMethod": (literals.ImpactMethod, impulse.METHODS),
+    "DelassusMethod": (literals.DelassusMethod, batches.METHODS),
+    "InertiaMethod": (literals.InertiaMethod, operational.METHODS),
+    "Quantity": (literals.Quantity, dynamics.QUANTITIES),
+    "Reference": (literals.Reference, dynamics.REFERENCES),
+    "Integrator": (literals.Integrator, stepper.INTEGRATORS),
+    "Precision": (literals.Precision, writing.NUMBERS),
 }
 
 
@@ -142,6 +142,6 @@ def test_public_parameters_say_their_words(function: Callable[..., Any], name: s
 
 def test_what_a_function_gives_can_be_given_to_another() -> None:
     """Types of results are the words as well: checkers accept ``ForwardDynamics(robot, best_method(robot))``."""
-    assert get_type_hints(lw.best_method)["return"] == forward.ForwardMethod
-    assert get_args(get_type_hints(lw.methods_for)["return"])[0] == forward.ForwardMethod
-    assert get_args(get_type_hints(lw.method_costs)["return"])[0] == forward.ForwardMethod
+    assert get_type_hints(lw.best_method)["return"] == literals.ForwardMethod
+    assert get_args(get_type_hints(lw.methods_for)["return"])[0] == literals.ForwardMethod
+    assert get_args(get_type_hints(lw.method_costs)["return"])[0] == literals.ForwardMethod

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from linkwork.compile.entry import SHAPES
 from linkwork.compile.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
 from linkwork.compile.trace import MAX_OPERATIONS, trace
 from linkwork.errors import InputError
+from linkwork.literals import Lanes, Precision, Quantity, Reference
 from linkwork.mechanism import Mechanism
 from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of, unit_ranges
@@ -32,27 +33,6 @@ Array = npt.NDArray[Any]
 _LOCK = threading.RLock()
 """Around what evaluators make when they are first called."""
 _empty = np.empty
-
-Quantity = Literal[
-    "forward_dynamics",
-    "inverse_dynamics",
-    "mass_matrix",
-    "inverse_mass_product",
-    "bias_forces",
-    "gravity_forces",
-    "frame_placement",
-    "frame_velocity",
-    "frame_acceleration",
-    "frame_jacobian",
-    "center_of_mass",
-    "centroidal_momentum",
-    "energy",
-    "constraint_error",
-    "constraint_jacobian",
-    "constraint_bias",
-    "constraint_target",
-]
-"""What an `Evaluator` can compute."""
 
 QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
     {
@@ -79,13 +59,6 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
 
 OF_CONSTRAINTS = ("constraint_error", "constraint_jacobian", "constraint_bias", "constraint_target")
 """Quantities that look at the constraints of a robot; the others are those of its tree."""
-
-Reference = Literal["local", "aligned", "world"]
-"""Axes of vectors at frames."""
-Precision = Literal["float64", "float32"]
-"""Numbers that machine code computes with."""
-Lanes = Literal["auto", 1, 2, 4, 8, 16]
-"""States that share one SIMD register."""
 
 REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALIGNED, "world": WORLD_ORIGIN})
 """Axes of vectors at frames: the frame's own; the world's, at the frame's origin; spatial, at the world's origin."""

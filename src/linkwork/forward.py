@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,7 @@ from linkwork.errors import (
     UnsupportedFeature,
 )
 from linkwork.inputs import above_zero, count, real_array
+from linkwork.literals import Auto, ForwardMethod
 from linkwork.mechanism import Mechanism
 from linkwork.notebook import shape_table, state_tables
 from linkwork.plans.clusters import enabled_rows
@@ -97,25 +98,6 @@ class Method:
     closed: bool = False
     """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
 
-
-ForwardMethod = Literal[
-    "aba",
-    "kkt",
-    "ltl",
-    "prox_ltl",
-    "pv",
-    "prox_pv",
-    "prox_bbo",
-    "pv_early",
-    "pv_soft",
-    "constrained_aba",
-    "lcaba",
-    "cluster",
-    "projection",
-    "approximate",
-    "lagrange",
-]
-"""A method of forward dynamics."""
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -359,7 +341,7 @@ class ForwardDynamics(Evaluator):
     def __init__(
         self,
         robot: Mechanism,
-        method: ForwardMethod | Literal["auto"] = "auto",
+        method: ForwardMethod | Auto = "auto",
         *,
         damping: float = DAMPING,
         tolerance: float = TOLERANCE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,11 @@ from linkwork.dynamics import Array, Evaluator
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.forward import DAMPING, MAX_ITERATIONS, TOLERANCE, NamedRows, best_method, row_damping
 from linkwork.inputs import above_zero, count, real_array
+from linkwork.literals import Auto, ImpactMethod
 from linkwork.mechanism import Mechanism
 from linkwork.notebook import state_tables
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.rows import rows_tree
-
-ImpactMethod = Literal["prox_bbo", "lcaba"]
-"""A method of impact dynamics."""
 
 METHODS: Mapping[str, Any] = MappingProxyType(
     {"prox_bbo": (impact.IMPACT_ROWS, rows_tree), "lcaba": (impact.IMPACT_SPRINGS, coupled_tree)}
@@ -78,7 +76,7 @@ class ImpactDynamics(Evaluator):
     def __init__(
         self,
         robot: Mechanism,
-        method: ImpactMethod | Literal["auto"] = "auto",
+        method: ImpactMethod | Auto = "auto",
         *,
         damping: float = DAMPING,
         tolerance: float = TOLERANCE,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +17,12 @@ from linkwork.algorithms import clusters, rnea
 from linkwork.coordinates import CLOSED, Tied, bound_dofs, clustered, not_a_transmission, tied_dofs
 from linkwork.dynamics import Array, constraint_error, constraint_jacobian
 from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.literals import InverseMethod
 from linkwork.mechanism import Mechanism
 from linkwork.notebook import state_tables
 from linkwork.plans.tree import tree_of
 
 _empty = np.empty
-
-InverseMethod = Literal["rnea", "cluster", "actuated", "least", "approximate"]
-"""A method of inverse dynamics."""
 
 METHODS: Mapping[str, str] = {
     "rnea": "every joint of the tree; knows no constraints",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy.typing as npt
 
@@ -12,11 +11,9 @@ from linkwork.algorithms.algorithm import Algorithm
 from linkwork.coordinates import Tied, tied_dofs
 from linkwork.dynamics import Array
 from linkwork.errors import InputError
+from linkwork.literals import InertiaMethod
 from linkwork.mechanism import Mechanism
 from linkwork.plans.effectors import effectors_tree
-
-InertiaMethod = Literal["efpa", "projection"]
-"""A method that makes the matrix."""
 
 METHODS: Mapping[str, Algorithm] = {
     "efpa": effectors.CLUSTER_EFPA,

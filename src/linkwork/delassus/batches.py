@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from linkwork.constraints import WORLD, CenterOfMass, Pair
 from linkwork.dynamics import Array, Evaluator
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import real_array
+from linkwork.literals import DelassusMethod
 from linkwork.mechanism import Mechanism
 from linkwork.operational import OperationalInertia
 from linkwork.plans.elimination import coupled_tree
@@ -40,9 +41,6 @@ class Method:
     damped: bool = False
     """Whether its text takes a damping."""
 
-
-DelassusMethod = Literal["matrix_free", "ltl", "prox_ltl", "pv_osim", "pv_osim_fast", "kjr", "efpa", "cluster_efpa"]
-"""A way to `Delassus` operators: without the matrix, or with one that this method makes."""
 
 METHODS: Mapping[str, Method | None] = MappingProxyType(
     {

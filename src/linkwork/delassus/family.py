@@ -12,11 +12,12 @@ import numpy.typing as npt
 from linkwork.algorithms import delassus as texts
 from linkwork.algorithms import osim
 from linkwork.constraints import WORLD
-from linkwork.delassus.batches import METHODS, ClusterMatrix, DelassusMethod, Inverse, InverseMatrix, Matrix, Product
+from linkwork.delassus.batches import METHODS, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product
 from linkwork.delassus.memory import Pool
 from linkwork.delassus.operators import DelassusOperator, Explicit, MatrixFree
 from linkwork.dynamics import Array, thread_count
 from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.literals import DelassusMethod
 from linkwork.mechanism import Mechanism
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.loops import constrained_tree

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compile.trace import MAX_OPERATIONS, Trace, trace
-from linkwork.dynamics import Evaluator, OperationCount, Precision
+from linkwork.dynamics import Evaluator, OperationCount
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
@@ -20,6 +20,7 @@ from linkwork.export.fixed import fixed
 from linkwork.forward import ForwardDynamics, row_damping
 from linkwork.impulse import ImpactDynamics
 from linkwork.inverse import InverseDynamics
+from linkwork.literals import Precision
 from linkwork.simulation import Stepper
 
 NUMBERS: Mapping[str, str] = {"float64": "double", "float32": "float"}

@@ -17,12 +17,13 @@ from linkwork.compile.entry import CHUNK, DONE, OVERFLOW
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, LinkworkError
 from linkwork.inputs import above_zero, count, fresh_floats
+from linkwork.literals import Integrator
 from linkwork.mechanism import Mechanism
 from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, command_limits, drive, gears, is_compiled
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.run import Run
 from linkwork.simulation.single import shown
-from linkwork.simulation.stepper import Integrator, Stepper
+from linkwork.simulation.stepper import Stepper
 
 BatchController = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques ``(n, nv)`` for a batch of states, or commands ``(n, actuators)``."""

@@ -24,9 +24,10 @@ from linkwork.compile.trace import Graph
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, KernelError
 from linkwork.inputs import fresh_floats
+from linkwork.literals import Integrator
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import TREE, tree_of
-from linkwork.simulation.stepper import Integrator, Stepper
+from linkwork.simulation.stepper import Stepper
 
 SEEN = ("time", "q", "v")
 """What every controller sees."""

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from math import gcd
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.dynamics import Array, constraint_error, constraint_jacobian
 from linkwork.errors import AssemblyError, InputError
-from linkwork.forward import ForwardMethod
 from linkwork.inputs import above_zero, count, fresh_floats
+from linkwork.literals import Integrator, SimulationMethod, TimeConstant
 from linkwork.mechanism import Mechanism
 from linkwork.simulation import advancing
 from linkwork.simulation.closing import Closing
@@ -24,16 +24,7 @@ from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, command_limits
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.run import Run
 from linkwork.simulation.stages import AllJoints, FreeJoints, Staged
-from linkwork.simulation.stepper import (
-    AUTO,
-    INTEGRATORS,
-    Integrator,
-    Stepper,
-    TimeConstant,
-    held_back,
-    joint_law,
-    stabilised,
-)
+from linkwork.simulation.stepper import AUTO, INTEGRATORS, Stepper, held_back, joint_law, stabilised
 
 ControlFunction = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques of all joints, ``(nv,)``, or commands of the robot's actuators."""
@@ -54,7 +45,7 @@ def simulate(
     seconds: float,
     dt: float = 1e-3,
     integrator: Integrator = "euler",
-    method: ForwardMethod | Literal["auto", "minimal"] = "auto",
+    method: SimulationMethod = "auto",
     controller: Controller | ControlFunction | None = None,
     control_every: int = 1,
     tau: npt.ArrayLike | None = None,
@@ -190,7 +181,7 @@ def simulate(
 def staged(
     robot: Mechanism,
     integrator: Integrator,
-    method: ForwardMethod | Literal["auto", "minimal"],
+    method: SimulationMethod,
     dt: float,
     at: npt.ArrayLike,
     *,

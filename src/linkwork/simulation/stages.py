@@ -6,17 +6,17 @@ for loops that may not open at all. What joints do by themselves and what turns 
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from linkwork.algorithms.motion import DOPRI5, RK4, Scheme, act, follow_velocity, go, rate
 from linkwork.coordinates import Minimal
 from linkwork.dynamics import Array
-from linkwork.forward import ForwardDynamics, ForwardMethod
+from linkwork.forward import ForwardDynamics
+from linkwork.literals import Auto, ForwardMethod, Integrator
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import Tree, tree_of
-from linkwork.simulation.stepper import Integrator
 
 SCHEMES: dict[str, Scheme] = {"rk4": RK4, "dopri5": DOPRI5}
 
@@ -50,7 +50,7 @@ class Dynamics(Protocol):
 class AllJoints:
     """Velocities of all joints, by a method of `ForwardDynamics`."""
 
-    def __init__(self, robot: Mechanism, method: ForwardMethod | Literal["auto"]) -> None:
+    def __init__(self, robot: Mechanism, method: ForwardMethod | Auto) -> None:
         self.robot = robot
         self._dynamics = ForwardDynamics(robot, method)
 

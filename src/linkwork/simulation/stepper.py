@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +17,15 @@ from linkwork.dynamics import Array, Evaluator, mass_matrix
 from linkwork.errors import InputError
 from linkwork.forward import DAMPING, row_damping
 from linkwork.inputs import above_zero, count
+from linkwork.literals import Auto, Integrator, TimeConstant
 from linkwork.mechanism import Mechanism
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.tree import tree_of
 
-Integrator = Literal["euler", "rk4", "dopri5"]
-"""How steps are made; see `Stepper`."""
-TimeConstant = float | Literal["auto"] | None
-"""Seconds in which open loops close again; None: they do not."""
-
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
 """Integrators and their orders."""
 
-AUTO: Literal["auto"] = "auto"
+AUTO: Auto = "auto"
 TIME_CONSTANT = 0.005
 """Seconds in which open loops close again, where steps are not longer than half of this."""
 STOP_TIME = 0.01
