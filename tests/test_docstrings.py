@@ -29,7 +29,7 @@ def surface() -> Iterator[tuple[str, Any, type | None]]:
         for name in package.__all__:
             thing = getattr(package, name)
             if inspect.isclass(thing):
-                if "__init__" in vars(thing) and thing not in FOUND:
+                if "__init__" in vars(thing) and not issubclass(thing, FOUND):
                     yield name, thing, thing
                 for member, value in vars(thing).items():
                     function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
