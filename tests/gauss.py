@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
+from linkwork.scales import scales_of
 from states import Floats
 
 ROUNDING = float(np.finfo(np.float64).eps)
@@ -63,7 +64,8 @@ class Problem:
 
     @cached_property
     def weights(self) -> Floats:
-        return np.concatenate([np.asarray(c.weight) for c in self.robot.constraints])
+        """What the damping of each row is a part of: the inverse inertia that it feels, times its weight."""
+        return np.concatenate([np.asarray(c.weight) for c in self.robot.constraints]) * scales_of(self.robot).rows
 
     @cached_property
     def free(self) -> Floats:
@@ -90,7 +92,7 @@ class Problem:
 
     @property
     def stiffness(self) -> float:
-        """The largest eigenvalue of ``J M^-1 J'``, rows scaled by their weights."""
+        """The largest eigenvalue of ``J M^-1 J'``, rows scaled by their `weights`."""
         return float(self._scaled[2].max(initial=0.0) ** 2)
 
     @property

@@ -178,6 +178,68 @@ def test_the_worst_of_several_constraints_is_named() -> None:
     assert caught.value.gap > 5.9
 
 
+def two_legs(first: float, second: float) -> lw.Mechanism:
+    """Two pendulums of three bars of 1 m, their tips held so far below their pivots."""
+    legs = lw.compose({"a": lw.zoo.pendulum(3), "b": lw.zoo.pendulum(3)}, at={"b": (5, 0, 0)})
+    holds = [
+        lw.Point("a/tip", "world", second_at=(0, 0, -first), name="a_hold"),
+        lw.Point("b/tip", "world", second_at=(5, 0, -second), name="b_hold"),
+    ]
+    return legs.constrained(*holds)
+
+
+def test_the_loop_that_cannot_close_alone_is_named_with_its_gap() -> None:
+    robot = two_legs(2.0, 9.0)
+    says = r"even with all others open these do not close: Point 'b_hold' \(\d\.\d+ off\)$"
+    with pytest.raises(lw.AssemblyError, match=says) as e:
+        robot.assemble(attempts=2)
+    assert list(e.value.alone) == ["b_hold"]
+    assert 6 / np.sqrt(2) < e.value.alone["b_hold"] < 6.1  # in the plane, of a vector that is 6 m long at least
+    with pytest.raises(lw.AssemblyError) as e:
+        two_legs(8.0, 9.0).assemble(attempts=2)
+    assert set(e.value.alone) == {"a_hold", "b_hold"}
+
+
+def test_loops_that_contradict_each_other_close_alone() -> None:
+    robot = two_legs(2.0, 2.0)
+    twice = robot.constrained(lw.Point("a/tip", "world", second_at=(0.5, 0, -2), name="elsewhere"))
+    with pytest.raises(lw.AssemblyError, match="each closes alone, but not together: 'a_hold', 'elsewhere'") as e:
+        twice.assemble(attempts=2)
+    assert e.value.alone == {}
+    both = twice.unconstrained("b_hold")
+    with pytest.raises(lw.AssemblyError, match="each closes alone, but not all together"):
+        both.assemble(attempts=2)
+
+
+def test_one_attempt_is_for_those_who_do_not_ask_why() -> None:
+    with pytest.raises(lw.AssemblyError) as e:
+        two_legs(2.0, 9.0).assemble(attempts=1)
+    assert e.value.alone == {} and "alone" not in str(e.value) and "others" not in str(e.value)
+
+
+def test_the_only_loop_there_is_needs_no_words_about_others() -> None:
+    with pytest.raises(lw.AssemblyError) as e:
+        two_legs(2.0, 9.0).switched({"a_hold": False}).assemble(attempts=2)
+    assert "others" not in str(e.value)
+
+
+def test_a_constraint_that_was_put_on_without_saying_where_is_given_a_hint() -> None:
+    """The point is at the world's origin, out of reach; people mean the place where it is."""
+    robot = lw.compose({"a": lw.zoo.pendulum(1)}, at={"a": (0, 0, 5)})
+    body = robot.body_names[-1]
+    q = np.array([0.3])
+    forgotten = robot.constrained(lw.Weld("world", body))
+    hint = rf"to hold '{body}' where it is at q, say so: robot\.constrained\(Weld\(\.\.\.\), at=q\)"
+    with pytest.raises(lw.AssemblyError, match=hint):
+        forgotten.assemble(q, attempts=2)
+    with pytest.raises(lw.AssemblyError, match=hint):
+        lw.simulate(forgotten, q, seconds=0.01)
+    np.testing.assert_array_equal(robot.constrained(lw.Weld("world", body), at=q).assemble(q), q)
+    with pytest.raises(lw.AssemblyError) as e:
+        robot.constrained(lw.Weld("world", body, first_at=(0, 0, 9))).assemble(q, attempts=2)
+    assert "at=q" not in str(e.value)
+
+
 def test_no_iterations_are_too_few() -> None:
     with pytest.raises(lw.AssemblyError):
         four_bar().assemble([0.3, 0.2, 0.1], max_iterations=0)
@@ -195,10 +257,10 @@ def test_a_wide_tolerance_is_met_sooner() -> None:
     assert 1e-12 < far.gap <= 1e-3
 
 
-def test_one_configuration_is_assembled_at_a_time() -> None:
+def test_what_does_not_fit_the_robot_is_refused() -> None:
     robot = four_bar()
-    with pytest.raises(lw.InputError, match="assemble takes one configuration of 3 numbers, not \\(2, 3\\)"):
-        robot.assemble(np.zeros((2, 3)))
+    with pytest.raises(lw.InputError, match="q has 2 numbers, robot 'four-bar' needs 3"):
+        robot.assemble(np.zeros((4, 2)))
     with pytest.raises(lw.InputError, match="robot 'four-bar' has no joint 'j11'; did you mean 'j1'"):
         robot.assemble(fixed=["j11"])
 

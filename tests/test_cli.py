@@ -146,6 +146,45 @@ def test_json_has_the_numbers_of_the_mechanism(write: Write) -> None:
         assert said["lower"] == said["upper"] == [None]
 
 
+def test_info_says_how_angles_and_quaternions_are_written(write: Write) -> None:
+    urdf = facts(write(four_bar()))
+    assert (urdf["coordinates"], urdf["read_as"]) == (
+        "angles in rad, lengths in m",
+        "angles in radians, turns as roll, pitch, yaw",
+    )
+    ball = '<body><joint type="ball"/><geom size="1"/></body>'
+    mjcf = write(
+        f"<mujoco><worldbody><body><freejoint/><geom size='1'/>{ball * 5}</body></worldbody></mujoco>", "b.xml"
+    )
+    found = facts(mjcf)
+    where = "q[3:7], q[7:11], q[11:15], q[15:19] and 2 more"
+    assert found["coordinates"] == f"angles in rad, lengths in m; quaternions (x, y, z, w) at {where}"
+    assert found["read_as"] == 'angles in degrees unless <compiler angle="radian"/>, quaternions (w, x, y, z)'
+    printed = run("info", mjcf).stdout
+    assert (
+        f"coordinates q       {found['coordinates']}" in printed
+        and f"in the file         {found['read_as']}" in printed
+    )
+    planar = four_bar(more=link("sledge") + joint("floor", "base", "sledge", 0, 0, type="planar"))
+    assert facts(write(planar, "p.urdf"))["coordinates"].endswith("; directions (cos, sin) at q[5:7]")
+
+
+def test_info_of_a_file_that_is_not_quite_xml_warns_and_goes_on(write: Write) -> None:
+    found = facts(write("<!-- <mujoco> -- ---> " + four_bar()))
+    assert found["format"] == "URDF" and found["dof"] == facts(write(four_bar(), "well.urdf"))["dof"]
+    assert any("not well-formed XML: '--' inside a comment" in text for text in found["warnings"])
+
+
+def test_info_of_a_model_that_does_not_move(write: Write) -> None:
+    result = run("info", write(robot_text(link("base"))))
+    assert result.exit_code == 0 and "joints              0" in result.stdout
+
+
+def test_a_template_says_how_it_becomes_a_model(write: Write) -> None:
+    result = run("info", write(four_bar(), "robot.urdf.xacro"))
+    assert result.exit_code == 1 and "expand it first: xacro" in result.stderr
+
+
 def test_json_says_which_loops_share_joints(write: Write) -> None:
     file = write(three_rockers())
     found, loops = facts(file), loops_of(lw.load(file))

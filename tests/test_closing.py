@@ -149,10 +149,23 @@ def test_kangaroo_like_closes_as_points_and_not_as_welds() -> None:
             assert np.abs(lw.constraint_error(alone, alone.assemble())[robot.row_slice(constraint.name)]).max() < CLOSED
 
 
+def test_the_loops_of_kangaroo_like_that_cannot_close_alone_are_named() -> None:
+    robot = need(KANGAROO)
+    with pytest.raises(AssemblyError, match="even with all others open these do not close: Weld") as caught:
+        robot.assemble()
+    numbers = {int(name.split(":")[0].removeprefix("closedloop").split("_")[0]) for name in caught.value.alone}
+    assert numbers == IMPOSSIBLE
+    assert min(caught.value.alone.values()) > 1e-4
+
+
 def test_the_talos_with_ankle_rods_closes_beyond_the_limits_of_its_cranks() -> None:
     robot = need(TALOS)
     for start in STARTS.values():
         with pytest.raises(AssemblyError, match=r"at their limits: leg_(left|right)_shin_joint"):
+            robot.assemble(start(robot), attempts=3)
+        with pytest.raises(
+            AssemblyError, match=r"Point 'closedloop\d_A:closedloop\d_B' \(.* off, closes with limits=Fa"
+        ):
             robot.assemble(start(robot), attempts=3)
         found = assemble(robot, start(robot), limits=False)
         assert_closed(robot, found)

@@ -19,6 +19,7 @@ import pytest
 import linkwork as lw
 import printed
 import robots
+from linkwork.forward import DAMPING
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -217,7 +218,7 @@ def test_signatures_show_values_and_words(site: Path) -> None:
     named = [default for text in found for default in re.findall(r"\w+: [^=\n]*= (?:\w+\.)*_?[A-Z][A-Z_]+\b", text)]
     assert not named
     (forward,) = (text for text in found if text.startswith("ForwardDynamics("))
-    assert "damping: float = 1e-06" in forward and '"prox_bbo",' in forward
+    assert f"damping: float = {DAMPING}" in forward and '"prox_bbo",' in forward
     assert any('reference: Literal["local", "aligned", "world"] = "local"' in text for text in found)
 
 

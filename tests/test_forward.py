@@ -11,11 +11,11 @@ import pytest
 import linkages
 import linkwork as lw
 import test_scenes
-from gauss import Problem, closed_state, distance, open_state
+from gauss import ROUNDING, Problem, closed_state, distance, open_state
 from linkwork import forward
 from linkwork.algorithms.algorithm import Algorithm
 from linkwork.compile.trace import Trace, trace
-from linkwork.forward import AUTOMATIC, METHODS, MOST_STEPS
+from linkwork.forward import AUTOMATIC, DAMPING, METHODS, MOST_STEPS
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import Tree
 from states import assert_close
@@ -201,7 +201,9 @@ def test_gravity_leaves_what_rows_ask_of_the_world_alone(kind: str, floating: bo
         if METHODS[method].closed:
             continue
         if method == "pv_soft":
-            assert distance(solve(p, method).acceleration, p.soft(1e-6)[0]) <= 1e-8
+            assert (
+                distance(solve(p, method).acceleration, p.soft(DAMPING)[0]) <= 1e-8 + ROUNDING * p.stiffness / DAMPING
+            )
             continue
         s = solve(p, method)
         assert distance(p.J @ s.acceleration, p.k) <= 1e-8, method
@@ -260,7 +262,7 @@ def test_all_constraints_switched_off_leave_the_tree(method: str) -> None:
     s = lw.ForwardDynamics(robot.switched({"left": False, "right": False}), method)(p.q, p.v, p.tau)
     assert distance(s.acceleration, p.free) <= 1e-9
     assert np.abs(s.multipliers).max() <= 1e-20
-    assert s.residual == 0.0 and s.converged and s.iterations == 1
+    assert s.residual == 0.0 and s.converged and s.iterations <= 2
 
 
 def test_switching_prepares_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +277,7 @@ def test_switching_prepares_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> Non
         off = robot.switched({c.name: False})
         s = lw.ForwardDynamics(off, "prox_bbo").compile(lanes=1, threads=1)(p.q, p.v, p.tau)
         native = lw.ForwardDynamics(off, "prox_bbo")(p.q, p.v, p.tau)
-        assert_close(s.acceleration, native.acceleration, 1e-12)
+        assert_close(s.acceleration, native.acceleration, 1e-10)
         assert off.prepared is robot.prepared
 
 
@@ -292,14 +294,17 @@ def test_weights_and_gains_need_no_new_program_for_weights(monkeypatch: pytest.M
 
 
 def test_a_weight_is_the_softness_of_its_row() -> None:
-    """Of a body on soft rows: each gives way by its own weight times the damping times its force."""
+    """Of a body on soft rows: each gives way by its weight, the damping and its inverse inertia, times its force."""
     build = lw.Builder().body("box", lw.Inertia.box(2.0, (0.1, 0.2, 0.3))).joint("free", lw.Free(), "world", "box")
     weight = (1.0, 2.0, 5.0)
     robot = build.constrain(lw.Point("world", "box", name="spring", weight=weight)).build()
-    s = lw.ForwardDynamics(robot, "pv_soft", damping=0.1)(robot.neutral(), np.zeros(6), np.zeros(6))
-    # m (g + R f) = f along each axis: f = m g / (1 + m R)
-    expected = -2.0 * robot.gravity / (1 + 2.0 * 0.1 * np.array(weight))
+    state = (robot.neutral(), np.zeros(6), np.zeros(6))
+    s = lw.ForwardDynamics(robot, "pv_soft", damping=0.1)(*state)
+    # m (g + R f) = f along each axis: f = m g / (1 + m R), with R a part of 1 / m
+    expected = -2.0 * robot.gravity / (1 + 0.1 * np.array(weight))
     assert_close(s.forces["spring"], expected, 1e-13)
+    given = lw.ForwardDynamics(robot, "pv_soft")(*state, damping=[0.05, 0.1, 0.25])
+    assert_close(given.forces["spring"], expected, 1e-13)
     assert s.converged and s.iterations == 1
 
 
@@ -342,7 +347,7 @@ def test_auto_takes_aba_where_nothing_binds() -> None:
 
 
 def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the choice of few four-bars for many: nothing is traced that takes steps as the cube of 2000 rows."""
+    """Nothing is traced that takes steps as the cube of 2000 rows; of the others the cheapest is chosen."""
     traced = []
 
     def counted(algorithm: Algorithm, tree: Tree, limit: int) -> Trace:
@@ -353,10 +358,12 @@ def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.Mon
     monkeypatch.setattr(forward, "trace", counted)
     monkeypatch.setattr(forward.disk, "fetch", lambda key, make: make())
     few, many = (lw.compose({f"bar{k}": lw.zoo.four_bar() for k in range(n)}) for n in (4, 400))
-    assert lw.best_method(few) == lw.best_method(many)
+    assert lw.best_method(few) in AUTOMATIC and traced.count("prox_ltl") == 1
+    chosen = lw.best_method(many)
     assert traced.count("prox_ltl") == 1 and traced.count("lcaba") == 2
-    assert forward.method_cost(few, "prox_ltl") is not None
-    assert forward.method_cost(many, "prox_ltl") is None
+    costs = {name: forward.method_cost(many, name) for name in AUTOMATIC}
+    assert costs.pop("prox_ltl") is None
+    assert chosen == min(costs, key=lambda name: costs[name].total + 2 * costs[name].again)
 
 
 @each_method

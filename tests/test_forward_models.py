@@ -22,7 +22,7 @@ from robots import MODELS
 AGREEMENT = 1e-9
 """Relative to the largest acceleration, or to 1 m/s² if that is larger."""
 
-TIGHT = 1e-12
+TIGHT = 1e-14
 """Tolerance of iterations here: what a row misses is divided by its inverse inertia, and may become more."""
 
 CONTRADICTION = 1e-7
@@ -139,12 +139,15 @@ def check(p: Problem, method: str, fd: lw.ForwardDynamics | None = None) -> None
         return
     if method in ("ltl", "lagrange", "pv"):  # one factor of J M^-1 J', which nothing improves
         allowed += ROUNDING * p.condition
+    if METHODS[method].iterates and method != "prox_ltl":  # rows are stiff springs on the inertias of bodies
+        allowed += 0.1 * ROUNDING * p.stiffness / fd.damping
     if soft:  # one iteration of stiff rows knows no more digits than these leave of the inertias
         allowed += 10 * ROUNDING * p.stiffness / fd.damping
     assert error <= allowed, f"differs by {error:.1e}, may by {allowed:.1e}"
     assert p.unbalanced(s) <= allowed
     if not soft and not contradicted(p):
-        assert s.residual <= 1e-9 * max(1.0, float(np.abs(p.k).max()))
+        left = AGREEMENT + (ROUNDING * p.condition if METHODS[method].hard else 0.0)
+        assert s.residual <= left * max(1.0, float(np.abs(p.k).max()))
 
 
 @pytest.mark.parametrize("method", BOUND)

@@ -12,11 +12,13 @@ import pytest
 
 import linkwork as lw
 import test_scenes
-from gauss import ROUNDING, Problem, closed_state, distance, open_state
+from gauss import ROUNDING, Problem, closed_state, open_state
+from linkwork.algorithms import lcaba
 from linkwork.algorithms.algorithm import resolve
 from linkwork.algorithms.constrained import SWITCHED_OFF
 from linkwork.forward import AUTOMATIC, DAMPING, METHODS, OFF, TOLERANCE
 from linkwork.mechanism import Mechanism
+from linkwork.scales import scales_of
 from states import assert_close
 
 AGREEMENT = 1e-12
@@ -116,7 +118,15 @@ def test_iterations_end_at_the_most_that_are_allowed(method: str, way: str, coun
     assert (batch.iterations == count).all() and not batch.converged.any()
 
 
-@pytest.mark.parametrize("tolerance", [1e-2, 1e-6, TOLERANCE])
+def missed(robot: Mechanism, state: tuple[np.ndarray, ...], s: lw.Solution) -> float:
+    """What rows miss by what gravity, torques and velocities do, each weighed by the inertia that it moves."""
+    p, scales = Problem(robot, *state), scales_of(robot)
+    gravity = scales.mass * (robot.gravity**2).sum()
+    size = gravity + (p.tau**2 / scales.joints).sum() + (p.k**2 / scales.rows).sum()
+    return float(np.sqrt((s.residuals**2 / scales.rows).max() / size))
+
+
+@pytest.mark.parametrize("tolerance", [1e-5, 1e-8, TOLERANCE])
 @pytest.mark.parametrize("method", ITERATED)
 def test_iterations_go_on_until_rows_miss_less_than_the_tolerance(method: str, tolerance: float) -> None:
     fd = solver(method, "native", tolerance=tolerance)
@@ -124,14 +134,14 @@ def test_iterations_go_on_until_rows_miss_less_than_the_tolerance(method: str, t
     for seed in range(6):
         state = states(robot_for(method), seed)
         s = fd(*state)
-        assert s.converged and s.residual <= tolerance
+        assert s.converged and missed(robot_for(method), state, s) <= tolerance
         if s.iterations == 1:
-            assert fewer(*state).residual <= tolerance
+            assert missed(robot_for(method), state, fewer(*state)) <= tolerance
 
 
 @pytest.mark.parametrize("method", ITERATED)
 def test_each_iteration_brings_the_acceleration_nearer(method: str) -> None:
-    """By what the damping is to the inverse inertia of the weakest direction, until rounding."""
+    """In the metric of inertia, by what the damping is to the inverse inertia of the weakest direction."""
     robot = robot_for(method)
     for seed in range(3):
         q, v, tau = states(robot, seed)
@@ -140,9 +150,10 @@ def test_each_iteration_brings_the_acceleration_nearer(method: str) -> None:
         errors = []
         for count in range(1, 6):
             s = solver(method, "native", damping=1e-3, max_iterations=count, tolerance=1e-300)(q, v, tau)
-            errors.append(distance(s.acceleration, p.hard[0]))
+            off = s.acceleration - p.hard[0]
+            errors.append(np.sqrt(off @ p.M @ off / (p.hard[0] @ p.M @ p.hard[0])))
         for before, after in pairwise(errors):
-            assert after <= max(1.1 * factor * before, 1e-11)
+            assert after <= max(1.001 * factor * before, 1e-11)
 
 
 # Lanes -----------------------------------------------------------------------------------------------
@@ -173,7 +184,7 @@ def test_states_in_lanes_iterate_each_on_its_own(way: str, method: str, batch: i
 @pytest.mark.parametrize("method", ITERATED)
 def test_a_state_in_lanes_does_not_depend_on_its_neighbors(method: str, way: str) -> None:
     """Bit for bit, whether they need as many iterations or fewer."""
-    robot, fd = robot_for(method), solver(method, way, 4)
+    robot, fd = robot_for(method), solver(method, way, 4, damping=1e-4)
     q, v, tau = states(robot, 3, 9)
     start = solver(method, "native")(q, v, tau).multipliers
     start[::3] = 0.0
@@ -200,10 +211,9 @@ def test_a_batch_in_lanes_is_its_states_one_by_one(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["lcaba", "prox_bbo", "prox_ltl", "pv"])
 def test_single_precision_has_its_digits(method: str) -> None:
-    """With a damping that float32 can be added to: 1e-3 of rows whose inverse inertia is about one."""
+    """With a damping that float32 can be added to, whatever the one that is asked for."""
     robot = robot_for(method)
-    settings = {} if METHODS[method].hard else {"damping": 1e-3, "tolerance": 1e-3}
-    fast = solver(method, "specialised", 8, "float32", **settings)
+    fast = solver(method, "specialised", 8, "float32")
     state = states(robot, 2, 11)
     s, exact = fast(*state), solver(method, "native")(*state)
     assert s.acceleration.dtype == np.float32
@@ -232,7 +242,8 @@ def test_one_iteration_is_enough_from_the_solution(method: str, way: str) -> Non
     fd = solver(method, way)
     cold = fd(*state)
     warm = fd(*state, multipliers=cold.multipliers)
-    assert warm.iterations == 1 and warm.converged
+    stiff = METHODS[method].algorithm is lcaba.LCABA  # a second one is what makes up for the digits that springs cost
+    assert warm.iterations == (2 if stiff else 1) and warm.converged
     assert_close(warm.acceleration, cold.acceleration, 1e-8)
 
 
@@ -344,9 +355,10 @@ def test_results_do_not_depend_on_the_number_of_threads(method: str) -> None:
 @pytest.mark.parametrize("method", AUTOMATIC)
 @pytest.mark.parametrize("damping", [1e-5, 1e-6, 1e-7])
 def test_two_hands_with_a_cube_converge_in_three_iterations(damping: float, method: str) -> None:
-    """loops Fig. 10: rows miss less than 1e-6 after three, at any damping that makes sense."""
+    """loops Fig. 10: rows miss less than 1e-6 after three, at any damping that makes sense; in the paper's units."""
     robot = test_scenes.made("AH²-cube")
-    fd = lw.ForwardDynamics(robot, method, damping=damping, tolerance=1e-6, max_iterations=3)
+    damping = damping / float(np.median(scales_of(robot).rows))
+    fd = lw.ForwardDynamics(robot, method, damping=damping, tolerance=1e-13, max_iterations=3)
     for seed in range(3):
         p = closed_state(robot, robot.poses["assembled"], np.random.default_rng(seed))
         s = fd(p.q, p.v, p.tau)

@@ -118,6 +118,15 @@ def test_random_is_a_function_of_its_seed() -> None:
     assert not np.array_equal(MIXED.random(3), MIXED.random(4))
 
 
+@pytest.mark.parametrize(("size", "lead"), [((), ()), (1, (1,)), (5, (5,)), ((2, 3), (2, 3)), (0, (0,))])
+def test_random_batches_have_their_size_and_keep_the_limits(size: int | tuple[int, ...], lead: tuple[int, ...]) -> None:
+    q = MIXED.random(3, size)
+    assert q.shape == (*lead, MIXED.nq)
+    assert (q >= MIXED.lower).all() and (q <= MIXED.upper).all()
+    np.testing.assert_allclose(MIXED.normalise(q), q, atol=1e-15)
+    assert len(np.unique(q.reshape(-1, MIXED.nq), axis=0)) == np.prod(lead, dtype=int)  # no state twice
+
+
 def test_normalise_changes_lengths_and_nothing_else() -> None:
     q = MIXED.random(1)
     scaled = q.copy()
@@ -278,3 +287,98 @@ def test_several_roots_fall_independently() -> None:
     alone = lw.Builder().body("b", BOX).joint("b", lw.Free(), "world", "b").build()
     expected = lw.ForwardDynamics(alone)(s.q[7:14], s.v[6:12], s.tau[6:12]).acceleration
     assert_close(a[6:12], expected, 1e-14)
+
+
+# New mechanisms from old ones ----------------------------------------------------------------------
+
+
+def assert_same_place(found: lw.Placement, expected: lw.Placement) -> None:
+    np.testing.assert_allclose(found.position, expected.position, atol=1e-15)
+    np.testing.assert_allclose(found.rotation, expected.rotation, atol=1e-15)
+
+
+def test_a_frame_is_added_where_the_builder_would_put_it() -> None:
+    place = lw.Placement.rpy(0.3, -0.2, 0.9, position=(0.1, 0.2, 0.3))
+    build = lw.Builder("b")
+    build.body("arm", lw.Inertia.box(1, (1, 1, 1))).body("plate", lw.Inertia.box(1, (1, 1, 1)))
+    build.joint("j", lw.Revolute("x"), "world", "arm", at=(0, 0, 1), child_at=(0.2, 0, 0))
+    build.joint("k", lw.Fixed(), "arm", "plate", at=place)
+    before = build.build()
+    for body in ("arm", "plate", "world"):
+        build.frame(f"on_{body}", on=body, at=place)
+        found = before.with_frame(f"on_{body}", body, place).frame(f"on_{body}")
+        expected = build.build().frame(f"on_{body}")
+        assert found.body == expected.body
+        assert_same_place(found.placement, expected.placement)
+    assert "on_arm" not in before.frames
+    twice = before.with_frame("a", "plate", (1, 0, 0)).with_frame("b", "a", (0, 1, 0))
+    once = before.with_frame("b", "plate", (1, 1, 0))
+    assert_same_place(twice.frame("b").placement, once.frame("b").placement)
+
+
+def test_a_frame_that_cannot_be_added_is_an_input_error() -> None:
+    robot = lw.zoo.pendulum(2)
+    name = robot.body_names[0]
+    with pytest.raises(lw.InputError, match=f"has a frame '{name}' already"):
+        robot.with_frame(name, "world")
+    with pytest.raises(lw.InputError, match="needs a name"):
+        robot.with_frame("", "world")
+    with pytest.raises(lw.InputError, match="has no frame 'nowhere'"):
+        robot.with_frame("f", "nowhere")
+
+
+def test_joints_are_driven_by_name_or_by_motors() -> None:
+    robot = lw.zoo.pendulum(3)
+    first, second, third = robot.joint_names
+    driven = robot.with_actuators(first, lw.Actuator("big", third, (5.0,), (-1.0, 1.0)))
+    assert [(a.name, a.joint, a.gear) for a in driven.actuators] == [(first, first, (1.0,)), ("big", third, (5.0,))]
+    assert [j.actuated for j in driven.joints] == [True, None, True]
+    assert robot.actuators == () and all(j.actuated is None for j in robot.joints)
+    more = driven.with_actuators(second)
+    assert [a.name for a in more.actuators] == [first, "big", second]
+    q, v = robot.random(0), np.zeros(3)
+    tau = lw.InverseDynamics(more, method="actuated")(q, v, v)
+    np.testing.assert_allclose(tau, lw.gravity_forces(robot, q), atol=1e-12)
+
+
+def test_motors_that_cannot_be_are_errors() -> None:
+    robot = lw.zoo.humanoid()
+    with pytest.raises(lw.ModelError, match="drives joint 'nothing', which does not move"):
+        robot.with_actuators("nothing")
+    free = robot.joint_names[0]
+    with pytest.raises(lw.ModelError, match=f"actuator '{free}' has 1 gears, joint '{free}' 6 degrees of freedom"):
+        robot.with_actuators(free)
+    knee = next(j.name for j in robot.joints if j.type.nv == 1)
+    with pytest.raises(lw.InputError, match=f"two actuators are called '{knee}'"):
+        robot.with_actuators(knee, knee)
+    with pytest.raises(lw.InputError, match="3 is neither an Actuator nor the name of a joint"):
+        robot.with_actuators(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("field", "says"),
+    [
+        ("gravity", r"robot\.with_gravity\(\.\.\.\) gives a new one"),
+        ("frames", "with_frame"),
+        ("actuators", "with_actuators"),
+        ("constraints", r"constrained.*switched"),
+        ("poses", r"dataclasses\.replace\(robot, poses=\.\.\.\)"),
+        ("name", r"dataclasses\.replace\(robot, name=\.\.\.\)"),
+        ("damping", r"dataclasses\.replace\(robot, joints=\.\.\.\), damping being kept with each of robot\.joints"),
+        ("effort_limit", r"effort_limit being kept with each"),
+        ("colour", "does not change$"),
+    ],
+)
+def test_assigning_to_a_mechanism_says_what_makes_a_new_one(field: str, says: str) -> None:
+    robot = lw.zoo.pendulum(1)
+    with pytest.raises(dataclasses.FrozenInstanceError, match=f"cannot assign to '{field}': .*{says}"):
+        setattr(robot, field, (0, 0, 0))
+    assert robot.gravity.tolist() == [0, 0, -9.81]
+
+
+def test_a_name_that_a_robot_has_not_is_a_key_error_without_quotes() -> None:
+    with pytest.raises(KeyError) as caught:
+        lw.zoo.pendulum(1).frames["nothing"]
+    assert isinstance(caught.value, lw.UnknownName) and isinstance(caught.value, lw.InputError)
+    assert str(caught.value).startswith("robot '")
+    assert "nothing" not in lw.zoo.pendulum(1).frames and lw.zoo.pendulum(1).frames.get("nothing") is None

@@ -92,6 +92,30 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
         lambda r: Evaluator(r, "mass_matrix")(Q, V),
         "mass_matrix takes q; 2 arguments were given",
     ),
+    "torques of motors alone": (
+        lambda r: lw.ForwardDynamics(r.with_actuators("shoulder"))(Q, V, V[:1]),
+        "tau has 1 numbers, robot 'arm' needs 10; these are as many as it has motors: torques of all joints are "
+        "needed, 0 where no motor is: tau = np.zeros(robot.nv), and tau[robot.v_index(joint)] for each motor's joint",
+    ),
+    "a pose that is not named": (
+        lambda r: r.constrained(lw.Point("world", "hand"), [0.0] * 12),
+        f"{[0.0] * 12} is no constraint, such as Weld or Gear; a configuration at which constraints are to hold is "
+        "given by name: at=q",
+    ),
+    "body": (lambda r: r.inertias["uper"], "robot 'arm' has no body 'uper'; did you mean 'upper'?"),
+    "frame by name": (lambda r: r.frames["HAND"], "robot 'arm' has no frame 'HAND'; did you mean 'hand'?"),
+    "joint": (lambda r: r.v_slice("knee"), "robot 'arm' has no joint 'knee'; there are free, shoulder, floor"),
+    "part of a name": (lambda r: r.joint("should"), "robot 'arm' has no joint 'should'; did you mean 'shoulder'?"),
+    "pose": (lambda r: r.poses["home"], "robot 'arm' has no pose 'home'"),
+    "constraint": (lambda r: r.switched({"loop": False}), "robot 'arm' has no constraint 'loop'"),
+    "option of a simulation": (
+        lambda r: lw.simulate(r, Q, seconds=0.1, time_step=1e-3),
+        "simulate has no option 'time_step'; did you mean 'time_constant'?",
+    ),
+    "option of rollouts": (
+        lambda r: lw.rollouts(r, Q[None], seconds=0.1, iteration=2),
+        "rollouts has no option 'iteration'; did you mean 'iterations', 'integrator'?",
+    ),
     "robot": (lambda r: lw.mass_matrix("arm", Q), "robot is str, needs a Mechanism (from load, Builder or compose)"),
 }
 

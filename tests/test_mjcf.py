@@ -261,3 +261,13 @@ def test_keyframes_are_poses() -> None:
     np.testing.assert_allclose(robot.poses["home"], home)
     ours = mujoco_map(robot).to_qpos([robot.poses[name] for name in list(robot.poses)[1:]])
     np.testing.assert_allclose(ours[[0, 1, 3]], theirs.key_qpos[[0, 1, 3]], atol=1e-15)
+
+
+def test_a_zero_quaternion_of_a_keyframe_is_the_identity() -> None:
+    """As files have it that a tool wrote: MuJoCo reads no turn, also where rounding is all that there is."""
+    keys = """<keyframe><key name="zeros" qpos="1 2 3 0 0 0 0 0.5 0 0 0 0"/>
+      <key name="tiny" qpos="1 2 3 0 0 1e-16 0 0.5 0 0 2e-15 0"/></keyframe>"""
+    robot, theirs = both(model(chain("<freejoint/>", "<joint/>", '<joint type="ball"/>'), "", keys))
+    assert robot.poses["zeros"].tolist() == [1, 2, 3, 0, 0, 0, 1, 0.5, 0, 0, 0, 1]
+    ours = mujoco_map(robot).to_qpos([robot.poses["zeros"], robot.poses["tiny"]])
+    np.testing.assert_allclose(ours, theirs.key_qpos, atol=1e-15)

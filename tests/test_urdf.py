@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import pytest
 
 import robots
 from linkwork.constraints import JointCoupling, JointLock
-from linkwork.errors import InputError, ModelError, ModelWarning, TopologyError, UnsupportedFeature
+from linkwork.errors import InputError, ModelError, ModelWarning, TopologyError, UnknownOption, UnsupportedFeature
 from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.mechanism import Mechanism
-from linkwork.parsing import load, load_urdf, parse_urdf
+from linkwork.parsing import load, load_urdf, loads, parse_urdf
 from robots import ROBOTS
 
 ARM = """<robot name="arm">
@@ -281,11 +282,11 @@ DRAKE = 'xmlns:drake="http://drake.mit.edu"'
         ('type="revolute"', 'type="ball"', UnsupportedFeature, "none of revolute"),
         (END, '<link name="base"/>', ModelError, "two links"),
         (END, '<link name="alone"/>', TopologyError, "one root"),
-        (END, '<link name="world"/>' + JOINT.format("fixed", "upper", "world"), ModelError, "'world'"),
+        (END, '<link name="world"/>' + JOINT.format("fixed", "upper", "world"), TopologyError, "'world'"),
         (END, JOINT.format("fixed", "base", "base"), TopologyError, "cycle"),
         (END, JOINT.format("revolute", "base", "base"), ModelError, "needs a <limit>"),
-        (END, f"<drake:linear_bushing_rpy {DRAKE}/>", UnsupportedFeature, "not understood"),
-        (END, f"<drake:tendon_constraint {DRAKE}/>", UnsupportedFeature, "not understood"),
+        (END, f"<drake:linear_bushing_rpy {DRAKE}/>", UnsupportedFeature, "a bushing"),
+        (END, f"<drake:tendon_constraint {DRAKE}/>", UnsupportedFeature, "JointCoupling"),
         (END, f'<drake:joint {DRAKE} name="j" type="weird"/>', UnsupportedFeature, "none of ball"),
         ('type="revolute"', 'type="revolute" independent="maybe"', ModelError, "neither true nor false"),
         (END, '<frame name="f" link="nowhere"/>', TopologyError, "no link"),
@@ -422,6 +423,7 @@ def test_rotors_of_unusual_transmissions_are_refused(actuators: int) -> None:
         "<robot>" + "<link>" * 5000,
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*not well-formed XML:linkwork.errors.ModelWarning")
 def test_what_is_no_urdf_is_a_model_error(text: str) -> None:
     with pytest.raises(ModelError):
         parse_urdf(text)
@@ -461,3 +463,148 @@ def test_missing_files_and_bad_options_are_named(tmp_path: Path) -> None:
     (tmp_path / "arm.sdf").write_text("<sdf/>")
     with pytest.raises(InputError, match=r"dependent='free' has no meaning for arm\.sdf"):
         load(tmp_path / "arm.sdf", dependent="free")
+
+
+# Texts, and what is not quite XML ------------------------------------------------------------------
+
+ODD = {
+    "an undeclared prefix": edited(END, '<transmission><drake:thing/></transmission><frame name="f" link="base"/>'),
+    "an undeclared prefix of an attribute": edited('velocity="3"', 'velocity="3" drake:acceleration="2"'),
+    "hyphens in a comment": edited(END, '<!-- a -- b --><frame name="f" link="base"/>'),
+    "a comment that ends in a hyphen": edited(END, "<!-- a\n---><!--- b --->"),
+    "a comment before the root": "<!-- ---- -->\n" + ARM,
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_tinyxml_takes_is_read_with_a_warning(kind: str) -> None:
+    with pytest.warns(ModelWarning, match=r"arm\.urdf:\d+: not well-formed XML: .*TinyXML") as said:
+        robot = parse_urdf(ODD[kind], "arm.urdf")
+    assert len(said) == 1
+    assert robot.joint_names == parse_urdf(ARM).joint_names
+
+
+def test_the_warning_names_the_line_and_all_that_is_wrong() -> None:
+    text = edited(END, "<!-- one\ntwo -- three\n--><transmission><drake:thing/></transmission>")
+    says = r"arm\.urdf:19: .*'--' inside a comment; namespace prefix drake on thing is not defined; read as"
+    with pytest.warns(ModelWarning, match=says):
+        parse_urdf(text, "arm.urdf")
+
+
+def test_lines_after_a_comment_are_counted_right() -> None:
+    with pytest.warns(ModelWarning), pytest.raises(UnsupportedFeature) as caught:
+        parse_urdf(edited(END, "<!-- one\ntwo -- three\n-->\n<spring/>"), "arm.urdf")
+    assert caught.value.line == 22
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        (edited(END, "<!-- a -- b --><link>"), 20, "mismatch"),
+        (edited(END, "<drake:thing><link>"), 20, "mismatch"),
+        (edited(END, "<!-- never --- ends"), 19, "omment"),
+        ("<!-- -- -->", 1, ""),
+    ],
+)
+def test_what_tinyxml_does_not_take_is_an_error_on_its_line(text: str, line: int, says: str) -> None:
+    with pytest.raises(ModelError, match=f"not well-formed XML: .*{says}") as caught:
+        parse_urdf(text)
+    assert caught.value.line == line
+
+
+def test_hyphens_outside_of_comments_are_left_alone() -> None:
+    text = edited(
+        END, '<gazebo><plugin><![CDATA[ <!-- kept -- too --> ]]></plugin></gazebo><!-- a -- b --><drake:x y="--"/>'
+    )
+    with pytest.warns(ModelWarning), pytest.raises(UnsupportedFeature, match="<drake:x>"):
+        parse_urdf(text)
+
+
+def nested(depth: int) -> str:
+    """A chain of bodies inside each other."""
+    solid = '<joint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+    return f"<mujoco><worldbody>{f'<body>{solid}' * depth}{'</body>' * depth}</worldbody></mujoco>"
+
+
+def test_elements_may_be_nested_deeper_than_libxml_likes() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert loads(nested(400)).nv == 400
+    for depth in (500, 1000, 5000):
+        with pytest.raises(ModelError, match=r"nested more than 500 deep|Excessive depth"):
+            loads(nested(depth))
+
+
+def test_entities_do_not_come_in_by_way_of_a_deep_document() -> None:
+    entities = "<!DOCTYPE r [" + '<!ENTITY a0 "aaaaaaaaaa">'
+    entities += "".join(f'<!ENTITY a{k} "{f"&a{k - 1};" * 10}">' for k in range(1, 12)) + "]>"
+    text = entities + "<robot name='&a11;'>" + "<link>" * 400 + "</link>" * 400 + "</robot>"
+    with pytest.raises(ModelError):
+        loads(text)
+
+
+def test_the_text_of_a_model_is_loaded_as_its_file(tmp_path: Path) -> None:
+    for kind, text in {"urdf": ARM, "mjcf": nested(2)}.items():
+        robot = loads(text)
+        (tmp_path / f"model.{kind}").write_text(text)
+        assert robot.joint_names == load(tmp_path / f"model.{kind}").joint_names
+        assert robot.joint_names == loads(text.encode("utf-16"), kind).joint_names  # type: ignore[arg-type]
+    assert loads(ARM, base="floating").joint_names == ("root_joint", "shoulder")
+
+
+def test_a_text_is_not_taken_for_a_file_nor_a_file_for_a_text(tmp_path: Path) -> None:
+    for text in (ARM, "\n " + ARM, ARM * 100):
+        with pytest.raises(InputError, match=r"text of a model, not the name of a file: use loads\(text\)"):
+            load(text)
+    with pytest.raises(InputError, match=r"text is 'arm\.urdf', which is no XML; load\(path\) reads files"):
+        loads("arm.urdf")
+    with pytest.raises(InputError, match="text is str or bytes, not PosixPath"):
+        loads(tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="format is 'xml'; it is one of 'urdf', 'sdf', 'mjcf'"):
+        loads(ARM, "xml")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"page:1 <html>: a model file starts with one of <robot>, <sdf>, <mujoco>"):
+        loads("<html/>", name="page")
+    with pytest.raises(InputError, match="base='fixed' has no meaning for <text>, a file in MJCF"):
+        loads(nested(1), base="fixed")
+
+
+def test_a_name_too_long_for_a_file_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="no file name"):
+        load("x" * 100_000)
+
+
+def test_a_xacro_file_says_how_it_becomes_a_model(tmp_path: Path) -> None:
+    (tmp_path / "arm.urdf.xacro").write_text(ARM)
+    with pytest.raises(ModelError, match=r"a xacro file is a template: expand it first: xacro robot\.xacro"):
+        load(tmp_path / "arm.urdf.xacro")
+
+
+def test_an_option_that_there_is_not_is_named() -> None:
+    with pytest.raises(UnknownOption, match="load has no option 'floating'; it has path, base, mimic"):
+        load("arm.urdf", floating=True)  # type: ignore[call-arg]
+    with pytest.raises(UnknownOption, match=r"loads has no option 'inertia'; did you mean 'inertias'\?"):
+        loads(ARM, inertia="trust")  # type: ignore[call-arg]
+    assert issubclass(UnknownOption, InputError) and issubclass(UnknownOption, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (edited('<child link="upper"/>', '<child link="uper"/>'), "did you mean 'upper'"),
+        (edited(END, '<frame name="f" link="Upper"/>'), "did you mean 'upper'"),
+        (edited(END, TIP + FOLLOWER.format("revolute", "sholder", 2)), "did you mean 'shoulder'"),
+        (
+            '<sdf version="1.8"><model name="m"><link name="arm"/><frame name="f" attached_to="amr"/></model></sdf>',
+            "'arm'",
+        ),
+        (
+            '<mujoco><worldbody><body name="arm"><joint name="hinge"/><geom size="1"/></body></worldbody>'
+            '<equality><joint joint1="hing"/></equality></mujoco>',
+            "did you mean 'hinge'",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::linkwork.errors.ModelWarning")
+def test_a_name_that_a_file_gets_wrong_is_met_with_one_that_it_has(text: str, says: str) -> None:
+    with pytest.raises(ModelError, match=says):
+        loads(text)

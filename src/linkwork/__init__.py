@@ -48,11 +48,13 @@ from linkwork.errors import (
     ProgramTooLarge,
     SingularConstraints,
     TopologyError,
+    UnknownName,
+    UnknownOption,
     UnsupportedFeature,
 )
 from linkwork.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
-from linkwork.mechanism import Mechanism
-from linkwork.parsing import load
+from linkwork.mechanism import Actuator, Mechanism
+from linkwork.parsing import load, loads
 from linkwork.rigid import Inertia, Placement
 from linkwork.scalar import kernel, sincos, sqrt, where
 
@@ -123,6 +125,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Actuation",
+    "Actuator",
     "AssemblyError",
     "Belt",
     "Builder",
@@ -187,6 +190,8 @@ __all__ = [
     "Stepper",
     "TopologyError",
     "Universal",
+    "UnknownName",
+    "UnknownOption",
     "UnsupportedFeature",
     "Weld",
     "attach",
@@ -210,6 +215,7 @@ __all__ = [
     "inverse_mass_product",
     "kernel",
     "load",
+    "loads",
     "mass_matrix",
     "method_costs",
     "methods_for",

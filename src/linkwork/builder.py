@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from linkwork.constraints import WORLD, CenterOfMass, Constraint, closing
 from linkwork.errors import InputError, ModelError, TopologyError, UnsupportedFeature
+from linkwork.inputs import suggest
 from linkwork.joints import (
     FREE,
     HELICAL,
@@ -29,7 +30,7 @@ from linkwork.joints import (
     Revolute,
     atoms_of,
 )
-from linkwork.mechanism import Actuator, Frame, JointEntry, Limits, Mechanism, suggest
+from linkwork.mechanism import Actuator, Frame, JointEntry, Limits, Mechanism
 from linkwork.plans.spanning import Edge, Spanning, spanning_tree
 from linkwork.rigid import Floats, Inertia, Placement, PlacementLike, VectorLike, as_placement
 from linkwork.shapes import Ground, Role, Shape, Solid, as_colour
@@ -340,24 +341,8 @@ class Builder:
         shapes = tuple(_moved(shape, *home[shape.body]) for shape in self._shapes)
         constraints = (*self._cut(spanning, frames), *self._constraints)
         tree = Mechanism(self.name, tuple(joints), inertias, frames, self._gravity, shapes)
-        self._check_actuators(tree)
         poses = {name: self._pose_of(tree, name) for name in self._poses}
         return replace(tree, constraints=constraints, poses=poses, actuators=tuple(self._actuators))
-
-    def _check_actuators(self, tree: Mechanism) -> None:
-        for actuator in self._actuators:
-            if actuator.joint not in tree.joint_names:
-                raise ModelError(
-                    f"actuator '{actuator.name}' drives joint '{actuator.joint}', which does not move",
-                    subject=actuator.name,
-                )
-            nv = tree.joint(actuator.joint).type.nv
-            if len(actuator.gear) != nv:
-                raise ModelError(
-                    f"actuator '{actuator.name}' has {len(actuator.gear)} gears, joint '{actuator.joint}' {nv} "
-                    "degrees of freedom",
-                    subject=actuator.name,
-                )
 
     def _pose_of(self, tree: Mechanism, name: str) -> Floats:
         q = tree.neutral()
@@ -384,7 +369,10 @@ class Builder:
                     )
         for frame in self._frames.values():
             if frame.body not in self._inertias and frame.body != WORLD:
-                raise TopologyError(f"frame '{frame.name}' is on '{frame.body}', which is no body", subject=frame.name)
+                near = suggest(frame.body, self._inertias)
+                raise TopologyError(
+                    f"frame '{frame.name}' is on '{frame.body}', which is no body{near}", subject=frame.name
+                )
             if frame.name in self._inertias or frame.name == WORLD:
                 raise ModelError(f"frame '{frame.name}' has the name of a body", subject=frame.name)
 

@@ -1,19 +1,22 @@
 """Onto the loops of a mechanism: assembling it, projecting velocities, and counting what is left free.
 
 These are the functions behind `Mechanism.assemble`, `Mechanism.project_velocity` and `Mechanism.mobility`. They work on
-the rows of enabled constraints and use dense linear algebra: they prepare and check a state, not a control loop.
+the rows of enabled constraints. Assembling is compiled (`algorithms.assembly`); the rest is dense linear algebra, for
+preparing and checking states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork import lie
+from linkwork.algorithms.assembly import ASSEMBLY, DAMPING, LONGEST, PATIENCE, SCALES, STUCK
 from linkwork.binding import ANY_TURN, NO_TURN
 from linkwork.constraints import (
     WORLD,
@@ -30,6 +33,7 @@ from linkwork.constraints import (
     Rolling,
 )
 from linkwork.dynamics import (
+    Evaluator,
     constraint_error,
     constraint_jacobian,
     frame_placement,
@@ -38,8 +42,11 @@ from linkwork.dynamics import (
 from linkwork.errors import AssemblyError, InputError
 from linkwork.mechanism import Mechanism
 from linkwork.notebook import table
+from linkwork.plans.assembly import supports_tree
 from linkwork.plans.loops import loops_of
 from linkwork.rigid import Floats, Placement, aligning_rotation, as_placement
+
+Integers = npt.NDArray[np.int64]
 
 RANK_TOLERANCE = 1e-9
 """Singular values of J below this part of the largest are zeros."""
@@ -47,8 +54,20 @@ RANK_TOLERANCE = 1e-9
 SIDES = ("first_at", "second_at")
 """Where a pair has the frames of its two places."""
 
-STUCK = 1e-4
-"""A relative decrease of the error in one iteration below which an attempt is not worth going on with."""
+NEARLY = 1e-4
+"""Gaps below this are of rounded numbers, or of loops that are singular where they close."""
+
+FAR = float(np.finfo(np.float64).max)
+"""The limit of a coordinate that has none."""
+
+NAMED = 5
+"""Joints at their limits, and states of a batch, that a message names."""
+
+ALONE = 5
+"""Attempts to close one loop alone, to say which it is that cannot be closed."""
+
+EXAMINED = 24
+"""How many loops are tried alone, the widest open first."""
 
 
 # Assembling ----------------------------------------------------------------------------------------
@@ -56,14 +75,15 @@ STUCK = 1e-4
 
 @dataclass(frozen=True)
 class Assembly:
-    """How an assembly went."""
+    """How an assembly went: numbers of one state, or arrays of a batch's leading axes."""
 
     q: Floats
-    gap: float
+    """``(..., nq)``"""
+    gap: float | Floats
     """The largest error of a row that is left."""
-    iterations: int
+    iterations: int | Integers
     """Over all attempts."""
-    attempts: int
+    attempts: int | Integers
 
 
 def assemble(
@@ -77,63 +97,109 @@ def assemble(
     seed: int = 0,
     limits: bool = True,
 ) -> Assembly:
-    """A configuration near ``q`` (default: neutral) at which every enabled constraint is satisfied to ``tolerance``.
+    """Configurations near ``q``, ``(..., nq)``, at which every enabled constraint is satisfied to ``tolerance``.
 
-    Damped Gauss-Newton on the joints' manifolds with a line search: each step is the least motion that closes the
-    loops to first order. Joints called ``fixed`` stay where they are, and limits of joints whose coordinates are plain
-    numbers are kept unless ``limits=False``; a ``q`` that is closed already is returned as it is. Where an attempt gets
-    stuck, the next starts from ``q`` moved at random, farther each time; after ``attempts`` of them an `AssemblyError`
-    names the constraint that is farthest from closed.
+    Damped Gauss-Newton on the joints' manifolds with a line search, in compiled code: each step is the least motion
+    that closes the loops to first order. Leading axes are batch axes: each state is closed as it would be alone, up to
+    rounding.
+
+    Args:
+        robot: The mechanism.
+        q: Where to start, ``(..., nq)``; neutral, if nothing is given. What is closed already is returned as it is.
+        fixed: Names of joints that stay where they are.
+        tolerance: Errors below it are closed loops.
+        max_iterations: Of each attempt.
+        attempts: Where one gets stuck, the next starts from ``q`` moved at random, farther each time.
+        seed: Of these random moves.
+        limits: Whether to keep the limits of joints whose coordinates are plain numbers.
+
+    Raises:
+        AssemblyError: Where loops stay open after all attempts. It names the constraint that is farthest from closed and,
+            unless there was to be one attempt only, says which loops cannot be closed even alone; in a batch it names
+            the states, and the others are kept in it.
     """
     problem = _Problem(robot, q, fixed, limits)
+    found = problem.given.reshape(-1, robot.nq).copy()
+    start = problem.within(found)
+    gap = problem.gap()
+    iterations, tries = np.zeros((2, len(found)), dtype=np.int64)
+    left = np.flatnonzero(~(gap <= tolerance))
+    gap[left] = np.inf
     rng = np.random.default_rng(seed)
-    start = problem.start
-    gap = float(np.abs(problem.error(problem.given)).max(initial=0.0))
-    if gap <= tolerance:
-        return Assembly(problem.given, gap, 0, 0)
-    best, best_gap, iterations = start, np.inf, 0
-    for attempt in range(1, max(1, attempts) + 1):
-        found, gap, used = problem.descend(start, tolerance, max_iterations)
-        iterations += used
-        if gap <= tolerance:
-            return Assembly(found, gap, iterations, attempt)
-        if gap < best_gap:
-            best, best_gap = found, gap
-        start = problem.scattered(rng, min(1.0, 0.1 * attempt))
-    raise problem.failure(best, tolerance, attempts)
+    for attempt in range(max(1, attempts)):
+        if not left.size:
+            break
+        begin = problem.scattered(start[left], rng, min(1.0, 0.1 * attempt)) if attempt else start[left]
+        ends, reached, used = problem.descend(begin, tolerance, max_iterations)
+        iterations[left] += used
+        tries[left] += 1
+        better = reached < gap[left]
+        found[left[better]], gap[left[better]] = ends[better], reached[better]
+        left = left[~(reached <= tolerance)]
+    if left.size:
+        raise problem.failure(found, gap, left, tolerance, attempts)
+    *lead, nq = problem.given.shape
+    if not lead:
+        return Assembly(found[0], float(gap[0]), int(iterations[0]), int(tries[0]))
+    return Assembly(found.reshape(*lead, nq), gap.reshape(lead), iterations.reshape(lead), tries.reshape(lead))
+
+
+class _Descent(Evaluator):
+    """Gauss-Newton from given configurations."""
+
+    def __init__(self, robot: Mechanism) -> None:
+        self._prepare(robot, "assembly", ASSEMBLY, supports_tree(robot), (), None)
 
 
 class _Problem:
-    """The loops of a robot as equations in its free joints."""
+    """The loops of a robot as equations in its free joints. Configurations are rows of arrays."""
 
     def __init__(self, robot: Mechanism, q: npt.ArrayLike | None, fixed: Sequence[str], limits: bool) -> None:
-        self.robot = robot
+        self.robot, self.fixed, self.limits = robot, fixed, limits
         self.given = robot.neutral() if q is None else robot.normalise(q)
-        if self.given.shape != (robot.nq,):
-            raise InputError(f"assemble takes one configuration of {robot.nq} numbers, not {self.given.shape}")
-        self.rows = np.flatnonzero(which_enabled(robot) & which_holonomic(robot))
+        self.rows = which_enabled(robot) & which_holonomic(robot)
         self.free = np.ones(robot.nv, dtype=bool)
         for name in (fixed,) if isinstance(fixed, str) else fixed:
             self.free[robot.v_slice(name)] = False
         self.in_q, self.in_v = _plain_numbers(robot)
-        self.lower, self.upper = robot.lower[self.in_q], robot.upper[self.in_q]
-        held = ~self.free[self.in_v] if limits else np.ones(len(self.in_v), dtype=bool)
-        self.lower[held], self.upper[held] = -np.inf, np.inf
-        self.start = self._within(self.given)
-        # Where points that should meet are apart, J also says how the gap turns with what carries the whole loop:
-        # that closes nothing.
-        self.moves = np.zeros((robot.nc, robot.nv), dtype=bool)
-        for loop in loops_of(robot).loops:
-            for name in loop.support:
-                self.moves[robot.row_slice(loop.constraint), robot.v_slice(name)] = True
+        self.lower, self.upper = np.full(robot.nq, -FAR), np.full(robot.nq, FAR)
+        if limits:
+            at = self.in_q[self.free[self.in_v]]
+            self.lower[at], self.upper[at] = np.clip([robot.lower[at], robot.upper[at]], -FAR, FAR)
 
-    def error(self, q: Floats) -> Floats:
-        found: Floats = constraint_error(self.robot, q)[self.rows]
+    def gap(self) -> Floats:
+        """The largest error of a row that counts, of each state as it was given."""
+        found: Floats = np.abs(self._error(self.given)).max(axis=-1, initial=0.0).reshape(-1)
         return found
 
-    def descend(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, float, int]:
-        """Gauss-Newton from ``q``: where it ends, the largest error there, and the iterations."""
-        e = self.error(q)
+    def within(self, q: Floats) -> Floats:
+        """The configurations with their coordinates between the limits."""
+        return np.clip(q, self.lower, self.upper)
+
+    def descend(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, Floats, Integers]:
+        """Gauss-Newton from each ``q``: where it ends, the largest error there, and the iterations.
+
+        In compiled code, where damping keeps loops that are nearly closed from following singular values of the size
+        of rounding; what only these can close is done once more by `_descend_undamped`.
+        """
+        if (key := ("assembly",)) not in self.robot.prepared:
+            self.robot.prepared[key] = _Descent(self.robot)
+        descent: _Descent = self.robot.prepared[key]
+        chosen = self.rows.astype(np.float64), self.free.astype(np.float64), self.lower, self.upper
+        how = np.array([tolerance, max_iterations], dtype=np.float64)
+        some = descent(q if len(q) > 1 else q[0], *chosen, how)
+        closed, progress = (x.reshape(len(q), -1) for x in some)
+        gap, iterations = progress[:, 2], progress[:, 1].astype(np.int64)
+        for k in np.flatnonzero((gap > tolerance) & (gap < NEARLY)):
+            found, reached, used = self._descend_undamped(q[k], tolerance, max_iterations)
+            iterations[k] += used
+            if reached < gap[k]:
+                closed[k], gap[k] = found, reached
+        return closed, gap, iterations
+
+    def _descend_undamped(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, float, int]:
+        """The same from one configuration, by singular values: not damped once loops are nearly closed."""
+        e = self._error(q)
         size, slow, iteration = _norm(e), 0, -1
         for iteration in range(max_iterations):
             gap = float(np.abs(e).max(initial=0.0))
@@ -141,9 +207,9 @@ class _Problem:
                 return q, gap, iteration
             step = self._step(q, e, size)
             best = None
-            for scale in (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3):
-                trial = self._within(self.robot.integrate(q, scale * step))
-                e_trial = self.error(trial)
+            for scale in SCALES:
+                trial = self.within(self.robot.integrate(q, scale * step))
+                e_trial = self._error(trial)
                 if _norm(e_trial) < (1 - 1e-4 * scale) * size:
                     best = trial, e_trial
                     break
@@ -152,7 +218,7 @@ class _Problem:
             q, e = best
             slow = slow + 1 if _norm(e) > (1 - STUCK) * size else 0
             size = _norm(e)
-            if slow > 5:
+            if slow > PATIENCE:
                 break
         return q, float(np.abs(e).max(initial=0.0)), iteration + 1
 
@@ -161,58 +227,137 @@ class _Problem:
 
         Coordinates at a limit that would be passed are held and the rest solved again.
         """
-        J = np.where(self.moves, constraint_jacobian(self.robot, q), 0.0)[self.rows]
+        J = np.where(self._moves, constraint_jacobian(self.robot, q), 0.0)[self.rows]
         mobile = self.free.copy()
-        damping = 1e-3 * size if size > 1e-3 else 0.0
+        damping = DAMPING * size if size > DAMPING else 0.0
         step = np.zeros(self.robot.nv)
         for _ in range(len(self.in_v) + 1):
             step[:] = 0.0
             step[mobile] = _least_squares(J[:, mobile], -e, damping)
             x, dx = q[self.in_q], step[self.in_v]
-            pressed = ((x <= self.lower) & (dx < 0)) | ((x >= self.upper) & (dx > 0))
+            pressed = ((x <= self.lower[self.in_q]) & (dx < 0)) | ((x >= self.upper[self.in_q]) & (dx > 0))
             pressed &= mobile[self.in_v]
             if not pressed.any():
                 break
             mobile[self.in_v[pressed]] = False
         length = float(np.abs(step).max(initial=0.0))
-        return step if length <= 1.0 else step / length  # no turn of more than a radian at once
+        return step * (LONGEST / max(length, LONGEST))
 
-    def _within(self, q: Floats) -> Floats:
-        out = q.copy()
-        out[self.in_q] = np.clip(q[self.in_q], self.lower, self.upper)
-        return out
+    @cached_property
+    def _moves(self) -> npt.NDArray[np.bool_]:
+        """Which joints close which rows.
 
-    def scattered(self, rng: np.random.Generator, part: float) -> Floats:
-        """A start some way from the given one towards a random configuration."""
-        way = self.robot.difference(self.start, self.robot.random(rng))
-        way[~self.free] = 0.0
-        return self._within(self.robot.integrate(self.start, part * way))
+        Where points that should meet are apart, J also says how the gap turns with what carries the whole loop: that
+        closes nothing.
+        """
+        found = np.zeros((self.robot.nc, self.robot.nv), dtype=bool)
+        for loop in loops_of(self.robot).loops:
+            for name in loop.support:
+                found[self.robot.row_slice(loop.constraint), self.robot.v_slice(name)] = True
+        return found
 
-    def failure(self, q: Floats, tolerance: float, attempts: int) -> AssemblyError:
-        robot, e = self.robot, constraint_error(self.robot, q)
+    def _error(self, q: Floats) -> Floats:
+        found: Floats = constraint_error(self.robot, q)[..., self.rows]
+        return found
+
+    def scattered(self, start: Floats, rng: np.random.Generator, part: float) -> Floats:
+        """Starts some way from the given ones towards a random configuration."""
+        way = self.robot.difference(start, self.robot.random(rng))
+        way[:, ~self.free] = 0.0
+        return self.within(self.robot.integrate(start, part * way))
+
+    def failure(
+        self, q: Floats, gap: Floats, left: npt.NDArray[np.intp], tolerance: float, attempts: int
+    ) -> AssemblyError:
+        """What to say of the states that are ``left`` open."""
+        robot, lead = self.robot, self.given.shape[:-1]
+        state = left[gap[left].argmax()]
+        e = constraint_error(robot, q[state])
         gaps = {c.name: float(np.abs(e[robot.row_slice(c.name)]).max()) for c in robot.constraints if c.enabled}
         worst = max(gaps, key=gaps.__getitem__)
-        at_limit = (q[self.in_q] <= self.lower) | (q[self.in_q] >= self.upper)
+        at = self.in_q
+        at_limit = (q[state, at] <= self.lower[at]) | (q[state, at] >= self.upper[at])
         support = next(loop.support for loop in loops_of(robot).loops if loop.constraint == worst)
         names = [name for name in support if at_limit[np.isin(self.in_v, _indices(robot.v_slice(name)))].any()]
-        hint = f"; at their limits: {', '.join(names[:5])}" if names else ""
-        if gaps[worst] < 1e-4:
+        hint = f"; at their limits: {', '.join(names[:NAMED])}" if names else ""
+        if gaps[worst] < NEARLY:
             hint += "; numbers in the model may be rounded: pass a tolerance above this gap to take it as closed"
+        closed = np.ones(len(q), dtype=bool)
+        closed[left] = False
+        where, here = "", ""
+        if lead:
+            states = [", ".join(str(k) for k in np.unravel_index(k, lead)) for k in (state, *left[:NAMED])]
+            several = "; ".join(states[1:]) + ("; ..." if len(left) > NAMED else "")
+            where, here = f" in {len(left)} of {len(q)} states ({several})", f" in state ({states[0]})"
+        alone: dict[str, float] = {}
+        if attempts > 1 and len(gaps) > 1:
+            wide = sorted((name for name in gaps if gaps[name] > tolerance), key=gaps.__getitem__, reverse=True)
+            alone, says = _impossible(robot, wide, q[state], tolerance, fixed=self.fixed, limits=self.limits)
+            hint += says
+        hint += hold_hint(robot, next(iter(alone), worst))
         return AssemblyError(
-            f"the loops of '{robot.name}' do not close: after {attempts} attempts {robot.constraint(worst)} is still "
-            f"{gaps[worst]:.3g} off (asked: {tolerance:.1g}){hint}",
+            f"the loops of '{robot.name}' do not close{where}: after {attempts} attempts {robot.constraint(worst)} is "
+            f"still {gaps[worst]:.3g} off{here} (asked: {tolerance:.1g}){hint}",
             constraint=worst,
             gap=gaps[worst],
-            q=q,
+            q=q.reshape(self.given.shape),
+            closed=closed.reshape(lead),
+            alone=alone,
         )
+
+
+def _impossible(
+    robot: Mechanism, names: Sequence[str], q: Floats, tolerance: float, **how: Any
+) -> tuple[dict[str, float], str]:
+    """Which of the constraints that stay open at ``q`` do so alone, by how much, and words about it."""
+
+    def gap(kept: Collection[str], **how: Any) -> float:
+        """What stays open with all but these constraints switched off."""
+        some = robot.switched({c.name: c.enabled and c.name in kept for c in robot.constraints})
+        try:
+            return assemble(some, q, tolerance=tolerance, attempts=ALONE, max_iterations=100, **how).gap
+        except AssemblyError as error:
+            return error.gap or 0.0
+
+    found = {name: gap([name], **how) for name in names[:EXAMINED]}
+    found = {name: left for name, left in found.items() if left > tolerance}
+    if found:
+        said = []
+        for name, left in list(found.items())[:NAMED]:
+            beyond = how["limits"] and gap([name], **how | {"limits": False}) <= tolerance
+            said.append(f"{robot.constraint(name)} ({left:.3g} off{', closes with limits=False' if beyond else ''})")
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        return found, f"; even with all others open these do not close: {', '.join(said)}{more}"
+    if len(names) > EXAMINED:
+        return {}, ""
+    enabled = {c.name for c in robot.constraints if c.enabled}
+    for group in (enabled.intersection(group.constraints) for group in loops_of(robot).groups):
+        if group < enabled and group.intersection(names) and gap(group, **how) > tolerance:
+            said = [repr(c.name) for c in robot.constraints if c.name in group]
+            return {}, f"; each closes alone, but not together: {', '.join(said)}"
+    return {}, "; each closes alone, but not all together"
+
+
+def hold_hint(robot: Mechanism, name: str) -> str:
+    """What to say of a constraint that does not hold, if it looks as if it was meant to hold where the robot stands."""
+    pair = robot.constraint(name)
+    if not isinstance(pair, Pair) or not all(place == WORLD or place in robot.inertias for place in pair.places):
+        return ""
+    for at in (as_placement(pair.first_at), as_placement(pair.second_at)):
+        if at.position.any() or not np.array_equal(at.rotation, np.eye(3)):
+            return ""
+    return f"; to hold '{pair.second}' where it is at q, say so: robot.constrained({type(pair).__name__}(...), at=q)"
 
 
 def _plain_numbers(robot: Mechanism) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Where in q and in v the joints stand whose coordinates are plain numbers."""
-    plain = [joint.name for joint in robot.joints if joint.type.group is lie.VECTOR]
-    in_q = [k for name in plain for k in _indices(robot.q_slice(name))]
-    in_v = [k for name in plain for k in _indices(robot.v_slice(name))]
-    return np.array(in_q, dtype=np.intp), np.array(in_v, dtype=np.intp)
+    if (key := ("plain_numbers",)) not in robot.prepared:
+        plain = [joint.name for joint in robot.joints if joint.type.group is lie.VECTOR]
+        in_q = [k for name in plain for k in _indices(robot.q_slice(name))]
+        in_v = [k for name in plain for k in _indices(robot.v_slice(name))]
+        robot.prepared[key] = np.array(in_q, dtype=np.intp), np.array(in_v, dtype=np.intp)
+    kept: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] = robot.prepared[key]
+    return kept
 
 
 def _indices(at: slice) -> list[int]:

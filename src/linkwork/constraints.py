@@ -83,6 +83,11 @@ class Constraint:
         raise NotImplementedError
 
     @property
+    def blocks(self) -> tuple[int, ...]:
+        """How many rows in a row have the same unit and are of one kind; they are scaled together."""
+        return (1,) * self.rows
+
+    @property
     def places(self) -> tuple[str, ...]:
         """The bodies or frames that it binds."""
         return ()
@@ -194,6 +199,11 @@ class Pair(Constraint):
     def rows(self) -> int:
         """Turning rows, then sliding rows."""
         return TURN_ROWS[self.turns] + SHIFT_ROWS[self.shifts]
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """The same, apart."""
+        return tuple(n for n in (TURN_ROWS[self.turns], SHIFT_ROWS[self.shifts]) if n)
 
     @property
     def places(self) -> tuple[str, ...]:

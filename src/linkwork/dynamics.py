@@ -117,7 +117,8 @@ class Evaluator:
         self.robot = robot
         self.quantity = quantity
         self.frames = _names(frames)
-        self._subject = Subject(algorithm, tree, unit_ranges(robot), robot.name)
+        motors = len(robot.actuators) or sum(j.type.nv for j in robot.joints if j.actuated)
+        self._subject = Subject(algorithm, tree, unit_ranges(robot), robot.name, motors)
         self._threads = thread_count(threads)
         self._lanes: int | None = None
         self._typed = False

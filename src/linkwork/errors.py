@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 
 class LinkworkError(Exception):
@@ -51,6 +53,16 @@ class InputError(LinkworkError, ValueError):
     """An argument of a call has the wrong shape, type or value."""
 
 
+class UnknownOption(InputError, TypeError):
+    """A call has a keyword that the function does not take."""
+
+
+class UnknownName(InputError, KeyError):
+    """A mechanism has nothing of that name."""
+
+    __str__ = Exception.__str__  # a KeyError shows its message in quotes
+
+
 class NotFinite(InputError):
     """Numbers went beyond what floats hold on the way to the result."""
 
@@ -93,16 +105,28 @@ class AssemblyError(LinkworkError):
         message: What was found.
         constraint: Name of the constraint that is farthest from closed.
         gap: Its largest error.
-        q: The best configuration found.
+        q: The best configuration found; of a batch, all states, those that were closed among them.
+        closed: Of a batch, which states were closed.
+        alone: Constraints that could not be closed even with all others left open, and how far off each of them
+            stayed.
     """
 
     def __init__(
-        self, message: str, *, constraint: str | None = None, gap: float | None = None, q: object = None
+        self,
+        message: str,
+        *,
+        constraint: str | None = None,
+        gap: float | None = None,
+        q: object = None,
+        closed: object = None,
+        alone: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         super().__init__(message)
         self.constraint = constraint
         self.gap = gap
         self.q = q
+        self.closed = closed
+        self.alone = dict(alone)
 
 
 class SingularConstraints(LinkworkError):

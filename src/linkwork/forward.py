@@ -55,12 +55,16 @@ from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.joints import joints_tree
 from linkwork.plans.rows import WORLD_END, rows_tree
 from linkwork.plans.tree import Tree, tree_of, unit_ranges
+from linkwork.scales import scales_of
 
-DAMPING = 1e-6
-"""Damping of a row of weight one. A smaller one needs fewer iterations and loses more digits (docs/methods.md)."""
-TOLERANCE = 1e-10
-"""What a row may miss, in m/s² or rad/s²."""
-SINGLE_TOLERANCE = 1e-5
+DAMPING = 1e-8
+"""Damping of a row of weight one, as a part of the inverse inertia that the row feels. A smaller one needs fewer
+iterations and loses more digits: `prox_bbo`, which does not make up for it, keeps eight (docs/methods.md)."""
+SINGLE_DAMPING = 1e-4
+"""The least in single precision."""
+TOLERANCE = 1e-13
+"""What rows may miss, as a part of what forces and velocities do to the robot (`algorithms.constrained`)."""
+SINGLE_TOLERANCE = 1e-7
 """The least that iterations in single precision are asked for."""
 MAX_ITERATIONS = 20
 EXPECTED = 3
@@ -311,10 +315,32 @@ def _plain(x: Any) -> Any:
     return x.item() if x.ndim == 0 else x
 
 
-def row_damping(robot: Mechanism, damping: float) -> Array:
-    """The damping of each row: by the weight of its constraint, and as good as infinite where that is not enabled."""
-    parts = [np.where(c.enabled, damping * np.asarray(c.weight), OFF) for c in robot.constraints]
-    return np.concatenate(parts) if parts else np.zeros(0)
+def row_damping(robot: Mechanism, damping: float, dtype: str = "float64") -> Array:
+    """The damping of each row, ``(nc,)``: a part of the inverse inertia that it feels, times the weight of its constraint.
+
+    It is as good as infinite where the constraint is not enabled.
+    """
+    mu = _relative_damping(damping, dtype)
+    parts = [np.where(c.enabled, mu * np.asarray(c.weight), OFF) for c in robot.constraints]
+    R = np.concatenate(parts) if parts else np.zeros(0)
+    return np.where(R < OFF, R * scales_of(robot).rows, OFF).astype(dtype)
+
+
+def _relative_damping(damping: float, dtype: str) -> float:
+    return damping if dtype == "float64" else max(damping, SINGLE_DAMPING)
+
+
+def iteration_settings(
+    robot: Mechanism, damping: float, tolerance: float, iterations: int, dtype: str = "float64"
+) -> Array:
+    """When iterations end, and what is large for the robot: the input ``settings`` of `algorithms.constrained`."""
+    scales = scales_of(robot)
+    most = tolerance if dtype == "float64" else max(tolerance, SINGLE_TOLERANCE)
+    swamped = float(np.finfo(dtype).eps) / _relative_damping(damping, dtype)
+    weight = scales.mass * float(robot.gravity @ robot.gravity)
+    felt = [np.where(c.enabled, 1.0, 0.0) for c in robot.constraints for _ in range(c.rows)] / scales.rows
+    head = [most, iterations, swamped, weight, 1 / scales.mass, 1 / scales.moment]
+    return np.concatenate([head, 1 / scales.joints, felt]).astype(dtype)
 
 
 # What users call ---------------------------------------------------------------------------------------------------
@@ -323,13 +349,15 @@ def row_damping(robot: Mechanism, damping: float) -> Array:
 class ForwardDynamics(Evaluator):
     """Accelerations of a robot under torques, and the forces of its constraints: ``fd(q, v, tau).acceleration``.
 
+    Damping and tolerance have no unit (see `scales`).
+
     Args:
         robot: The mechanism.
         method: How to solve for them, see `methods_for`. ``"auto"`` takes `aba` for a tree, else the proximal method
             with the fewest operations for this robot, in three iterations or as many as are allowed.
-        damping: Damping of the proximal iterations, for rows of weight one; others have it times their constraint's
-            weight. `pv_soft` takes it as the softness that rows have, and does not iterate.
-        tolerance: What a row may miss when iterations end, in m/s² or rad/s².
+        damping: Damping of the proximal iterations, as a part of the inverse inertia that a row feels, times the weight
+            of its constraint. `pv_soft` takes it as the softness that rows have, and does not iterate.
+        tolerance: What rows may miss when iterations end, as a part of what gravity, torques and velocities do.
         max_iterations: The most iterations.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else
             `Solution.converged` says so.
@@ -374,13 +402,17 @@ class ForwardDynamics(Evaluator):
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
         robot, made = self.robot, METHODS[self.method]
-        R = row_damping(robot, self.damping)
-        if made.hard:
-            R = np.where(R < OFF, 0.0, R)
-        self._damping = R.astype(dtype)
+        R = row_damping(robot, self.damping, dtype)
+        self._damping = np.where(R < OFF, 0.0, R).astype(dtype) if made.hard else R
         self._still = np.zeros(robot.nc, dtype=dtype)
-        tolerance = self.tolerance if dtype == "float64" else max(self.tolerance, SINGLE_TOLERANCE)
-        self._settings = np.array([tolerance, self.max_iterations if made.iterates else 1], dtype=dtype)
+        self._settings = iteration_settings(
+            robot, self.damping, self.tolerance, self.max_iterations if made.iterates else 1, dtype
+        )
+
+    @property
+    def settings(self) -> Array:
+        """When iterations end, and the scales of the robot: the input ``settings`` of exported C."""
+        return self._settings.copy()
 
     def __call__(  # type: ignore[override]
         self,
@@ -403,7 +435,7 @@ class ForwardDynamics(Evaluator):
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
             multipliers: Forces that iterations start from, ``(..., nc)``: those of a state before.
             target: Accelerations to ask of rows beyond those of their gains, ``(..., nc)``.
-            damping: Replaces the damping of each row, ``(..., nc)``.
+            damping: Replaces the damping of each row, ``(..., nc)``, in accelerations for a unit of its force.
             out: Array to write accelerations to; by default a new one.
         """
         if out is None and wrenches is multipliers is target is damping is None:  # the quick way for one state

@@ -12,7 +12,15 @@ import numpy.typing as npt
 from linkwork.algorithms import impact
 from linkwork.dynamics import Array, Evaluator
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.forward import DAMPING, MAX_ITERATIONS, TOLERANCE, NamedRows, best_method, row_damping
+from linkwork.forward import (
+    DAMPING,
+    MAX_ITERATIONS,
+    TOLERANCE,
+    NamedRows,
+    best_method,
+    iteration_settings,
+    row_damping,
+)
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.literals import Auto, ImpactMethod
 from linkwork.mechanism import Mechanism
@@ -68,7 +76,7 @@ class ImpactDynamics(Evaluator):
         robot: The mechanism, with at least one enabled constraint.
         method: How to solve for them; ``"auto"``: the one with fewer operations.
         damping: As for `ForwardDynamics`.
-        tolerance: What a row's velocity may miss when iterations end, in m/s or rad/s.
+        tolerance: What rows may miss when iterations end, as for `ForwardDynamics`.
         max_iterations: The most iterations.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
@@ -99,9 +107,9 @@ class ImpactDynamics(Evaluator):
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
-        self._damping = row_damping(self.robot, self.damping).astype(dtype)
+        self._damping = row_damping(self.robot, self.damping, dtype)
         self._still = np.zeros(self.robot.nc, dtype=dtype)
-        self._settings = np.array([self.tolerance, self.max_iterations], dtype=dtype)
+        self._settings = iteration_settings(self.robot, self.damping, self.tolerance, self.max_iterations, dtype)
 
     def __call__(  # type: ignore[override]
         self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, out: Array | None = None

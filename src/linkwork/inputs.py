@@ -2,13 +2,53 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnknownOption
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """The end of a message that says what the user may have meant."""
+    from difflib import get_close_matches  # takes a moment, and is for mistakes alone
+
+    names = {known_name.casefold(): known_name for known_name in reversed(list(known))}
+    given = str(name).casefold()
+    close = [names[match] for match in get_close_matches(given, names, n=3)]
+    close = close or [names[other] for other in names if given and given in other][:3]
+    return f"; did you mean {', '.join(repr(c) for c in close)}?" if close else ""
+
+
+def named_options(*receivers: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let calls with a keyword that nothing takes raise `UnknownOption`, which says what there is.
+
+    ``receivers`` are what the function hands further keywords on to.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        parameters = [p for f in (function, *receivers) for p in inspect.signature(f).parameters.values()]
+        known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+        @wraps(function)
+        def call(*arguments: P.args, **options: P.kwargs) -> T:
+            for name in options:
+                if name not in known:
+                    near = suggest(name, known) or f"; it has {', '.join(dict.fromkeys(known))}"
+                    raise UnknownOption(f"{function.__name__} has no option '{name}'{near}")
+            return function(*arguments, **options)
+
+        return call
+
+    return decorate
 
 
 def above_zero(x: Any, name: str) -> float:

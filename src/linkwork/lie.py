@@ -20,8 +20,8 @@ class Group:
 
     integrate: Callable[[Floats, Floats], Floats]
     difference: Callable[[Floats, Floats], Floats]
-    random: Callable[[np.random.Generator, Floats, Floats, float], Floats]
-    """From a generator, lower and upper limits of q, and how wide to draw without limits: a configuration."""
+    random: Callable[[np.random.Generator, Floats, Floats, float, tuple[int, ...]], Floats]
+    """From a generator, limits of q, how wide to draw without them, and batch axes: configurations."""
 
 
 _NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
@@ -144,15 +144,24 @@ def _se2_difference(q: Floats, p: Floats) -> Floats:
     return np.concatenate([_turn(_half_cotangent(np.abs(t)), -t / 2, step), t], axis=-1)
 
 
-def _bounded(rng: np.random.Generator, lower: Floats, upper: Floats, width: float) -> Floats:
+def _bounded(rng: np.random.Generator, lower: Floats, upper: Floats, width: float, size: tuple[int, ...]) -> Floats:
     """Uniform between the limits; ``width`` either side of zero, or of the one limit, where there is none."""
     low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * width, -width))
     high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * width, width))
-    return rng.uniform(low, high)
+    return rng.uniform(low, high, (*size, len(lower)))
 
 
-def _random_turn(rng: np.random.Generator, size: int) -> Floats:
+def _random_turn(rng: np.random.Generator, size: tuple[int, ...]) -> Floats:
     return _unit(rng.normal(size=size))
+
+
+def _random_place(
+    rng: np.random.Generator, lower: Floats, upper: Floats, width: float, size: tuple[int, ...]
+) -> Floats:
+    """A position within its limits, in the plane or in space, and any turn."""
+    n = len(lower) // 2  # x y and cos sin, or x y z and a quaternion
+    position = _bounded(rng, lower[:n], upper[:n], width, size)
+    return np.concatenate([position, _random_turn(rng, (*size, len(lower) - n))], axis=-1)
 
 
 VECTOR = Group(
@@ -160,14 +169,6 @@ VECTOR = Group(
     difference=lambda q, p: p - q,
     random=_bounded,
 )
-SO3 = Group(_so3_integrate, _so3_difference, lambda rng, lower, upper, width: _random_turn(rng, 4))
-SE2 = Group(
-    _se2_integrate,
-    _se2_difference,
-    lambda rng, lower, upper, width: np.concatenate([_bounded(rng, lower[:2], upper[:2], width), _random_turn(rng, 2)]),
-)
-SE3 = Group(
-    _se3_integrate,
-    _se3_difference,
-    lambda rng, lower, upper, width: np.concatenate([_bounded(rng, lower[:3], upper[:3], width), _random_turn(rng, 4)]),
-)
+SO3 = Group(_so3_integrate, _so3_difference, lambda rng, lower, upper, width, size: _random_turn(rng, (*size, 4)))
+SE2 = Group(_se2_integrate, _se2_difference, _random_place)
+SE3 = Group(_se3_integrate, _se3_difference, _random_place)

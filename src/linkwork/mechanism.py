@@ -5,22 +5,22 @@ Made by `builder`. What needs kernels (`Mechanism.assemble` and its kin) is in `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork import lie
 from linkwork.constraints import CenterOfMass, Constraint, Coupling, JointLock
-from linkwork.errors import InputError, ModelError
-from linkwork.inputs import real_array
+from linkwork.errors import InputError, ModelError, UnknownName
+from linkwork.inputs import real_array, suggest
 from linkwork.joints import Joint
 from linkwork.notebook import mechanism_tables
-from linkwork.rigid import Floats, Inertia, Placement, VectorLike
+from linkwork.rigid import Floats, Inertia, Placement, PlacementLike, VectorLike, as_placement
 from linkwork.shapes import Mesh, Shape
 
 if TYPE_CHECKING:
@@ -33,6 +33,22 @@ if TYPE_CHECKING:
     from linkwork.viewer import Viewer
 
 GRAVITY = (0.0, 0.0, -9.81)
+
+T = TypeVar("T")
+
+
+class _Named(dict[str, T], Generic[T]):
+    """What a robot has of one kind, by name; asking for another is an error that says which there are."""
+
+    def __init__(self, robot: str, kind: str, found: Mapping[str, T]) -> None:
+        super().__init__(found)
+        self._whose = f"robot '{robot}' has no {kind}"
+
+    def __missing__(self, name: str) -> T:
+        near = suggest(name, self)
+        if not near and 0 < len(self) <= 8:
+            near = f"; there {'is' if len(self) == 1 else 'are'} {', '.join(self)}"
+        raise UnknownName(f"{self._whose} '{name}'{near}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +85,13 @@ class JointEntry:
 
 @dataclass(frozen=True, eq=False)
 class Actuator:
-    """A motor: one unit of its command makes ``gear`` torques or forces on the degrees of freedom of a joint."""
+    """A motor: one unit of its command makes ``gear`` torques or forces on the degrees of freedom of a joint.
+
+    Args:
+        name: Its name.
+        joint: The joint that it drives.
+        gear: Torques or forces on the joint's degrees of freedom that one unit of force makes.
+    """
 
     name: str
     joint: str
@@ -161,17 +183,21 @@ class Mechanism:
         for key, value in {
             "nq": nq,
             "nv": nv,
-            "_at": {j.name: k for k, j in enumerate(self.joints)},
+            "_at": _Named(self.name, "joint", {j.name: k for k, j in enumerate(self.joints)}),
             "_q": tuple(qs),
             "_v": tuple(vs),
             "prepared": {},
             "_groups": _runs(self.joints, qs, vs),
-            "inertias": MappingProxyType(dict(self.inertias)),
-            "frames": MappingProxyType(dict(self.frames)),
-            "poses": MappingProxyType({name: self._stored(q, nq, name) for name, q in self.poses.items()}),
+            "inertias": MappingProxyType(_Named(self.name, "body", self.inertias)),
+            "frames": MappingProxyType(_Named(self.name, "frame", self.frames)),
+            "poses": MappingProxyType(
+                _Named(self.name, "pose", {name: self._stored(q, nq, name) for name, q in self.poses.items()})
+            ),
         }.items():
             object.__setattr__(self, key, value)
-        rows: dict[str, slice] = {}
+        for actuator in self.actuators:
+            self._check_actuator(actuator)
+        rows: dict[str, slice] = _Named(self.name, "constraint", {})
         nc = 0
         for constraint in self.constraints:
             if constraint.name in rows:
@@ -190,6 +216,22 @@ class Mechanism:
             raise ModelError(f"pose '{name}' is not {nq} finite numbers")
         array.setflags(write=False)
         return array
+
+    def _check_actuator(self, actuator: Actuator) -> None:
+        """It drives a joint that moves, with a gear for each of its degrees of freedom."""
+        if actuator.joint not in self._at:
+            near = suggest(actuator.joint, self._at)
+            raise ModelError(
+                f"actuator '{actuator.name}' drives joint '{actuator.joint}', which does not move{near}",
+                subject=actuator.name,
+            )
+        nv = self.joint(actuator.joint).type.nv
+        if len(actuator.gear) != nv:
+            raise ModelError(
+                f"actuator '{actuator.name}' has {len(actuator.gear)} gears, joint '{actuator.joint}' {nv} "
+                "degrees of freedom",
+                subject=actuator.name,
+            )
 
     def _check_constraint(self, constraint: Constraint) -> None:
         """Everything it binds is there and can be bound."""
@@ -279,8 +321,6 @@ class Mechanism:
         Args:
             constraint: Name of the constraint.
         """
-        if constraint not in self._rows:
-            raise InputError(f"robot '{self.name}' has no constraint '{constraint}'{suggest(constraint, self._rows)}")
         return self._rows[constraint]
 
     def frame(self, name: str) -> Frame:
@@ -289,13 +329,9 @@ class Mechanism:
         Args:
             name: Name of a frame or body.
         """
-        if name not in self.frames:
-            raise InputError(f"robot '{self.name}' has no frame '{name}'{suggest(name, self.frames)}")
         return self.frames[name]
 
     def _joint_index(self, name: str) -> int:
-        if name not in self._at:
-            raise InputError(f"robot '{self.name}' has no joint '{name}'{suggest(name, self._at)}")
         return self._at[name]
 
     # Numbers of the joints, in one array each -----------------------------------------------------
@@ -355,15 +391,17 @@ class Mechanism:
         """The configuration of all joints at rest, ``(nq,)``."""
         return np.array([x for j in self.joints for x in j.type.neutral], dtype=np.float64)
 
-    def random(self, seed: int | np.random.Generator) -> Floats:
+    def random(self, seed: int | np.random.Generator, size: int | Sequence[int] = ()) -> Floats:
         """A random configuration within the limits, ``(nq,)``: angles without limits in ±π, positions in ±1 m.
 
         Args:
             seed: Of the random numbers, or what makes them.
+            size: Shape of a batch: ``robot.random(0, 4096)`` is ``(4096, nq)``.
         """
         rng = np.random.default_rng(seed)
-        parts = [j.type.group.random(rng, j.limits.lower, j.limits.upper, j.type.width) for j in self.joints]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        lead = (size,) if isinstance(size, int | np.integer) else tuple(size)
+        parts = [j.type.group.random(rng, j.limits.lower, j.limits.upper, j.type.width, lead) for j in self.joints]
+        return np.concatenate(parts, axis=-1) if parts else np.zeros((*lead, 0))
 
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
         """Move ``q`` along the velocity ``v`` for one second, ``(..., nq)``: ``q + v`` on the joints' manifolds.
@@ -460,7 +498,9 @@ class Mechanism:
         """
         for constraint in constraints:
             if not isinstance(constraint, Constraint):
-                raise InputError(f"{constraint!r} is no constraint, such as Weld or Gear")
+                pose = "; a configuration at which constraints are to hold is given by name: at=q"
+                hint = pose if np.shape(constraint) == (self.nq,) and self.nq else ""
+                raise InputError(f"{constraint!r} is no constraint, such as Weld or Gear{hint}")
         if at is not None:
             constraints = _closure().captured(self, constraints, at)
         return replace(self, constraints=(*self.constraints, *constraints))
@@ -490,6 +530,38 @@ class Mechanism:
         object.__setattr__(new, "prepared", self.prepared)
         return new
 
+    def with_frame(self, name: str, body: str, placement: PlacementLike = (0.0, 0.0, 0.0)) -> Mechanism:
+        """A new mechanism with a named place more; this one is unchanged.
+
+        Args:
+            name: What frame functions and constraints are to call it.
+            body: The body that it is on, ``"world"``, or another frame.
+            placement: Where it is in the frame of that body: a position, or a `Placement`.
+        """
+        on = self.frame(body)
+        if not name or name in self.frames:
+            raise InputError(f"robot '{self.name}' has a frame '{name}' already" if name else "a frame needs a name")
+        return replace(self, frames={**self.frames, name: Frame(name, on.body, on.placement * as_placement(placement))})
+
+    def with_actuators(self, *actuators: Actuator | str) -> Mechanism:
+        """A new mechanism with these motors more, whose joints are marked as actuated; this one is unchanged.
+
+        Args:
+            actuators: Motors, or names of joints with one degree of freedom: each is driven by a motor of the joint's
+                name, whose commands are the torque or force there.
+        """
+        new = [Actuator(a, a, (1.0,)) if isinstance(a, str) else a for a in actuators]
+        taken = {a.name for a in self.actuators}
+        for actuator in new:
+            if not isinstance(actuator, Actuator):
+                raise InputError(f"{actuator!r} is neither an Actuator nor the name of a joint")
+            if actuator.name in taken:
+                raise InputError(f"two actuators are called '{actuator.name}'; give one another name")
+            taken.add(actuator.name)
+        driven = {actuator.joint for actuator in new}
+        joints = tuple(replace(j, actuated=True) if j.name in driven else j for j in self.joints)
+        return replace(self, joints=joints, actuators=(*self.actuators, *new))
+
     # Loops -----------------------------------------------------------------------------------------
 
     def assemble(
@@ -503,10 +575,10 @@ class Mechanism:
         seed: int = 0,
         limits: bool = True,
     ) -> Floats:
-        """A configuration near ``q`` at which all loops are closed; see `closure.assemble`.
+        """Configurations near ``q``, ``(..., nq)``, at which all loops are closed; see `closure.assemble`.
 
         Args:
-            q: Configuration to start from, ``(nq,)``; by default `neutral`.
+            q: Configurations to start from, ``(..., nq)``; by default `neutral`.
             fixed: Joints that stay where they are.
             tolerance: How far a row may be open.
             max_iterations: The most iterations of each attempt.
@@ -619,6 +691,30 @@ class Mechanism:
         return mechanism_tables(self)
 
 
+_INSTEAD = {
+    "gravity": "robot.with_gravity(...)",
+    "frames": "robot.with_frame(name, body, placement)",
+    "actuators": "robot.with_actuators(...)",
+    "constraints": "robot.constrained(...), unconstrained(...) or switched(...)",
+}
+"""What gives a new mechanism where people assign to fields of one."""
+
+
+def _refuse_assignment(robot: Mechanism, name: str, value: object) -> NoReturn:
+    instead = _INSTEAD.get(name)
+    if instead is None:
+        of_joint = {f.name for kind in (JointEntry, Limits) for f in fields(kind)} | {"velocity_limit", "effort_limit"}
+        if name in {f.name for f in fields(robot) if f.init}:
+            instead = f"dataclasses.replace(robot, {name}=...)"
+        elif name in of_joint:
+            instead = f"dataclasses.replace(robot, joints=...), {name} being kept with each of robot.joints,"
+    more = f"; {instead} gives a new one" if instead else ""
+    raise FrozenInstanceError(f"cannot assign to '{name}': a mechanism does not change{more}")
+
+
+Mechanism.__setattr__ = _refuse_assignment  # type: ignore[method-assign, assignment]  # the dataclass made its own
+
+
 def _closure() -> Any:
     """The room above this one that moves mechanisms onto their loops."""
     return import_module("linkwork.closure")
@@ -647,11 +743,3 @@ def _single(at: slice, joint: str, other: str) -> int:
     if at.stop - at.start != 1:
         raise InputError(f"joint '{joint}' has {at.stop - at.start} numbers, not one: use {other}")
     return int(at.start)
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """The end of a message that says what the user may have meant."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, list(known), n=3)
-    return f"; did you mean {', '.join(repr(c) for c in close)}?" if close else ""

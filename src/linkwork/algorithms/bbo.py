@@ -30,17 +30,19 @@ from linkwork.algorithms.constrained import (
     OUTPUTS,
     SWITCHED_OFF,
     WORK,
+    copy_rows,
     larger,
     miss,
     miss_again,
     ready,
     ready_again,
+    set_magnitude,
     smaller,
 )
 from linkwork.joints import HELICAL, axis_of, dof_of, moves, to_parent
 from linkwork.plans.rows import ROWS
 from linkwork.scalar import Array, kernel, where
-from linkwork.spatial import add, angular, cross, gain, linear
+from linkwork.spatial import add, angular, cross, dot, gain, linear
 
 TRAVEL: dict[str, Shape] = {
     "Ks": ("nslots", 6),
@@ -316,6 +318,21 @@ def accelerate_rows(tree: Array, w: Array, qdd: Array) -> None:
 
 
 @kernel
+def row_residuals(tree: Array, w: Array, qdd: Array, damping: Array, residual: Array) -> None:
+    """Take from each row what the accelerations give it; rows that are switched off miss nothing."""
+    for m in range(tree.nown):
+        i = tree.k_body[m]
+        if i > 0:
+            K = w.K[m]
+            a = w.a[i]
+            residual[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+    for t in range(tree.nterms):
+        residual[tree.term_row[t]] -= w.slope[t] * qdd[tree.term_v[t]]
+    for r in range(tree.nc):
+        residual[r] = where(damping[r], SWITCHED_OFF, residual[r], 0.0)
+
+
+@kernel
 def prox_bbo(
     tree: Array,
     w: Array,
@@ -334,15 +351,16 @@ def prox_bbo(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
+    set_magnitude(tree, w, tau, wrenches, settings)
     for r in range(tree.nc):
+        residual[r] = w.ks[r]
         w.ks[r] += damping[r] * start[r]
     articulate_rows(tree, w, damping)
     drive_rows(tree, w, tau)
     accelerate_rows(tree, w, a)
-    for r in range(tree.nc):
-        multipliers[r] = w.l[r]
-        w.l[r] = w.l[r] - start[r]
-    found[0] = miss(tree, w.l, damping, residual)
+    copy_rows(tree, w.l, multipliers)
+    row_residuals(tree, w, a, damping, residual)
+    found[0] = miss(tree, w, settings, residual)
     found[1] = 1.0
 
 
@@ -373,7 +391,9 @@ def prox_bbo_again(
         a[k] += w.more[k]
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
-    found[0] = miss_again(tree, w.l, damping, residual)
+    copy_rows(tree, residual, w.error)
+    row_residuals(tree, w, w.more, damping, residual)
+    found[0] = miss_again(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
 

@@ -7,16 +7,19 @@ With ``R`` the damping of each row (a diagonal) and ``lambda0`` the multipliers 
 
 and, starting again from what it found, ends at ``J a = k`` also where rows are redundant (the proximal method of
 multipliers: **proximal** Section III, **loops** Section III-D). Rows that are not enabled have infinite damping.
+
+Iterations end where what rows miss, weighed by the inertia that each row feels, is a small part of what gravity, torques,
+wrenches and velocities would do to the robot, weighed by inertia as well. Both are in kg m²/s⁴: no unit enters.
 """
 
 from __future__ import annotations
 
 from linkwork.algorithms.aba import ARTICULATED
 from linkwork.algorithms.algorithm import Shape
-from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, follow
+from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, follow, hasten
 from linkwork.algorithms.loops import CLOSURE, RATES, close, pull, swing
-from linkwork.algorithms.rnea import FORCE, WRENCHES, apply_wrenches, forward_body, init_root
-from linkwork.scalar import Array, Scalar, kernel, where
+from linkwork.algorithms.rnea import FORCE, WRENCHES, apply_wrenches, forward_body, gravitate, init_root, resist
+from linkwork.scalar import Array, Scalar, kernel, sqrt, where
 
 SWITCHED_OFF = 1e20
 """A row with more damping than this is one that is not enabled."""
@@ -32,8 +35,11 @@ INPUTS: dict[str, Shape] = {
     "damping": ("nc",),
     "target": ("nc",),
     "multipliers": ("nc",),
-    "settings": (2,),
+    "settings": ("nsettings",),
 }
+"""``settings``: the tolerance, the most iterations, what rounding leaves of stiff rows in one iteration; then what is
+large for this robot (`linkwork.scales`): the square of gravity times the mass, the inverse of the mass and of a moment of
+inertia, the mobility of each joint, the inertia that each row feels."""
 OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}
 """``found`` is progress (2 numbers), multipliers, residuals: one array, since making arrays takes time."""
 
@@ -45,7 +51,7 @@ WORK: dict[str, Shape] = (
     | ACCELERATION
     | FORCE
     | ARTICULATED
-    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",)}
+    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",), "magnitude": (1,)}
 )
 
 
@@ -88,6 +94,21 @@ def ready_again(tree: Array, w: Array) -> None:
 
 
 @kernel
+def unbalance(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
+    """Forces on bodies that the accelerations found leave without a balance, but for those of joints and rows.
+
+    Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its damping, the
+    factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
+    """
+    gravitate(tree, w)
+    hasten(tree, w, qdd)
+    resist(tree, w)
+    apply_wrenches(tree, w, wrenches)
+    for j in range(6):
+        w.a[0, j] = 0.0
+
+
+@kernel
 def smaller(x: Scalar, y: Scalar) -> Scalar:
     """The smaller of two numbers."""
     return where(x, y, x, y)
@@ -110,26 +131,64 @@ def largest(n: int, x: Array) -> Scalar:
 
 
 @kernel
-def miss(tree: Array, change: Array, damping: Array, residual: Array) -> Scalar:
-    """By how much each row's acceleration misses what it should be, ``R`` times the change of its multiplier."""
+def set_magnitude(tree: Array, w: Array, tau: Array, wrenches: Array, settings: Array) -> None:
+    """The square of what forces and velocities do to the robot, after `ready`, to measure what rows miss by."""
+    mobility = settings[6 : 6 + tree.nv]
+    inertia = settings[6 + tree.nv : tree.nsettings]
+    x = settings[3]
+    for k in range(tree.nv):
+        x = x + mobility[k] * (tau[k] * tau[k])
     for r in range(tree.nc):
-        residual[r] = where(damping[r], SWITCHED_OFF, damping[r] * change[r], 0.0)
-    return largest(tree.nc, residual)
+        x = x + inertia[r] * (w.ks[r] * w.ks[r])
+    for e in range(tree.nf):
+        for j in range(3):
+            x = x + settings[5] * (wrenches[e, j] * wrenches[e, j])
+            x = x + settings[4] * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
+    w.magnitude[0] = x
 
 
 @kernel
-def miss_again(tree: Array, change: Array, damping: Array, residual: Array) -> Scalar:
-    """The same, or, if that is less, by how much it is another than before.
+def relative(w: Array, square: Scalar) -> Scalar:
+    """The root of a square that is measured by that of `set_magnitude`; zero where nothing moves the robot."""
+    return sqrt(square / where(0.0, w.magnitude[0], w.magnitude[0], 1.0))
+
+
+@kernel
+def miss(tree: Array, w: Array, settings: Array, residual: Array) -> Scalar:
+    """How much the rows miss, as a part of `set_magnitude`."""
+    inertia = settings[6 + tree.nv : tree.nsettings]
+    left = 0.0
+    for r in range(tree.nc):
+        left = larger(left, inertia[r] * (residual[r] * residual[r]))
+    return relative(w, left)
+
+
+@kernel
+def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: Array) -> Scalar:
+    """The same, or, if that is less, how much that is another than it was ``before``.
 
     Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
     rounding does to accelerations.
     """
+    inertia = settings[6 + tree.nv : tree.nsettings]
     left = 0.0
     moved = 0.0
     for r in range(tree.nc):
-        x = where(damping[r], SWITCHED_OFF, damping[r] * change[r], 0.0)
-        y = x - residual[r]
-        left = larger(left, where(x, 0.0, -x, x))
-        moved = larger(moved, where(y, 0.0, -y, y))
-        residual[r] = x
-    return smaller(left, moved)
+        y = residual[r] - before[r]
+        left = larger(left, inertia[r] * (residual[r] * residual[r]))
+        moved = larger(moved, inertia[r] * (y * y))
+    return relative(w, smaller(left, moved))
+
+
+@kernel
+def residual_of(tree: Array, change: Array, damping: Array, residual: Array) -> None:
+    """What each row's acceleration misses: ``R`` times the change of its multiplier; nothing where it is switched off."""
+    for r in range(tree.nc):
+        residual[r] = where(damping[r], SWITCHED_OFF, damping[r] * change[r], 0.0)
+
+
+@kernel
+def copy_rows(tree: Array, x: Array, y: Array) -> None:
+    """``y = x``, for rows."""
+    for r in range(tree.nc):
+        y[r] = x[r]

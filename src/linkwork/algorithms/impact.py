@@ -7,8 +7,8 @@ gravity, torques and velocities, whose accelerations are the change of velocity.
 from __future__ import annotations
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.bbo import TRAVEL, accelerate_rows, articulate_rows, drive_rows
-from linkwork.algorithms.constrained import WORK, largest, miss, ready_again, smaller
+from linkwork.algorithms.bbo import TRAVEL, accelerate_rows, articulate_rows, drive_rows, row_residuals
+from linkwork.algorithms.constrained import WORK, copy_rows, larger, miss, miss_again, ready_again
 from linkwork.algorithms.kinematics import follow, hasten, place
 from linkwork.algorithms.lcaba import (
     SPRINGS,
@@ -31,20 +31,26 @@ INPUTS: dict[str, Shape] = {
     "restitution": ("nc",),
     "damping": ("nc",),
     "multipliers": ("nc",),
-    "settings": (2,),
+    "settings": ("nsettings",),
 }
 OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nfound",)}
 
 
 @kernel
-def meet(tree: Array, w: Array, q: Array, v: Array, restitution: Array) -> None:
-    """Poses, rows of K, and by how much each row's rate is to change, ``ks``; nothing else pushes."""
+def meet(tree: Array, w: Array, q: Array, v: Array, restitution: Array, settings: Array) -> None:
+    """Poses, rows of K, and by how much each row's rate is to change, ``ks``; nothing else pushes.
+
+    What is left of the rows is measured by what joints have of kinetic energy.
+    """
     place(tree, w, q)
     close(tree, w, q, w.error)
     follow(tree, w, v)
     rates(tree, w, q, v, w.ks)
     for r in range(tree.nc):
         w.ks[r] = -((1.0 + restitution[r]) * w.ks[r])
+    w.magnitude[0] = 0.0
+    for k in range(tree.nv):
+        w.magnitude[0] += v[k] * v[k] / settings[6 + k]
     ready_again(tree, w)
 
 
@@ -64,18 +70,18 @@ def impact_rows(
     """By rows that travel, as in `bbo`."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    meet(tree, w, q, v, restitution)
+    meet(tree, w, q, v, restitution, settings)
     for r in range(tree.nc):
+        residual[r] = w.ks[r]
         w.ks[r] += damping[r] * start[r]
     articulate_rows(tree, w, damping)
     drive_rows(tree, w, w.still)
     accelerate_rows(tree, w, w.more)
     for k in range(tree.nv):
         after[k] = v[k] + w.more[k]
-    for r in range(tree.nc):
-        multipliers[r] = w.l[r]
-        w.l[r] = w.l[r] - start[r]
-    found[0] = miss(tree, w.l, damping, residual)
+    copy_rows(tree, w.l, multipliers)
+    row_residuals(tree, w, w.more, damping, residual)
+    found[0] = miss(tree, w, settings, residual)
     found[1] = 1.0
 
 
@@ -104,7 +110,9 @@ def impact_rows_again(
         after[k] += w.more[k]
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
-    found[0] = smaller(miss(tree, w.l, damping, residual), largest(tree.nv, w.more))
+    copy_rows(tree, residual, w.error)
+    row_residuals(tree, w, w.more, damping, residual)
+    found[0] = miss_again(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
 
@@ -124,7 +132,7 @@ def impact_springs(
     """By springs between bodies, as in `lcaba`."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    meet(tree, w, q, v, restitution)
+    meet(tree, w, q, v, restitution, settings)
     articulate_springs(tree, w, damping)
     for k in range(tree.nv):
         w.pulls[k] = 0.0
@@ -140,13 +148,13 @@ def impact_springs(
     tighten(tree, w, damping, multipliers, residual)
     for k in range(tree.nv):
         after[k] = v[k] + w.more[k]
-    found[0] = largest(tree.nc, residual)
+    found[0] = larger(miss(tree, w, settings, residual), settings[2])
     found[1] = 1.0
 
 
 @kernel
 def unbalance(tree: Array, w: Array, change: Array) -> None:
-    """Impulses on bodies that a change of velocities leaves without a balance, as in `lcaba`."""
+    """Impulses on bodies that a change of velocities leaves without a balance, as in `constrained`."""
     for i in range(tree.n):
         for j in range(6):
             w.W[i, j] = 0.0
@@ -182,11 +190,12 @@ def impact_springs_again(
     press(tree, w, w.ks)
     drive_springs(tree, w, w.pulls)
     accelerate_springs(tree, w, w.more)
+    copy_rows(tree, residual, w.error)
     lag(tree, w, w.more, residual)
     tighten(tree, w, damping, multipliers, residual)
     for k in range(tree.nv):
         after[k] += w.more[k]
-    found[0] = smaller(largest(tree.nc, residual), largest(tree.nv, w.more))
+    found[0] = miss_again(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
 

@@ -24,12 +24,14 @@ from linkwork.algorithms.constrained import (
     OUTPUTS,
     SWITCHED_OFF,
     WORK,
-    largest,
+    copy_rows,
+    larger,
+    miss,
+    miss_again,
     ready,
-    smaller,
+    set_magnitude,
+    unbalance,
 )
-from linkwork.algorithms.kinematics import hasten
-from linkwork.algorithms.rnea import apply_wrenches, gravitate, resist
 from linkwork.binding import axis as unit_axis
 from linkwork.joints import FREE, HELICAL, PRISMATIC, SPHERICAL, axis_of, dof_of, moves, to_parent
 from linkwork.plans.elimination import COUPLED
@@ -379,18 +381,56 @@ def tighten(tree: Array, w: Array, damping: Array, multipliers: Array, residual:
 
 
 @kernel
-def unbalance(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
-    """Forces on bodies that the accelerations found leave without a balance, but for those of joints and rows.
+def lcaba_sweeps(
+    tree: Array,
+    w: Array,
+    tau: Array,
+    damping: Array,
+    start: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+) -> None:
+    """Algorithm 1, after `ready`: three sweeps, from the multipliers ``start``."""
+    articulate_springs(tree, w, damping)
+    for k in range(tree.nv):
+        w.pulls[k] = tau[k]
+    for r in range(tree.nc):
+        multipliers[r] = start[r]
+        residual[r] = start[r] + w.rho[r] * w.ks[r]
+    press(tree, w, residual)
+    drive_springs(tree, w, w.pulls)
+    accelerate_springs(tree, w, a)
+    for r in range(tree.nc):
+        residual[r] = w.ks[r]
+    lag(tree, w, a, residual)
+    tighten(tree, w, damping, multipliers, residual)
 
-    Stiff rows swamp the inertias that they are added to: where ``rho`` times the inverse inertia of a row is 1e9, the
-    factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
-    """
-    gravitate(tree, w)
-    hasten(tree, w, qdd)
-    resist(tree, w)
-    apply_wrenches(tree, w, wrenches)
-    for j in range(6):
-        w.a[0, j] = 0.0
+
+@kernel
+def lcaba_sweeps_again(
+    tree: Array,
+    w: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+) -> None:
+    """Algorithm 2: two sweeps of what changes when multipliers do, and with them of what rounding left over."""
+    unbalance(tree, w, wrenches, a)
+    for k in range(tree.nv):
+        w.pulls[k] = tau[k] - tree.armature[k] * a[k]
+    for r in range(tree.nc):
+        w.ks[r] = multipliers[r] + w.rho[r] * residual[r]
+    press(tree, w, w.ks)
+    drive_springs(tree, w, w.pulls)
+    accelerate_springs(tree, w, w.more)
+    lag(tree, w, w.more, residual)
+    tighten(tree, w, damping, multipliers, residual)
+    for k in range(tree.nv):
+        a[k] += w.more[k]
 
 
 @kernel
@@ -408,24 +448,13 @@ def lcaba(
     a: Array,
     found: Array,
 ) -> None:
-    """Algorithm 1: three sweeps, from the multipliers ``start``."""
+    """One proximal iteration from the multipliers ``start``."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
-    articulate_springs(tree, w, damping)
-    for k in range(tree.nv):
-        w.pulls[k] = tau[k]
-    for r in range(tree.nc):
-        multipliers[r] = start[r]
-        residual[r] = start[r] + w.rho[r] * w.ks[r]
-    press(tree, w, residual)
-    drive_springs(tree, w, w.pulls)
-    accelerate_springs(tree, w, a)
-    for r in range(tree.nc):
-        residual[r] = w.ks[r]
-    lag(tree, w, a, residual)
-    tighten(tree, w, damping, multipliers, residual)
-    found[0] = largest(tree.nc, residual)
+    set_magnitude(tree, w, tau, wrenches, settings)
+    lcaba_sweeps(tree, w, tau, damping, start, a, multipliers, residual)
+    found[0] = larger(miss(tree, w, settings, residual), settings[2])
     found[1] = 1.0
 
 
@@ -444,22 +473,12 @@ def lcaba_again(
     a: Array,
     found: Array,
 ) -> None:
-    """Algorithm 2: two sweeps of what changes when multipliers do, and with them of what rounding left over."""
+    """One more iteration."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    unbalance(tree, w, wrenches, a)
-    for k in range(tree.nv):
-        w.pulls[k] = tau[k] - tree.armature[k] * a[k]
-    for r in range(tree.nc):
-        w.ks[r] = multipliers[r] + w.rho[r] * residual[r]
-    press(tree, w, w.ks)
-    drive_springs(tree, w, w.pulls)
-    accelerate_springs(tree, w, w.more)
-    lag(tree, w, w.more, residual)
-    tighten(tree, w, damping, multipliers, residual)
-    for k in range(tree.nv):
-        a[k] += w.more[k]
-    found[0] = smaller(largest(tree.nc, residual), largest(tree.nv, w.more))
+    copy_rows(tree, residual, w.error)
+    lcaba_sweeps_again(tree, w, tau, wrenches, damping, a, multipliers, residual)
+    found[0] = miss_again(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
 

@@ -125,26 +125,38 @@ def constraint_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> Non
 @kernel
 def jacobian_of(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
     """The same, after `close`."""
+    coupling_rows(tree, w, jacobian)
+    for m in range(tree.nk):
+        row_on_joints(tree, w, m, 0, jacobian)
+
+
+@kernel
+def coupling_rows(tree: Array, w: Array, jacobian: Array) -> None:
+    """The Jacobian of couplings of joints, and zeros elsewhere."""
     for r in range(tree.nc):
         for k in range(tree.nv):
             jacobian[r, k] = 0.0
     for t in range(tree.nterms):
         jacobian[tree.term_row[t], tree.term_v[t]] += w.slope[t]
-    for m in range(tree.nk):
-        r = tree.k_row[m]
-        n = angular(w.K[m])
-        f = linear(w.K[m])
-        i = tree.k_body[m]
-        while i > 0:
-            put_angular(n, w.y6)
-            put_linear(f, w.y6)
-            for k in range(dof_of(tree.kind[i])):
-                jacobian[r, tree.iv[i] + k] += w.y6[axis_of(tree.kind[i], k)]
-            if tree.kind[i] == HELICAL:
-                jacobian[r, tree.iv[i]] += tree.pitch[i] * w.y6[5]
-            f = to_parent(tree, w, i, f)
-            n = add(to_parent(tree, w, i, n), cross(w.r[i], f))
-            i = tree.parent[i]
+
+
+@kernel
+def row_on_joints(tree: Array, w: Array, m: int, root: int, jacobian: Array) -> None:
+    """Row ``m`` of K on the joints between its body and ``root``, a body that carries it."""
+    r = tree.k_row[m]
+    n = angular(w.K[m])
+    f = linear(w.K[m])
+    i = tree.k_body[m]
+    while i > root:
+        put_angular(n, w.y6)
+        put_linear(f, w.y6)
+        for k in range(dof_of(tree.kind[i])):
+            jacobian[r, tree.iv[i] + k] += w.y6[axis_of(tree.kind[i], k)]
+        if tree.kind[i] == HELICAL:
+            jacobian[r, tree.iv[i]] += tree.pitch[i] * w.y6[5]
+        f = to_parent(tree, w, i, f)
+        n = add(to_parent(tree, w, i, n), cross(w.r[i], f))
+        i = tree.parent[i]
 
 
 @kernel

@@ -25,10 +25,13 @@ from linkwork.algorithms.constrained import (
     OUTPUTS,
     SWITCHED_OFF,
     WORK,
+    copy_rows,
     larger,
     miss,
     miss_again,
     ready,
+    residual_of,
+    set_magnitude,
     smaller,
 )
 from linkwork.algorithms.crba import COMPOSITE, mass_of
@@ -138,6 +141,7 @@ def prox_ltl(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
+    set_magnitude(tree, w, tau, wrenches, settings)
     collect(tree, w, w.z)
     mass_of(tree, w, w.M)
     jacobian_of(tree, w, q, w.Jc)
@@ -160,7 +164,8 @@ def prox_ltl(
     for r in range(tree.nc):
         multipliers[r] = w.l[r]
         w.l[r] = w.l[r] - start[r]
-    found[0] = miss(tree, w.l, damping, residual)
+    residual_of(tree, w.l, damping, residual)
+    found[0] = miss(tree, w, settings, residual)
     found[1] = 1.0
 
 
@@ -191,7 +196,9 @@ def prox_ltl_again(
         a[k] += w.more[k]
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
-    found[0] = miss_again(tree, w.l, damping, residual)
+    copy_rows(tree, residual, w.error)
+    residual_of(tree, w.l, damping, residual)
+    found[0] = miss_again(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from linkwork.algorithms.aba import ABA, aba
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.constrained import WORK
-from linkwork.algorithms.lcaba import SPRINGS, lcaba, lcaba_again
+from linkwork.algorithms.constrained import WORK, ready
+from linkwork.algorithms.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_again
 from linkwork.joints import FREE, PLANAR, SPHERICAL, dof_of
 from linkwork.plans.elimination import COUPLED
 from linkwork.plans.layout import Layout
@@ -252,9 +252,12 @@ def _of_loops(iterations: int) -> Dynamics:
     ) -> None:
         for r in range(tree.nc):
             w.none[r] = 0.0
-        lcaba(tree, w, q, v, torque, w.H[0], damping, w.none, w.none, w.x, a, found)
+        multipliers = found[2 : 2 + tree.nc]
+        residual = found[2 + tree.nc : tree.nfound]
+        ready(tree, w, q, v, w.H[0], w.none)
+        lcaba_sweeps(tree, w, torque, damping, w.none, a, multipliers, residual)
         for _ in range(iterations - 1):
-            lcaba_again(tree, w, q, v, torque, w.H[0], damping, w.none, w.none, w.x, a, found)
+            lcaba_sweeps_again(tree, w, torque, w.H[0], damping, a, multipliers, residual)
 
     return Dynamics(
         f"lcaba{iterations}", accelerations, WORK | SPRINGS | {"none": ("nc",)}, COUPLED, bound=True, folded={}

@@ -13,7 +13,8 @@ from linkwork.cli.terminal import patience
 from linkwork.delassus.batches import METHODS as OF_DELASSUS
 from linkwork.errors import UnsupportedFeature
 from linkwork.forward import EXPECTED, METHODS, method_cost
-from linkwork.mechanism import Mechanism, suggest
+from linkwork.inputs import suggest
+from linkwork.mechanism import Mechanism
 
 TREE = (
     "mass_matrix",

@@ -16,8 +16,9 @@ from linkwork.errors import InputError
 from linkwork.export import CProgram, export_c
 from linkwork.export.comments import operations_of
 from linkwork.export.writing import identifier
+from linkwork.inputs import suggest
 from linkwork.inverse import METHODS as OF_INVERSE
-from linkwork.mechanism import Mechanism, suggest
+from linkwork.mechanism import Mechanism
 from linkwork.operational import METHODS as OF_INERTIA
 from linkwork.simulation import Stepper
 

@@ -142,6 +142,10 @@ class Facts:
     nc: int
     mass: float
     gravity: tuple[float, ...]
+    coordinates: str
+    """Units of q, and how quaternions stand in it."""
+    read_as: str
+    """How the file writes angles and quaternions, which are these coordinates once it is read."""
     dof: int
     """Degrees of freedom at the pose: nv less the rank of the constraints."""
     pose: PoseFacts

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
-from lxml import etree
 
 import linkwork as lw
 from linkwork.cli.facts import (
@@ -36,8 +37,18 @@ CLOSED_TO = 1e-6
 WEAK = 1e-4
 """Where singular values of the Jacobian are below this part of the largest, what they bind they hardly bind."""
 
+SHOWN = 4
+"""Quaternions whose places in q are listed."""
+
 FORMATS = {"robot": "URDF", "mujoco": "MJCF", "sdf": "SDF"}
 """By the root element."""
+
+READ_AS = {
+    "URDF": "angles in radians, turns as roll, pitch, yaw",
+    "SDF": 'angles in radians unless a pose has degrees="true", turns as roll, pitch, yaw or quaternions (x, y, z, w)',
+    "MJCF": 'angles in degrees unless <compiler angle="radian"/>, quaternions (w, x, y, z)',
+}
+"""How a format writes what q has in radians, and as (x, y, z, w)."""
 
 
 def facts_of(
@@ -89,6 +100,8 @@ def facts_of(
         nc=robot.nc,
         mass=robot.mass,
         gravity=_numbers(robot.gravity),
+        coordinates=_coordinates(robot),
+        read_as=READ_AS.get(format_of(file), ""),
         dof=mobility.dof,
         pose=standing,
         mobility=mobility,
@@ -106,6 +119,18 @@ def facts_of(
     )
 
 
+def _coordinates(robot: Mechanism) -> str:
+    """How to write a configuration: neither degrees nor (w, x, y, z) can be told from what is meant."""
+    text = "angles in rad, lengths in m"
+    for count, what in ((4, "quaternions (x, y, z, w)"), (2, "directions (cos, sin)")):
+        found = [f"q[{at.start}:{at.stop}]" for at in robot.unit_slices() if at.stop - at.start == count]
+        if found:
+            text += f"; {what} at {', '.join(found[:SHOWN])}" + (
+                f" and {len(found) - SHOWN} more" * (len(found) > SHOWN)
+            )
+    return text
+
+
 def _methods(robot: Mechanism) -> tuple[MethodFacts, ...]:
     """What forward dynamics costs, where there are constraints to choose a method for."""
     if not any(c.enabled for c in robot.constraints):
@@ -119,8 +144,9 @@ def _methods(robot: Mechanism) -> tuple[MethodFacts, ...]:
 
 def format_of(file: str) -> str:
     """The format of a file that has been loaded."""
-    _, root = next(iter(etree.iterparse(file, events=("start",), resolve_entities=False, no_network=True)))
-    return FORMATS.get(str(etree.QName(root).localname), "unknown")
+    text = re.sub(rb"<!--.*?-->", b"", Path(file).read_bytes().replace(b"\0", b""), flags=re.DOTALL)
+    root = re.search(rb"<(?:\w+:)?(robot|mujoco|sdf)\b", text)
+    return FORMATS[root[1].decode()] if root else "unknown"
 
 
 # Poses ---------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from linkwork.cli.facts import Facts
 from linkwork.cli.finding import CLOSED_TO, NEUTRAL, counted, facts_of
 from linkwork.cli.terminal import patience, printable
 from linkwork.errors import AssemblyError, InputError, LinkworkError, ModelError, ModelWarning
-from linkwork.mechanism import Mechanism, suggest
+from linkwork.inputs import suggest
+from linkwork.mechanism import Mechanism
 from linkwork.rigid import Floats
 
 

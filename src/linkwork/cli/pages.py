@@ -38,7 +38,7 @@ _TWO_COLUMNS = 48
 def draw_info(console: Console, facts: Facts, *, joints: bool = False, tree: bool = False) -> None:
     """All of ``linkwork info``."""
     _draw_summary(console, facts)
-    if joints or facts.joints <= FEW:
+    if facts.joints and (joints or facts.joints <= FEW):
         _draw_joints(console, facts)
     if facts.constraints:
         _draw_constraints(console, facts)
@@ -70,6 +70,8 @@ def _draw_summary(console: Console, facts: Facts) -> None:
         "sizes": f"nq {facts.nq}, nv {facts.nv}, nc {facts.nc}",
         "moving mass": f"{facts.mass:.6g} kg",
         "gravity": f"{_vector(facts.gravity)} m/s²",
+        "coordinates q": facts.coordinates,
+        "in the file": facts.read_as,
         "degrees of freedom": f"{facts.dof}{_where(facts)}",
     }
     if facts.actuators:

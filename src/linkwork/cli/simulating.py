@@ -14,7 +14,7 @@ from linkwork.cli.looking import Look, Misused, read, start_of
 from linkwork.cli.terminal import patience
 from linkwork.forward import METHODS
 from linkwork.graphs import PICTURES, kind_of
-from linkwork.mechanism import suggest
+from linkwork.inputs import suggest
 from linkwork.simulation import Run
 from linkwork.simulation.figures import VIDEOS
 

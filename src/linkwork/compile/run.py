@@ -50,6 +50,8 @@ class Subject:
     tree: Tree
     units: tuple[tuple[int, int], ...]
     robot: str
+    motors: int = 0
+    """How many torques people think of who think of motors alone."""
 
     def input_shapes(self) -> list[tuple[int, ...]]:
         """Shapes of one state's inputs."""
@@ -204,6 +206,9 @@ class Runner:
             hint = ""
             if name == "q" and self.subject.units:
                 hint = " (" + ", ".join(f"q[{a}:{a + n}] of unit length" for a, n in self.subject.units[:3]) + ")"
+            if name == "tau" and found[-1] == self.subject.motors:
+                hint = "; these are as many as it has motors: torques of all joints are needed, 0 where no motor is: "
+                hint += "tau = np.zeros(robot.nv), and tau[robot.v_index(joint)] for each motor's joint"
             return f"{name} has {found[-1]} numbers, robot '{self.subject.robot}' needs {shape[0]}{hint}"
         return f"{name} has shape {found}, robot '{self.subject.robot}' needs (..., {', '.join(map(str, shape))})"
 

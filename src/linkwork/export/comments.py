@@ -19,7 +19,7 @@ MEANINGS: Mapping[str, str] = {
     "damping": "damping of each row; 1e30 switches a row off",
     "target": "accelerations asked of rows beyond those of their gains",
     "multipliers": "forces of the constraints",
-    "settings": "tolerance, most iterations",
+    "settings": "tolerance, most iterations, what rounding leaves in one; scales of the robot",
     "found": "how it went; forces of the constraints; residuals of the rows",
     "full": "accelerations of all joints",
     "pivot": "how well the independent joints determine the others: not at all at 0",
@@ -52,8 +52,8 @@ CONVENTIONS = (
 )
 
 FOUND = (
-    "found[0] is the most that a row still misses, in m/s2 or rad/s2 (of methods without iterations: the least pivot,",
-    "0 where constraints are not independent), found[1] the iterations.",
+    "found[0] is how much rows still miss, as a part of what forces and velocities do to the robot (of methods without",
+    "iterations: the least pivot, 0 where constraints are not independent), found[1] the iterations.",
 )
 
 

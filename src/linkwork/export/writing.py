@@ -17,7 +17,7 @@ from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
 from linkwork.export.fixed import fixed
-from linkwork.forward import ForwardDynamics, row_damping
+from linkwork.forward import ForwardDynamics, iteration_settings, row_damping
 from linkwork.impulse import ImpactDynamics
 from linkwork.inverse import InverseDynamics
 from linkwork.literals import Precision
@@ -134,7 +134,7 @@ def _text(
 def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
     if traced.again is None or "settings" not in known:
         return Iterations("settings[0]", "settings[1]")
-    tolerance, most = known["settings"]
+    tolerance, most = known["settings"][:2]
     return Iterations(literal(tolerance, number), str(int(most)))
 
 
@@ -149,7 +149,9 @@ def _held(evaluator: Evaluator) -> dict[str, list[float]]:
             found = {
                 "damping": row_damping(evaluator.robot, evaluator.damping),
                 "multipliers": np.zeros(evaluator.robot.nc),
-                "settings": [evaluator.tolerance, evaluator.max_iterations],
+                "settings": iteration_settings(
+                    evaluator.robot, evaluator.damping, evaluator.tolerance, evaluator.max_iterations
+                ),
             }
         case Stepper():
             found = {

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from linkwork.builder import GRAVITY, Builder
 from linkwork.constraints import Constraint, Coupling, JointCoupling, JointLock
-from linkwork.errors import ModelError, ModelWarning, UnsupportedFeature
+from linkwork.errors import ModelError, UnsupportedFeature
 from linkwork.joints import Joint
 from linkwork.mechanism import Mechanism
 from linkwork.parsing.appearance import Seen
 from linkwork.parsing.options import Inertias
-from linkwork.parsing.xml import Node, Where, located
+from linkwork.parsing.xml import Node, Where, located, warn
 from linkwork.rigid import Inertia, Placement, PlacementLike, VectorLike
 
 ROOT_JOINT = "root_joint"
@@ -112,14 +110,6 @@ class Assembly:
     def where(self, subject: str | None) -> Where:
         """Where something comes from; the root element if that is not known."""
         return self._where.get(subject or "", self._root)
-
-
-def warn(where: Where, message: str) -> None:
-    """Issue a `ModelWarning` that names the place in the file, on the line of the user's call."""
-    level, frame = 1, sys._getframe()
-    while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == "linkwork":
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    warnings.warn(str(where.error(message)), ModelWarning, stacklevel=level)
 
 
 def free_name(name: str, taken: Iterable[str | None]) -> str:

@@ -30,14 +30,14 @@ from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.joints import Fixed, Free, Joint, Revolute
 from linkwork.mechanism import GRAVITY, Mechanism
 from linkwork.parsing.appearance import MeshFinder
-from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, mimic_constraint, warn
+from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, mimic_constraint
 from linkwork.parsing.options import Base, Inertias, check_options, model_path, read_file
 from linkwork.parsing.options import Mimic as MimicOption
 from linkwork.parsing.sdf_frames import Scope, read_scope
 from linkwork.parsing.sdf_joints import IN_JOINT, Axes, Mimic, Version, axis_direction, read_joint
 from linkwork.parsing.sdf_links import read_link
 from linkwork.parsing.sdf_shapes import Frames, read_shapes
-from linkwork.parsing.xml import Node, located, read_xml
+from linkwork.parsing.xml import Node, located, read_xml, warn
 from linkwork.rigid import Floats, Placement, quaternion_of
 
 _OLDEST, _NEWEST = (1, 4), (1, 12)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from linkwork.constraints import WORLD
 from linkwork.errors import TopologyError, UnsupportedFeature
+from linkwork.inputs import suggest
 from linkwork.parsing.sdf_joints import Version
 from linkwork.parsing.xml import Node, located
 from linkwork.rigid import Placement
@@ -54,7 +55,8 @@ class Scope:
                 raise asked_by.error(f"'{name}': there is no model '{model}' inside", TopologyError)
             scope = scope.inner[model]
         if rest not in scope.elements and rest not in (MODEL, WORLD):
-            raise asked_by.error(f"'{name}' is no link, joint, frame or model here", TopologyError)
+            near = suggest(rest, scope.elements)
+            raise asked_by.error(f"'{name}' is no link, joint, frame or model here{near}", TopologyError)
         return scope, rest
 
     def canonical(self, asked_by: Node) -> tuple[Scope, str]:

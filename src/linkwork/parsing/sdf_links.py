@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
-from linkwork.parsing.assembly import warn
 from linkwork.parsing.sdf_frames import read_pose
 from linkwork.parsing.sdf_joints import Version
-from linkwork.parsing.xml import Node
+from linkwork.parsing.xml import Node, warn
 from linkwork.rigid import Inertia
 
 _IN_LINK = (

@@ -24,6 +24,7 @@ import yaml
 from linkwork.errors import ModelError, UnsupportedFeature
 from linkwork.joints import Fixed, Joint, Spherical, Universal
 from linkwork.parsing.options import model_path
+from linkwork.parsing.xml import Mark
 
 NAME = "robot.yaml"
 
@@ -39,19 +40,6 @@ _JOINTS: dict[str, Joint] = {
     "CARDAN": Universal("x", "y"),
     **{f"UJOINT_{axes}": Universal(axes[0].lower(), axes[1].lower()) for axes in _AXES},
 }
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A line of the file, and the key it belongs to."""
-
-    file: str
-    line: int
-    key: str | None = None
-
-    def error(self, message: str, kind: type[ModelError] = ModelError) -> ModelError:
-        """An error that says where this is."""
-        return kind(message, file=self.file, line=self.line, element=self.key)
 
 
 @dataclass(frozen=True)

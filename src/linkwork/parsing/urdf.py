@@ -5,18 +5,21 @@ transmissions (they say which joints motors drive). Of Drake's additions: the na
 universal, planar and screw, ball constraints, and the inertia of rotors (``drake:rotor_inertia``, seen at the joint as
 ``gear_ratio² rotor_inertia``). Loops, in every way that files say them: see `parsing.urdf_loops`. What looks, collides,
 senses or controls does not change the dynamics and is passed over. Anything else could and is an `UnsupportedFeature`.
+Elements that Drake is told to ignore (``drake_ignore="true"``) are ignored here.
 
 Where files and the standard leave room:
 - A revolute or prismatic joint needs a ``<limit>`` (as in urdfdom). With neither ``lower`` nor ``upper`` in it there
   is no limit: the standard's default, both 0, would forbid all motion. With one of them, the other is 0.
 - A link called ``world`` at the root *is* the world. It cannot float: with ``base="floating"`` that is an error.
+- As in Drake, ``world`` may be named (as the parent of a joint, by a frame or a loop) without being declared, and a
+  link that no joint holds in such a file is a body of its own, which floats unless ``base="fixed"``.
 - A link may be the child of several joints, which then close loops; the root is the one link that is the child of none.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -26,11 +29,13 @@ import numpy as np
 
 from linkwork.constraints import WORLD
 from linkwork.errors import InputError, TopologyError, UnsupportedFeature
+from linkwork.inputs import suggest
 from linkwork.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.mechanism import Mechanism
 from linkwork.parsing.appearance import MeshFinder
 from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, refuse_untied
 from linkwork.parsing.options import (
+    EXPAND_XACRO,
     Base,
     Dependent,
     Inertias,
@@ -44,7 +49,7 @@ from linkwork.parsing.side_file import SideFile, find_side_file, load_side_file
 from linkwork.parsing.urdf_loops import add_loops, apply_side_file, gazebo_springs
 from linkwork.parsing.urdf_parts import UrdfJoint, UrdfLink, placement, placement_of_origin
 from linkwork.parsing.urdf_shapes import named_colours, read_shapes
-from linkwork.parsing.xml import LARGEST, Node, located, read_xml
+from linkwork.parsing.xml import LARGEST, Node, located, read_xml, warn
 from linkwork.rigid import Inertia, Placement
 
 _JOINTS: dict[str, Callable[[tuple[float, float, float]], Joint]] = {
@@ -66,7 +71,7 @@ _DRAKE_JOINTS: dict[str, Callable[[tuple[float, float, float]], Joint]] = {
 
 # What does not change the dynamics, by the element it stands in. Read elsewhere: the first line of each.
 _UNDERSTOOD = {
-    "robot": {"link", "joint", "drake:joint", "frame", "transmission", "gazebo", "loop", "coupling"}
+    "robot": {"link", "joint", "drake:joint", "frame", "transmission", "gazebo", "loop", "loop_joint", "coupling"}
     | {"drake:ball_constraint", "material", "sensor", "ros2_control", "mujoco", "verbose", "self_collision_checking"}
     | {"collision_filter_group", "drake:collision_filter_group"},
     "link": {"inertial", "visual", "collision", "origin", "gravity", "kinematic"}
@@ -77,10 +82,24 @@ _UNDERSTOOD = {
     "inertial": {"origin", "mass", "inertia"},
 }
 
+_REFUSED = {
+    "drake:linear_bushing_rpy": "a bushing, a spring and damper between two frames, is no force that is computed here; "
+    "where it stands for a joint that closes a loop, say that joint instead: by a <drake:ball_constraint>, or without "
+    "the bushing and with robot.constrained(lw.Hinge(...)) in code",
+    "drake:linear_spring_damper": "a spring and damper between two points is no force that is computed here",
+    "drake:tendon_constraint": "bounds on a weighted sum of joint positions are not kept here; a tendon of fixed "
+    "length is a JointCoupling: remove the element, and use robot.constrained(lw.JointCoupling(...)) in code",
+}
+"""What Drake adds to the dynamics and is not read; what is said of it."""
+
+_HOLDERS = ("joint", "drake:joint", "frame", "loop", "loop_joint", "drake:ball_constraint")
+_BALL_ENDS = ("drake:ball_constraint_body_A", "drake:ball_constraint_body_B")
+"""Elements that may name the world."""
+
 
 @dataclass(frozen=True)
 class _Options:
-    base: Base
+    base: Base | None
     mimic: Mimic
     inertias: Inertias
     dependent: Dependent
@@ -148,7 +167,7 @@ def _parse(
     if not (loops is None or loops is False or isinstance(loops, str | PathLike)):
         raise InputError(f"loops is {loops!r}; it is the path of a file, None, or False")
     side = None if loops is None or loops is False else load_side_file(loops)
-    options = _Options(base or "fixed", mimic, inertias, dependent, loops is not False)
+    options = _Options(base, mimic, inertias, dependent, loops is not False)
     robot = read_xml(text, file)
     if robot.tag != "robot":
         raise robot.error("the root element of a URDF file is <robot>")
@@ -168,7 +187,7 @@ def _parse(
 def _read_links(robot: Node) -> dict[str, UrdfLink]:
     links: dict[str, UrdfLink] = {}
     colours, meshes = named_colours(robot), MeshFinder(robot.file)
-    for node in robot.children("link"):
+    for node in _heeded(robot, "link"):
         name = node.text("name")
         if name in links:
             raise node.error(f"two links are called '{name}'; the first is on line {links[name].node.line}")
@@ -177,7 +196,24 @@ def _read_links(robot: Node) -> dict[str, UrdfLink]:
         links[name] = UrdfLink(name, node, _inertia(node), read_shapes(node, colours, meshes))
     if not links:
         raise robot.error("the robot has no <link>")
+    named = None if WORLD in links else _names_world(robot)
+    if named is not None:
+        links[WORLD] = UrdfLink(WORLD, named, Inertia.zero(), ())
     return links
+
+
+def _heeded(robot: Node, *tags: str) -> Iterator[Node]:
+    """The elements called one of ``tags`` but for those that Drake is told to ignore."""
+    return (node for node in robot.children(*tags) if node.get("drake_ignore") != "true")
+
+
+def _names_world(robot: Node) -> Node | None:
+    """The first element that hangs something on the world, which in Drake's URDF nobody has to declare."""
+    for node in robot.children(*_HOLDERS):
+        for end in (node, *node.children()):
+            if WORLD in (end.get("link"), end.get("name") if end.tag in _BALL_ENDS else None):
+                return end
+    return None
 
 
 def _refuse_strange_link(link: Node) -> None:
@@ -212,7 +248,7 @@ def _inertia(link: Node) -> Inertia:
 
 def _read_joints(robot: Node, links: dict[str, UrdfLink]) -> dict[str, UrdfJoint]:
     joints: dict[str, UrdfJoint] = {}
-    for node in robot.children("joint", "drake:joint"):
+    for node in _heeded(robot, "joint", "drake:joint"):
         name = node.text("name")
         if name in joints:
             raise node.error(f"two joints are called '{name}'; the first is on line {joints[name].node.line}")
@@ -244,8 +280,11 @@ def _read_joint(node: Node, name: str, links: dict[str, UrdfLink]) -> UrdfJoint:
     for tag in ("parent", "child"):
         end = node.need(tag)
         link = end.text("link")
+        if tag == "child" and link == WORLD:
+            raise end.error(f"joint '{name}' leads to 'world', which does not move: exchange its ends", TopologyError)
         if link not in links:
-            raise end.error(f"joint '{name}' has {tag} '{link}', which is no link of this robot", TopologyError)
+            near = suggest(link, links)
+            raise end.error(f"joint '{name}' has {tag} '{link}', which is no link of this robot{near}", TopologyError)
         ends.append(link)
     axis = node.child("axis")
     direction = (1.0, 0.0, 0.0) if axis is None else axis.vector("xyz", (1.0, 0.0, 0.0))
@@ -298,7 +337,7 @@ def _losses(joint: Node, kind: str) -> dict[str, Any]:
     dynamics = joint.child("dynamics")
     if dynamics is None or kind == "fixed":
         return {}
-    if joint.tag == "drake:joint" and kind == "planar":
+    if kind == "planar" and len(dynamics.numbers("damping", 1, 3) or ()) == 3:
         return {"damping": dynamics.vector("damping", (0.0, 0.0, 0.0))}
     found = {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
     for key, value in found.items():
@@ -346,12 +385,14 @@ def _armatures(robot: Node) -> dict[str, tuple[float, Node]]:
 def _refuse_unknown(node: Node) -> None:
     for child in node.children():
         if child.tag.startswith("xacro:"):
-            raise child.error("the file is a xacro template; expand it first: xacro robot.xacro > robot.urdf")
+            raise child.error(f"the file is a xacro template; {EXPAND_XACRO}")
+        if child.tag in _REFUSED:
+            raise child.error(_REFUSED[child.tag], UnsupportedFeature)
     node.holds_only(_UNDERSTOOD[node.tag.removeprefix("drake:")])
 
 
-def _root_of(links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> str:
-    """The one link that no joint leads to."""
+def _roots_of(links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> list[str]:
+    """The links that no joint leads to: one, or the world and what floats in it."""
     led_to = {joint.child for joint in joints.values()}
     roots = [name for name in links if name not in led_to]
     if not roots:
@@ -362,41 +403,50 @@ def _root_of(links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> str:
             "link is the root",
             TopologyError,
         )
-    if len(roots) > 1:
+    if len(roots) > 1 and WORLD not in roots:
         raise links[roots[1]].node.error(
             f"no joint leads to link '{roots[1]}', nor to '{roots[0]}' (line {links[roots[0]].node.line}): "
             f"a robot has one root link, this one {len(roots)}",
             TopologyError,
         )
-    return roots[0]
+    return roots
 
 
 def _assemble(
     robot: Node, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint], side: SideFile | None, options: _Options
 ) -> Mechanism:
     assembly = Assembly(robot, robot.get("name") or Path(robot.file).stem, options.inertias)
-    root = _root_of(links, joints)
-    if root == WORLD and options.base == "floating":
-        raise links[root].node.error(
+    roots = _roots_of(links, joints)
+    if roots == [WORLD] and options.base == "floating":
+        raise links[WORLD].node.error(
             "the root link is called 'world', which does not float: load with base='fixed', or rename the link"
         )
     for link in links.values():
-        if link.name != WORLD or root != WORLD:
+        if link.name != WORLD:
             assembly.link(link.node, link.name, link.inertia)
         assembly.look(link.name, link.shapes)
-    if root != WORLD:
-        name = free_name(ROOT_JOINT, {*joints, *links, *(frame.get("name") for frame in robot.children("frame"))})
-        type = Free() if options.base == "floating" else Fixed()
-        assembly.joint(links[root].node, name, type, WORLD, root, Placement())
+    base, held = options.base, [root for root in roots if root != WORLD]
+    if base is None and WORLD in roots and held:
+        base = "floating"
+        warn(
+            links[held[0]].node,
+            f"the file speaks of the world, and no joint holds {', '.join(map(repr, held))} there: floating, as in "
+            "Drake; base='floating' says so without this warning, base='fixed' holds it",
+        )
+    taken = {*joints, *links, *(frame.get("name") for frame in robot.children("frame"))}
+    for root in held:
+        name = free_name(ROOT_JOINT, taken)
+        taken.add(name)
+        assembly.joint(links[root].node, name, Free() if base == "floating" else Fixed(), WORLD, root, Placement())
     for joint in joints.values():
         assembly.joint(joint.node, joint.name, joint.type, joint.parent, joint.child, joint.place, **joint.options)
     for node in robot.children("frame"):
-        if node.text("link") not in links:
-            raise node.error(
-                f"the frame is on link '{node.text('link')}', which is no link of this robot", TopologyError
-            )
-        assembly.frame(node, node.text("name"), node.text("link"), placement(node))
-    add_loops(assembly, robot, root, links, joints, side, outside=options.loops, mimic=options.mimic)
+        on = node.text("link")
+        if on not in links:
+            near = suggest(on, links)
+            raise node.error(f"the frame is on link '{on}', which is no link of this robot{near}", TopologyError)
+        assembly.frame(node, node.text("name"), on, placement(node))
+    add_loops(assembly, robot, roots, links, joints, side, outside=options.loops, mimic=options.mimic)
     mechanism = assembly.finish()
     if options.dependent == "error":
         refuse_untied(assembly, mechanism)

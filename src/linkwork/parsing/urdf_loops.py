@@ -4,6 +4,7 @@
 |-----------------------------------------------|-------------------------------------------------------------------|
 | ``<mimic>`` of a joint                        | JointCoupling ``<joint>_mimic``; JointLock if the leader is fixed |
 | ``<loop>`` (URDF+)                            | the constraint that a joint of its type is                        |
+| ``<loop_joint>`` (Drake before 2016, Isaac)   | the same                                                          |
 | ``<coupling>`` (URDF+)                        | JointCoupling: ``ratio`` times the sum of the joints to the       |
 |                                               | predecessor is the sum of those to the successor                  |
 | ``<drake:ball_constraint>``                   | Point                                                             |
@@ -22,19 +23,21 @@ onshape-to-robot is used for, this is the whole constraint or implies it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from linkwork.constraints import WORLD, JointCoupling, Point, Weld, closing
 from linkwork.errors import ModelError, TopologyError, UnsupportedFeature
+from linkwork.inputs import suggest
 from linkwork.joints import Fixed, Joint, Planar, Prismatic, Revolute, Spherical
-from linkwork.parsing.assembly import Assembly, mimic_constraint, warn
+from linkwork.parsing.assembly import Assembly, mimic_constraint
 from linkwork.parsing.options import Mimic
 from linkwork.parsing.sdf_frames import read_pose
 from linkwork.parsing.sdf_joints import read_joint
 from linkwork.parsing.side_file import SideFile
-from linkwork.parsing.urdf_parts import UrdfJoint, UrdfLink, placement_of_origin
-from linkwork.parsing.xml import Node, located
+from linkwork.parsing.urdf_parts import UrdfJoint, UrdfLink, placement, placement_of_origin
+from linkwork.parsing.xml import Node, located, warn
 from linkwork.rigid import Floats, Placement
 
 _LOOPS: dict[str, type[Joint]] = {
@@ -57,7 +60,7 @@ Joints = dict[str, UrdfJoint]
 def add_loops(
     assembly: Assembly,
     robot: Node,
-    root: str,
+    roots: Sequence[str],
     links: Links,
     joints: Joints,
     side: SideFile | None,
@@ -65,7 +68,7 @@ def add_loops(
     mimic: Mimic,
 ) -> None:
     """Add every constraint of a file; ``outside`` those that are not of URDF itself too."""
-    for node in robot.children("loop"):
+    for node in robot.children("loop", "loop_joint"):
         _add_loop(assembly, node, links)
     for node in robot.children("coupling"):
         _add_coupling(assembly, node, links, joints)
@@ -74,7 +77,7 @@ def add_loops(
     if mimic == "constrain":
         for joint in joints.values():
             _add_mimic(assembly, joint, joints)
-    _read_gazebo(assembly, robot, root, links, joints, outside)
+    _read_gazebo(assembly, robot, roots, joints, outside)
     if side is not None:
         _add_pairs(assembly, side, robot, links, joints)
     elif outside:
@@ -93,7 +96,10 @@ def _add_mimic(assembly: Assembly, joint: UrdfJoint, joints: Joints) -> None:
         raise nodes[1].error(f"joint '{joint.name}' mimics twice; the first is on line {node.line}")
     leader = joints.get(node.text("joint"))
     if leader is None or leader is joint:
-        raise node.error(f"joint '{joint.name}' mimics '{node.text('joint')}', which is no other joint of this robot")
+        near = suggest(node.text("joint"), [name for name in joints if name != joint.name])
+        raise node.error(
+            f"joint '{joint.name}' mimics '{node.text('joint')}', which is no other joint of this robot{near}"
+        )
     for end in (joint, leader):
         if end.type.nv > 1:
             raise node.error(
@@ -107,16 +113,22 @@ def _add_mimic(assembly: Assembly, joint: UrdfJoint, joints: Joints) -> None:
 
 
 def _ends(node: Node, links: Links) -> list[Node]:
-    """Predecessor and successor of a URDF+ element, links of the robot."""
-    ends = [node.need("predecessor"), node.need("successor")]
+    """The two elements of a loop or coupling that name links of the robot."""
+    if node.tag == "loop_joint":
+        ends = list(node.children("link1", "link2"))
+        if len(ends) != 2:
+            raise node.error(f"a <loop_joint> holds a <link1> and a <link2>; this one {len(ends)} of them")
+    else:
+        ends = [node.need("predecessor"), node.need("successor")]
     for end in ends:
         if end.text("link") not in links:
-            raise end.error(f"{end.tag} '{end.text('link')}' is no link of this robot", TopologyError)
+            near = suggest(end.text("link"), links)
+            raise end.error(f"{end.tag} '{end.text('link')}' is no link of this robot{near}", TopologyError)
     return ends
 
 
 def _add_loop(assembly: Assembly, node: Node, links: Links) -> None:
-    node.holds_only({"predecessor", "successor", "axis"})
+    node.holds_only({"link1", "link2", "axis"} if node.tag == "loop_joint" else {"predecessor", "successor", "axis"})
     kind = node.text("type")
     if kind not in _LOOPS:
         raise node.error(f"loop type '{kind}' is none of {', '.join(_LOOPS)}", UnsupportedFeature)
@@ -126,7 +138,9 @@ def _add_loop(assembly: Assembly, node: Node, links: Links) -> None:
     with located(node):
         type = _LOOPS[kind]
         joint = type(direction) if issubclass(type, Revolute | Prismatic | Planar) else type()
-        places = placement_of_origin(first), placement_of_origin(second)
+        places = [
+            placement(end) if end.child("origin") is None else placement_of_origin(end) for end in (first, second)
+        ]
         constraint = closing(node.text("name"), joint, first.text("link"), second.text("link"), *places)
     if constraint is not None:
         assembly.constrain(node, constraint)
@@ -174,7 +188,8 @@ def _add_ball(assembly: Assembly, node: Node, links: Links, k: int) -> None:
     ends = [node.need(f"drake:ball_constraint_body_{end}") for end in "AB"]
     for end in ends:
         if end.text("name") not in links:
-            raise end.error(f"'{end.text('name')}' is no link of this robot", TopologyError)
+            near = suggest(end.text("name"), links)
+            raise end.error(f"'{end.text('name')}' is no link of this robot{near}", TopologyError)
     points = [node.need(f"drake:ball_constraint_p_{end}") for end in ("AP", "BQ")]
     for point in points:
         point.text("value")
@@ -187,7 +202,7 @@ def _add_ball(assembly: Assembly, node: Node, links: Links, k: int) -> None:
 # Gazebo --------------------------------------------------------------------------------------------
 
 
-def _read_gazebo(assembly: Assembly, robot: Node, root: str, links: Links, joints: Joints, with_joints: bool) -> None:
+def _read_gazebo(assembly: Assembly, robot: Node, roots: Sequence[str], joints: Joints, with_joints: bool) -> None:
     """SDF inside ``<gazebo>``: joints are read, matter is refused, the rest is of contact, sensors and plugins."""
     rest: dict[str, Placement] | None = None
     for gazebo in robot.children("gazebo"):
@@ -195,7 +210,7 @@ def _read_gazebo(assembly: Assembly, robot: Node, root: str, links: Links, joint
             if node.tag in ("link", "model", "include"):
                 raise node.error(f"a <{node.tag}> inside <gazebo> adds bodies, which is not read", UnsupportedFeature)
             if (node.tag == "joint" or node.tag.startswith("joint:")) and with_joints:
-                rest = rest or _at_rest(root, joints)
+                rest = rest or _at_rest(roots, joints)
                 _add_gazebo_joint(assembly, node, rest)
             if node.tag in ("turnGravityOff", "gravity"):
                 off = (node.get("value") or node.content).strip().lower() in ("true", "1")
@@ -203,12 +218,12 @@ def _read_gazebo(assembly: Assembly, robot: Node, root: str, links: Links, joint
                     warn(node, f"Gazebo lets '{gazebo.get('reference')}' float without gravity; here it falls")
 
 
-def _at_rest(root: str, joints: Joints) -> dict[str, Placement]:
-    """Where links stand in the root when all joints are at zero."""
+def _at_rest(roots: Sequence[str], joints: Joints) -> dict[str, Placement]:
+    """Where links stand in the world when all joints are at zero."""
     below: dict[str, list[UrdfJoint]] = {}
     for joint in joints.values():
         below.setdefault(joint.parent, []).append(joint)
-    places, stack = {root: Placement()}, [root]
+    places, stack = {root: Placement() for root in roots}, list(roots)
     while stack:
         parent = stack.pop()
         for joint in below.get(parent, ()):

@@ -1,21 +1,30 @@
 """Model files as XML: read without trust, and every complaint says file, line and element.
 
-The parser resolves no entities, opens no other file, uses no network, and refuses documents of absurd depth.
+The parser resolves no entities, opens no other file, uses no network, and refuses documents of absurd depth. What XML
+forbids and TinyXML, which the formats' own tools use, takes is read with a warning: prefixes that nobody declares, and
+comments with ``--`` in them.
 """
 
 from __future__ import annotations
 
 import math
+import re
+import sys
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lxml import etree
 
-from linkwork.errors import ModelError, UnsupportedFeature
+from linkwork.errors import ModelError, ModelWarning, UnsupportedFeature
 
 LARGEST = 1e30
 """Beyond this a length, mass or angle in SI units is a mistake, and its square might overflow."""
+
+DEEPEST = 500
+"""Elements within each other: as many as TinyXML takes. (libxml2 stops at 256 unless told otherwise.)"""
 
 _SHOWN = 80
 
@@ -29,6 +38,27 @@ class Where(Protocol):
         """An error that says where this is."""
 
 
+@dataclass(frozen=True)
+class Mark:
+    """A line of a file, and the element or key it belongs to."""
+
+    file: str
+    line: int
+    key: str | None = None
+
+    def error(self, message: str, kind: type[ModelError] = ModelError) -> ModelError:
+        """An error that says where this is."""
+        return kind(message, file=self.file, line=self.line, element=self.key)
+
+
+def warn(where: Where, message: str) -> None:
+    """Issue a `ModelWarning` that names the place in the file, on the line of the user's call."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == "linkwork":
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    warnings.warn(str(where.error(message)), ModelWarning, stacklevel=level)
+
+
 class Node:
     """An XML element that knows its file, so that what it lacks or holds wrongly is an error saying where."""
 
@@ -39,11 +69,10 @@ class Node:
         self._namespace = namespace
         self._defaults: Mapping[str, str] = {}
         self.file = file
-        name = etree.QName(element)
-        self.tag = name.localname
+        own, self.tag = _split(element.tag)
         """The name; with a prefix (``drake:joint``) when it belongs to another vocabulary than the root."""
-        if name.namespace != namespace:
-            self.tag = f"{element.prefix or '{' + str(name.namespace) + '}'}:{name.localname}"
+        if own != namespace and ":" not in self.tag:  # a prefix that is not declared is part of the name already
+            self.tag = f"{element.prefix or '{' + str(own) + '}'}:{self.tag}"
 
     @property
     def line(self) -> int | None:
@@ -139,7 +168,7 @@ class Node:
     def attributes(self) -> tuple[str, ...]:
         """The names of the attributes, inherited ones too; those of other vocabularies left out."""
         names = dict.fromkeys([*self._element.keys(), *self._defaults])
-        return tuple(name for name in names if not name.startswith("{"))
+        return tuple(name for name in names if not name.startswith("{") and ":" not in name)
 
     def inheriting(self, defaults: Mapping[str, str]) -> Node:
         """The same element, where attributes that it does not have are those of ``defaults``."""
@@ -213,34 +242,105 @@ class Node:
 
 
 def read_xml(text: bytes | str, file: str) -> Node:
-    """The root element of a document; what is not well-formed XML is a `ModelError`."""
-    encoding = None
-    if isinstance(text, str):
-        text, encoding = text.encode("utf-8", "surrogatepass"), "utf-8"
-    parser = etree.XMLParser(
-        encoding=encoding,
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        dtd_validation=False,
-        huge_tree=False,
-        recover=False,
-    )
-    try:
-        root = etree.fromstring(text, parser)
-    except etree.XMLSyntaxError as e:
-        hint = ""
-        if "prefix" in (e.msg or ""):
-            hint = '; declare the prefix in the root element, e.g. xmlns:drake="http://drake.mit.edu"'
-        raise ModelError(f"not well-formed XML: {e.msg}{hint}", file=file, line=e.lineno or None) from None
-    except (etree.LxmlError, ValueError, LookupError) as e:
-        raise ModelError(f"not readable as XML: {e}", file=file) from None
+    """The root element of a document; what is not well-formed XML is a `ModelError`, or a warning (see above)."""
+    root, complaints = _parsed(text, file)
+    if complaints:
+        says = dict.fromkeys(complaint for _, complaint in complaints)
+        kept = "; read as TinyXML reads it, which the tools of these formats use"
+        warn(Mark(file, min(line for line, _ in complaints)), f"not well-formed XML: {'; '.join(says)}{kept}")
     dtd = root.getroottree().docinfo.internalDTD
     if dtd is not None and any(True for _ in dtd.iterentities()):
         raise ModelError(
             "the document declares XML entities, which are not resolved; write their values out", file=file
         )
-    return Node(root, file, etree.QName(root).namespace)
+    return Node(root, file, _split(root.tag)[0])
+
+
+def root_tag(text: bytes | str, file: str) -> str:
+    """The name of the root element; errors as `read_xml`, no warnings."""
+    return _split(_parsed(text, file)[0].tag)[1]
+
+
+Complaint = tuple[int, str]
+"""A line, and what is wrong there."""
+
+
+def _parsed(text: bytes | str, file: str) -> tuple[Any, list[Complaint]]:
+    """The root as lxml has it, and what is not XML but was read all the same."""
+    encoding = None
+    if isinstance(text, str):
+        text, encoding = text.encode("utf-8", "surrogatepass"), "utf-8"
+    try:
+        return etree.fromstring(text, _parser(encoding)), []
+    except etree.XMLSyntaxError as e:
+        line, problem = e.lineno, e.msg
+    except (etree.LxmlError, ValueError, LookupError) as e:
+        raise ModelError(f"not readable as XML: {e}", file=file) from None
+    if _may_be_read_again(text):
+        comments: list[Complaint] = []
+        parser = _parser("utf-8", deep=True, recover=True)
+        with suppress(etree.XMLSyntaxError):  # nothing to recover
+            root = etree.fromstring(_without_hyphens(text, comments), parser)
+            undeclared = [e for e in parser.error_log if e.type == etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE]
+            fatal = [e for e in parser.error_log if e.type != etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE]
+            if root is not None and not fatal and _depth(root) <= DEEPEST:
+                return root, [*comments, *((int(e.line), str(e.message).lower()) for e in undeclared)]
+            if fatal:
+                line, problem = fatal[0].line, fatal[0].message
+            elif root is not None:
+                line, problem = 0, f"elements are nested more than {DEEPEST} deep"
+    raise ModelError(f"not well-formed XML: {problem}", file=file, line=line or None)
+
+
+def _parser(encoding: str | None, deep: bool = False, recover: bool = False) -> etree.XMLParser:
+    return etree.XMLParser(
+        encoding=encoding,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        huge_tree=deep,
+        recover=recover,
+    )
+
+
+def _may_be_read_again(text: bytes) -> bool:
+    """Whether a document can be parsed without bounds on its depth, which are also those on what entities expand to."""
+    try:
+        text.decode("utf-8")  # so that what is looked for below cannot hide in another encoding
+    except UnicodeDecodeError:
+        return False
+    return b"<!DOCTYPE" not in text and b"\0" not in text
+
+
+_COMMENT = re.compile(rb"<!\[CDATA\[.*?\]\]>|<!--(.*?)-->", re.DOTALL)
+
+
+def _without_hyphens(text: bytes, complaints: list[Complaint]) -> bytes:
+    """The text, of comments with ``--`` in them the lines alone; a comment ends at the first ``-->``."""
+
+    def emptied(found: re.Match[bytes]) -> bytes:
+        inside = found[1]
+        if inside is None or (b"--" not in inside and not inside.endswith(b"-")):
+            return found[0]
+        complaints.append((text.count(b"\n", 0, found.start()) + 1, "'--' inside a comment"))
+        return b"<!--" + b"\n" * inside.count(b"\n") + b"-->"
+
+    return _COMMENT.sub(emptied, text)
+
+
+def _depth(root: Any) -> int:
+    depth = deepest = 0
+    for event, _ in etree.iterwalk(root, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _split(name: str) -> tuple[str | None, str]:
+    """Namespace and name of a tag as lxml writes it."""
+    namespace, brace, local = name.rpartition("}")
+    return (namespace[1:], local) if brace else (None, name)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ one group at most, so that the pose of its body relative to the group's top is o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,7 @@ def loops_of(mechanism: Mechanism) -> Loops:
     leads_to = {joint.child: joint.name for joint in mechanism.joints}
     child = {name: body for body, name in leads_to.items()}
     found = [_support(mechanism, c, parent) for c in mechanism.constraints]
-    groups = _coupled([bodies for _, bodies in found])
+    groups = coupled([bodies for _, bodies in found])
     order = {joint.child: k for k, joint in enumerate(mechanism.joints)}
     loops = [
         Loop(
@@ -118,7 +118,7 @@ def _support(mechanism: Mechanism, constraint: Constraint, parent: dict[str, str
     return root, {body for end in ends for body in _ancestors(end, parent)} - below
 
 
-def _coupled(supports: Sequence[set[str]]) -> list[int]:
+def coupled(supports: Sequence[Set[Hashable]]) -> list[int]:
     """A number for each support, the same where supports share members, directly or through others."""
     leader = list(range(len(supports)))
 
@@ -128,7 +128,7 @@ def _coupled(supports: Sequence[set[str]]) -> list[int]:
             k = leader[k]
         return k
 
-    owner: dict[str, int] = {}
+    owner: dict[Hashable, int] = {}
     for k, members in enumerate(supports):
         for member in members:
             leader[find(k)] = find(owner.setdefault(member, k))
@@ -143,6 +143,7 @@ LOOPS = TREE.extended(
     sizes=(
         "nc",  # rows of all constraints
         "nfound",  # numbers that forward dynamics says of them: two, and two for each row
+        "nsettings",  # settings of iterations: see algorithms.constrained
         "nk",  # rows of K: one for each row of a constraint and each body that it touches
         "nown",  # those that are not made from terms of couplings
         "npairs",
@@ -251,6 +252,7 @@ class _Writer:
             "nframes": tree.nf + len(self.frames),
             "nc": mechanism.nc,
             "nfound": 2 + 2 * mechanism.nc,
+            "nsettings": 6 + mechanism.nv + mechanism.nc,
             "nk": self.nk,
             "nown": self.nk,
             "npairs": len(rows.get("turns", [])),
@@ -419,7 +421,7 @@ class _Writer:
     def _poses(self) -> tuple[Any, list[int]]:
         """The slot that each body's pose starts from, and the top of each support's group."""
         n, parent = self.tree.n, self.tree.parent
-        numbers = _coupled([{str(body) for body in support} for support in self.supports])
+        numbers = coupled(self.supports)
         members: dict[int, set[int]] = {}
         for number, support in zip(numbers, self.supports, strict=True):
             members.setdefault(number, set()).update(support - {0})

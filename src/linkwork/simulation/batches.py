@@ -16,7 +16,7 @@ from linkwork.algorithms.control import Control
 from linkwork.compile.entry import CHUNK, DONE, OVERFLOW
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, LinkworkError
-from linkwork.inputs import above_zero, count, fresh_floats
+from linkwork.inputs import above_zero, count, fresh_floats, named_options
 from linkwork.literals import Integrator
 from linkwork.mechanism import Mechanism
 from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, command_limits, drive, gears, is_compiled
@@ -32,6 +32,7 @@ RETRIES = 2
 """How often work whose worker was lost is given to another."""
 
 
+@named_options(Stepper)
 def rollouts(
     robot: Mechanism,
     q: npt.ArrayLike,

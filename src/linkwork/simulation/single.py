@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.closure import hold_hint
 from linkwork.dynamics import Array, constraint_error, constraint_jacobian
 from linkwork.errors import AssemblyError, InputError
-from linkwork.inputs import above_zero, count, fresh_floats
+from linkwork.inputs import above_zero, count, fresh_floats, named_options
 from linkwork.literals import Integrator, SimulationMethod, TimeConstant
 from linkwork.mechanism import Mechanism
 from linkwork.simulation import advancing
@@ -37,6 +38,7 @@ PATIENCE = 2.0
 """Seconds before progress is shown."""
 
 
+@named_options(Stepper)
 def simulate(
     robot: Mechanism,
     q: npt.ArrayLike | None = None,
@@ -301,6 +303,7 @@ def initial(
             worst = next(c.name for c in robot.constraints if error[robot.row_slice(c.name)].max() == error.max())
             raise AssemblyError(
                 f"'{worst}' is open by {error.max():.3g} at the start: close loops with robot.assemble(q)"
+                f"{hold_hint(robot, worst)}"
             )
         opening = np.abs(constraint_jacobian(robot, at) @ rate) * on
         if opening.max() > OPEN * max(1.0, float(np.abs(rate).max(initial=0.0))):

@@ -112,7 +112,7 @@ class Stepper(Evaluator):
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
-        self._R = row_damping(self.robot, self.damping).astype(dtype)
+        self._R = row_damping(self.robot, self.damping, dtype)
         self._still = np.zeros(self.robot.nv, dtype=dtype)
         self._law = self.law.astype(dtype)
         self._clock = np.array([self.dt], dtype=dtype)

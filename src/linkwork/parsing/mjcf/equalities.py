@@ -20,6 +20,7 @@ from linkwork.constraints import (
     Weld,
 )
 from linkwork.errors import UnsupportedFeature
+from linkwork.inputs import suggest
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.joints import MjcfJoint, scalar_joint
 from linkwork.parsing.mjcf.settings import YES_NO, Settings, quaternion
@@ -65,14 +66,14 @@ class References:
         """The body that an attribute names."""
         name = node.text(attribute)
         if name not in self.bodies:
-            raise node.error(f"there is no body '{name}'")
+            raise node.error(f"there is no body '{name}'{suggest(name, self.bodies)}")
         return self.bodies[name]
 
     def site(self, node: Node, attribute: str) -> tuple[Body, Placement]:
         """The body of the site that an attribute names, and its place there."""
         name = node.text(attribute)
         if name not in self.sites:
-            raise node.error(f"there is no site '{name}'")
+            raise node.error(f"there is no site '{name}'{suggest(name, self.sites)}")
         body, item = self.sites[name]
         return body, item.frame * self.settings.placement(item.node)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
+from linkwork.inputs import suggest
 from linkwork.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
@@ -149,7 +150,7 @@ def scalar_joint(joints: Mapping[str, MjcfJoint], name: str, node: Node) -> Mjcf
     """A hinge or slide of the model."""
     joint = joints.get(name)
     if joint is None:
-        raise node.error(f"there is no joint '{name}'")
+        raise node.error(f"there is no joint '{name}'{suggest(name, joints)}")
     if not joint.is_scalar:
         raise node.error(f"joint '{name}' is no hinge and no slide")
     return joint

@@ -16,6 +16,10 @@ from linkwork.rigid import Floats
 
 QPOS0 = "qpos0"
 
+SHORTEST = 1e-15
+IDENTITY = (0.0, 0.0, 0.0, 1.0)
+"""What MuJoCo takes a quaternion below this length for, as in keyframes of zeros that an editor wrote."""
+
 Pose = dict[str, Floats]
 
 
@@ -50,11 +54,8 @@ def _read_key(key: Node, joints: Mapping[str, MjcfJoint], drawn: Pose) -> Pose:
             pose[name] = start
         elif isinstance(joints[name].type, Free | Spherical):
             turn = q[-4:][[1, 2, 3, 0]]
-            largest = np.abs(turn).max()
-            if largest == 0:
-                raise key.error(f"attribute 'qpos': the quaternion of joint '{name}' has zero length")
-            turn = turn / largest
-            pose[name] = np.concatenate([q[:-4], turn / np.linalg.norm(turn)])
+            length = np.linalg.norm(turn)
+            pose[name] = np.concatenate([q[:-4], turn / length if length >= SHORTEST else IDENTITY])
         else:
             pose[name] = q
     return pose

@@ -1,0 +1,159 @@
+"""What is large and what is small for a robot, in its own units: inertias of its joints and of its constraints' rows.
+
+Regularization, tolerances and ranks are numbers without a unit. They become accelerations and forces by these scales, so
+that a robot in millimeters and grams moves as the same robot in meters and kilograms does.
+
+| symbol | meaning                                                                                     |
+|--------|---------------------------------------------------------------------------------------------|
+| s      | inverse inertia that a row feels: the diagonal of the Delassus matrix ``J M^-1 J'``          |
+
+Scales are taken once, at a few configurations, and rounded to powers of two: a robot has the same ones on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwork.constraints import TURN_ROWS, CenterOfMass, Constraint, Pair
+from linkwork.dynamics import Evaluator
+from linkwork.joints import Free, Revolute, Spherical, Universal
+from linkwork.literals import Quantity
+from linkwork.mechanism import Mechanism
+from linkwork.rigid import Floats
+
+POSES = 3
+"""Random configurations beside the neutral and the first that has a name."""
+MASSLESS = 1e-10
+"""A joint that moves less than this part of its own inertia while all others are free is taken to move this part."""
+STUCK = 0.1
+"""A row that joints keep from moving feels no inertia of theirs: it is scaled by this part of what its bodies feel."""
+PLAIN = 100
+"""Robots of more degrees of freedom are worth compiled code."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """Inertias of a robot."""
+
+    mass: float
+    """Of all moving bodies and rotors."""
+    moment: float
+    """The largest moment of inertia about a joint."""
+    joints: Floats
+    """The diagonal of the mass matrix, ``(nv,)``."""
+    rows: Floats
+    """The inverse inertia that each row feels, ``(nc,)``; the same for all rows of a block (`Constraint.blocks`)."""
+
+    @property
+    def length(self) -> float:
+        """The size of the robot: the radius of gyration of the largest moment of inertia."""
+        return float(np.sqrt(self.moment / self.mass))
+
+
+def scales_of(robot: Mechanism) -> Scales:
+    """The scales of a robot, computed once."""
+    if (key := ("scales",)) not in robot.prepared:
+        robot.prepared[key] = _computed(robot)
+    found: Scales = robot.prepared[key]
+    return found
+
+
+def _computed(robot: Mechanism) -> Scales:
+    mass_matrix = _evaluator(robot, "mass_matrix")
+    poses = _poses(robot)
+    matrices = [mass_matrix(q) for q in poses]
+    joints = np.median([np.diag(M) for M in matrices], axis=0)
+    moments = joints[_rotating(robot)]
+    mass = robot.mass or float(joints.max(initial=0.0)) or 1.0
+    moment = float(moments.max(initial=0.0)) or mass
+    joints = np.where(joints > 0, joints, moment)
+    if robot.nc:
+        jacobian = _evaluator(robot, "constraint_jacobian")
+        felt = np.array([_delassus_diagonal(M, jacobian(q)) for M, q in zip(matrices, poses, strict=True)])
+        least = (1 / moment, 1 / mass)
+        rows = np.concatenate(
+            [_of_constraint(robot, c, felt[:, robot.row_slice(c.name)], least) for c in robot.constraints]
+        )
+    else:
+        rows = np.zeros(0)
+    return Scales(_power_of_two(mass), _power_of_two(moment), _powers_of_two(joints), _powers_of_two(rows))
+
+
+def _evaluator(robot: Mechanism, quantity: Quantity) -> Evaluator:
+    """For a few configurations the text as it stands is quicker than compiling it."""
+    made = Evaluator(robot, quantity)
+    return made.plain() if robot.nv <= PLAIN else made
+
+
+def _poses(robot: Mechanism) -> list[Floats]:
+    """Configurations in which lengths are those of the robot: joints that slide stay at zero."""
+    rng = np.random.default_rng(0)
+    neutral = robot.neutral()
+    poses = [neutral, *list(robot.poses.values())[:1]]
+    turning = [j.name for j in robot.joints if isinstance(j.type, Revolute | Universal | Spherical)]
+    for _ in range(POSES):
+        q, other = neutral.copy(), robot.random(rng)
+        for name in turning:
+            q[robot.q_slice(name)] = other[robot.q_slice(name)]
+        poses.append(q)
+    return poses
+
+
+def _rotating(robot: Mechanism) -> list[int]:
+    """Where in v rates of angles stand."""
+    found: list[int] = []
+    for joint in robot.joints:
+        at = robot.v_slice(joint.name)
+        if isinstance(joint.type, Revolute | Universal | Spherical):
+            found += range(at.start, at.stop)
+        elif isinstance(joint.type, Free):
+            found += range(at.start + 3, at.stop)
+    return found
+
+
+def _delassus_diagonal(M: Floats, J: Floats) -> Floats:
+    """``diag(J M^-1 J')``; joints that move no mass at all are left out."""
+    moved = np.diag(M) > 0
+    d = np.sqrt(np.diag(M)[moved])
+    scaled = M[np.ix_(moved, moved)] / np.outer(d, d)
+    L = np.linalg.cholesky(scaled + MASSLESS * np.eye(len(d)))
+    B = np.linalg.solve(L, (J[:, moved] / d).T)
+    found: Floats = (B * B).sum(axis=0)
+    return found
+
+
+def _of_constraint(robot: Mechanism, constraint: Constraint, felt: Floats, least: tuple[float, float]) -> Floats:
+    """The scale of each row of a constraint; ``felt`` are those of rows alone at some configurations.
+
+    ``least`` are the inverse moment of inertia and mass of the robot.
+    """
+    found, start = np.empty(constraint.rows), 0
+    turning, free = 0, least
+    if isinstance(constraint, Pair):
+        turning, free = TURN_ROWS[constraint.turns], _of_bodies(robot, constraint, least)
+    for size in constraint.blocks:
+        mine = slice(start, start + size)
+        x = float(np.median(felt[:, mine].max(axis=1)))
+        bodies = free[0] if start < turning else free[1]
+        found[mine] = max(x, STUCK * bodies) if isinstance(constraint, Pair | CenterOfMass) else x or bodies
+        start += size
+    return found
+
+
+def _of_bodies(robot: Mechanism, pair: Pair, least: tuple[float, float]) -> tuple[float, float]:
+    """Inverse moment of inertia and mass of the heavier of the bodies of a pair, were they free."""
+    inertias = [robot.inertias[b] for b in {robot.frames[place].body for place in pair.places} if b in robot.inertias]
+    moments = [float(np.linalg.eigvalsh(i.rotational).max()) for i in inertias]
+    moment, mass = max(moments, default=0.0), max((i.mass for i in inertias), default=0.0)
+    return 1 / moment if moment > 0 else least[0], 1 / mass if mass > 0 else least[1]
+
+
+def _power_of_two(x: float) -> float:
+    return float(_powers_of_two(np.array([x]))[0])
+
+
+def _powers_of_two(x: Floats) -> Floats:
+    found: Floats = np.exp2(np.round(np.log2(x)))
+    return found
