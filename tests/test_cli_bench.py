@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import linkwork as lw
 from linkwork.cli.actions import SUITES
+from linkwork.cli.sheets import Sheet, latex, of_metrics, shown
 from test_cli import four_bar, joint, link, robot_text, run, words
 
 pytest.importorskip("pinocchio")
 pytest.importorskip("mujoco")
-from linkwork_benchmarks import runner, scenarios, suites
+from linkwork_benchmarks import report, runner, scenarios, suites
 from linkwork_benchmarks.constrained.scenarios import SCENARIOS, paper_of
 
 
@@ -107,7 +112,10 @@ def test_a_suite_runs_and_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert found["metrics"][metric] > 0 and found["quick"] is True and found["machine"]["cores"] > 0
     assert json.loads(out.read_text())["metrics"][metric] == pytest.approx(found["metrics"][metric], rel=1e-5)
     page = run("bench", "--suite", "trees", "--quick", "--only", "chain", "-q").stdout
-    assert metric in page and "Suite trees" in page
+    assert "Suite trees" in page and "chain3.forward_dynamics" in page
+    (row,) = (line.split() for line in page.splitlines() if line.split()[:1] == ["native.single"])
+    (heads,) = (line.split() for line in page.splitlines() if line.split()[:1] == ["what"] and "us" in line.split())
+    assert float(row[heads.index("us")]) > 0
     nothing = run("bench", "--suite", "trees", "--only", "zzz")
     assert nothing.exit_code == 1 and "there are chain, go2.threads" in nothing.stderr
 
@@ -151,3 +159,92 @@ def test_a_model_is_timed_without_peers_that_are_not_installed(monkeypatch: pyte
     (model,) = json.loads(result.stdout)["files"]
     assert all(t["ratio"] is None for t in model["times"])
     assert any("Pinocchio, which is not installed" in note for note in model["notes"])
+
+
+# Tables ---------------------------------------------------------------------------------------------------
+
+
+def test_times_are_kept_as_csv_and_as_latex(tree: str, loop: str, tmp_path: Path) -> None:
+    places = [tmp_path / "deep" / f"times{ending}" for ending in (".json", ".csv", ".tex")]
+    given = [word for place in places for word in ("--out", str(place))]
+    result = run("bench", tree, loop, "--quick", "-q", *given)
+    assert result.exit_code == 0, result.output
+    kept = json.loads(places[0].read_text())
+    rows = list(csv.DictReader(places[1].read_text(encoding="utf-8").splitlines()))
+    times = [(file, time) for file in kept["files"] for time in file["times"]]
+    assert len(rows) == len(times) > 10
+    for row, (file, time) in zip(rows, times, strict=True):
+        assert (row["file"], row["name"], int(row["nc"])) == (file["file"], file["name"], file["nc"])
+        assert (row["quantity"], row["by"], row["way"]) == (time["quantity"], time["by"], time["way"])
+        assert float(row["us"]) == time["us"] and float(row["error"]) == time["error"]
+        assert row["ratio"] == ("" if time["ratio"] is None else repr(time["ratio"]))
+    text = places[2].read_text(encoding="utf-8")
+    assert text.count(r"\begin{tabular}") == 6
+    assert r"\caption{four\_bar: Forward dynamics, 3 iterations: \textmu s for a state" in text
+    assert "% linkwork" in text and r"\usepackage{booktabs" in text
+
+
+def test_a_suite_is_kept_as_csv_and_as_latex(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    chains = scenarios.Chains(links=(3,), specialised=(3,), refused=())
+    monkeypatch.setattr(scenarios, "SCENARIOS", (chains,))
+    table, page = tmp_path / "chain.csv", tmp_path / "chain.tex"
+    result = run("bench", "--suite", "trees", "--quick", "--json", "-q", "--out", str(table), "--out", str(page))
+    assert result.exit_code == 0, result.output
+    metrics = json.loads(result.stdout)["metrics"]
+    found = {
+        (row["table"], row["what"], leaf): float(cell)
+        for row in csv.DictReader(table.read_text().splitlines())
+        for leaf, cell in row.items()
+        if leaf not in ("table", "what") and cell
+    }
+    assert (
+        found["chain3.forward_dynamics", "native.single", "us"] == metrics["chain3.forward_dynamics.native.single.us"]
+    )
+    assert len(found) == len(metrics)
+    assert r"\caption{chain3.forward\_dynamics}" in page.read_text()
+
+
+def test_a_file_of_another_kind_is_refused_before_anything_is_timed(tree: str, tmp_path: Path) -> None:
+    result = run("bench", tree, "--out", str(tmp_path / "times.xlsx"))
+    assert result.exit_code == 2 and "results are .json, .csv, .tex" in words(result.stderr)
+
+
+def test_every_metric_is_in_one_cell() -> None:
+    for study in ("trees", "constrained", "clusters", "delassus", "simulation"):
+        metrics = report.read(suites.results_of(study))["metrics"]
+        cells = [
+            (sheet.title, row[0], head)
+            for sheet in of_metrics(study, metrics)
+            for row in sheet.rows
+            for head, cell in zip(sheet.heads[1:], row[1:], strict=True)
+            if cell is not None
+        ]
+        assert len(cells) == len(set(cells)) == len(metrics)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX")
+def test_latex_takes_the_tables(tmp_path: Path) -> None:
+    sheet = Sheet(r"a_b & 50 % of #1 {x} ~ ^ \ $ µs", ("what_is", "µs"), [("x_1", 1.5), ("y", None)], 1)
+    (tmp_path / "t.tex").write_text(
+        "\\documentclass{article}\\usepackage{booktabs,textcomp}\\begin{document}\n"
+        + latex([sheet], ["about"])
+        + "\\end{document}\n",
+        encoding="utf-8",
+    )
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "t.tex"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_what_means_something_to_latex_is_escaped() -> None:
+    sheet = Sheet("a_b & 50 % of #1", ("what", "µs"), [("x_1", 1.23456), ("y{}", None)], 1)
+    text = sheet.latex()
+    assert r"\caption{a\_b \& 50 \% of \#1}" in text
+    assert "what & \\textmu s \\\\" in text
+    assert "x\\_1 & 1.23 \\\\" in text and "y\\{\\} &  \\\\" in text
+    assert r"\begin{tabular}{lr}" in text
+
+
+def test_numbers_have_three_digits_and_whole_ones_all() -> None:
+    assert [shown(x) for x in (4285.0, 0.67017, 1.77e-13, 12345.6, 0.0, 3, 2.5e12, None, "a", np.nan)] == [
+        *("4285", "0.67", "1.77e-13", "12346", "0", "3", "2.5e+12", "", "a", "nan")
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from itertools import combinations
@@ -17,6 +18,7 @@ import linkwork as lw
 from linkwork import zoo
 from linkwork.graphs import cluster_numbers, elimination, layout, ties
 from linkwork.simulation.figures import chosen, skeleton
+from linkwork.simulation.mp4 import ffmpeg
 from linkwork.zoo import ASSEMBLED
 
 pytest.importorskip("matplotlib")
@@ -340,6 +342,63 @@ def test_of_rollouts_one_robot_is_drawn_as_far_as_it_is_finite(tmp_path: Path) -
             run.picture(index=index)
 
 
+# MP4 ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def encoder() -> str:
+    try:
+        return ffmpeg()
+    except lw.UnsupportedFeature:
+        pytest.skip("no ffmpeg")
+
+
+def decoded(encoder: str, path: Path) -> npt.NDArray[np.int64]:
+    """All frames of a video."""
+    command = [encoder, "-loglevel", "error", "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    found = subprocess.run(command, capture_output=True, check=True).stdout
+    return np.frombuffer(found, dtype=np.uint8).reshape(-1, 480, 640, 3).astype(np.int64)
+
+
+def test_an_mp4_shows_the_recorded_states_at_their_times(encoder: str, tmp_path: Path) -> None:
+    run = swinging(0.2)
+    path = run.save_video(tmp_path / "run.mp4", fps=50, speed=0.25, view=(10, -80))
+    frames = decoded(encoder, path)
+    states = chosen(run.times, 50, 0.25)
+    assert len(frames) == len(states) and len(set(states.tolist())) < len(states)
+    said = subprocess.run([encoder, "-i", str(path)], capture_output=True, text=True, check=False).stderr
+    assert "50 fps" in said and "yuv420p" in said
+    first, last = (np.abs(frames[0] - frames[k]).mean() for k in (0, -1))
+    assert first == 0 and last > 0.1
+    canvas = run.animate(50, view=(10, -80), speed=0.25)
+    drawn = canvas._fig  # type: ignore[attr-defined]
+    for k in (0, len(states) - 1):
+        canvas._func(k)  # type: ignore[attr-defined]
+        drawn.canvas.draw()
+        picture = np.asarray(drawn.canvas.buffer_rgba())[..., :3].astype(np.int64)
+        assert np.abs(frames[k] - picture).mean() < 0.5 * np.abs(frames[-1 - k] - picture).mean()
+
+
+def test_without_ffmpeg_an_mp4_is_refused_and_what_to_install_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(lw.UnsupportedFeature, match=r"pip install 'linkwork\[video\]'.*apt install ffmpeg.*\.gif"):
+        swinging(0.02).save_video(tmp_path / "run.mp4")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_ffmpeg_of_the_system_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/somewhere/{name}")
+    assert ffmpeg() == "/somewhere/ffmpeg"
+
+
+def test_what_ffmpeg_says_is_passed_on(encoder: str, tmp_path: Path) -> None:
+    with pytest.raises(lw.LinkworkError, match=r"ffmpeg cannot write .*no/run\.mp4"):
+        swinging(0.02).save_video(tmp_path / "no" / "run.mp4")
+
+
 # What goes wrong ------------------------------------------------------------------------------------------
 
 
@@ -396,3 +455,77 @@ def test_a_run_without_finite_states_cannot_be_drawn() -> None:
     run = swinging(0.02)
     with pytest.raises(lw.InputError, match="no finite states"):
         lw.Run(run.robot, run.times, np.nan * run.q, run.v, run.tau, run.multipliers).picture()
+
+
+# Runs that blew up ------------------------------------------------------------------------------------------
+
+
+def blown_up(integrator: str = "euler") -> lw.Run:
+    """A four-bar far too fast for its steps: its last velocities are finite, their squares are not."""
+    robot = zoo.four_bar()
+    q = robot.poses[ASSEMBLED]
+    run = lw.simulate(robot, q, robot.project_velocity(q, [1e4, 0, 0]), seconds=5, dt=0.05, integrator=integrator)
+    assert run.ended and np.isfinite(run.v).all() and np.abs(run.v).max() > 1e160
+    return run
+
+
+def scattered() -> lw.Run:
+    """Two pendulums, the first of which is not finite at the end."""
+    robot = zoo.pendulum(3)
+    fast = np.stack([np.full(3, 1e3), np.zeros(3)])
+    return lw.rollouts(robot, np.ones((2, 3)), fast, seconds=1, dt=0.1, record_every=1, compile=False)
+
+
+def test_energy_is_that_of_each_state_that_floats_can_hold() -> None:
+    run = blown_up()
+    assert run.robot is not None
+    for name, energy in run.energy.items():
+        assert energy.shape == run.times.shape
+        if name != "elastic":
+            assert np.isnan(energy[-1]) and np.isfinite(energy[:-1]).all()
+    for k in range(len(run) - 1):
+        assert run.energy["total"][k] == lw.energy(run.robot, run.q[k], run.v[k]).total
+    with pytest.raises(lw.NotFinite):
+        lw.energy(run.robot, run.q[-1], run.v[-1])
+    assert np.isfinite(run.errors).all()
+
+
+def test_energy_and_errors_of_rollouts_are_unknown_where_states_are_not_finite() -> None:
+    run = scattered()
+    lost = ~np.isfinite(run.q).all(axis=-1)
+    assert lost[-1].tolist() == [True, False]
+    assert np.isnan(run.energy["total"][lost]).all()
+    assert np.isfinite(run.energy["total"][:, 1]).all()
+    robot = zoo.four_bar()
+    q = np.stack([robot.poses[ASSEMBLED], np.full(3, np.nan)])
+    errors = lw.Run(robot, np.zeros(1), q[None], 0 * q[None], 0 * q[None], np.zeros((1, 2, robot.nc))).errors
+    assert errors[0, 0] < 1e-12 and np.isnan(errors[0, 1])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("make", [blown_up, scattered])
+def test_a_plot_of_what_blew_up_says_where_it_ended(make: Callable[[], lw.Run], tmp_path: Path) -> None:
+    run = make()
+    figure = run.plot(tmp_path / "run.png")
+    finite = np.isfinite(run.q.reshape(len(run), -1, run.q.shape[-1])[:, 0]).all(axis=-1)
+    end = run.times[finite][-1]
+    assert figure.get_suptitle() == f"ended at {end:g} s: {run.ended}"
+    for axis in figure.axes:
+        assert any(np.ndim(line.get_xdata()) and set(line.get_xdata()) == {end} for line in axis.lines)
+    assert figure.axes[0].get_yscale() == "symlog"
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+
+
+def test_a_plot_of_a_run_that_ended_well_says_nothing() -> None:
+    figure = swinging().plot()
+    assert figure.get_suptitle() == "" and figure.axes[0].get_yscale() == "linear"
+
+
+def test_a_robot_that_flew_away_is_drawn_as_long_as_it_can_be_seen(tmp_path: Path) -> None:
+    build = lw.Builder("ball").body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("free", lw.Free(), "world", "ball")
+    build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, 1))).joint("hinge", lw.Revolute("y"), "ball", "arm")
+    robot = build.build()
+    run = lw.simulate(robot, None, np.array([1e3, 0, 0, 1e3, 2e3, 0, 1e3]), seconds=5, dt=0.1)
+    assert run.ended and np.abs(run.q[-1]).max() > 1e50
+    run.picture(path=tmp_path / "last.png")
+    assert run.save_video(tmp_path / "run.gif").stat().st_size > 1000

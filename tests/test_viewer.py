@@ -30,6 +30,7 @@ from test_pages import code_of
 
 pytest.importorskip("viser")
 from linkwork.viewer import Viewer
+from linkwork.viewer.between import ARROWS, GAPS, SETS, Film
 from linkwork.viewer.posing import Pose, start_of
 from linkwork.viewer.solids import _capsule, wxyz_of
 from linkwork.viewer.stage import ARROW
@@ -122,18 +123,18 @@ def test_arrows_are_the_forces_of_constraints(run: lw.Run) -> None:
         k = int(np.abs(run.times - 0.3).argmin())
         R, p = stage.bones.poses(run.q[k])
         starts, forces = stage.bones.pulls(R, stage.bones.placed(R, p), run.multipliers[k])
-        assert stage.arrows.visible and len(stage.bones.loops) == 1
-        drawn = np.asarray(stage.arrows.points, dtype=np.float64).reshape(-1, 2, 3)
+        assert stage.between.nodes[ARROWS].visible and len(stage.bones.loops) == 1
+        drawn = np.asarray(stage.between.nodes[ARROWS].points, dtype=np.float64).reshape(-1, 2, 3)
         scale = ARROW * stage.framing.size / stage.strong
         np.testing.assert_allclose(drawn[0, 0], starts[0], atol=1e-6)
         np.testing.assert_allclose(drawn[0, 1] - drawn[0, 0], scale * forces[0], atol=1e-5)
         stage.scale_forces(2.0)
-        longer = np.asarray(stage.arrows.points, dtype=np.float64).reshape(-1, 2, 3)
+        longer = np.asarray(stage.between.nodes[ARROWS].points, dtype=np.float64).reshape(-1, 2, 3)
         np.testing.assert_allclose(longer[0, 1] - longer[0, 0], 2 * scale * forces[0], atol=1e-5)
         stage.show("forces", False)
-        assert not stage.arrows.visible
+        assert not stage.between.nodes[ARROWS].visible
         viewer.show(0.0)
-        assert not stage.arrows.visible
+        assert not stage.between.nodes[ARROWS].visible
 
 
 def test_the_pull_of_a_loop_balances_the_body_that_it_holds() -> None:
@@ -158,15 +159,15 @@ def test_the_pull_of_a_loop_balances_the_body_that_it_holds() -> None:
 def test_ends_of_loops_that_are_apart_are_joined_by_a_line() -> None:
     robot = zoo.four_bar()
     with view(robot, robot.poses[ASSEMBLED]) as viewer:
-        assert not viewer.stage.gaps.visible
+        assert not viewer.stage.between.nodes[GAPS].visible
         viewer.show(robot.poses[ASSEMBLED] + [0.3, 0, 0])
-        assert viewer.stage.gaps.visible
+        assert viewer.stage.between.nodes[GAPS].visible
         _, first, second = viewer.stage.bones.loops[0]
         ends = viewer.stage.bones.points(viewer.stage.q)[[first, second]]
-        np.testing.assert_allclose(np.asarray(viewer.stage.gaps.points).reshape(2, 3), ends, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(viewer.stage.between.nodes[GAPS].points).reshape(2, 3), ends, atol=1e-6)
         assert np.linalg.norm(ends[1] - ends[0]) > 0.01
         viewer.stage.show("loops", False)
-        assert not viewer.stage.gaps.visible
+        assert not viewer.stage.between.nodes[GAPS].visible
 
 
 def looked_at() -> lw.Builder:
@@ -400,6 +401,105 @@ def test_the_page_about_it_runs(
     np.testing.assert_array_equal(names["viewer"].stage.q, names["run"].at(0.5)[0])
 
 
+# Pages that play --------------------------------------------------------------------------------------------
+
+
+class Shown:
+    """Stands for a set of lines: knows the state it has the lines of, and since when."""
+
+    def __init__(self) -> None:
+        self.state, self.since, self.visible = -1, -1, True
+
+    def put(self, lines: Any) -> None:
+        assert not self.visible or self.state < 0, "lines that are seen are changed"
+        self.state, self.since = lines["state"], Shown.now
+
+    def show(self, visible: bool) -> None:
+        self.visible = visible
+
+    now = 0
+
+
+@pytest.mark.parametrize("count", [1, 2, SETS - 1, SETS, SETS + 1, 3 * SETS + 7])
+def test_lines_of_a_film_are_known_before_they_are_shown(count: int) -> None:
+    made: list[Any] = []
+    Shown.now = -1
+    film = Film(lambda path: made.append(Shown()) or made[-1], count, lambda n: {"state": n})  # type: ignore[arg-type]
+    for n in range(count):
+        Shown.now = n
+        film.show(n)
+        seen = [one for one in made if one.visible]
+        assert [one.state for one in seen] == [n]
+        assert seen[0].since < n and n - seen[0].since >= min(SETS - 1, n + 1)
+    if count > 1:
+        assert made[0].state == 0 or made[0].visible  # the next round begins with what it has
+
+
+SEEN = """
+window.frames_ = [];
+const gl = WebGL2RenderingContext.prototype, drawn = [];
+let bound = null, array = null, view = null;
+const hook = (name, also) => {
+  const real = gl[name];
+  gl[name] = function (...given) { const found = real.apply(this, given); also(given, found); return found; };
+};
+hook("getUniformLocation", ([of_, name_], found) => { if (found) Object.assign(found, {name_, of_}); });
+hook("uniformMatrix4fv", ([place, , value]) => {
+  if (place?.name_ === "projectionMatrix") place.of_.flat_ = value[15] === 1;
+  if (place?.name_ === "modelViewMatrix") view = place.of_.flat_ ? null : Array.from(value);
+});
+hook("bindVertexArray", ([given]) => { array = given; });
+hook("bindBuffer", ([, given]) => { bound = given; });
+const look = (data) => { if (data?.length === 6 * COUNT && !data[4] && !data[5]) bound.end_ = data[3]; };
+hook("bufferData", ([, data]) => look(data));
+hook("bufferSubData", ([, , data]) => look(data));
+hook("vertexAttribPointer", () => { if (array) (array.buffers_ ??= new Set()).add(bound); });
+const draw = (count) => {
+  const ends = [...(array?.buffers_ ?? [])].map((buffer) => buffer?.end_).filter((end) => end !== undefined);
+  if (ends.length) drawn.push({line: ends[0]}); else if (view) drawn.push({count, view});
+  view = null;
+};
+gl.drawElements = (kind, count) => draw(count);
+gl.drawArrays = (kind, first, count) => draw(count);
+gl.drawElementsInstanced = gl.drawArraysInstanced = () => draw(0);
+const next = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (then) => next((time) => {
+  then(time);
+  if (drawn.length) window.frames_.push(drawn.splice(0));
+});
+"""
+"""Keeps of each frame that a page draws the matrices of bodies, and where the first line of joints that slide ends.
+
+Nothing is drawn in truth: without a graphics card that takes most of a second."""
+BOX = 36
+"""Indices of its triangles."""
+
+
+def rake(bodies: int, states: int) -> lw.Run:
+    """Boxes side by side that slide along x as one."""
+    build = lw.Builder("rake")
+    for k in range(bodies):
+        build.body(f"tooth{k}", lw.Inertia.sphere(1.0, 0.05))
+        build.joint(f"slide{k}", lw.Prismatic("x"), "world", f"tooth{k}", at=(0, 0.1 * k, 0))
+        build.shape(f"tooth{k}", Box((0.05, 0.05, 0.05)))
+    q = np.repeat(np.linspace(0.1, 0.4, states)[:, None], bodies, axis=1)
+    return lw.Run(build.build(), np.arange(states) / 25, q, 0 * q, 0 * q, np.zeros((states, 0)))
+
+
+def places(frame: list[dict[str, Any]]) -> tuple[npt.NDArray[np.float64], float | None]:
+    """How far boxes have slid, seen from the pins that hold them to the world, and where the first line ends."""
+    views = {True: [], False: []}  # type: dict[bool, list[Any]]
+    for thing in frame:
+        if "view" in thing:
+            views[thing["count"] == BOX].append(np.array(thing["view"]).reshape(4, 4))
+    lines = [thing["line"] for thing in frame if "line" in thing]
+    if not views[True] or not lines:
+        return np.zeros(0), None
+    along = views[True][0][0, :3] / np.linalg.norm(views[True][0][0, :3])
+    pins = np.array([view[3, :3] @ along for view in views[False]])
+    return np.array([view[3, :3] @ along for view in views[True]]) - np.median(pins), lines[0]
+
+
 # In a browser -----------------------------------------------------------------------------------------------
 
 
@@ -521,6 +621,31 @@ def test_a_saved_page_plays_without_a_server_or_a_network(browser: Any, run: lw.
     context.close()
 
 
+def test_bodies_and_lines_of_a_page_are_in_step_while_it_plays(browser: Any, tmp_path: Path) -> None:
+    """In every frame that is drawn, all are those of one state."""
+    bodies, states = 5, 3 * SETS
+    file = rake(bodies, states).save_html(tmp_path / "rake.html", fps=25)
+    context = browser.new_context(viewport={"width": 120, "height": 90}, offline=True)
+    context.set_default_timeout(1000 * PATIENCE)
+    page = context.new_page()
+    page.add_init_script(SEEN.replace("COUNT", str(bodies)))
+    page.goto(file.as_uri())
+    until(lambda: page.evaluate("window.frames_.length") > 100, "the page draws")
+    frames = [places(frame) for frame in page.evaluate("window.frames_")]
+    context.close()
+    last, moved = 0.0, 0
+    for boxes, line in frames:
+        if line is None:
+            continue  # nothing is there yet
+        assert np.ptp(boxes) < 1e-6
+        passed = (boxes[0] - last) / 0.3 * (states - 1)
+        if 0.5 < passed < SETS - 1:  # else the page was too slow, or starts anew
+            assert line == pytest.approx(boxes[0], abs=1e-6)
+            moved += 1
+        last = boxes[0]
+    assert moved > 20
+
+
 def held(robot: lw.Mechanism, q: npt.NDArray[np.float64], *feet: lw.Constraint) -> lw.Run:
     """Half a second of a robot on its feet, its motors being springs about a pose."""
     standing = robot.constrained(*feet, at=q)
@@ -588,7 +713,7 @@ def test_a_browser_shows_robots_of_files_with_their_loops(
         robot = run.robot
         assert robot is not None
         loops = len([c for c in robot.constraints if "world" not in c.places])
-        assert len(viewer.stage.bones.loops) == loops >= 4 and viewer.stage.arrows.visible
+        assert len(viewer.stage.bones.loops) == loops >= 4 and viewer.stage.between.nodes[ARROWS].visible
         settled(page, lambda seen: red(scene_of(seen)) > 50 and colours(seen) > 1000, "the page shows the robot")
         seen = pixels(page, place)
         page.context.close()

@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from linkwork.impulse import Impact, ImpactDynamics
     from linkwork.inverse import InverseDynamics, InverseSolution
     from linkwork.operational import OperationalInertia
-    from linkwork.simulation import Controller, MinimalMotion, Run, Stepper, rollouts, simulate
+    from linkwork.simulation import Controller, MinimalMotion, Run, Stepper, Sweep, rollouts, simulate
 
 __version__ = "0.2.0"
 
@@ -106,7 +106,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("linkwork.export"), name)
     if name == "OperationalInertia":
         return getattr(import_module("linkwork.operational"), name)
-    if name in ("Controller", "MinimalMotion", "Run", "Stepper", "rollouts", "simulate"):
+    if name in ("Controller", "MinimalMotion", "Run", "Stepper", "Sweep", "rollouts", "simulate"):
         return getattr(import_module("linkwork.simulation"), name)
     if name in ("InverseDynamics", "InverseSolution"):
         return getattr(import_module("linkwork.inverse"), name)
@@ -188,6 +188,7 @@ __all__ = [
     "Solution",
     "Spherical",
     "Stepper",
+    "Sweep",
     "TopologyError",
     "Universal",
     "UnknownName",

@@ -12,6 +12,8 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import signature
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -64,10 +66,39 @@ REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALI
 """Axes of vectors at frames: the frame's own; the world's, at the frame's origin; spatial, at the world's origin."""
 
 
+def _remembered(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that keeps its arguments in ``_arguments``: those of the class that is made, not of its bases."""
+
+    @wraps(init)
+    def remembering(self: Evaluator, *given: Any, **named: Any) -> None:
+        if "_arguments" not in self.__dict__:
+            self._arguments = [_own(x) for x in given], {name: _own(x) for name, x in named.items()}
+        init(self, *given, **named)
+
+    return remembering
+
+
+def _own(x: Any) -> Any:
+    """An argument that nobody else changes."""
+    return x.copy() if isinstance(x, np.ndarray | list) else x
+
+
+def _remade(kind: type[Evaluator], given: Any, named: Any, ran: Sequence[tuple[str, dict[str, Any]]]) -> Evaluator:
+    """An evaluator from what `Evaluator.__reduce__` says of it."""
+    made = kind(*given, **named)
+    for way, how in ran:
+        made = getattr(made, way)(**how)
+    return made
+
+
 class Evaluator:
     """One quantity of one robot, ready to call with its inputs: ``evaluator(q, v, ...)``.
 
     It runs native code; `compile` and `plain` make evaluators that run the same text another way.
+    ``frames`` are the frames that the quantity is about, or that external wrenches act on.
+
+    Evaluators are pickled and copied by their arguments: what is read elsewhere, in a process of `multiprocessing` for
+    one, has its machine code from the cache there.
 
     Args:
         robot: The mechanism.
@@ -78,6 +109,17 @@ class Evaluator:
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
+    _arguments: tuple[list[Any], dict[str, Any]]
+    """What it was made with."""
+    _ran: tuple[tuple[str, dict[str, Any]], ...] = ()
+    """Calls of `native`, `plain` and `compile` that led to it, with their arguments."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _remembered(cls.__init__)  # type: ignore[method-assign]
+
+    @_remembered
     def __init__(
         self,
         robot: Mechanism,
@@ -182,6 +224,7 @@ class Evaluator:
         other._lanes = None if lanes == "auto" else _checked_lanes(lanes)
         other._typed = True
         other._be(None, _checked_dtype(dtype))
+        other._ran = (*self._ran, ("native", {"dtype": dtype, "lanes": lanes, "threads": threads}))
         return other
 
     def _in_type_of(self, inputs: Sequence[Any]) -> Self:
@@ -197,7 +240,9 @@ class Evaluator:
 
     def plain(self) -> Self:
         """The same, running the Python text as it stands: slow, for debugging."""
-        return self._running(Runner(self._subject))
+        other = self._running(Runner(self._subject))
+        other._ran = (*self._ran, ("plain", {}))
+        return other
 
     def compile(
         self,
@@ -221,6 +266,8 @@ class Evaluator:
         shared = self._threads if threads is None else thread_count(threads)
         other = self._running(SpecialisedRunner(self._program(), dtype, count, shared, max_operations))
         other._threads = shared
+        how = {"lanes": lanes, "dtype": dtype, "threads": threads, "max_operations": max_operations}
+        other._ran = (*self._ran, ("compile", how))
         return other
 
     def _program(self) -> Subject:
@@ -294,6 +341,13 @@ class Evaluator:
         if not isinstance(out, tuple | list) or len(out) != count:
             raise InputError(f"{self.quantity} gives {count} arrays: out is a tuple of as many")
         return list(out)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given, named = self._arguments
+        made = signature(type(self)).bind(*given, **named)
+        if "method" in made.signature.parameters:
+            made.arguments["method"] = self.method  # type: ignore[attr-defined]  # the one that "auto" stands for
+        return _remade, (type(self), made.args, made.kwargs, self._ran)
 
     def __repr__(self) -> str:
         by = f" by {self.method}" if hasattr(self, "method") else ""

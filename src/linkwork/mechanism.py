@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from linkwork.closure import Mobility
     from linkwork.coordinates import Actuation
+    from linkwork.simulation import Sweep
     from linkwork.viewer import Viewer
 
 GRAVITY = (0.0, 0.0, -9.81)
@@ -588,6 +589,33 @@ class Mechanism:
         """
         how = {"tolerance": tolerance, "max_iterations": max_iterations, "attempts": attempts, "seed": seed}
         found: Floats = _closure().assemble(self, q, fixed, limits=limits, **how).q
+        return found
+
+    def sweep(
+        self,
+        joints: str | Sequence[str],
+        values: npt.ArrayLike,
+        q: npt.ArrayLike | None = None,
+        *,
+        seconds: float = 5.0,
+        tolerance: float = 1e-12,
+        limits: bool = True,
+    ) -> Sweep:
+        """Closed configurations over the values of a joint, ``(k,)``, or of several, ``(k, joints)``.
+
+        Each is continued from the one before. What comes back is plotted and played as a `Run` is. An `AssemblyError`
+        says at which value loops cannot follow; see `simulation.sweep.sweep`.
+
+        Args:
+            joints: A joint with one coordinate, or several that move together.
+            values: Where they are to be, in radians or metres.
+            q: A configuration near the first one, ``(nq,)``; by default the assembled or neutral one.
+            seconds: How long the sweep takes when it is played.
+            tolerance: Loops with errors below this are closed.
+            limits: Whether the other joints stay within their limits.
+        """
+        how = {"seconds": seconds, "tolerance": tolerance, "limits": limits}
+        found: Sweep = import_module("linkwork.simulation.sweep").sweep(self, joints, values, q, **how)
         return found
 
     def project_velocity(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:

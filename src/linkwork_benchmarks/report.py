@@ -189,11 +189,17 @@ def rewrite_readme(what: str, name: str = "benchmarks", readme: Path = README) -
     readme.write_text(f"{before}{start}\n{what}\n{end}{after}", encoding="utf-8")
 
 
+def as_text(results: dict[str, Any]) -> str:
+    """The text of a result file, metrics to six digits."""
+    if "metrics" in results:
+        results = {**results, "metrics": {name: float(f"{x:.6g}") for name, x in results["metrics"].items()}}
+    return json.dumps(results, indent=1) + "\n"
+
+
 def save(results: dict[str, Any], path: Path) -> None:
-    """Write a result file, numbers to six digits."""
-    rounded = {name: float(f"{x:.6g}") for name, x in results["metrics"].items()}
+    """Write a result file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**results, "metrics": rounded}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(as_text(results), encoding="utf-8")
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def simulate(
         typer.Option("--plot", metavar="FILE", help="Draw positions, energies, loops, forces: .png, .svg, .pdf."),
     ] = None,
     video: Annotated[
-        Path | None, typer.Option("--video", metavar="FILE", help="Draw a moving stick figure: .gif or .png.")
+        Path | None, typer.Option("--video", metavar="FILE", help="Draw a moving stick figure: .gif, .mp4 or .png.")
     ] = None,
     view: Annotated[
         bool, typer.Option("--view", metavar="", help="Show the run in the browser, until Ctrl-C.")
@@ -232,6 +232,7 @@ def view(
             "linkwork bench cassie.xml --json | jq '.files[].times'": "for scripts",
             "linkwork bench --suite loops --quick": "a first look at a study",
             "linkwork bench --suite loops --only Digit --out digit.json": "a part of it, kept",
+            "linkwork bench cassie.xml --out cassie.csv --out cassie.tex": "for a spreadsheet, and for a paper",
         },
     ),
 )
@@ -244,7 +245,15 @@ def bench(
     only: Annotated[
         str | None, typer.Option("--only", metavar="REGEX", help="Of a study: scenarios whose name matches.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Keep the results: a JSON file.")] = None,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            show_default=False,
+            help="Keep the results: .json, .csv, or .tex (tables for LaTeX); may be given several times.",
+        ),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", metavar="", help="Fewer, shorter rounds; smaller studies.")] = False,
     method: Methods = None,
     pose: Pose = None,
@@ -258,16 +267,28 @@ def bench(
     loops: Loops = None,
 ) -> None:
     """Time models, or run a study."""
-    from linkwork.cli.benching import bench_file, draw_results, draw_times, keep, results_of, run_suite
+    from linkwork.cli.benching import (
+        bench_file,
+        check_places,
+        draw_results,
+        draw_times,
+        keep_suite,
+        keep_times,
+        results_of,
+        run_suite,
+    )
 
     if (suite is None) == (not files):
         raise typer.BadParameter("give models to time, or --suite, not both.")
     if suite is None and only is not None:
         raise typer.BadParameter("--only is for --suite.")
+    with failures():
+        check_places(out or ())
     with quietly(quiet):
         if suite is not None:
             with failures():
-                results = run_suite(suite, only, quick, out)
+                results = run_suite(suite, only, quick)
+                keep_suite(suite, results, out or ())
             if as_json:
                 write(json.dumps(results, indent=2) + "\n")
             else:
@@ -286,9 +307,8 @@ def bench(
             if not as_json:
                 show(partial(draw_times, timed=timed))
         results = results_of(found)
-        if out is not None:
-            with failures(out):
-                keep(results, out)
+        with failures():
+            keep_times(results, found, out or ())
         if as_json:
             write(json.dumps(results, indent=2, allow_nan=False) + "\n")
     if failed:

@@ -17,6 +17,7 @@ from linkwork.graphs import PICTURES, kind_of
 from linkwork.inputs import suggest
 from linkwork.simulation import Run
 from linkwork.simulation.figures import VIDEOS
+from linkwork.simulation.mp4 import ffmpeg
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ class Simulated:
             "wall_seconds": self.wall,
             "states": len(run),
             "ended": run.ended,
-            "energy_first": float(energy["total"][0]),
-            "energy_last": float(energy["total"][-1]),
-            "loops_open_by": float(run.errors.max(initial=0.0)),
+            "energy_first": _finite(energy["total"][0]),
+            "energy_last": _finite(energy["total"][-1]),
+            "loops_open_by": float(np.nan_to_num(run.errors).max(initial=0.0)),
             "largest_force": float(np.abs(run.multipliers).max(initial=0.0)),
             "fastest": float(np.abs(run.v).max(initial=0.0)),
             "settings": run.settings,
@@ -62,11 +63,12 @@ class Simulated:
     def lines(self) -> list[tuple[str, str]]:
         """The same for people."""
         facts = self.as_json()
-        change = facts["energy_last"] - facts["energy_first"]
+        first, last = facts["energy_first"], facts["energy_last"]
+        end = "beyond what floats hold" if last is None else f"{last - first:+.3g} J"
         found = [
             ("simulated", f"{facts['seconds']:g} s in {self.wall:.2g} s, {facts['states']} states kept"),
             ("integrator", f"{facts['settings']['integrator']}, steps of {facts['settings']['dt']:g} s"),
-            ("energy", f"{facts['energy_first']:.6g} J at the start, {change:+.3g} J at the end"),
+            ("energy", f"{first:.6g} J at the start, {end} at the end"),
         ]
         if self.run.robot is not None and self.run.robot.nc:
             found += [
@@ -79,12 +81,17 @@ class Simulated:
         return found
 
 
+def _finite(x: float) -> float | None:
+    """A number for JSON, which knows no others; None for those."""
+    return float(x) if np.isfinite(x) else None
+
+
 def check_places(plot: Path | None, video: Path | None) -> None:
-    """`InputError` where a picture or a film would be of no kind that can be written: known before a long run."""
+    """`InputError` where a picture or a film would be of no kind that can be written here: known before a long run."""
     if plot is not None:
         kind_of(plot, PICTURES)
-    if video is not None:
-        kind_of(video, VIDEOS)
+    if video is not None and kind_of(video, VIDEOS) == ".mp4":
+        ffmpeg()
 
 
 def check_method(method: str) -> str:

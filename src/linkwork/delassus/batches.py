@@ -139,7 +139,7 @@ class ClusterMatrix:
     """``D`` of some rows of a robot whose other constraints are solved as clusters (C-EFPA)."""
 
     def __init__(self, whole: Mechanism, robot: Mechanism, threads: int | None = None) -> None:
-        self.robot = robot
+        self.robot, self._arguments = robot, (whole, robot, threads)
         for c in robot.constraints:
             if not isinstance(c, Pair):
                 raise UnsupportedFeature(f"cluster_efpa cannot serve '{robot.name}': {c} is no pair of frames")
@@ -157,6 +157,9 @@ class ClusterMatrix:
         W = self._on_frames(K)
         found: Array = W @ self._inertia(q) @ np.swapaxes(W, -1, -2)
         return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClusterMatrix, self._arguments
 
     def _on_frames(self, K: Array) -> Array:
         """Rows as covectors of the accelerations of frames, side by side."""

@@ -157,6 +157,10 @@ class Delassus:
         other.__dict__["inverse"] = self.inverse.compile(**options)
         return other
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but work arrays, which are made where they are needed."""
+        return {name: x for name, x in self.__dict__.items() if not isinstance(x, Pool)}
+
     @property
     def memory(self) -> dict[str, int]:
         """Bytes of work memory of one operator, and of one damped inverse."""

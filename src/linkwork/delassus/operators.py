@@ -93,6 +93,9 @@ class DelassusOperator(RowOperator):
         """The configuration."""
         return self._pose
 
+    def __reduce__(self) -> tuple[Any, ...]:  # work arrays are filled anew
+        return type(self), (self._family, self._pose, *(() if self._frames is None else (self._frames,)))
+
     @cached_property
     def _prepared(self) -> Prepared:
         """Rows of K and articulated inertias."""
@@ -129,7 +132,7 @@ class DelassusOperator(RowOperator):
     @property
     def jacobian(self) -> scipy.sparse.linalg.LinearOperator:
         """``J``, ``(nc, nv)``: velocities of rows; its transpose gives joint torques of forces on rows."""
-        return _Other(self, (self.robot.nc, self.robot.nv), self._see, self._feel)
+        return _Other(self, "jacobian", (self.robot.nc, self.robot.nv), self._see, self._feel)
 
     @property
     def inverse_mass(self) -> scipy.sparse.linalg.LinearOperator:
@@ -140,7 +143,7 @@ class DelassusOperator(RowOperator):
         def apply(x: Array) -> Array:
             return self._yield(none, x)[0]
 
-        return _Other(self, (self.robot.nv, self.robot.nv), apply, apply)
+        return _Other(self, "inverse_mass", (self.robot.nv, self.robot.nv), apply, apply)
 
     @property
     def response(self) -> scipy.sparse.linalg.LinearOperator:
@@ -149,6 +152,7 @@ class DelassusOperator(RowOperator):
         still, none = np.zeros(self.robot.nv), np.zeros(self.robot.nc)
         return _Other(
             self,
+            "response",
             (self.robot.nv, self.robot.nc),
             lambda forces: self._yield(forces, still)[0],
             lambda torques: self._yield(none, torques)[1],
@@ -242,17 +246,21 @@ class DelassusOperator(RowOperator):
 
 
 class _Other(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
-    """An operator of the same configuration."""
+    """An operator of the same configuration, an attribute of its owner."""
 
     def __init__(
         self,
         owner: DelassusOperator,
+        name: str,
         shape: tuple[int, int],
         forth: Callable[[Array], Array],
         back: Callable[[Array], Array],
     ) -> None:
         super().__init__(np.dtype(np.float64), shape)
-        self._owner, self._forth, self._back = owner, forth, back
+        self._owner, self._name, self._forth, self._back = owner, name, forth, back
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self._owner, self._name)
 
     def _matmat(self, X: Array) -> Array:
         return _real_parts(self._forth, X.T).T
@@ -391,6 +399,9 @@ class DampedInverse(RowOperator):
             damping: One number, or one for each row.
         """
         return self.operator.damped_inverse(damping, self._refine)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DelassusOperator.damped_inverse, (self.operator, self.damping, self._refine)
 
 
 class SpringInverse(DampedInverse):

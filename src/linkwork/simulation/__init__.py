@@ -1,4 +1,4 @@
-"""Motion in time: `simulate` one robot, `rollouts` of many states, and steps in minimal coordinates.
+"""Motion in time: `simulate` one robot, `rollouts` of many states, steps in minimal coordinates; `Sweep`s of joints.
 
 Whole rollouts run in machine code; Python is asked only where a controller speaks or something is recorded.
 """
@@ -11,5 +11,6 @@ from linkwork.simulation.minimal import MinimalMotion
 from linkwork.simulation.run import Run
 from linkwork.simulation.single import simulate
 from linkwork.simulation.stepper import INTEGRATORS, Stepper
+from linkwork.simulation.sweep import Sweep
 
-__all__ = ["INTEGRATORS", "Controller", "MinimalMotion", "Run", "Stepper", "rollouts", "simulate"]
+__all__ = ["INTEGRATORS", "Controller", "MinimalMotion", "Run", "Stepper", "Sweep", "rollouts", "simulate"]

@@ -19,7 +19,9 @@ from linkwork.dynamics import Array
 from linkwork.errors import InputError
 from linkwork.graphs import FAINT, GROUND, INK, LOOP, blank, kind_of, write_picture
 from linkwork.inputs import real_array
-from linkwork.simulation.skeleton import LIMBS, finite_part, floor_of, front, skeleton, square
+from linkwork.simulation.mp4 import ffmpeg, write_mp4
+from linkwork.simulation.plots import finite_part
+from linkwork.simulation.skeleton import IMMENSE, LIMBS, floor_of, front, skeleton, square
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from linkwork.simulation.run import Run
 
-VIDEOS = (".gif", ".png", ".apng")
+VIDEOS = (".gif", ".png", ".apng", ".mp4")
 """Kinds of files that videos are written to."""
 SLIDE = "#6f6f6f"
 SIZE = (6.4, 4.8)
@@ -57,7 +59,7 @@ class _Stage:
         self, figure: Figure, run: Run, states: npt.NDArray[np.int64], view: tuple[float, float] | None
     ) -> None:
         robot = run._known()
-        self.times, self.name = run.times[states], robot.name
+        self.words = [f"{robot.name}    {run._moment(int(k))}" for k in states]
         self.bones = bones = skeleton(robot)
         R, p = bones.poses(run.q[states])
         self.points = bones.placed(R, p)
@@ -165,7 +167,7 @@ class _Stage:
             lines.set_segments(self._pieces(kind, k))
         for kind, line in self.marks.items():
             line.set_data_3d(*self.points[k, self.bones.marks[kind]].T)
-        self.title.set_text(f"{self.name}    t = {self.times[k]:.3f} s")
+        self.title.set_text(self.words[k])
 
     def _pieces(self, kind: str, k: int) -> Array:
         """Straight pieces of one kind in the k-th state, ``(pieces, 2, 3)``; heads of arrows face the eye."""
@@ -207,7 +209,7 @@ def draw_state(
     if path is not None:
         kind_of(path)
     figure = blank(*SIZE)
-    run = finite_part(run, index)
+    run = finite_part(run, index, IMMENSE)
     k = len(run) - 1 if time is None else int(np.abs(run.times - time).argmin())
     _Stage(figure, run, np.array([k]), view).show(0)
     if path is not None:
@@ -220,7 +222,7 @@ def animation(run: Run, fps: float, view: tuple[float, float] | None, speed: flo
     figure = blank(*SIZE)
     from matplotlib.animation import FuncAnimation
 
-    run = finite_part(run, index)
+    run = finite_part(run, index, IMMENSE)
     states = chosen(run.times, fps, speed)
     stage = _Stage(figure, run, states, view)
     return FuncAnimation(figure, stage.show, frames=len(states), interval=1000 / fps)
@@ -234,25 +236,32 @@ def write_video(
     speed: float,
     index: int,
 ) -> Path:
-    """A run as a GIF or an animated PNG. A state that stays for several instants is one picture shown longer."""
+    """A run as a GIF, an animated PNG or an MP4. A state that stays for several instants is drawn once."""
     place, kind = Path(path), kind_of(path, VIDEOS)
+    if kind == ".mp4":
+        ffmpeg()  # or it is missed after all is drawn
     figure = blank(*SIZE)
-    run = finite_part(run, index)
+    run = finite_part(run, index, IMMENSE)
     states = chosen(run.times, fps, speed)
     first = np.flatnonzero(np.diff(states, prepend=-1))
-    unit = 10 if kind == ".gif" else 1  # milliseconds that files count in; rounded so that their sums are right
-    ends = np.rint(np.append(first, len(states)) * (1000 / fps / unit)).astype(int) * unit
     stage = _Stage(figure, run, states[first], view)
 
     def images() -> Iterator[Image]:
         for k in range(len(first)):
             stage.show(k)
-            yield stage.image().quantize(colors=128) if kind == ".gif" else stage.image()
+            yield stage.image()
 
-    rest = images()
+    if kind == ".mp4":
+        often = np.diff(np.append(first, len(states))).tolist()
+        pictures = (picture.tobytes() for picture, n in zip(images(), often, strict=True) for _ in range(n))
+        return write_mp4(place, figure.canvas.get_width_height(), fps, pictures)
+    unit = 10 if kind == ".gif" else 1  # milliseconds that files count in; rounded so that their sums are right
+    ends = np.rint(np.append(first, len(states)) * (1000 / fps / unit)).astype(int) * unit
     how: dict[str, Any] = {"duration": np.diff(ends).tolist(), "loop": 0, "save_all": True}
     if kind == ".gif":
+        rest = (picture.quantize(colors=128) for picture in images())
         next(rest).save(place, format="GIF", append_images=rest, **how)
     else:  # Pillow looks at these twice
-        next(rest).save(place, format="PNG", append_images=list(rest), **how)
+        one, *others = images()
+        one.save(place, format="PNG", append_images=others, **how)
     return place

@@ -29,6 +29,9 @@ class MinimalMotion:
         law = joint_law(robot, passive=False, limits=False, at=robot.neutral())
         self._staged = Staged(dynamics, "rk4", law)
 
+    def __reduce__(self) -> tuple[type[MinimalMotion], tuple[Mechanism]]:
+        return MinimalMotion, (self.robot,)
+
     def step(
         self, q: npt.ArrayLike, rate: npt.ArrayLike, seconds: float, tau: npt.ArrayLike | None = None
     ) -> tuple[Array, Array]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.dynamics import Array
 from linkwork.errors import InputError
-from linkwork.graphs import blank, kind_of, write_picture
+from linkwork.graphs import LOOP, blank, kind_of, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Curves in one picture; of more, the ones that move most."""
+ERRORS = "loops open by [m, rad]"
+GREW = 1e3
+"""Curves of a run that ended early that reach so many times what they were in the first half have blown up."""
+
+DRAWN = 1e250
+"""Curves are cut off here, where matplotlib's own numbers are about to overflow."""
+
+Panel = tuple[str, dict[str, Array]]
+"""What is drawn on one pair of axes: words for it, and curves by name."""
 
 
 def one_of(run: Run, index: int = 0) -> Run:
@@ -31,39 +41,85 @@ def one_of(run: Run, index: int = 0) -> Run:
     return replace(run, **{name: x.reshape(len(x), count, x.shape[-1])[:, index] for name, x in one.items()})
 
 
+def finite_part(run: Run, index: int, within: float = np.inf) -> Run:
+    """One robot's run, as far as its states are finite, and coordinates ``within`` a bound.
+
+    `Run.ended` says why it ended, if that one did.
+    """
+    one = one_of(run, index)
+    bad = np.flatnonzero(~(np.isfinite(one.q) & (np.abs(one.q) <= within)).all(axis=-1))
+    count = int(bad[0]) if len(bad) else len(one)
+    if not count:
+        raise InputError("the run has no finite states to draw")
+    return replace(one.part(0, count), ended=run.ended if count < len(one) or one is run else "")
+
+
 def draw_run(run: Run, path: str | os.PathLike[str] | None = None) -> Figure:
-    """Joint positions, energies, loop errors and constraint forces over time. Of rollouts, the first robot's."""
+    """Joint positions, energies, loop errors and constraint forces over time. Of rollouts, the first robot's.
+
+    Where the run ended early, a line and the title say so; what grew without bound on the way is on a scale on which
+    the start is seen as well.
+    """
     if path is not None:
         kind_of(path)
-    run = one_of(run)
+    run = finite_part(run, 0)
     robot = run._known()
-    bound = robot.nc > 0
-    figure = blank(9, 3.0 * (4 if bound else 2))
+    x, label = run._abscissa()
+    panels = [_positions(run), ("energy [J]", {name: e for name, e in run.energy.items() if np.nan_to_num(e).any()})]
+    if robot.nc:
+        panels.append((ERRORS, {"": np.maximum(run.errors, 1e-17)}))
+        if run.multipliers.any():
+            panels.append(_forces(run))
+    figure = blank(9, 3.0 * len(panels))
     figure.set_layout_engine("constrained")
-    axes = figure.subplots(4 if bound else 2, 1, sharex=True)
-    plain = [j for j in robot.joints if j.type.nq == j.type.nv == 1]
-    moved = {j.name: run.q[:, robot.q_index(j.name)] for j in plain}
-    for name in sorted(moved, key=lambda n: -float(np.ptp(moved[n])))[:SHOWN]:
-        axes[0].plot(run.times, moved[name], label=name, linewidth=1)
-    axes[0].set_ylabel("joint positions [rad, m]")
-    for name, values in run.energy.items():
-        if np.any(values):
-            axes[1].plot(run.times, values, label=name, linewidth=2 if name == "total" else 1)
-    axes[1].set_ylabel("energy [J]")
-    if bound:
-        axes[2].semilogy(run.times, np.maximum(run.errors, 1e-17), color="black", linewidth=1)
-        axes[2].set_ylabel("loops open by [m, rad]")
-        known = slice(0 if run.multipliers[:1].any() else 1, None)  # no step has led to the first state
-        sizes = {name: np.linalg.norm(force, axis=-1)[known] for name, force in run.forces.items()}
-        for name in sorted(sizes, key=lambda n: -float(sizes[n].max(initial=0.0)))[:SHOWN]:
-            axes[3].plot(run.times[known], sizes[name], label=name, linewidth=1)
-        axes[3].set_ylabel("constraint forces [N, N m]")
-    for axis in axes:
+    axes = figure.subplots(len(panels), 1, sharex=True)
+    for axis, (words, curves) in zip(axes, panels, strict=True):
+        for name, y in curves.items():
+            how: dict[str, Any] = {"color": "black"} if not name else {"label": name}
+            axis.plot(x, np.clip(y, -DRAWN, DRAWN), linewidth=2 if name == "total" else 1, **how)
+        scale, how_fine = _scale(run, words, curves)
+        axis.set_yscale(scale, **how_fine)
+        axis.set_ylabel(words)
         axis.grid(alpha=0.3)
         if axis.get_legend_handles_labels()[1]:
             axis.legend(fontsize=7, ncols=2, loc="upper right")
-    axes[-1].set_xlabel("time [s]")
-    axes[0].set_title(f"{robot.name}: {run.settings.get('integrator', '')}, dt {run.settings.get('dt', 0):g} s")
+        if run.ended:
+            axis.axvline(x[-1], color=LOOP, linewidth=1, linestyle=":")
+    axes[-1].set_xlabel(label)
+    axes[0].set_title(f"{robot.name}: {run._made()}", parse_math=False)
+    if run.ended:
+        figure.suptitle(f"ended at {run.times[-1]:g} s: {run.ended}", fontsize=8, color=LOOP, wrap=True)
     if path is not None:
         write_picture(figure, path)
     return figure
+
+
+def _positions(run: Run) -> Panel:
+    """Of joints with one coordinate, those that move most."""
+    robot = run._known()
+    moved = {j.name: run.q[:, robot.q_index(j.name)] for j in robot.joints if j.type.nq == j.type.nv == 1}
+    with np.errstate(over="ignore"):
+        most = sorted(moved, key=lambda name: -float(np.ptp(moved[name])))[:SHOWN]
+    return "joint positions [rad, m]", {name: moved[name] for name in most}
+
+
+def _forces(run: Run) -> Panel:
+    """Of constraints, the largest."""
+    with np.errstate(over="ignore"):
+        sizes = {name: np.linalg.norm(force, axis=-1) for name, force in run.forces.items()}
+    if not run.multipliers[0].any():  # no step has led to the first state
+        sizes = {name: np.append(np.nan, size[1:]) for name, size in sizes.items()}
+    most = sorted(sizes, key=lambda name: -float(np.nan_to_num(sizes[name]).max()))[:SHOWN]
+    return "constraint forces [N, N m]", {name: sizes[name] for name in most}
+
+
+def _scale(run: Run, words: str, curves: dict[str, Array]) -> tuple[str, dict[str, float]]:
+    """Of the vertical axis: linear, or logarithmic on both sides of zero where a run has blown up."""
+    if words == ERRORS:
+        return "log", {}
+    if run.ended and curves:
+        sizes = np.nan_to_num(np.abs(np.array(list(curves.values()))), posinf=np.finfo(float).max)
+        early = float(sizes[:, : (len(run) + 1) // 2].max()) or 1.0
+        if float(sizes.max()) > GREW * early:
+            return "symlog", {"linthresh": early}
+    return "linear", {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.dynamics import Array, constraint_error, energy
-from linkwork.errors import InputError
+from linkwork.dynamics import Array, Pose, constraint_error, energy, frame_placement
+from linkwork.errors import InputError, NotFinite
 from linkwork.forward import NamedRows
 from linkwork.mechanism import Mechanism
 from linkwork.simulation import files
@@ -61,31 +62,59 @@ class Run:
 
     @property
     def energy(self) -> dict[str, Array]:
-        """Kinetic, potential, elastic (springs of joints) and total energy, ``(k, ...)`` each, in joules."""
+        """Kinetic, potential, elastic (springs of joints) and total energy, ``(k, ...)`` each, in joules.
+
+        NaN where a run that blew up is beyond what floats hold; see `ended`.
+        """
         robot = self._known()
-        found = energy(robot, self.q, self.v)
+        found = _where_finite(lambda q, v: np.stack(energy(robot, q, v), axis=-1), 2, self.q, self.v)
+        kinetic, potential = found[..., 0], found[..., 1]
         elastic = np.zeros(self.v.shape[:-1])
-        if self.settings.get("passive", False):
-            for joint in robot.joints:
-                if joint.type.nq == joint.type.nv:
-                    off = self.q[..., robot.q_slice(joint.name)] - joint.rest
-                    elastic = elastic + 0.5 * (off * off) @ np.atleast_1d(robot.stiffness[robot.v_slice(joint.name)])
-        return {
-            "kinetic": found.kinetic,
-            "potential": found.potential,
-            "elastic": elastic,
-            "total": found.kinetic + found.potential + elastic,
-        }
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.settings.get("passive", False):
+                for joint in robot.joints:
+                    stiffness = robot.stiffness[robot.v_slice(joint.name)]
+                    if joint.type.nq == joint.type.nv and stiffness.any():
+                        off = self.q[..., robot.q_slice(joint.name)] - joint.rest
+                        elastic = elastic + 0.5 * (off * off) @ stiffness
+            total = kinetic + potential + elastic
+        return {"kinetic": kinetic, "potential": potential, "elastic": elastic, "total": total}
 
     @property
     def errors(self) -> Array:
-        """The most that any loop is open, ``(k, ...)``, in metres or radians."""
+        """The most that any loop is open, ``(k, ...)``, in metres or radians; NaN where a state is not finite."""
         robot = self._known()
         if not robot.nc:
             return np.zeros(self.q.shape[:-1])
         rows = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints])
-        found: Array = np.abs(constraint_error(robot, self.q) * rows).max(axis=-1, initial=0.0)
+        error = _where_finite(lambda q: constraint_error(robot, q), robot.nc, self.q)
+        found: Array = np.abs(error * rows).max(axis=-1, initial=0.0)
         return found
+
+    def joint_position(self, joint: str) -> Array:
+        """Coordinates of a joint over time, ``(k, ...)``; of one with several, ``(k, ..., n)``.
+
+        Args:
+            joint: Name of the joint.
+        """
+        robot = self._known()
+        found: Array = self.q[..., robot.q_slice(joint)]
+        return found[..., 0] if found.shape[-1] == 1 else found
+
+    def frame_placement(self, frame: str) -> Pose:
+        """Where a frame is in the world over time: rotations ``(k, ..., 3, 3)`` and positions ``(k, ..., 3)``.
+
+        Args:
+            frame: Name of a frame or body.
+        """
+        robot = self._known()
+
+        def numbers(q: Array) -> Array:
+            R, p = frame_placement(robot, q, frame)
+            return np.concatenate([R.reshape(len(q), 9), p], axis=-1)
+
+        found = _where_finite(numbers, 12, self.q)
+        return Pose(found[..., :9].reshape(*found.shape[:-1], 3, 3), found[..., 9:])
 
     def __len__(self) -> int:
         return len(self.times)
@@ -154,8 +183,22 @@ class Run:
 
     # Looking --------------------------------------------------------------------------------------------
 
+    def _abscissa(self) -> tuple[Array, str]:
+        """What plots have on their horizontal axis, and words for it."""
+        return self.times, "time [s]"
+
+    def _moment(self, k: int) -> str:
+        """Words for the k-th state, for pictures."""
+        return f"t = {self.times[k]:.3f} s"
+
+    def _made(self) -> str:
+        """How it was made, for titles."""
+        return f"{self.settings.get('integrator', '')}, dt {self.settings.get('dt', 0):g} s"
+
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Joint positions, energies, how far loops open, and constraint forces over time; to a file if asked.
+
+        Of a run that ended early, as far as it went; its title says where that was, and why.
 
         Args:
             path: File to write; by default none.
@@ -208,9 +251,10 @@ class Run:
         speed: float = 1.0,
         index: int = 0,
     ) -> Path:
-        """The run as a moving stick figure in a .gif or an animated .png.
+        """The run as a moving stick figure in a .gif, .mp4 or animated .png, ``speed`` seconds of it in one second.
 
-        Forces with which the world holds bodies are arrows.
+        An .mp4 needs ffmpeg, which ``pip install 'linkwork[video]'`` brings. Forces with which the world holds bodies
+        are arrows. ``view`` and ``index`` are as for `picture`.
 
         Args:
             path: File to write; an existing one is replaced.
@@ -268,3 +312,20 @@ class Run:
         batch = f", {int(np.prod(self.q.shape[1:-1]))} robots" if self.q.ndim > 2 else ""
         ended = f", ended: {self.ended}" if self.ended else ""
         return f"<Run of '{self._name()}', {span}, {len(self)} states{batch}{ended}>"
+
+
+def _where_finite(quantity: Callable[..., Array], width: int, *arrays: Array) -> Array:
+    """A quantity of states, ``(..., width)``: NaN where a state is not finite, or so large that the quantity is not."""
+    lead = arrays[0].shape[:-1]
+    count = int(np.prod(lead, dtype=np.int64))
+    rows = [x.reshape(count, x.shape[-1]) for x in arrays]
+    found = np.full((count, width), np.nan)
+    pending = [np.flatnonzero(np.all([np.isfinite(x).all(axis=-1) for x in rows], axis=0))]
+    while pending:
+        at = pending.pop()
+        try:
+            found[at] = quantity(*(x[at] for x in rows))
+        except NotFinite:  # of one of them at least
+            if len(at) > 1:
+                pending += np.array_split(at, 2)
+    return found.reshape(*lead, width)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +16,16 @@ import numpy.typing as npt
 from linkwork.binding import MEET, ON_LINE, ON_PLANE, ROD, ROLLING
 from linkwork.constraints import TURN_ROWS, WORLD, Pair
 from linkwork.dynamics import Array, frame_placement
-from linkwork.errors import InputError
 from linkwork.joints import Free, Helical, Planar, Prismatic
 from linkwork.mechanism import Mechanism
-from linkwork.simulation.plots import one_of
-
-if TYPE_CHECKING:
-    from linkwork.simulation.run import Run
 
 LIMBS = ("#34495e", "#1f77b4", "#d98c1f", "#7b5ea7", "#2a9d8f", "#a05195", "#6b8e23", "#8c564b")
 """Colours of bodies: a new one where the tree branches, over and over."""
 FLAT = 0.05
 """What is thinner than this part of its size is looked at from the front."""
+
+IMMENSE = 1e9
+"""A coordinate beyond this, in metres or radians, is that of a run that blew up: the robot would not be seen."""
 
 End = tuple[Pair, int, int]
 """A constraint between two frames, and their points."""
@@ -221,13 +218,3 @@ def square(size: float) -> float:
     """The side of the ground's squares: 1, 2 or 5 times a power of ten, at most a sixth of ``size``."""
     power = 10.0 ** np.floor(np.log10(size / 6))
     return float(power * max(x for x in (1, 2, 5) if x * power <= size / 6 * (1 + 1e-9)))
-
-
-def finite_part(run: Run, index: int) -> Run:
-    """One robot's run, as far as its states are finite."""
-    run = one_of(run, index)
-    bad = np.flatnonzero(~np.isfinite(run.q).all(axis=-1))
-    count = int(bad[0]) if len(bad) else len(run)
-    if not count:
-        raise InputError("the run has no finite states to draw")
-    return run.part(0, count)

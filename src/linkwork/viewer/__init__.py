@@ -4,6 +4,7 @@
 |-----------|-------------------------------------------------------------------|
 | solids    | shapes as nodes of a scene, mesh files, bones                     |
 | framing   | how large a robot is, where its floor is, where to look from      |
+| between   | lines between bodies: what slides, loops that are open, forces    |
 | stage     | a robot in a scene: what is drawn, and how it moves               |
 | playing   | the panel of a run: time, play, step                              |
 | posing    | the panel of a robot: its joints, moved with loops closed         |

@@ -11,9 +11,8 @@ from linkwork.dynamics import Array
 from linkwork.errors import AssemblyError
 from linkwork.joints import Prismatic
 from linkwork.mechanism import JointEntry, Mechanism
+from linkwork.simulation.sweep import Continuation
 
-STRIDE = 0.1
-"""The farthest that a joint moves at once, in radians (and in tenths of a metre): loops follow without jumping."""
 CLOSED = 1e-9
 """The error of loops that count as closed."""
 STEP = 1e-3
@@ -28,17 +27,17 @@ class Pose:
 
     def turn(self, name: str, value: float) -> str:
         """Move a joint to a value, or as far as loops can follow; says what stopped it, if anything did."""
-        at = self.robot.q_index(name)
-        begin = float(self.q[at])
-        stride = STRIDE * (0.1 if isinstance(self.robot.joint(name).type, Prismatic) else 1.0)
-        for now in np.linspace(begin, value, max(1, int(np.ceil(abs(value - begin) / stride))) + 1)[1:]:
-            q = self.q.copy()
-            q[at] = now
-            try:
-                self.q = self.robot.assemble(q, fixed=[name], tolerance=CLOSED, attempts=1, limits=False)
-            except AssemblyError as error:
-                return f"{name} stops at {float(self.q[at]):.4g}: {error.constraint} would open by {error.gap:.1e}"
-        return ""
+        try:
+            way = Continuation(self.robot, self.q, [name], tolerance=CLOSED, limits=False)
+        except AssemblyError as error:
+            return f"{name} stays: {error}"
+        words = ""
+        try:
+            way.lead([value])
+        except AssemblyError as error:
+            words = str(error)
+        self.q = way.q
+        return words
 
 
 def start_of(robot: Mechanism) -> tuple[Array, str]:

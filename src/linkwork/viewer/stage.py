@@ -19,6 +19,7 @@ from linkwork.mechanism import JointEntry, Mechanism
 from linkwork.rigid import Placement
 from linkwork.shapes import Shape, Solid, Sphere
 from linkwork.simulation.skeleton import LIMBS, skeleton
+from linkwork.viewer.between import ARROWS, GAPS, SLIDES, Between
 from linkwork.viewer.framing import framing
 from linkwork.viewer.solids import MeshFiles, Rgb, along, corners, pin_of, put, rgb_of, wxyz_of
 
@@ -34,7 +35,7 @@ LOOKS = ("solid", "see-through", "bones")
 """Ways to draw bodies."""
 HIDDEN = ("inner bones", "collision", "joint axes", "frames", "names")
 """Layers that are drawn on demand; the first are bones of bodies that have shapes."""
-SLIDE, JOINT, AXIS, SHELL = (rgb_of(text) for text in ("#6f6f6f", "#565c66", "#b8860b", "#d9822b"))
+JOINT, AXIS, SHELL = (rgb_of(text) for text in ("#565c66", "#b8860b", "#d9822b"))
 
 
 class Stage:
@@ -67,7 +68,10 @@ class Stage:
         """The frames of all bodies and of the world, by name."""
         for k, name in enumerate(names):
             self._body(k, name, *shapes[name])
-        self._between()
+        self.between = self.lines_at("")
+        """What lies between bodies."""
+        if SLIDES in self.between.nodes:
+            self._add("bones", self.between.nodes[SLIDES])
         if not any(shape.role == "visual" for seen, _ in shapes.values() for shape in seen):
             self.draw_as("see-through")  # hulls hide what moves in them
         self.move(states[0], multipliers[0])
@@ -203,26 +207,6 @@ class Stage:
         )
         self._add("frames", node)
 
-    def _between(self) -> None:
-        """What lies between bodies: what slides, the ends of loops that are apart, and forces."""
-        thick = {"thickness": 0.9 * self.radius}
-        if len(self.bones.slides):
-            self.slides = self.scene.add_line_segments(
-                "/slides", np.zeros((len(self.bones.slides), 2, 3)), SLIDE, **thick
-            )
-            self._add("bones", self.slides)
-        else:
-            self.slides = None
-        loops, held = len(self.bones.loops), len(self.bones.held)
-        colours = np.array([rgb_of(LOOP)] * loops + [rgb_of(GROUND)] * held).reshape(-1, 3)
-        self.gaps = self.arrows = None
-        if loops + held:
-            blank, both = np.zeros((loops + held, 2, 3)), np.repeat(colours[:, None], 2, axis=1)
-            self.gaps = self.scene.add_line_segments("/gaps", blank, both, visible=False, **thick)
-            r = self.radius
-            how = {"shaft_radius": 1.15 * r, "head_radius": 2.4 * r, "head_length": 5 * r, "visible": False}
-            self.arrows = self.scene.add_arrows("/forces", blank, 0.5 * colours, **how)  # they have no shade
-
     def _put(self, path: str, layer: str, body: str, solid: Solid, place: Placement, colour: Rgb | None) -> Any:
         """A solid of a body, which can be clicked on."""
         node = put(self.scene, path, solid, place, colour, self.meshes)
@@ -260,45 +244,51 @@ class Stage:
 
     # How it moves -------------------------------------------------------------------------------------
 
-    def move(self, q: Array, multipliers: Array | None = None) -> None:
-        """Put the robot at a configuration; constraints push with ``multipliers (nc,)``, if any."""
-        self.q = q
-        self._R, self._p = self.bones.poses(q)
-        self.middle: Array = self._p[1:].mean(axis=0) if len(self._p) > 1 else np.zeros(3)
+    def move(self, q: Array, multipliers: Array | None = None, *, lines: bool = True) -> None:
+        """Put the robot at a configuration; constraints push with ``multipliers (nc,)``, if any.
+
+        Without ``lines``, those between bodies stay as they are.
+        """
+        self.q, self._multipliers = q, multipliers
+        R, p = self.bones.poses(q)
+        self.middle: Array = p[1:].mean(axis=0) if len(p) > 1 else np.zeros(3)
         """Of the origins of all bodies."""
-        self._forces = (
-            np.zeros(self.robot.nc) if multipliers is None else np.nan_to_num(multipliers, posinf=0, neginf=0)
-        )
-        for k, (node, turn) in enumerate(zip(self.nodes.values(), wxyz_of(self._R), strict=True)):
-            node.position, node.wxyz = self._p[k], turn
-        self._move_between()
+        for k, (node, turn) in enumerate(zip(self.nodes.values(), wxyz_of(R), strict=True)):
+            node.position, node.wxyz = p[k], turn
+        if lines:
+            self._move_between()
 
     def _move_between(self) -> None:
-        points = self.bones.placed(self._R, self._p)
-        if self.slides is not None:
-            self.slides.points = points[self.bones.slides]
-        if self.gaps is None:
-            return
+        self.between.put(self.lines(self.q, self._multipliers))
+
+    def lines_at(self, path: str) -> Between:
+        """Nodes for lines between bodies, which have no points yet."""
+        return Between(self.scene, path, self.bones, self.radius)
+
+    def lines(self, q: Array, multipliers: Array | None = None) -> dict[str, Array | None]:
+        """What is to be seen between bodies at a configuration."""
+        R, p = self.bones.poses(q)
+        points = self.bones.placed(R, p)
+        found: dict[str, Array | None] = {SLIDES: points[self.bones.slides], GAPS: None, ARROWS: None}
         ends = [(first, second) for _, first, second in (*self.bones.loops, *self.bones.held)]
+        if not ends:
+            return found
         gaps = points[np.array(ends)]
         apart = np.linalg.norm(gaps[:, 1] - gaps[:, 0], axis=1) > OPEN * self.framing.size
-        self.gaps.visible = bool(apart.any()) and self._shown["loops"]
-        if apart.any():
-            self.gaps.points = np.where(apart[:, None, None], gaps, gaps[:, :1])
-        self._move_arrows(points)
+        if apart.any() and self._shown["loops"]:
+            found[GAPS] = np.where(apart[:, None, None], gaps, gaps[:, :1])
+        if multipliers is not None and self._shown["forces"]:
+            found[ARROWS] = self._arrows(R, points, np.nan_to_num(multipliers, posinf=0, neginf=0))
+        return found
 
-    def _move_arrows(self, points: Array) -> None:
-        pulls, pushes = (
-            np.stack(way(self._R, points, self._forces), axis=1) for way in (self.bones.pulls, self.bones.pushes)
-        )
+    def _arrows(self, R: Array, points: Array, forces: Array) -> Array | None:
+        """Starts and tips of the arrows of forces, if any is long enough to be seen."""
+        pulls, pushes = (np.stack(way(R, points, forces), axis=1) for way in (self.bones.pulls, self.bones.pushes))
         found = np.concatenate([pulls, pushes])
         found[:, 1] *= self.loudness * ARROW * self.framing.size / self.strong
         seen = np.linalg.norm(found[:, 1], axis=1) > 5 * self.radius
-        if self.arrows is None:
-            return
-        self.arrows.visible = bool(seen.any()) and self._shown["forces"]
-        if seen.any():
-            tips = found[:, 0] + found[:, 1]
-            nowhere = self.framing.centre - 1e3 * self.framing.size * self.framing.up  # too short to be seen
-            starts, tips = (np.where(seen[:, None], x, nowhere) for x in (found[:, 0], tips))
-            self.arrows.points = np.stack([starts, tips], axis=1)
+        if not seen.any():
+            return None
+        tips = found[:, 0] + found[:, 1]
+        nowhere = self.framing.centre - 1e3 * self.framing.size * self.framing.up  # too short to be seen
+        return np.stack([np.where(seen[:, None], x, nowhere) for x in (found[:, 0], tips)], axis=1)

@@ -20,8 +20,10 @@ from linkwork.dynamics import Array
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.simulation.figures import chosen
+from linkwork.simulation.plots import finite_part
 from linkwork.simulation.run import Run
-from linkwork.simulation.skeleton import finite_part
+from linkwork.simulation.skeleton import IMMENSE
+from linkwork.viewer.between import ARROWS, Film
 from linkwork.viewer.framing import FIELD_OF_VIEW
 from linkwork.viewer.playing import Playing
 from linkwork.viewer.posing import Posing, start_of
@@ -55,7 +57,7 @@ class Viewer:
             if q is not None:
                 raise InputError("a run has its own states: give q with a robot")
             words = ""
-            self.run: Run | None = finite_part(thing, index)
+            self.run: Run | None = finite_part(thing, index, IMMENSE)
             self.robot = self.run._known()
             some = np.unique(np.linspace(0, len(self.run) - 1, MEASURED).astype(int))
             states, forces = self.run.q[some], self.run.multipliers[some]
@@ -157,13 +159,7 @@ class Viewer:
             else:
                 self.playing.pause()
                 kept = self.playing.state
-                states = chosen(self.run.times, fps, speed)
-                self._show_state(int(states[0]))
-                serializer = self.server.get_scene_serializer()
-                for state in states:
-                    self._show_state(int(state))
-                    serializer.insert_sleep(1 / fps)
-                text = serializer.as_html()
+                text = self._filmed(self.run, chosen(self.run.times, fps, speed).tolist(), fps)
                 self._show_state(kept)
         try:
             place.write_text(text, encoding="utf-8")
@@ -173,15 +169,31 @@ class Viewer:
 
     # Inside ---------------------------------------------------------------------------------------------
 
-    def _show_state(self, k: int) -> None:
-        if self.run is not None:
-            self._move(self.run.q[k], self.run.multipliers[k])
+    def _filmed(self, run: Run, states: list[int], fps: float) -> str:
+        """The page of a run that plays."""
+        stage = self.stage
+        stage.between.show(False)
+        film = Film(stage.lines_at, len(states), lambda n: stage.lines(run.q[states[n]], run.multipliers[states[n]]))
+        self._show_state(states[0], lines=False)
+        serializer = self.server.get_scene_serializer()
+        for n, state in enumerate(states):
+            self._show_state(state, lines=False)
+            film.show(n)
+            serializer.insert_sleep(1 / fps)
+        text: str = serializer.as_html()
+        film.remove()
+        stage.between.show(True)
+        return text
 
-    def _move(self, q: Array, multipliers: Array | None = None) -> None:
+    def _show_state(self, k: int, *, lines: bool = True) -> None:
+        if self.run is not None:
+            self._move(self.run.q[k], self.run.multipliers[k], lines=lines)
+
+    def _move(self, q: Array, multipliers: Array | None = None, *, lines: bool = True) -> None:
         """Put the robot there, and cameras that follow it beside it."""
         with self._lock, self.server.atomic():
             before = self.stage.middle
-            self.stage.move(q, multipliers)
+            self.stage.move(q, multipliers, lines=lines)
             if self.following:
                 for client in self.server.get_clients().values():
                     client.camera.position = client.camera.position + (self.stage.middle - before)
@@ -213,7 +225,7 @@ class Viewer:
             ):
                 if stage.layers.get(layer):
                     self._checkbox(gui, layer, visible)
-            if self.run is not None and stage.arrows is not None:
+            if self.run is not None and ARROWS in stage.between.nodes:
                 self._checkbox(gui, "forces", True)
                 scale = gui.add_slider("length of forces", 0.1, 5.0, 0.1, 1.0)
                 scale.on_update(lambda event: self._do(stage.scale_forces, scale.value))
@@ -240,7 +252,7 @@ class Viewer:
                 f"**{body}**, {self.robot.inertias[body].mass:.4g} kg, moved by {joint.name} ({joint.type.kind_name})"
             )
         words.append(f"squares of {stage.framing.side:g} m")
-        if self.run is not None and stage.arrows is not None:
+        if self.run is not None and ARROWS in stage.between.nodes:
             words.append(f"arrows of {ARROW * stage.framing.size:.2g} m for {stage.strong:.3g} N")
         if stage.meshes.skipped:
             name, reason = next(iter(stage.meshes.skipped.items()))
