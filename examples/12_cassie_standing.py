@@ -33,26 +33,17 @@ for side in ("left", "right"):
 standing = cassie.constrained(*feet)
 print(standing, "-", standing.mobility(q))
 
-# What holds it still: torques of motors and springs, and forces, of all that balance gravity the smallest. Springs
-# push by being bent: so bent, loops and feet are closed anew, until nothing changes.
+# Where it stands still: springs bent by its weight, loops and feet closed, motors with the least torques that carry it.
+stance = standing.equilibrium(q)
+q, hold = stance.q, stance.torque
 motors = [cassie.v_index(motor.joint) for motor in cassie.actuators]
 springs = [joint.name for joint in cassie.joints if joint.stiffness.any()]
-bent = [cassie.v_index(name) for name in springs]
-rest = np.concatenate([cassie.joint(name).rest for name in springs])
-pushing = np.eye(cassie.nv)[:, motors + bent]
-for _ in range(8):
-    balance = np.hstack([pushing, lw.constraint_jacobian(standing, q).T])
-    found = np.linalg.lstsq(balance, lw.gravity_forces(cassie, q), rcond=1e-9)[0]
-    tau = pushing @ found[: pushing.shape[1]]
-    q[[cassie.q_index(name) for name in springs]] = rest - tau[bent] / cassie.stiffness[bent]
-    q = standing.assemble(q, fixed=springs)
-still = lw.ForwardDynamics(standing)(q, np.zeros(cassie.nv), tau)
-print(f"balanced to {np.abs(still.acceleration).max():.0e} rad/s², knees hold with {tau[motors[3]]:.1f} Nm")
-bending = np.degrees(-tau[bent] / cassie.stiffness[bent]).round(2).tolist()
-print("springs are bent by", dict(zip(springs, bending, strict=True)), "degrees")
-
-hold = np.zeros(cassie.nv)
-hold[motors] = tau[motors]
+rest = np.zeros(cassie.nv)
+still = lw.ForwardDynamics(standing)(q, rest, hold + lw.passive_forces(cassie, q, rest))
+print(f"balanced to {np.abs(still.acceleration).max():.0e} rad/s², knees hold with {hold[motors[3]]:.1f} Nm")
+bending = {name: round(float(np.degrees(q[cassie.q_index(name)] - cassie.joint(name).rest[0])), 2) for name in springs}
+print("springs are bent by", bending, "degrees")
+assert not stance.beyond_limits
 
 
 def control(time: float, at: np.ndarray, rate: np.ndarray) -> np.ndarray:

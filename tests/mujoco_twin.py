@@ -56,6 +56,10 @@ class MujocoTwin:
         still = self.map.to_qacc(q, v, np.zeros(self.robot.nv))
         return self.map.from_qfrc(q, bias + self._full() @ still)
 
+    def passive_forces(self, q: Floats, v: Floats) -> Floats:
+        """Of springs and dampers."""
+        return self.map.from_qfrc(q, self._at(q, v).qfrc_passive)
+
     def forward_dynamics(self, q: Floats, v: Floats, tau: Floats) -> Floats:
         """The acceleration without constraints and passive forces."""
         smooth = self.map.to_qfrc(q, tau) - self._at(q, v).qfrc_bias

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,10 @@ SEEDS = range(240)
 STATES = range(3)
 
 
+RNEA = partial(lw.InverseDynamics, passive=False)
+"""Pinocchio's ``rnea`` knows neither springs nor dampers."""
+
+
 def pushes(twin: Twin, seed: int) -> dict[str, Floats]:
     """A wrench on each frame of the twin."""
     rng = np.random.default_rng(seed)
@@ -46,7 +50,7 @@ def pushed(make: Callable[..., Any], twin: Twin, s: State, last: Floats, seed: i
 
 OF_STATES: Mapping[str, tuple[Callable[[Mechanism, State], Any], Callable[[Twin, State], Any]]] = {
     "inverse_dynamics": (
-        lambda r, s: ready(lw.InverseDynamics, r)(s.q, s.v, s.a),
+        lambda r, s: ready(RNEA, r)(s.q, s.v, s.a),
         lambda t, s: t.inverse_dynamics(s, {}),
     ),
     "forward_dynamics": (
@@ -86,7 +90,7 @@ AXES = [
 
 PUSHED: Mapping[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "inverse_dynamics": (
-        lambda t, s, k: pushed(lw.InverseDynamics, t, s, s.a, k),
+        lambda t, s, k: pushed(RNEA, t, s, s.a, k),
         lambda t, s, k: t.inverse_dynamics(s, pushes(t, k)),
     ),
     "forward_dynamics": (

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
+from descents import BySingularValues
 from linkages import MECHANISMS, five_bar, four_bar
 from linkages import made as linkage
 from linkwork.algorithms.algorithm import resolve
@@ -222,12 +223,12 @@ def test_rows_are_closed_by_the_joints_of_their_loop_alone(name: str) -> None:
     """Joints that carry a whole loop turn its gap, which closes nothing: J without their columns."""
     robot = robot_of(name)
     q = random_state(robot, 2).q
-    problem, tree = _Problem(robot, q, (), True), supports_tree(robot)
+    problem, tree = BySingularValues(robot, q, (), True), supports_tree(robot)
     work = ASSEMBLY.work_type()(*(np.full(resolve(shape, tree), np.nan) for shape in ASSEMBLY.work.values()))
     rows, mobile = problem.rows.astype(float), np.ones(robot.nv)
     row_errors(tree, work, q, rows)
     support_jacobian(tree, work, rows, mobile)
-    wanted = np.where(problem._moves & problem.rows[:, None], lw.constraint_jacobian(robot, q), 0.0)
+    wanted = np.where(problem.moves & problem.rows[:, None], lw.constraint_jacobian(robot, q), 0.0)
     np.testing.assert_allclose(work.J, wanted, atol=1e-13 * max(1.0, np.abs(wanted).max()))
     inside = np.zeros_like(wanted, dtype=bool)
     for r in range(robot.nc):
@@ -256,7 +257,7 @@ def test_compiled_steps_end_where_those_by_singular_values_do(name: str) -> None
     start = problem.within(q)
     found, _, _ = problem.descend(start, CLOSED, 50)
     for one, end in zip(start, found, strict=True):
-        alone, gap, _ = problem._descend_undamped(one, CLOSED, 50)
+        alone, gap, _ = BySingularValues(robot, one, (), True).descend_alone(one, CLOSED, 50)
         assert gap <= CLOSED
         s = np.linalg.svd(lw.constraint_jacobian(robot, alone), compute_uv=False)
         np.testing.assert_allclose(robot.difference(alone, end), 0.0, atol=1e-9 / s[-1] ** 3)

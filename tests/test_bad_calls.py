@@ -33,6 +33,7 @@ def robot() -> Mechanism:
         build.body(f"body{k}", lw.Inertia.box(1.0 + k, (0.3, 0.2, 0.4), com=(0.1, 0, -0.1)))
         build.joint(f"joint{k}", joint, f"body{k - 1}" if k else "world", f"body{k}", at=(0.1, 0.2, 0.3))
     build.frame("tip", on="body3", at=(0, 0, 0.5))
+    build.actuator("servo", "joint3", gain=(5, 0, 0), bias=(0, -5, -1)).actuator("spin", "joint1", gear=(1, 2, 3))
     return build.build()
 
 
@@ -50,7 +51,7 @@ def evaluator(quantity: str, way: str) -> Evaluator:
 
 
 def good_inputs(quantity: str, rng: Rng, lead: tuple[int, ...]) -> dict[str, Any]:
-    sizes = {"nq": robot().nq, "nv": robot().nv, "nf": 1}
+    sizes = {"nq": robot().nq, "nv": robot().nv, "nf": 1, "nu": len(robot().actuators)}
     found = {}
     for name, shape in QUANTITIES[quantity].inputs.items():
         tail = tuple(sizes[n] if isinstance(n, str) else n for n in shape)

@@ -68,8 +68,13 @@ WRONG = {
     "folder": (["--out", "none/x.c"], 2, "cannot write"),
     "argument": (["--argument", "gravity"], 2, "no input 'gravity'"),
     "dense": (["--method", "kkt"], 1, "NumPy"),
-    "completed": (["--what", "inverse-dynamics", "--method", "least"], 1, "NumPy"),
 }
+
+
+def test_inverse_dynamics_by_some_joints_is_exported(model: str) -> None:
+    result = run("export", model, "--what", "inverse-dynamics", "--method", "least")
+    assert result.exit_code == 0
+    assert "(q[3], v[3], a[3], tau[3], full[3], multipliers[5], checks[4])" in result.output
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -181,8 +181,10 @@ def test_cassies_of_gazebo_are_drawn_beyond_the_limits_of_their_feet(name: str) 
     assert_closed(robot, assemble(robot, robot.neutral()))
     beyond = [j.name for j in robot.joints if j.type.nq == 1 and not j.limits.lower[0] <= 0 <= j.limits.upper[0]]
     assert beyond == [f"{side}-{joint}" for side in ("left", "right") for joint in ("tarsus-crank-joint", "foot-op")]
-    free = assemble(robot, middle(robot), limits=False, tolerance=1e-9)  # of cassie_v2 1e-11 stays: axes are rounded
-    assert free.attempts == 1
+    with warnings.catch_warnings():  # of cassie_v2 3e-9 stays: its axes are rounded
+        warnings.simplefilter("ignore", lw.ModelWarning)
+        free = assemble(robot, middle(robot), limits=False)
+    assert free.gap <= 1e-8
 
 
 # The zoo -------------------------------------------------------------------------------------------------

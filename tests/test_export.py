@@ -204,6 +204,27 @@ def test_a_step_in_time(tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_a_step_of_servos_and_their_torques(tmp_path: Path) -> None:
+    build = lw.Builder("servo")
+    build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0)), gravity_compensation=0.5)
+    build.joint("joint", lw.Revolute("y"), "world", "arm")
+    build.actuator("servo", "joint", gain=(30, 0, 0), bias=(0, -30, -2), force_limits=(-9, 9))
+    robot = build.build()
+    q, v, tau = np.array([0.3]), np.array([-0.2]), np.array([0.1])
+    stepper = Stepper(robot, wrenches=["arm"])
+    push = np.arange(6.0).reshape(1, 6)
+    for arguments, u in (([], None), (["commands"], np.array([0.4]))):
+        program = lw.export_c(stepper, tmp_path / f"step{len(arguments)}.c", arguments=arguments)
+        assert list(program.inputs) == ["q", "v", "tau", *arguments, "wrenches"]
+        found = built(program)(q, v, tau, *(() if u is None else (u,)), push)
+        wanted = stepper(q, v, tau, commands=u, wrenches=push)
+        assert_close(found[0], wanted.q, RELATIVE)
+        assert_close(found[1], wanted.v, RELATIVE)
+    torques = built(lw.export_c(lw.Evaluator(robot, "actuator_torques"), tmp_path / "torques.c"))
+    assert_close(torques(q, v, [0.4])[0], lw.actuator_torques(robot, q, v, [0.4]), RELATIVE)
+
+
+@needs_compiler
 def test_an_impact_and_the_inverse_with_loops(tmp_path: Path) -> None:
     robot = zoo.four_bar()
     q, v, a = closed_state(robot)
@@ -211,9 +232,10 @@ def test_an_impact_and_the_inverse_with_loops(tmp_path: Path) -> None:
     v = v + 1.0
     found = built(lw.export_c(impact, tmp_path / "impact.c"))(q, v, np.zeros(robot.nc))
     assert_close(found[0], impact(q, v).velocity, RELATIVE)
-    inverse = lw.InverseDynamics(robot, "cluster")
-    found = built(lw.export_c(inverse, tmp_path / "inverse.c"))(q, v, a)
-    assert_close(found[0], inverse(q, v, a), RELATIVE)
+    for method in ("cluster", "least"):
+        inverse = lw.InverseDynamics(robot, method)
+        found = built(lw.export_c(inverse, tmp_path / f"{method}.c"))(q, v, a)
+        assert_close(found[0], inverse(q, v, a), RELATIVE)
 
 
 # Parts ---------------------------------------------------------------------------------------------------
@@ -313,8 +335,6 @@ def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
         lw.export_c(tree, to)  # type: ignore[arg-type]
     with pytest.raises(lw.UnsupportedFeature, match="kkt"):
         lw.export_c(lw.ForwardDynamics(loop, "kkt"), to)
-    with pytest.raises(lw.UnsupportedFeature, match="least"):
-        lw.export_c(lw.InverseDynamics(loop, "least"), to)
     with pytest.raises(lw.InputError, match="float16"):
         lw.export_c(lw.ForwardDynamics(tree), to, dtype="float16")
     with pytest.raises(lw.InputError, match=r"does not end in \.c"):

@@ -135,6 +135,23 @@ def test_bind_reads_and_writes_the_arrays_it_was_given(method: str, way: str) ->
         step()
 
 
+@pytest.mark.parametrize("way", ["plain", "native", "specialised"])
+@pytest.mark.parametrize("method", ["lcaba", "prox_bbo", "prox_ltl"])
+def test_bind_takes_the_accelerations_alone(method: str, way: str) -> None:
+    robot, fd = robot_for(method), solver(method, way)
+    state, a = [x.copy() for x in states(robot, 1)], np.full(robot.nv, np.nan)
+    fd.bind(*state, out=a)()
+    np.testing.assert_array_equal(a, fd(*state).acceleration)
+
+
+def test_bound_alone_a_hard_method_says_that_rows_are_dependent() -> None:
+    robot = lw.zoo.four_bar()
+    q, rest, a = robot.poses["assembled"].copy(), np.zeros(robot.nv), np.zeros(robot.nv)
+    step = lw.ForwardDynamics(robot, "ltl").bind(q, rest, rest, out=a)
+    with pytest.raises(lw.SingularConstraints, match="not independent"):
+        step()
+
+
 def test_bind_of_a_batch() -> None:
     robot, fd = robot_for("lcaba"), solver("lcaba", "specialised")
     state = states(robot, 1, 6)

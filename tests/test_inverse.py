@@ -282,7 +282,7 @@ def test_what_holds_a_robot_still_does_so_by_any_method_where_loops_are_open(
     s = lw.InverseDynamics(robot, method).solve(q, rest, rest)
     assert np.abs(s.acceleration).max() <= 1e-12
     for forward in ("cluster", "auto"):
-        back = lw.ForwardDynamics(robot, forward)(q, rest, s.torque)
+        back = lw.ForwardDynamics(robot, forward, tolerance=1e-15)(q, rest, s.torque)
         assert np.abs(back.acceleration).max() <= 1e-8 + off, forward
 
 
@@ -335,6 +335,17 @@ def test_what_motors_cannot_make_is_an_error(name: str) -> None:
     assert left_over(p, s) <= BALANCE
 
 
+def test_what_motors_of_a_tiny_robot_cannot_make_is_an_error() -> None:
+    """Two rods of a millimeter and a microgram on hinges, of which one has a motor: 1e-14 N m are missing."""
+    build = lw.Builder("tiny")
+    for k, parent in enumerate(("world", "rod0")):
+        build.body(f"rod{k}", lw.Inertia.rod(1e-9, (0, 0, 0), (1e-3, 0, 0)))
+        build.joint(f"hinge{k}", lw.Revolute("y"), parent, f"rod{k}", at=(1e-3 * k, 0, 0), actuated=k == 0)
+    robot, rest = build.build(), np.zeros(2)
+    with pytest.raises(lw.UnsupportedFeature, match="cannot make these accelerations"):
+        lw.InverseDynamics(robot, "actuated")(rest, rest, rest)
+
+
 @pytest.mark.parametrize("name", TOO_FEW)
 def test_what_few_motors_can_make_they_make(name: str) -> None:
     """Accelerations that come from torques of theirs."""
@@ -355,7 +366,7 @@ def test_what_few_motors_can_make_they_make(name: str) -> None:
 def test_the_motors_of_real_robots_in_the_air(name: str) -> None:
     """Their bases, springs and rods are not actuated; torques of their motors are found again."""
     p = test_clusters.problem(f"file: {name}")
-    inverse = lw.InverseDynamics(p.robot, "actuated")
+    inverse = lw.InverseDynamics(p.robot, "actuated", passive=False)
     with pytest.raises(lw.UnsupportedFeature, match="unactuated degrees of freedom"):
         inverse(p.q, p.v, np.random.default_rng(0).normal(size=p.robot.nv))
     tau = np.zeros(p.robot.nv)
@@ -465,16 +476,170 @@ def test_constraints_that_are_switched_off_carry_nothing(method: str) -> None:
     assert distance(off.forces["gear1"], alone.forces["gear1"]) <= BALANCE
 
 
-@pytest.mark.parametrize("method", ["actuated", "least"])
-def test_what_a_control_loop_binds_is_what_a_call_gives_or_is_refused(method: str) -> None:
+# Springs and dampers -----------------------------------------------------------------------------------------------
+
+
+def elastic(robot: Mechanism, seed: int = 0) -> Mechanism:
+    """The robot with springs and dampers in all joints, some of them zero."""
+    rng = np.random.default_rng(seed)
+    joints = []
+    for j in robot.joints:
+        n = j.type.nv
+        stiffness, damping = rng.uniform(0, 20, size=n) * rng.integers(0, 2, n), rng.uniform(0, 3, size=n)
+        joints.append(replace(j, stiffness=stiffness, damping=damping, rest=rng.normal(size=n)))
+    return replace(robot, joints=tuple(joints))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_torques_leave_to_springs_and_dampers_what_these_do(method: str) -> None:
+    """Torques less those of passive joints, in what free joints feel of both."""
+    robot = elastic(lw.zoo.geared_chain(4))
+    p, a = closed_state(robot, robot.poses["assembled"], np.random.default_rng(3)), np.ones(robot.nv)
+    with_them, without = (lw.InverseDynamics(robot, method, passive=x)(p.q, p.v, a) for x in (True, False))
+    felt = lw.Minimal(robot).force(p.q, np.stack([with_them, without, lw.passive_forces(robot, p.q, p.v)]))
+    if method == "rnea":
+        assert_close(with_them, without - lw.passive_forces(robot, p.q, p.v), 1e-13)
+    assert_close(felt[0], felt[1] - felt[2], 1e-12)
+    assert np.abs(felt[2]).max() > 1.0
+
+
+@pytest.mark.parametrize("method", ["cluster", "actuated", "least"])
+@pytest.mark.parametrize("name", ["five-bar, by two cranks", "humanoid on two feet", "humanoid on feet welded thrice"])
+def test_forward_dynamics_with_springs_and_dampers_gives_the_accelerations_back(name: str, method: str) -> None:
+    p, asked = state(name)
+    robot = elastic(p.robot)
+    s = lw.InverseDynamics(robot, method).solve(p.q, p.v, asked)
+    back = lw.ForwardDynamics(robot, "kkt")(p.q, p.v, s.torque + lw.passive_forces(robot, p.q, p.v))
+    assert distance(back.acceleration, s.acceleration) <= BALANCE
+    assert distance(p.J.T @ back.multipliers, p.J.T @ s.multipliers) <= BALANCE
+
+
+@pytest.mark.parametrize("passive", [True, False])
+def test_springs_and_dampers_are_those_of_steps_in_time(passive: bool) -> None:
+    """A step of the time h under the torques that were found changes velocities by h a, and by terms of h²."""
+    robot, h = elastic(lw.zoo.serial_chain(3)), 1e-8
+    q, (v, a) = robot.random(4), np.random.default_rng(4).normal(size=(2, 3))
+    tau = lw.InverseDynamics(robot, passive=passive)(q, v, a)
+    stepper = lw.Stepper(robot, dt=h, integrator="rk4", passive=passive, limits=False)
+    assert_close((stepper(q, v, tau).v - v) / h, a, 1e-4, scale=1.0)
+    other = lw.InverseDynamics(robot, passive=not passive)(q, v, a)
+    assert np.abs(tau - other).max() > 1.0
+
+
+def test_a_robot_without_springs_and_dampers_has_the_same_program() -> None:
+    robot = lw.zoo.serial_chain(4)
+    bare = replace(robot, joints=tuple(replace(j, damping=0 * j.damping) for j in robot.joints))
+    counts = [lw.InverseDynamics(bare, passive=x).operation_count() for x in (True, False)]
+    assert counts[0] == counts[1]
+    assert lw.InverseDynamics(elastic(robot)).operation_count().total > counts[0].total
+
+
+# Limits of motors ----------------------------------------------------------------------------------------------------
+
+
+def arm(effort: float, *motors: tuple[float, tuple[float, float]]) -> Mechanism:
+    """A rod of 2 kg and 1 m, held level by 9.81 N m, and its motors: gears and limits of commands."""
+    build = lw.Builder("arm").body("rod", lw.Inertia.rod(2.0, (0, 0, 0), (1, 0, 0)))
+    build.joint("hinge", lw.Revolute("y"), "world", "rod", actuated=True, effort=effort)
+    for k, (gear, limits) in enumerate(motors):
+        build.actuator(f"motor {k}", "hinge", gear, limits=limits)
+    return build.build()
+
+
+@pytest.mark.parametrize(
+    ("robot", "beyond"),
+    [
+        (arm(np.inf), None),
+        (arm(10.0), None),
+        (arm(9.0), 0.81),
+        (arm(10.0, (2.0, (-4.0, 4.0))), 1.81),
+        (arm(10.0, (-2.0, (-4.0, 5.0))), None),
+        (arm(np.inf, (2.0, (-4.0, 4.0)), (1.0, (-1.0, 1.0))), 0.81),
+    ],
+)
+def test_torques_beyond_the_limits_of_motors_are_reported(robot: Mechanism, beyond: float | None) -> None:
+    s = lw.InverseDynamics(robot, "actuated").solve([0.0], [0.0], [0.0])
+    assert s.torque[0] == pytest.approx(-9.81)
+    assert set(s.beyond_limits) == (set() if beyond is None else {"hinge"})
+    if beyond is not None:
+        assert s.beyond_limits["hinge"] == pytest.approx(beyond)
+
+
+def test_of_a_batch_each_state_says_by_how_much_it_is_beyond() -> None:
+    s = lw.InverseDynamics(arm(9.0), "cluster").solve([[0.0], [1.5]], [0.0], [0.0])
+    assert_close(s.beyond_limits["hinge"], [0.81, 0.0], 1e-12)
+
+
+# Binding ----------------------------------------------------------------------------------------------------------
+
+WAYS: dict[str, Callable[[lw.InverseDynamics], lw.InverseDynamics]] = {
+    "plain": lambda e: e.plain(),
+    "native": lambda e: e,
+    "specialised": lambda e: e.compile(threads=1),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("method", ["rnea", "cluster", "actuated", "least"])
+def test_a_bound_call_gives_what_a_call_gives(method: str, way: str) -> None:
+    p, asked = state("five-bar, by two cranks")
+    inverse = WAYS[way](lw.InverseDynamics(p.robot, method))
+    q, v, a, tau = p.q.copy(), p.v.copy(), asked.copy(), np.full(p.robot.nv, np.nan)
+    step = inverse.bind(q, v, a, out=tau)
+    for scale in (1.0, 2.0):
+        a[:] = scale * asked
+        step()
+        np.testing.assert_array_equal(tau, inverse(q, v, a))
+
+
+@pytest.mark.parametrize("method", ["cluster", "actuated", "least"])
+def test_a_bound_call_writes_all_outputs_where_they_are_given(method: str) -> None:
     p, asked = state("geared chain, by its rotors")
     inverse = lw.InverseDynamics(p.robot, method)
     out = [np.zeros(shape) for shape in inverse._output_shapes]
-    try:
-        inverse.bind(p.q.copy(), p.v.copy(), asked.copy(), out=out)()
-    except lw.UnsupportedFeature:
-        return
-    assert distance(out[0], inverse(p.q, p.v, asked)) <= BALANCE
+    inverse.bind(p.q.copy(), p.v.copy(), asked.copy(), out=out)()
+    s = inverse.solve(p.q, p.v, asked)
+    for ours, theirs in zip(out, (s.torque, s.acceleration, s.multipliers), strict=False):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_bound_batch_needs_the_main_output_alone() -> None:
+    p, asked = state("five-bar, by two cranks")
+    inverse, out = lw.InverseDynamics(p.robot, "actuated"), np.zeros((5, p.robot.nv))
+    a = np.linspace(0, 1, 5)[:, None] * asked
+    inverse.bind(p.q.copy(), p.v.copy(), a, out=out)()
+    assert_close(out, inverse(p.q, p.v, a), 1e-13)
+
+
+def test_what_motors_cannot_make_is_an_error_of_a_bound_call_too() -> None:
+    p, asked = few("five-bar, by one crank")
+    tau = np.zeros(p.robot.nv)
+    step = lw.InverseDynamics(p.robot, "actuated").bind(p.q.copy(), p.v.copy(), asked, out=tau)
+    with pytest.raises(lw.UnsupportedFeature, match="cannot make these accelerations"):
+        step()
+
+
+def test_out_that_does_not_fit_names_outputs_and_shapes() -> None:
+    p, asked = state("five-bar, by two cranks")
+    x = (p.q.copy(), p.v.copy(), asked.copy())
+    expected = (
+        r"inverse_dynamics writes tau \(4,\), full \(4,\), multipliers \(\d+,\), checks \(4,\): out is an array for "
+        r"tau, or \(tau, full, multipliers, checks\); found 2 arrays"
+    )
+    with pytest.raises(lw.InputError, match=expected):
+        lw.InverseDynamics(p.robot, "actuated").bind(*x, out=(np.zeros(4), np.zeros(4)))
+    with pytest.raises(lw.InputError, match=r"bind: out for tau has shape \(3,\), needs \(4,\)"):
+        lw.InverseDynamics(p.robot, "actuated").bind(*x, out=np.zeros(3))
+    with pytest.raises(lw.InputError, match=r"forward_dynamics writes a \(4,\), found \(\d+,\): out is an array for a"):
+        lw.ForwardDynamics(p.robot, "lcaba").bind(*x, out=[np.zeros(4)])
+
+
+@pytest.mark.parametrize("method", ["actuated", "least"])
+def test_a_compiled_program_serves_batches(method: str) -> None:
+    p, _ = state("humanoid on two feet")
+    native = lw.InverseDynamics(p.robot, method, threads=1)
+    a = np.random.default_rng(23).normal(size=(9, p.robot.nv))
+    assert_close(native.compile(threads=1)(p.q, p.v, a), native(p.q, p.v, a), 1e-9, scale=1.0)
 
 
 BAD: dict[str, tuple[Callable[[Mechanism, Floats, Floats], object], type[Exception], str]] = {

@@ -215,7 +215,7 @@ def test_a_free_joint_element_inherits_nothing() -> None:
 # Actuators, keyframes ------------------------------------------------------------------------------
 
 
-def test_actuators_on_joints_are_kept_with_their_gears() -> None:
+def test_actuators_on_joints_and_fixed_tendons_are_kept_with_their_gears() -> None:
     after = """<actuator><motor name="m" joint="x" gear="3"/><position joint="y" kp="5" class="geared"/>
       <general joint="x"/><motor tendon="two"/><motor site="s" gear="0 0 1"/><motor joint="b" gear="1 2 3" name="ball"/>
       <motor name="up" joint="f" gear="0 0 1"/><motor name="turn" joint="f" gear="0 0 0 1 2 3"/>
@@ -229,9 +229,12 @@ def test_actuators_on_joints_are_kept_with_their_gears() -> None:
         "m": ("x", (3,)),
         "y_motor": ("y", (7,)),
         "x_motor": ("x", (1,)),
+        "two_motor": ("x", (0.5,)),
         "ball": ("b", (1, 2, 3)),
         "turn": ("f", (0, 0, 0, 1, 2, 3)),
     }
+    (over_tendon,) = [a for a in robot.actuators if a.name == "two_motor"]
+    assert over_tendon.gears == (("x", (0.5,)), ("y", (2,)))
     assert {joint.name: joint.actuated for joint in robot.joints if joint.name in "xyzbf"} == {
         "x": True,
         "y": True,

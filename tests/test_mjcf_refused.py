@@ -23,7 +23,9 @@ UNSUPPORTED = {
     "plugin": model(body('<plugin plugin="p"/>')),
     "flex": model("", "", "<deformable><flex/></deformable>"),
     "flex equality": model("", "", "<equality><flex/></equality>"),
-    "gravcomp": model(body("<joint/>", more='gravcomp="1"')),
+    "gravcomp within the range of actuators": model(
+        body('<joint actuatorgravcomp="true" actuatorfrcrange="-1 1"/>', more='gravcomp="1"')
+    ),
     "scale": model('<frame scale="2"/>'),
     "massscale": model('<frame massscale="2"/>'),
     "coordinate": model("", '<compiler coordinate="global"/>'),

@@ -22,10 +22,12 @@ ROOMS = [
     {"builder", "algorithms", "graphs"},
     {"compile"},
     {"dynamics"},
+    {"scales"},
     {"closure"},
+    {"mobility"},
     {"coordinates"},
     {"forward", "inverse", "operational"},
-    {"impulse", "simulation", "delassus", "export"},
+    {"equilibrium", "impulse", "simulation", "delassus", "export"},
 ]
 """From the ground up; a room imports itself and lower ones."""
 

@@ -296,15 +296,15 @@ def test_commands_have_limits() -> None:
 def test_limits_of_commands_are_read_from_files() -> None:
     body = '<body><joint name="a"/><geom size="0.1"/><body><joint name="b"/><geom size="0.1"/></body></body>'
     motors = {
-        '<motor joint="a" ctrlrange="-2 3" gear="5"/>': (-2.0, 3.0),
-        '<motor joint="a" ctrlrange="-2 3" forcerange="-1 9"/>': (-1.0, 3.0),
-        '<motor joint="a" ctrlrange="-2 3" ctrllimited="false"/>': (-np.inf, np.inf),
-        '<position joint="a" ctrlrange="-2 3" forcerange="-7 7" kp="3"/>': (-7.0, 7.0),
-        '<motor joint="a" ctrlrange="0 0"/>': (-np.inf, np.inf),
+        '<motor joint="a" ctrlrange="-2 3" gear="5"/>': ((-2.0, 3.0), (-np.inf, np.inf)),
+        '<motor joint="a" ctrlrange="-2 3" forcerange="-1 9"/>': ((-2.0, 3.0), (-1.0, 9.0)),
+        '<motor joint="a" ctrlrange="-2 3" ctrllimited="false"/>': ((-np.inf, np.inf), (-np.inf, np.inf)),
+        '<position joint="a" ctrlrange="-2 3" forcerange="-7 7" kp="3"/>': ((-2.0, 3.0), (-7.0, 7.0)),
+        '<motor joint="a" ctrlrange="0 0"/>': ((-np.inf, np.inf), (-np.inf, np.inf)),
     }
     for motor, limits in motors.items():
         robot = parse_mjcf(f"<mujoco><worldbody>{body}</worldbody><actuator>{motor}</actuator></mujoco>")
-        assert robot.actuators[0].limits == limits
+        assert (robot.actuators[0].limits, robot.actuators[0].force_limits) == limits
     wrong = '<motor joint="a" ctrlrange="3 -2" ctrllimited="true"/>'
     with pytest.raises(lw.ModelError, match="ctrlrange goes from 3 to -2"):
         parse_mjcf(f"<mujoco><worldbody>{body}</worldbody><actuator>{wrong}</actuator></mujoco>")

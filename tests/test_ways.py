@@ -11,6 +11,7 @@ import linkwork as lw
 import ways
 from linkwork.algorithms.algorithm import resolve
 from linkwork.dynamics import QUANTITIES, REFERENCES, Evaluator
+from linkwork.plans.actuation import DRIVEN, driven_tree
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import tree_of
 from states import assert_close
@@ -82,11 +83,13 @@ def test_the_trees_have_every_joint_type_armature_and_several_roots() -> None:
 @each_case
 def test_text_reads_no_memory_that_it_has_not_written(case: Case, seed: int) -> None:
     """Work and outputs start as NaN, which would spread."""
-    robot = lw.zoo.random_tree(seed, bodies=5)
+    robot = ways.driven(lw.zoo.random_tree(seed, bodies=5), seed)
     algorithm = QUANTITIES[case.quantity]
     frames = ways.FRAMES if "nf" in str({**algorithm.inputs, **algorithm.outputs}) else ()
     arrays = constrained_tree if algorithm.layout is LOOPS else tree_of
     data = arrays(robot, frames, REFERENCES[case.reference])
+    if algorithm.layout is DRIVEN:
+        data = driven_tree(robot)
     work = algorithm.work_type()(*(np.full(resolve(shape, data), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, data), np.nan) for shape in algorithm.outputs.values()]
     algorithm.text(data, work, *inputs(case, robot, seed), *outputs)

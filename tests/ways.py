@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from linkwork import zoo
 from linkwork.dynamics import QUANTITIES, Evaluator
-from linkwork.mechanism import Mechanism
+from linkwork.mechanism import Actuator, Mechanism
+from linkwork.rigid import Inertia
 from states import random_state
 
 
@@ -34,7 +36,23 @@ FRAMES = ("frame0", "frame2", "world")
 def tree(seed: int) -> Mechanism:
     """Four bodies; seeds 0 to 3 together have every joint type, armature, and several roots."""
     kinds = ("rphu", "sSf", "rsu", "fhpS")[seed % 4]
-    return zoo.random_tree(seed, bodies=4, kinds=kinds, armature=seed % 2 == 0)
+    return driven(zoo.random_tree(seed, bodies=4, kinds=kinds, armature=seed % 2 == 0), seed)
+
+
+def driven(robot: Mechanism, seed: int) -> Mechanism:
+    """The robot with an actuator on each joint, a servo where coordinates are plain numbers, and part of it held up."""
+    rng = np.random.default_rng([seed, 8])
+    actuators = []
+    for joint in robot.joints:
+        gain, bias = rng.normal(size=(2, 3))
+        if joint.type.nq != joint.type.nv:
+            gain[1] = bias[1] = 0.0
+        gear = tuple(rng.normal(size=joint.type.nv))
+        actuators.append(
+            Actuator(f"{joint.name}_servo", joint.name, gear, (-1.0, 2.0), tuple(gain), tuple(bias), (-3.0, 3.0))
+        )
+    held = {name: Inertia(0.3 * inertia.mass, inertia.com) for name, inertia in list(robot.inertias.items())[:2]}
+    return replace(robot, actuators=tuple(actuators), gravity_compensation=held)
 
 
 @cache
@@ -53,7 +71,7 @@ def specialised(case: Case, robot: Mechanism, lanes: int = 4, dtype: str = "floa
 def inputs(case: Case, robot: Mechanism, seed: int, *lead: int) -> list[Any]:
     """Random arguments with batch axes ``lead``."""
     rng = np.random.default_rng([seed, 7])
-    sizes = {"nq": robot.nq, "nv": robot.nv, "nf": len(FRAMES)}
+    sizes = {"nq": robot.nq, "nv": robot.nv, "nf": len(FRAMES), "nu": len(robot.actuators)}
     found = []
     for name, shape in QUANTITIES[case.quantity].inputs.items():
         numbers = tuple(sizes[n] if isinstance(n, str) else n for n in shape)

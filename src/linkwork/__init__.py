@@ -47,6 +47,7 @@ from linkwork.errors import (
     NotFinite,
     ProgramTooLarge,
     SingularConstraints,
+    SingularMassMatrix,
     TopologyError,
     UnknownName,
     UnknownOption,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         Evaluator,
         OperationCount,
         Pose,
+        actuator_torques,
         bias_forces,
         center_of_mass,
         centroidal_momentum,
@@ -79,11 +81,14 @@ if TYPE_CHECKING:
         frame_jacobian,
         frame_placement,
         frame_velocity,
+        gravity_compensation,
         gravity_forces,
         inverse_mass_product,
         mass_matrix,
         operation_count,
+        passive_forces,
     )
+    from linkwork.equilibrium import Equilibrium
     from linkwork.export import export_c
     from linkwork.forward import ForwardDynamics, Solution, best_method, method_costs, methods_for
     from linkwork.impulse import Impact, ImpactDynamics
@@ -102,6 +107,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("linkwork.forward"), name)
     if name in ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"):
         return getattr(import_module("linkwork.delassus"), name)
+    if name == "Equilibrium":
+        return getattr(import_module("linkwork.equilibrium"), name)
     if name == "export_c":
         return getattr(import_module("linkwork.export"), name)
     if name == "OperationalInertia":
@@ -139,6 +146,7 @@ __all__ = [
     "Delassus",
     "DelassusOperator",
     "Energy",
+    "Equilibrium",
     "Evaluator",
     "Fixed",
     "Follows",
@@ -184,6 +192,7 @@ __all__ = [
     "Rolling",
     "Run",
     "SingularConstraints",
+    "SingularMassMatrix",
     "Slider",
     "Solution",
     "Spherical",
@@ -195,6 +204,7 @@ __all__ = [
     "UnknownOption",
     "UnsupportedFeature",
     "Weld",
+    "actuator_torques",
     "attach",
     "best_method",
     "bias_forces",
@@ -212,6 +222,7 @@ __all__ = [
     "frame_jacobian",
     "frame_placement",
     "frame_velocity",
+    "gravity_compensation",
     "gravity_forces",
     "inverse_mass_product",
     "kernel",
@@ -221,6 +232,7 @@ __all__ = [
     "method_costs",
     "methods_for",
     "operation_count",
+    "passive_forces",
     "rollouts",
     "simulate",
     "sincos",

@@ -84,6 +84,7 @@ class Builder:
         g.setflags(write=False)
         self._gravity = g
         self._inertias: dict[str, Inertia] = {}
+        self._compensation: dict[str, Inertia] = {}
         self._joints: dict[str, _Joint] = {}
         self._frames: dict[str, Frame] = {}
         self._shapes: list[Shape] = []
@@ -92,7 +93,9 @@ class Builder:
         self._actuators: list[Actuator] = []
         self._poses: dict[str, dict[str, Floats]] = {}
 
-    def body(self, name: str, inertia: Inertia | None = None, check: bool = True) -> Builder:
+    def body(
+        self, name: str, inertia: Inertia | None = None, check: bool = True, *, gravity_compensation: float = 0.0
+    ) -> Builder:
         """Add a body.
 
         Args:
@@ -100,6 +103,7 @@ class Builder:
             inertia: Mass, centre of mass and inertia in its frame. Without, it is massless, which only a body that
                 carries others may be.
             check: Whether an inertia that no distribution of mass has, as some model files hold, is an error.
+            gravity_compensation: Part of its weight that is held up in simulations: 1 for all of it.
         """
         if not name or name == WORLD:
             raise ModelError(f"a body cannot be called '{name}'", subject=name)
@@ -108,6 +112,12 @@ class Builder:
         self._inertias[name] = Inertia.zero() if inertia is None else inertia
         if not check:
             self._trusted.add(name)
+        if not 0 <= gravity_compensation < np.inf:
+            raise ModelError(
+                f"body '{name}': gravity_compensation is {gravity_compensation}, needs a number >= 0", subject=name
+            )
+        if inertia is not None and gravity_compensation * inertia.mass != 0:
+            self._compensation[name] = Inertia(gravity_compensation * inertia.mass, inertia.com)
         return self
 
     def joint(
@@ -123,6 +133,7 @@ class Builder:
         upper: float | Sequence[float] | Floats | None = None,
         velocity: float | Sequence[float] | Floats | None = None,
         effort: float | Sequence[float] | Floats | None = None,
+        actuation: tuple[float, float] = (-np.inf, np.inf),
         armature: float | Sequence[float] | Floats = 0.0,
         damping: float | Sequence[float] | Floats = 0.0,
         friction: float | Sequence[float] | Floats = 0.0,
@@ -151,6 +162,7 @@ class Builder:
             upper: Upper limits of position; by default none.
             velocity: Limits of speed; by default none.
             effort: Limits of torque or force; by default none.
+            actuation: Bounds of the torque that all actuators of a joint with one degree of freedom make together.
             armature: Inertia of the rotor, seen at the joint.
             damping: Viscous damping.
             friction: Dry friction; kept, not applied.
@@ -170,7 +182,12 @@ class Builder:
             _per_dof(upper, nq, np.inf, f"joint '{name}': upper limit"),
             _per_dof(velocity, nv, np.inf, f"joint '{name}': velocity limit"),
             _per_dof(effort, nv, np.inf, f"joint '{name}': effort limit"),
+            (float(actuation[0]), float(actuation[1])),
         )
+        if not limits.actuation[0] <= limits.actuation[1]:
+            raise ModelError(f"joint '{name}': actuation goes from {actuation[0]} to {actuation[1]}", subject=name)
+        if nv != 1 and np.isfinite(limits.actuation).any():
+            raise ModelError(f"joint '{name}': actuation limits need one degree of freedom, not {nv}", subject=name)
         if (limits.lower > limits.upper).any():
             raise ModelError(f"joint '{name}': lower limit {limits.lower} is above upper limit {limits.upper}")
         numbers = {}
@@ -205,20 +222,43 @@ class Builder:
         joint: str,
         gear: float | Sequence[float] = 1.0,
         limits: tuple[float, float] = (-np.inf, np.inf),
+        *,
+        gain: Sequence[float] = (1.0, 0.0, 0.0),
+        bias: Sequence[float] = (0.0, 0.0, 0.0),
+        force_limits: tuple[float, float] = (-np.inf, np.inf),
+        also: Mapping[str, float] | Sequence[tuple[str, float]] = (),
+        refused: str = "",
     ) -> Builder:
-        """Add a motor on a joint.
+        """Add a motor or a servo on a joint: by default one unit of its command makes ``gear`` torques or forces there.
 
         Args:
             name: Its name.
             joint: The joint that it drives.
             gear: Torques or forces on the joint's degrees of freedom that one unit of command makes.
             limits: Commands beyond these are as these, in simulations.
+            gain: Of the force of a servo, as `Actuator` says: constant, and by length and rate, times the command.
+            bias: The same, without the command.
+            force_limits: Forces beyond these are as these, before the gear.
+            also: Further joints that it drives, with gears of their own.
+            refused: What it is, if its force is not modeled: it takes no commands.
         """
         low, high = (float(x) for x in limits)
         if not low <= high:
             raise ModelError(f"actuator '{name}' takes commands from {low} to {high}, which are none", subject=name)
+        least, most = (float(x) for x in force_limits)
+        if not least <= most:
+            raise ModelError(f"actuator '{name}' has forces from {least} to {most}, which are none", subject=name)
+        law = {}
+        for what, given in (("gain", gain), ("bias", bias)):
+            numbers = tuple(float(x) for x in given)
+            if len(numbers) != 3 or not np.isfinite(numbers).all():
+                raise ModelError(f"actuator '{name}': {what} is {numbers}, needs 3 finite numbers", subject=name)
+            law[what] = numbers
         gears = tuple(float(g) for g in np.atleast_1d(np.asarray(gear)))
-        self._actuators.append(Actuator(name, joint, gears, (low, high)))
+        pulled = tuple((joint, float(g)) for joint, g in dict(also).items())
+        self._actuators.append(
+            Actuator(name, joint, gears, (low, high), law["gain"], law["bias"], (least, most), pulled, refused)
+        )
         return self
 
     def pose(self, name: str, positions: Mapping[str, npt.ArrayLike]) -> Builder:
@@ -291,6 +331,8 @@ class Builder:
             seen = other.frames[joint.child].placement.inverse()  # the joint, from the frame that users see
             inertia = other.inertias[joint.child].moved(seen)
             self.body(named(joint.child), inertia, check=False)
+            if joint.child in other.gravity_compensation:
+                self._compensation[named(joint.child)] = other.gravity_compensation[joint.child].moved(seen)
             name = named(joint.name)
             if name in self._joints:
                 raise ModelError(f"two joints are called '{name}'; give a prefix")
@@ -322,7 +364,8 @@ class Builder:
             start = f"{prefix}/" if prefix else ""
             self._constraints.append(constraint.renamed(named, named, (to, place), start))
         for actuator in other.actuators:
-            self._actuators.append(replace(actuator, name=named(actuator.name), joint=named(actuator.joint)))
+            also = tuple((named(joint), gear) for joint, gear in actuator.also)
+            self._actuators.append(replace(actuator, name=named(actuator.name), joint=named(actuator.joint), also=also))
         for pose, q in other.poses.items():
             known = self._poses.setdefault(pose, {})
             known.update({named(joint.name): q[other.q_slice(joint.name)] for joint in other.joints})
@@ -342,7 +385,23 @@ class Builder:
         constraints = (*self._cut(spanning, frames), *self._constraints)
         tree = Mechanism(self.name, tuple(joints), inertias, frames, self._gravity, shapes)
         poses = {name: self._pose_of(tree, name) for name in self._poses}
-        return replace(tree, constraints=constraints, poses=poses, actuators=tuple(self._actuators))
+        held = self._merge_compensation(home)
+        return replace(
+            tree,
+            constraints=constraints,
+            poses=poses,
+            actuators=tuple(self._actuators),
+            gravity_compensation=held,
+        )
+
+    def _merge_compensation(self, home: Mapping[str, tuple[str, Placement]]) -> dict[str, Inertia]:
+        """The compensated mass of each body that moves."""
+        held: dict[str, Inertia] = {}
+        for name, mass in self._compensation.items():
+            body, place = home[name]
+            if body != WORLD:
+                held[body] = held.get(body, Inertia.zero()) + mass.moved(place)
+        return {body: Inertia(sum_of.mass, sum_of.com) for body, sum_of in held.items() if sum_of.mass != 0}
 
     def _pose_of(self, tree: Mechanism, name: str) -> Floats:
         q = tree.neutral()

@@ -7,16 +7,16 @@ preparing and checking states.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork import lie
-from linkwork.algorithms.assembly import ASSEMBLY, DAMPING, LONGEST, PATIENCE, SCALES, STUCK
+from linkwork.algorithms.assembly import ASSEMBLY
 from linkwork.binding import ANY_TURN, NO_TURN
 from linkwork.constraints import (
     WORLD,
@@ -35,27 +35,28 @@ from linkwork.constraints import (
 from linkwork.dynamics import (
     Evaluator,
     constraint_error,
-    constraint_jacobian,
     frame_placement,
-    mass_matrix,
 )
-from linkwork.errors import AssemblyError, InputError
+from linkwork.errors import AssemblyError, InputError, ModelWarning
 from linkwork.mechanism import Mechanism
-from linkwork.notebook import table
 from linkwork.plans.assembly import supports_tree
 from linkwork.plans.loops import loops_of
 from linkwork.rigid import Floats, Placement, aligning_rotation, as_placement
+from linkwork.scales import scales_of
 
 Integers = npt.NDArray[np.int64]
-
-RANK_TOLERANCE = 1e-9
-"""Singular values of J below this part of the largest are zeros."""
 
 SIDES = ("first_at", "second_at")
 """Where a pair has the frames of its two places."""
 
-NEARLY = 1e-4
-"""Gaps below this are of rounded numbers, or of loops that are singular where they close."""
+CLOSED = 1e-12
+"""Errors below this are closed loops."""
+
+ROUNDED = 1e-5
+"""Loops that are open by less, as a part of the robot's length and of one, are open by rounded numbers in a file."""
+
+ENOUGH = 10
+"""Attempts after which loops that come so near are taken to come no nearer."""
 
 FAR = float(np.finfo(np.float64).max)
 """The limit of a coordinate that has none."""
@@ -91,7 +92,7 @@ def assemble(
     q: npt.ArrayLike | None = None,
     fixed: Sequence[str] = (),
     *,
-    tolerance: float = 1e-12,
+    tolerance: float | None = None,
     max_iterations: int = 200,
     attempts: int = 20,
     seed: int = 0,
@@ -107,17 +108,20 @@ def assemble(
         robot: The mechanism.
         q: Where to start, ``(..., nq)``; neutral, if nothing is given. What is closed already is returned as it is.
         fixed: Names of joints that stay where they are.
-        tolerance: Errors below it are closed loops.
+        tolerance: Errors below it are closed loops, 1e-12 unless it is given. Then, as numbers in files are rounded,
+            loops that do not close but come near (`ROUNDED`) are taken as closed there, with a `ModelWarning`.
         max_iterations: Of each attempt.
         attempts: Where one gets stuck, the next starts from ``q`` moved at random, farther each time.
         seed: Of these random moves.
         limits: Whether to keep the limits of joints whose coordinates are plain numbers.
 
     Raises:
-        AssemblyError: Where loops stay open after all attempts. It names the constraint that is farthest from closed and,
-            unless there was to be one attempt only, says which loops cannot be closed even alone; in a batch it names
-            the states, and the others are kept in it.
+        AssemblyError: Where loops stay open after all attempts. It names the constraint that is farthest from closed
+            and, unless there was to be one attempt only, says which loops cannot be closed even alone; in a batch it
+            names the states, and the others are kept in it.
     """
+    rounded = 0.0 if tolerance is not None else ROUNDED * min(1.0, scales_of(robot).length)
+    tolerance = closed_to(robot) if tolerance is None else tolerance
     problem = _Problem(robot, q, fixed, limits)
     found = problem.given.reshape(-1, robot.nq).copy()
     start = problem.within(found)
@@ -136,12 +140,33 @@ def assemble(
         better = reached < gap[left]
         found[left[better]], gap[left[better]] = ends[better], reached[better]
         left = left[~(reached <= tolerance)]
+        if attempt + 1 >= min(attempts, ENOUGH):
+            left = left[~(gap[left] <= rounded)]
     if left.size:
         raise problem.failure(found, gap, left, tolerance, attempts)
+    if gap.max(initial=0.0) > tolerance:
+        _warn_rounded(robot, float(gap.max()))
     *lead, nq = problem.given.shape
     if not lead:
         return Assembly(found[0], float(gap[0]), int(iterations[0]), int(tries[0]))
     return Assembly(found.reshape(*lead, nq), gap.reshape(lead), iterations.reshape(lead), tries.reshape(lead))
+
+
+def _warn_rounded(robot: Mechanism, gap: float) -> None:
+    """Once for a robot: it is not news any more."""
+    if (key := ("rounded loops",)) not in robot.prepared:
+        robot.prepared[key] = True
+        warnings.warn(
+            f"the loops of '{robot.name}' close to {gap:.2g} only (m, rad), as they do where numbers in a file are "
+            "rounded: the nearest configuration is taken as closed. Pass a tolerance to ask for more",
+            ModelWarning,
+            stacklevel=4,
+        )
+
+
+def closed_to(robot: Mechanism) -> float:
+    """Errors below this are closed loops: `CLOSED`, or as much as rounding leaves where lengths are large numbers."""
+    return CLOSED * max(1.0, 0.1 * scales_of(robot).length)
 
 
 class _Descent(Evaluator):
@@ -180,7 +205,7 @@ class _Problem:
         """Gauss-Newton from each ``q``: where it ends, the largest error there, and the iterations.
 
         In compiled code, where damping keeps loops that are nearly closed from following singular values of the size
-        of rounding; what only these can close is done once more by `_descend_undamped`.
+        of rounding.
         """
         if (key := ("assembly",)) not in self.robot.prepared:
             self.robot.prepared[key] = _Descent(self.robot)
@@ -190,71 +215,7 @@ class _Problem:
         some = descent(q if len(q) > 1 else q[0], *chosen, how)
         closed, progress = (x.reshape(len(q), -1) for x in some)
         gap, iterations = progress[:, 2], progress[:, 1].astype(np.int64)
-        for k in np.flatnonzero((gap > tolerance) & (gap < NEARLY)):
-            found, reached, used = self._descend_undamped(q[k], tolerance, max_iterations)
-            iterations[k] += used
-            if reached < gap[k]:
-                closed[k], gap[k] = found, reached
         return closed, gap, iterations
-
-    def _descend_undamped(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, float, int]:
-        """The same from one configuration, by singular values: not damped once loops are nearly closed."""
-        e = self._error(q)
-        size, slow, iteration = _norm(e), 0, -1
-        for iteration in range(max_iterations):
-            gap = float(np.abs(e).max(initial=0.0))
-            if gap <= tolerance:
-                return q, gap, iteration
-            step = self._step(q, e, size)
-            best = None
-            for scale in SCALES:
-                trial = self.within(self.robot.integrate(q, scale * step))
-                e_trial = self._error(trial)
-                if _norm(e_trial) < (1 - 1e-4 * scale) * size:
-                    best = trial, e_trial
-                    break
-            if best is None:
-                return q, gap, iteration + 1
-            q, e = best
-            slow = slow + 1 if _norm(e) > (1 - STUCK) * size else 0
-            size = _norm(e)
-            if slow > PATIENCE:
-                break
-        return q, float(np.abs(e).max(initial=0.0)), iteration + 1
-
-    def _step(self, q: Floats, e: Floats, size: float) -> Floats:
-        """The least motion that closes the loops to first order; damped while they are wide open.
-
-        Coordinates at a limit that would be passed are held and the rest solved again.
-        """
-        J = np.where(self._moves, constraint_jacobian(self.robot, q), 0.0)[self.rows]
-        mobile = self.free.copy()
-        damping = DAMPING * size if size > DAMPING else 0.0
-        step = np.zeros(self.robot.nv)
-        for _ in range(len(self.in_v) + 1):
-            step[:] = 0.0
-            step[mobile] = _least_squares(J[:, mobile], -e, damping)
-            x, dx = q[self.in_q], step[self.in_v]
-            pressed = ((x <= self.lower[self.in_q]) & (dx < 0)) | ((x >= self.upper[self.in_q]) & (dx > 0))
-            pressed &= mobile[self.in_v]
-            if not pressed.any():
-                break
-            mobile[self.in_v[pressed]] = False
-        length = float(np.abs(step).max(initial=0.0))
-        return step * (LONGEST / max(length, LONGEST))
-
-    @cached_property
-    def _moves(self) -> npt.NDArray[np.bool_]:
-        """Which joints close which rows.
-
-        Where points that should meet are apart, J also says how the gap turns with what carries the whole loop: that
-        closes nothing.
-        """
-        found = np.zeros((self.robot.nc, self.robot.nv), dtype=bool)
-        for loop in loops_of(self.robot).loops:
-            for name in loop.support:
-                found[self.robot.row_slice(loop.constraint), self.robot.v_slice(name)] = True
-        return found
 
     def _error(self, q: Floats) -> Floats:
         found: Floats = constraint_error(self.robot, q)[..., self.rows]
@@ -280,8 +241,8 @@ class _Problem:
         support = next(loop.support for loop in loops_of(robot).loops if loop.constraint == worst)
         names = [name for name in support if at_limit[np.isin(self.in_v, _indices(robot.v_slice(name)))].any()]
         hint = f"; at their limits: {', '.join(names[:NAMED])}" if names else ""
-        if gaps[worst] < NEARLY:
-            hint += "; numbers in the model may be rounded: pass a tolerance above this gap to take it as closed"
+        if gaps[worst] < ROUNDED:
+            hint += "; numbers in the model may be rounded: without a tolerance, such loops are taken as closed"
         closed = np.ones(len(q), dtype=bool)
         closed[left] = False
         where, here = "", ""
@@ -315,7 +276,7 @@ def _impossible(
         """What stays open with all but these constraints switched off."""
         some = robot.switched({c.name: c.enabled and c.name in kept for c in robot.constraints})
         try:
-            return assemble(some, q, tolerance=tolerance, attempts=ALONE, max_iterations=100, **how).gap
+            return float(assemble(some, q, tolerance=tolerance, attempts=ALONE, max_iterations=100, **how).gap)
         except AssemblyError as error:
             return error.gap or 0.0
 
@@ -362,17 +323,6 @@ def _plain_numbers(robot: Mechanism) -> tuple[npt.NDArray[np.intp], npt.NDArray[
 
 def _indices(at: slice) -> list[int]:
     return list(range(at.start, at.stop))
-
-
-def _least_squares(A: Floats, b: Floats, damping: float) -> Floats:
-    """The shortest ``x`` of least ``|A x - b|² + damping |x|²``, by singular values."""
-    if 0 in A.shape:
-        return np.zeros(A.shape[1])
-    U, s, Vt = np.linalg.svd(A, full_matrices=False)
-    cut = RANK_TOLERANCE * s[0]
-    gain = np.where(s > cut, s / np.maximum(s * s + damping, np.finfo(float).tiny), 0.0)
-    x: Floats = Vt.T @ (gain * (U.T @ b))
-    return x
 
 
 def _norm(x: Floats) -> float:
@@ -481,160 +431,3 @@ def _places(robot: Mechanism, constraint: Pair, q: Floats) -> tuple[Placement, P
     poses = frame_placement(robot, q, constraint.places)
     found = [Placement(poses.position[k], poses.rotation[k]) for k in range(2)]
     return found[0] * as_placement(constraint.first_at), found[1] * as_placement(constraint.second_at)
-
-
-# Velocities ----------------------------------------------------------------------------------------
-
-
-def project_velocity(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
-    """The velocity that all enabled constraints allow at ``q`` and that is nearest to ``v`` in kinetic energy.
-
-    It is the velocity after a perfectly inelastic impact with the constraints. Leading axes broadcast.
-    """
-    q_, v_ = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
-    robot.integrate(q_, v_)  # checks both
-    J = constraint_jacobian(robot, q_)[..., which_enabled(robot), :]
-    L = np.linalg.cholesky(mass_matrix(robot, q_))
-    LT = np.swapaxes(L, -1, -2)
-    A: Any = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2)  # J L^-T
-    y = (LT @ v_[..., None])[..., 0]
-    _, s, Vt = np.linalg.svd(A, full_matrices=False)
-    one = 1 / np.linalg.norm(L, axis=(-2, -1))  # a row of length one has at least this: less is round-off
-    kept = s > RANK_TOLERANCE * np.maximum(s.max(axis=-1, initial=0.0), one)[..., None]
-    V = np.where(kept[..., None], Vt, 0.0)
-    pushed: Any = np.swapaxes(V, -1, -2) @ (V @ y[..., None])
-    found: Floats = np.linalg.solve(LT, y[..., None] - pushed)[..., 0]
-    return found
-
-
-# Mobility ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Mobility:
-    """What the enabled constraints leave free at one configuration."""
-
-    dof: int
-    """Degrees of freedom left."""
-    rows: int
-    rank: int
-    closed: bool
-    """Whether the constraints are satisfied there."""
-    redundant: dict[str, int]
-    """Constraints that say, wholly or in part, what the others say: how many rows of each could go, were all others
-    kept. Rows that say the same count for each constraint that says it."""
-    conflicting: dict[str, float]
-    """Constraints that cannot be satisfied together, to first order, and the error that must stay."""
-    freedom: Floats
-    """Directions of v that are free, ``(nv, dof)``, orthonormal."""
-    singular: Floats
-    """Those of them that are free at this configuration and at none near it, ``(nv, k)``."""
-    singular_values: Floats
-    """Of the Jacobian, the largest first; ranks that are a close call show here."""
-
-    @property
-    def redundancy(self) -> int:
-        """Rows that could go: ``rows - rank``."""
-        return self.rows - self.rank
-
-    def __str__(self) -> str:
-        text = f"{_counted(self.dof, 'degree')} of freedom; {_counted(self.rows, 'row')} of rank {self.rank}"
-        if self.redundant:
-            text += f"; redundant: {', '.join(self.redundant)}"
-        if self.conflicting:
-            text += f"; conflicting: {', '.join(self.conflicting)}"
-        if self.singular.shape[1]:
-            text += f"; singular in {_counted(self.singular.shape[1], 'direction')}"
-        return text if self.closed else f"{text}; loops are open here"
-
-    def _repr_html_(self) -> str:
-        facts = {
-            "degrees of freedom": self.dof,
-            "rows": self.rows,
-            "rank": self.rank,
-            "loops are closed": self.closed,
-            "singular directions": self.singular.shape[1],
-        }
-        facts |= {f"redundant: {name}": _counted(rows, "row") for name, rows in self.redundant.items()}
-        facts |= {f"conflicting: {name}": f"misses {error:.3g}" for name, error in self.conflicting.items()}
-        return table("Mobility", (), facts.items())
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def mobility(
-    robot: Mechanism, q: npt.ArrayLike, *, closed_to: float = 1e-6, rank_tolerance: float = RANK_TOLERANCE
-) -> Mobility:
-    """Degrees of freedom, redundant, conflicting and singular constraints at ``q``.
-
-    Singular values of the Jacobian below ``rank_tolerance`` times the largest (or one) count as zeros; errors below
-    ``closed_to`` as closed.
-    """
-    at = robot.normalise(q)
-    if at.shape != (robot.nq,):
-        raise InputError(f"mobility takes one configuration of {robot.nq} numbers, not {at.shape}")
-    on = which_enabled(robot)
-    J = constraint_jacobian(robot, at)[on]
-    e = constraint_error(robot, at)[on]
-    bound, s, freedom = _spaces(J, rank_tolerance)
-    rank = bound.shape[1]
-    closed = bool(np.abs(e).max(initial=0.0) <= closed_to)
-    redundant, conflicting = {}, {}
-    stays = e - bound @ (bound.T @ e)  # what no motion changes
-    start = 0
-    for constraint in (c for c in robot.constraints if c.enabled) if rank < len(J) else ():
-        mine = slice(start, start + constraint.rows)
-        start += constraint.rows
-        idle = np.eye(constraint.rows) - bound[mine] @ bound[mine].T  # of combinations of rows that bind nothing
-        spare = int(np.linalg.matrix_rank(idle, tol=1e-9, hermitian=True))
-        if spare:
-            redundant[constraint.name] = spare
-            if np.abs(stays[mine]).max() > closed_to:
-                conflicting[constraint.name] = float(np.abs(stays[mine]).max())
-    looks = closed and rank and freedom.shape[1]
-    singular = _singular(robot, at, freedom, rank_tolerance) if looks else np.zeros((robot.nv, 0))
-    return Mobility(
-        dof=robot.nv - rank,
-        rows=len(J),
-        rank=rank,
-        closed=closed,
-        redundant=redundant,
-        conflicting=conflicting,
-        freedom=freedom,
-        singular=singular,
-        singular_values=s,
-    )
-
-
-def _spaces(J: Floats, tolerance: float) -> tuple[Floats, Floats, Floats]:
-    """Orthonormal bases of the column space and of the null space, and between them the singular values."""
-    rows, columns = J.shape
-    if 0 in J.shape:
-        return np.zeros((rows, 0)), np.zeros(0), np.eye(columns)
-    padded = np.vstack([J, np.zeros((max(0, columns - rows), columns))])  # so that all of V comes out
-    U, s, Vt = np.linalg.svd(padded, full_matrices=False)
-    rank = int((s > tolerance * max(1.0, s[0])).sum())
-    return U[:rows, :rank], s[: min(rows, columns)], Vt[rank:].T
-
-
-def _singular(robot: Mechanism, q: Floats, freedom: Floats, tolerance: float, way: float = 1e-3) -> Floats:
-    """Directions that are free at ``q`` but not at assembled configurations a little way off."""
-    rng = np.random.default_rng(0)
-    on = which_enabled(robot)
-    for _ in range(4):
-        step = freedom @ rng.normal(size=freedom.shape[1])
-        off = robot.integrate(q, way * step / max(_norm(step), 1e-12))
-        try:
-            near = assemble(robot, off, attempts=1, limits=False).q
-        except AssemblyError:  # no way out in this direction to first order
-            continue
-        _, _, other = _spaces(constraint_jacobian(robot, near)[on], tolerance)
-        if other.shape[1] < freedom.shape[1]:
-            _, s, Vt = np.linalg.svd(other.T @ freedom)
-            kept = int((s > 0.5).sum())
-            found: Floats = freedom @ Vt[kept:].T
-            return found
-        return np.zeros((robot.nv, 0))
-    return np.zeros((robot.nv, 0))

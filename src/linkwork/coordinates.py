@@ -8,7 +8,7 @@ actuated.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,16 +16,25 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.algorithms import clusters as kernels
-from linkwork.closure import assemble
+from linkwork.closure import ROUNDED
 from linkwork.constraints import Coupling
-from linkwork.dynamics import Array, Evaluator, constraint_error, constraint_jacobian
+from linkwork.dynamics import (
+    Array,
+    Evaluator,
+    center_of_mass,
+    constraint_jacobian,
+    frame_placement,
+)
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
 from linkwork.inputs import count, real_array
+from linkwork.joints import Prismatic
 from linkwork.mechanism import Mechanism
+from linkwork.mobility import OPEN, loop_gap, loop_rounding, nearby, without_units
 from linkwork.plans.clusters import clusters_of, clusters_tree, enabled_rows
 from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
 from linkwork.rigid import Floats
+from linkwork.scales import joint_units
 
 RANK = 1e-7
 """Singular values of a cluster's rows below this part of the largest count as zero."""
@@ -35,8 +44,8 @@ CLOSED = 1e-9
 """Errors of constraints below this are those of a closed pose."""
 TIED = 1e-8
 """A motor whose rows others cannot follow to more than this part is tied."""
-NEAR = 0.05
-"""How far from the first pose others are tried, in rad and m, to find out what is singular there only."""
+WEAK_SPRING = 0.5
+"""In rad, or as a part of the distance to the center of mass: springs that the weight could bend by more are weak."""
 
 
 @dataclass(frozen=True)
@@ -103,24 +112,17 @@ def tied_dofs(robot: Mechanism) -> frozenset[int]:
     return found
 
 
-def bound_dofs(robot: Mechanism) -> npt.NDArray[np.bool_]:
-    """Of each row that is enabled, the degrees of freedom of its cluster, ``(nc, nv)``."""
-    bound = np.zeros((robot.nc, robot.nv), dtype=bool)
-    for cluster in clusters_of(constrained_tree(robot, (), LOCAL), enabled_rows(robot)) if robot.nc else ():
-        bound[np.ix_(cluster.rows, cluster.dofs)] = True
-    return bound
-
-
 def _chosen(robot: Mechanism) -> frozenset[int]:
     if not robot.nc:
         return frozenset()
-    jacobians = [constraint_jacobian(robot, q) for q in _closed_poses(robot)]
+    jacobians = [without_units(robot, constraint_jacobian(robot, q)) for q in _poses(robot)]
+    cut = max(RANK, OPEN * loop_rounding(robot))
     gladly = _preference(robot)
     tied: set[int] = set()
     for cluster in clusters_of(constrained_tree(robot, (), LOCAL), enabled_rows(robot)):
         if cluster.rows:
             parts = [J[np.ix_(cluster.rows, cluster.dofs)] for J in jacobians]
-            tied |= {cluster.dofs[k] for k in _pivots(parts, gladly[list(cluster.dofs)])}
+            tied |= {cluster.dofs[k] for k in _pivots(parts, gladly[list(cluster.dofs)], cut)}
     wrong = [j.name for j in robot.joints if j.independent and tied & set(_dofs(robot, j.name))]
     if wrong:
         warnings.warn(
@@ -135,48 +137,11 @@ def _dofs(robot: Mechanism, name: str) -> range:
     return range(*robot.v_slice(name).indices(robot.nv))
 
 
-def _closed_poses(robot: Mechanism) -> list[Floats]:
-    """A pose in which loops are closed, and others a little off it."""
+def _poses(robot: Mechanism) -> list[Floats]:
+    """Poses in which loops are closed; if there is none, any: rows bind velocities all the same."""
     rng = np.random.default_rng(0)
-    at = _closed_pose(robot)
-    if at is None:  # rows bind velocities all the same
-        return [robot.integrate(robot.neutral(), x) for x in rng.normal(size=(4, robot.nv))]
-    poses = [at]
-    for _ in range(3):
-        try:
-            off = robot.integrate(at, NEAR * rng.normal(size=robot.nv))
-            poses.append(assemble(robot, off, attempts=1, limits=False).q)
-        except AssemblyError:  # the mechanism has no way there
-            continue
-    return poses
-
-
-def _closed_pose(robot: Mechanism) -> Floats | None:
-    """A pose in which loops are closed: one that has a name, at best within limits, or one near such a pose.
-
-    Where joints are beyond their limits, as those of Cassie's feet are in its first pose, mechanisms are not used and
-    may be at a dead centre.
-    """
-    named = list(robot.poses.values())
-    usual = [q for q in named if ((robot.lower <= q) & (q <= robot.upper)).all()]
-    for poses in (usual, named):
-        for q in poses:
-            if _closed(robot, q):
-                return q
-        for q in poses:
-            try:
-                return assemble(robot, q, attempts=1).q
-            except AssemblyError:  # the next may be nearer
-                continue
-    try:
-        return assemble(robot, robot.neutral(), limits=False).q
-    except AssemblyError:
-        return None
-
-
-def _closed(robot: Mechanism, q: Floats) -> bool:
-    rows = enabled_rows(robot)
-    return bool(np.abs(constraint_error(robot, q)[rows]).max(initial=0.0) < CLOSED)
+    closed = [q for q, _ in nearby(robot)]
+    return closed or [robot.integrate(robot.neutral(), x) for x in rng.normal(size=(4, robot.nv))]
 
 
 def _preference(robot: Mechanism) -> Floats:
@@ -192,13 +157,13 @@ def _preference(robot: Mechanism) -> Floats:
     return np.array(gladly)
 
 
-def _pivots(jacobians: Sequence[Floats], gladly: Floats) -> list[int]:
+def _pivots(jacobians: Sequence[Floats], gladly: Floats, cut: float) -> list[int]:
     """Columns that span the rows of these matrices, at the worst of them as well as can be (greedily).
 
     A column counts by the sine of its angle to those chosen before, and less where it is short: then the joint would
     have to move far.
     """
-    ranks = [_rank(J) for J in jacobians]
+    ranks = [_rank(J, cut) for J in jacobians]
     rest = np.array([J for J, rank in zip(jacobians, ranks, strict=True) if rank == max(ranks)])
     whole = np.linalg.norm(rest, axis=1)
     short = 0.01 * whole.max(axis=1, keepdims=True)
@@ -214,9 +179,9 @@ def _pivots(jacobians: Sequence[Floats], gladly: Floats) -> list[int]:
     return chosen
 
 
-def _rank(J: Floats) -> int:
+def _rank(J: Floats, cut: float) -> int:
     s = np.linalg.svd(J, compute_uv=False)
-    return int((s > RANK * max(s.max(initial=0.0), 1e-300)).sum())
+    return int((s > cut * max(s.max(initial=0.0), 1e-300)).sum())
 
 
 def not_a_transmission(robot: Mechanism) -> str | None:
@@ -321,7 +286,8 @@ class Minimal:
     def complete(self, q: npt.ArrayLike, tolerance: float = 1e-13, max_iterations: int = 50) -> Array:
         """The configuration near ``q`` in which loops are closed and the free degrees of freedom are where they were.
 
-        Newton's method on the tied ones, until errors are below ``tolerance`` or as small as rounding lets them be.
+        Newton's method on the tied ones, until errors are below ``tolerance`` or as small as rounding lets them be,
+        that of the robot's numbers included.
         Loops often close in several ways (a knee bends forwards or backwards), and far from closed it may find another
         than the one that was meant, without a word: lead it in small steps, each from the configuration before.
 
@@ -338,7 +304,7 @@ class Minimal:
         for _ in range(count(max_iterations, "max_iterations")):
             step, error = self._settle.determined((at,))
             worst = float(np.abs(error[..., rows]).max(initial=0.0))
-            if worst <= tolerance or (worst < CLOSED and worst >= 0.5 * before):
+            if worst <= tolerance or (worst < ROUNDED and worst >= 0.5 * before):
                 return at
             at, before = self.robot.integrate(at, step), worst
         c = max(self.robot.constraints, key=lambda c: float(np.abs(error[..., self.robot.row_slice(c.name)]).max()))
@@ -366,20 +332,28 @@ class Minimal:
 
 
 class Tied(Evaluator):
-    """An evaluator whose last output says how well the free joints determine the others."""
+    """An evaluator whose last output begins with how well the free joints determine the others."""
 
     def determined(self, inputs: Sequence[npt.ArrayLike], out: Array | None = None) -> list[Any]:
         """All outputs but the last; `SingularConstraints` where free joints do not determine the others."""
         if out is None:
             quick = [np.empty(shape, self._dtype) for shape in self._output_shapes]
-            if not self._entry(*inputs, *quick) and quick[-1][0] > LEAST_PIVOT:
+            if not self._entry(*inputs, *quick):
+                self._verify(quick[-1])
                 return quick[:-1]
         try:
-            *results, pivot = self._runner.evaluate(inputs, [out, *[None] * (len(self._output_shapes) - 1)])
+            *results, last = self._runner.evaluate(inputs, [out, *[None] * (len(self._output_shapes) - 1)])
         except NotFinite:
             raise undetermined(self.robot, "") from None
-        check_pivots(self.robot, pivot[..., 0])
+        self._verify(last)
         return results
+
+    def _verify(self, last: Array) -> None:
+        if last.ndim > 1 or not last[0] > LEAST_PIVOT:
+            check_pivots(self.robot, last[..., 0])
+
+    def _verification(self, alone: bool) -> Callable[[Array], None]:
+        return self._verify
 
 
 class _Settle(Tied):
@@ -429,6 +403,8 @@ class Actuation:
     """Joints that are driven."""
     matrix: Array
     """``(..., joints, motors)``."""
+    held: tuple[str, ...] = ()
+    """Joints that were taken to stand still: springs, unless others were named."""
 
     def joint_velocity(self, motor: npt.ArrayLike) -> Array:
         """Joint velocities of motor velocities.
@@ -506,7 +482,9 @@ def actuation(
     """How the motors of a robot move its other joints through constraints.
 
     Unless they are given, ``motors`` are the actuated joints in clusters (of those that are tied to each other the
-    first), ``held`` those with a spring, which is taken to be stiff, and ``joints`` all others that motors determine.
+    first), ``held`` those with a spring, which is taken to be rigid, and ``joints`` all others that motors determine.
+    `Actuation.held` says which these are. A warning names springs that are too weak for that: those that the robot's
+    weight, at its center of mass, could bend by more than `WEAK_SPRING`; pass ``held=[]`` to let springs move.
     A motor that cannot move at ``q``, or does not determine a joint that was asked for, is an error,
     `SingularConstraints`.
     Loops are closed at ``q`` (see `Mechanism.assemble`): where they are open, rows that repeat others hold back more.
@@ -523,12 +501,20 @@ def actuation(
     chosen = [name for name in inside if name in driven] if motors is None else list(motors)
     if held is None:
         held = [n for n in inside if n not in chosen and n not in (joints or ()) and np.any(robot.joint(n).stiffness)]
+        _warn_of_weak_springs(robot, q, held)
     stuck = {names.index(name) for name in held}
     rows = enabled_rows(robot)
 
+    unit = joint_units(robot)
+
+    def cut(at: npt.ArrayLike, least: float) -> float:
+        """What counts as nothing where loops are open by rounded numbers."""
+        gap = float(np.max(loop_gap(robot, np.asarray(at, dtype=np.float64))))
+        return max(least, OPEN * loop_rounding(robot), OPEN * gap if gap <= ROUNDED else 0.0)
+
     def parts(at: npt.ArrayLike, some: Sequence[str]) -> tuple[Array, Array, list[int]]:
-        """Rows on these motors and on all that may move with them, and which those are."""
-        J = constraint_jacobian(robot, at)[..., rows, :]
+        """Rows on these motors and on all that may move with them, without units, and which those are."""
+        J = without_units(robot, constraint_jacobian(robot, at))[..., rows, :]
         mine = [names.index(name) for name in some]
         rest = [k for k in range(robot.nv) if k not in mine and k not in stuck]
         return J[..., mine], J[..., rest], rest
@@ -536,26 +522,26 @@ def actuation(
     def hampered(at: npt.ArrayLike, some: Sequence[str]) -> Array:
         """By how much each motor cannot move while the others stand."""
         driving, moved, _ = parts(at, some)
-        left = driving - moved @ (np.linalg.pinv(moved, rcond=RANK) @ driving)
+        left = driving - moved @ (np.linalg.pinv(moved, rcond=cut(at, RANK)) @ driving)
         worst: Array = np.abs(left).max(axis=tuple(range(left.ndim - 1)), initial=0.0)
         return worst / max(1.0, float(np.abs(driving).max(initial=0.0)))
 
     if motors is None:
-        poses, kept = _closed_poses(robot), list[str]()
+        poses, kept = _poses(robot), list[str]()
         for name in chosen:
-            if min(hampered(at, [*kept, name]).max() for at in poses) <= TIED:
+            if min(hampered(at, [*kept, name]).max() / cut(at, TIED) for at in poses) <= 1.0:
                 kept.append(name)
         chosen = kept
     if not chosen:
         raise InputError(f"robot '{robot.name}' has no actuated joint in a loop that could move; name the motors")
     bad = hampered(q, chosen)
-    if bad.max() > TIED:
+    if bad.max() > cut(q, TIED):
         raise SingularConstraints(
             f"motor '{chosen[int(bad.argmax())]}' cannot move here while the other motors stand: its linkage is at a "
             "dead centre, or another motor holds it"
         )
     driving, moved, rest = parts(q, chosen)
-    inverse = np.linalg.pinv(moved, rcond=RANK)
+    inverse = np.linalg.pinv(moved, rcond=cut(q, RANK))
     idle = np.eye(len(rest)) - inverse @ moved  # motions of the rest while all motors stand
     loose = np.abs(idle).max(axis=-1, initial=0.0)
     loose = loose.max(axis=tuple(range(loose.ndim - 1)))
@@ -576,5 +562,33 @@ def actuation(
                 raise SingularConstraints(
                     f"joint '{name}' can move while the motors {', '.join(chosen)} stand: they do not determine it here"
                 )
-    matrix = -(inverse @ driving)
-    return Actuation(tuple(chosen), tuple(others), matrix[..., [rest.index(names.index(n)) for n in others], :])
+    matrix = -(inverse @ driving) * unit[rest][:, None] / unit[[names.index(name) for name in chosen]]
+    at = [rest.index(names.index(n)) for n in others]
+    return Actuation(tuple(chosen), tuple(others), matrix[..., at, :], tuple(held))
+
+
+def _warn_of_weak_springs(robot: Mechanism, q: npt.ArrayLike, springs: Sequence[str]) -> None:
+    """Where the weight of the robot could bend springs that are taken to be rigid."""
+    weight = robot.mass * float(np.linalg.norm(robot.gravity))
+    if not springs or not weight:
+        return
+    bodies = [robot.joint(name).child for name in springs]
+    arms = frame_placement(robot, q, bodies).position - center_of_mass(robot, q)[..., None, :]
+    arm = np.linalg.norm(arms, axis=-1).reshape(-1, len(springs)).max(axis=0)
+    bends = {}
+    for name, reach in zip(springs, arm, strict=True):
+        joint = robot.joint(name)
+        give = weight / float(joint.stiffness[0])  # of a slide in m; a turn gives by the arm times that
+        if isinstance(joint.type, Prismatic):
+            weak, bend = give > WEAK_SPRING * reach, f"{give:.2g} m"
+        else:
+            weak, bend = give * reach > WEAK_SPRING, f"{give * reach:.2g} rad"
+        if weak:
+            bends[name] = bend
+    if bends:
+        each = ", ".join(f"'{name}' by {bend}" for name, bend in bends.items())
+        warnings.warn(
+            f"robot '{robot.name}': springs are taken to be rigid that are weak: its weight could bend {each}. Pass "
+            "held=[] to let springs move, or held=[...] to say which joints stand still",
+            stacklevel=4,
+        )

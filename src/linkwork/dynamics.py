@@ -20,14 +20,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.algorithms import aba, centroid, crba, kinematics, loops, rnea
+from linkwork.algorithms import aba, actuation, centroid, crba, kinematics, loops, passive, rnea
 from linkwork.algorithms.algorithm import Algorithm
 from linkwork.compile.entry import SHAPES
 from linkwork.compile.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
 from linkwork.compile.trace import MAX_OPERATIONS, trace
-from linkwork.errors import InputError
+from linkwork.errors import InputError, NotFinite, UnsupportedFeature
 from linkwork.literals import Lanes, Precision, Quantity, Reference
 from linkwork.mechanism import Mechanism
+from linkwork.plans.actuation import driven_tree
 from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of, unit_ranges
 
@@ -43,6 +44,7 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "mass_matrix": crba.CRBA,
         "inverse_mass_product": aba.INVERSE_MASS,
         "bias_forces": rnea.BIAS,
+        "passive_forces": passive.PASSIVE,
         "gravity_forces": rnea.GRAVITY,
         "frame_placement": kinematics.PLACEMENTS,
         "frame_velocity": kinematics.VELOCITIES,
@@ -55,12 +57,17 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "constraint_jacobian": loops.CONSTRAINT_JACOBIAN,
         "constraint_bias": loops.CONSTRAINT_BIAS,
         "constraint_target": loops.TARGET,
+        "actuator_torques": actuation.ACTUATOR_TORQUES,
+        "gravity_compensation": actuation.GRAVITY_COMPENSATION,
     }
 )
 """The algorithms of quantities, by name."""
 
 OF_CONSTRAINTS = ("constraint_error", "constraint_jacobian", "constraint_bias", "constraint_target")
 """Quantities that look at the constraints of a robot; the others are those of its tree."""
+
+OF_ACTUATORS = ("actuator_torques", "gravity_compensation")
+"""Quantities that look at what drives a robot."""
 
 REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALIGNED, "world": WORLD_ORIGIN})
 """Axes of vectors at frames: the frame's own; the world's, at the frame's origin; spatial, at the world's origin."""
@@ -138,8 +145,13 @@ class Evaluator:
             raise InputError(
                 "the acceleration of a point has no meaning at the world's origin: use 'local' or 'aligned'"
             )
-        arrays_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
-        tree = arrays_of(robot, self._frames(frames), REFERENCES[reference])
+        if quantity == "actuator_torques" and robot.actuators:
+            check_actuators(robot)
+        if quantity in OF_ACTUATORS:
+            tree = driven_tree(robot)
+        else:
+            arrays_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
+            tree = arrays_of(robot, self._frames(frames), REFERENCES[reference])
         self._prepare(robot, quantity, QUANTITIES[quantity], tree, frames, threads)
 
     @staticmethod
@@ -292,14 +304,20 @@ class Evaluator:
     def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
 
-        The arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes
-        are checked here, numbers at every call. The call is for one thread at a time, as its arrays are.
+        ``out`` is the array of the main output, or a tuple of all outputs in their order; an error names them. The
+        arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes are
+        checked here, numbers at every call. The call is for one thread at a time, as its arrays are.
 
         Args:
             inputs: Arrays that every call reads as they then are.
             out: Array that every call writes, or a tuple of as many as there are results.
         """
-        arrays = [*self._complete(inputs), *self._targets(out)]
+        targets = self._targets(out)
+        alone = isinstance(out, np.ndarray) and len(targets) > 1
+        if alone:
+            lead = targets[0].shape[: max(0, targets[0].ndim - len(self._output_shapes[0]))]
+            targets[1:] = [np.empty((*lead, *shape), self._dtype) for shape in self._output_shapes[1:]]
+        arrays = [*self._complete(inputs), *targets]
         wrong = self._runner.misfit(arrays)
         if wrong:
             raise InputError(f"bind: {wrong}")
@@ -311,7 +329,26 @@ class Evaluator:
             if status:
                 runner.explain(status, arrays[:count], arrays[count:])
 
-        return step
+        verify = self._verification(alone)
+        if verify is None:
+            return step
+
+        def verified_step() -> None:
+            try:
+                step()
+            except NotFinite:
+                verify(arrays[-1])  # may know why
+                raise
+            verify(arrays[-1])
+
+        return verified_step
+
+    def _verification(self, alone: bool) -> Callable[[Array], None] | None:
+        """What raises an error where the last output says that results mean nothing, if anything does.
+
+        ``alone`` says that the caller has only the main output, and does not see the last.
+        """
+        return None
 
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
@@ -338,8 +375,15 @@ class Evaluator:
             return [None] * count
         if count == 1:
             return [out]
+        if isinstance(out, np.ndarray):
+            return [out, *[None] * (count - 1)]
         if not isinstance(out, tuple | list) or len(out) != count:
-            raise InputError(f"{self.quantity} gives {count} arrays: out is a tuple of as many")
+            names = list(self._subject.algorithm.outputs)
+            each = ", ".join(f"{name} {shape}" for name, shape in zip(names, self._output_shapes, strict=True))
+            found = f"{len(out)} arrays" if isinstance(out, tuple | list) else type(out).__name__
+            raise InputError(
+                f"{self.quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {found}"
+            )
         return list(out)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -441,6 +485,65 @@ def gravity_forces(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = No
         out: Array to write the result to; by default a new one.
     """
     result: Array = _evaluator(robot, "gravity_forces")(q, out=out)
+    return result
+
+
+def actuator_torques(
+    robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, commands: npt.ArrayLike, *, out: Array | None = None
+) -> Array:
+    """Torques that the robot's actuators make of commands, ``(..., nv)``; MuJoCo's ``qfrc_actuator``.
+
+    ``commands: (..., actuators)`` are numbers for ``robot.actuators``, in their order: of a motor its force before the
+    gear, of a servo what it follows. They, the forces, and the torques of joints stay within the limits of the model.
+    An actuator whose force is not modeled is an `UnsupportedFeature`. `Evaluator(robot, "actuator_torques")` is for
+    control loops.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        commands: Numbers for ``robot.actuators``, ``(..., actuators)``, in their order.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "actuator_torques")(q, v, commands, out=out)
+    return result
+
+
+def gravity_compensation(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """Torques that hold up what ``robot.gravity_compensation`` says, ``(..., nv)``; MuJoCo's ``qfrc_gravcomp``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "gravity_compensation")(q, out=out)
+    return result
+
+
+def check_actuators(robot: Mechanism) -> None:
+    """Raise unless the robot has actuators and the forces of all of them are known."""
+    if not robot.actuators:
+        raise InputError(f"robot '{robot.name}' has no actuators, so that it takes no commands: give torques")
+    for actuator in robot.actuators:
+        if actuator.refused:
+            raise UnsupportedFeature(
+                f"actuator '{actuator.name}' of '{robot.name}' is {actuator.refused}, whose force is not modeled: "
+                "give torques of the joints instead of commands",
+                subject=actuator.name,
+            )
+
+
+def passive_forces(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """Torques of the joints' springs and dampers, ``(..., nv)``: ``-k (q - rest) - d v``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "passive_forces")(q, v, out=out)
     return result
 
 

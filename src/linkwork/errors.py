@@ -129,6 +129,19 @@ class AssemblyError(LinkworkError):
         self.alone = dict(alone)
 
 
+class SingularMassMatrix(LinkworkError):
+    """A joint moves no mass: nothing says how it accelerates.
+
+    Args:
+        message: What was found.
+        joint: Name of the joint.
+    """
+
+    def __init__(self, message: str, joint: str | None = None) -> None:
+        super().__init__(message)
+        self.joint = joint
+
+
 class SingularConstraints(LinkworkError):
     """Constraints are not independent, and the method that was asked for needs them to be."""
 

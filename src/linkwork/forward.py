@@ -48,6 +48,7 @@ from linkwork.errors import (
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.literals import Auto, ForwardMethod
 from linkwork.mechanism import Mechanism
+from linkwork.mobility import RANK, mass_factor, rank_cut
 from linkwork.notebook import shape_table, state_tables
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.early import early_tree
@@ -79,6 +80,8 @@ OFF = 1e30
 """Damping of a row that is not enabled."""
 LEAST_PIVOT = 1e-9
 """Below this part of a row, others say the same."""
+KKT_RANK = 1e-10
+"""Singular values of rows, in the metric of inertia, below this part of the largest are zeros."""
 CONTRADICTION = 1e-6
 """Accelerations that rows may differ by when they say the same."""
 
@@ -316,7 +319,7 @@ def _plain(x: Any) -> Any:
 
 
 def row_damping(robot: Mechanism, damping: float, dtype: str = "float64") -> Array:
-    """The damping of each row, ``(nc,)``: a part of the inverse inertia that it feels, times the weight of its constraint.
+    """The damping of each row, ``(nc,)``: a part of the inverse inertia that it feels, times its constraint's weight.
 
     It is as good as infinite where the constraint is not enabled.
     """
@@ -349,7 +352,13 @@ def iteration_settings(
 class ForwardDynamics(Evaluator):
     """Accelerations of a robot under torques, and the forces of its constraints: ``fd(q, v, tau).acceleration``.
 
-    Damping and tolerance have no unit (see `scales`).
+    ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the proximal one with the fewest operations
+    for this robot, in three iterations or as many as are allowed.
+    ``damping``, ``tolerance`` and ``max_iterations`` are those of the proximal iterations, without units: a row has the
+    damping times its constraint's weight as a part of the inverse inertia that it feels (`scales`), and rows may
+    miss the tolerance as a part of what gravity, torques and velocities do. `pv_soft` takes the damping as the softness
+    that rows have, and iterates not. With ``strict``, iterations that do not reach the tolerance are an error,
+    `NotConverged`; else `Solution.converged` says.
 
     Args:
         robot: The mechanism.
@@ -427,6 +436,10 @@ class ForwardDynamics(Evaluator):
         out: Array | None = None,
     ) -> Solution:
         """Accelerations, and the forces of constraints. Leading axes are batch axes and broadcast.
+
+        ``multipliers`` of a state before, ``(..., nc)``, are what iterations start from; ``target`` are accelerations
+        to ask of rows beyond those of their gains, and ``damping`` replaces that of each row, as an acceleration for a
+        unit of its force, both ``(..., nc)``.
 
         Args:
             q: Configuration, ``(..., nq)``.
@@ -533,10 +546,13 @@ class ForwardDynamics(Evaluator):
             pull = pull + (np.swapaxes(J_frame, -1, -2) @ np.asarray(wrenches)[..., n, :, None])[..., 0]
         on = damping < OFF
         scale = np.where(on, np.sqrt(self.damping / np.maximum(damping, 1e-300)), 0.0)
+        L = mass_factor(robot, q)
         free = np.linalg.solve(M, pull[..., None])
-        L = np.linalg.cholesky(M)
         B = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2) * scale[..., None]
-        inverse = np.linalg.pinv(B, rcond=1e-10)
+        felt = B / np.sqrt(scales_of(robot).rows)[..., None] / np.where(scale > 0, scale, 1.0)[..., None]
+        s = np.linalg.svd(felt, compute_uv=False)
+        cut = np.where(s.max(axis=-1, initial=0.0) > 0, rank_cut(robot, q, s, J), 0.0)
+        inverse = np.linalg.pinv(B, rcond=np.where(cut > RANK, cut, KKT_RANK))
         y = inverse @ (scale[..., None] * (k[..., None] - J @ free))
         a = (free + np.linalg.solve(np.swapaxes(L, -1, -2), y))[..., 0]
         forces = scale * (np.swapaxes(inverse, -1, -2) @ y)[..., 0]
@@ -551,9 +567,10 @@ class ForwardDynamics(Evaluator):
         return Solution(a, self, found)
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
-        """A call without arguments; see `Evaluator.bind`.
+        """A call without arguments; see `Evaluator.bind`. ``out`` is a, or (a, found), found as in `Solution`.
 
-        Nothing is raised where rows are dependent: of a hard method, ``found[0]`` says how independent they are.
+        With found nothing is raised where rows are dependent: of a hard method, ``found[0]`` says how independent they
+        are. With a alone it is an error, as in a call.
 
         Args:
             inputs: ``q``, ``v``, ``tau`` and, where frames were named, wrenches.
@@ -561,6 +578,9 @@ class ForwardDynamics(Evaluator):
         """
         self._need_kernel("bind")
         return super().bind(*inputs, out=out)
+
+    def _verification(self, alone: bool) -> Callable[[Array], None] | None:
+        return self._check_pivots if alone and self._hard else None
 
     def plain(self) -> ForwardDynamics:
         """The same, running the Python text as it stands: slow, for debugging."""

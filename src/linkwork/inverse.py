@@ -1,26 +1,30 @@
-"""The front door to inverse dynamics: the torques that make a robot, open or closed, accelerate as asked.
+"""The entry point to inverse dynamics: the torques that make a robot, open or closed, accelerate as asked.
 
-In a tree there is one answer. In a mechanism with loops ``M a + c = tau + J' lambda`` leaves a choice: which joints
-push, and which forces their constraints then carry. With ``G`` the explicit form of the constraints, torques that do
-the same satisfy ``G' tau = G' (M a + c)``.
+In a tree there is one answer. In a mechanism with loops ``M a + c = tau + p + J' lambda``, ``p`` the torques of springs
+and dampers, leaves a choice: which joints push, and which forces their constraints then carry. With ``G`` the explicit
+form of the constraints, torques that do the same satisfy ``G' tau = G' (M a + c - p)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.algorithms import clusters, rnea
-from linkwork.coordinates import CLOSED, Tied, bound_dofs, clustered, not_a_transmission, tied_dofs
-from linkwork.dynamics import Array, constraint_error, constraint_jacobian
+from linkwork.algorithms import actuated, clusters, rnea
+from linkwork.algorithms.actuated import GAP, NEEDED, UNDONE
+from linkwork.coordinates import CLOSED, Tied, clustered, not_a_transmission, tied_dofs
+from linkwork.dynamics import Array
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.literals import InverseMethod
 from linkwork.mechanism import Mechanism
 from linkwork.notebook import state_tables
-from linkwork.plans.tree import tree_of
+from linkwork.plans.actuated import actuated_tree
+from linkwork.plans.tree import Tree, tree_of, without_passive_elements
+from linkwork.rigid import Floats
 
 _empty = np.empty
 
@@ -37,8 +41,10 @@ UNREACHABLE = 1e-9
 """What actuated joints may leave undone of the generalised forces, as a part of them."""
 UNREACHABLE_SINGLE = 1e-4
 """The same in single precision."""
-OPEN = 10.0
-"""Motions that actuated joints cause by less than so many times what loops are open by, they are taken not to cause."""
+RANK_TOLERANCE = 1e-10
+"""Motions that those who push cause by less than this part of the largest are rounding."""
+RANK_TOLERANCE_SINGLE = 1e-5
+"""The same in single precision."""
 
 
 @dataclass(frozen=True)
@@ -58,28 +64,67 @@ class InverseSolution:
         """Forces of the constraints by name, as in `Solution.forces`."""
         return {c.name: self.multipliers[..., self.robot.row_slice(c.name)] for c in self.robot.constraints}
 
+    @property
+    def beyond_limits(self) -> Mapping[str, Array]:
+        """Joints that are asked for more than their motors have, and by how much at most, ``(...)``: N m or N.
+
+        Empty where limits are kept. Limits are those of `torque_limits`.
+        """
+        lower, upper = torque_limits(self.robot)
+        over = np.maximum(np.maximum(self.torque - upper, lower - self.torque), 0.0)
+        found = {}
+        for joint in self.robot.joints:
+            most: Array = np.max(over[..., self.robot.v_slice(joint.name)], axis=-1, initial=0.0)
+            if np.any(most > 0.0):
+                found[joint.name] = most
+        return found
+
     def _repr_html_(self) -> str:
         joints = {"torque": self.torque, "acceleration": self.acceleration}
         return state_tables("Inverse dynamics", self.robot, joints, {"force": self.multipliers})
 
 
+def torque_limits(robot: Mechanism) -> tuple[Floats, Floats]:
+    """The least and the largest torques of all joints, ``(nv,)`` each; infinite where nothing limits them.
+
+    They are within the joint's effort limits and, where actuators drive a joint, within what their commands can make.
+    """
+    lower, upper = -robot.effort_limit, robot.effort_limit
+    for name in {a.joint for a in robot.actuators}:
+        at = robot.v_slice(name)
+        least, most = np.zeros(at.stop - at.start), np.zeros(at.stop - at.start)
+        for actuator in (a for a in robot.actuators if a.joint == name):
+            for k, gear in enumerate(actuator.gear):
+                ends = (gear * actuator.limits[0], gear * actuator.limits[1]) if gear else (0.0, 0.0)
+                least[k] += min(ends)
+                most[k] += max(ends)
+        lower[at], upper[at] = np.maximum(lower[at], least), np.minimum(upper[at], most)
+    return lower, upper
+
+
+def driven_dofs(robot: Mechanism) -> npt.NDArray[np.intp]:
+    """The degrees of freedom of joints with a motor, in the order of ``v``."""
+    names = {a.joint for a in robot.actuators} | {j.name for j in robot.joints if j.actuated}
+    at = [k for j in robot.joints if j.name in names for k in range(*robot.v_slice(j.name).indices(robot.nv))]
+    return np.array(at, dtype=np.intp)
+
+
 class InverseDynamics(Tied):
     """Torques that make a robot accelerate as asked: ``tau = id(q, v, a)``.
 
-    All methods but ``"rnea"`` know the robot's constraints: of ``a`` they take what is asked of the independent joints,
-    and the others follow. `solve` gives the forces of constraints as well (none by ``"approximate"``, which is not
-    exact).
+    All methods but `rnea` know the robot's constraints: of ``a`` they take what is asked of the independent joints, and
+    the others follow. `solve` gives the forces of constraints as well (none by `approximate`, which is not exact).
 
     Where loops are a little open, rows that repeat others in closed ones do not do so quite. Here, as in `cluster` of
     `ForwardDynamics`, they bind no more for it; other forward methods obey what is left of them as well.
 
     Args:
         robot: The mechanism.
-        method: Who pushes: ``"rnea"`` every joint of the tree, without constraints; ``"cluster"`` the independent
-            joints; ``"actuated"`` the actuated ones and ``"least"`` all, with the smallest torques; ``"approximate"``
-            the independent ones, dependent bodies being left out but for the inertia they reflect.
-        wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
-        threads: Threads that share a large batch; by default as many as there are cores.
+        method: Who pushes, see `METHODS`.
+        passive: Springs and dampers of joints do their part (`passive_forces`), as in `simulate`: torques are what is
+            left for motors. Without, they are ``M a + c`` alone.
+        wrenches: Names of the frames that external wrenches act on, as for `ForwardDynamics`.
+        threads: How many share a large batch.
     """
 
     def __init__(
@@ -87,6 +132,7 @@ class InverseDynamics(Tied):
         robot: Mechanism,
         method: InverseMethod = "rnea",
         *,
+        passive: bool = True,
         wrenches: Sequence[str] = (),
         threads: int | None = None,
     ) -> None:
@@ -95,40 +141,42 @@ class InverseDynamics(Tied):
         if method not in METHODS:
             raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
         self.method = method
-        if method == "rnea":
-            self._prepare(
-                robot, "inverse_dynamics", rnea.RNEA, tree_of(robot, self._frames(wrenches)), wrenches, threads
-            )
-        else:
-            tree = clustered(robot, self._frames(wrenches))
-            algorithm = clusters.CLUSTER_RNEA
-            if method == "approximate":
-                algorithm = clusters.APPROXIMATE_RNEA
-                reason = not_a_transmission(robot)
-                if reason is not None:
-                    raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}")
-            self._prepare(robot, "inverse_dynamics", algorithm, tree, wrenches, threads)
-        self._pushes = self._pushing(robot, method)
+        self.passive = bool(passive)
+        self._spreads = method in ("actuated", "least")
         self._nv = robot.nv
-        if method in ("actuated", "least"):
-            self._bound, self._tied = bound_dofs(robot), np.array(sorted(tied_dofs(robot)), dtype=np.intp)
-            self._free = np.delete(np.arange(robot.nv), self._tied)
+        tree = self._tree(robot, self._frames(wrenches))
+        if not self.passive:
+            tree = without_passive_elements(tree)
+        algorithm = {
+            "rnea": rnea.RNEA,
+            "cluster": clusters.CLUSTER_RNEA,
+            "approximate": clusters.APPROXIMATE_RNEA,
+        }.get(method, actuated.ACTUATED_RNEA)
+        self._prepare(robot, "inverse_dynamics", algorithm, tree, wrenches, threads)
 
-    @staticmethod
-    def _pushing(robot: Mechanism, method: InverseMethod) -> npt.NDArray[np.intp]:
-        """The degrees of freedom that push."""
-        if method == "actuated":
-            names = {a.joint for a in robot.actuators} | {j.name for j in robot.joints if j.actuated}
-            at = [k for j in robot.joints if j.name in names for k in range(*robot.v_slice(j.name).indices(robot.nv))]
-            if not at:
-                raise UnsupportedFeature(
-                    f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'"
-                )
-            return np.array(at, dtype=np.intp)
-        if method in ("cluster", "approximate"):
-            tied = tied_dofs(robot)
-            return np.array([k for k in range(robot.nv) if k not in tied], dtype=np.intp)
-        return np.arange(robot.nv)
+    def _tree(self, robot: Mechanism, frames: tuple[str, ...]) -> Tree:
+        """The arrays that the method reads."""
+        match self.method:
+            case "rnea":
+                return tree_of(robot, frames)
+            case "actuated":
+                pushes = driven_dofs(robot)
+                if not len(pushes):
+                    raise UnsupportedFeature(
+                        f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'"
+                    )
+                return actuated_tree(robot, frames, tied_dofs(robot), set(pushes.tolist()))
+            case "least":
+                return actuated_tree(robot, frames, tied_dofs(robot), set(range(robot.nv)))
+            case "approximate" if (reason := not_a_transmission(robot)) is not None:
+                raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}")
+        return clustered(robot, frames)
+
+    def _be(self, runner: Any, dtype: str) -> None:
+        super()._be(runner, dtype)
+        single = dtype == "float32"
+        self._tolerance = np.array([RANK_TOLERANCE_SINGLE if single else RANK_TOLERANCE], dtype=dtype)
+        self._settings = (self._tolerance,) if self._spreads else ()
 
     def __call__(  # type: ignore[override]
         self,
@@ -149,33 +197,16 @@ class InverseDynamics(Tied):
             out: Array to write the result to; by default a new one.
         """
         if self.method != "rnea":
-            if self.method in ("actuated", "least"):
-                tau = self.solve(q, v, a, wrenches).torque
-            else:
-                tau = self.determined((q, v, a, self._rest if wrenches is None else wrenches))[0]
-            if out is None:
-                return tau
-            if not isinstance(out, np.ndarray) or out.shape != tau.shape:
-                raise InputError(f"out for tau has shape {np.shape(out)}, needs {tau.shape}")
-            out[...] = tau
-            return out
+            tau: Array = self.determined((q, v, a, self._rest if wrenches is None else wrenches, *self._settings), out)[
+                0
+            ]
+            return tau
         tau = _empty(self._nv, self._dtype) if out is None else out
         if out is None or (type(tau) is np.ndarray and tau.ndim == 1):
             if not self._entry(q, v, a, self._rest if wrenches is None else wrenches, tau):
                 return tau
         typed = self._in_type_of((q, v, a, wrenches, out))
         return typed._runner.evaluate(typed._complete((q, v, a, wrenches)), [out])[0]
-
-    def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
-        """A call without arguments; see `Evaluator.bind`. Not for `actuated` and `least`, which NumPy completes.
-
-        Args:
-            inputs: ``q``, ``v``, ``a`` and, where frames were named, wrenches.
-            out: Arrays that every call writes, as for `Evaluator.bind`.
-        """
-        if self.method in ("actuated", "least"):
-            raise UnsupportedFeature(f"{self.method} is completed in NumPy: there is nothing to bind")
-        return super().bind(*inputs, out=out)
 
     def solve(
         self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
@@ -191,43 +222,34 @@ class InverseDynamics(Tied):
         if self.method == "rnea":
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
         pushed = self._rest if wrenches is None else wrenches
-        tau, full, multipliers = self.determined((q, v, a, pushed))
-        if self.method in ("actuated", "least"):
-            tau, multipliers = self._spread(q, tau, multipliers)
+        tau, full, multipliers = self.determined((q, v, a, pushed, *self._settings))
         return InverseSolution(tau, full, multipliers, self.robot)
 
-    def _spread(self, q: npt.ArrayLike, tau: Array, multipliers: Array) -> tuple[Array, Array]:
-        """The smallest torques of those who push that do what ``tau`` does, and the constraints' forces then.
+    def _complete(self, inputs: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+        given: list[Any] = list(inputs)
+        if self._spreads and len(given) in (3, 4):
+            return [*given[:3], self._rest if len(given) == 3 or given[3] is None else given[3], *self._settings]
+        if self._spreads:
+            raise InputError(f"inverse_dynamics takes q, v, a, wrenches; {len(given)} arguments were given")
+        return super()._complete(inputs)
 
-        Rows on tied and free joints of their clusters, ``J = [Jt Jf]``, make ``G = [-Jt^+ Jf; 1]``, as C-RNEA has it:
-        of rows that repeat others in closed loops only, no small differences count as rows where loops are open.
-        Torques do the same if ``G' tau' = G' tau``; what tied joints then lack, ``Jt'`` times forces makes up.
-        """
-        free, tied = self._free, self._tied
-        J = np.where(self._bound, constraint_jacobian(self.robot, q), 0.0)
-        inverse = np.linalg.pinv(J[..., tied], rcond=1e-10)
-        G = np.empty((*J.shape[:-2], self.robot.nv, len(free)))
-        G[..., free, :] = np.eye(len(free))
-        G[..., tied, :] = -(inverse @ J[..., free])
-        GT = np.swapaxes(G, -1, -2)
-        open_by = np.abs(np.where(self._bound.any(axis=-1), constraint_error(self.robot, q), 0.0)).max(-1, initial=0.0)
-        able = np.linalg.pinv(GT[..., self._pushes], rcond=np.maximum(1e-10, OPEN * open_by))
-        torque = np.zeros_like(tau)
-        torque[..., self._pushes] = (able @ (GT @ tau[..., None]))[..., 0]
-        self._check_reached((GT @ (tau - torque)[..., None])[..., 0], tau, open_by)
-        carried = np.swapaxes(inverse, -1, -2) @ (tau - torque)[..., tied, None]
-        return torque, multipliers + carried[..., 0]
+    def _verification(self, alone: bool) -> Any:
+        return None if self.method == "rnea" else self._verify
 
-    def _check_reached(self, undone: Array, tau: Array, open_by: Array) -> None:
-        """An error where those who push leave something undone."""
-        worst = np.abs(undone).max(axis=-1, initial=0.0)
-        allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
-        bad = worst > allowed * np.maximum(1.0, np.abs(tau).max(axis=-1, initial=0.0))
-        if not bad.any():
+    def _verify(self, last: Array) -> None:
+        """An error where the free joints do not determine the others, or those who push leave something undone."""
+        super()._verify(last)
+        if not self._spreads:
             return
-        gap = float(np.broadcast_to(open_by, bad.shape)[bad].max())
-        raise UnsupportedFeature(
-            f"the actuated joints of '{self.robot.name}' cannot make these accelerations: "
-            f"{worst[bad].max():.3g} N m are missing; the robot has unactuated degrees of freedom"
-            + (f", and its loops are open by {gap:.3g}: close them first, with assemble" if gap > CLOSED else "")
-        )
+        allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
+        if last.ndim == 1 and last[UNDONE] <= allowed * last[NEEDED]:  # the quick way for one state
+            return
+        worst = last[..., UNDONE]
+        bad = worst > allowed * last[..., NEEDED]
+        if bad.any():
+            gap = float(last[..., GAP][bad].max())
+            raise UnsupportedFeature(
+                f"the actuated joints of '{self.robot.name}' cannot make these accelerations: "
+                f"{worst[bad].max():.3g} N m are missing; the robot has unactuated degrees of freedom"
+                + (f", and its loops are open by {gap:.3g}: close them first, with assemble" if gap > CLOSED else "")
+            )

@@ -50,6 +50,7 @@ Quantity = Literal[
     "mass_matrix",
     "inverse_mass_product",
     "bias_forces",
+    "passive_forces",
     "gravity_forces",
     "frame_placement",
     "frame_velocity",
@@ -62,6 +63,8 @@ Quantity = Literal[
     "constraint_jacobian",
     "constraint_bias",
     "constraint_target",
+    "actuator_torques",
+    "gravity_compensation",
 ]
 """What an `Evaluator` can compute: `dynamics.QUANTITIES`."""
 

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from linkwork.closure import Mobility
     from linkwork.coordinates import Actuation
+    from linkwork.equilibrium import Equilibrium
+    from linkwork.mobility import Mobility
     from linkwork.simulation import Sweep
     from linkwork.viewer import Viewer
 
@@ -60,6 +61,8 @@ class Limits:
     upper: Floats
     velocity: Floats
     effort: Floats
+    actuation: tuple[float, float] = (-np.inf, np.inf)
+    """Of the torque that all actuators together make on a joint with one degree of freedom; applied to commands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +79,7 @@ class JointEntry:
     damping: Floats
     friction: Floats
     stiffness: Floats
-    """Of a spring that pulls the joint to ``rest``. Kept from files, as `damping` and `friction`; not applied."""
+    """Of a spring that pulls the joint to ``rest``; see `dynamics.passive_forces`."""
     rest: Floats
     actuated: bool | None = None
     """Whether a motor drives it; None where nobody has said."""
@@ -86,7 +89,13 @@ class JointEntry:
 
 @dataclass(frozen=True, eq=False)
 class Actuator:
-    """A motor: one unit of its command makes ``gear`` torques or forces on the degrees of freedom of a joint.
+    """A motor or a servo. With ``l`` its length and ``r`` the rate of it, its force for a command ``u`` is::
+
+        force = (gain[0] + gain[1] l + gain[2] r) u + bias[0] + bias[1] l + bias[2] r
+
+    and ``gear`` times the force are torques on the degrees of freedom of its joint, whose coordinates times ``gear``
+    are the length. A plain motor has the gain ``(1, 0, 0)`` and no bias, so that its command is its force; a position
+    servo with the stiffness ``kp`` and the damping ``kv`` the gain ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``.
 
     Args:
         name: Its name.
@@ -99,6 +108,26 @@ class Actuator:
     gear: tuple[float, ...]
     limits: tuple[float, float] = (-np.inf, np.inf)
     """Commands beyond these are as these."""
+    gain: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    """Of the command: a constant, and by length and rate."""
+    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """The same, without the command."""
+    force_limits: tuple[float, float] = (-np.inf, np.inf)
+    """Forces beyond these are as these, before the gear."""
+    also: tuple[tuple[str, float], ...] = ()
+    """Further joints that it pulls, as over a tendon, with their gears; each has one degree of freedom."""
+    refused: str = ""
+    """What it is, if its force is not modeled (``"a <muscle>"``): it takes no commands. Empty if it is."""
+
+    @property
+    def gears(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """All joints that it drives, with the gears of their degrees of freedom."""
+        return ((self.joint, self.gear), *((joint, (gear,)) for joint, gear in self.also))
+
+    @property
+    def has_feedback(self) -> bool:
+        """Whether its force depends on the state, as that of a servo does."""
+        return any(self.gain[1:]) or any(self.bias[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +165,9 @@ class Mechanism:
     """Configurations that have a name: keyframes of a file, the assembled pose of a mechanism of the zoo."""
     actuators: tuple[Actuator, ...] = ()
     """Motors, in the order of commands."""
+    gravity_compensation: Mapping[str, Inertia] = field(default_factory=dict)
+    """Mass of the bodies whose weight, or a part of it, something holds up that is not modeled, in their frames (MJCF:
+    ``gravcomp``). Simulations apply it with the springs and dampers of joints."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -194,6 +226,7 @@ class Mechanism:
             "poses": MappingProxyType(
                 _Named(self.name, "pose", {name: self._stored(q, nq, name) for name, q in self.poses.items()})
             ),
+            "gravity_compensation": MappingProxyType(dict(self.gravity_compensation)),
         }.items():
             object.__setattr__(self, key, value)
         for actuator in self.actuators:
@@ -219,20 +252,25 @@ class Mechanism:
         return array
 
     def _check_actuator(self, actuator: Actuator) -> None:
-        """It drives a joint that moves, with a gear for each of its degrees of freedom."""
-        if actuator.joint not in self._at:
-            near = suggest(actuator.joint, self._at)
-            raise ModelError(
-                f"actuator '{actuator.name}' drives joint '{actuator.joint}', which does not move{near}",
-                subject=actuator.name,
-            )
-        nv = self.joint(actuator.joint).type.nv
-        if len(actuator.gear) != nv:
-            raise ModelError(
-                f"actuator '{actuator.name}' has {len(actuator.gear)} gears, joint '{actuator.joint}' {nv} "
-                "degrees of freedom",
-                subject=actuator.name,
-            )
+        """It drives joints that move, with a gear for each degree of freedom; a servo has coordinates to follow."""
+        for joint, gear in actuator.gears:
+            if joint not in self._at:
+                raise ModelError(
+                    f"actuator '{actuator.name}' drives joint '{joint}', which does not move{suggest(joint, self._at)}",
+                    subject=actuator.name,
+                )
+            type = self.joint(joint).type
+            if len(gear) != type.nv:
+                raise ModelError(
+                    f"actuator '{actuator.name}' has {len(gear)} gears, joint '{joint}' {type.nv} degrees of freedom",
+                    subject=actuator.name,
+                )
+            if type.nq != type.nv and (actuator.gain[1] != 0 or actuator.bias[1] != 0):
+                raise ModelError(
+                    f"actuator '{actuator.name}' is a servo of the position of joint '{joint}' ({type.kind_name}), "
+                    "whose coordinates are no plain numbers",
+                    subject=actuator.name,
+                )
 
     def _check_constraint(self, constraint: Constraint) -> None:
         """Everything it binds is there and can be bound."""
@@ -368,7 +406,8 @@ class Mechanism:
 
     @property
     def damping(self) -> Floats:
-        """Viscous damping of the joints, ``(nv,)``. Kept from files; dynamics take all torques from ``tau``."""
+        """Viscous damping of the joints, ``(nv,)``: part of motion in time and of inverse dynamics (`passive_forces`);
+        forward dynamics takes all torques from ``tau``."""
         return self._gather("damping")
 
     @property
@@ -378,7 +417,7 @@ class Mechanism:
 
     @property
     def stiffness(self) -> Floats:
-        """Stiffness of the joints' springs, ``(nv,)``. Kept from files; not applied."""
+        """Stiffness of the joints' springs, ``(nv,)``; where it counts, see `damping`."""
         return self._gather("stiffness")
 
     @property
@@ -559,7 +598,7 @@ class Mechanism:
             if actuator.name in taken:
                 raise InputError(f"two actuators are called '{actuator.name}'; give one another name")
             taken.add(actuator.name)
-        driven = {actuator.joint for actuator in new}
+        driven = {joint for actuator in new for joint, _ in actuator.gears}
         joints = tuple(replace(j, actuated=True) if j.name in driven else j for j in self.joints)
         return replace(self, joints=joints, actuators=(*self.actuators, *new))
 
@@ -570,7 +609,7 @@ class Mechanism:
         q: npt.ArrayLike | None = None,
         fixed: Sequence[str] = (),
         *,
-        tolerance: float = 1e-12,
+        tolerance: float | None = None,
         max_iterations: int = 200,
         attempts: int = 20,
         seed: int = 0,
@@ -619,22 +658,32 @@ class Mechanism:
         return found
 
     def project_velocity(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
-        """The velocity nearest to ``v`` that all constraints allow; see `closure.project_velocity`.
+        """The velocity nearest to ``v`` that all constraints allow; see `mobility.project_velocity`.
 
         Args:
             q: Configuration, ``(..., nq)``.
             v: Joint velocities, ``(..., nv)``.
         """
-        found: Floats = _closure().project_velocity(self, q, v)
+        found: Floats = _mobility().project_velocity(self, q, v)
         return found
 
     def mobility(self, q: npt.ArrayLike) -> Mobility:
-        """What the constraints leave free at ``q``, and which of them say the same thing; see `closure.mobility`.
+        """What the constraints leave free at ``q``, and which of them say the same thing; see `mobility.mobility`.
 
         Args:
             q: Configuration, ``(nq,)``, with closed loops.
         """
-        found: Mobility = _closure().mobility(self, q)
+        found: Mobility = _mobility().mobility(self, q)
+        return found
+
+    def equilibrium(self, q: npt.ArrayLike | None = None, *, max_iterations: int = 100) -> Equilibrium:
+        """The static pose nearest to ``q`` and the motors' torques there; see `equilibrium.equilibrium`.
+
+        Args:
+            q: Configuration to start from, ``(nq,)``; by default the assembled or neutral pose.
+            max_iterations: The most iterations.
+        """
+        found: Equilibrium = import_module("linkwork.equilibrium").equilibrium(self, q, max_iterations=max_iterations)
         return found
 
     def with_independent(self, *joints: str) -> Mechanism:
@@ -709,7 +758,8 @@ class Mechanism:
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
-        return Mechanism, (self.name, self.joints, *plain, self.constraints, dict(self.poses), self.actuators)
+        driven = (self.actuators, dict(self.gravity_compensation))
+        return Mechanism, (self.name, self.joints, *plain, self.constraints, dict(self.poses), *driven)
 
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")
@@ -746,6 +796,11 @@ Mechanism.__setattr__ = _refuse_assignment  # type: ignore[method-assign, assign
 def _closure() -> Any:
     """The room above this one that moves mechanisms onto their loops."""
     return import_module("linkwork.closure")
+
+
+def _mobility() -> Any:
+    """The same for what constraints leave free."""
+    return import_module("linkwork.mobility")
 
 
 def _coordinates() -> Any:

@@ -1,13 +1,13 @@
 """What is large and what is small for a robot, in its own units: inertias of its joints and of its constraints' rows.
 
-Regularization, tolerances and ranks are numbers without a unit. They become accelerations and forces by these scales, so
-that a robot in millimeters and grams moves as the same robot in meters and kilograms does.
+Regularization, tolerances and ranks are numbers without a unit. They become accelerations and forces by these scales,
+so that a robot in millimeters and grams moves as the same robot in meters and kilograms does.
 
 | symbol | meaning                                                                                     |
 |--------|---------------------------------------------------------------------------------------------|
 | s      | inverse inertia that a row feels: the diagonal of the Delassus matrix ``J M^-1 J'``          |
 
-Scales are taken once, at a few configurations, and rounded to powers of two: a robot has the same ones on every machine.
+Scales are taken once, at a few configurations, and rounded to powers of two: they are the same on every machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwork.constraints import TURN_ROWS, CenterOfMass, Constraint, Pair
 from linkwork.dynamics import Evaluator
-from linkwork.joints import Free, Revolute, Spherical, Universal
+from linkwork.joints import Free, Helical, Planar, Revolute, Spherical, Universal
 from linkwork.literals import Quantity
 from linkwork.mechanism import Mechanism
 from linkwork.rigid import Floats
@@ -106,10 +106,12 @@ def _rotating(robot: Mechanism) -> list[int]:
     found: list[int] = []
     for joint in robot.joints:
         at = robot.v_slice(joint.name)
-        if isinstance(joint.type, Revolute | Universal | Spherical):
+        if isinstance(joint.type, Revolute | Helical | Universal | Spherical):
             found += range(at.start, at.stop)
         elif isinstance(joint.type, Free):
             found += range(at.start + 3, at.stop)
+        elif isinstance(joint.type, Planar):
+            found.append(at.stop - 1)
     return found
 
 
@@ -148,6 +150,31 @@ def _of_bodies(robot: Mechanism, pair: Pair, least: tuple[float, float]) -> tupl
     moments = [float(np.linalg.eigvalsh(i.rotational).max()) for i in inertias]
     moment, mass = max(moments, default=0.0), max((i.mass for i in inertias), default=0.0)
     return 1 / moment if moment > 0 else least[0], 1 / mass if mass > 0 else least[1]
+
+
+# Without units ------------------------------------------------------------------------------------------
+
+
+def row_units(robot: Mechanism, J: Floats) -> Floats:
+    """What errors of rows are measured by, ``(..., nc)``: a length of the robot, an angle of one; of couplings, the
+    largest coefficient of ``J: (..., nc, nv)``."""
+    found = np.abs(J * joint_units(robot)).max(axis=-1, initial=0.0)
+    length = scales_of(robot).length
+    for c in robot.constraints:
+        at = robot.row_slice(c.name)
+        if isinstance(c, Pair):
+            found[..., at] = np.repeat([1.0, length], [TURN_ROWS[c.turns], c.rows - TURN_ROWS[c.turns]])
+        elif isinstance(c, CenterOfMass):
+            found[..., at] = length
+    return np.where(found > 0, found, 1.0)
+
+
+def joint_units(robot: Mechanism) -> Floats:
+    """What coordinates are measured by, ``(nv,)``: joints that slide by a length of the robot, others by an angle of
+    one."""
+    found = np.full(robot.nv, scales_of(robot).length)
+    found[_rotating(robot)] = 1.0
+    return found
 
 
 def _power_of_two(x: float) -> float:

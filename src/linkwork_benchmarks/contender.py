@@ -70,7 +70,7 @@ def _evaluator(robot: Mechanism, quantity: str) -> Evaluator:
         case "forward_dynamics":
             return ForwardDynamics(robot, threads=1)
         case "inverse_dynamics":
-            return InverseDynamics(robot, threads=1)
+            return InverseDynamics(robot, passive=False, threads=1)  # as peers do
     return Evaluator(robot, cast(Any, quantity), threads=1)
 
 

@@ -150,7 +150,8 @@ def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found:
 
 def _tree(robot: lw.Mechanism, quantity: str, states: States, twin: Any, found: Times) -> Iterable[Entry]:
     inverse = quantity == "inverse_dynamics"
-    evaluator = lw.InverseDynamics(robot, threads=1) if inverse else lw.Evaluator(robot, cast(Any, quantity), threads=1)
+    rnea = lw.InverseDynamics(robot, passive=False, threads=1) if inverse else None  # as Pinocchio's
+    evaluator = rnea or lw.Evaluator(robot, cast(Any, quantity), threads=1)
     inputs = tuple(states) if inverse else (states.q,)
     wanted = evaluator(*inputs)
     yield from _ways(evaluator, "linkwork", inputs, np.empty(wanted.shape[1:]), wanted, lambda x: x, found)

@@ -40,6 +40,7 @@ from linkwork.algorithms.constrained import INPUTS, OUTPUTS, WORK, ready, smalle
 from linkwork.algorithms.crba import COMPOSITE, mass_of
 from linkwork.algorithms.kinematics import carry, coast, hasten, move, place
 from linkwork.algorithms.loops import close, swing
+from linkwork.algorithms.passive import subtract_passive_torques
 from linkwork.algorithms.rnea import WRENCHES, apply_wrenches, collect, gravitate, hand_down, resist
 from linkwork.joints import HELICAL, axis_of, dof_of, to_parent
 from linkwork.plans.clusters import CLUSTERS
@@ -530,9 +531,23 @@ def cluster_rnea(
 
     Of ``a`` the entries of free degrees of freedom count; ``full`` are the accelerations of all.
     """
-    unravel(tree, w, q, v)
+    required_torques(tree, w, q, v, a, wrenches, tau, full)
     for r in range(tree.nc):
         multipliers[r] = 0.0
+    for c in range(tree.nclusters):
+        free_torques(tree, w, c, tau)
+        find_multipliers(tree, w, c, tau, multipliers)
+        for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
+            tau[tree.tied_dof[d]] = 0.0
+    pivot[0] = w.pivot[0]
+
+
+@kernel
+def required_torques(
+    tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array, full: Array
+) -> None:
+    """Torques of all joints of the tree, springs and dampers doing their part, and the accelerations they make."""
+    unravel(tree, w, q, v)
     for f in range(tree.nfree):
         full[tree.free_dof[f]] = a[tree.free_dof[f]]
     for c in range(tree.nclusters):
@@ -543,15 +558,16 @@ def cluster_rnea(
     collect(tree, w, tau)
     for k in range(tree.nv):
         tau[k] += tree.armature[k] * full[k]
-    for c in range(tree.nclusters):
-        for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-            i = tree.tied_dof[d]
-            for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-                tau[tree.free_dof[f]] += w.Gl[i, tree.free_dof[f]] * tau[i]
-        find_multipliers(tree, w, c, tau, multipliers)
-        for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-            tau[tree.tied_dof[d]] = 0.0
-    pivot[0] = w.pivot[0]
+    subtract_passive_torques(tree, q, v, tau)
+
+
+@kernel
+def free_torques(tree: Array, w: Array, c: int, tau: Array) -> None:
+    """``G' tau`` of a cluster, in the place of its free degrees of freedom."""
+    for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
+        i = tree.tied_dof[d]
+        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
+            tau[tree.free_dof[f]] += w.Gl[i, tree.free_dof[f]] * tau[i]
 
 
 @kernel
@@ -590,6 +606,11 @@ def approximate_rnea(
                 if tree.kind[i] == HELICAL:
                     tau[o] += tree.pitch[i] * w.f[i, 5]
             hand_down(tree, w, i)
+    subtract_passive_torques(tree, q, v, tau)
+    for c in range(tree.nclusters):
+        free_torques(tree, w, c, tau)
+        for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
+            tau[tree.tied_dof[d]] = 0.0
     pivot[0] = w.pivot[0]
 
 

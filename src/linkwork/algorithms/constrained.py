@@ -8,8 +8,9 @@ With ``R`` the damping of each row (a diagonal) and ``lambda0`` the multipliers 
 and, starting again from what it found, ends at ``J a = k`` also where rows are redundant (the proximal method of
 multipliers: **proximal** Section III, **loops** Section III-D). Rows that are not enabled have infinite damping.
 
-Iterations end where what rows miss, weighed by the inertia that each row feels, is a small part of what gravity, torques,
-wrenches and velocities would do to the robot, weighed by inertia as well. Both are in kg m²/s⁴: no unit enters.
+Iterations end where what rows miss, weighed by the inertia that each row feels, is a small part of what gravity,
+torques, wrenches and velocities would do to the robot, weighed by inertia as well. Both are in kg m²/s⁴: the ratio has
+no unit.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ SWITCHED_OFF = 1e20
 NOTHING = 1e9
 """A row whose inverse inertia is less than `LEAST_PIVOT` over this of the largest moves nothing: it is rounding."""
 
+STUCK = 1e-4
+"""The part of what rows miss by which an iteration has to change it to be worth another."""
+
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
     "v": ("nv",),
@@ -38,8 +42,8 @@ INPUTS: dict[str, Shape] = {
     "settings": ("nsettings",),
 }
 """``settings``: the tolerance, the most iterations, what rounding leaves of stiff rows in one iteration; then what is
-large for this robot (`linkwork.scales`): the square of gravity times the mass, the inverse of the mass and of a moment of
-inertia, the mobility of each joint, the inertia that each row feels."""
+large for this robot (`linkwork.scales`): the square of gravity times the mass, the inverse of the mass and of a moment
+of inertia, the mobility of each joint, the inertia that each row feels."""
 OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}
 """``found`` is progress (2 numbers), multipliers, residuals: one array, since making arrays takes time."""
 
@@ -97,8 +101,8 @@ def ready_again(tree: Array, w: Array) -> None:
 def unbalance(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
     """Forces on bodies that the accelerations found leave without a balance, but for those of joints and rows.
 
-    Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its damping, the
-    factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
+    Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its damping,
+    the factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
     """
     gravitate(tree, w)
     hasten(tree, w, qdd)
@@ -168,7 +172,8 @@ def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: 
     """The same, or, if that is less, how much that is another than it was ``before``.
 
     Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
-    rounding does to accelerations.
+    rounding does to accelerations. So do rows that differ from others by rounded numbers in a file alone: what changes
+    by less than `STUCK` in an iteration is taken not to change.
     """
     inertia = settings[6 + tree.nv : tree.nsettings]
     left = 0.0
@@ -177,12 +182,12 @@ def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: 
         y = residual[r] - before[r]
         left = larger(left, inertia[r] * (residual[r] * residual[r]))
         moved = larger(moved, inertia[r] * (y * y))
-    return relative(w, smaller(left, moved))
+    return relative(w, where(moved, STUCK * STUCK * left, 0.0, smaller(left, moved)))
 
 
 @kernel
 def residual_of(tree: Array, change: Array, damping: Array, residual: Array) -> None:
-    """What each row's acceleration misses: ``R`` times the change of its multiplier; nothing where it is switched off."""
+    """What each row misses: ``R`` times the change of its multiplier; nothing where it is switched off."""
     for r in range(tree.nc):
         residual[r] = where(damping[r], SWITCHED_OFF, damping[r] * change[r], 0.0)
 

@@ -7,7 +7,7 @@ so that it can be interrupted after any step and goes on as it would have, to th
 | symbol      | meaning                                                                                      |
 |-------------|----------------------------------------------------------------------------------------------|
 | tau, tau1   | torques held at the start, and torques of the step that follows the last one                 |
-| clock       | time of one step; number of the first step; steps from one control to the next; steps until  |
+| clock       | as in `motion`; number of the first step; steps from one control to the next; steps until  |
 |             | the first control (0: at once); count of steps, from 1 on, from which there is none          |
 | shared, own | parameters that all states share, and those of one state, each as a flat array               |
 | progress    | as in `motion`, and its count of steps at the next control                                   |
@@ -19,11 +19,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.motion import SINGLE_STEPS, clear_found, clear_nothing, leave
+from linkwork.algorithms.motion import DT, SINGLE_STEPS, clear_found, clear_nothing, leave
 from linkwork.scalar import Array, Scalar, any_below, fma, kernel, unpack, where
 
-DT, FIRST, EVERY, WAIT, LAST = range(5)
-"""Entries of the clock."""
+FIRST, EVERY, WAIT, LAST = range(2, 6)
+"""Entries of the clock, after those of `motion`."""
 
 Place = tuple[int, int, tuple[int, ...]]
 """Where a parameter is: among those shared (0) or own (1), its first number, its shape."""
@@ -91,6 +91,8 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         q: Array,
         v: Array,
         tau: Array,
+        u: Array,
+        wrenches: Array,
         law: Array,
         damping: Array,
         clock: Array,
@@ -121,6 +123,8 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         q: Array,
         v: Array,
         tau: Array,
+        u: Array,
+        wrenches: Array,
         law: Array,
         damping: Array,
         clock: Array,
@@ -133,12 +137,11 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         found: Array,
         progress: Array,
     ) -> None:
-        step(tree, w, q1, v1, tau1, law, damping, clock[DT], found)
+        step(tree, w, q1, v1, tau1, u, wrenches, law, damping, clock, found)
         leave(tree, w, q1, v1, progress)
         update(tree, w, clock, shared, own, q1, v1, tau1, progress)
 
-    inputs: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "tau": ("nv",), "law": ("nv", 7)}
-    inputs |= {"damping": ("nc",) if bound else (0,), "clock": (5,)}
+    inputs: dict[str, Shape] = one.inputs | {"clock": (6,)}
     inputs |= {"shared": (control.shared,), "own": (control.own,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "tau1": ("nv",)}
     outputs |= {"found": ("nfound",) if bound else (0,), "progress": (3,)}

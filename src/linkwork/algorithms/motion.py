@@ -1,11 +1,13 @@
 """Motion in time: steps of integrators as kernel text, so that whole rollouts run in machine code.
 
 A step goes from ``q, v`` to ``q1, v1`` and can be repeated without returning to Python: the second text of each
-algorithm steps on from its own outputs. Torques are those given and what joints do by themselves (`act`): springs,
-dampers, stops. Forward dynamics is `aba` for trees and `lcaba` for loops, in so many proximal iterations.
+algorithm steps on from its own outputs. Torques are those given, what joints do by themselves (`act`: springs, dampers,
+stops), and what actuators make of commands (`actuation`), at every stage of a step. Forward dynamics is `aba` for trees
+and `lcaba` for loops, in so many proximal iterations.
 
 | symbol | meaning                                                                                 |
 |--------|-----------------------------------------------------------------------------------------|
+| u      | commands of actuators; ``switch`` is one where they act, and zero                        |
 | law    | of each degree of freedom: stiffness, rest, damping, lower stop, upper stop, and their   |
 |        | stiffness and damping                                                                   |
 | x      | where a configuration is, seen from another: a turn as a rotation vector                  |
@@ -21,10 +23,14 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from linkwork.algorithms.aba import ABA, aba
+from linkwork.algorithms.actuation import DRIVE_WORK, drive_joints
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.constrained import WORK, ready
 from linkwork.algorithms.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_again
+from linkwork.algorithms.passive import damper_torque, spring_torque
+from linkwork.algorithms.rnea import WRENCHES
 from linkwork.joints import FREE, PLANAR, SPHERICAL, dof_of
+from linkwork.plans.actuation import DRIVEN, DRIVEN_COUPLED
 from linkwork.plans.elimination import COUPLED
 from linkwork.plans.layout import Layout
 from linkwork.plans.tree import TREE
@@ -33,6 +39,9 @@ from linkwork.spatial import add, cross, scale
 
 STIFFNESS, REST, DAMPING, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING = range(7)
 """Columns of the law of joints."""
+
+DT, SWITCH = range(2)
+"""Entries of the clock: the time of a step; one where actuators act on commands, else zero."""
 
 SMALL = 1e-2
 """Below this, of the square of an angle, series are exact to rounding."""
@@ -210,10 +219,10 @@ def act(tree: Array, q: Array, v: Array, tau: Array, law: Array, ahead: Scalar, 
         o = tree.iq[i]
         for j in range(dof_of(kind)):
             k = tree.iv[i] + j
-            x = tau[k] - law[k, DAMPING] * v[k]
+            x = tau[k] + damper_torque(law[k, DAMPING], v[k])
             if kind != SPHERICAL and kind != FREE and kind != PLANAR:
                 at = q[o + j]
-                x = x - law[k, STIFFNESS] * (at + ahead * v[k] - law[k, REST])
+                x = x + spring_torque(law[k, STIFFNESS], at + ahead * v[k], law[k, REST])
                 low = law[k, STOP_STIFFNESS] * (law[k, LOWER] - at) - law[k, STOP_DAMPING] * v[k]
                 high = law[k, STOP_STIFFNESS] * (law[k, UPPER] - at) - law[k, STOP_DAMPING] * v[k]
                 x = x + where(at, law[k, LOWER], low, 0.0) + where(law[k, UPPER], at, high, 0.0)
@@ -228,43 +237,78 @@ class Dynamics(NamedTuple):
 
     name: str
     text: Callable[..., None]
-    """``text(tree, w, q, v, torque, damping, acceleration, found)``"""
+    """``text(tree, w, q, v, torque, wrenches, damping, acceleration, found)``"""
     work: dict[str, Shape]
     layout: Layout
     bound: bool
     folded: Mapping[str, str]
+    drive: Callable[..., None]
+    """``drive(tree, w, q, v, u, switch, torque)``: what is added to torques, beside `act`."""
+
+    @property
+    def driven(self) -> bool:
+        """Whether it takes commands of actuators."""
+        return self.drive is drive_joints
+
+
+@kernel
+def drive_nothing(tree: Array, w: Array, q: Array, v: Array, u: Array, switch: Scalar, torque: Array) -> None:
+    """No actuators."""
+
+
+def _with_actuators(dynamics: Dynamics, layout: Layout) -> Dynamics:
+    """The same for robots with servos, or with gravity compensation."""
+    name, work = f"{dynamics.name}_driven", dynamics.work | DRIVE_WORK
+    return dynamics._replace(name=name, work=work, layout=layout, drive=drive_joints)
 
 
 def _of_tree() -> Dynamics:
     @kernel
     def accelerations(
-        tree: Array, w: Array, q: Array, v: Array, torque: Array, damping: Array, a: Array, found: Array
+        tree: Array,
+        w: Array,
+        q: Array,
+        v: Array,
+        torque: Array,
+        wrenches: Array,
+        damping: Array,
+        a: Array,
+        found: Array,
     ) -> None:
-        aba(tree, w, q, v, torque, w.H[0], a)
+        aba(tree, w, q, v, torque, wrenches, a)
 
-    return Dynamics("aba", accelerations, dict(ABA.work), TREE, bound=False, folded=ABA.folded)
+    return Dynamics("aba", accelerations, dict(ABA.work), TREE, bound=False, folded=ABA.folded, drive=drive_nothing)
 
 
 def _of_loops(iterations: int) -> Dynamics:
     @kernel
     def accelerations(
-        tree: Array, w: Array, q: Array, v: Array, torque: Array, damping: Array, a: Array, found: Array
+        tree: Array,
+        w: Array,
+        q: Array,
+        v: Array,
+        torque: Array,
+        wrenches: Array,
+        damping: Array,
+        a: Array,
+        found: Array,
     ) -> None:
         for r in range(tree.nc):
             w.none[r] = 0.0
         multipliers = found[2 : 2 + tree.nc]
         residual = found[2 + tree.nc : tree.nfound]
-        ready(tree, w, q, v, w.H[0], w.none)
+        ready(tree, w, q, v, wrenches, w.none)
         lcaba_sweeps(tree, w, torque, damping, w.none, a, multipliers, residual)
         for _ in range(iterations - 1):
-            lcaba_sweeps_again(tree, w, torque, w.H[0], damping, a, multipliers, residual)
+            lcaba_sweeps_again(tree, w, torque, wrenches, damping, a, multipliers, residual)
 
-    return Dynamics(
-        f"lcaba{iterations}", accelerations, WORK | SPRINGS | {"none": ("nc",)}, COUPLED, bound=True, folded={}
-    )
+    work = WORK | SPRINGS | {"none": ("nc",)}
+    return Dynamics(f"lcaba{iterations}", accelerations, work, COUPLED, bound=True, folded={}, drive=drive_nothing)
 
 
 TREES, SOFT, EXACT = _of_tree(), _of_loops(1), _of_loops(3)
+DRIVEN_TREES = _with_actuators(TREES, DRIVEN)
+DRIVEN_SOFT, DRIVEN_EXACT = (_with_actuators(loops, DRIVEN_COUPLED) for loops in (SOFT, EXACT))
 
 
 class Step(NamedTuple):
@@ -273,8 +317,15 @@ class Step(NamedTuple):
     name: str
     dynamics: Dynamics
     text: Callable[..., None]
-    """``text(tree, w, q, v, tau, law, damping, h, found)``: the state after it is left in ``w.qs, w.vs``."""
+    """``text(tree, w, q, v, tau, u, wrenches, law, damping, clock, found)``: leaves the state in ``w.qs, w.vs``."""
     work: dict[str, Shape]
+
+    @property
+    def inputs(self) -> dict[str, Shape]:
+        """What a step reads, but for the clock."""
+        own: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "tau": ("nv",)}
+        driven: dict[str, Shape] = {"commands": ("nu",) if self.dynamics.driven else (0,), "wrenches": WRENCHES}
+        return own | driven | {"law": ("nv", 7), "damping": ("nc",) if self.dynamics.bound else (0,)}
 
 
 class Scheme(NamedTuple):
@@ -330,14 +381,26 @@ def euler(dynamics: Dynamics) -> Step:
     Springs and dampers act as they will be after the step, ``-k (q + h v1 - rest) - d v1``: what they take of the new
     velocity is ``h d + h² k`` more of armature, which the mechanism has already (`simulation.stepper`).
     """
-    accelerate = dynamics.text
+    accelerate, drive = dynamics.text, dynamics.drive
 
     @kernel
     def step(
-        tree: Array, w: Array, q: Array, v: Array, tau: Array, law: Array, damping: Array, h: Scalar, found: Array
+        tree: Array,
+        w: Array,
+        q: Array,
+        v: Array,
+        tau: Array,
+        u: Array,
+        wrenches: Array,
+        law: Array,
+        damping: Array,
+        clock: Array,
+        found: Array,
     ) -> None:
+        h = clock[DT]
         act(tree, q, v, tau, law, h, w.torque)
-        accelerate(tree, w, q, v, w.torque, damping, w.acc, found)
+        drive(tree, w, q, v, u, clock[SWITCH], w.torque)
+        accelerate(tree, w, q, v, w.torque, wrenches, damping, w.acc, found)
         for k in range(tree.nv):
             w.vs[k] = v[k] + h * w.acc[k]
         follow_velocity(tree, q, w.vs, h, w.qs)
@@ -348,12 +411,24 @@ def euler(dynamics: Dynamics) -> Step:
 
 def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
     """An explicit Runge-Kutta method."""
-    accelerate, a, b, e, n = dynamics.text, scheme.a, scheme.b, scheme.e, len(scheme.b)
+    accelerate, drive = dynamics.text, dynamics.drive
+    a, b, e, n = scheme.a, scheme.b, scheme.e, len(scheme.b)
 
     @kernel
     def step(
-        tree: Array, w: Array, q: Array, v: Array, tau: Array, law: Array, damping: Array, h: Scalar, found: Array
+        tree: Array,
+        w: Array,
+        q: Array,
+        v: Array,
+        tau: Array,
+        u: Array,
+        wrenches: Array,
+        law: Array,
+        damping: Array,
+        clock: Array,
+        found: Array,
     ) -> None:
+        h = clock[DT]
         for s in range(n):
             for k in range(tree.nv):
                 x = 0.0
@@ -365,22 +440,23 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
                 w.vs[k] = v[k] + h * y
             go(tree, q, w.xs, w.qs)
             act(tree, w.qs, w.vs, tau, law, 0.0, w.torque)
-            accelerate(tree, w, w.qs, w.vs, w.torque, damping, w.As[s], found)
+            drive(tree, w, w.qs, w.vs, u, clock[SWITCH], w.torque)
+            accelerate(tree, w, w.qs, w.vs, w.torque, wrenches, damping, w.As[s], found)
             rate(tree, w.qs, w.xs, w.vs, w.Xs[s])
         for k in range(tree.nv):
             x = 0.0
             y = 0.0
-            u = 0.0
-            z = 0.0
+            ex = 0.0
+            ev = 0.0
             for t in range(n):
                 x = x + b[t] * w.Xs[t, k]
                 y = y + b[t] * w.As[t, k]
-                u = u + e[t] * w.Xs[t, k]
-                z = z + e[t] * w.As[t, k]
+                ex = ex + e[t] * w.Xs[t, k]
+                ev = ev + e[t] * w.As[t, k]
             w.xs[k] = h * x
             w.vs[k] = v[k] + h * y
-            w.off[0, k] = h * u
-            w.off[1, k] = h * z
+            w.off[0, k] = h * ex
+            w.off[1, k] = h * ev
         go(tree, q, w.xs, w.qs)
 
     work: dict[str, Shape] = {
@@ -396,8 +472,8 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
 
 
 def repeated(one: Step) -> Algorithm:
-    """The algorithm that repeats a step; ``clock`` is the time of one step, ``settings`` are zero and one more than how
-    often. ``progress`` ends with one more than the steps after which all was finite.
+    """The algorithm that repeats a step; ``settings`` are zero and one more than how often, and ``progress`` ends with
+    one more than the steps after which all was finite.
 
     The first text only puts the state where steps find it, so that there is one text of a step.
     """
@@ -411,6 +487,8 @@ def repeated(one: Step) -> Algorithm:
         q: Array,
         v: Array,
         tau: Array,
+        u: Array,
+        wrenches: Array,
         law: Array,
         damping: Array,
         clock: Array,
@@ -435,6 +513,8 @@ def repeated(one: Step) -> Algorithm:
         q: Array,
         v: Array,
         tau: Array,
+        u: Array,
+        wrenches: Array,
         law: Array,
         damping: Array,
         clock: Array,
@@ -444,11 +524,10 @@ def repeated(one: Step) -> Algorithm:
         found: Array,
         progress: Array,
     ) -> None:
-        step(tree, w, q1, v1, tau, law, damping, clock[0], found)
+        step(tree, w, q1, v1, tau, u, wrenches, law, damping, clock, found)
         leave(tree, w, q1, v1, progress)
 
-    inputs: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "tau": ("nv",), "law": ("nv", 7)}
-    inputs |= {"damping": ("nc",) if dynamics.bound else (0,), "clock": (1,), "settings": (2,)}
+    inputs: dict[str, Shape] = one.inputs | {"clock": (2,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
     outputs |= {"found": ("nfound",) if dynamics.bound else (0,), "progress": (2,)}
     name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
@@ -489,6 +568,8 @@ def adaptive(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
         q: Array,
         v: Array,
         tau: Array,
+        u: Array,
+        wrenches: Array,
         law: Array,
         damping: Array,
         clock: Array,
@@ -498,8 +579,8 @@ def adaptive(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
         off: Array,
         progress: Array,
     ) -> None:
-        first(tree, w, q, v, tau, law, damping, clock, clock, q1, v1, found, progress)
-        again(tree, w, q, v, tau, law, damping, clock, clock, q1, v1, found, progress)  # type: ignore[misc]
+        first(tree, w, q, v, tau, u, wrenches, law, damping, clock, clock, q1, v1, found, progress)
+        again(tree, w, q, v, tau, u, wrenches, law, damping, clock, clock, q1, v1, found, progress)  # type: ignore[misc]
         for k in range(tree.nv):
             off[0, k] = w.off[0, k]
             off[1, k] = w.off[1, k]
@@ -512,13 +593,13 @@ def adaptive(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
 
 SINGLE_STEPS: dict[tuple[str, str], Step] = {
     (one.name, one.dynamics.name): one
-    for one in (euler(TREES), runge_kutta(RK4, TREES), euler(SOFT), euler(EXACT), runge_kutta(RK4, EXACT))
+    for trees, soft, exact in ((TREES, SOFT, EXACT), (DRIVEN_TREES, DRIVEN_SOFT, DRIVEN_EXACT))
+    for one in (euler(trees), runge_kutta(RK4, trees), euler(soft), euler(exact), runge_kutta(RK4, exact))
 }
 """Steps of one length, by integrator and dynamics."""
 
 STEPS: dict[tuple[str, str], Algorithm] = {
     **{key: repeated(one) for key, one in SINGLE_STEPS.items()},
-    ("dopri5", "aba"): adaptive(DOPRI5, TREES),
-    ("dopri5", "lcaba3"): adaptive(DOPRI5, EXACT),
+    **{("dopri5", d.name): adaptive(DOPRI5, d) for d in (TREES, EXACT, DRIVEN_TREES, DRIVEN_EXACT)},
 }
 """Algorithms of steps, by integrator and dynamics."""

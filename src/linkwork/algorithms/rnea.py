@@ -18,6 +18,7 @@ from linkwork.algorithms.kinematics import (
     rest_world,
     spread_world,
 )
+from linkwork.algorithms.passive import subtract_passive_torques
 from linkwork.joints import HELICAL, axis_of, dof_of, joint_place, to_parent
 from linkwork.scalar import Array, kernel
 from linkwork.spatial import (
@@ -132,6 +133,13 @@ def rnea(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, t
 
 
 @kernel
+def inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
+    """The same, less what springs and dampers of joints do by themselves."""
+    rnea(tree, w, q, v, a, wrenches, tau)
+    subtract_passive_torques(tree, q, v, tau)
+
+
+@kernel
 def bias(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, tau: Array) -> None:
     """The torques that hold ``a = 0``: Coriolis, centrifugal, gravity, less external wrenches."""
     for k in range(tree.nv):
@@ -157,7 +165,7 @@ _WORK: dict[str, Shape] = POSE | MOTION | ACCELERATION | FORCE
 
 RNEA = Algorithm(
     "rnea",
-    rnea,
+    inverse_dynamics,
     {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES},
     {"tau": ("nv",)},
     _WORK,

@@ -42,6 +42,7 @@ WHATS = (
     "inverse-mass-product",
     "bias-forces",
     "gravity-forces",
+    "passive-forces",
     "center-of-mass",
     "centroidal-momentum",
     "energy",

@@ -109,11 +109,17 @@ class MethodFacts:
 
 @dataclass(frozen=True)
 class ActuatorFacts:
-    """One motor."""
+    """One motor or servo."""
 
     name: str
     joint: str
     gear: tuple[float, ...]
+    gain: tuple[float, ...]
+    bias: tuple[float, ...]
+    also: dict[str, float]
+    """Gears of further joints that it drives."""
+    refused: str
+    """What it is, if its force is not modeled."""
 
 
 @dataclass(frozen=True)

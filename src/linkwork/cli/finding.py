@@ -112,7 +112,9 @@ def facts_of(
         ),
         methods=_methods(robot),
         joint_list=tuple(_joint(robot, joint) for joint in robot.joints),
-        actuators=tuple(ActuatorFacts(a.name, a.joint, a.gear) for a in robot.actuators),
+        actuators=tuple(
+            ActuatorFacts(a.name, a.joint, a.gear, a.gain, a.bias, dict(a.also), a.refused) for a in robot.actuators
+        ),
         poses=tuple(NamedPoseFacts(name, _gap(robot, q), _numbers(q)) for name, q in robot.poses.items()),
         warnings=(*warnings, *_doubts(standing, mobility)),
         notes=(*notes, *_notes(robot, standing, mobility, constraints, tolerance)),
@@ -218,7 +220,7 @@ def _without_limits(robot: Mechanism) -> Mechanism:
 def _mobility(robot: Mechanism, pose: PoseFacts, tolerance: float) -> MobilityFacts:
     if not robot.nc:  # a tree: no need of kernels
         return MobilityFacts(robot.nv, 0, 0, 0, closed=True, redundant={}, conflicting={}, singular=0, weak=0)
-    from linkwork.closure import mobility  # brings the compiler, which takes a moment
+    from linkwork.mobility import mobility  # brings the compiler, which takes a moment
 
     q = np.array(pose.q)
     found = mobility(robot, q, closed_to=tolerance)

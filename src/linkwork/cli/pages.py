@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from linkwork.cli.facts import Facts, JointFacts
+from linkwork.cli.facts import ActuatorFacts, Facts, JointFacts
 from linkwork.cli.finding import counted
 from linkwork.cli.terminal import printable
 from linkwork.constraints import WORLD
@@ -49,8 +49,12 @@ def draw_info(console: Console, facts: Facts, *, joints: bool = False, tree: boo
         columns = (("method", False), ("operations", True), ("each further iteration", True), ("chosen", False))
         table(console, "Forward dynamics", columns, costs)
     if facts.actuators and (joints or len(facts.actuators) <= FEW):
-        rows = [(a.name, a.joint, _vector(a.gear)) for a in facts.actuators]
-        table(console, "Actuators", (("actuator", False), ("joint", False), ("gear", False)), rows)
+        rows = [
+            (a.name, ", ".join((a.joint, *a.also)), _vector((*a.gear, *a.also.values())), _force(a))
+            for a in facts.actuators
+        ]
+        columns = (("actuator", False), ("joint", False), ("gear", False), ("force", False))
+        table(console, "Actuators", columns, rows)
     if tree:
         _draw_tree(console, facts)
     for title, style, lines in (("Warnings", "yellow", facts.warnings), ("Notes", "cyan", facts.notes)):
@@ -116,6 +120,15 @@ def _limits(joint: JointFacts) -> str:
     if low is None and high is None:
         return ""
     return f"{'-inf' if low is None else f'{low:.4g}'} .. {'inf' if high is None else f'{high:.4g}'}"
+
+
+def _force(actuator: ActuatorFacts) -> str:
+    """How an actuator makes force."""
+    if actuator.refused:
+        return f"not modeled: {actuator.refused}"
+    if actuator.gain == (1.0, 0.0, 0.0) and not any(actuator.bias):
+        return "its command"
+    return f"gain {_vector(actuator.gain)}, bias {_vector(actuator.bias)}"
 
 
 def _motor(facts: Facts, joint: JointFacts) -> str:

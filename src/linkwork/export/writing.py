@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compile.trace import MAX_OPERATIONS, Trace, trace
-from linkwork.dynamics import Evaluator, OperationCount
+from linkwork.dynamics import Evaluator, OperationCount, check_actuators
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
@@ -97,8 +97,6 @@ def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
     method = getattr(evaluator, "method", "")
     if isinstance(evaluator, ForwardDynamics) and method == "kkt":
         raise UnsupportedFeature("kkt is dense linear algebra in NumPy: there is nothing to export; use another method")
-    if isinstance(evaluator, InverseDynamics) and method in ("actuated", "least"):
-        raise UnsupportedFeature(f"{method} is completed in NumPy: there is nothing to export; use 'cluster'")
     if method == "pv_early" and dtype != "float64":
         raise UnsupportedFeature("pv_early tells rows that feel a joint a little from those that do not: float64 only")
 
@@ -118,7 +116,7 @@ def _text(
 ) -> tuple[CText, OperationCount]:
     subject = evaluator._program()
     traced = trace(subject.algorithm, subject.tree, limit)
-    held = _held(evaluator)
+    held = _held(evaluator, arguments)
     for argument in arguments:
         if argument not in held:
             extra = f"; there are {', '.join(held)}" if held else ": it has all inputs as arguments"
@@ -138,13 +136,15 @@ def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str
     return Iterations(literal(tolerance, number), str(int(most)))
 
 
-def _held(evaluator: Evaluator) -> dict[str, list[float]]:
-    """Inputs that a call of the evaluator does not need, and their values."""
+def _held(evaluator: Evaluator, arguments: Sequence[str]) -> dict[str, list[float]]:
+    """Inputs that a call of the evaluator does not need, and their values beside those that are to be ``arguments``."""
     names = list(evaluator._subject.algorithm.inputs)
     found: dict[str, Any] = {}
     match evaluator:
         case ForwardDynamics():
             found = dict(zip(names[4:], evaluator._complete((None, None, None, None))[4:], strict=True))
+        case InverseDynamics():
+            found = dict(zip(names[4:], evaluator._settings, strict=True))
         case ImpactDynamics():
             found = {
                 "damping": row_damping(evaluator.robot, evaluator.damping),
@@ -157,9 +157,14 @@ def _held(evaluator: Evaluator) -> dict[str, list[float]]:
             found = {
                 "law": evaluator.law,
                 "damping": row_damping(evaluator.robot, evaluator.damping),
-                "clock": [evaluator.dt],
+                "clock": [evaluator.dt, float("commands" in arguments)],
                 "settings": [0.0, 2.0],  # one step
+                "commands": evaluator.held(None)[0],
             }
+            if "commands" in arguments:
+                check_actuators(evaluator.source)
+            if not evaluator.frames:
+                found["wrenches"] = evaluator.held(None)[1]
     return {name: np.asarray(x, dtype=np.float64).ravel().tolist() for name, x in found.items() if name in names}
 
 

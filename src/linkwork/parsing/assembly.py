@@ -28,11 +28,13 @@ class Assembly:
         self._where: dict[str, Where] = {}
         self._constraints: set[str] = set()
 
-    def link(self, where: Where, name: str, inertia: Inertia) -> None:
+    def link(self, where: Where, name: str, inertia: Inertia, gravity_compensation: float = 0.0) -> None:
         """Add a body."""
         self._where[name] = where
         with located(where):
-            self._builder.body(name, inertia, check=self._inertias == "check")
+            self._builder.body(
+                name, inertia, check=self._inertias == "check", gravity_compensation=gravity_compensation
+            )
 
     def look(self, body: str, shapes: Iterable[Seen]) -> None:
         """Say what a body looks like and collides with."""
@@ -69,13 +71,11 @@ class Assembly:
         self._where.setdefault(constraint.name, where)
         self._builder.constrain(constraint)
 
-    def actuator(
-        self, where: Where, name: str, joint: str, gear: float | Sequence[float], limits: tuple[float, float]
-    ) -> None:
-        """Add a motor on a joint."""
+    def actuator(self, where: Where, name: str, joint: str, gear: float | Sequence[float], **options: Any) -> None:
+        """Add a motor or a servo on a joint; ``options`` are those of `Builder.actuator`."""
         self._where.setdefault(name, where)
         with located(where):
-            self._builder.actuator(name, joint, gear, limits)
+            self._builder.actuator(name, joint, gear, **options)
 
     def pose(self, name: str, positions: dict[str, Any]) -> None:
         """Name a configuration."""

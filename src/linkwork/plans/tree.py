@@ -17,6 +17,7 @@ import numpy as np
 
 from linkwork.constraints import WORLD
 from linkwork.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
+from linkwork.lie import VECTOR
 from linkwork.mechanism import Mechanism
 from linkwork.plans.layout import Layout
 from linkwork.plans.slots import slots_of
@@ -40,6 +41,8 @@ TREE = Layout(
         "reference",  # axes of vectors at frames: LOCAL, ALIGNED or WORLD_ORIGIN
         "nforward",  # slots of sweeps from the root, and to it
         "nbackward",
+        "nsprings",  # degrees of freedom with a spring, and with a damper
+        "ndampers",
     ),
     integers={
         "parent": ("n",),
@@ -52,6 +55,9 @@ TREE = Layout(
         "forward_slot": ("n",),  # see `slots`
         "backward_slot": ("n",),
         "body": ("nframes",),  # the body of each frame
+        "spring_v": ("nsprings",),  # where a spring's degree of freedom stands in v, and in q
+        "spring_q": ("nsprings",),
+        "damper_v": ("ndampers",),
     },
     floats={
         "P": ("n", 3, 3),
@@ -64,6 +70,9 @@ TREE = Layout(
         "gravity": (3,),
         "F": ("nframes", 3, 3),  # rotation of each frame in its body
         "f": ("nframes", 3),  # position of each frame in its body
+        "stiffness": ("nsprings",),
+        "rest": ("nsprings",),  # where a spring is at rest
+        "damping": ("ndampers",),
     },
 )
 """A mechanism without constraints."""
@@ -153,8 +162,36 @@ def plant(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOC
         F=np.array([place.rotation for place in at]).reshape(-1, 3, 3),
         f=np.array([rounded(place.position, LENGTH) for place in at]).reshape(-1, 3),
         nframes=len(chosen),
+        **_passive_elements(mechanism),
     )
     return tree, ground
+
+
+def _passive_elements(mechanism: Mechanism) -> dict[str, Any]:
+    """Springs and dampers of joints; springs act where coordinates are plain numbers."""
+    springs, dampers = [], []
+    for joint in mechanism.joints:
+        q, v = mechanism.q_slice(joint.name), mechanism.v_slice(joint.name)
+        dampers += [(v.start + k, d) for k, d in enumerate(joint.damping) if d]
+        if joint.type.group is VECTOR:
+            springs += [(v.start + k, q.start + k, s, joint.rest[k]) for k, s in enumerate(joint.stiffness) if s]
+    of_springs, of_dampers = np.array(springs).reshape(-1, 4), np.array(dampers).reshape(-1, 2)
+    return {
+        "nsprings": len(springs),
+        "ndampers": len(dampers),
+        "spring_v": of_springs[:, 0].astype(np.int64),
+        "spring_q": of_springs[:, 1].astype(np.int64),
+        "damper_v": of_dampers[:, 0].astype(np.int64),
+        "stiffness": of_springs[:, 2].copy(),
+        "rest": of_springs[:, 3].copy(),
+        "damping": of_dampers[:, 1].copy(),
+    }
+
+
+def without_passive_elements(tree: Tree) -> Tree:
+    """The same arrays of a mechanism whose joints have neither springs nor dampers."""
+    elements = ("spring_v", "spring_q", "damper_v", "stiffness", "rest", "damping")
+    return tree._replace(nsprings=0, ndampers=0, **{name: getattr(tree, name)[:0] for name in elements})
 
 
 def _atoms(mechanism: Mechanism) -> tuple[list[_Link], dict[str, int]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkwork.closure import assemble, which_enabled, which_holonomic
+from linkwork.closure import ROUNDED, assemble, which_enabled, which_holonomic
 from linkwork.dynamics import Array, constraint_error, constraint_jacobian
 from linkwork.forward import ForwardDynamics
 from linkwork.mechanism import Mechanism
@@ -42,12 +42,13 @@ class Closing:
 
     def _closed(self, q: Array) -> Array:
         """Newton's method; where loops are too wide open for it, `assemble`."""
-        at = q
+        at, before = q, np.inf
         for _ in range(NEWTON):
             error = self._placed * constraint_error(self.robot, at)
-            if np.abs(error).max(initial=0.0) <= CLOSED:
+            gap = np.abs(error).max(initial=0.0)
+            if gap <= CLOSED or (gap <= ROUNDED and gap >= 0.5 * before):  # or as near as rounded numbers let it
                 return at
-            at = self.robot.integrate(at, self._change(at, -error))
+            at, before = self.robot.integrate(at, self._change(at, -error)), gap
         return assemble(self.robot, q, limits=False).q
 
     def _change(self, q: Array, wanted: Array) -> Array:

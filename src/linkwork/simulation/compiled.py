@@ -16,9 +16,8 @@ import numpy as np
 
 from linkwork.compile.entry import addresses
 from linkwork.compile.run import SHARE, _pool
-from linkwork.dynamics import Array
+from linkwork.dynamics import Array, check_actuators
 from linkwork.errors import InputError
-from linkwork.mechanism import Mechanism
 from linkwork.simulation.stepper import Stepper
 
 FINE, WRONG_SHAPE, NOT_FINITE = range(3)
@@ -45,6 +44,8 @@ class Driven(NamedTuple):
     v: Array
     tau: Array
     forces: Array
+    commands: Array
+    """Not finite where there were none."""
     status: int
     step: int
     """Where the clock stood at the end."""
@@ -57,48 +58,53 @@ def is_compiled(controller: object) -> bool:
     return type(controller).__module__.startswith("numba.") and hasattr(controller, "py_func")
 
 
-def gears(robot: Mechanism) -> Array:
-    """Torques of all joints for one unit of each actuator's command, ``(nv, actuators)``."""
-    found = np.zeros((robot.nv, len(robot.actuators)))
-    for k, actuator in enumerate(robot.actuators):
-        found[robot.v_slice(actuator.joint), k] += np.asarray(actuator.gear)
-    return found
-
-
-def command_limits(robot: Mechanism) -> Array:
-    """The least and the most that each actuator can be commanded, ``(2, actuators)``."""
-    return np.array([actuator.limits for actuator in robot.actuators]).reshape(-1, 2).T.copy()
-
-
 def drive(
-    stepper: Stepper, controller: Callable[..., Any], q: Array, v: Array, tau: Array, plan: Plan, *, batched: bool
+    stepper: Stepper,
+    controller: Callable[..., Any],
+    output: str,
+    q: Array,
+    v: Array,
+    tau: Array,
+    commands: Array | None,
+    wrenches: Array,
+    plan: Plan,
+    *,
+    batched: bool,
 ) -> Driven:
     """All steps of states ``(n, ...)``; of one, the controller sees no batch axis.
 
-    A single state that stops being finite ends the run; in a batch it holds NaN from there on.
+    ``output`` says whether the controller gives torques or commands, or ``"auto"``. A single state that stops being
+    finite ends the run; in a batch it holds NaN from there on.
     """
     driver = import_module("linkwork.simulation.driver")
     asked = controller if batched else _for_one(controller)
-    runner, robot = stepper._runner, stepper.robot
-    gear, limits = gears(robot), command_limits(robot)
+    runner, robot, nc = stepper._runner, stepper.robot, stepper.source.nc
+    motors = len(robot.actuators) if stepper.takes_commands else 0
+    takes = (output != "commands", output != "torques" and motors > 0)
+    width = stepper.held(None)[0].size
     parts = min(runner.threads, max(1, len(q) // SHARE)) if batched else 1
     edges = [len(q) * k // parts for k in range(parts + 1)]
     times = len(plan.moments())
+    if output == "commands":
+        check_actuators(stepper.source)
 
     def roll(start: int, stop: int) -> Driven:
         n = stop - start
-        state = (q[start:stop].copy(), v[start:stop].copy(), tau[start:stop].copy(), np.zeros((n, robot.nc)))
+        state = (q[start:stop].copy(), v[start:stop].copy(), tau[start:stop].copy(), np.zeros((n, nc)))
+        held = np.zeros((n, width)) if commands is None else commands[start:stop].copy()
+        pushed = wrenches[start:stop].copy() if wrenches.ndim > 2 else wrenches
         results = tuple(np.empty((n, *shape)) for shape in stepper._output_shapes)
-        kept = tuple(np.empty((times, n, width)) for width in (robot.nq, robot.nv, robot.nv, robot.nc))
-        settings = np.zeros(2)
-        used = (*state[:3], stepper._law, stepper._R, stepper._clock, settings, *results)
+        kept = tuple(np.empty((times, n, width)) for width in (robot.nq, robot.nv, robot.nv, nc, width))
+        clock, settings = np.array([stepper.dt, float(commands is not None)]), np.zeros(2)
+        used = (*state[:3], held, pushed, stepper._law, stepper._R, clock, settings, *results)
         places = np.array([x.ctypes.data for x in used])
-        widths = np.array([0 if 3 <= k < 7 else x[0].size for k, x in enumerate(used)])
-        arrays = (*state, *results, *kept, gear, limits, settings, stepper.dt)
+        own = (0, 1, 2, 3, *((4,) if wrenches.ndim > 2 else ()), *range(9, len(used)))
+        widths = np.array([x[0].size if k in own else 0 for k, x in enumerate(used)])
+        arrays = (*state, *results, *kept, held, state[2].copy(), clock, settings, stepper.dt)
         entry = runner.own_entry(batched and n > 1)  # held until the end: it owns the kernel's memory
         where = addresses(entry)
-        status, step, *detail = driver.drive(asked, *where, tuple(plan), places, widths, arrays, batched)
-        return Driven(kept[0], kept[1], kept[2], kept[3], status, step, (detail[0], detail[1]))
+        status, step, *detail = driver.drive(asked, *where, tuple(plan), places, widths, arrays, takes, batched)
+        return Driven(kept[0], kept[1], kept[2], kept[3], kept[4], status, step, (detail[0], detail[1]))
 
     try:
         found = [roll(0, len(q))] if parts == 1 else list(_pool(parts).map(lambda edge: roll(*edge), pairwise(edges)))
@@ -109,8 +115,8 @@ def drive(
             + " ".join(line.strip() for line in words if line.strip())[:500]
         ) from None
     worst = max(found, key=lambda part: part.status)
-    arrays = [np.concatenate([part[k] for part in found], axis=1) for k in range(4)]
-    return Driven(arrays[0], arrays[1], arrays[2], arrays[3], *worst[4:])
+    arrays = [np.concatenate([part[k] for part in found], axis=1) for k in range(5)]
+    return Driven(arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], *worst[5:])
 
 
 @cache

@@ -316,5 +316,5 @@ class ControlledStepper(Stepper):
         """
         every = self.control_every
         wait = -now % every if steps == 0 else every - now % every
-        clock = [self.dt, now, every, wait, steps + 1 if final else steps + 2]
+        clock = [self.dt, 0.0, now, every, wait, steps + 1 if final else steps + 2]
         return np.array(clock, dtype=self._dtype), self._often(steps)

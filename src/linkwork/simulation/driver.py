@@ -11,6 +11,7 @@ from numba import njit, types
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
+from linkwork.algorithms.motion import SWITCH
 from linkwork.compile.entry import CHUNK
 from linkwork.simulation.compiled import FINE, NOT_FINITE, WRONG_SHAPE
 
@@ -41,24 +42,25 @@ def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, conte
 
 
 @kept
-def torques(u: Any, gears: Any, limits: Any, v: Any, tau: Any, batched: bool) -> tuple[int, int, int]:
-    """``tau`` from what a controller gave, torques or commands; else what is wrong, and where."""
+def take_output(
+    given: Any, takes: Any, v: Any, tau: Any, steady: Any, commands: Any, clock: Any, batched: bool
+) -> tuple[int, int, int]:
+    """Take torques or commands from a controller; answer what is wrong, and where. ``steady``: constant torques."""
     n, nv = v.shape
-    if u.shape[0] != n or (u.shape[1] != nv and u.shape[1] != gears.shape[1]):
-        return WRONG_SHAPE, u.shape[0], u.shape[1]
+    torques = takes[0] and given.shape[1] == nv
+    if given.shape[0] != n or not (torques or (takes[1] and given.shape[1] == commands.shape[1])):
+        return WRONG_SHAPE, given.shape[0], given.shape[1]
     for i in range(n):
         dead = batched and not np.isfinite(v[i]).all()
-        for j in range(u.shape[1]):
-            if not dead and not np.isfinite(u[i, j]):
+        for j in range(given.shape[1]):
+            if not dead and not np.isfinite(given[i, j]):
                 return NOT_FINITE, i, j
-    for i in range(n):
-        for j in range(nv):
-            if u.shape[1] == nv:
-                tau[i, j] = u[i, j]
-            else:
-                tau[i, j] = 0.0
-                for a in range(u.shape[1]):
-                    tau[i, j] += gears[j, a] * min(max(u[i, a], limits[0, a]), limits[1, a])
+    clock[SWITCH] = 0.0 if torques else 1.0
+    if torques:
+        tau[:] = given
+    else:
+        tau[:] = steady
+        commands[:] = given
     return FINE, 0, 0
 
 
@@ -73,53 +75,59 @@ def advance(kernel: int, context: int, places: Any, widths: Any, n: int) -> None
 
 
 @kept
-def take(q: Any, v: Any, forces: Any, q1: Any, v1: Any, found: Any, progress: Any, ahead: int) -> int:
+def take_state(q: Any, v: Any, forces: Any, q1: Any, v1: Any, found: Any, progress: Any, ahead: int) -> int:
     """The states after so many steps, NaN where something was not finite; how many steps all of them took."""
     least = ahead
     for i in range(len(q)):
         if progress[i, 1] == ahead + 1.0:
             q[i], v[i] = q1[i], v1[i]
-            forces[i] = found[i, 2 : 2 + forces.shape[1]]
+            if found.shape[1] > 0:  # else nothing binds the robot
+                forces[i] = found[i, 2 : 2 + forces.shape[1]]
         else:
             q[i], v[i], forces[i] = np.nan, np.nan, np.nan
             least = min(least, int(progress[i, 1]) - 1)
     return least
 
 
-@kept
-def keep(k: int, q: Any, v: Any, tau: Any, forces: Any, all_q: Any, all_v: Any, all_tau: Any, all_forces: Any) -> None:
-    """A state among those that are kept."""
-    all_q[k], all_v[k], all_tau[k], all_forces[k] = q, v, tau, forces
-
-
 @njit(nogil=True)  # type: ignore[untyped-decorator]
 def drive(
-    controller: Any, kernel: int, context: int, plan: Any, places: Any, widths: Any, arrays: Any, batched: bool
+    controller: Any,
+    kernel: int,
+    context: int,
+    plan: Any,
+    places: Any,
+    widths: Any,
+    arrays: Any,
+    takes: Any,
+    batched: bool,
 ) -> tuple[int, int, int, int]:
     """A whole run: what came of the controller, where the clock stood at the end, and two numbers that say more.
 
     ``arrays``: the state, that after steps, what is kept of both, and constants. ``places`` and ``widths`` are those of
-    the kernel's arrays, inputs then outputs (`algorithms.motion`).
+    the kernel's arrays, inputs then outputs (`algorithms.motion`). ``takes`` says whether the controller may give
+    torques, and commands.
     """
     first, total, control, record = plan
-    q, v, tau, forces, q1, v1, found, progress, all_q, all_v, all_tau, all_forces = arrays[:12]
-    gears, limits, settings, dt = arrays[12:]
+    q, v, tau, forces, q1, v1, found, progress, all_q, all_v, all_tau, all_forces, all_commands = arrays[:13]
+    commands, steady, clock, settings, dt = arrays[13:]
     done, k = 0, 0
     while True:
         now = first + done
         if now % control == 0 and done < total:
-            status, i, j = torques(controller(now * dt, q.copy(), v.copy()), gears, limits, v, tau, batched)
+            given = controller(now * dt, q.copy(), v.copy())
+            status, i, j = take_output(given, takes, v, tau, steady, commands, clock, batched)
             if status != FINE:
                 return status, now, i, j
         if done == 0 or now % record == 0 or done == total:
-            keep(k, q, v, tau, forces, all_q, all_v, all_tau, all_forces)
+            all_q[k], all_v[k], all_tau[k], all_forces[k] = q, v, tau, forces
+            all_commands[k] = commands if clock[SWITCH] > 0.5 else np.full_like(commands, np.nan)
             k += 1
         if done == total:
             return FINE, now, k, 0
         ahead = min(min(control - now % control, record - now % record), total - done)
         settings[1] = ahead + 1.0
         advance(kernel, context, places, widths, len(q))
-        least = take(q, v, forces, q1, v1, found, progress, ahead)
+        least = take_state(q, v, forces, q1, v1, found, progress, ahead)
         if least < ahead and not batched:
             return FINE, now + least, k, 0
         done += ahead

@@ -19,6 +19,8 @@ FORMAT = 1
 """Of saved files."""
 KINDS = (".npz", ".parquet")
 ARRAYS = ("times", "q", "v", "tau", "multipliers")
+COMMANDS = "commands"
+"""The array that only runs under commands have."""
 WORDS = b"linkwork"
 """Where a Parquet file keeps what is said about a run."""
 
@@ -47,7 +49,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         else:
             with np.load(path, allow_pickle=False) as kept:
                 words = json.loads(str(kept["about"]))
-                arrays = {name: kept[name] for name in ARRAYS}
+                arrays = {name: kept[name] for name in (*ARRAYS, COMMANDS) if name in kept or name in ARRAYS}
     except (OSError, KeyError, ValueError) as error:
         raise InputError(f"{path} is no saved run: {error}") from None
     if words["format"] > FORMAT:
@@ -89,10 +91,10 @@ def _table(words: dict[str, Any], arrays: Arrays, robot: Mechanism | None) -> An
     columns = {"time": np.repeat(arrays["times"], many)}
     if batch:
         columns["robot"] = np.tile(np.arange(many), len(arrays["times"]))
-    for name in ARRAYS[1:]:
+    for name in list(arrays)[1:]:
         flat = arrays[name].reshape(len(arrays["times"]) * many, -1)
         columns |= {called: flat[:, k] for k, called in enumerate(_names(name, flat.shape[1], robot))}
-    shapes = {name: arrays[name].shape for name in ARRAYS}
+    shapes = {name: array.shape for name, array in arrays.items()}
     return pyarrow.table(columns).replace_schema_metadata({WORDS: json.dumps({**words, "shapes": shapes}).encode()})
 
 
@@ -103,7 +105,7 @@ def _from_table(table: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     columns = [np.asarray(column) for column in table.columns]
     many = int(np.prod(batch, dtype=np.int64))
     arrays, at = {"times": columns[0][::many] if many else np.zeros(times)}, 2 if batch else 1
-    for name in ARRAYS[1:]:
+    for name in [name for name in shapes if name != "times"]:
         width = shapes[name][-1]
         rows = np.stack(columns[at : at + width], axis=-1) if width else np.zeros(0)
         arrays[name], at = rows.reshape(shapes[name]), at + width
@@ -117,5 +119,7 @@ def _names(array: str, width: int, robot: Mechanism | None) -> list[str]:
     if array == "multipliers":
         parts = [(c.name, c.rows) for c in robot.constraints]
         return [f"force.{name}[{k}]" for name, rows in parts for k in range(rows)]
+    if array == COMMANDS:
+        return [f"command.{actuator.name}" for actuator in robot.actuators]
     sizes = [(j.name, j.type.nq if array == "q" else j.type.nv) for j in robot.joints]
     return [f"{array}.{name}" + (f"[{k}]" if n > 1 else "") for name, n in sizes for k in range(n)]

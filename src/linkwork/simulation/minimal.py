@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,7 +26,7 @@ class MinimalMotion:
 
     def __init__(self, robot: Mechanism) -> None:
         self.robot = robot
-        dynamics = FreeJoints(robot)
+        dynamics = FreeJoints(replace(robot, gravity_compensation={}))
         self.minimal = dynamics.minimal
         law = joint_law(robot, passive=False, limits=False, at=robot.neutral())
         self._staged = Staged(dynamics, "rk4", law)

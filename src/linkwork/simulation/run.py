@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RESUMED = (
     *("dt", "integrator", "method", "record_every", "project_every", "time_constant", "passive", "limits"),
-    *("tolerance", "stops_at", "damping", "iterations"),
+    *("tolerance", "stops_at", "damping", "iterations", "wrenches", "controller_output"),
 )
 """Settings with which a run goes on."""
 
@@ -47,13 +47,16 @@ class Run:
     v: Array
     """Joint velocities, ``(k, ..., nv)``."""
     tau: Array
-    """Torques given in the step that follows (for the last state, as in the one before)."""
+    """Torques in the step that follows, at its start: those given, and what actuators make of commands (for the last
+    state, of what was given before)."""
     multipliers: Array
     """Forces of all constraints in a row in the step that led to each state, ``(k, ..., nc)``; zero at the start."""
     settings: dict[str, Any] = field(default_factory=dict)
     """How it was made: integrator, dt and more."""
     ended: str = ""
     """Why it ended before its time; empty if it did not."""
+    commands: Array | None = None
+    """Commands of the actuators in the step that follows, ``(k, ..., actuators)``; None where there were none."""
 
     @property
     def forces(self) -> NamedRows:
@@ -147,6 +150,8 @@ class Run:
             raise InputError("rollouts cannot be resumed: simulate one of their states")
         robot, kept = self._known(), self.settings
         how = {name: kept[name] for name in RESUMED if name in kept} | {"tau": self.tau[index]}
+        if self.commands is not None and np.isfinite(self.commands[index]).all():
+            how |= {"tau": kept["tau"], "commands": self.commands[index]}
         if kept.get("control_every"):
             how["control_every"] = kept["control_every"]
         how |= {"start": float(self.times[index]), "closed": False} | changes
@@ -163,7 +168,10 @@ class Run:
             path: File to write, ``.npz`` or ``.parquet``.
         """
         words = {"robot": self._name(), "settings": self.settings, "ended": self.ended}
-        return files.write(path, words, {name: getattr(self, name) for name in files.ARRAYS}, self.robot)
+        arrays = {name: getattr(self, name) for name in files.ARRAYS}
+        if self.commands is not None:
+            arrays["commands"] = self.commands
+        return files.write(path, words, arrays, self.robot)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], robot: Mechanism | None = None) -> Run:
@@ -305,7 +313,7 @@ class Run:
         """
         at = slice(start, stop)
         arrays = {name: getattr(self, name)[at] for name in ("times", "q", "v", "tau", "multipliers")}
-        return replace(self, **arrays)
+        return replace(self, **arrays, commands=None if self.commands is None else self.commands[at])
 
     def __repr__(self) -> str:
         span = f"{self.times[0]:g} to {self.times[-1]:g} s" if len(self) else "nothing"

@@ -6,13 +6,14 @@ for loops that may not open at all. What joints do by themselves and what turns 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from linkwork.algorithms.motion import DOPRI5, RK4, Scheme, act, follow_velocity, go, rate
 from linkwork.coordinates import Minimal
-from linkwork.dynamics import Array
+from linkwork.dynamics import Array, actuator_torques, gravity_compensation
 from linkwork.forward import ForwardDynamics
 from linkwork.literals import Auto, ForwardMethod, Integrator
 from linkwork.mechanism import Mechanism
@@ -43,16 +44,16 @@ class Dynamics(Protocol):
     def velocity(self, q: Array, y: Array) -> Array:
         """Velocities of all joints."""
 
-    def flow(self, q: Array, y: Array, v: Array, torque: Array) -> Flow:
+    def flow(self, q: Array, y: Array, v: Array, torque: Array, wrenches: Array | None) -> Flow:
         """At a closed configuration."""
 
 
 class AllJoints:
     """Velocities of all joints, by a method of `ForwardDynamics`."""
 
-    def __init__(self, robot: Mechanism, method: ForwardMethod | Auto) -> None:
+    def __init__(self, robot: Mechanism, method: ForwardMethod | Auto, wrenches: Sequence[str] = ()) -> None:
         self.robot = robot
-        self._dynamics = ForwardDynamics(robot, method)
+        self._dynamics = ForwardDynamics(robot, method, wrenches=wrenches)
 
     def closed(self, q: Array) -> Array:
         """As it is."""
@@ -66,9 +67,9 @@ class AllJoints:
         """The same."""
         return y
 
-    def flow(self, q: Array, y: Array, v: Array, torque: Array) -> Flow:
+    def flow(self, q: Array, y: Array, v: Array, torque: Array, wrenches: Array | None) -> Flow:
         """Accelerations and forces."""
-        found = self._dynamics(q, v, torque)
+        found = self._dynamics(q, v, torque, wrenches)
         forces = found.multipliers
         return Flow(v, found.acceleration, np.zeros(self.robot.nc) if forces is None else forces)
 
@@ -76,10 +77,11 @@ class AllJoints:
 class FreeJoints:
     """Minimal coordinates: speeds of the free degrees of freedom, loops closed at every stage."""
 
-    def __init__(self, robot: Mechanism) -> None:
+    def __init__(self, robot: Mechanism, wrenches: Sequence[str] = ()) -> None:
         self.robot = robot
         self.minimal = Minimal(robot)
-        self._dynamics = ForwardDynamics(robot, "cluster" if self.minimal.ny < robot.nv else "aba")
+        method: ForwardMethod = "cluster" if self.minimal.ny < robot.nv else "aba"
+        self._dynamics = ForwardDynamics(robot, method, wrenches=wrenches)
 
     def closed(self, q: Array) -> Array:
         """The tied joints put where the free ones want them."""
@@ -94,37 +96,44 @@ class FreeJoints:
         """With those of the tied joints."""
         return self.minimal.velocity(q, y)
 
-    def flow(self, q: Array, y: Array, v: Array, torque: Array) -> Flow:
+    def flow(self, q: Array, y: Array, v: Array, torque: Array, wrenches: Array | None) -> Flow:
         """Accelerations of the free degrees of freedom."""
-        found = self._dynamics(q, v, torque)
+        found = self._dynamics(q, v, torque, wrenches)
         forces = found.multipliers
         none = np.zeros(self.robot.nc)
         return Flow(v, found.acceleration[..., self.minimal.index], none if forces is None else forces)
 
 
 class Staged:
-    """Steps of one integrator around some dynamics; torques are those given and those of the ``law`` of joints."""
+    """Steps of one integrator around some dynamics, under constant ``wrenches``.
 
-    def __init__(self, dynamics: Dynamics, integrator: Integrator, law: Array) -> None:
-        self.dynamics, self.integrator, self.law = dynamics, integrator, law
+    Torques are those given, those of the ``law`` of joints, of gravity compensation, and of servos under commands.
+    """
+
+    def __init__(self, dynamics: Dynamics, integrator: Integrator, law: Array, wrenches: Array | None = None) -> None:
+        self.dynamics, self.integrator, self.law, self.wrenches = dynamics, integrator, law, wrenches
         self._tree: Tree = tree_of(dynamics.robot)
 
-    def step(self, q: Array, y: Array, tau: Array, h: float) -> tuple[Array, Array, Array, Array]:
+    def step(
+        self, q: Array, y: Array, tau: Array, h: float, commands: Array | None = None
+    ) -> tuple[Array, Array, Array, Array]:
         """``q``, speeds, constraint forces and error estimates ``(2, nv)`` after one step of the time ``h``."""
         if self.integrator == "euler":
-            return self._euler(q, y, tau, h)
-        return self._runge_kutta(SCHEMES[self.integrator], q, y, tau, h)
+            return self._euler(q, y, tau, h, commands)
+        return self._runge_kutta(SCHEMES[self.integrator], q, y, tau, h, commands)
 
-    def _euler(self, q: Array, y: Array, tau: Array, h: float) -> tuple[Array, Array, Array, Array]:
+    def _euler(
+        self, q: Array, y: Array, tau: Array, h: float, commands: Array | None
+    ) -> tuple[Array, Array, Array, Array]:
         """Speeds, then positions along the new velocities."""
-        found = self._flow(q, y, tau, h)
+        found = self._flow(q, y, tau, h, commands)
         y1 = y + h * found.change
         q1 = np.empty_like(q)
         follow_velocity(self._tree, q, self.dynamics.velocity(q, y1), h, q1)
         return self.dynamics.closed(q1), y1, found.forces, np.zeros((2, self.dynamics.robot.nv))
 
     def _runge_kutta(
-        self, scheme: Scheme, q: Array, y: Array, tau: Array, h: float
+        self, scheme: Scheme, q: Array, y: Array, tau: Array, h: float, commands: Array | None
     ) -> tuple[Array, Array, Array, Array]:
         """Stages on the rotation vectors of turns, as in `algorithms.motion.runge_kutta`."""
         n, nv = len(scheme.b), self.dynamics.robot.nv
@@ -133,7 +142,7 @@ class Staged:
         for s in range(n):
             x, z = h * (np.array(scheme.a[s]) @ X), y + h * (np.array(scheme.a[s]) @ Y)
             at = self._gone(q, x)
-            found = self._flow(at, z, tau, 0.0)
+            found = self._flow(at, z, tau, 0.0, commands)
             rate(self._tree, at, x, found.v, X[s])
             Y[s] = found.change
         assert found is not None
@@ -142,10 +151,15 @@ class Staged:
         off[0], off[1, : len(y)] = h * (e @ X), h * (e @ Y)
         return self._gone(q, h * (b @ X)), y + h * (b @ Y), found.forces, off
 
-    def _flow(self, q: Array, y: Array, tau: Array, ahead: float) -> Flow:
-        v, torque = self.dynamics.velocity(q, y), np.empty(self.dynamics.robot.nv)
+    def _flow(self, q: Array, y: Array, tau: Array, ahead: float, commands: Array | None) -> Flow:
+        robot = self.dynamics.robot
+        v, torque = self.dynamics.velocity(q, y), np.empty(robot.nv)
         act(self._tree, q, v, tau, self.law, ahead, torque)
-        return self.dynamics.flow(q, y, v, torque)
+        if robot.gravity_compensation:
+            torque += gravity_compensation(robot, q)
+        if commands is not None:
+            torque += actuator_torques(robot, q, v, commands)
+        return self.dynamics.flow(q, y, v, torque, self.wrenches)
 
     def _gone(self, q: Array, x: Array) -> Array:
         q1 = np.empty_like(q)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,13 @@ import numpy.typing as npt
 from linkwork.algorithms.algorithm import Algorithm
 from linkwork.algorithms.motion import DAMPING as LAW_DAMPING
 from linkwork.algorithms.motion import LOWER, REST, STEPS, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
-from linkwork.dynamics import Array, Evaluator, mass_matrix
+from linkwork.dynamics import Array, Evaluator, check_actuators, mass_matrix
 from linkwork.errors import InputError
 from linkwork.forward import DAMPING, row_damping
 from linkwork.inputs import above_zero, count
 from linkwork.literals import Auto, Integrator, TimeConstant
 from linkwork.mechanism import Mechanism
+from linkwork.plans.actuation import BEYOND, DRIVEN, DRIVEN_COUPLED, with_actuators
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.tree import tree_of
 
@@ -30,25 +32,59 @@ TIME_CONSTANT = 0.005
 """Seconds in which open loops close again, where steps are not longer than half of this."""
 STOP_TIME = 0.01
 """Seconds in which a stop catches a joint that carries nothing but its own inertia."""
-BEYOND = 1e30
-"""A limit that no joint reaches."""
+
+_empty = np.empty
 
 
-class Stepped(NamedTuple):
+class Stepped:
     """Where steps have led. Leading axes are those of the batch."""
 
+    __slots__ = ("_error", "_found", "_progress", "_rows", "q", "v")
+
     q: Array
+    """Configurations, ``(..., nq)``."""
     v: Array
-    multipliers: Array
-    """Forces of the constraints in the last step, ``(..., nc)``."""
-    steps: Array
-    """Steps after which everything was finite."""
-    error: Array
-    """Estimates of the last step's error in q and v, ``(..., 2, nv)``; zero for integrators that have none."""
+    """Velocities, ``(..., nv)``."""
+
+    def __init__(self, q: Array, v: Array, found: Array, progress: Array, error: Array | None, rows: int) -> None:
+        self.q, self.v = q, v
+        self._found, self._progress, self._error, self._rows = found, progress, error, rows
+
+    @property
+    def multipliers(self) -> Array:
+        """Forces of the constraints in the last step, ``(..., nc)``."""
+        return forces_of(self._found, self._rows)
+
+    @property
+    def steps(self) -> Array:
+        """Steps after which everything was finite."""
+        done: Array = self._progress[..., 1] - 1.0
+        return done
+
+    @property
+    def error(self) -> Array:
+        """Estimates of the last step's error in q and v, ``(..., 2, nv)``; zero for integrators that have none."""
+        if self._error is not None:
+            return self._error
+        return np.zeros((*self.v.shape[:-1], 2, self.v.shape[-1]), dtype=self.v.dtype)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.q, self.v, self.multipliers, self.steps, self.error))
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(self)[index]
+
+    def __repr__(self) -> str:
+        return f"Stepped(q={self.q!r}, v={self.v!r})"
+
+
+def forces_of(found: Array, rows: int) -> Array:
+    """Forces of all rows in what steps have found; zeros where nothing binds the robot and nothing was found."""
+    return found[..., 2 : 2 + rows] if found.shape[-1] else np.zeros((*found.shape[:-1], rows), dtype=found.dtype)
 
 
 class Stepper(Evaluator):
-    """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``.
+    """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``, or ``Stepper(robot)(q, v, commands=u).q``.
 
     | integrator | what it is                                                                                        |
     |------------|---------------------------------------------------------------------------------------------------|
@@ -56,19 +92,22 @@ class Stepper(Evaluator):
     | ``rk4``    | Runge and Kutta's method, on Lie groups; fourth order                                             |
     | ``dopri5`` | Dormand and Prince's method, on Lie groups; fifth order, with an estimate of its error             |
 
+    Actuators act on commands at every stage of every step, by the state there (explicitly).
+
     Args:
         robot: The mechanism.
         integrator: How steps are made, see above.
         dt: Time of one step, in seconds.
         time_constant: Seconds in which constraints without gains of their own are pulled back to closed loops;
             ``"auto"``: 5 ms, or two steps if that is more; None: they are not.
-        passive: Whether springs and dampers of the model's joints act. ``euler`` takes them as they are at the end of a
-            step, so that stiff ones do no harm.
+        passive: Whether springs and dampers of the model's joints, and gravity compensation of its bodies, act.
+            ``euler`` takes springs and dampers as they are at the end of a step, so that stiff ones do no harm.
         limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
             the inertia that the joint feels at ``at``, and soft enough to give way.
         damping: Damping of the proximal iterations, as for `ForwardDynamics`.
         iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
         at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
+        wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
@@ -84,6 +123,7 @@ class Stepper(Evaluator):
         damping: float = DAMPING,
         iterations: int | None = None,
         at: npt.ArrayLike | None = None,
+        wrenches: Sequence[str] = (),
         threads: int | None = None,
     ) -> None:
         if not isinstance(robot, Mechanism):
@@ -96,15 +136,22 @@ class Stepper(Evaluator):
         wanted = (1 if integrator == "euler" else 3) if iterations is None else count(iterations, "iterations")
         dynamics = f"lcaba{wanted}" if bound else "aba"
         if (integrator, dynamics) not in STEPS:
-            known = sorted(int(d[5:]) for i, d in STEPS if i == integrator and d != "aba")
+            known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
         self.law = joint_law(robot, passive, limits, robot.neutral() if at is None else at)
         stable = stabilised(robot, time_constant, self.dt) if bound else robot.unconstrained()
         if integrator == "euler" and passive:
             stable = held_back(stable, self.dt)
-        tree = coupled_tree(stable) if bound else tree_of(stable)
+        if not passive:
+            stable = replace(stable, gravity_compensation={})
+        self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
+        frames = self._frames(wrenches)
+        tree = coupled_tree(stable, frames) if bound else tree_of(stable, frames)
+        if self.takes_commands or stable.gravity_compensation:
+            dynamics += "_driven"
+            tree = with_actuators(stable, tree, DRIVEN_COUPLED if bound else DRIVEN)
         self.source = robot
-        self._prepare(stable, f"{integrator} step", self._algorithm(integrator, dynamics), tree, (), threads)
+        self._prepare(stable, f"{integrator} step", self._algorithm(integrator, dynamics), tree, frames, threads)
 
     def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         """What makes the steps."""
@@ -115,10 +162,22 @@ class Stepper(Evaluator):
         self._R = row_damping(self.robot, self.damping, dtype)
         self._still = np.zeros(self.robot.nv, dtype=dtype)
         self._law = self.law.astype(dtype)
-        self._clock = np.array([self.dt], dtype=dtype)
+        self._clock = np.array([self.dt, 0.0], dtype=dtype)
+        self._clock_of_commands = np.array([self.dt, 1.0], dtype=dtype)
+        self._uncommanded = np.zeros(self._subject.input_shapes()[3], dtype=dtype)
+        self._once = self._often(1)
+        self._adaptive = self.integrator == "dopri5"
+        self._sizes = [shape[0] for shape in self._output_shapes]
 
     def __call__(  # type: ignore[override]
-        self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike | None = None, steps: int = 1
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike | None = None,
+        steps: int = 1,
+        *,
+        commands: npt.ArrayLike | None = None,
+        wrenches: npt.ArrayLike | None = None,
     ) -> Stepped:
         """The state after some steps under constant torques. Leading axes are batch axes and broadcast.
 
@@ -127,21 +186,137 @@ class Stepper(Evaluator):
             v: Joint velocities, ``(..., nv)``.
             tau: Joint torques, ``(..., nv)``; by default none.
             steps: How many steps.
+            commands: Commands of the actuators, ``(..., actuators)``, which act beside the torques; without them
+                actuators do nothing.
+            wrenches: External wrenches on the frames that the stepper was made with, ``(..., frames, 6)``, each
+                ``[moment, force]`` in the frame's axes; by default none.
         """
-        given = [q, v, self._still if tau is None else tau, self._law, self._R, self._clock]
-        if self.integrator == "dopri5":
-            if steps != 1:
-                raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
-            q1, v1, found, off, progress = self._runner.evaluate(given, [None] * 5)
-        else:
-            n = self._often(count(steps, "steps"))
-            q1, v1, found, progress = self._runner.evaluate([*given, n], [None] * 4)
-            off = np.zeros((*v1.shape[:-1], 2, v1.shape[-1]), dtype=self._dtype)
-        return Stepped(q1, v1, found[..., 2 : 2 + self.robot.nc], progress[..., 1] - 1.0, off)
+        u, _, _, _, switch = self.held(commands)
+        if tau is None:
+            tau = self._still
+        if wrenches is None:
+            wrenches = self._rest
+        if self._adaptive:
+            return self._estimated([q, v, tau, u, wrenches, self._law, self._R, switch], steps)
+        often = self._once if type(steps) is int and steps == 1 else self._often(count(steps, "steps"))
+        nq, nv, nfound, nprogress = self._sizes
+        q1, v1 = _empty(nq, self._dtype), _empty(nv, self._dtype)
+        found, progress = _empty(nfound, self._dtype), _empty(nprogress, self._dtype)
+        if self._entry(q, v, tau, u, wrenches, self._law, self._R, switch, often, q1, v1, found, progress):
+            # not one state whose arrays fit as they are
+            given = [q, v, tau, u, wrenches, self._law, self._R, switch, often]
+            q1, v1, found, progress = self._runner.evaluate(given, [None] * 4)
+        return Stepped(q1, v1, found, progress, None, self.source.nc)
+
+    def _estimated(self, given: list[Any], steps: int) -> Stepped:
+        """One step of an integrator that estimates its error."""
+        if steps != 1:
+            raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
+        out: list[Any] = [_empty(shape, self._dtype) for shape in self._output_shapes]
+        if self._entry(*given, *out):
+            out = self._runner.evaluate(given, [None] * 5)
+        q1, v1, found, error, progress = out
+        return Stepped(q1, v1, found, progress, error, self.source.nc)
+
+    def bind(  # type: ignore[override]
+        self,
+        q: Array,
+        v: Array,
+        tau: Array | None = None,
+        *,
+        commands: Array | None = None,
+        wrenches: Array | None = None,
+        steps: int = 1,
+        out: tuple[Array, Array] | None = None,
+    ) -> Callable[[], None]:
+        """A call without arguments that makes so many steps, allocating nothing: for control loops.
+
+        Each call reads the arrays as they are then. They must fit as they are (C-contiguous, of this stepper's dtype),
+        or have one batch axis more each, the same for all.
+
+        Args:
+            q: Configuration, ``(nq,)``, read at every call.
+            v: Joint velocities, ``(nv,)``.
+            tau: Joint torques, ``(nv,)``; by default none.
+            commands: Commands of the actuators, ``(actuators,)``; by default actuators do nothing.
+            wrenches: External wrenches, ``(frames, 6)``; by default none.
+            steps: How many steps each call makes.
+            out: Arrays ``(q, v)`` that every call writes; by default ``q`` and ``v`` themselves are moved on, so that
+                calls follow one another.
+        """
+        for name, x in (("q", q), ("v", v)):
+            if not isinstance(x, np.ndarray):
+                raise InputError(f"bind: {name} is {type(x).__name__}, needs a NumPy array")
+        lead = q.shape[: max(q.ndim - 1, 0)]
+        inputs = [q, v, self._still if tau is None else tau, *self.held(commands, wrenches)]
+        if self.integrator != "dopri5":
+            inputs.append(self._often(count(steps, "steps")))
+        elif steps != 1:
+            raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
+        if out is not None and (not isinstance(out, tuple | list) or len(out) != 2):
+            raise InputError("bind: out is a pair of arrays, (q, v) after the steps; without it q and v are moved on")
+        made = [np.empty((*lead, *shape), self._dtype) for shape in self._output_shapes]
+        outputs = made if out is None else [*out, *made[2:]]
+        wrong = self._runner.misfit([*inputs, *outputs])
+        if wrong:
+            raise InputError(f"bind: {wrong}")
+        entry, runner, moved = self._runner.own_entry(bool(lead)), self._runner, out is None
+        arrays, (q1, v1) = (*inputs, *outputs), outputs[:2]
+        for x in (q, v) if moved else ():
+            if not x.flags.writeable:
+                raise InputError("bind: q and v are moved on, and one of them is read-only; give out=(q, v)")
+
+        def step() -> None:
+            status = entry(*arrays)
+            if status:
+                runner.explain(status, inputs, outputs)
+            if moved:
+                q[...] = q1
+                v[...] = v1
+
+        return step
+
+    def held(self, commands: Any, wrenches: Any = None) -> tuple[Any, ...]:
+        """Inputs of the steps that are held over many of them, from commands to the clock.
+
+        Args:
+            commands: Commands of the actuators, or None.
+            wrenches: External wrenches on the frames that were named; by default none.
+        """
+        pushed = self._rest if wrenches is None else wrenches
+        if commands is None:
+            return self._uncommanded, pushed, self._law, self._R, self._clock
+        if not self.takes_commands:
+            check_actuators(self.source)
+        return commands, pushed, self._law, self._R, self._clock_of_commands
 
     def _often(self, steps: int) -> Array:
         """The settings for so many steps."""
         return np.array([0.0, steps + 1.0], dtype=self._dtype)
+
+
+def warn_of_stiff_servos(robot: Mechanism, q: Array, dt: float) -> None:
+    """Warn of servos whose damping, taken explicitly, turns a velocity around within a step: they chatter.
+
+    That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``.
+    """
+    damping = np.zeros(robot.nv)
+    for actuator in robot.actuators:
+        for joint, gear in actuator.gears:
+            damping[robot.v_slice(joint)] -= actuator.bias[2] * np.square(gear)
+    if not (damping > 0).any():
+        return
+    mobility = np.diagonal(np.linalg.pinv(mass_matrix(robot, q), hermitian=True))  # one over the inertia
+    ratio = damping * dt * mobility
+    k = int(ratio.argmax())
+    if ratio[k] > 1:
+        joint = next(j.name for j in robot.joints if k in range(*robot.v_slice(j.name).indices(robot.nv)))
+        warnings.warn(
+            f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
+            f"is {ratio[k]:.3g} times the inertia that the joint feels; try dt={dt / ratio[k]:.1g} or less",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def stabilised(robot: Mechanism, time_constant: TimeConstant, dt: float) -> Mechanism:

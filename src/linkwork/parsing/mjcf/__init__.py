@@ -2,8 +2,9 @@
 
 Read: bodies and frames in all ways to write a place, joints of all four kinds with several to a body, inertials and
 inertias of primitive geoms with what <compiler> does to them, default classes, included files, equalities, fixed
-tendons in equalities, actuators on joints, keyframes, gravity, and how geoms look. What only collides, senses or
-controls is passed over. What changes the dynamics and is not read is an `UnsupportedFeature`. See docs/mjcf.md.
+tendons in equalities, actuators on joints and fixed tendons with their gains and biases, gravity and its compensation,
+keyframes, and how geoms look. What only collides or senses is passed over. What changes the dynamics and is not read is
+an `UnsupportedFeature`. See docs/mjcf.md.
 
 | file           | what it knows                                                    |
 |----------------|------------------------------------------------------------------|
@@ -14,7 +15,8 @@ controls is passed over. What changes the dynamics and is not read is an `Unsupp
 | joints         | joints, ``ref``, limits                                          |
 | inertia        | <inertial>, shapes of geoms                                      |
 | equalities     | equalities and the tendons in them                               |
-| motors         | actuators                                                        |
+| motors         | actuators: what they drive                                       |
+| servos         | actuators: how they make force                                   |
 | keyframes      | ``qpos0`` and keyframes                                          |
 | shapes         | geoms as they look; mesh and material assets                     |
 | convention     | MuJoCo's vectors and ours                                        |
@@ -26,7 +28,7 @@ from os import PathLike
 from pathlib import Path
 
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.joints import Fixed, Free
+from linkwork.joints import Fixed, Free, Prismatic
 from linkwork.mechanism import Mechanism
 from linkwork.parsing.assembly import Assembly
 from linkwork.parsing.mjcf.convention import MujocoMap, mujoco_map
@@ -35,8 +37,8 @@ from linkwork.parsing.mjcf.equalities import References, read_equalities, read_t
 from linkwork.parsing.mjcf.inertia import read_inertias
 from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints
 from linkwork.parsing.mjcf.keyframes import read_poses
-from linkwork.parsing.mjcf.motors import Motors, read_motors
-from linkwork.parsing.mjcf.settings import Settings, read_settings
+from linkwork.parsing.mjcf.motors import Motors, read_motors, resolve_damping_ratios
+from linkwork.parsing.mjcf.settings import YES_NO, Settings, read_settings
 from linkwork.parsing.mjcf.shapes import mesh_name, read_looks, read_shapes
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh, read_tree
 from linkwork.parsing.mjcf.vocabulary import SECTIONS, not_understood, refuse_unknown
@@ -71,7 +73,7 @@ def _mechanism(document: Document, inertias: Inertias) -> Mechanism:
     tree = read_tree(document, defaults, settings)
     looks = read_looks(document, defaults, settings)
     joints = read_joints(tree, settings)
-    tendons = read_tendons(document, defaults, joints)
+    tendons = read_tendons(document, defaults, joints, settings)
     motors = read_motors(document, defaults, joints, tendons, settings)
     name = document.root.get("model") or Path(document.root.file).stem
     assembly = Assembly(document.root, name, inertias, settings.gravity)
@@ -84,7 +86,7 @@ def _mechanism(document: Document, inertias: Inertias) -> Mechanism:
     for node, constraint in read_equalities(document, defaults, model):
         assembly.constrain(node, constraint)
     for motor in motors.kept:
-        assembly.actuator(motor.node, motor.name, motor.joint, motor.gear, motor.limits)
+        assembly.actuator(motor.node, motor.name, motor.joint, motor.gear, **motor.options)
     for name, pose in read_poses(document, tree, joints).items():
         assembly.pose(name, dict(pose))
     return assembly.finish()
@@ -119,10 +121,11 @@ def _add_bodies(
 ) -> set[str | None]:
     """Add all bodies and joints; the names of the bodies, those without mass between joints included."""
     inertias = read_inertias(tree, settings, meshes)
+    resolve_damping_ratios(motors, lambda name: _drawn_inertia(tree, joints[name], inertias, motors))
     body_names: set[str | None] = set(tree.names.values())
     joint_names: set[str | None] = set(joints)
     for body, name in tree.without_world:
-        assembly.link(body.node, name, inertias[body])
+        assembly.link(body.node, name, inertias[body], _compensation(body, joints, tree))
         parent, place = tree.names[body.parent or tree.bodies[0]], body.place
         moved_by = [joints[joint] for joint in tree.joint_names[body]]
         for joint in moved_by:
@@ -138,6 +141,37 @@ def _add_bodies(
         if not moved_by:
             assembly.joint(body.node, fresh(name, joint_names), Fixed(), parent, name, place)
     return body_names
+
+
+def _compensation(body: Body, joints: dict[str, MjcfJoint], tree: Tree) -> float:
+    """The part of a body's weight that is held up, by forces that no actuator has to make."""
+    part = body.node.number("gravcomp", 0.0)
+    at: Body | None = body
+    while part and at is not None and at.parent is not None:
+        for joint in (joints[name] for name in tree.joint_names[at]):
+            if joint.node.choice("actuatorgravcomp", YES_NO, "false") == "true" and "actuation" in joint.options:
+                raise joint.node.error(
+                    "gravity compensation that counts against 'actuatorfrcrange' ('actuatorgravcomp') is not supported",
+                    UnsupportedFeature,
+                )
+        at = at.parent
+    return part
+
+
+def _drawn_inertia(tree: Tree, joint: MjcfJoint, inertias: dict[Body, Inertia], motors: Motors) -> float:
+    """The inertia that a hinge or slide moves in the model as it is drawn, armature included."""
+    owner = next(body for body, names in tree.joint_names.items() if joint.name in names)
+    carried = {owner}
+    for body, _ in tree.without_world:
+        if body.parent in carried:
+            carried.add(body)
+    moved = sum((inertias[body].moved(body.world) for body in tree.bodies if body in carried), Inertia.zero())
+    armature = float(motors.at(joint)["armature"])
+    if isinstance(joint.type, Prismatic):
+        return moved.mass + armature
+    axis = owner.world.rotation @ joint.type.axis  # type: ignore[attr-defined]
+    at = Placement(-(owner.world * joint.at).position)
+    return float(axis @ moved.moved(at).about_origin() @ axis) + armature
 
 
 def _add_sites(

@@ -100,6 +100,7 @@ class Defaults:
 
     def __init__(self, document: Document) -> None:
         self._classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
+        self._actuators: dict[str, list[Node]] = {MAIN: []}
         for top in document.children(document.root, "default"):
             if top.get("class") not in (None, MAIN):
                 raise top.error(f"the outermost default class is '{MAIN}'; nest '{top.get('class')}' inside of it")
@@ -111,6 +112,7 @@ class Defaults:
                 if name in self._classes:
                     raise node.error(f"two default classes are called '{name}'")
                 self._classes[name] = {kind: dict(values) for kind, values in self._classes[parent].items()}
+                self._actuators[name] = list(self._actuators[parent])
                 self._read(document, node, name)
                 waiting += [(below, name) for below in document.children(node, "default")][::-1]
 
@@ -123,6 +125,8 @@ class Defaults:
                 raise not_understood(child, "default")
             kinds = self._classes[name]
             kind = "actuator" if child.tag in ACTUATORS else child.tag
+            if kind == "actuator":
+                self._actuators[name].append(child)
             own = {attribute: child.get(attribute) or "" for attribute in child.attributes}
             kinds[kind] = _without(own, kinds.get(kind, {})) | own
 
@@ -131,6 +135,13 @@ class Defaults:
         if name is not None and name not in self._classes:
             raise node.error(f"there is no default class '{name}'")
         return name
+
+    def actuators(self, node: Node) -> list[Node]:
+        """Elements of default classes that an actuator inherits from, the outermost first, and itself at the end.
+
+        Kinds of actuators are shortcuts that set what others have set before them, so that their order matters.
+        """
+        return [*self._actuators[self.check(node.get("class"), node) or MAIN], node]
 
     def apply(self, node: Node, kind: str, childclass: str | None = None) -> Node:
         """The element with what it inherits: from its own class, else from that of the bodies around it."""

@@ -5,6 +5,7 @@ Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how so
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -23,7 +24,7 @@ from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.joints import MjcfJoint, scalar_joint
-from linkwork.parsing.mjcf.settings import YES_NO, Settings, quaternion
+from linkwork.parsing.mjcf.settings import YES_NO, YES_NO_AUTO, Settings, quaternion
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood, refuse_unknown
 from linkwork.parsing.xml import Node, located
@@ -59,8 +60,8 @@ class References:
     bodies: Mapping[str, Body]
     sites: Mapping[str, tuple[Body, Item]]
     joints: Mapping[str, MjcfJoint]
-    tendons: Mapping[str, dict[str, float] | None]
-    """Coefficients of the joints of fixed tendons; None for spatial ones."""
+    tendons: Mapping[str, Tendon | None]
+    """Fixed tendons; None for spatial ones."""
 
     def body(self, node: Node, attribute: str) -> Body:
         """The body that an attribute names."""
@@ -78,11 +79,22 @@ class References:
         return body, item.frame * self.settings.placement(item.node)
 
 
+@dataclass(frozen=True)
+class Tendon:
+    """A fixed tendon: its length is the sum of the coordinates of joints times coefficients."""
+
+    coefficients: dict[str, float]
+    range: tuple[float, float]
+    """Of its length, where it is limited."""
+    limits_force: bool
+    """Whether it bounds the force of its actuators."""
+
+
 def read_tendons(
-    document: Document, defaults: Defaults, joints: Mapping[str, MjcfJoint]
-) -> dict[str, dict[str, float] | None]:
+    document: Document, defaults: Defaults, joints: Mapping[str, MjcfJoint], settings: Settings
+) -> dict[str, Tendon | None]:
     """The tendons that have names; those with inertia are an `UnsupportedFeature`."""
-    tendons: dict[str, dict[str, float] | None] = {}
+    tendons: dict[str, Tendon | None] = {}
     for bare in document.inside("tendon"):
         if bare.tag not in ("fixed", "spatial"):
             raise not_understood(bare, "tendon")
@@ -90,20 +102,31 @@ def read_tendons(
         refuse_unknown(node, "tendon")
         if node.number("armature", 0.0) != 0:
             raise node.error("a tendon with inertia ('armature') is not supported", UnsupportedFeature)
-        coefficients: dict[str, float] | None = None
+        tendon = None
         if node.tag == "fixed":
-            coefficients = {}
+            coefficients: dict[str, float] = {}
             for part in document.children(node, "joint"):
                 joint = scalar_joint(joints, part.text("joint"), part)
                 if joint.name in coefficients:
                     raise part.error(f"joint '{joint.name}' is in this tendon twice")
                 coefficients[joint.name] = part.number("coef")
+            bounds = _bounds(node, "limited", "range", settings)
+            forces = _bounds(node, "actuatorfrclimited", "actuatorfrcrange", settings)
+            tendon = Tendon(coefficients, bounds or (-math.inf, math.inf), forces is not None)
         name = node.get("name")
         if name in tendons:
             raise node.error(f"two tendons are called '{name}'")
         if name:
-            tendons[name] = coefficients
+            tendons[name] = tendon
     return tendons
+
+
+def _bounds(node: Node, limited: str, bounds: str, settings: Settings) -> tuple[float, float] | None:
+    """A range, where it counts."""
+    given, counts = node.numbers(bounds, 2), node.choice(limited, YES_NO_AUTO, "auto")
+    if given is None or counts == "false" or (counts == "auto" and not settings.autolimits):
+        return None
+    return given[0], given[1]
 
 
 def read_equalities(document: Document, defaults: Defaults, model: References) -> list[tuple[Node, Constraint]]:
@@ -240,12 +263,12 @@ def _fixed(node: Node, attribute: str, model: References) -> dict[str, float]:
     name = node.text(attribute)
     if name not in model.tendons:
         raise node.error(f"there is no tendon '{name}'")
-    coefficients = model.tendons[name]
-    if coefficients is None:
+    tendon = model.tendons[name]
+    if tendon is None:
         raise node.error(
             f"tendon '{name}' is spatial; equalities of spatial tendons are not supported", UnsupportedFeature
         )
-    return coefficients
+    return tendon.coefficients
 
 
 _READERS = {"connect": _connect, "weld": _weld, "joint": _joints, "tendon": _tendons}

@@ -138,12 +138,12 @@ def _losses(node: Node) -> dict[str, Any]:
     }
 
 
-def _effort(node: Node, settings: Settings) -> dict[str, float]:
+def _effort(node: Node, settings: Settings) -> dict[str, Any]:
     limited = node.choice("actuatorfrclimited", YES_NO_AUTO, "auto")
     bounds = node.numbers("actuatorfrcrange", 2)
     if bounds is None or limited == "false" or (limited == "auto" and not settings.autolimits):
         return {}
-    return {"effort": max(abs(bound) for bound in bounds)}
+    return {"effort": max(abs(bound) for bound in bounds), "actuation": (bounds[0], bounds[1])}
 
 
 def scalar_joint(joints: Mapping[str, MjcfJoint], name: str, node: Node) -> MjcfJoint:

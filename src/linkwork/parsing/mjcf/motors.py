@@ -1,13 +1,13 @@
-"""Actuators of a model: what they drive, with which gear, and the inertia of their rotors.
+"""Actuators of a model: what they drive, with which gear, how they make force, and the inertia of their rotors.
 
-How they make force is the user's affair. Those that act on a tendon, a site, a body or a slider-crank, or on axes of
-ball and free joints that do not turn with the body, are not kept: they change nothing of the dynamics.
+Kept are those on joints and on fixed tendons. Those that act on a spatial tendon, a site, a body or a slider-crank, or
+on axes of ball and free joints that do not turn with the body, are not: without them nothing of the dynamics changes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,9 @@ from typing import Any
 from linkwork.errors import UnsupportedFeature
 from linkwork.joints import Free
 from linkwork.parsing.mjcf.document import Defaults, Document
+from linkwork.parsing.mjcf.equalities import Tendon
 from linkwork.parsing.mjcf.joints import MjcfJoint
+from linkwork.parsing.mjcf.servos import UNLIMITED, Law, Range, read_law
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tree import fresh
 from linkwork.parsing.mjcf.vocabulary import ACTUATORS, not_understood
@@ -26,17 +28,33 @@ _TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site", "body", "cranksite
 
 @dataclass(frozen=True)
 class Motor:
-    """An actuator on a joint."""
+    """An actuator on a joint, or on the joints of a tendon."""
 
     name: str
     node: Node
     joint: str
     gear: tuple[float, ...]
+    also: tuple[tuple[str, float], ...]
+    """Further joints of the tendon, with their gears."""
     armature: float
     """Of the rotor, seen at the joint."""
     damping: float
-    limits: tuple[float, float]
-    """Of its force, before the gear; of a plain motor also of its control, which is its force."""
+    law: Law
+    limits: Range
+    """Of its control."""
+    force_limits: Range
+    """Of its force, before the gear."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of `Builder.actuator`."""
+        law = {"gain": self.law.affine_gain, "bias": self.law.affine_bias, "refused": self.law.refused}
+        return {"limits": self.limits, "force_limits": self.force_limits, "also": self.also, **law}
+
+    @property
+    def drives(self) -> tuple[tuple[str, float], ...]:
+        """The hinges and slides that it drives, with their gears; those of a ball or free joint left out."""
+        return ((self.joint, self.gear[0]), *self.also) if len(self.gear) == 1 else ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +86,7 @@ def read_motors(
     document: Document,
     defaults: Defaults,
     joints: Mapping[str, MjcfJoint],
-    tendons: Mapping[str, dict[str, float] | None],
+    tendons: Mapping[str, Tendon | None],
     settings: Settings,
 ) -> Motors:
     """All actuators of a model."""
@@ -82,46 +100,108 @@ def read_motors(
         target = next((attribute for attribute in _TRANSMISSIONS if node.get(attribute) is not None), None)
         if target is None:
             raise node.error(f"an actuator acts on one of: {', '.join(_TRANSMISSIONS)}")
+        law = _law(node, defaults.actuators(bare), settings)
+        motor = None
         if target in ("joint", "jointinparent"):
             name = node.text(target)
             if name not in joints:
                 raise node.error(f"there is no joint '{name}'")
             driven.add(name)
-            motor = _motor(node, joints[name], target == "jointinparent", taken, settings)
-            if motor is not None:
-                kept.append(motor)
+            motor = _on_joint(node, joints[name], law, target == "jointinparent", taken, settings)
         else:
-            if target == "tendon":
-                driven.update(tendons.get(node.text(target)) or ())
             _refuse_rotor(node)
+            tendon = tendons.get(node.text(target)) if target == "tendon" else None
+            if tendon is not None:
+                driven.update(tendon.coefficients)
+                motor = _on_tendon(node, tendon, law, taken, settings)
+        if motor is not None:
+            kept.append(motor)
     return Motors(tuple(kept), frozenset(driven), bool(elements))
 
 
-def _motor(node: Node, joint: MjcfJoint, in_parent: bool, taken: set[str | None], settings: Settings) -> Motor | None:
+def _law(node: Node, elements: list[Node], settings: Settings) -> Law:
+    law = read_law(elements)
+    if not settings.actuation or node.number("group", 0.0) in settings.disabled_groups:
+        law.refused = "an actuator that is switched off in <option>"
+    return law
+
+
+def _on_joint(
+    node: Node, joint: MjcfJoint, law: Law, in_parent: bool, taken: set[str | None], settings: Settings
+) -> Motor | None:
     given = node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,)
     gear = (given + (0.0,) * 6)[: joint.type.nv]
     name = node.get("name") or fresh(f"{joint.name}_motor", taken)
-    ranges = [_range(node, "force", settings)] + ([_range(node, "ctrl", settings)] if node.tag == "motor" else [])
-    limits = max(low for low, _ in ranges), min(high for _, high in ranges)
+    if not joint.is_scalar:
+        _refuse_rotor(node)
+        if in_parent or (isinstance(joint.type, Free) and any(gear[:3])):
+            return None
+        if law.affine_gain[1] != 0 or law.affine_bias[1] != 0:
+            law.refused = law.refused or "a servo of the position of a ball or free joint"
+            law.gain, law.bias = [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+    armature, damping = 0.0, 0.0
     if joint.is_scalar:
         armature = node.number("armature", 0.0) * gear[0] ** 2
         damping = (node.numbers("damping", 1, 2, 3) or (0.0,))[0] * gear[0] ** 2
-        return Motor(name, node, joint.name, gear, armature, damping, limits)
-    _refuse_rotor(node)
-    if in_parent or (isinstance(joint.type, Free) and any(gear[:3])):
+    own = joint.options.get("lower", -math.inf), joint.options.get("upper", math.inf)
+    limits, forces = _control_range(node, law, own, settings), _range(node, "force", settings)
+    return Motor(name, node, joint.name, gear, (), armature, damping, law, limits, forces)
+
+
+def _on_tendon(node: Node, tendon: Tendon, law: Law, taken: set[str | None], settings: Settings) -> Motor | None:
+    gear = (node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,))[0]
+    pulled = [(joint, gear * coefficient) for joint, coefficient in tendon.coefficients.items()]
+    if not pulled:
         return None
-    return Motor(name, node, joint.name, gear, 0.0, 0.0, limits)
+    if tendon.limits_force:
+        law.refused = law.refused or "an actuator on a tendon with 'actuatorfrcrange'"
+    if (node.numbers("damping", 1, 2, 3) or (0.0,))[0] != 0:
+        law.refused = law.refused or "an actuator with damping on a tendon"
+    name = node.get("name") or fresh(f"{node.text('tendon')}_motor", taken)
+    limits, forces = _control_range(node, law, tendon.range, settings), _range(node, "force", settings)
+    (first, own), others = pulled[0], tuple(pulled[1:])
+    return Motor(name, node, first, (own,), others, 0.0, 0.0, law, limits, forces)
 
 
-def _range(node: Node, what: str, settings: Settings) -> tuple[float, float]:
-    """``ctrlrange`` or ``forcerange``, where it counts."""
+def resolve_damping_ratios(motors: Motors, inertia_at: Callable[[str], float]) -> None:
+    """Turn damping ratios of position servos into dampings; ``inertia_at`` is the inertia of a joint as drawn."""
+    for motor in motors.kept:
+        drives = motor.drives
+
+        def moved(drives: tuple[tuple[str, float], ...] = drives) -> float:
+            inverse = sum(gear**2 / inertia_at(joint) for joint, gear in drives)
+            return 1.0 / inverse if inverse > 0 else 0.0
+
+        if drives:
+            motor.law.with_damping_ratio(moved)
+
+
+def _control_range(node: Node, law: Law, target: Range, settings: Settings) -> Range:
+    """The range of controls, where it counts; that of the target where it is inherited."""
+    given = law.control_range
+    if law.inherited_range != 0:
+        if not all(math.isfinite(bound) for bound in target):
+            raise node.error("'inheritrange' takes the range of what the actuator drives, which has none")
+        middle, half = (target[0] + target[1]) / 2, (target[1] - target[0]) / 2 * law.inherited_range
+        given = middle - half, middle + half
+    return _bounded(node, "ctrl", given, law.control_limited, settings) if settings.clamp_controls else UNLIMITED
+
+
+def _range(node: Node, what: str, settings: Settings) -> Range:
+    """``forcerange``, where it counts."""
     given = node.numbers(f"{what}range", 2)
     limited = node.choice(f"{what}limited", YES_NO_AUTO, "auto")
+    return _bounded(node, what, None if given is None else (given[0], given[1]), limited, settings)
+
+
+def _bounded(node: Node, what: str, given: Range | None, limited: str, settings: Settings) -> Range:
+    if given is None and limited == "true":
+        raise node.error(f"{what}range is missing, which counts as 'true' says")
     if given is None or limited == "false":
-        return -math.inf, math.inf
+        return UNLIMITED
     low, high = given
     if limited == "auto" and not (settings.autolimits and low < high):
-        return -math.inf, math.inf
+        return UNLIMITED
     if not low < high:
         raise node.error(f"{what}range goes from {low:g} to {high:g}")
     return low, high

@@ -37,6 +37,12 @@ class Settings:
     gravity: tuple[float, float, float]
     constraints: bool
     """Whether equalities are switched on."""
+    actuation: bool
+    """Whether actuators are switched on."""
+    disabled_groups: tuple[float, ...]
+    """Groups of actuators that are switched off."""
+    clamp_controls: bool
+    """Whether ranges of controls count."""
 
     def angle(self, value: float) -> float:
         """An angle of the file in radians."""
@@ -137,6 +143,9 @@ def read_settings(document: Document) -> Settings:
         balance=compiler.choice("balanceinertia", YES_NO, "false") == "true",
         gravity=(0.0, 0.0, 0.0) if weightless else option.vector("gravity", (0.0, 0.0, -9.81)),
         constraints=all(flag.choice(name, switches, "enable") == "enable" for name in ("constraint", "equality")),
+        actuation=flag.choice("actuation", switches, "enable") == "enable",
+        disabled_groups=option.numbers("actuatorgroupdisable", *range(32)) or (),
+        clamp_controls=flag.choice("clampctrl", switches, "enable") == "enable",
     )
 
 

@@ -128,8 +128,6 @@ def _frame(node: Node, settings: Settings) -> Placement:
 
 def _body(node: Node, parent: Body, frame: Placement, settings: Settings) -> Body:
     refuse_unknown(node)
-    if node.number("gravcomp", 0.0) != 0:
-        raise node.error("gravity compensation ('gravcomp') is not supported", UnsupportedFeature)
     own = settings.placement(node)
     place = frame * own
     return Body(node, parent, own, place, parent.world * place)

@@ -1,0 +1,145 @@
+"""How actuators make force: gains, biases and ranges, from their elements and the default classes that they inherit.
+
+Every kind of actuator is a shortcut for <general>: it sets some of the numbers, and leaves others as a default class
+has set them. What has a state of its own, or a law that is not affine in length and rate, is not modeled, and refused
+by its name when it is commanded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from linkwork.parsing.mjcf.settings import YES_NO_AUTO
+from linkwork.parsing.xml import Node
+
+_PARAMETERS = range(1, 21)
+"""How many numbers ``gainprm``, ``biasprm`` and ``dynprm`` have."""
+UNLIMITED = (-math.inf, math.inf)
+
+Range = tuple[float, float]
+
+
+@dataclass
+class Law:
+    """``force = (gain . (1, l, r)) u + bias . (1, l, r)`` of the length ``l`` and its rate ``r``; see `Actuator`."""
+
+    gain: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0])
+    bias: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    gain_type: str = "fixed"
+    bias_type: str = "none"
+    dynamics: str = "none"
+    control_limited: str = "auto"
+    control_range: Range | None = None
+    inherited_range: float = 0.0
+    """Of the range of its joint, the part that is the range of its control."""
+    kind: str = "general"
+    """The element that has set it last."""
+    refused: str = ""
+
+    @property
+    def affine_gain(self) -> tuple[float, float, float]:
+        """What multiplies the command."""
+        return (self.gain[0], *((self.gain[1], self.gain[2]) if self.gain_type == "affine" else (0.0, 0.0)))
+
+    @property
+    def affine_bias(self) -> tuple[float, float, float]:
+        """What is added."""
+        return (self.bias[0], self.bias[1], self.bias[2]) if self.bias_type == "affine" else (0.0, 0.0, 0.0)
+
+    def with_damping_ratio(self, inertia: Callable[[], float]) -> None:
+        """Of a position servo a bias above zero is a damping ratio: damping by the inertia that its length moves."""
+        if self.gain_type == "fixed" and self.gain[0] == -self.bias[1] and self.bias[2] > 0:
+            self.bias[2] = -self.bias[2] * 2.0 * math.sqrt(self.gain[0] * inertia())
+
+
+def read_law(elements: Sequence[Node]) -> Law:
+    """The law of an actuator: its element comes last, after those of default classes that it inherits from."""
+    law = Law()
+    for node in elements:
+        limited = node.choice("ctrllimited", YES_NO_AUTO, "")
+        given = node.numbers("ctrlrange", 2)
+        law.control_limited = limited or law.control_limited
+        if given is not None:
+            law.control_range, law.inherited_range = (given[0], given[1]), 0.0
+        if node.tag in _SHORTCUTS:
+            if len({node.tag, law.kind, "general"}) == 3:  # one shortcut after another begins anew
+                _set(law, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], bias_type="none")
+            _SHORTCUTS[node.tag](node, law)
+        else:
+            law.refused = f"a <{node.tag}>"
+        law.kind = node.tag
+    if not law.refused:
+        law.refused = _not_modeled(elements, law)
+    return law
+
+
+def _not_modeled(elements: Sequence[Node], law: Law) -> str:
+    """What a law has that is not modeled here."""
+    if law.dynamics != "none":
+        return f"an actuator with a state of its own (dyntype '{law.dynamics}')"
+    if law.gain_type not in ("fixed", "affine"):
+        return f"an actuator with gaintype '{law.gain_type}'"
+    if law.bias_type not in ("none", "affine"):
+        return f"an actuator with biastype '{law.bias_type}'"
+    if any(node.number("delay", 0.0) != 0 for node in elements):
+        return "an actuator with a delay"
+    return ""
+
+
+def _general(node: Node, law: Law) -> None:
+    law.gain_type = node.get("gaintype") or law.gain_type
+    law.bias_type = node.get("biastype") or law.bias_type
+    law.dynamics = node.get("dyntype") or law.dynamics
+    for attribute, numbers in (("gainprm", law.gain), ("biasprm", law.bias)):
+        given = (node.numbers(attribute, *_PARAMETERS) or ())[:3]
+        numbers[: len(given)] = given
+
+
+def _motor(node: Node, law: Law) -> None:
+    _set(law, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], bias_type="none")
+
+
+def _position(node: Node, law: Law) -> None:
+    kp, damping = node.number("kp", _fixed_gain(law)), law.bias[2]
+    if node.get("kv") is not None:
+        damping = -node.number("kv")
+    if node.get("dampratio") is not None:
+        if node.get("kv") is not None:
+            raise node.error("'kv' and 'dampratio' both say the damping")
+        damping = node.number("dampratio")
+    part = 0.0 if node.get("ctrlrange") is not None else node.number("inheritrange", law.inherited_range)
+    time_constant = node.number("timeconst", 1.0 if law.dynamics.startswith("filter") else 0.0)
+    _set(law, [kp, 0.0, 0.0], [0.0, -kp, damping], bias_type="affine")
+    law.inherited_range, law.dynamics = part, "filterexact" if time_constant != 0 else "none"
+
+
+def _velocity(node: Node, law: Law) -> None:
+    kv = node.number("kv", _fixed_gain(law))
+    _set(law, [kv, 0.0, 0.0], [0.0, 0.0, -kv], bias_type="affine")
+
+
+def _damper(node: Node, law: Law) -> None:
+    kv = node.number("kv", -law.gain[2] if law.gain_type == "affine" else 0.0)
+    _set(law, [0.0, 0.0, -kv], [0.0, 0.0, 0.0], bias_type="none")
+    law.gain_type, law.control_limited = "affine", "true"
+
+
+def _fixed_gain(law: Law) -> float:
+    """The gain that a servo has unless its element says another."""
+    return law.gain[0] if law.gain_type == "fixed" else 1.0
+
+
+def _set(law: Law, gain: list[float], bias: list[float], bias_type: str) -> None:
+    law.gain, law.bias, law.gain_type, law.bias_type, law.dynamics = gain, bias, "fixed", bias_type, "none"
+    law.inherited_range, law.refused = 0.0, ""
+
+
+_SHORTCUTS: dict[str, Callable[[Node, Law], None]] = {
+    "general": _general,
+    "motor": _motor,
+    "position": _position,
+    "velocity": _velocity,
+    "damper": _damper,
+}
