@@ -150,5 +150,9 @@ class NotConverged(LinkworkError):
     """An iteration stopped before it reached its tolerance (raised only when asked for)."""
 
 
+class StateWarning(UserWarning):
+    """A state is not one that the robot can be in: its loops are open, or its velocity opens them."""
+
+
 class ModelWarning(UserWarning):
     """A model file says something doubtful, and the mechanism is loaded as the file says."""

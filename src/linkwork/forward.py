@@ -11,6 +11,7 @@ the accelerations all the same, and of all multipliers the smallest; `ltl` and `
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -32,6 +33,7 @@ from linkwork.dynamics import (
     OperationCount,
     bias_forces,
     constraint_bias,
+    constraint_error,
     constraint_jacobian,
     constraint_target,
     frame_jacobian,
@@ -43,12 +45,13 @@ from linkwork.errors import (
     NotFinite,
     ProgramTooLarge,
     SingularConstraints,
+    StateWarning,
     UnsupportedFeature,
 )
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.literals import Auto, ForwardMethod
 from linkwork.mechanism import Mechanism
-from linkwork.mobility import RANK, mass_factor, rank_cut
+from linkwork.mobility import RANK, mass_factor, rank_cut, state_doubt
 from linkwork.notebook import shape_table, state_tables
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.early import early_tree
@@ -80,6 +83,8 @@ OFF = 1e30
 """Damping of a row that is not enabled."""
 LEAST_PIVOT = 1e-9
 """Below this part of a row, others say the same."""
+LOOKED = ("state looked at",)
+"""Where a robot keeps that its first state was looked at."""
 KKT_RANK = 1e-10
 """Singular values of rows, in the metric of inertia, below this part of the largest are zeros."""
 CONTRADICTION = 1e-6
@@ -234,17 +239,17 @@ class Solution:
         self.acceleration = acceleration
         self._by = by
         self._found = found
-        """Progress (2 numbers), multipliers, residuals."""
+        """Progress (2 numbers), multipliers, residuals, openings (2 numbers)."""
 
     @property
     def multipliers(self) -> Array | None:
         """Forces of all constraints in a row, ``(..., nc)``; None for a tree."""
-        return None if self._found is None else self._found[..., 2 : 1 + self._found.shape[-1] // 2]
+        return None if self._found is None else self._found[..., 2 : self._found.shape[-1] // 2]
 
     @property
     def residuals(self) -> Array | None:
         """What each row misses, ``(..., nc)``; None for a tree."""
-        return None if self._found is None else self._found[..., 1 + self._found.shape[-1] // 2 :]
+        return None if self._found is None else self._found[..., self._found.shape[-1] // 2 : -2]
 
     @property
     def forces(self) -> Mapping[str, Array]:
@@ -256,6 +261,18 @@ class Solution:
         """The most that a row misses, in m/s² or rad/s²."""
         rows = self.residuals
         return 0.0 if rows is None else _plain(np.abs(rows).max(axis=-1, initial=0.0))
+
+    @property
+    def gap(self) -> Any:
+        """What loops are open by at ``q``, the most of a row, in m or rad."""
+        return 0.0 if self._found is None else _plain(self._found[..., -2])
+
+    @property
+    def velocity_error(self) -> Any:
+        """How fast ``v`` opens loops, the most of a row, in m/s or rad/s; None unless constraints have gains."""
+        if self._found is None:
+            return 0.0
+        return None if np.any(self._found[..., -1] < 0) else _plain(self._found[..., -1])
 
     @property
     def iterations(self) -> Any:
@@ -403,10 +420,11 @@ class ForwardDynamics(Evaluator):
         algorithm = made.algorithm if made.algorithm is not None else aba.ABA
         arrays = made.arrays if made.arrays is not None else tree_of
         self._prepare(robot, "forward_dynamics", algorithm, arrays(robot, self._frames(wrenches)), wrenches, threads)
-        self._nv, self._nfound = robot.nv, 2 + 2 * robot.nc
+        self._nv, self._nfound = robot.nv, 4 + 2 * robot.nc
         self._bound, self._dense, self._hard = method != "aba", made.algorithm is None, made.hard
         self.strict = bool(strict)
         self._quick = not (self._dense or self.strict)
+        self._unseen = self._bound and LOOKED not in robot.prepared
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
@@ -463,6 +481,8 @@ class ForwardDynamics(Evaluator):
                 ):
                     if self._hard:
                         self._check_pivots(found)
+                    if self._unseen:
+                        self._look(q, v, found)
                     return Solution(a, self, found)
         if not self._dense and self.method != "pv_early":
             typed = self._in_type_of([q, v, tau, wrenches, multipliers, target, damping, out])
@@ -484,6 +504,8 @@ class ForwardDynamics(Evaluator):
             raise
         if self._hard:
             self._check_pivots(found)
+        if self._unseen:
+            self._look(q, v, found)
         solution = Solution(a, self, found)
         if self.strict and not np.all(solution.converged):
             raise NotConverged(
@@ -491,6 +513,19 @@ class ForwardDynamics(Evaluator):
                 f"{np.max(solution.iterations)} iterations (asked: {self.tolerance:.1g})"
             )
         return solution
+
+    def _look(self, q: npt.ArrayLike, v: npt.ArrayLike, found: Array) -> None:
+        """Warn, once for a robot and of the first state that it is asked about, where loops are open or opening."""
+        robot = self.robot
+        if found.size:
+            self._unseen = False
+        if LOOKED in robot.prepared or not found.size:
+            return
+        robot.prepared[LOOKED] = True
+        at, rate = (np.asarray(x, dtype=np.float64) for x in (q, v))
+        doubt = state_doubt(robot, at.reshape(-1, robot.nq)[0], rate.reshape(-1, robot.nv)[0], self._damping < OFF)
+        if doubt is not None:
+            warnings.warn(doubt, StateWarning, stacklevel=3)
 
     def _singular(self, where: str) -> SingularConstraints:
         if METHODS[self.method].closed:
@@ -558,7 +593,12 @@ class ForwardDynamics(Evaluator):
         forces = scale * (np.swapaxes(inverse, -1, -2) @ y)[..., 0]
         residuals = np.where(on, k - (J @ a[..., None])[..., 0], 0.0)
         progress = np.broadcast_to([0.0, 1.0], (*a.shape[:-1], 2))
-        found = np.concatenate([progress, forces, residuals], axis=-1)
+        gap = np.abs(np.where(on, constraint_error(robot, q), 0.0)).max(axis=-1, initial=0.0)
+        opening = np.abs(np.where(on, (J @ np.asarray(v, dtype=np.float64)[..., None])[..., 0], 0.0)).max(
+            -1, initial=0.0
+        )
+        open_by = np.stack(np.broadcast_arrays(gap, opening, a[..., 0])[:2], axis=-1)
+        found = np.concatenate([progress, forces, residuals, open_by], axis=-1)
         if out is not None:
             if np.shape(out) != a.shape:
                 raise InputError(f"out for a has shape {np.shape(out)}, needs {a.shape}")

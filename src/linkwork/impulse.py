@@ -51,7 +51,7 @@ class Impact:
     @property
     def impulses(self) -> Mapping[str, Array]:
         """Impulses of the constraints by name, ``(..., rows)`` each, in N s or N m s."""
-        return NamedRows(self._robot, self._found[..., 2 : 1 + self._found.shape[-1] // 2])
+        return NamedRows(self._robot, self._found[..., 2 : self._found.shape[-1] // 2])
 
     @property
     def converged(self) -> Any:

@@ -21,7 +21,7 @@ from linkwork.errors import AssemblyError, InputError, SingularMassMatrix
 from linkwork.mechanism import Mechanism
 from linkwork.notebook import table
 from linkwork.rigid import Floats
-from linkwork.scales import joint_units, row_units, scales_of
+from linkwork.scales import joint_units, quantity, row_units, scales_of
 
 RANK = 1e-9
 """Singular values of rows without units below this part of the largest, or of one, are zeros."""
@@ -33,6 +33,9 @@ NEAR = 0.05
 """How far from a closed configuration others are tried, in rad and lengths of the robot."""
 TRIES = 3
 """How many."""
+DOUBTFUL = 0.01
+"""Loops that are open by more, as a part of the robot's length and of one, are open by mistake; so are velocities that
+open them by more, as a part of what the kinetic energy could do."""
 MASSLESS = 1e-9
 """The part of a joint's inertia that is added where the mass matrix is singular."""
 
@@ -70,6 +73,31 @@ def loop_gap(robot: Mechanism, q: Floats, J: Floats | None = None) -> Floats:
     e = constraint_error(robot, q) / row_units(robot, constraint_jacobian(robot, q) if J is None else J)
     found: Floats = np.abs(e[..., rows]).max(axis=-1, initial=0.0)
     return found
+
+
+def state_doubt(robot: Mechanism, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -> str | None:
+    """What is wrong with one state of a robot whose rows are ``on``: loops that are wide open, or opened by ``v``."""
+    J = quantity(robot, "constraint_jacobian")(q)
+    holds = on & which_holonomic(robot)
+    open_by = np.where(holds, np.abs(quantity(robot, "constraint_error")(q)), 0.0)
+    apart = open_by / row_units(robot, J)
+    names = [c.name for c in robot.constraints for _ in range(c.rows)]
+    if apart.max(initial=0.0) > DOUBTFUL:
+        row = int(apart.argmax())
+        return (
+            f"a loop of '{robot.name}' is open by {open_by[row]:.3g} ('{names[row]}'): accelerations are those of the "
+            "rows, not of a closed mechanism. Close it with q = robot.assemble(q)"
+        )
+    scales = scales_of(robot)
+    opening = np.where(on, np.abs(J @ v), 0.0)
+    part = opening / np.sqrt(scales.rows * max(float(scales.joints @ (v * v)), np.finfo(float).tiny))
+    if part.max(initial=0.0) > DOUBTFUL:
+        row = int(part.argmax())
+        return (
+            f"v opens a loop of '{robot.name}' by {opening[row]:.3g} a second ('{names[row]}'): accelerations do not "
+            "close it. Use v = robot.project_velocity(q, v), or give the constraint a time constant"
+        )
+    return None
 
 
 def loop_rounding(robot: Mechanism) -> float:

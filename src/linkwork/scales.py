@@ -61,7 +61,7 @@ def scales_of(robot: Mechanism) -> Scales:
 
 
 def _computed(robot: Mechanism) -> Scales:
-    mass_matrix = _evaluator(robot, "mass_matrix")
+    mass_matrix = quantity(robot, "mass_matrix")
     poses = _poses(robot)
     matrices = [mass_matrix(q) for q in poses]
     joints = np.median([np.diag(M) for M in matrices], axis=0)
@@ -70,7 +70,7 @@ def _computed(robot: Mechanism) -> Scales:
     moment = float(moments.max(initial=0.0)) or mass
     joints = np.where(joints > 0, joints, moment)
     if robot.nc:
-        jacobian = _evaluator(robot, "constraint_jacobian")
+        jacobian = quantity(robot, "constraint_jacobian")
         felt = np.array([_delassus_diagonal(M, jacobian(q)) for M, q in zip(matrices, poses, strict=True)])
         least = (1 / moment, 1 / mass)
         rows = np.concatenate(
@@ -81,9 +81,9 @@ def _computed(robot: Mechanism) -> Scales:
     return Scales(_power_of_two(mass), _power_of_two(moment), _powers_of_two(joints), _powers_of_two(rows))
 
 
-def _evaluator(robot: Mechanism, quantity: Quantity) -> Evaluator:
-    """For a few configurations the text as it stands is quicker than compiling it."""
-    made = Evaluator(robot, quantity)
+def quantity(robot: Mechanism, name: Quantity) -> Evaluator:
+    """A quantity at a few configurations: of most robots, the text as it stands is quicker than compiling it."""
+    made = Evaluator(robot, name)
     return made.plain() if robot.nv <= PLAIN else made
 
 

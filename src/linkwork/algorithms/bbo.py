@@ -34,6 +34,7 @@ from linkwork.algorithms.constrained import (
     larger,
     miss,
     miss_again,
+    openings,
     ready,
     ready_again,
     set_magnitude,
@@ -352,6 +353,7 @@ def prox_bbo(
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
     set_magnitude(tree, w, tau, wrenches, settings)
+    openings(tree, w, damping, found)
     for r in range(tree.nc):
         residual[r] = w.ks[r]
         w.ks[r] += damping[r] * start[r]

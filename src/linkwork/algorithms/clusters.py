@@ -36,7 +36,7 @@ from linkwork.algorithms.aba import (
     stand,
 )
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.constrained import INPUTS, OUTPUTS, WORK, ready, smaller
+from linkwork.algorithms.constrained import INPUTS, OUTPUTS, WORK, openings, ready, smaller
 from linkwork.algorithms.crba import COMPOSITE, mass_of
 from linkwork.algorithms.kinematics import carry, coast, hasten, move, place
 from linkwork.algorithms.loops import close, swing
@@ -438,6 +438,7 @@ def cluster_aba(
 ) -> None:
     """C-ABA (**clusters** Algorithm 1); ``progress`` says how well the tied joints are determined."""
     ready(tree, w, q, v, wrenches, asked)
+    openings(tree, w, damping, found)
     embed(tree, w)
     stand(tree, w)
     for r in range(2 * tree.nc):
@@ -482,6 +483,7 @@ def approximate(
     feel of their spin, ``G² I`` on the diagonal. Not the dynamics of the robot, but what many controllers reckon with.
     """
     ready(tree, w, q, v, wrenches, asked)
+    openings(tree, w, damping, found)
     embed(tree, w)
     stand(tree, w)
     for r in range(2 * tree.nc):
@@ -688,6 +690,7 @@ def projection(
 ) -> None:
     """The projection method: ``G' M G`` of the whole tree, dense (**clusters** Section II-D)."""
     ready(tree, w, q, v, wrenches, asked)
+    openings(tree, w, damping, found)
     embed(tree, w)
     collect(tree, w, w.push)
     mass_of(tree, w, w.Ml)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from linkwork.algorithms.aba import ARTICULATED
 from linkwork.algorithms.algorithm import Shape
 from linkwork.algorithms.kinematics import ACCELERATION, MOTION, POSE, follow, hasten
-from linkwork.algorithms.loops import CLOSURE, RATES, close, pull, swing
+from linkwork.algorithms.loops import CLOSURE, RATES, close, rates, swing
 from linkwork.algorithms.rnea import FORCE, WRENCHES, apply_wrenches, forward_body, gravitate, init_root, resist
 from linkwork.scalar import Array, Scalar, kernel, sqrt, where
 
@@ -45,7 +45,8 @@ INPUTS: dict[str, Shape] = {
 large for this robot (`linkwork.scales`): the square of gravity times the mass, the inverse of the mass and of a moment
 of inertia, the mobility of each joint, the inertia that each row feels."""
 OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}
-"""``found`` is progress (2 numbers), multipliers, residuals: one array, since making arrays takes time."""
+"""``found`` is progress (2 numbers), multipliers, residuals, and by how much loops are open (2 numbers): one array,
+since making arrays takes time."""
 
 WORK: dict[str, Shape] = (
     POSE
@@ -55,7 +56,7 @@ WORK: dict[str, Shape] = (
     | ACCELERATION
     | FORCE
     | ARTICULATED
-    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",), "magnitude": (1,)}
+    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",), "magnitude": (1,), "opening": ("nc",)}
 )
 
 
@@ -75,7 +76,9 @@ def ready(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, asked: Arr
     swing(tree, w, q, v)
     if tree.pulled != 0:
         follow(tree, w, v)
-        pull(tree, w, q, v, w.target)
+        rates(tree, w, q, v, w.opening)
+        for r in range(tree.nc):
+            w.target[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * w.opening[r]
     apply_wrenches(tree, w, wrenches)
     for j in range(6):
         w.a[0, j] = 0.0
@@ -132,6 +135,20 @@ def largest(n: int, x: Array) -> Scalar:
         y = where(x[k], 0.0, -x[k], x[k])
         found = where(found, y, y, found)
     return found
+
+
+@kernel
+def openings(tree: Array, w: Array, damping: Array, found: Array) -> None:
+    """How far loops are open, and how fast they open where gains ask for that (else -1), after `ready`."""
+    gap = 0.0
+    rate = 0.0 if tree.pulled != 0 else -1.0
+    for r in range(tree.nc):
+        gap = larger(gap, where(damping[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
+        if tree.pulled != 0:
+            x = where(w.opening[r], 0.0, -w.opening[r], w.opening[r])
+            rate = larger(rate, where(damping[r], SWITCHED_OFF, x, 0.0))
+    found[tree.nfound - 2] = gap
+    found[tree.nfound - 1] = rate
 
 
 @kernel

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from linkwork.algorithms.aba import pass_inertia, stand
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.constrained import INPUTS, OUTPUTS, SWITCHED_OFF, WORK, ready
+from linkwork.algorithms.constrained import INPUTS, OUTPUTS, SWITCHED_OFF, WORK, openings, ready
 from linkwork.algorithms.rnea import hand_down
 from linkwork.joints import HELICAL, axis_of, dof_of, to_child, to_parent
 from linkwork.plans.early import EARLY
@@ -267,6 +267,7 @@ def pv_early(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
+    openings(tree, w, damping, found)
     stand(tree, w)
     w.worst[0] = 0.0
     for i in range(tree.n):

@@ -37,7 +37,7 @@ OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nfound",)}
 
 
 @kernel
-def meet(tree: Array, w: Array, q: Array, v: Array, restitution: Array, settings: Array) -> None:
+def meet(tree: Array, w: Array, q: Array, v: Array, restitution: Array, settings: Array, found: Array) -> None:
     """Poses, rows of K, and by how much each row's rate is to change, ``ks``; nothing else pushes.
 
     What is left of the rows is measured by what joints have of kinetic energy.
@@ -48,6 +48,8 @@ def meet(tree: Array, w: Array, q: Array, v: Array, restitution: Array, settings
     rates(tree, w, q, v, w.ks)
     for r in range(tree.nc):
         w.ks[r] = -((1.0 + restitution[r]) * w.ks[r])
+    found[tree.nfound - 2] = 0.0
+    found[tree.nfound - 1] = -1.0
     w.magnitude[0] = 0.0
     for k in range(tree.nv):
         w.magnitude[0] += v[k] * v[k] / settings[6 + k]
@@ -70,7 +72,7 @@ def impact_rows(
     """By rows that travel, as in `bbo`."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    meet(tree, w, q, v, restitution, settings)
+    meet(tree, w, q, v, restitution, settings, found)
     for r in range(tree.nc):
         residual[r] = w.ks[r]
         w.ks[r] += damping[r] * start[r]
@@ -132,7 +134,7 @@ def impact_springs(
     """By springs between bodies, as in `lcaba`."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    meet(tree, w, q, v, restitution, settings)
+    meet(tree, w, q, v, restitution, settings, found)
     articulate_springs(tree, w, damping)
     for k in range(tree.nv):
         w.pulls[k] = 0.0

@@ -28,6 +28,7 @@ from linkwork.algorithms.constrained import (
     larger,
     miss,
     miss_again,
+    openings,
     ready,
     set_magnitude,
     unbalance,
@@ -453,6 +454,7 @@ def lcaba(
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
     set_magnitude(tree, w, tau, wrenches, settings)
+    openings(tree, w, damping, found)
     lcaba_sweeps(tree, w, tau, damping, start, a, multipliers, residual)
     found[0] = larger(miss(tree, w, settings, residual), settings[2])
     found[1] = 1.0

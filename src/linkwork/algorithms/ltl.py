@@ -29,6 +29,7 @@ from linkwork.algorithms.constrained import (
     larger,
     miss,
     miss_again,
+    openings,
     ready,
     residual_of,
     set_magnitude,
@@ -142,6 +143,7 @@ def prox_ltl(
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
     set_magnitude(tree, w, tau, wrenches, settings)
+    openings(tree, w, damping, found)
     collect(tree, w, w.z)
     mass_of(tree, w, w.M)
     jacobian_of(tree, w, q, w.Jc)

@@ -297,6 +297,8 @@ def _of_loops(iterations: int) -> Dynamics:
             w.none[r] = 0.0
         multipliers = found[2 : 2 + tree.nc]
         residual = found[2 + tree.nc : tree.nfound]
+        found[tree.nfound - 2] = 0.0
+        found[tree.nfound - 1] = -1.0
         ready(tree, w, q, v, wrenches, w.none)
         lcaba_sweeps(tree, w, torque, damping, w.none, a, multipliers, residual)
         for _ in range(iterations - 1):

@@ -142,7 +142,7 @@ LOOPS = TREE.extended(
     "loops",
     sizes=(
         "nc",  # rows of all constraints
-        "nfound",  # numbers that forward dynamics says of them: two, and two for each row
+        "nfound",  # numbers that forward dynamics says of them: four, and two for each row
         "nsettings",  # settings of iterations: see algorithms.constrained
         "nk",  # rows of K: one for each row of a constraint and each body that it touches
         "nown",  # those that are not made from terms of couplings
@@ -251,7 +251,7 @@ class _Writer:
         sizes = {
             "nframes": tree.nf + len(self.frames),
             "nc": mechanism.nc,
-            "nfound": 2 + 2 * mechanism.nc,
+            "nfound": 4 + 2 * mechanism.nc,
             "nsettings": 6 + mechanism.nv + mechanism.nc,
             "nk": self.nk,
             "nown": self.nk,
