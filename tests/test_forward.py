@@ -15,7 +15,7 @@ from gauss import ROUNDING, Problem, closed_state, distance, open_state
 from linkwork import forward
 from linkwork.algorithms.algorithm import Algorithm
 from linkwork.compile.trace import Trace, trace
-from linkwork.forward import AUTOMATIC, DAMPING, METHODS, MOST_STEPS
+from linkwork.forward import AUTOMATIC, DAMPING, METHODS, MOST_COUNTED
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import Tree
 from states import assert_close
@@ -352,7 +352,7 @@ def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.Mon
 
     def counted(algorithm: Algorithm, tree: Tree, limit: int) -> Trace:
         traced.append(algorithm.name)
-        assert ("nc", "nc") not in algorithm.work.values() or tree.nc**3 <= 6 * MOST_STEPS
+        assert ("nc", "nc") not in algorithm.work.values() or tree.nc**3 <= 6 * MOST_COUNTED
         return trace(algorithm, tree, limit)
 
     monkeypatch.setattr(forward, "trace", counted)

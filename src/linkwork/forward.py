@@ -74,9 +74,8 @@ MAX_ITERATIONS = 20
 EXPECTED = 3
 """Iterations that most robots need, or as many as are allowed: what `auto` counts with."""
 MOST_COUNTED = 4 * MAX_OPERATIONS
-"""Operations of a program, beyond which it is not counted."""
-MOST_STEPS = 32 * MAX_OPERATIONS
-"""Steps of a dense factor, beyond which it is not counted: zeros take steps, in tracing as in native code."""
+"""Operations of a program, or steps of a dense factor, beyond which a method is not counted. Zeros take steps too, in
+tracing and in native code."""
 _empty = np.empty
 
 OFF = 1e30
@@ -185,7 +184,7 @@ def method_costs(robot: Mechanism) -> dict[ForwardMethod, OperationCount]:
 def method_cost(robot: Mechanism, name: str) -> OperationCount | None:
     """The same for one method; None where it has no kernel, or the program is too large to count."""
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
-    if algorithm is None or arrays is None or _dense_steps(robot, algorithm) > MOST_STEPS:
+    if algorithm is None or arrays is None or _dense_steps(robot, algorithm) > MOST_COUNTED:
         return None
     key = ("cost", name, *(enabled_rows(robot) if METHODS[name].closed else ()))
     if key not in robot.prepared:
