@@ -16,7 +16,7 @@ pytest.importorskip("pinocchio")
 pytest.importorskip("mujoco")
 pytest.importorskip("matplotlib")
 from linkwork_benchmarks import report
-from linkwork_benchmarks.constrained import bars, mujoco, page, pinocchio, series, studies
+from linkwork_benchmarks.constrained import bars, mujoco, ours, page, pinocchio, series, studies
 from linkwork_benchmarks.constrained.scenarios import (
     PROXIMAL,
     Convergence,

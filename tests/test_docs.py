@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from functools import cache
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -18,6 +19,7 @@ import pytest
 import linkwork as lw
 import printed
 import robots
+from linkwork.forward import DAMPING
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -143,6 +145,89 @@ def test_docstrings_of_the_reference_are_markdown(site: Path) -> None:
     assert "language-pycon" in models
     dynamics = read(site / "api" / "dynamics.html").links
     assert "#linkwork.Evaluator.bind" in dynamics and "errors.html#linkwork.NotConverged" in dynamics
+
+
+def test_formulas_are_mathml(site: Path) -> None:
+    """Made when the site was built: nothing is left of TeX, and no script is needed to show them."""
+    for path in pages(site):
+        text = path.read_text(encoding="utf-8")
+        assert "arithmatex" not in text and "\\top" not in text, path
+    for path in (DOCS / "algorithms").glob("*.md"):
+        assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in _built(site, path).read_text()
+
+
+def test_tex_in_a_page_becomes_mathml(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("latex2mathml")
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    made = __import__("mathematics").with_mathml(r'<p>as <span class="arithmatex">\(a &lt; b^2\)</span> says</p>')
+    assert made.startswith("<p>as <math") and made.endswith("</math> says</p>")
+    assert "<msup><mi>b</mi><mn>2</mn></msup>" in made and "&#x0003C;" in made
+
+
+def test_search_works_from_a_folder(site: Path) -> None:
+    """In a browser, on a page below the first: what is typed is found, and what is found is there."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("no Chromium on the PATH")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, headless=True, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1300, "height": 900})
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "algorithms" / "ltl.html").as_uri())
+        page.locator(".md-search__input").press_sequentially("mobility")
+        page.wait_for_selector(".md-search-result__item", timeout=60_000)
+        found = [link.get_attribute("href") or "" for link in page.locator(".md-search-result__link").all()]
+        height = page.locator("math").first.bounding_box()["height"]
+        browser.close()
+    assert any(urlsplit(link).path.endswith("/api/coordinates.html") for link in found)
+    assert all(Path(unquote(urlsplit(link).path)).is_file() for link in found)
+    assert all(urlsplit(address).scheme in ("file", "data", "about", "blob") for address in asked)
+    assert height > 40  # two rows of a matrix
+
+
+def test_pages_link_to_the_repository_that_the_project_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = pytest.importorskip("mkdocs.config.base")
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "mkdocs.yml").write_text("site_name: linkwork\nhooks: [repository.py]\n")
+    shutil.copy(ROOT / "scripts" / "repository.py", tmp_path)
+    for urls, expected in (
+        ("", None),
+        ('[project.urls]\nRepository = "https://example.org/l"\n', "https://example.org/l"),
+    ):
+        (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "linkwork"\n{urls}')
+        config = base.load_config(str(tmp_path / "mkdocs.yml"))
+        assert config.plugins.on_config(config).repo_url == expected
+
+
+def signatures(page: Path) -> list[str]:
+    """Of all functions and classes on a page of the reference, as text."""
+    blocks = re.findall(
+        r'<div class="[^"]*doc-signature[^"]*"><pre>(.*?)</pre>', page.read_text(encoding="utf-8"), re.S
+    )
+    texts = [unescape(re.sub(r"<[^>]+>", "", block)).strip() for block in blocks]
+    return [text for text in texts if re.match(r"\w+\(", text)]  # attributes have none
+
+
+def test_signatures_show_values_and_words(site: Path) -> None:
+    """No default is the name of a constant, and words that parameters take are spelled out."""
+    found = [text for page in sorted((site / "api").glob("*.html")) for text in signatures(page)]
+    assert len(found) > 150
+    named = [default for text in found for default in re.findall(r"\w+: [^=\n]*= (?:\w+\.)*_?[A-Z][A-Z_]+\b", text)]
+    assert not named
+    (forward,) = (text for text in found if text.startswith("ForwardDynamics("))
+    assert f"damping: float = {DAMPING}" in forward and '"prox_bbo",' in forward
+    assert any('reference: Literal["local", "aligned", "world"] = "local"' in text for text in found)
+
+
+def test_reference_lists_parameters_of_bases(site: Path) -> None:
+    """A hinge takes what every constraint takes: its section says what that is."""
+    text = (site / "api" / "constraints.html").read_text(encoding="utf-8")
+    start = text.index('id="linkwork.Hinge"')
+    listed = re.findall(r"<b><code>(\w+)</code></b>", text[start : text.index('id="linkwork.Slider"', start)])
+    assert {"first", "second", "axis", "weight", "enabled", "time_constant"} <= set(listed)
 
 
 # Pictures ----------------------------------------------------------------------------------------------------

@@ -12,8 +12,12 @@ import linkages
 import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
-from linkwork.forward import AUTOMATIC, DAMPING, METHODS
+from linkwork import forward
+from linkwork.algorithms.algorithm import Algorithm
+from linkwork.compile.trace import Trace, trace
+from linkwork.forward import AUTOMATIC, DAMPING, METHODS, MOST_COUNTED
 from linkwork.mechanism import Mechanism
+from linkwork.plans.tree import Tree
 from states import assert_close
 
 BOUND = tuple(name for name, method in METHODS.items() if name != "aba" and not method.closed)
@@ -340,6 +344,26 @@ def test_counts_are_the_same_for_the_same_robot() -> None:
 def test_auto_takes_aba_where_nothing_binds() -> None:
     assert lw.ForwardDynamics(lw.zoo.humanoid()).method == "aba"
     assert lw.ForwardDynamics(lw.zoo.four_bar().switched({"C": False})).method == "aba"
+
+
+def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is traced that takes steps as the cube of 2000 rows; of the others the cheapest is chosen."""
+    traced = []
+
+    def counted(algorithm: Algorithm, tree: Tree, limit: int) -> Trace:
+        traced.append(algorithm.name)
+        assert ("nc", "nc") not in algorithm.work.values() or tree.nc**3 <= 6 * MOST_COUNTED
+        return trace(algorithm, tree, limit)
+
+    monkeypatch.setattr(forward, "trace", counted)
+    monkeypatch.setattr(forward.disk, "fetch", lambda key, make: make())
+    few, many = (lw.compose({f"bar{k}": lw.zoo.four_bar() for k in range(n)}) for n in (4, 400))
+    assert lw.best_method(few) in AUTOMATIC and traced.count("prox_ltl") == 1
+    chosen = lw.best_method(many)
+    assert traced.count("prox_ltl") == 1 and traced.count("lcaba") == 2
+    costs = {name: forward.method_cost(many, name) for name in AUTOMATIC}
+    assert costs.pop("prox_ltl") is None
+    assert chosen == min(costs, key=lambda name: costs[name].total + 2 * costs[name].again)
 
 
 @each_method

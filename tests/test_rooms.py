@@ -13,7 +13,7 @@ import linkwork
 ROOT = Path(linkwork.__file__).parent
 
 ROOMS = [
-    {"errors", "inputs", "scalar", "spatial", "rigid", "lie"},
+    {"errors", "inputs", "scalar", "spatial", "rigid", "lie", "literals", "notebook"},
     {"joints", "functions", "shapes"},
     {"binding"},
     {"constraints"},

@@ -70,6 +70,10 @@ class Builder:
     >>> build.frame("tip", on="lower", at=(0, 0, -0.5))
     >>> build.build()
     <Mechanism 'double pendulum': 2 joints, nq=2, nv=2, 2 kg>
+
+    Args:
+        name: Name of the mechanism.
+        gravity: Acceleration of free fall, in m/s², in the world's axes.
     """
 
     def __init__(self, name: str = "mechanism", gravity: VectorLike = GRAVITY) -> None:
@@ -92,10 +96,14 @@ class Builder:
     def body(
         self, name: str, inertia: Inertia | None = None, check: bool = True, *, gravity_compensation: float = 0.0
     ) -> Builder:
-        """Add a body. Without an inertia it is massless, which only a body that carries others may be.
+        """Add a body.
 
-        ``check=False`` takes an inertia that no distribution of mass has, as some model files hold.
-        ``gravity_compensation`` is the part of its weight that is held up in simulations: 1 for all of it.
+        Args:
+            name: Its name.
+            inertia: Mass, centre of mass and inertia in its frame. Without, it is massless, which only a body that
+                carries others may be.
+            check: Whether an inertia that no distribution of mass has, as some model files hold, is an error.
+            gravity_compensation: Part of its weight that is held up in simulations: 1 for all of it.
         """
         if not name or name == WORLD:
             raise ModelError(f"a body cannot be called '{name}'", subject=name)
@@ -135,14 +143,34 @@ class Builder:
         independent: bool | None = None,
         cut: bool | None = None,
     ) -> Builder:
-        """Add a joint from ``parent`` (a body, or ``"world"``) to ``child``.
+        """Add a joint from one body to another.
 
         At rest the place ``child_at`` of the child's frame stands ``at`` the given place of the parent's frame. Limits,
-        armature, damping and the like are one number, or one per coordinate; ``actuation`` bounds the torque that all
-        actuators of a joint with one degree of freedom make together.
+        armature, damping and the like are one number, or one per coordinate.
 
         Joints may form loops. Then some of them become constraints: those with ``cut=True``, or else what the library
         chooses, keeping fixed and ``actuated`` joints and cutting passive ones, of many degrees of freedom first.
+
+        Args:
+            name: Name of the joint.
+            type: How it moves, such as ``Revolute("y")``.
+            parent: The body it starts from, or ``"world"``.
+            child: The body it leads to.
+            at: Its place in the parent's frame (three numbers, or a `Placement`).
+            child_at: Its place in the child's frame.
+            lower: Lower limits of position; by default none.
+            upper: Upper limits of position; by default none.
+            velocity: Limits of speed; by default none.
+            effort: Limits of torque or force; by default none.
+            actuation: Bounds of the torque that all actuators of a joint with one degree of freedom make together.
+            armature: Inertia of the rotor, seen at the joint.
+            damping: Viscous damping.
+            friction: Dry friction; kept, not applied.
+            stiffness: Stiffness of a spring.
+            rest: Where that spring is at rest; by default at the joint's neutral position.
+            actuated: Whether a motor drives it; None: nobody has said.
+            independent: Whether its coordinates are among those that describe the mechanism; None: nobody has said.
+            cut: Whether it becomes a constraint where it closes a loop; None: the library chooses.
         """
         if not name:
             raise ModelError("a joint needs a name")
@@ -177,7 +205,11 @@ class Builder:
         return self
 
     def constrain(self, *constraints: Constraint) -> Builder:
-        """Add constraints between bodies and frames that are or will be added."""
+        """Add constraints between bodies and frames that are or will be added.
+
+        Args:
+            constraints: Those to add.
+        """
         for constraint in constraints:
             if not isinstance(constraint, Constraint):
                 raise ModelError(f"{constraint!r} is no constraint, such as Weld or Gear")
@@ -199,9 +231,16 @@ class Builder:
     ) -> Builder:
         """Add a motor or a servo on a joint: by default one unit of its command makes ``gear`` torques or forces there.
 
-        In simulations, commands beyond its ``limits`` are as these. ``gain`` and ``bias`` make it a servo, as
-        `Actuator` says; its force, before the gear, stays within ``force_limits``. Further joints that it drives, with
-        gears of their own, are ``also``.
+        Args:
+            name: Its name.
+            joint: The joint that it drives.
+            gear: Torques or forces on the joint's degrees of freedom that one unit of command makes.
+            limits: Commands beyond these are as these, in simulations.
+            gain: Of the force of a servo, as `Actuator` says: constant, and by length and rate, times the command.
+            bias: The same, without the command.
+            force_limits: Forces beyond these are as these, before the gear.
+            also: Further joints that it drives, with gears of their own.
+            refused: What it is, if its force is not modeled: it takes no commands.
         """
         low, high = (float(x) for x in limits)
         if not low <= high:
@@ -223,12 +262,23 @@ class Builder:
         return self
 
     def pose(self, name: str, positions: Mapping[str, npt.ArrayLike]) -> Builder:
-        """Name a configuration: coordinates by joint, those at rest left out."""
+        """Name a configuration: coordinates by joint, those at rest left out.
+
+        Args:
+            name: Its name.
+            positions: Coordinates by joint; joints left out are at rest.
+        """
         self._poses[name] = {joint: np.array(q, dtype=np.float64).reshape(-1) for joint, q in dict(positions).items()}
         return self
 
     def frame(self, name: str, on: str, at: PlacementLike = (0.0, 0.0, 0.0)) -> Builder:
-        """Add a named place on a body."""
+        """Add a named place on a body.
+
+        Args:
+            name: Its name.
+            on: The body.
+            at: Its place in the body's frame (three numbers, or a `Placement`).
+        """
         if name in self._frames:
             raise ModelError(f"two frames are called '{name}'")
         self._frames[name] = Frame(name, on, as_placement(at))
@@ -242,10 +292,15 @@ class Builder:
         colour: Sequence[float] | None = None,
         role: Role = "visual",
     ) -> Builder:
-        """Say what a body (or ``"world"``) looks like: a solid at a place of its frame; dynamics never ask.
+        """Say what a body looks like; dynamics never ask.
 
-        ``colour`` is red, green, blue and perhaps opacity. Shapes of the role ``"collision"`` are drawn on demand, or
-        where a body has no others.
+        Args:
+            body: The body, or ``"world"``.
+            solid: A solid of `shapes`.
+            at: Its place in the body's frame (three numbers, or a `Placement`).
+            colour: Red, green, blue and perhaps opacity, from 0 to 1.
+            role: Shapes that are ``"visual"`` are drawn; those for ``"collision"`` on demand, or where a body has no
+                others.
         """
         self._shapes.append(Shape(body, solid, as_placement(at), as_colour(colour), role))
         return self
@@ -253,7 +308,14 @@ class Builder:
     def add_mechanism(
         self, other: Mechanism, prefix: str = "", to: str = WORLD, at: PlacementLike = (0.0, 0.0, 0.0)
     ) -> Builder:
-        """Add a copy of a whole mechanism, standing on ``to`` instead of the world, its names prefixed."""
+        """Add a copy of a whole mechanism, standing on ``to`` instead of the world, its names prefixed.
+
+        Args:
+            other: The mechanism to copy.
+            prefix: Its names become ``prefix/name``; by default they stay.
+            to: The body that it stands on.
+            at: Where its world stands in that body's frame (three numbers, or a `Placement`).
+        """
         place = as_placement(at)
         if not np.array_equal(other.gravity, self._gravity):
             raise ModelError(
@@ -565,7 +627,11 @@ def compose(
 ) -> Mechanism:
     """One scene of several mechanisms; their names become ``"key/name"``.
 
-    ``at`` places the world of a part in the scene.
+    Args:
+        parts: Mechanisms by key.
+        at: Where the world of a part stands in the scene, by key (three numbers, or a `Placement`); by default at its
+            origin.
+        name: Name of the scene.
     """
     if not parts:
         raise InputError("compose needs at least one mechanism")
@@ -582,9 +648,14 @@ def compose(
 def attach(
     base: Mechanism, other: Mechanism, to: str, at: PlacementLike = (0.0, 0.0, 0.0), prefix: str | None = None
 ) -> Mechanism:
-    """A new mechanism in which ``other`` stands on the body or frame ``to`` of ``base`` instead of the world.
+    """A new mechanism in which one stands on a body of another instead of the world.
 
-    Names of ``other`` become ``prefix/name`` (default prefix: the name of ``other``).
+    Args:
+        base: The mechanism that carries.
+        other: The mechanism that is carried.
+        to: Body or frame of ``base`` that it stands on.
+        at: Where its world stands in that frame (three numbers, or a `Placement`).
+        prefix: Names of ``other`` become ``prefix/name``; by default the prefix is its own name.
     """
     frame = base.frame(to)
     here = base.frames[frame.body].placement.inverse() * frame.placement * as_placement(at)

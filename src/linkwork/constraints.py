@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -63,9 +63,12 @@ Rename = Callable[[str], str]
 class Constraint:
     """What every constraint has; see the subclasses.
 
-    ``weight`` scales the damping of each row in proximal and soft methods (one number, or one per row). A constraint
-    that is not ``enabled`` keeps its rows and binds nothing. ``time_constant`` (critically damped) or ``gains``
-    ``(kp, kd)`` pull a state that has drifted back: the rows are asked to accelerate by ``-kp error - kd rate``.
+    Args:
+        name: Its name; by default made of what it binds.
+        weight: Scales the damping of rows in proximal and soft methods: one number, or one per row.
+        enabled: Whether it binds. One that does not keeps its rows.
+        time_constant: Seconds in which a state that has drifted is pulled back, critically damped.
+        gains: ``(kp, kd)`` instead: rows are asked to accelerate by ``-kp error - kd rate``.
     """
 
     name: str = ""
@@ -100,7 +103,14 @@ class Constraint:
         return (True,) * self.rows
 
     def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
-        """The same on other names: ``world`` says which body the world becomes, and where it stands there."""
+        """The same on other names.
+
+        Args:
+            place: New names of bodies and frames.
+            joint: New names of joints.
+            world: Which body the world becomes, and where it stands there.
+            prefix: Put before its own name.
+        """
         raise NotImplementedError
 
     def _settle(self) -> None:
@@ -162,9 +172,13 @@ def _cleared(constraint: Constraint) -> dict[str, object]:
 
 @dataclass(frozen=True, eq=False)
 class Pair(Constraint):
-    """Binds the frame ``second_at`` of the place ``second`` to the frame ``first_at`` of the place ``first``.
+    """Binds a frame of one place to a frame of another.
 
-    Places are names of bodies or frames, or ``"world"``.
+    Args:
+        first: Name of a body or frame, or ``"world"``.
+        second: The same, of the other place; forces are those that act on it.
+        first_at: The frame, in that of the first place (three numbers, or a `Placement`).
+        second_at: The frame, in that of the second place.
     """
 
     turns: ClassVar[int] = ANY_TURN
@@ -206,7 +220,14 @@ class Pair(Constraint):
         return as_placement(self.first_at), as_placement(self.second_at)
 
     def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
-        """The same between other places."""
+        """The same between other places.
+
+        Args:
+            place: New names of bodies and frames.
+            joint: New names of joints.
+            world: Which body the world becomes, and where it stands there.
+            prefix: Put before its own name.
+        """
         ends: dict[str, object] = {}
         for end, name, at in (("first", self.first, self.first_at), ("second", self.second, self.second_at)):
             on_world = name == WORLD
@@ -232,7 +253,12 @@ class Point(Pair):
 
 @dataclass(frozen=True, eq=False)
 class Axial(Pair):
-    """A pair with an axis, given in the axes of the first place and (if other) in those of the second."""
+    """A pair with an axis.
+
+    Args:
+        axis: Axis in the first frame: ``"x"``, ``"-z"`` and the like, or three numbers.
+        second_axis: Axis in the second frame; by default the same numbers.
+    """
 
     axis: str | VectorLike = field(default="z", kw_only=True)
     second_axis: str | VectorLike | None = field(default=None, kw_only=True)
@@ -301,7 +327,12 @@ class PointOnPlane(Axial):
 
 @dataclass(frozen=True, eq=False)
 class Cardan(Pair):
-    """A universal joint that closes a loop: ``axis`` of the first stays normal to ``second_axis`` of the second."""
+    """A universal joint that closes a loop: an axis of the first stays normal to an axis of the second.
+
+    Args:
+        axis: Axis in the first frame: ``"x"``, ``"-z"`` and the like, or three numbers.
+        second_axis: Axis in the second frame.
+    """
 
     turns: ClassVar[int] = CARDAN
     shifts: ClassVar[int] = MEET
@@ -322,7 +353,11 @@ class Cardan(Pair):
 
 @dataclass(frozen=True, eq=False)
 class Rod(Pair):
-    """Two origins stay ``length`` apart. Its error is ``(distance² - length²) / (2 length)``."""
+    """Two origins stay at a distance. Its error is ``(distance² - length²) / (2 length)``.
+
+    Args:
+        length: The distance, in metres.
+    """
 
     shifts: ClassVar[int] = ROD
     length: float = field(kw_only=True)
@@ -339,10 +374,12 @@ class Rod(Pair):
 
 @dataclass(frozen=True, eq=False)
 class Rolling(Axial):
-    """A ball (or an upright wheel) of ``radius`` about the second origin rolls on a plane of the first.
+    """A ball (or an upright wheel) about the second origin rolls on a plane of the first, to which ``axis`` is normal.
 
-    ``axis`` is the plane's normal. Two rows bind velocities only (the point that touches does not slip), the third
-    keeps the centre at its height.
+    Two rows bind velocities only (the point that touches does not slip), the third keeps the centre at its height.
+
+    Args:
+        radius: Of the ball or wheel, in metres.
     """
 
     shifts: ClassVar[int] = ROLLING
@@ -407,7 +444,12 @@ class Coupling(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class JointCoupling(Coupling):
-    """A weighted sum of joint coordinates stays at ``offset``: ``JointCoupling({"left": 1, "right": -1})``."""
+    """A weighted sum of joint coordinates stays at a value: ``JointCoupling({"left": 1, "right": -1})``.
+
+    Args:
+        coefficients: Weights by joint.
+        offset: The value.
+    """
 
     coefficients: Mapping[str, float]
     offset: float = 0.0
@@ -424,18 +466,40 @@ class JointCoupling(Coupling):
         return ((terms, float(self.offset)),)
 
     def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
-        """The same on other joints."""
+        """The same on other joints.
+
+        Args:
+            place: New names of bodies and frames.
+            joint: New names of joints.
+            world: Which body the world becomes, and where it stands there.
+            prefix: Put before its own name.
+        """
         new = {joint(name): c for name, c in self.coefficients.items()}
         return replace(self, name=prefix + self.name, coefficients=new, **_cleared(self))  # type: ignore[arg-type]
 
 
 def Gear(driver: str, driven: str, ratio: float, offset: float = 0.0, **options: object) -> JointCoupling:
-    """The driver turns ``ratio`` times as far as the driven joint: ``q_driver = ratio q_driven + offset``."""
+    """The driver turns ``ratio`` times as far as the driven joint: ``q_driver = ratio q_driven + offset``.
+
+    Args:
+        driver: Joint that turns ``ratio`` times as far.
+        driven: The other joint.
+        ratio: How much farther the driver turns; negative: the other way round.
+        offset: Where the driver is when the other is at zero.
+        options: Those of `Constraint`: name, weight, and more.
+    """
     return Belt(driver, {driven: ratio}, offset, **options)
 
 
 def Belt(driver: str, driven: Mapping[str, float], offset: float = 0.0, **options: object) -> JointCoupling:
-    """A driver tied by a belt over several joints: ``q_driver = sum of ratio q_driven + offset``."""
+    """A driver tied by a belt over several joints: ``q_driver = sum of ratio q_driven + offset``.
+
+    Args:
+        driver: Joint that drives.
+        driven: Ratios by joint that is driven.
+        offset: Where the driver is when all others are at zero.
+        options: Those of `Constraint`: name, weight, and more.
+    """
     if driver in driven:
         raise ModelError(f"joint '{driver}' cannot drive itself", subject=driver)
     return JointCoupling({driver: 1.0} | {joint: -float(r) for joint, r in driven.items()}, offset, **options)  # type: ignore[arg-type]
@@ -445,7 +509,14 @@ def Belt(driver: str, driven: Mapping[str, float], offset: float = 0.0, **option
 class PolynomialCoupling(Coupling):
     """One joint follows a polynomial of another: ``q - origin = c0 + c1 x + ... + c4 x^4``, ``x`` that of the other.
 
-    This is MuJoCo's equality of joints. Without a ``leader`` the joint is held at ``origin + c0``.
+    This is MuJoCo's equality of joints.
+
+    Args:
+        follower: Joint that follows.
+        leader: Joint that leads; None: the follower is held at ``origin + c0``.
+        coefficients: One to five, the constant one first.
+        follower_origin: Subtracted from the follower's coordinate.
+        leader_origin: Subtracted from the leader's coordinate.
     """
 
     follower: str
@@ -472,7 +543,14 @@ class PolynomialCoupling(Coupling):
         return ((tuple(terms), c0),)
 
     def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
-        """The same on other joints."""
+        """The same on other joints.
+
+        Args:
+            place: New names of bodies and frames.
+            joint: New names of joints.
+            world: Which body the world becomes, and where it stands there.
+            prefix: Put before its own name.
+        """
         leader = None if self.leader is None else joint(self.leader)
         options = _cleared(self)
         return replace(self, name=prefix + self.name, follower=joint(self.follower), leader=leader, **options)  # type: ignore[arg-type]
@@ -480,9 +558,13 @@ class PolynomialCoupling(Coupling):
 
 @dataclass(frozen=True, eq=False)
 class JointLock(Coupling):
-    """A joint stays where it is: at ``position``, one number for each coordinate.
+    """A joint stays where it is.
 
     For joints whose coordinates are plain numbers; lock a spherical, planar or free joint with a `Weld`.
+
+    Args:
+        joint: The joint.
+        position: Where it stays: one number for each coordinate.
     """
 
     joint: str
@@ -501,16 +583,28 @@ class JointLock(Coupling):
         return tuple(((Term(self.joint, (1.0, 0.0, 0.0, 0.0), 0.0, k),), float(x)) for k, x in enumerate(held))
 
     def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
-        """The same on another joint."""
+        """The same on another joint.
+
+        Args:
+            place: New names of bodies and frames.
+            joint: New names of joints.
+            world: Which body the world becomes, and where it stands there.
+            prefix: Put before its own name.
+        """
         return replace(self, name=prefix + self.name, joint=joint(self.joint), **_cleared(self))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionCoupling(Coupling):
-    """A function of joint coordinates, written in Python, stays at ``offset``; each of its results is a row.
+    """A function of joint coordinates, written in Python, stays at a value; each of its results is a row.
 
-    ``FunctionCoupling(lambda crank, rod: 0.1 * np.sin(crank) + 0.4 * np.sin(rod), ["crank", "rod"])``: it may use
-    +, -, *, /, whole powers, and NumPy's sin, cos, tan and sqrt. Derivatives are taken care of.
+    ``FunctionCoupling(lambda crank, rod: 0.1 * np.sin(crank) + 0.4 * np.sin(rod), ["crank", "rod"])``: it may use +, -,
+    *, /, whole powers, and NumPy's sin, cos, tan and sqrt. Derivatives are taken care of.
+
+    Args:
+        function: Takes one coordinate of each joint, gives one number or several.
+        over: The joints whose coordinates it takes, in its order.
+        offset: The value, one number or one for each row.
     """
 
     function: Callable[..., Any]
@@ -545,7 +639,14 @@ class FunctionCoupling(Coupling):
         return tuple((terms, float(x)) for x in values)
 
     def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
-        """The same on other joints."""
+        """The same on other joints.
+
+        Args:
+            place: New names of bodies and frames.
+            joint: New names of joints.
+            world: Which body the world becomes, and where it stands there.
+            prefix: Put before its own name.
+        """
         new = [joint(name) for name in self.over]
         return replace(self, name=prefix + self.name, over=new, **_cleared(self))  # type: ignore[arg-type]
 
@@ -553,7 +654,14 @@ class FunctionCoupling(Coupling):
 def Follows(
     follower: str, leaders: str | Sequence[str], function: Callable[..., Any], **options: object
 ) -> FunctionCoupling:
-    """One joint follows a function of others: ``q_follower = function(q_leader, ...)``."""
+    """One joint follows a function of others: ``q_follower = function(q_leader, ...)``.
+
+    Args:
+        follower: Joint that follows.
+        leaders: Joint or joints whose coordinates the function takes, in its order.
+        function: Gives where the follower is to be; see `FunctionCoupling`.
+        options: Those of `Constraint`: name, weight, and more.
+    """
     over = [follower, *([leaders] if isinstance(leaders, str) else leaders)]
     return FunctionCoupling(lambda q, *others: q - function(*others), over, **options)  # type: ignore[arg-type]
 
@@ -563,7 +671,13 @@ def Follows(
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Constraint):
-    """The centre of mass of some bodies (default: all) stays at a place, along the chosen axes of that place."""
+    """The centre of mass of some bodies stays at a place, along the chosen axes of that place.
+
+    Args:
+        at: The place in the world (three numbers, or a `Placement`).
+        axes: Some of x, y, z.
+        bodies: Names of bodies; by default all.
+    """
 
     at: PlacementLike = (0.0, 0.0, 0.0)
     axes: str = "xyz"
@@ -592,7 +706,14 @@ class CenterOfMass(Constraint):
         return self.bodies or ()
 
     def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
-        """The same of other bodies."""
+        """The same of other bodies.
+
+        Args:
+            place: New names of bodies and frames.
+            joint: New names of joints.
+            world: Which body the world becomes, and where it stands there.
+            prefix: Put before its own name.
+        """
         if world[0] != WORLD:
             raise ModelError(f"{self}: the world it refers to would move; add it to the whole instead")
         bodies = tuple(place(name) for name in self.bodies or ())
@@ -602,14 +723,17 @@ class CenterOfMass(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class LinearCombination(Constraint):
-    """A weighted sum of velocities of places stays zero: ``sum of matrix @ velocity``, each matrix ``(rows, 6)``.
+    """A weighted sum of velocities of places stays zero: ``sum of matrix @ velocity``.
 
-    Velocities are ``[angular, linear]`` of the place's origin in the world's axes (``"aligned"``) or its own
-    (``"local"``). Only velocities are bound: there is no position to return to.
+    Only velocities are bound: there is no position to return to.
+
+    Args:
+        matrices: Weights by place, ``(rows, 6)`` each, of its velocity ``[angular, linear]``.
+        reference: Axes of velocities: ``"aligned"``, the world's at the place's origin; ``"local"``, the place's own.
     """
 
     matrices: Mapping[str, Sequence[Sequence[float]] | Floats]
-    reference: str = "aligned"
+    reference: Literal["aligned", "local"] = "aligned"
 
     def __post_init__(self) -> None:
         found = {str(place): np.array(matrix, dtype=np.float64) for place, matrix in dict(self.matrices).items()}
@@ -643,7 +767,14 @@ class LinearCombination(Constraint):
         return (False,) * self.rows
 
     def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
-        """The same of other places."""
+        """The same of other places.
+
+        Args:
+            place: New names of bodies and frames.
+            joint: New names of joints.
+            world: Which body the world becomes, and where it stands there.
+            prefix: Put before its own name.
+        """
         if self.reference == "aligned" and (world[0] != WORLD or not np.array_equal(world[1].rotation, np.eye(3))):
             raise ModelError(f"{self}: the world's axes that it refers to would turn; add it to the whole instead")
         new = {world[0] if name == WORLD else place(name): matrix for name, matrix in self.matrices.items()}

@@ -72,7 +72,11 @@ def dof_names(robot: Mechanism) -> tuple[str, ...]:
 
 
 def clusters(robot: Mechanism) -> tuple[ClusterReport, ...]:
-    """The clusters of a robot that have constraints in them."""
+    """The clusters of a robot that have constraints in them.
+
+    Args:
+        robot: The mechanism.
+    """
     tree = constrained_tree(robot, (), LOCAL)
     tied, names = tied_dofs(robot), dof_names(robot)
     owner = {k: joint for joint in robot.joints for k in range(*robot.v_slice(joint.name).indices(robot.nv))}
@@ -216,6 +220,9 @@ class Minimal:
     """Minimal coordinates of a robot: ``y`` are its free degrees of freedom, in the order of ``v``.
 
     Positions are those of the whole tree, ``q``, in which loops are closed: `complete` closes them.
+
+    Args:
+        robot: The mechanism.
     """
 
     def __init__(self, robot: Mechanism) -> None:
@@ -233,17 +240,31 @@ class Minimal:
         self._settle = _Settle(robot)
 
     def matrix(self, q: npt.ArrayLike) -> Array:
-        """``G``: all joint velocities as a linear map of the free ones, ``(..., nv, ny)``."""
+        """``G``: all joint velocities as a linear map of the free ones, ``(..., nv, ny)``.
+
+        Args:
+            q: Configuration with closed loops, ``(..., nq)``.
+        """
         found: Array = self._explicit.determined((q, np.zeros(self.robot.nv)))[0]
         return found
 
     def velocity(self, q: npt.ArrayLike, rate: npt.ArrayLike) -> Array:
-        """All joint velocities, ``G y'``."""
+        """All joint velocities, ``G y'``.
+
+        Args:
+            q: Configuration with closed loops, ``(..., nq)``.
+            rate: Velocities of the free degrees of freedom, ``(..., ny)``.
+        """
         found: Array = (self.matrix(q) @ self.rates(rate, "rate")[..., None])[..., 0]
         return found
 
     def force(self, q: npt.ArrayLike, tau: npt.ArrayLike) -> Array:
-        """What torques on all joints are to the free ones, ``G' tau``."""
+        """What torques on all joints are to the free ones, ``G' tau``.
+
+        Args:
+            q: Configuration with closed loops, ``(..., nq)``.
+            tau: Joint torques, ``(..., nv)``.
+        """
         given = real_array(tau, "tau").astype(np.float64)
         if given.shape[-1:] != (self.robot.nv,):
             raise InputError(f"tau has shape {given.shape}, needs (..., {self.robot.nv})")
@@ -251,7 +272,13 @@ class Minimal:
         return found
 
     def acceleration(self, q: npt.ArrayLike, v: npt.ArrayLike, second: npt.ArrayLike) -> Array:
-        """All joint accelerations, ``G y'' + g``, at velocities that the loops allow."""
+        """All joint accelerations, ``G y'' + g``, at velocities that the loops allow.
+
+        Args:
+            q: Configuration with closed loops, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            second: Accelerations of the free degrees of freedom, ``(..., ny)``.
+        """
         G, g = self._explicit.determined((q, v))
         found: Array = (G @ self.rates(second, "second")[..., None])[..., 0] + g
         return found
@@ -263,6 +290,11 @@ class Minimal:
         that of the robot's numbers included.
         Loops often close in several ways (a knee bends forwards or backwards), and far from closed it may find another
         than the one that was meant, without a word: lead it in small steps, each from the configuration before.
+
+        Args:
+            q: Configuration near one with closed loops, ``(nq,)``.
+            tolerance: How far a row may be open.
+            max_iterations: The most iterations.
         """
         at: Array = self.robot.integrate(q, np.zeros(self.robot.nv))
         rows = enabled_rows(self.robot)
@@ -284,7 +316,12 @@ class Minimal:
         )
 
     def rates(self, x: npt.ArrayLike, name: str) -> Array:
-        """``x`` as numbers for the free degrees of freedom."""
+        """``x`` as numbers for the free degrees of freedom.
+
+        Args:
+            x: One number for each free degree of freedom, ``(..., ny)``.
+            name: What errors call it.
+        """
         given = real_array(x, name).astype(np.float64)
         if given.shape[-1:] != (self.ny,):
             raise InputError(f"{name} has shape {given.shape}, needs (..., {self.ny}): {', '.join(self.names)}")
@@ -361,30 +398,52 @@ class Actuation:
     """
 
     motors: tuple[str, ...]
+    """Joints that drive."""
     joints: tuple[str, ...]
+    """Joints that are driven."""
     matrix: Array
     """``(..., joints, motors)``."""
     held: tuple[str, ...] = ()
     """Joints that were taken to stand still: springs, unless others were named."""
 
     def joint_velocity(self, motor: npt.ArrayLike) -> Array:
-        """Joint velocities of motor velocities."""
+        """Joint velocities of motor velocities.
+
+        Args:
+            motor: Velocities of the motors, ``(..., motors)``.
+        """
         return self._times(self.matrix, motor, self.motors, "motor")
 
     def motor_torque(self, joint: npt.ArrayLike) -> Array:
-        """The motor torques that do what these joint torques do."""
+        """The motor torques that do what these joint torques do.
+
+        Args:
+            joint: Torques of the joints, ``(..., joints)``.
+        """
         return self._times(np.swapaxes(self.matrix, -1, -2), joint, self.joints, "joint")
 
     def motor_velocity(self, joint: npt.ArrayLike) -> Array:
-        """The motor velocities of joint velocities, where there are as many joints as motors."""
+        """The motor velocities of joint velocities, where there are as many joints as motors.
+
+        Args:
+            joint: Velocities of the joints, ``(..., joints)``.
+        """
         return self._times(self._inverse(), joint, self.joints, "joint")
 
     def joint_torque(self, motor: npt.ArrayLike) -> Array:
-        """The joint torques of motor torques, where there are as many joints as motors."""
+        """The joint torques of motor torques, where there are as many joints as motors.
+
+        Args:
+            motor: Torques of the motors, ``(..., motors)``.
+        """
         return self._times(np.swapaxes(self._inverse(), -1, -2), motor, self.motors, "motor")
 
     def of(self, *joints: str) -> Actuation:
-        """The same for some of the joints."""
+        """The same for some of the joints.
+
+        Args:
+            joints: Names of joints.
+        """
         for name in joints:
             if name not in self.joints:
                 raise InputError(f"'{name}' is none of the joints that motors move: {', '.join(self.joints)}")

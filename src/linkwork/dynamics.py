@@ -26,6 +26,7 @@ from linkwork.compile.entry import SHAPES
 from linkwork.compile.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
 from linkwork.compile.trace import MAX_OPERATIONS, trace
 from linkwork.errors import InputError, NotFinite, UnsupportedFeature
+from linkwork.literals import Lanes, Precision, Quantity, Reference
 from linkwork.mechanism import Mechanism
 from linkwork.plans.actuation import driven_tree
 from linkwork.plans.loops import constrained_tree
@@ -60,7 +61,7 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "gravity_compensation": actuation.GRAVITY_COMPENSATION,
     }
 )
-"""What an `Evaluator` can compute, by name."""
+"""The algorithms of quantities, by name."""
 
 OF_CONSTRAINTS = ("constraint_error", "constraint_jacobian", "constraint_bias", "constraint_target")
 """Quantities that look at the constraints of a robot; the others are those of its tree."""
@@ -105,6 +106,14 @@ class Evaluator:
 
     Evaluators are pickled and copied by their arguments: what is read elsewhere, in a process of `multiprocessing` for
     one, has its machine code from the cache there.
+
+    Args:
+        robot: The mechanism.
+        quantity: What to compute.
+        frames: Frames that the quantity is about, or that external wrenches act on.
+        reference: Axes of vectors at frames: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's
+            origin; ``"world"``, the world's at its own origin.
+        threads: Threads that share a large batch; by default as many as there are cores.
     """
 
     _arguments: tuple[list[Any], dict[str, Any]]
@@ -121,9 +130,9 @@ class Evaluator:
     def __init__(
         self,
         robot: Mechanism,
-        quantity: str,
+        quantity: Quantity,
         frames: Sequence[str] = (),
-        reference: str = "local",
+        reference: Reference = "local",
         threads: int | None = None,
     ) -> None:
         if not isinstance(robot, Mechanism):
@@ -210,12 +219,16 @@ class Evaluator:
         """Type of the numbers computed with."""
         return self._dtype
 
-    def native(self, dtype: str = "float64", lanes: int | str = "auto", threads: int | None = None) -> Self:
+    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
         """The same, running native code with numbers of one type, whatever the type of arguments.
 
         An evaluator runs native code from the start, in ``float64``; where all arguments are ``float32`` arrays it does
-        so in ``float32``, and so are its results. ``lanes`` states share one SIMD register in batches (``"auto"``: what
-        fits this machine), ``threads`` share a large batch.
+        so in ``float32``, and so are its results.
+
+        Args:
+            dtype: Numbers to compute with.
+            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
+            threads: Threads that share a large batch; by default as many as this evaluator has.
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
@@ -245,17 +258,21 @@ class Evaluator:
 
     def compile(
         self,
-        lanes: int | str = "auto",
-        dtype: str = "float64",
+        lanes: Lanes = "auto",
+        dtype: Precision = "float64",
         threads: int | None = None,
         max_operations: int = MAX_OPERATIONS,
     ) -> Self:
         """The same, running a straight-line program made for this robot.
 
-        Takes seconds the first time; the code is kept on disk. ``lanes`` states share one SIMD register in batches
-        (``"auto"``: what fits this machine), ``threads`` share a large batch (default: as many as this evaluator has).
-        Raises `ProgramTooLarge` where the program would have more than ``max_operations`` operations: stay native
-        there.
+        Takes seconds the first time; the code is kept on disk. Raises `ProgramTooLarge` where the program would have
+        too many operations: stay native there.
+
+        Args:
+            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
+            dtype: Numbers to compute with.
+            threads: Threads that share a large batch; by default as many as this evaluator has.
+            max_operations: The most operations that a program may have.
         """
         count = best_lanes(_checked_dtype(dtype)) if lanes == "auto" else _checked_lanes(lanes)
         shared = self._threads if threads is None else thread_count(threads)
@@ -270,7 +287,12 @@ class Evaluator:
         return self._subject
 
     def __call__(self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None) -> Any:
-        """Evaluate: one array, or a tuple where the quantity has several."""
+        """Evaluate: one array, or a tuple where the quantity has several.
+
+        Args:
+            inputs: Arrays, in the order of the quantity's inputs; leading axes are batch axes and broadcast.
+            out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
+        """
         if out is None:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
             if not self._entry(*inputs, *results):
@@ -285,6 +307,10 @@ class Evaluator:
         ``out`` is the array of the main output, or a tuple of all outputs in their order; an error names them. The
         arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes are
         checked here, numbers at every call. The call is for one thread at a time, as its arrays are.
+
+        Args:
+            inputs: Arrays that every call reads as they then are.
+            out: Array that every call writes, or a tuple of as many as there are results.
         """
         targets = self._targets(out)
         alone = isinstance(out, np.ndarray) and len(targets) > 1
@@ -368,11 +394,17 @@ class Evaluator:
         return _remade, (type(self), made.args, made.kwargs, self._ran)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}', {self.way}, {self._dtype}>"
+        by = f" by {self.method}" if hasattr(self, "method") else ""
+        return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}'{by}, {self.way}, {self._dtype}>"
 
 
 class OperationCount(dict[str, int]):
-    """How often each operation is done: of a method that iterates, in the first iteration."""
+    """How often each operation is done: of a method that iterates, in the first iteration.
+
+    Args:
+        counts: Operations by name.
+        again: All operations of each further iteration.
+    """
 
     def __init__(self, counts: Mapping[str, int] = MappingProxyType({}), again: int = 0) -> None:
         super().__init__(counts)
@@ -386,7 +418,11 @@ class OperationCount(dict[str, int]):
 
 
 def operation_count(evaluator: Evaluator) -> OperationCount:
-    """Exact count of + - * / sqrt sincos of one evaluation: a benchmark without noise."""
+    """Exact count of + - * / sqrt sincos of one evaluation: a benchmark without noise.
+
+    Args:
+        evaluator: What is evaluated.
+    """
     return evaluator.operation_count()
 
 
@@ -416,19 +452,38 @@ class Energy(NamedTuple):
 
 
 def mass_matrix(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """The joint-space inertia ``M(q)``, ``(..., nv, nv)``."""
+    """The joint-space inertia ``M(q)``, ``(..., nv, nv)``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "mass_matrix")(q, out=out)
     return result
 
 
 def bias_forces(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """Coriolis, centrifugal and gravity torques ``c(q, v)``, ``(..., nv)``: ``M a + c = tau``."""
+    """Coriolis, centrifugal and gravity torques ``c(q, v)``, ``(..., nv)``: ``M a + c = tau``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "bias_forces")(q, v, out=out)
     return result
 
 
 def gravity_forces(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """The torques that hold the robot still, ``(..., nv)``."""
+    """The torques that hold the robot still, ``(..., nv)``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "gravity_forces")(q, out=out)
     return result
 
@@ -442,13 +497,26 @@ def actuator_torques(
     gear, of a servo what it follows. They, the forces, and the torques of joints stay within the limits of the model.
     An actuator whose force is not modeled is an `UnsupportedFeature`. `Evaluator(robot, "actuator_torques")` is for
     control loops.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        commands: Numbers for ``robot.actuators``, ``(..., actuators)``, in their order.
+        out: Array to write the result to; by default a new one.
     """
     result: Array = _evaluator(robot, "actuator_torques")(q, v, commands, out=out)
     return result
 
 
 def gravity_compensation(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """Torques that hold up what ``robot.gravity_compensation`` says, ``(..., nv)``; MuJoCo's ``qfrc_gravcomp``."""
+    """Torques that hold up what ``robot.gravity_compensation`` says, ``(..., nv)``; MuJoCo's ``qfrc_gravcomp``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "gravity_compensation")(q, out=out)
     return result
 
@@ -467,27 +535,56 @@ def check_actuators(robot: Mechanism) -> None:
 
 
 def passive_forces(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """Torques of the joints' springs and dampers, ``(..., nv)``: ``-k (q - rest) - d v``."""
+    """Torques of the joints' springs and dampers, ``(..., nv)``: ``-k (q - rest) - d v``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "passive_forces")(q, v, out=out)
     return result
 
 
 def inverse_mass_product(robot: Mechanism, q: npt.ArrayLike, x: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """``M(q)^-1 x``, ``(..., nv)``, in time linear in the number of bodies."""
+    """``M(q)^-1 x``, ``(..., nv)``, in time linear in the number of bodies.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        x: What to multiply, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "inverse_mass_product")(q, x, out=out)
     return result
 
 
 def frame_placement(robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[str]) -> Pose:
-    """Where a frame is in the world. For several frames, results have one more axis, before the last ones."""
+    """Where a frame is in the world. For several frames, results have one more axis, before the last ones.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+    """
     rotation, position = _evaluator(robot, "frame_placement", frame)(q)
     return Pose(rotation[..., 0, :, :], position[..., 0, :]) if isinstance(frame, str) else Pose(rotation, position)
 
 
 def frame_velocity(
-    robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, frame: str | Sequence[str], reference: str = "local"
+    robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, frame: str | Sequence[str], reference: Reference = "local"
 ) -> Array:
-    """Velocity of a frame, ``(..., 6)``, in the axes of ``reference``: ``"local"``, ``"aligned"`` or ``"world"``."""
+    """Velocity of a frame, ``(..., 6)``: ``[angular, linear]`` in the axes of ``reference``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+        reference: Axes of the result: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's origin;
+            ``"world"``, the world's at its own origin.
+    """
     result: Array = _evaluator(robot, "frame_velocity", frame, reference)(q, v)
     return result[..., 0, :] if isinstance(frame, str) else result
 
@@ -498,21 +595,45 @@ def frame_acceleration(
     v: npt.ArrayLike,
     a: npt.ArrayLike,
     frame: str | Sequence[str],
-    reference: str = "local",
+    reference: Reference = "local",
 ) -> Array:
-    """Acceleration of a frame, ``(..., 6)``: angular, and the classical acceleration of its origin (``d²x/dt²``)."""
+    """Acceleration of a frame, ``(..., 6)``: angular, and the classical acceleration of its origin (``d²x/dt²``).
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        a: Joint accelerations, ``(..., nv)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+        reference: Axes of the result: ``"local"`` or ``"aligned"``; a point has no acceleration at the world's origin.
+    """
     result: Array = _evaluator(robot, "frame_acceleration", frame, reference)(q, v, a)
     return result[..., 0, :] if isinstance(frame, str) else result
 
 
-def frame_jacobian(robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[str], reference: str = "local") -> Array:
-    """The matrix ``J(q)``, ``(..., 6, nv)``: ``J v`` is the velocity of a frame in the axes of ``reference``."""
+def frame_jacobian(
+    robot: Mechanism, q: npt.ArrayLike, frame: str | Sequence[str], reference: Reference = "local"
+) -> Array:
+    """The matrix ``J(q)``, ``(..., 6, nv)``: ``J v`` is the velocity of a frame in the axes of ``reference``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+        reference: Axes of the result: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's origin;
+            ``"world"``, the world's at its own origin.
+    """
     result: Array = _evaluator(robot, "frame_jacobian", frame, reference)(q)
     return result[..., 0, :, :] if isinstance(frame, str) else result
 
 
 def center_of_mass(robot: Mechanism, q: npt.ArrayLike) -> Array:
-    """Centre of mass in the world, ``(..., 3)``."""
+    """Centre of mass in the world, ``(..., 3)``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+    """
     if robot.mass == 0:
         raise InputError(f"robot '{robot.name}' has no mass")
     result: Array = _evaluator(robot, "center_of_mass")(q)
@@ -520,7 +641,13 @@ def center_of_mass(robot: Mechanism, q: npt.ArrayLike) -> Array:
 
 
 def centroidal_momentum(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
-    """Angular momentum about the centre of mass and linear momentum, ``(..., 6)``, in the world's axes."""
+    """Angular momentum about the centre of mass and linear momentum, ``(..., 6)``, in the world's axes.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+    """
     if robot.mass == 0:
         raise InputError(f"robot '{robot.name}' has no mass")
     result: Array = _evaluator(robot, "centroidal_momentum")(q, v)
@@ -528,7 +655,13 @@ def centroidal_momentum(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) ->
 
 
 def energy(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
-    """Kinetic energy (with that of armatures) and potential energy (zero at the world's origin)."""
+    """Kinetic energy (with that of armatures) and potential energy (zero at the world's origin).
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+    """
     kinetic, potential = _evaluator(robot, "energy")(q, v)
     return Energy(kinetic[..., 0], potential[..., 0])
 
@@ -537,30 +670,57 @@ def constraint_error(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = 
     """How far each constraint is from being satisfied, ``(..., nc)``: metres, or ``2 sin(angle / 2)`` for turns.
 
     Rows of each constraint are at ``robot.row_slice(name)``. Rows that bind velocities only are zero.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
     """
     result: Array = _evaluator(robot, "constraint_error")(q, out=out)
     return result
 
 
 def constraint_jacobian(robot: Mechanism, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """The matrix ``J(q)`` of all constraints, ``(..., nc, nv)``: ``J v`` is the rate of their errors."""
+    """The matrix ``J(q)`` of all constraints, ``(..., nc, nv)``: ``J v`` is the rate of their errors.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "constraint_jacobian")(q, out=out)
     return result
 
 
 def constraint_bias(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """``dJ/dt v``, ``(..., nc)``: how errors accelerate when no joint does."""
+    """``dJ/dt v``, ``(..., nc)``: how errors accelerate when no joint does.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "constraint_bias")(q, v, out=out)
     return result
 
 
 def constraint_target(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """The acceleration of the errors that the constraints' gains ask for, ``(..., nc)``: ``-kp error - kd J v``."""
+    """The acceleration of the errors that the constraints' gains ask for, ``(..., nc)``: ``-kp error - kd J v``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
     result: Array = _evaluator(robot, "constraint_target")(q, v, out=out)
     return result
 
 
-def _evaluator(robot: Mechanism, quantity: str, frame: str | Sequence[str] = (), reference: str = "local") -> Evaluator:
+def _evaluator(
+    robot: Mechanism, quantity: Quantity, frame: str | Sequence[str] = (), reference: Reference = "local"
+) -> Evaluator:
     """The evaluator of a function, made once per robot."""
     if not isinstance(robot, Mechanism):
         raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")

@@ -127,15 +127,11 @@ def equilibrium(robot: Mechanism, q: npt.ArrayLike | None = None, *, max_iterati
     with the least torques where there is a choice; what nothing can carry falls until it hangs. Stops and dry friction
     of joints carry nothing. Whether the robot would stay there when pushed is not asked.
 
-    Parameters
-    ----------
-    robot
-        The mechanism, with constraints that hold it where it stands on something.
-    q
-        A configuration, ``(nq,)``; its loops are closed first. Default: neutral.
-    max_iterations
-        Of poses that are tried. Where they do not end in balance, `NotConverged` is raised, and names the joint that
-        lacks most.
+    Args:
+        robot: The mechanism, with constraints that hold it where it stands on something.
+        q: A configuration, ``(nq,)``; its loops are closed first. Default: neutral.
+        max_iterations: Of poses that are tried. Where they do not end in balance, `NotConverged` is raised, and names
+            the joint that lacks most.
     """
     balance = _Balance(robot)
     start = assemble(robot, q, limits=False).q

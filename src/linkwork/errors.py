@@ -14,8 +14,12 @@ class LinkworkError(Exception):
 class ModelError(LinkworkError):
     """A mechanism or a model file is wrong.
 
-    ``file``, ``line`` and ``element`` say where, when the mechanism comes from a file; ``subject`` is the name of the
-    body, joint or frame at fault, where there is one.
+    Args:
+        message: What is wrong.
+        file: The model file, if the mechanism comes from one.
+        line: The line in it.
+        element: The element in it.
+        subject: Name of the body, joint or frame at fault, where there is one.
     """
 
     def __init__(
@@ -70,7 +74,12 @@ class ProgramTooLarge(LinkworkError):
 class KernelError(LinkworkError):
     """Kernel text says something that is outside its language.
 
-    ``kernel`` is the function's name, ``file`` and ``line`` say where, ``text`` is the line itself.
+    Args:
+        message: What that is.
+        kernel: Name of the function.
+        file: Where it is.
+        line: The line in that file.
+        text: The line itself.
     """
 
     def __init__(
@@ -92,10 +101,14 @@ class KernelError(LinkworkError):
 class AssemblyError(LinkworkError):
     """The loops of a mechanism could not be closed.
 
-    ``constraint`` is the name of the one farthest from closed, ``gap`` its largest error, at the best configuration
-    found, ``q``. Of a batch, ``q`` holds all states, those that were closed among them, and ``closed`` says which.
-    ``alone`` are the constraints that could not be closed even with all others left open, and how far off
-    each of them stayed.
+    Args:
+        message: What was found.
+        constraint: Name of the constraint that is farthest from closed.
+        gap: Its largest error.
+        q: The best configuration found; of a batch, all states, those that were closed among them.
+        closed: Of a batch, which states were closed.
+        alone: Constraints that could not be closed even with all others left open, and how far off each of them
+            stayed.
     """
 
     def __init__(
@@ -117,7 +130,12 @@ class AssemblyError(LinkworkError):
 
 
 class SingularMassMatrix(LinkworkError):
-    """A joint moves no mass: nothing says how it accelerates. ``joint`` is its name."""
+    """A joint moves no mass: nothing says how it accelerates.
+
+    Args:
+        message: What was found.
+        joint: Name of the joint.
+    """
 
     def __init__(self, message: str, joint: str | None = None) -> None:
         super().__init__(message)

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -49,8 +49,10 @@ from linkwork.errors import (
     UnsupportedFeature,
 )
 from linkwork.inputs import above_zero, count, real_array
+from linkwork.literals import Auto, ForwardMethod
 from linkwork.mechanism import Mechanism
 from linkwork.mobility import RANK, mass_factor, rank_cut, state_doubt
+from linkwork.notebook import shape_table, state_tables
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.early import early_tree
 from linkwork.plans.elimination import coupled_tree
@@ -71,6 +73,9 @@ SINGLE_TOLERANCE = 1e-7
 MAX_ITERATIONS = 20
 EXPECTED = 3
 """Iterations that most robots need, or as many as are allowed: what `auto` counts with."""
+MOST_COUNTED = 4 * MAX_OPERATIONS
+"""Operations of a program, or steps of a dense factor, beyond which a method is not counted. Zeros take steps too, in
+tracing and in native code."""
 _empty = np.empty
 
 OFF = 1e30
@@ -126,7 +131,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 """Methods of forward dynamics, by name."""
 
-AUTOMATIC = ("prox_bbo", "prox_pv", "lcaba", "prox_ltl")
+AUTOMATIC: tuple[ForwardMethod, ...] = ("prox_bbo", "prox_pv", "lcaba", "prox_ltl")
 """Methods that `auto` chooses from: those that serve every constraint and every redundancy."""
 
 
@@ -149,15 +154,24 @@ def _refusal(robot: Mechanism, name: str) -> str | None:
     return None
 
 
-def methods_for(robot: Mechanism) -> tuple[str, ...]:
-    """The methods that can serve a robot."""
-    return tuple(name for name in METHODS if _refusal(robot, name) is None)
+def methods_for(robot: Mechanism) -> tuple[ForwardMethod, ...]:
+    """The methods that can serve a robot.
+
+    Args:
+        robot: The mechanism.
+    """
+    names: tuple[ForwardMethod, ...] = get_args(ForwardMethod)
+    return tuple(name for name in names if _refusal(robot, name) is None)
 
 
-def method_costs(robot: Mechanism) -> dict[str, OperationCount]:
+def method_costs(robot: Mechanism) -> dict[ForwardMethod, OperationCount]:
     """Exact operation counts of one iteration (and, as ``"again"``, of each further one) by every method with a kernel.
 
-    A method whose program would be too large to count is left out. Counts are kept on disk.
+    A method whose program, or whose dense factor of all rows, would be too large to count is left out. Counts are kept
+    on disk.
+
+    Args:
+        robot: The mechanism.
     """
     found = {}
     for name in methods_for(robot):
@@ -170,7 +184,7 @@ def method_costs(robot: Mechanism) -> dict[str, OperationCount]:
 def method_cost(robot: Mechanism, name: str) -> OperationCount | None:
     """The same for one method; None where it has no kernel, or the program is too large to count."""
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
-    if algorithm is None or arrays is None:
+    if algorithm is None or arrays is None or _dense_steps(robot, algorithm) > MOST_COUNTED:
         return None
     key = ("cost", name, *(enabled_rows(robot) if METHODS[name].closed else ()))
     if key not in robot.prepared:
@@ -178,7 +192,7 @@ def method_cost(robot: Mechanism, name: str) -> OperationCount | None:
 
         def make() -> bytes:
             try:
-                traced = trace(algorithm, subject.tree, 4 * MAX_OPERATIONS)
+                traced = trace(algorithm, subject.tree, MOST_COUNTED)
             except ProgramTooLarge:
                 return b"null"
             again = sum(traced.again.operation_count().values()) if traced.again else 0
@@ -190,8 +204,18 @@ def method_cost(robot: Mechanism, name: str) -> OperationCount | None:
     return counted
 
 
-def best_method(robot: Mechanism, iterations: int = EXPECTED) -> str:
-    """What ``method="auto"`` takes: the fewest operations for so many iterations."""
+def _dense_steps(robot: Mechanism, algorithm: Algorithm) -> int:
+    """Multiplications of the factor of a dense matrix with all rows of constraints, if the algorithm has one."""
+    return robot.nc**3 // 6 if ("nc", "nc") in algorithm.work.values() else 0
+
+
+def best_method(robot: Mechanism, iterations: int = EXPECTED) -> ForwardMethod:
+    """What ``method="auto"`` takes: the fewest operations for so many iterations.
+
+    Args:
+        robot: The mechanism.
+        iterations: Proximal iterations to count.
+    """
     if not any(c.enabled for c in robot.constraints):
         return "aba"
     costs = {name: method_cost(robot, name) for name in AUTOMATIC}
@@ -270,6 +294,14 @@ class Solution:
             f"iterations={self.iterations}, converged={self.converged})"
         )
 
+    def _repr_html_(self) -> str:
+        if self._by is None or self._found is None:
+            return shape_table("Solution", {"acceleration": self.acceleration})
+        ended = f"{np.sum(self.converged)} of {np.size(self.converged)} converged"
+        caption = f"Solution by {self._by.method}: {ended}, residual at most {np.max(self.residual, initial=0.0):.3g}"
+        rows = {"force": self.multipliers, "residual": self.residuals}
+        return state_tables(caption, self._by.robot, {"acceleration": self.acceleration}, rows)
+
 
 class NamedRows(Mapping[str, Array]):
     """Numbers of all rows, by the names of constraints."""
@@ -344,14 +376,25 @@ class ForwardDynamics(Evaluator):
     that rows have, and iterates not. With ``strict``, iterations that do not reach the tolerance are an error,
     `NotConverged`; else `Solution.converged` says.
 
-    ``wrenches`` names the frames that external wrenches act on; a call then takes them as ``(..., frames, 6)``, each
-    ``[moment, force]`` at the frame's origin in the frame's axes.
+    Args:
+        robot: The mechanism.
+        method: How to solve for them, see `methods_for`. ``"auto"`` takes `aba` for a tree, else the proximal method
+            with the fewest operations for this robot, in three iterations or as many as are allowed.
+        damping: Damping of the proximal iterations, as a part of the inverse inertia that a row feels, times the weight
+            of its constraint. `pv_soft` takes it as the softness that rows have, and does not iterate.
+        tolerance: What rows may miss when iterations end, as a part of what gravity, torques and velocities do.
+        max_iterations: The most iterations.
+        strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else
+            `Solution.converged` says so.
+        wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
+            force]`` at the frame's origin in the frame's axes.
+        threads: Threads that share a large batch; by default as many as there are cores.
     """
 
     def __init__(
         self,
         robot: Mechanism,
-        method: str = "auto",
+        method: ForwardMethod | Auto = "auto",
         *,
         damping: float = DAMPING,
         tolerance: float = TOLERANCE,
@@ -409,11 +452,21 @@ class ForwardDynamics(Evaluator):
         damping: npt.ArrayLike | None = None,
         out: Array | None = None,
     ) -> Solution:
-        """Accelerations for ``q: (..., nq)``, ``v: (..., nv)``, ``tau: (..., nv)``.
+        """Accelerations, and the forces of constraints. Leading axes are batch axes and broadcast.
 
         ``multipliers`` of a state before, ``(..., nc)``, are what iterations start from; ``target`` are accelerations
         to ask of rows beyond those of their gains, and ``damping`` replaces that of each row, as an acceleration for a
         unit of its force, both ``(..., nc)``.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            tau: Joint torques, ``(..., nv)``.
+            wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+            multipliers: Forces that iterations start from, ``(..., nc)``: those of a state before.
+            target: Accelerations to ask of rows beyond those of their gains, ``(..., nc)``.
+            damping: Replaces the damping of each row, ``(..., nc)``, in accelerations for a unit of its force.
+            out: Array to write accelerations to; by default a new one.
         """
         if out is None and wrenches is multipliers is target is damping is None:  # the quick way for one state
             a = _empty(self._nv, self._dtype)
@@ -557,6 +610,10 @@ class ForwardDynamics(Evaluator):
 
         With found nothing is raised where rows are dependent: of a hard method, ``found[0]`` says how independent they
         are. With a alone it is an error, as in a call.
+
+        Args:
+            inputs: ``q``, ``v``, ``tau`` and, where frames were named, wrenches.
+            out: ``(a, found)``, found as in `Solution`; of a tree, ``a``.
         """
         self._need_kernel("bind")
         return super().bind(*inputs, out=out)
@@ -570,7 +627,12 @@ class ForwardDynamics(Evaluator):
         return super().plain()
 
     def compile(self, *args: Any, **kwargs: Any) -> ForwardDynamics:
-        """The same, running a straight-line program made for this robot; see `Evaluator.compile`."""
+        """The same, running a straight-line program made for this robot; see `Evaluator.compile`.
+
+        Args:
+            args: As for `Evaluator.compile`.
+            kwargs: As for `Evaluator.compile`.
+        """
         self._need_kernel("compile")
         dtype = kwargs.get("dtype", args[1] if len(args) > 1 else "float64")
         if self.method == "pv_early" and dtype != "float64":

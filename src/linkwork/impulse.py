@@ -22,7 +22,9 @@ from linkwork.forward import (
     row_damping,
 )
 from linkwork.inputs import above_zero, count, real_array
+from linkwork.literals import Auto, ImpactMethod
 from linkwork.mechanism import Mechanism
+from linkwork.notebook import state_tables
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.rows import rows_tree
 
@@ -60,18 +62,29 @@ class Impact:
     def __repr__(self) -> str:
         return f"Impact(velocity={self.velocity!r}, converged={self.converged})"
 
+    def _repr_html_(self) -> str:
+        impulses = self._found[..., 2 : 1 + self._found.shape[-1] // 2]
+        return state_tables("Impact", self._robot, {"velocity after": self.velocity}, {"impulse": impulses})
+
 
 class ImpactDynamics(Evaluator):
     """Velocities after the enabled constraints of a robot act at once: ``impact(q, v).velocity``.
 
-    What a row had of velocity before it has after with the other sign, times its restitution: 0 for a perfectly
-    inelastic impact, 1 for one that keeps energy. The other arguments are those of `ForwardDynamics`.
+    What a row had of velocity before it has after with the other sign, times its restitution.
+
+    Args:
+        robot: The mechanism, with at least one enabled constraint.
+        method: How to solve for them; ``"auto"``: the one with fewer operations.
+        damping: As for `ForwardDynamics`.
+        tolerance: What rows may miss when iterations end, as for `ForwardDynamics`.
+        max_iterations: The most iterations.
+        threads: Threads that share a large batch; by default as many as there are cores.
     """
 
     def __init__(
         self,
         robot: Mechanism,
-        method: str = "auto",
+        method: ImpactMethod | Auto = "auto",
         *,
         damping: float = DAMPING,
         tolerance: float = TOLERANCE,
@@ -101,7 +114,14 @@ class ImpactDynamics(Evaluator):
     def __call__(  # type: ignore[override]
         self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, out: Array | None = None
     ) -> Impact:
-        """Velocities after, for ``q: (..., nq)``, ``v: (..., nv)``; restitution is one number or ``(..., nc)``."""
+        """Velocities after the impact, and its impulses. Leading axes are batch axes and broadcast.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities before the impact, ``(..., nv)``.
+            restitution: One number or ``(..., nc)``: 0 for a perfectly inelastic impact, 1 for one that keeps energy.
+            out: Array to write velocities to; by default a new one.
+        """
         e = real_array(restitution, "restitution").astype(np.float64)
         if not ((e >= 0) & (e <= 1)).all():
             raise InputError("restitution is between 0 and 1")

@@ -19,7 +19,9 @@ from linkwork.algorithms.actuated import GAP, NEEDED, UNDONE
 from linkwork.coordinates import CLOSED, Tied, clustered, not_a_transmission, tied_dofs
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.literals import InverseMethod
 from linkwork.mechanism import Mechanism
+from linkwork.notebook import state_tables
 from linkwork.plans.actuated import actuated_tree
 from linkwork.plans.tree import Tree, tree_of, without_passive_elements
 from linkwork.rigid import Floats
@@ -77,6 +79,10 @@ class InverseSolution:
                 found[joint.name] = most
         return found
 
+    def _repr_html_(self) -> str:
+        joints = {"torque": self.torque, "acceleration": self.acceleration}
+        return state_tables("Inverse dynamics", self.robot, joints, {"force": self.multipliers})
+
 
 def torque_limits(robot: Mechanism) -> tuple[Floats, Floats]:
     """The least and the largest torques of all joints, ``(nv,)`` each; infinite where nothing limits them.
@@ -112,25 +118,19 @@ class InverseDynamics(Tied):
     Where loops are a little open, rows that repeat others in closed ones do not do so quite. Here, as in `cluster` of
     `ForwardDynamics`, they bind no more for it; other forward methods obey what is left of them as well.
 
-    Parameters
-    ----------
-    robot
-        The mechanism.
-    method
-        Who pushes, see `METHODS`.
-    passive
-        Springs and dampers of joints do their part (`passive_forces`), as in `simulate`: torques are what is left for
-        motors. Without, they are ``M a + c`` alone.
-    wrenches
-        Names of the frames that external wrenches act on, as for `ForwardDynamics`.
-    threads
-        How many share a large batch.
+    Args:
+        robot: The mechanism.
+        method: Who pushes, see `METHODS`.
+        passive: Springs and dampers of joints do their part (`passive_forces`), as in `simulate`: torques are what is
+            left for motors. Without, they are ``M a + c`` alone.
+        wrenches: Names of the frames that external wrenches act on, as for `ForwardDynamics`.
+        threads: How many share a large batch.
     """
 
     def __init__(
         self,
         robot: Mechanism,
-        method: str = "rnea",
+        method: InverseMethod = "rnea",
         *,
         passive: bool = True,
         wrenches: Sequence[str] = (),
@@ -187,7 +187,15 @@ class InverseDynamics(Tied):
         *,
         out: Array | None = None,
     ) -> Array:
-        """Torques ``(..., nv)`` for ``q: (..., nq)``, ``v: (..., nv)``, ``a: (..., nv)``."""
+        """Torques of all joints, ``(..., nv)``. Leading axes are batch axes and broadcast.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            a: Accelerations to make, ``(..., nv)``.
+            wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+            out: Array to write the result to; by default a new one.
+        """
         if self.method != "rnea":
             tau: Array = self.determined((q, v, a, self._rest if wrenches is None else wrenches, *self._settings), out)[
                 0
@@ -203,7 +211,14 @@ class InverseDynamics(Tied):
     def solve(
         self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
     ) -> InverseSolution:
-        """Torques, the accelerations they make, and the forces of constraints."""
+        """Torques, the accelerations they make, and the forces of constraints.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            a: Accelerations to make, ``(..., nv)``.
+            wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+        """
         if self.method == "rnea":
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
         pushed = self._rest if wrenches is None else wrenches

@@ -88,19 +88,32 @@ class _OneAxis(Joint):
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Revolute(_OneAxis):
-    """Turns about an axis; the angle is a plain number, with or without limits."""
+    """Turns about an axis; the angle is a plain number, with or without limits.
+
+    Args:
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+    """
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Prismatic(_OneAxis):
-    """Slides along an axis."""
+    """Slides along an axis.
+
+    Args:
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+    """
 
     width: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Helical(_OneAxis):
-    """A screw: slides ``pitch`` metres along the axis per radian of turn."""
+    """A screw: slides along an axis as it turns about it.
+
+    Args:
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+        pitch: Metres per radian.
+    """
 
     pitch: float = 0.0
 
@@ -113,7 +126,12 @@ class Helical(_OneAxis):
 
 @dataclass(frozen=True, eq=False)
 class Universal(Joint):
-    """Turns about ``first``, then about ``second`` carried along by it."""
+    """Turns about ``first``, then about ``second`` carried along by it.
+
+    Args:
+        first: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+        second: The same, of the second axis.
+    """
 
     neutral: ClassVar[tuple[float, ...]] = (0.0, 0.0)
     nv: ClassVar[int] = 2
@@ -139,7 +157,11 @@ class Spherical(Joint):
 
 @dataclass(frozen=True, eq=False)
 class Planar(_OneAxis):
-    """Slides and turns in the plane normal to ``axis``: q is ``x y cos sin``, v is ``x y turn`` in the body's frame."""
+    """Slides and turns in the plane normal to ``axis``: q is ``x y cos sin``, v is ``x y turn`` in the body's frame.
+
+    Args:
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+    """
 
     neutral: ClassVar[tuple[float, ...]] = (0.0, 0.0, 1.0, 0.0)
     nv: ClassVar[int] = 3

@@ -19,6 +19,7 @@ from linkwork.constraints import CenterOfMass, Constraint, Coupling, JointLock
 from linkwork.errors import InputError, ModelError, UnknownName
 from linkwork.inputs import real_array, suggest
 from linkwork.joints import Joint
+from linkwork.notebook import mechanism_tables
 from linkwork.rigid import Floats, Inertia, Placement, PlacementLike, VectorLike, as_placement
 from linkwork.shapes import Mesh, Shape
 
@@ -95,6 +96,11 @@ class Actuator:
     and ``gear`` times the force are torques on the degrees of freedom of its joint, whose coordinates times ``gear``
     are the length. A plain motor has the gain ``(1, 0, 0)`` and no bias, so that its command is its force; a position
     servo with the stiffness ``kp`` and the damping ``kv`` the gain ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``.
+
+    Args:
+        name: Its name.
+        joint: The joint that it drives.
+        gear: Torques or forces on the joint's degrees of freedom that one unit of force makes.
     """
 
     name: str
@@ -103,7 +109,9 @@ class Actuator:
     limits: tuple[float, float] = (-np.inf, np.inf)
     """Commands beyond these are as these."""
     gain: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    """Of the command: a constant, and by length and rate."""
     bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """The same, without the command."""
     force_limits: tuple[float, float] = (-np.inf, np.inf)
     """Forces beyond these are as these, before the gear."""
     also: tuple[tuple[str, float], ...] = ()
@@ -140,17 +148,23 @@ class Mechanism:
     """
 
     name: str
+    """What messages and pictures call it."""
     joints: tuple[JointEntry, ...]
+    """Joints of the tree, parents first."""
     inertias: Mapping[str, Inertia]
+    """Inertias of the moving bodies by name, in the frames of their joints."""
     frames: Mapping[str, Frame]
     """Every named place: bodies, merged bodies, and frames added by hand."""
     gravity: Floats
+    """Acceleration of free fall, ``(3,)``, in m/s², in the world's axes."""
     shapes: tuple[Shape, ...] = ()
     """What bodies look like and collide with, for viewers."""
     constraints: tuple[Constraint, ...] = ()
+    """What closes loops and binds joints, in the order of rows."""
     poses: Mapping[str, Floats] = field(default_factory=dict)
     """Configurations that have a name: keyframes of a file, the assembled pose of a mechanism of the zoo."""
     actuators: tuple[Actuator, ...] = ()
+    """Motors, in the order of commands."""
     gravity_compensation: Mapping[str, Inertia] = field(default_factory=dict)
     """Mass of the bodies whose weight, or a part of it, something holds up that is not modeled, in their frames (MJCF:
     ``gravcomp``). Simulations apply it with the springs and dampers of joints."""
@@ -292,36 +306,68 @@ class Mechanism:
             raise fail(f"'{constraint.places[0]}' and '{constraint.places[1]}' are both part of '{body}'")
 
     def joint(self, name: str) -> JointEntry:
-        """The joint of that name."""
+        """The joint of that name.
+
+        Args:
+            name: Name of the joint.
+        """
         return self.joints[self._joint_index(name)]
 
     def q_slice(self, joint: str) -> slice:
-        """Where in q the numbers of a joint stand."""
+        """Where in q the numbers of a joint stand.
+
+        Args:
+            joint: Name of the joint.
+        """
         return self._q[self._joint_index(joint)]
 
     def v_slice(self, joint: str) -> slice:
-        """Where in v, tau and accelerations the numbers of a joint stand."""
+        """Where in v, tau and accelerations the numbers of a joint stand.
+
+        Args:
+            joint: Name of the joint.
+        """
         return self._v[self._joint_index(joint)]
 
     def q_index(self, joint: str) -> int:
-        """The place in q of a joint with one number."""
+        """The place in q of a joint with one number.
+
+        Args:
+            joint: Name of the joint.
+        """
         return _single(self.q_slice(joint), joint, "q_slice")
 
     def v_index(self, joint: str) -> int:
-        """The place in v of a joint with one degree of freedom."""
+        """The place in v of a joint with one degree of freedom.
+
+        Args:
+            joint: Name of the joint.
+        """
         return _single(self.v_slice(joint), joint, "v_slice")
 
     def constraint(self, name: str) -> Constraint:
-        """The constraint of that name."""
+        """The constraint of that name.
+
+        Args:
+            name: Name of the constraint.
+        """
         self.row_slice(name)
         return next(c for c in self.constraints if c.name == name)
 
     def row_slice(self, constraint: str) -> slice:
-        """Where among the rows of all constraints those of one stand."""
+        """Where among the rows of all constraints those of one stand.
+
+        Args:
+            constraint: Name of the constraint.
+        """
         return self._rows[constraint]
 
     def frame(self, name: str) -> Frame:
-        """The frame of that name."""
+        """The frame of that name.
+
+        Args:
+            name: Name of a frame or body.
+        """
         return self.frames[name]
 
     def _joint_index(self, name: str) -> int:
@@ -388,7 +434,9 @@ class Mechanism:
     def random(self, seed: int | np.random.Generator, size: int | Sequence[int] = ()) -> Floats:
         """A random configuration within the limits, ``(nq,)``: angles without limits in ±π, positions in ±1 m.
 
-        With ``size``, a batch of them: ``robot.random(0, 4096)`` is ``(4096, nq)``.
+        Args:
+            seed: Of the random numbers, or what makes them.
+            size: Shape of a batch: ``robot.random(0, 4096)`` is ``(4096, nq)``.
         """
         rng = np.random.default_rng(seed)
         lead = (size,) if isinstance(size, int | np.integer) else tuple(size)
@@ -396,15 +444,29 @@ class Mechanism:
         return np.concatenate(parts, axis=-1) if parts else np.zeros((*lead, 0))
 
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
-        """Move ``q`` along the velocity ``v`` for one second, ``(..., nq)``: ``q + v`` on the joints' manifolds."""
+        """Move ``q`` along the velocity ``v`` for one second, ``(..., nq)``: ``q + v`` on the joints' manifolds.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+        """
         return self._combine("integrate", self._configuration(q, "q"), self._checked(v, self.nv, "v"), self.nq)
 
     def difference(self, q: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
-        """The velocity that leads from ``q`` to ``p`` in one second, ``(..., nv)``."""
+        """The velocity that leads from ``q`` to ``p`` in one second, ``(..., nv)``.
+
+        Args:
+            q: Configuration to start from, ``(..., nq)``.
+            p: Configuration to reach, ``(..., nq)``.
+        """
         return self._combine("difference", self._configuration(q, "q"), self._configuration(p, "p"), self.nv)
 
     def normalise(self, q: npt.ArrayLike) -> Floats:
-        """``q`` with quaternions (and the cos, sin of planar joints) of unit length."""
+        """``q`` with quaternions (and the cos, sin of planar joints) of unit length.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+        """
         out = self._configuration(q, "q").copy()
         for at in self.unit_slices():
             part = out[..., at] / np.abs(out[..., at]).max(axis=-1, keepdims=True)  # squares must not overflow
@@ -469,6 +531,10 @@ class Mechanism:
         that may not turn against each other get the axes of the first, or of the second if only ``second_at`` was
         turned. `Rod` takes its length, `Rolling` the height of its plane, and constraints on joints the values that
         they have there.
+
+        Args:
+            constraints: Those to add.
+            at: Configuration, ``(nq,)``, at which they are to hold; by default they are taken as they are.
         """
         for constraint in constraints:
             if not isinstance(constraint, Constraint):
@@ -480,14 +546,22 @@ class Mechanism:
         return replace(self, constraints=(*self.constraints, *constraints))
 
     def unconstrained(self, *names: str) -> Mechanism:
-        """A new mechanism without these constraints; without any, if none is named."""
+        """A new mechanism without these constraints; without any, if none is named.
+
+        Args:
+            names: Names of constraints to leave out; with none, all are.
+        """
         for name in names:
             self.row_slice(name)
         kept = tuple(c for c in self.constraints if names and c.name not in names)
         return replace(self, constraints=kept)
 
     def switched(self, enabled: Mapping[str, bool]) -> Mechanism:
-        """The same mechanism with constraints switched on or off; nothing has to be prepared anew."""
+        """The same mechanism with constraints switched on or off; nothing has to be prepared anew.
+
+        Args:
+            enabled: Whether constraints bind, by name; others stay as they are.
+        """
         for name in enabled:
             self.row_slice(name)
         new = replace(
@@ -541,9 +615,16 @@ class Mechanism:
         seed: int = 0,
         limits: bool = True,
     ) -> Floats:
-        """Configurations near ``q`` (default: `neutral`), ``(..., nq)``, at which all loops are closed.
+        """Configurations near ``q``, ``(..., nq)``, at which all loops are closed; see `closure.assemble`.
 
-        Joints called ``fixed`` stay; see `closure.assemble`.
+        Args:
+            q: Configurations to start from, ``(..., nq)``; by default `neutral`.
+            fixed: Joints that stay where they are.
+            tolerance: How far a row may be open.
+            max_iterations: The most iterations of each attempt.
+            attempts: How often to start again from a random configuration near ``q``.
+            seed: Of the random numbers.
+            limits: Whether joint limits hold.
         """
         how = {"tolerance": tolerance, "max_iterations": max_iterations, "attempts": attempts, "seed": seed}
         found: Floats = _closure().assemble(self, q, fixed, limits=limits, **how).q
@@ -577,22 +658,40 @@ class Mechanism:
         return found
 
     def project_velocity(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
-        """The velocity nearest to ``v`` that all constraints allow; see `mobility.project_velocity`."""
+        """The velocity nearest to ``v`` that all constraints allow; see `mobility.project_velocity`.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+        """
         found: Floats = _mobility().project_velocity(self, q, v)
         return found
 
     def mobility(self, q: npt.ArrayLike) -> Mobility:
-        """What the constraints leave free at ``q``, and which of them say the same thing; see `mobility.mobility`."""
+        """What the constraints leave free at ``q``, and which of them say the same thing; see `mobility.mobility`.
+
+        Args:
+            q: Configuration, ``(nq,)``, with closed loops.
+        """
         found: Mobility = _mobility().mobility(self, q)
         return found
 
     def equilibrium(self, q: npt.ArrayLike | None = None, *, max_iterations: int = 100) -> Equilibrium:
-        """The static pose nearest to ``q`` and the motors' torques there; see `equilibrium.equilibrium`."""
+        """The static pose nearest to ``q`` and the motors' torques there; see `equilibrium.equilibrium`.
+
+        Args:
+            q: Configuration to start from, ``(nq,)``; by default the assembled or neutral pose.
+            max_iterations: The most iterations.
+        """
         found: Equilibrium = import_module("linkwork.equilibrium").equilibrium(self, q, max_iterations=max_iterations)
         return found
 
     def with_independent(self, *joints: str) -> Mechanism:
-        """The same with these joints as minimal coordinates of its loops; see `coordinates.Minimal`."""
+        """The same with these joints as minimal coordinates of its loops; see `coordinates.Minimal`.
+
+        Args:
+            joints: Names of joints.
+        """
         found: Mechanism = _coordinates().independent(self, joints)
         return found
 
@@ -603,12 +702,23 @@ class Mechanism:
         joints: Sequence[str] | None = None,
         held: Sequence[str] | None = None,
     ) -> Actuation:
-        """How motors move joints through linkages at ``q``, and torques with them; see `coordinates.actuation`."""
+        """How motors move joints through linkages at ``q``, and torques with them; see `coordinates.actuation`.
+
+        Args:
+            q: Configuration, ``(..., nq)``, with closed loops.
+            motors: Joints that drive; by default the actuated ones in clusters.
+            joints: Joints that are driven; by default all that motors determine.
+            held: Joints taken to stand still; by default those with a spring.
+        """
         found: Actuation = _coordinates().actuation(self, q, motors, joints, held)
         return found
 
     def draw_graph(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """A picture of bodies, joints, loops and clusters; to a .png, .svg or .pdf if asked; see `graphs`."""
+        """A picture of bodies, joints, loops and clusters; to a .png, .svg or .pdf if asked; see `graphs`.
+
+        Args:
+            path: File to write, .png, .svg or .pdf; by default none.
+        """
         found: Figure = import_module("linkwork.graphs").draw_graph(self, path)
         return found
 
@@ -620,10 +730,13 @@ class Mechanism:
         open_browser: bool | None = None,
         wait: bool = False,
     ) -> Viewer:
-        """Show the robot in the browser at ``q`` (default: a named pose, or near `neutral`, with loops closed).
+        """Show the robot in the browser, with sliders that move its joints. See `viewer.Viewer`.
 
-        Sliders move its joints. ``port`` or the next free one is listened to; ``open_browser`` by default where there
-        is a display; ``wait`` until Ctrl-C. See `viewer.Viewer`.
+        Args:
+            q: Configuration to show, ``(nq,)``; by default a named pose, or one near `neutral`, with loops closed.
+            port: Port to listen to; where it is taken, the next free one.
+            open_browser: Whether to open a browser; by default where there is a display.
+            wait: Whether to wait until Ctrl-C.
         """
         how = {"port": port, "open_browser": open_browser}
         viewer: Viewer = import_module("linkwork.viewer").Viewer(self, q, **how)
@@ -632,7 +745,11 @@ class Mechanism:
         return viewer
 
     def with_gravity(self, gravity: VectorLike) -> Mechanism:
-        """The same mechanism under another gravity, e.g. ``(0, 0, 0)``."""
+        """The same mechanism under another gravity, e.g. ``(0, 0, 0)``.
+
+        Args:
+            gravity: Acceleration of free fall, in m/s², in the world's axes.
+        """
         g = np.array(gravity, dtype=np.float64)
         if g.shape != (3,) or not np.isfinite(g).all():
             raise InputError("gravity is three finite numbers")
@@ -647,6 +764,9 @@ class Mechanism:
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")
         return f"<Mechanism '{self.name}': {len(self.joints)} joints, {sizes}, {self.mass:.4g} kg>"
+
+    def _repr_html_(self) -> str:
+        return mechanism_tables(self)
 
 
 _INSTEAD = {

@@ -19,6 +19,7 @@ from linkwork.closure import ROUNDED, assemble, closed_to, which_enabled, which_
 from linkwork.dynamics import constraint_error, constraint_jacobian, mass_matrix
 from linkwork.errors import AssemblyError, InputError, SingularMassMatrix
 from linkwork.mechanism import Mechanism
+from linkwork.notebook import table
 from linkwork.rigid import Floats
 from linkwork.scales import joint_units, quantity, row_units, scales_of
 
@@ -255,6 +256,19 @@ class Mobility:
         if self.rounding:
             text += f"; {_counted(self.rounding, 'row')} taken for rounding"
         return text if self.closed else f"{text}; loops are open here"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "degrees of freedom": self.dof,
+            "rows": self.rows,
+            "rank": self.rank,
+            "loops are closed": self.closed,
+            "singular directions": self.singular.shape[1],
+            "rows taken for rounding": self.rounding,
+        }
+        facts |= {f"redundant: {name}": _counted(rows, "row") for name, rows in self.redundant.items()}
+        facts |= {f"conflicting: {name}": f"misses {error:.3g}" for name, error in self.conflicting.items()}
+        return table("Mobility", (), facts.items())
 
 
 def _counted(number: int, what: str) -> str:

@@ -11,6 +11,7 @@ from linkwork.algorithms.algorithm import Algorithm
 from linkwork.coordinates import Tied, tied_dofs
 from linkwork.dynamics import Array
 from linkwork.errors import InputError
+from linkwork.literals import InertiaMethod
 from linkwork.mechanism import Mechanism
 from linkwork.plans.effectors import effectors_tree
 
@@ -26,10 +27,16 @@ class OperationalInertia(Tied):
 
     Each frame has six rows, ``[angular, linear]`` in its own axes: the matrix times a wrench ``[moment, force]`` on
     each gives their accelerations. Loops are to be closed at ``q``.
+
+    Args:
+        robot: The mechanism.
+        frames: Name of a frame or body, or several.
+        method: ``"efpa"``: force propagators through clusters; ``"projection"``: dense matrices.
+        threads: Threads that share a large batch; by default as many as there are cores.
     """
 
     def __init__(
-        self, robot: Mechanism, frames: str | Sequence[str], method: str = "efpa", threads: int | None = None
+        self, robot: Mechanism, frames: str | Sequence[str], method: InertiaMethod = "efpa", threads: int | None = None
     ) -> None:
         if not isinstance(robot, Mechanism):
             raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
@@ -43,6 +50,11 @@ class OperationalInertia(Tied):
         self._prepare(robot, "operational_inertia", METHODS[method], tree, names, threads)
 
     def __call__(self, q: npt.ArrayLike, *, out: Array | None = None) -> Array:  # type: ignore[override]
-        """The matrix at ``q: (..., nq)``."""
+        """The matrix, ``(..., 6k, 6k)`` for ``k`` frames.
+
+        Args:
+            q: Configuration with closed loops, ``(..., nq)``.
+            out: Array to write the result to; by default a new one.
+        """
         found: Array = self.determined((q,), out)[0]
         return found

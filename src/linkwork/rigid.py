@@ -30,6 +30,10 @@ class Placement:
 
     >>> Placement((0, 0, 1)) * Placement((1, 0, 0))
     Placement(position=[1.0, 0.0, 1.0])
+
+    Args:
+        position: Of the inner frame's origin, in metres.
+        rotation: Matrix, ``(3, 3)``; by default no rotation.
     """
 
     position: Floats = field(default_factory=lambda: np.zeros(3))
@@ -44,13 +48,28 @@ class Placement:
 
     @staticmethod
     def rpy(roll: float, pitch: float, yaw: float, position: VectorLike = (0.0, 0.0, 0.0)) -> Placement:
-        """From URDF's fixed-axis angles: ``Rz(yaw) Ry(pitch) Rx(roll)``."""
+        """From URDF's fixed-axis angles: ``Rz(yaw) Ry(pitch) Rx(roll)``.
+
+        Args:
+            roll: Angle about x, in radians.
+            pitch: Angle about y, in radians.
+            yaw: Angle about z, in radians.
+            position: Of the origin, in metres.
+        """
         R = axis_rotation((0, 0, 1), yaw) @ axis_rotation((0, 1, 0), pitch) @ axis_rotation((1, 0, 0), roll)
         return Placement(position, R)
 
     @staticmethod
     def quaternion(x: float, y: float, z: float, w: float, position: VectorLike = (0.0, 0.0, 0.0)) -> Placement:
-        """From a quaternion, normalised here."""
+        """From a quaternion, normalised here.
+
+        Args:
+            x: First imaginary part.
+            y: Second imaginary part.
+            z: Third imaginary part.
+            w: Real part.
+            position: Of the origin, in metres.
+        """
         n = float(np.sqrt(x * x + y * y + z * z + w * w))
         if not n > 1e-6:
             raise ModelError("a quaternion of zero length is no rotation")
@@ -146,7 +165,14 @@ def tidy(R: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Inertia:
-    """Mass, centre of mass and rotational inertia about the centre of mass (3 x 3, in the body's axes)."""
+    """Mass, centre of mass and rotational inertia of a body.
+
+    Args:
+        mass: In kilograms.
+        com: Centre of mass in the body's frame, in metres.
+        rotational: Rotational inertia about the centre of mass in the body's axes, ``(3, 3)``, in kg m²; by default
+            that of a point mass, zero.
+    """
 
     mass: float
     com: Floats
@@ -172,18 +198,37 @@ class Inertia:
 
     @staticmethod
     def box(mass: float, size: VectorLike, com: VectorLike = (0.0, 0.0, 0.0)) -> Inertia:
-        """A solid box of edge lengths ``size``."""
+        """A solid box of edge lengths ``size``.
+
+        Args:
+            mass: In kilograms.
+            size: Edge lengths along x, y, z, in metres.
+            com: Its centre, in metres.
+        """
         x, y, z = (float(k) for k in size)
         return Inertia(mass, com, np.diag([y * y + z * z, x * x + z * z, x * x + y * y]) * mass / 12)
 
     @staticmethod
     def sphere(mass: float, radius: float, com: VectorLike = (0.0, 0.0, 0.0)) -> Inertia:
-        """A solid ball."""
+        """A solid ball.
+
+        Args:
+            mass: In kilograms.
+            radius: In metres.
+            com: Its centre, in metres.
+        """
         return Inertia(mass, com, np.eye(3) * 0.4 * mass * radius**2)
 
     @staticmethod
     def rod(mass: float, start: VectorLike, end: VectorLike, radius: float = 0.01) -> Inertia:
-        """A solid cylinder from ``start`` to ``end``."""
+        """A solid cylinder from ``start`` to ``end``.
+
+        Args:
+            mass: In kilograms.
+            start: Centre of one end, in metres.
+            end: Centre of the other end, in metres.
+            radius: In metres.
+        """
         a, b = np.array(start, dtype=np.float64), np.array(end, dtype=np.float64)
         length = float(np.linalg.norm(b - a))
         if length == 0:
@@ -199,7 +244,11 @@ class Inertia:
         return total
 
     def moved(self, placement: Placement) -> Inertia:
-        """The same matter, seen from the outer frame of ``placement``."""
+        """The same matter, seen from the outer frame of ``placement``.
+
+        Args:
+            placement: Where its frame stands in the outer one.
+        """
         R = placement.rotation
         return Inertia(self.mass, R @ self.com + placement.position, R @ self.rotational @ R.T)
 
@@ -215,12 +264,20 @@ class Inertia:
         return Inertia(mass, com, total)
 
     def validate_mass(self, body: str) -> None:
-        """Raise `ModelError` unless the mass is one."""
+        """Raise `ModelError` unless the mass is one.
+
+        Args:
+            body: What errors call it.
+        """
         if not self.mass >= 0 or not np.isfinite(self.mass):
             raise ModelError(f"body '{body}' has mass {self.mass}; a mass is finite and not negative", subject=body)
 
     def validate(self, body: str) -> None:
-        """Raise `ModelError` unless some distribution of mass has this inertia."""
+        """Raise `ModelError` unless some distribution of mass has this inertia.
+
+        Args:
+            body: What errors call it.
+        """
         self.validate_mass(body)
         I = self.rotational
         scale = float(np.abs(I).max())

@@ -34,23 +34,41 @@ def kernel(function: F) -> F:
     read-only. Sines, cosines and roots are `sincos` and `sqrt`. Other kernels can be called. Functions, numbers and
     tuples of the surrounding module or function are constants, read once, when the kernel is first compiled.
     `KernelError` says what is outside the language, and where.
+
+    Args:
+        function: The text.
     """
     function.__kernel__ = True  # type: ignore[attr-defined]
     return function
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Sine and cosine of one angle, for kernel text."""
+    """Sine and cosine of one angle, for kernel text.
+
+    Args:
+        x: An angle, in radians.
+    """
     return (math.sin(x), math.cos(x)) if isinstance(x, float) else x.sincos()
 
 
 def sqrt(x: Scalar) -> Scalar:
-    """Square root, for kernel text."""
+    """Square root, for kernel text.
+
+    Args:
+        x: A number that is not negative.
+    """
     return math.sqrt(x) if isinstance(x, float) else x.sqrt()
 
 
 def where(below: Scalar, bound: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
-    """``then if below < bound else otherwise``, without a branch, for kernel text."""
+    """``then if below < bound else otherwise``, without a branch, for kernel text.
+
+    Args:
+        below: Number to compare.
+        bound: What it is compared with.
+        then: Result where ``below < bound``.
+        otherwise: Result elsewhere.
+    """
     for x in (below, bound, then, otherwise):
         if not isinstance(x, float):
             return x.where(below, bound, then, otherwise)

@@ -19,6 +19,7 @@ import numpy as np
 from linkwork.constraints import TURN_ROWS, CenterOfMass, Constraint, Pair
 from linkwork.dynamics import Evaluator
 from linkwork.joints import Free, Helical, Planar, Revolute, Spherical, Universal
+from linkwork.literals import Quantity
 from linkwork.mechanism import Mechanism
 from linkwork.rigid import Floats
 
@@ -80,7 +81,7 @@ def _computed(robot: Mechanism) -> Scales:
     return Scales(_power_of_two(mass), _power_of_two(moment), _powers_of_two(joints), _powers_of_two(rows))
 
 
-def quantity(robot: Mechanism, name: str) -> Evaluator:
+def quantity(robot: Mechanism, name: Quantity) -> Evaluator:
     """A quantity at a few configurations: of most robots, the text as it stands is quicker than compiling it."""
     made = Evaluator(robot, name)
     return made.plain() if robot.nv <= PLAIN else made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -45,7 +45,8 @@ def one_by_one(arrays: Sequence[Floats], before: tuple[Any, ...] = ()) -> list[t
 def ours(way: Way, robot: Mechanism, quantity: str, states: States) -> Contender:
     """linkwork, called one way. Batches take all the states, single calls the first `CALLS`."""
     made = _evaluator(robot, quantity)
-    evaluator = made.compile(dtype=way.dtype, threads=1) if way.code == "specialised" else made.native(way.dtype)
+    dtype = cast(Any, way.dtype)
+    evaluator = made.compile(dtype=dtype, threads=1) if way.code == "specialised" else made.native(dtype)
     tolerance = 1e-12 if way.dtype == "float64" else 1e-4
     few = inputs_of(quantity, states.first(CALLS))
 
@@ -70,7 +71,7 @@ def _evaluator(robot: Mechanism, quantity: str) -> Evaluator:
             return ForwardDynamics(robot, threads=1)
         case "inverse_dynamics":
             return InverseDynamics(robot, passive=False, threads=1)  # as peers do
-    return Evaluator(robot, quantity, threads=1)
+    return Evaluator(robot, cast(Any, quantity), threads=1)
 
 
 def _plain(result: Any) -> Floats:

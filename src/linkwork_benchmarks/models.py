@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -138,11 +138,11 @@ def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found:
     plain = in_the_papers_units(robot)
     for method in methods:
         fd = lw.ForwardDynamics(
-            plain, method, damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations, threads=1
+            plain, cast(Any, method), damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations, threads=1
         )
         try:
             exact = robot.nc and METHODS[method].exact and method != "pv_soft"
-            wanted = lw.ForwardDynamics(plain, "kkt" if exact else method, damping=DAMPING)(*states).acceleration
+            wanted = lw.ForwardDynamics(plain, "kkt" if exact else fd.method, damping=DAMPING)(*states).acceleration
             out = (np.empty(robot.nv), np.empty(4 + 2 * robot.nc)) if fd.method != "aba" else np.empty(robot.nv)
             yield from _ways(fd, fd.method, tuple(states), out, wanted, lambda s: s.acceleration, found)
         except lw.LinkworkError as error:
@@ -152,7 +152,7 @@ def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found:
 def _tree(robot: lw.Mechanism, quantity: str, states: States, twin: Any, found: Times) -> Iterable[Entry]:
     inverse = quantity == "inverse_dynamics"
     rnea = lw.InverseDynamics(robot, passive=False, threads=1) if inverse else None  # as Pinocchio's
-    evaluator = rnea or lw.Evaluator(robot, quantity, threads=1)
+    evaluator = rnea or lw.Evaluator(robot, cast(Any, quantity), threads=1)
     inputs = tuple(states) if inverse else (states.q,)
     wanted = evaluator(*inputs)
     yield from _ways(evaluator, "linkwork", inputs, np.empty(wanted.shape[1:]), wanted, lambda x: x, found)
@@ -207,7 +207,7 @@ def _twin(peer: str, make: Callable[[], Any], found: Times) -> Any:
 def _forward_peers(robot: lw.Mechanism, states: States, twin: Any, mjcf: Path | None, found: Times) -> Iterable[Entry]:
     bound = bool(robot.nc)
     if twin is not None:
-        solver = "prox_ltl" if bound else "aba"
+        solver: Literal["prox_ltl", "aba"] = "prox_ltl" if bound else "aba"
         plain = in_the_papers_units(robot)
         fd = lw.ForwardDynamics(plain, solver, damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations)
         for name in pinocchio.SOLVERS if bound else ("aba",):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -177,7 +177,7 @@ def _timing(scenario: Timing, settings: Settings) -> Metrics:
 def _operations(scenario: Operations) -> Metrics:
     found: Metrics = {}
     for quantity in scenario.quantities:
-        count = lw.operation_count(lw.Evaluator(load(scenario.robot), quantity))
+        count = lw.operation_count(lw.Evaluator(load(scenario.robot), cast(Any, quantity)))
         found[f"{scenario.robot}.{quantity}.operations"] = count.total
         say(f"  {quantity:<42}{count.total:9d} operations")
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import linkwork as lw
 from linkwork.cli.looking import Look, Misused, read
@@ -92,7 +92,7 @@ def known_methods(robot: Mechanism, asked: Sequence[str]) -> list[str]:
             known = ["auto", *METHODS]
             raise Misused(f"--method: no method '{name}'{suggest(name, known)} (there are {', '.join(known)})")
         if name != "auto":
-            lw.ForwardDynamics(robot, name)  # says why it cannot serve the robot
+            lw.ForwardDynamics(robot, cast(Any, name))  # says why it cannot serve the robot
     named = [lw.best_method(robot) if name == "auto" else name for name in asked]
     return list(dict.fromkeys(named or served))
 
@@ -144,7 +144,7 @@ def _delassus(robot: Mechanism, notes: list[str]) -> Counted:
         if made is None:
             continue
         try:
-            matrix: Callable[..., Any] = lw.Delassus(robot, name).matrix
+            matrix: Callable[..., Any] = lw.Delassus(robot, cast(Any, name)).matrix
         except UnsupportedFeature as error:
             notes.append(f"delassus matrix: {error}")
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from rich.console import Console
 from rich.text import Text
@@ -43,7 +43,7 @@ def export_file(file: Path, how: Look, wanted: Wanted, name: str | None, out: Pa
     try:
         with patience(f"writing {wanted.what} of '{robot.name}'"):
             return export_c(
-                evaluator_of(robot, wanted), place, name=name, dtype=wanted.dtype, arguments=wanted.arguments
+                evaluator_of(robot, wanted), place, name=name, dtype=cast(Any, wanted.dtype), arguments=wanted.arguments
             )
     except InputError as error:
         raise Misused(str(error)) from None
@@ -61,13 +61,14 @@ def evaluator_of(robot: Mechanism, wanted: Wanted) -> lw.Evaluator:
         case "forward_dynamics":
             (method,) = known_methods(robot, [wanted.method or "auto"])
             more: dict[str, Any] = {} if wanted.iterations is None else {"max_iterations": wanted.iterations}
-            return lw.ForwardDynamics(robot, method, wrenches=wanted.frames, **more)
+            return lw.ForwardDynamics(robot, cast(Any, method), wrenches=wanted.frames, **more)
         case "inverse_dynamics":
             method = _one_of(wanted.method or "rnea", tuple(OF_INVERSE))
-            return lw.InverseDynamics(robot, method, wrenches=wanted.frames)
+            return lw.InverseDynamics(robot, cast(Any, method), wrenches=wanted.frames)
         case "operational_inertia":
             _needs_frames(wanted)
-            return lw.OperationalInertia(robot, wanted.frames, _one_of(wanted.method or "efpa", tuple(OF_INERTIA)))
+            method = _one_of(wanted.method or "efpa", tuple(OF_INERTIA))
+            return lw.OperationalInertia(robot, wanted.frames, cast(Any, method))
     if wanted.method is not None:
         raise Misused(f"--method: {wanted.what} has one method only")
     if quantity == "step":
@@ -78,7 +79,7 @@ def evaluator_of(robot: Mechanism, wanted: Wanted) -> lw.Evaluator:
         raise Misused(f"--frame: {wanted.what} is about no frames")
     if quantity.startswith("constraint_") and not robot.constraints:
         raise Misused(f"--what: '{robot.name}' has no constraints")
-    return lw.Evaluator(robot, quantity, wanted.frames)
+    return lw.Evaluator(robot, cast(Any, quantity), wanted.frames)
 
 
 def _one_of(method: str, known: tuple[str, ...]) -> str:

@@ -17,6 +17,7 @@ from linkwork.constraints import WORLD, CenterOfMass, Pair
 from linkwork.dynamics import Array, Evaluator
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import real_array
+from linkwork.literals import DelassusMethod
 from linkwork.mechanism import Mechanism
 from linkwork.operational import OperationalInertia
 from linkwork.plans.elimination import coupled_tree
@@ -92,7 +93,7 @@ class Inverse(Evaluator):
 class Matrix(Evaluator):
     """``J M^-1 J'``: ``matrix(q)``, ``(..., nc, nc)``."""
 
-    def __init__(self, robot: Mechanism, method: str, threads: int | None = None) -> None:
+    def __init__(self, robot: Mechanism, method: DelassusMethod, threads: int | None = None) -> None:
         made = METHODS[method]
         assert made is not None
         self.method, self._damped = method, made.damped

@@ -46,8 +46,12 @@ class Contacts:
     they touch. It has three rows: the acceleration of the second body's point relative to the first's, along the
     contact's axes. Rows of the robot's own enabled constraints come first.
 
-    Plans depend on which bodies touch, not on where; those of the latest ``known`` sets are kept with their memory, so
-    that a simulation which comes back to a set allocates nothing of size.
+    Plans depend on which bodies touch, not on where; those of the latest sets are kept with their memory, so that a
+    simulation which comes back to a set allocates nothing of size.
+
+    Args:
+        robot: The mechanism.
+        known: How many sets of touching bodies are kept.
     """
 
     def __init__(self, robot: Mechanism, known: int = KNOWN) -> None:
@@ -64,10 +68,14 @@ class Contacts:
         points: npt.ArrayLike,
         axes: npt.ArrayLike | None = None,
     ) -> DelassusOperator:
-        """The operator at ``q`` for contacts between ``bodies`` at ``points: (k, 3)``, in the world.
+        """The operator at a configuration, for some contacts.
 
-        ``axes: (k, 3, 3)`` are rotations, their columns the directions of each contact's rows in the world (default:
-        the world's axes).
+        Args:
+            q: Configuration, ``(nq,)``.
+            bodies: The two bodies of each contact.
+            points: Where they touch, ``(k, 3)``, in the world.
+            axes: Rotations, ``(k, 3, 3)``, their columns the directions of each contact's rows in the world; by default
+                the world's axes.
         """
         plan = self._plan(bodies)
         n = len(bodies)

@@ -17,6 +17,7 @@ from linkwork.delassus.memory import Pool
 from linkwork.delassus.operators import DelassusOperator, Explicit, MatrixFree
 from linkwork.dynamics import Array, thread_count
 from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.literals import DelassusMethod
 from linkwork.mechanism import Mechanism
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.loops import constrained_tree
@@ -29,7 +30,7 @@ def enabled_part(robot: Mechanism, names: Collection[str] | None = None) -> Mech
     return robot if len(kept) == len(robot.constraints) else replace(robot, constraints=kept)
 
 
-def _refusal(robot: Mechanism, method: str) -> str | None:
+def _refusal(robot: Mechanism, method: DelassusMethod) -> str | None:
     """Why a method cannot serve a robot, if so."""
     if method == "pv_osim_fast":
         bases = [joint for joint in robot.joints if joint.parent == WORLD and joint.type.nv > 0]
@@ -41,17 +42,20 @@ def _refusal(robot: Mechanism, method: str) -> str | None:
 class Delassus:
     """Delassus operators of a robot: ``Delassus(robot).at(q) @ forces``.
 
-    ``method`` is one of `METHODS`: ``"matrix_free"``, or the name of a way to make the matrix. ``rows`` names the
-    constraints whose rows the operator is about (default: all that are enabled). The others count for nothing, but for
-    ``"cluster_efpa"``, which solves them where they are: its ``D`` is that of the robot with these loops closed; its
-    rows are by default those of constraints to the world.
-    ``moving`` names arrays that operators change (`Contacts`).
+    Args:
+        robot: The mechanism.
+        method: ``"matrix_free"``, or the way in which the matrix is made.
+        rows: Constraints whose rows the operator is about; by default all that are enabled. The others count for
+            nothing, but for ``"cluster_efpa"``, which solves them where they are: its ``D`` is that of the robot with
+            these loops closed; its rows are by default those of constraints to the world.
+        threads: Threads that share a large batch; by default as many as there are cores.
+        moving: Arrays of the plan that operators change, for `Contacts`.
     """
 
     def __init__(
         self,
         robot: Mechanism,
-        method: str = "matrix_free",
+        method: DelassusMethod = "matrix_free",
         rows: Collection[str] | None = None,
         threads: int | None = None,
         moving: Sequence[str] = (),
@@ -78,7 +82,11 @@ class Delassus:
         self.method, self._threads, self._moving = method, thread_count(threads), tuple(moving)
 
     def tree_only(self, what: str) -> None:
-        """Refuse what is not known of a robot whose other loops are closed."""
+        """Refuse what is not known of a robot whose other loops are closed.
+
+        Args:
+            what: What would not know of the other loops.
+        """
         if self.method == "cluster_efpa" and any(c.enabled for c in self.whole.constraints if c not in self._rows):
             raise UnsupportedFeature(f"cluster_efpa knows no {what} of '{self.whole.name}' with its loops closed")
 
@@ -129,12 +137,20 @@ class Delassus:
         return Pool(self.robot, texts.DAMPED_INVERSE, tree, (texts.LAY, texts.TENSE, texts.RESIST), self._moving)
 
     def at(self, q: npt.ArrayLike) -> DelassusOperator:
-        """The operator at a configuration, ``(nq,)``."""
+        """The operator at a configuration, ``(nq,)``.
+
+        Args:
+            q: Configuration, ``(nq,)``.
+        """
         kind = MatrixFree if self.method == "matrix_free" else Explicit
         return kind(self, q)
 
     def compile(self, **options: Any) -> Self:
-        """The same with `product` and `inverse` as straight-line programs; options are those of `Evaluator.compile`."""
+        """The same with `product` and `inverse` as straight-line programs; options are those of `Evaluator.compile`.
+
+        Args:
+            options: As for `Evaluator.compile`.
+        """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.__dict__["product"] = self.product.compile(**options)

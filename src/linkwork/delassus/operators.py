@@ -192,6 +192,9 @@ class DelassusOperator(RowOperator):
         """The inverse of the `blocks` and a damping: what ``M`` is to SciPy's ``cg`` (a pseudo-inverse if singular).
 
         It helps where constraints are independent; where rows are redundant, ``cg`` is faster without.
+
+        Args:
+            damping: One number, or one for each row.
         """
         added = real_array(damping, "damping")
         R = np.full(self.robot.nc, float(added)) if added.ndim == 0 else np.asarray(added, dtype=np.float64)
@@ -204,7 +207,12 @@ class DelassusOperator(RowOperator):
         return _Blocks(self.robot, parts)
 
     def largest_eigenvalue(self, tolerance: float = 1e-6, max_iterations: int = 1_000_000) -> float:
-        """By power iteration, until it is within the tolerance of an eigenvalue, as a part of it."""
+        """The largest eigenvalue of ``D``, by power iteration.
+
+        Args:
+            tolerance: How far from an eigenvalue it may be, as a part of it.
+            max_iterations: The most iterations.
+        """
         tolerance, most = above_zero(tolerance, "tolerance"), count(max_iterations, "max_iterations")
         x = np.random.default_rng(0).normal(size=self.robot.nc)
         for _ in range(most):
@@ -221,10 +229,12 @@ class DelassusOperator(RowOperator):
         return RELATIVE_DAMPING * (self.largest_eigenvalue(tolerance=1e-2) or 1.0)
 
     def damped_inverse(self, damping: npt.ArrayLike | None = None, refine: bool | int = True) -> DampedInverse:
-        """``(D + diag(damping))^-1`` as an operator; the damping is one number or one for each row.
+        """``(D + diag(damping))^-1`` as an operator.
 
-        Without one it is `default_damping`. Where ``refine`` is true, digits that are seen to be lost because rows are
-        stiff are found again; a number asks for so many steps of refinement.
+        Args:
+            damping: One number, or one for each row; by default `default_damping`.
+            refine: Whether digits that are seen to be lost because rows are stiff are found again; a number asks for so
+                many steps of refinement.
         """
         R = row_dampings(self.robot, self.default_damping() if damping is None else damping)
         if R.ndim != 1:
@@ -383,7 +393,11 @@ class DampedInverse(RowOperator):
         self.damping.flags.writeable = False
 
     def with_damping(self, damping: npt.ArrayLike) -> DampedInverse:
-        """The same with another damping; what depends on q alone is kept."""
+        """The same with another damping; what depends on q alone is kept.
+
+        Args:
+            damping: One number, or one for each row.
+        """
         return self.operator.damped_inverse(damping, self._refine)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -20,6 +20,7 @@ from linkwork.export.fixed import fixed
 from linkwork.forward import ForwardDynamics, iteration_settings, row_damping
 from linkwork.impulse import ImpactDynamics
 from linkwork.inverse import InverseDynamics
+from linkwork.literals import Precision
 from linkwork.simulation import Stepper
 
 NUMBERS: Mapping[str, str] = {"float64": "double", "float32": "float"}
@@ -38,7 +39,7 @@ class CProgram:
     """The function."""
     source: Path
     header: Path
-    dtype: str
+    dtype: Precision
     inputs: Mapping[str, int]
     """Arrays that the function reads, in the order of its arguments, and their lengths."""
     outputs: Mapping[str, int]
@@ -53,16 +54,23 @@ def export_c(
     path: str | os.PathLike[str],
     *,
     name: str | None = None,
-    dtype: str = "float64",
+    dtype: Precision = "float64",
     arguments: Sequence[str] = (),
     max_operations: int = MAX_OPERATIONS,
 ) -> CProgram:
-    """Write the straight-line program of an evaluator as C99, to ``path`` (a ``.c``) and a header beside it.
+    """Write the straight-line program of an evaluator as C99, to a ``.c`` file and a header beside it.
 
-    The function ``name`` (default: of the file) takes arrays of doubles, or floats (``dtype="float32"``), needs
-    ``<math.h>`` alone, allocates nothing and keeps nothing: any number of threads may call it. Inputs that a call of
-    the evaluator does not need, such as damping and settings of iterations, are constants in it, with the values that
-    the evaluator has, unless named in ``arguments``.
+    The function takes arrays of doubles, or floats, needs ``<math.h>`` alone, allocates nothing and keeps nothing: any
+    number of threads may call it. Inputs that a call of the evaluator does not need, such as damping and settings of
+    iterations, are constants in it, with the values that the evaluator has.
+
+    Args:
+        evaluator: What to export.
+        path: The ``.c`` file to write.
+        name: Name of the function; by default that of the file.
+        dtype: Numbers of the function: doubles or floats.
+        arguments: Inputs that are to be arguments of the function instead of constants.
+        max_operations: The most operations that the program may have.
     """
     if dtype not in NUMBERS:
         raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
@@ -80,7 +88,7 @@ def export_c(
     return CProgram(called, source, header, dtype, text.inputs, text.outputs, counted, text.stack)
 
 
-def exportable(evaluator: Any, dtype: str = "float64") -> None:
+def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
     """Raise an error where an evaluator is no program that stands by itself."""
     if not isinstance(evaluator, Evaluator):
         raise InputError(

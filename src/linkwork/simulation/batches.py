@@ -17,6 +17,7 @@ from linkwork.compile.entry import CHUNK, DONE, OVERFLOW
 from linkwork.dynamics import Array, check_actuators
 from linkwork.errors import InputError, LinkworkError
 from linkwork.inputs import above_zero, count, fresh_floats, named_options
+from linkwork.literals import Integrator
 from linkwork.mechanism import Mechanism
 from linkwork.simulation.advancing import Torques
 from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, drive, is_compiled
@@ -40,7 +41,7 @@ def rollouts(
     *,
     seconds: float,
     dt: float = 1e-3,
-    integrator: str = "euler",
+    integrator: Integrator = "euler",
     tau: npt.ArrayLike | None = None,
     commands: npt.ArrayLike | None = None,
     wrenches: Mapping[str, npt.ArrayLike] | None = None,
@@ -55,21 +56,36 @@ def rollouts(
     progress: bool | None = None,
     **options: Any,
 ) -> Run:
-    """Rollouts from ``q: (n, nq)``, ``v: (n, nv)`` (default: at rest) under torques ``tau: (nv,)`` or ``(n, nv)``.
+    """Many copies of a robot over time, in one run.
 
-    ``commands: (actuators,)`` or ``(n, actuators)`` are for the robot's actuators, ``wrenches`` external ones by frame,
-    ``{"hand": [*moment, *force]}`` in the frame's axes, ``(6,)`` or ``(n, 6)`` each; all of them are constant.
-    States are stepped in SIMD lanes by a program made for this robot (``compile=False``: by code for any robot), on
-    ``threads`` cores (default: all). Every ``record_every`` steps they are kept (default: at the end only). A robot
-    that stops being finite holds NaN from there on; `Run.ended` counts them. Options are those of `Stepper`.
+    States are stepped in SIMD lanes, on several cores. A robot that stops being finite holds NaN from there on;
+    `Run.ended` counts them.
 
-    A `Controller` or a kernel is compiled with the steps, and runs in lanes and threads as they do; its parameters may
-    differ from robot to robot (``per_robot``). Another function is called with the states of all robots, ``(n, nq)``
-    and ``(n, nv)``, and gives torques ``(n, nv)`` or commands; where there are as many of both,
-    ``controller_output="commands"`` says so.
-
-    With an ``executor`` (of threads, processes, or Dask's ``client.get_executor()``), parts of so many states are its
-    jobs, each on one core. Jobs whose worker is lost are given out again, and results are the same to the last bit.
+    Args:
+        robot: The mechanism.
+        q: Configurations at the start, ``(n, nq)``.
+        v: Joint velocities at the start, ``(n, nv)``; by default at rest.
+        seconds: How long.
+        dt: Time of one step, in seconds.
+        integrator: How steps are made, see `Stepper`; not ``dopri5``.
+        tau: Constant torques, ``(nv,)`` or ``(n, nv)``.
+        commands: Constant commands of the actuators, ``(actuators,)`` or ``(n, actuators)``.
+        wrenches: Constant external wrenches by frame, ``{"hand": [*moment, *force]}`` in the frame's axes, ``(6,)`` or
+            ``(n, 6)`` each.
+        controller: A `Controller` or a kernel, which is compiled with the steps and runs in lanes and threads as they
+            do; its parameters may differ from robot to robot (``per_robot``). Another function is called with time and
+            the states of all robots, ``(n, nq)`` and ``(n, nv)``, and gives torques ``(n, nv)`` or commands.
+        control_every: Steps between two calls of the controller.
+        controller_output: What a controller gives: ``"torques"`` of all joints or ``"commands"`` of the actuators;
+            ``"auto"``: torques where there are as many of both, else what fits.
+        record_every: Steps between two states that are kept; by default the first and the last one.
+        compile: Whether steps are a program made for this robot, or code for any robot.
+        threads: Threads that share the states; by default as many as there are cores.
+        executor: Of threads, processes, or Dask's ``client.get_executor()``: parts are its jobs, each on one core. Jobs
+            whose worker is lost are given out again, and results are the same to the last bit.
+        part: States in each job of the executor.
+        progress: Whether progress is shown; by default where it takes long and there is a terminal.
+        options: Further ones of `Stepper`.
     """
     at, rate = _states(robot, q, v)
     h, span = above_zero(dt, "dt"), above_zero(seconds, "seconds")

@@ -24,6 +24,7 @@ from linkwork.compile.trace import Graph
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, KernelError
 from linkwork.inputs import fresh_floats
+from linkwork.literals import Integrator
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import TREE, tree_of
 from linkwork.simulation.stepper import Stepper
@@ -41,10 +42,14 @@ class Controller:
     sizes, as in ``for k in range(tree.nv)``.
 
     `simulate` and `rollouts` compile it with their steps. Values of parameters can change without compiling; their
-    shapes belong to the code. Parameters named in ``per_robot`` have one more axis, which comes first: `rollouts` gives
-    each robot a row.
+    shapes belong to the code.
 
     Frozen: parameters are copied. Raises `KernelError`, with file and line, where the text is outside the language.
+
+    Args:
+        text: The kernel.
+        per_robot: Names of parameters that have one more axis, which comes first: `rollouts` gives each robot a row.
+        parameters: Values of the kernel's parameters, by name.
     """
 
     text: Callable[..., None]
@@ -95,23 +100,40 @@ class Controller:
         return self.parameters[name].shape[name in self.per_robot :]
 
     def with_parameters(self, **changes: npt.ArrayLike) -> Controller:
-        """The same with other values for some parameters."""
+        """The same with other values for some parameters.
+
+        Args:
+            changes: New values by name.
+        """
         return Controller(self.text, per_robot=self.per_robot, **{**self.parameters, **changes})
 
     def part(self, rows: slice) -> Controller:
-        """The controller of some robots of a batch."""
+        """The controller of some robots of a batch.
+
+        Args:
+            rows: Which robots.
+        """
         if not self.per_robot:
             return self
         cut = {name: self.parameters[name][rows] for name in self.per_robot}
         return self.with_parameters(**cut)
 
     def of_robot(self, index: int) -> Controller:
-        """The controller of one robot of a batch."""
+        """The controller of one robot of a batch.
+
+        Args:
+            index: Which robot.
+        """
         own = {name: self.parameters[name][index] for name in self.per_robot}
         return Controller(self.text, **{**self.parameters, **own})
 
     def check(self, robot: Mechanism, robots: int | None = None) -> None:
-        """Refuse parameters for another number of robots (None: for one robot), and a kernel that leaves its arrays."""
+        """Refuse parameters for another number of robots (None: for one robot), and a kernel that leaves its arrays.
+
+        Args:
+            robot: The mechanism.
+            robots: How many robots there are in the batch; None: one, and no batch.
+        """
         for name in self.per_robot:
             rows = len(self.parameters[name])
             if robots is None:
@@ -132,7 +154,11 @@ class Controller:
         )
 
     def plain(self, robot: Mechanism) -> Callable[[float, Array, Array], Array]:
-        """The kernel called as Python: ``function(time, q, v)`` gives torques."""
+        """The kernel called as Python: ``function(time, q, v)`` gives torques.
+
+        Args:
+            robot: The mechanism.
+        """
         self.check(robot)
         torques, tree, parameters = torque_text(self.control), tree_of(robot), self.packed()
 
@@ -280,7 +306,7 @@ class ControlledStepper(Stepper):
         self.control, self.control_every = control, control_every
         super().__init__(robot, *arguments, **options)
 
-    def _algorithm(self, integrator: str, dynamics: str) -> Algorithm:
+    def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         return _algorithm(integrator, dynamics, self.control)
 
     def settings(self, now: int, steps: int, *, final: bool) -> tuple[Array, Array]:

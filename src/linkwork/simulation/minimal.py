@@ -19,6 +19,9 @@ class MinimalMotion:
 
     The state is a closed configuration ``q`` and the rates of the free degrees of freedom (see `Minimal`).
     ``simulate(robot, ..., method="minimal")`` makes whole runs of such steps.
+
+    Args:
+        robot: The mechanism.
     """
 
     def __init__(self, robot: Mechanism) -> None:
@@ -34,9 +37,13 @@ class MinimalMotion:
     def step(
         self, q: npt.ArrayLike, rate: npt.ArrayLike, seconds: float, tau: npt.ArrayLike | None = None
     ) -> tuple[Array, Array]:
-        """Configuration and rates after ``seconds`` under constant torques on all joints (default: none).
+        """Configuration and rates after a time, by Runge and Kutta's method of fourth order on Lie groups.
 
-        Runge and Kutta's method of fourth order, on Lie groups.
+        Args:
+            q: Configuration with closed loops, ``(nq,)``.
+            rate: Rates of the free degrees of freedom, ``(ny,)``.
+            seconds: Time of the step.
+            tau: Constant torques on all joints, ``(nv,)``; by default none.
         """
         h = above_zero(seconds, "seconds")
         torque = np.zeros(self.robot.nv) if tau is None else fresh_floats(tau, "tau")

@@ -39,10 +39,13 @@ class Run:
     """
 
     robot: Mechanism | None
+    """What moved; None where a file was read without it."""
     times: Array
     """Seconds, ``(k,)``."""
     q: Array
+    """Configurations, ``(k, ..., nq)``."""
     v: Array
+    """Joint velocities, ``(k, ..., nv)``."""
     tau: Array
     """Torques in the step that follows, at its start: those given, and what actuators make of commands (for the last
     state, of what was given before)."""
@@ -92,13 +95,21 @@ class Run:
         return found
 
     def joint_position(self, joint: str) -> Array:
-        """Coordinates of a joint over time, ``(k, ...)``; of one with several, ``(k, ..., n)``."""
+        """Coordinates of a joint over time, ``(k, ...)``; of one with several, ``(k, ..., n)``.
+
+        Args:
+            joint: Name of the joint.
+        """
         robot = self._known()
         found: Array = self.q[..., robot.q_slice(joint)]
         return found[..., 0] if found.shape[-1] == 1 else found
 
     def frame_placement(self, frame: str) -> Pose:
-        """Where a frame is in the world over time: rotations ``(k, ..., 3, 3)`` and positions ``(k, ..., 3)``."""
+        """Where a frame is in the world over time: rotations ``(k, ..., 3, 3)`` and positions ``(k, ..., 3)``.
+
+        Args:
+            frame: Name of a frame or body.
+        """
         robot = self._known()
 
         def numbers(q: Array) -> Array:
@@ -112,7 +123,11 @@ class Run:
         return len(self.times)
 
     def at(self, time: float) -> tuple[Array, Array]:
-        """``q`` and ``v`` of the recorded state nearest to a time."""
+        """``q`` and ``v`` of the recorded state nearest to a time.
+
+        Args:
+            time: Seconds.
+        """
         k = int(np.abs(self.times - time).argmin())
         return self.q[k], self.v[k]
 
@@ -122,7 +137,13 @@ class Run:
         return self.robot
 
     def resume(self, index: int = -1, *, seconds: float, **changes: Any) -> Run:
-        """Go on from a recorded state as `simulate` would have, or with other arguments of `simulate`."""
+        """Go on from a recorded state as `simulate` would have, or with other arguments of `simulate`.
+
+        Args:
+            index: Which recorded state to go on from.
+            seconds: How long.
+            changes: Other arguments of `simulate`.
+        """
         from linkwork.simulation.single import simulate
 
         if self.q.ndim != 2:
@@ -142,6 +163,9 @@ class Run:
         """Keep the run in one file, ``.npz`` or ``.parquet``; an older one is replaced only when the new one is whole.
 
         A Parquet file has a column for each number, called after joints and constraints, for tools that read tables.
+
+        Args:
+            path: File to write, ``.npz`` or ``.parquet``.
         """
         words = {"robot": self._name(), "settings": self.settings, "ended": self.ended}
         arrays = {name: getattr(self, name) for name in files.ARRAYS}
@@ -151,7 +175,12 @@ class Run:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], robot: Mechanism | None = None) -> Run:
-        """A saved run; with its robot it also knows energies, forces by name and how to be drawn."""
+        """A saved run; with its robot it also knows energies, forces by name and how to be drawn.
+
+        Args:
+            path: File to read, ``.npz`` or ``.parquet``.
+            robot: The robot that the run is of.
+        """
         words, arrays = files.read(path)
         if robot is not None and (robot.nq, robot.nv) != (arrays["q"].shape[-1], arrays["v"].shape[-1]):
             raise InputError(f"{path} is of '{words['robot']}', not of '{robot.name}': it has other numbers of joints")
@@ -178,6 +207,9 @@ class Run:
         """Joint positions, energies, how far loops open, and constraint forces over time; to a file if asked.
 
         Of a run that ended early, as far as it went; its title says where that was, and why.
+
+        Args:
+            path: File to write; by default none.
         """
         from linkwork.simulation.plots import draw_run
 
@@ -191,9 +223,13 @@ class Run:
         view: tuple[float, float] | None = None,
         index: int = 0,
     ) -> Figure:
-        """The robot as a stick figure at the recorded state nearest to a time (default: the last one).
+        """The robot as a stick figure at the recorded state nearest to a time.
 
-        ``view`` is elevation and azimuth of the eye in degrees; of rollouts, ``index`` says which robot.
+        Args:
+            time: Seconds; by default the last state's.
+            path: File to write; by default none.
+            view: Elevation and azimuth of the eye, in degrees.
+            index: Which robot, of rollouts.
         """
         from linkwork.simulation.figures import draw_state
 
@@ -202,7 +238,14 @@ class Run:
     def animate(
         self, fps: float = 25, *, view: tuple[float, float] | None = None, speed: float = 1.0, index: int = 0
     ) -> FuncAnimation:
-        """The run as matplotlib's animation, ``.to_jshtml()`` of which plays in a notebook; see `save_video`."""
+        """The run as matplotlib's animation, ``.to_jshtml()`` of which plays in a notebook; see `save_video`.
+
+        Args:
+            fps: Pictures in one second.
+            view: Elevation and azimuth of the eye, in degrees.
+            speed: Seconds of the run shown in one second.
+            index: Which robot, of rollouts.
+        """
         from linkwork.simulation.figures import animation
 
         return animation(self, fps, view, speed, index)
@@ -220,16 +263,26 @@ class Run:
 
         An .mp4 needs ffmpeg, which ``pip install 'linkwork[video]'`` brings. Forces with which the world holds bodies
         are arrows. ``view`` and ``index`` are as for `picture`.
+
+        Args:
+            path: File to write; an existing one is replaced.
+            fps: Pictures in one second.
+            view: Elevation and azimuth of the eye, in degrees.
+            speed: Seconds of the run shown in one second.
+            index: Which robot, of rollouts.
         """
         from linkwork.simulation.figures import write_video
 
         return write_video(self, path, fps, view, speed, index)
 
     def view(self, *, index: int = 0, port: int = 8080, open_browser: bool | None = None, wait: bool = False) -> Viewer:
-        """Show the run in the browser, with a slider for time. Of rollouts, ``index`` says which robot.
+        """Show the run in the browser, with a slider for time. See `viewer.Viewer`.
 
-        ``port`` or the next free one is listened to; ``open_browser`` by default where there is a display; ``wait``
-        until Ctrl-C. See `viewer.Viewer`.
+        Args:
+            index: Which robot, of rollouts.
+            port: Port to listen to; where it is taken, the next free one.
+            open_browser: Whether to open a browser; by default where there is a display.
+            wait: Whether to wait until Ctrl-C.
         """
         how = {"index": index, "port": port, "open_browser": open_browser}
         viewer: Viewer = import_module("linkwork.viewer").Viewer(self, **how)
@@ -238,14 +291,26 @@ class Run:
         return viewer
 
     def save_html(self, path: str | os.PathLike[str], fps: float = 25, *, speed: float = 1.0, index: int = 0) -> Path:
-        """The run as one page that plays in any browser, without a server or a network; see `viewer.Viewer`."""
+        """The run as one page that plays in any browser, without a server or a network; see `viewer.Viewer`.
+
+        Args:
+            path: File to write; an existing one is replaced.
+            fps: States in one second.
+            speed: Seconds of the run shown in one second.
+            index: Which robot, of rollouts.
+        """
         how = {"index": index, "open_browser": False, "quiet": True}
         with import_module("linkwork.viewer").Viewer(self, **how) as viewer:
             found: Path = viewer.save_html(path, fps, speed=speed)
         return found
 
     def part(self, start: int = 0, stop: int | None = None) -> Run:
-        """Some of the recorded states."""
+        """Some of the recorded states.
+
+        Args:
+            start: Index of the first state.
+            stop: Index after the last state; by default all to the end.
+        """
         at = slice(start, stop)
         arrays = {name: getattr(self, name)[at] for name in ("times", "q", "v", "tau", "multipliers")}
         return replace(self, **arrays, commands=None if self.commands is None else self.commands[at])

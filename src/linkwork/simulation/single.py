@@ -18,6 +18,7 @@ from linkwork.closure import hold_hint
 from linkwork.dynamics import Array, actuator_torques, check_actuators, constraint_error, constraint_jacobian
 from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import above_zero, count, fresh_floats, named_options
+from linkwork.literals import Integrator, SimulationMethod, TimeConstant
 from linkwork.mechanism import Mechanism
 from linkwork.simulation import advancing
 from linkwork.simulation.advancing import Torques
@@ -61,8 +62,8 @@ def simulate(
     *,
     seconds: float,
     dt: float = 1e-3,
-    integrator: str = "euler",
-    method: str = "auto",
+    integrator: Integrator = "euler",
+    method: SimulationMethod = "auto",
     controller: Controller | ControlFunction | None = None,
     control_every: int = 1,
     controller_output: ControllerOutput = "auto",
@@ -72,7 +73,7 @@ def simulate(
     record_every: int = 1,
     project_every: int = 0,
     start: float = 0.0,
-    time_constant: float | str | None = AUTO,
+    time_constant: TimeConstant = AUTO,
     passive: bool = True,
     limits: bool = True,
     tolerance: float = 1e-8,
@@ -81,30 +82,49 @@ def simulate(
     progress: bool | None = None,
     **options: Any,
 ) -> Run:
-    """A robot over time, from ``q`` (default: its assembled or neutral pose) and ``v`` (default: at rest).
+    """A robot over time.
 
-    ``tau`` are constant torques, ``commands`` constant numbers for the robot's actuators, and ``wrenches`` constant
-    external ones by frame, ``{"hand": [*moment, *force]}`` in the frame's axes. A ``controller`` is asked every
-    ``control_every`` steps for what is held in between: a `Controller` or a kernel, which is compiled with the steps,
-    or a Python function of time, ``q`` and ``v``. That gives torques of all joints or commands of the actuators; where
-    there are as many of both, ``controller_output="commands"`` says so. ``tau`` then acts beside its commands, and
-    ``commands`` until it is first asked. Servos follow their commands in every step, also where the controller is asked
-    less often; without commands actuators do nothing.
+    By default forward dynamics is `aba` or `lcaba`, and steps are compiled. Other methods step in Python, some twenty
+    to a hundred times slower, and there, with ``dopri5`` and with ``project_every`` kernels are called as Python
+    functions.
 
-    Every ``record_every`` steps the state is kept. Every ``project_every`` steps loops are closed to rounding (0:
-    never; a ``time_constant`` pulls them closed in any case, see `Stepper`, as are ``passive``, ``limits`` and further
-    options). ``dopri5`` chooses its steps, ``dt`` at most, so that each is wrong by ``tolerance``. Loops must be closed
-    at the start, unless ``closed`` is false. Stops are stiff enough for the inertia that joints feel at the
-    configuration ``stops_at`` (default: the first one).
+    Servos follow their commands in every step, also where the controller is asked less often; without commands
+    actuators do nothing. Torques act beside commands.
 
-    ``method``: by default forward dynamics is `aba` or `lcaba`, and steps are compiled. ``"minimal"`` moves in minimal
-    coordinates, with loops closed at every stage; any other method of `ForwardDynamics` will do too. Both step in
-    Python, some twenty to a hundred times slower, and there, with ``dopri5`` and with ``project_every`` kernels are
-    called as Python functions. A controller that Numba has compiled (``numba.njit``) is called from machine code.
+    Started again from any recorded state (`Run.resume`), it goes on as it did, to the last bit. Where something stops
+    being finite, the run ends there and says why; an error of the controller is raised, with what was found so far in
+    its ``run``.
 
-    Started again from any recorded state (`Run.resume`), it goes on as it did, to the last bit. Where
-    something stops being finite, the run ends there and says why; an error of the controller is raised, with what was
-    found so far in its ``run``.
+    Args:
+        robot: The mechanism.
+        q: Configuration at the start, ``(nq,)``; by default the assembled or neutral pose.
+        v: Joint velocities at the start, ``(nv,)``; by default at rest.
+        seconds: How long.
+        dt: Time of one step, in seconds; the longest one of ``dopri5``.
+        integrator: How steps are made, see `Stepper`.
+        method: Forward dynamics: ``"auto"``, any method of `ForwardDynamics`, or ``"minimal"``, which moves in minimal
+            coordinates with loops closed at every stage.
+        controller: Asked for torques of all joints or commands of the actuators, which are held in between: a
+            `Controller` or a kernel, which is compiled with the steps; a Python function of time, ``q`` and ``v``; such
+            a function compiled by Numba (``numba.njit``) is called from machine code.
+        control_every: Steps between two calls of the controller.
+        controller_output: What a controller gives: ``"torques"`` of all joints or ``"commands"`` of the actuators;
+            ``"auto"``: torques where there are as many of both, else what fits.
+        tau: Constant torques, ``(nv,)``.
+        commands: Constant commands of the actuators, ``(actuators,)``; with a controller that gives commands, those
+            before it is first asked.
+        wrenches: Constant external wrenches by frame, ``{"hand": [*moment, *force]}`` in the frame's axes.
+        record_every: Steps between two states that are kept.
+        project_every: Steps after which loops are closed to rounding; 0: never.
+        start: Time at the start, in seconds.
+        time_constant: As for `Stepper`: pulls loops closed.
+        passive: As for `Stepper`: springs and dampers of joints act.
+        limits: As for `Stepper`: joint limits are stops.
+        tolerance: By how much each step of ``dopri5`` may be wrong.
+        closed: Whether loops must be closed at the start.
+        stops_at: Configuration that stops are made for, ``(nq,)``; by default the first one.
+        progress: Whether progress is shown; by default where it takes long and there is a terminal.
+        options: Further ones of `Stepper`.
     """
     h, span = above_zero(dt, "dt"), above_zero(seconds, "seconds")
     record, control = count(record_every, "record_every"), count(control_every, "control_every")
@@ -220,12 +240,12 @@ def made_of(robot: Mechanism, q: Array, v: Array, commands: Array) -> Array:
 
 def staged(
     robot: Mechanism,
-    integrator: str,
-    method: str,
+    integrator: Integrator,
+    method: SimulationMethod,
     dt: float,
     at: npt.ArrayLike,
     *,
-    time_constant: float | str | None,
+    time_constant: TimeConstant,
     passive: bool,
     limits: bool,
     wrenches: tuple[str, ...] = (),

@@ -15,6 +15,7 @@ from linkwork.algorithms.motion import DOPRI5, RK4, Scheme, act, follow_velocity
 from linkwork.coordinates import Minimal
 from linkwork.dynamics import Array, actuator_torques, gravity_compensation
 from linkwork.forward import ForwardDynamics
+from linkwork.literals import Auto, ForwardMethod, Integrator
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import Tree, tree_of
 
@@ -50,7 +51,7 @@ class Dynamics(Protocol):
 class AllJoints:
     """Velocities of all joints, by a method of `ForwardDynamics`."""
 
-    def __init__(self, robot: Mechanism, method: str, wrenches: Sequence[str] = ()) -> None:
+    def __init__(self, robot: Mechanism, method: ForwardMethod | Auto, wrenches: Sequence[str] = ()) -> None:
         self.robot = robot
         self._dynamics = ForwardDynamics(robot, method, wrenches=wrenches)
 
@@ -79,7 +80,7 @@ class FreeJoints:
     def __init__(self, robot: Mechanism, wrenches: Sequence[str] = ()) -> None:
         self.robot = robot
         self.minimal = Minimal(robot)
-        method = "cluster" if self.minimal.ny < robot.nv else "aba"
+        method: ForwardMethod = "cluster" if self.minimal.ny < robot.nv else "aba"
         self._dynamics = ForwardDynamics(robot, method, wrenches=wrenches)
 
     def closed(self, q: Array) -> Array:
@@ -109,7 +110,7 @@ class Staged:
     Torques are those given, those of the ``law`` of joints, of gravity compensation, and of servos under commands.
     """
 
-    def __init__(self, dynamics: Dynamics, integrator: str, law: Array, wrenches: Array | None = None) -> None:
+    def __init__(self, dynamics: Dynamics, integrator: Integrator, law: Array, wrenches: Array | None = None) -> None:
         self.dynamics, self.integrator, self.law, self.wrenches = dynamics, integrator, law, wrenches
         self._tree: Tree = tree_of(dynamics.robot)
 

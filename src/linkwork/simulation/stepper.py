@@ -18,6 +18,7 @@ from linkwork.dynamics import Array, Evaluator, check_actuators, mass_matrix
 from linkwork.errors import InputError
 from linkwork.forward import DAMPING, row_damping
 from linkwork.inputs import above_zero, count
+from linkwork.literals import Auto, Integrator, TimeConstant
 from linkwork.mechanism import Mechanism
 from linkwork.plans.actuation import BEYOND, DRIVEN, DRIVEN_COUPLED, with_actuators
 from linkwork.plans.elimination import coupled_tree
@@ -26,7 +27,7 @@ from linkwork.plans.tree import tree_of
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
 """Integrators and their orders."""
 
-AUTO = "auto"
+AUTO: Auto = "auto"
 TIME_CONSTANT = 0.005
 """Seconds in which open loops close again, where steps are not longer than half of this."""
 STOP_TIME = 0.01
@@ -91,26 +92,32 @@ class Stepper(Evaluator):
     | ``rk4``    | Runge and Kutta's method, on Lie groups; fourth order                                             |
     | ``dopri5`` | Dormand and Prince's method, on Lie groups; fifth order, with an estimate of its error             |
 
-    ``dt`` is the time of one step. Constraints without gains of their own are pulled back to closed loops with
-    ``time_constant`` (by default 5 ms, or two steps if that is more; None: they are not). ``passive`` joints act by
-    themselves with the springs and dampers that the model has (``euler`` takes them as they are at the end of a step,
-    so that stiff ones do no harm); joint ``limits`` are stops: springs and dampers that act beyond them, stiff enough
-    to catch in 10 ms the inertia that the joint feels at ``at`` (default: the neutral configuration), and soft enough
-    to give way.
-    ``iterations`` are those of the constraint forces: by default one for ``euler``, three for the others.
-    ``wrenches`` names the frames that external wrenches act on, as in `ForwardDynamics`.
+    Actuators act on commands at every stage of every step, by the state there (explicitly).
 
-    Actuators act on commands at every stage of every step, by the state there (explicitly). ``passive`` is also
-    whether gravity compensation of bodies acts.
+    Args:
+        robot: The mechanism.
+        integrator: How steps are made, see above.
+        dt: Time of one step, in seconds.
+        time_constant: Seconds in which constraints without gains of their own are pulled back to closed loops;
+            ``"auto"``: 5 ms, or two steps if that is more; None: they are not.
+        passive: Whether springs and dampers of the model's joints, and gravity compensation of its bodies, act.
+            ``euler`` takes springs and dampers as they are at the end of a step, so that stiff ones do no harm.
+        limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
+            the inertia that the joint feels at ``at``, and soft enough to give way.
+        damping: Damping of the proximal iterations, as for `ForwardDynamics`.
+        iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
+        at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
+        wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
+        threads: Threads that share a large batch; by default as many as there are cores.
     """
 
     def __init__(
         self,
         robot: Mechanism,
-        integrator: str = "euler",
+        integrator: Integrator = "euler",
         dt: float = 1e-3,
         *,
-        time_constant: float | str | None = AUTO,
+        time_constant: TimeConstant = AUTO,
         passive: bool = True,
         limits: bool = True,
         damping: float = DAMPING,
@@ -146,7 +153,7 @@ class Stepper(Evaluator):
         self.source = robot
         self._prepare(stable, f"{integrator} step", self._algorithm(integrator, dynamics), tree, frames, threads)
 
-    def _algorithm(self, integrator: str, dynamics: str) -> Algorithm:
+    def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         """What makes the steps."""
         return STEPS[integrator, dynamics]
 
@@ -172,11 +179,17 @@ class Stepper(Evaluator):
         commands: npt.ArrayLike | None = None,
         wrenches: npt.ArrayLike | None = None,
     ) -> Stepped:
-        """So many steps under constant torques, for ``q: (..., nq)``, ``v: (..., nv)``, ``tau: (..., nv)``.
+        """The state after some steps under constant torques. Leading axes are batch axes and broadcast.
 
-        ``commands: (..., actuators)`` are for the robot's actuators, and act beside the torques; without them
-        actuators do nothing. ``wrenches: (..., frames, 6)`` act on the frames that the stepper was made with, each
-        ``[moment, force]`` in the frame's axes.
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            tau: Joint torques, ``(..., nv)``; by default none.
+            steps: How many steps.
+            commands: Commands of the actuators, ``(..., actuators)``, which act beside the torques; without them
+                actuators do nothing.
+            wrenches: External wrenches on the frames that the stepper was made with, ``(..., frames, 6)``, each
+                ``[moment, force]`` in the frame's axes; by default none.
         """
         u, _, _, _, switch = self.held(commands)
         if tau is None:
@@ -218,11 +231,18 @@ class Stepper(Evaluator):
     ) -> Callable[[], None]:
         """A call without arguments that makes so many steps, allocating nothing: for control loops.
 
-        Each call reads the arrays as they are then. It writes the state that steps lead to into ``out``, arrays
-        ``(q, v)``, or back into ``q`` and ``v``, so that calls follow one another. ``q: (nq,)``, ``v: (nv,)``,
-        ``tau: (nv,)``, ``commands: (actuators,)`` and ``wrenches: (frames, 6)`` must fit as they are (C-contiguous, of
-        this stepper's dtype), or have one batch axis more each, the same for all. Without ``commands`` actuators do
-        nothing.
+        Each call reads the arrays as they are then. They must fit as they are (C-contiguous, of this stepper's dtype),
+        or have one batch axis more each, the same for all.
+
+        Args:
+            q: Configuration, ``(nq,)``, read at every call.
+            v: Joint velocities, ``(nv,)``.
+            tau: Joint torques, ``(nv,)``; by default none.
+            commands: Commands of the actuators, ``(actuators,)``; by default actuators do nothing.
+            wrenches: External wrenches, ``(frames, 6)``; by default none.
+            steps: How many steps each call makes.
+            out: Arrays ``(q, v)`` that every call writes; by default ``q`` and ``v`` themselves are moved on, so that
+                calls follow one another.
         """
         for name, x in (("q", q), ("v", v)):
             if not isinstance(x, np.ndarray):
@@ -257,7 +277,12 @@ class Stepper(Evaluator):
         return step
 
     def held(self, commands: Any, wrenches: Any = None) -> tuple[Any, ...]:
-        """Inputs of the steps that are held over many of them, from commands to the clock."""
+        """Inputs of the steps that are held over many of them, from commands to the clock.
+
+        Args:
+            commands: Commands of the actuators, or None.
+            wrenches: External wrenches on the frames that were named; by default none.
+        """
         pushed = self._rest if wrenches is None else wrenches
         if commands is None:
             return self._uncommanded, pushed, self._law, self._R, self._clock
@@ -294,7 +319,7 @@ def warn_of_stiff_servos(robot: Mechanism, q: Array, dt: float) -> None:
         )
 
 
-def stabilised(robot: Mechanism, time_constant: float | str | None, dt: float) -> Mechanism:
+def stabilised(robot: Mechanism, time_constant: TimeConstant, dt: float) -> Mechanism:
     """The robot with constraints that pull open loops closed, where they have no gains of their own."""
     if time_constant is None:
         return robot

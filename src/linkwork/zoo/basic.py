@@ -13,7 +13,13 @@ from linkwork.rigid import Floats, Inertia, Placement
 
 
 def pendulum(links: int = 1, length: float = 1.0, mass: float = 1.0) -> Mechanism:
-    """A planar pendulum of equal rods, turning about y, hanging at rest."""
+    """A planar pendulum of equal rods, turning about y, hanging at rest.
+
+    Args:
+        links: How many rods.
+        length: Of each rod, in metres.
+        mass: Of each rod, in kilograms.
+    """
     build = Builder("pendulum" if links == 1 else f"{links}-link pendulum")
     parent, at = "world", (0.0, 0.0, 0.0)
     for k in range(links):
@@ -26,7 +32,12 @@ def pendulum(links: int = 1, length: float = 1.0, mass: float = 1.0) -> Mechanis
 
 
 def serial_chain(links: int, seed: int = 0) -> Mechanism:
-    """A chain of revolute joints about changing coordinate axes, links of random inertia."""
+    """A chain of revolute joints about changing coordinate axes, links of random inertia.
+
+    Args:
+        links: How many links.
+        seed: Of the random inertias.
+    """
     rng = np.random.default_rng(seed)
     build = Builder(f"chain of {links}")
     parent = "world"
@@ -85,8 +96,11 @@ def _limb(
 def random_tree(seed: int, bodies: int = 8, kinds: str = "rphusSf", armature: bool = True) -> Mechanism:
     """A random mechanism over all joint types, hanging on the world by one or several joints.
 
-    ``kinds`` lists the joint types to draw from: r revolute, p prismatic, h helical, u universal, s spherical,
-    S planar, f free.
+    Args:
+        seed: Of the random numbers.
+        bodies: How many bodies.
+        kinds: Joint types to draw from: r revolute, p prismatic, h helical, u universal, s spherical, S planar, f free.
+        armature: Whether some joints have armature.
     """
     rng = np.random.default_rng(seed)
     build = Builder(f"random tree {seed}")
@@ -131,13 +145,21 @@ def _random_joint(rng: np.random.Generator, kind: str) -> Joint:
 
 
 def random_direction(rng: np.random.Generator) -> Floats:
-    """A random unit vector."""
+    """A random unit vector.
+
+    Args:
+        rng: What makes the random numbers.
+    """
     x = rng.normal(size=3)
     return x / np.linalg.norm(x)
 
 
 def random_placement(rng: np.random.Generator) -> Placement:
-    """A random offset; half of the time a random rotation, else none or quarter turns."""
+    """A random offset; half of the time a random rotation, else none or quarter turns.
+
+    Args:
+        rng: What makes the random numbers.
+    """
     position = rng.uniform(-0.5, 0.5, 3) * (rng.random(3) < 0.7)
     if rng.random() < 0.5:
         x, y, z, w = rng.normal(size=4)
@@ -147,7 +169,11 @@ def random_placement(rng: np.random.Generator) -> Placement:
 
 
 def random_inertia(rng: np.random.Generator) -> Inertia:
-    """A random cloud of points, so that the inertia is one that matter can have."""
+    """A random cloud of points, so that the inertia is one that matter can have.
+
+    Args:
+        rng: What makes the random numbers.
+    """
     points = rng.uniform(-0.3, 0.3, (6, 3))
     masses = rng.uniform(0.1, 0.5, 6)
     mass = float(masses.sum())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -64,12 +65,19 @@ def random_loops(
     constraints: Sequence[str] | None = None,
     armature: bool = True,
 ) -> Mechanism:
-    """A `random_tree` with ``loops`` random constraints, all of which hold in the pose ``"assembled"``.
+    """A `random_tree` with random constraints, all of which hold in the pose ``"assembled"``.
 
-    ``constraints`` lists the types to draw from, by name (default: all of `LOOP_KINDS`). Constraints bind two bodies,
-    or a body and the world; their frames are chosen so that they hold at a random configuration, somewhere in the
-    middle of the motion that they allow. A constraint on joint coordinates becomes a `Point` if no joint has such
-    coordinates.
+    Constraints bind two bodies, or a body and the world; their frames are chosen so that they hold at a random
+    configuration, somewhere in the middle of the motion that they allow. A constraint on joint coordinates becomes a
+    `Point` if no joint has such coordinates.
+
+    Args:
+        seed: Of the random numbers.
+        bodies: How many bodies.
+        loops: How many constraints.
+        kinds: Joint types to draw from, as for `random_tree`.
+        constraints: Types of constraints to draw from, by name; by default all of `LOOP_KINDS`.
+        armature: Whether some joints have armature.
     """
     chosen = list(LOOP_KINDS if constraints is None else constraints)
     for name in chosen:
@@ -198,7 +206,7 @@ def _combination(scene: _Scene) -> Constraint:
     rng = scene.rng
     names = [scene.robot.body_names[int(k)] for k in rng.permutation(len(scene.robot.joints))[:2]]
     rows = int(rng.integers(1, 4))
-    reference = "local" if rng.random() < 0.5 else "aligned"
+    reference: Literal["local", "aligned"] = "local" if rng.random() < 0.5 else "aligned"
     return LinearCombination({name: rng.uniform(-1, 1, (rows, 6)) for name in names}, reference)
 
 

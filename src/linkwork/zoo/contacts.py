@@ -25,6 +25,11 @@ def swimmer(links: int = 3, length: float = 0.2, mass: float = 0.3) -> Mechanism
 
     Its base is planar and its joints turn about z: ``links + 2`` velocities and ``6 links`` rows, 5 and 18 for three
     links. Links are bars of ``length`` with their points at a quarter of it from either end, on the ground.
+
+    Args:
+        links: How many links.
+        length: Of each link, in metres.
+        mass: Of each link, in kilograms.
     """
     at_least(links, 1, "links")
     build = Builder(f"swimmer of {links} links")
@@ -53,6 +58,11 @@ def stack(boxes: int = 30, size: float = 0.2, mass: float = 1.0) -> Mechanism:
     """Boxes on top of each other, the lowest on the ground (**delassus** Table I).
 
     30 boxes have 180 velocities, 120 contact points and 360 rows.
+
+    Args:
+        boxes: How many boxes.
+        size: Edge length, in metres.
+        mass: Of each box, in kilograms.
     """
     at_least(boxes, 1, "boxes")
     build = Builder(f"stack of {boxes} boxes")
@@ -68,6 +78,12 @@ def pyramid(layers: int = 4, size: float = 0.2, gap: float = 0.02, mass: float =
 
     Four layers, 16 + 9 + 4 + 1 boxes, have 180 velocities, 288 contact points and 864 rows: 16 faces on the ground
     and 14 boxes on four others each, four points a face. Boxes of a layer are ``gap`` apart and do not touch.
+
+    Args:
+        layers: How many layers.
+        size: Edge length of a box, in metres.
+        gap: Between boxes of a layer, in metres.
+        mass: Of each box, in kilograms.
     """
     at_least(layers, 1, "layers")
     if not 0 <= gap < size:

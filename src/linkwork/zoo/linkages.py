@@ -152,6 +152,14 @@ def four_bar(
 
     ``angle`` is the crank's in the pose ``"assembled"``. Where the coupler does not reach there is no such pose:
     ``four_bar(coupler=2.0)`` cannot be assembled at all.
+
+    Args:
+        closure: How the loop is cut, see above.
+        ground: Distance of the two pins on the ground, in metres.
+        crank: Length of the crank, in metres.
+        coupler: Length of the coupler, in metres.
+        rocker: Length of the rocker, in metres.
+        angle: Of the crank in the pose ``"assembled"``, in radians.
     """
     B, D = _away(crank, angle), np.array([ground, 0.0])
     C = meeting(B, coupler, D, rocker)
@@ -193,6 +201,13 @@ def five_bar(
     """A symmetric five-bar: two cranks on the ground and two couplers that meet; two degrees of freedom.
 
     ``angles`` are the cranks' in the pose ``"assembled"``. The frame ``"tip"`` is where the couplers meet.
+
+    Args:
+        closure: How loops are cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
+        ground: Distance of the two pins on the ground, in metres.
+        crank: Length of the cranks, in metres.
+        coupler: Length of the couplers, in metres.
+        angles: Of the cranks in the pose ``"assembled"``, in radians.
     """
     A, E = np.zeros(2), np.array([ground, 0.0])
     B, D = A + _away(crank, angles[0]), E + _away(crank, angles[1])
@@ -217,7 +232,15 @@ def five_bar(
 def slider_crank(
     closure: Closure = "hinge", crank: float = 0.1, rod: float = 0.35, offset: float = 0.03, angle: float = 1.0
 ) -> Mechanism:
-    """A crank drives a slider along x through a rod; the slider's line lies ``offset`` above the crank's axis."""
+    """A crank drives a slider along x through a rod.
+
+    Args:
+        closure: How loops are cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
+        crank: Length of the crank, in metres.
+        rod: Length of the rod, in metres.
+        offset: Height of the slider's line above the crank's axis, in metres.
+        angle: Of the crank in the pose ``"assembled"``, in radians.
+    """
     B = _away(crank, angle)
     rise = offset - B[1]
     if abs(rise) > rod:
@@ -237,6 +260,10 @@ def watt(closure: Closure = "hinge", angle: float = 1.0) -> Mechanism:
     """Watt's six-bar chain: a four-bar A B C D whose coupler and rocker reach on to E and F, and bars from there to G.
 
     Five moving bars and seven pins leave one degree of freedom; the two loops share the coupler and the rocker.
+
+    Args:
+        closure: How loops are cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
+        angle: Of the crank in the pose ``"assembled"``, in radians.
     """
     A, D = np.zeros(2), np.array([0.5, 0.0])
     B = A + _away(0.2, angle)
@@ -284,6 +311,11 @@ def jansen(closure: Closure = "hinge", angle: float = 1.0, scale: float = 0.01) 
     """Theo Jansen's leg: a crank, two triangles and four bars, ten pins, three loops; one degree of freedom.
 
     Lengths are `HOLY_NUMBERS` times ``scale`` metres. The frame ``"foot"`` walks along a flat line.
+
+    Args:
+        closure: How loops are cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
+        angle: Of the crank in the pose ``"assembled"``, in radians.
+        scale: Metres per unit of length.
     """
     h = {key: scale * value for key, value in HOLY_NUMBERS.items()}
     O, A = np.zeros(2), np.array([-h["a"], -h["l"]])

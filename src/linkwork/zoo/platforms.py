@@ -54,6 +54,14 @@ def stewart(
 
     Joints stand on circles of radius ``base`` and ``platform``, in pairs ``2 spread`` radians apart. Assembled, the
     platform is ``height`` above the base, a little turned and to the side; `stewart_pose` finds other poses.
+
+    Args:
+        foot: Joint of a leg on the world.
+        head: Joint of a leg at the platform.
+        base: Radius of the circle of feet, in metres.
+        platform: Radius of the circle of heads, in metres.
+        spread: Half the angle between the two legs of a pair, seen from the middle, in radians.
+        height: Of the platform in the pose ``"assembled"``, in metres.
     """
     if foot not in ("universal", "spherical") or head not in ("universal", "spherical"):
         raise InputError(f"foot '{foot}' and head '{head}' are each universal or spherical")
@@ -87,6 +95,10 @@ def stewart_pose(robot: Mechanism, placement: PlacementLike) -> Floats:
     """The configuration of a `stewart` platform whose platform is at ``placement``, ``(nq,)``: closed form.
 
     Where feet and heads are both universal, only a placement turned about x closes the legs.
+
+    Args:
+        robot: A `stewart` platform.
+        placement: Of the platform, in the world.
     """
     where = as_placement(placement)
     q = robot.neutral()
@@ -133,6 +145,15 @@ def delta(
 
     Hips stand on a circle of radius ``base`` in the plane z = 0, rods end on one of radius ``platform``; the two
     rods of an arm are ``width`` apart. Assembled, the platform is at ``tool``; `delta_pose` finds other poses.
+
+    Args:
+        rods: Joints of the rods.
+        base: Radius of the circle of hips, in metres.
+        platform: Radius of the circle of wrists, in metres.
+        arm: Length of the arms, in metres.
+        rod: Length of the rods, in metres.
+        width: Distance of the two rods of an arm, in metres.
+        tool: Position of the platform in the pose ``"assembled"``.
     """
     if rods not in ("universal", "spherical", "rod"):
         raise InputError(f"rods '{rods}' are none of universal, spherical, rod")
@@ -164,6 +185,10 @@ def delta_pose(robot: Mechanism, tool: VectorLike) -> Floats:
 
     In the plane of an arm, with the elbow at ``a (cos t, -sin t)`` from the hip and the wrist at ``(x, z)``, ``y``
     aside, the rod's length ``l`` asks for ``x cos t - z sin t = (x² + y² + z² + a² - l²) / (2 a)``.
+
+    Args:
+        robot: A `delta` robot.
+        tool: Position of the platform, in the world.
     """
     q = robot.neutral()
     at = np.array(tool, dtype=np.float64)

@@ -27,6 +27,10 @@ def single_loop(links: int, floating: bool = True) -> Mechanism:
     """A cycle of ``links`` links, the last welded to the first by 6 rows (**loops** Fig. 6a).
 
     The first link floats (the paper's loops do not pass through the ground), or else turns on the world.
+
+    Args:
+        links: How many links.
+        floating: Whether the first link floats; else it turns on the world.
     """
     at_least(links, 3, "links")
     sketch = Sketch(f"loop of {links} links")
@@ -41,6 +45,11 @@ def chain_of_loops(loops: int, links: int = 7, floating: bool = True) -> Mechani
 
     Neighbours share one link, opposite to the one that starts the loop: ``1 + 6 loops`` links (the paper does not say
     what they share).
+
+    Args:
+        loops: How many loops.
+        links: Links of each loop.
+        floating: Whether the first link floats; else it turns on the world.
     """
     at_least(loops, 1, "loops")
     at_least(links, 3, "links")
@@ -60,6 +69,11 @@ def coupled_loops(loops: int, spacing: int = 4, floating: bool = True) -> Mechan
     A chain wound up twice; ``loops`` welds, ``spacing`` links apart, bind the first winding to the second. Weld ``k``
     closes a loop over the joints ``k spacing + 1`` to ``(k + loops) spacing``, so that joint ``loops spacing`` is in
     all of them. The paper gives no counts; with ``spacing`` 4 there are more joints than rows.
+
+    Args:
+        loops: How many loops.
+        spacing: Links from weld to weld.
+        floating: Whether the first link floats; else it turns on the world.
     """
     at_least(loops, 1, "loops")
     at_least(spacing, 1, "spacing")
@@ -78,6 +92,12 @@ def star_of_loops(branches: int, links: int = 7, tips: Tips = "hub", floating: b
     ``tips`` says which: all to the first (``"hub"``: eliminating leaves then never meets more than one neighbour, as
     the paper says of its mechanism), each to the next (``"path"``), or also the last to the first (``"ring"``). The
     paper says neither this nor how long the branches are. They are arcs towards a point above the middle.
+
+    Args:
+        branches: How many branches.
+        links: Links of each branch.
+        tips: Which tips are welded to each other, see above.
+        floating: Whether the first link floats; else it turns on the world.
     """
     at_least(branches, 2, "branches")
     at_least(links, 1, "links")
@@ -101,7 +121,11 @@ def star_of_loops(branches: int, links: int = 7, tips: Tips = "hub", floating: b
 
 
 def held_chain(links: int) -> Mechanism:
-    """A chain on the world whose last link is held there too, by 6 rows (**lqr** Fig. 4a: 6 to 100 revolute joints)."""
+    """A chain on the world whose last link is held there too, by 6 rows (**lqr** Fig. 4a: 6 to 100 revolute joints).
+
+    Args:
+        links: How many links.
+    """
     at_least(links, 1, "links")
     sketch = Sketch(f"held chain of {links}")
     bodies = sketch.chain("link", WORLD, turn("y", -np.pi / 2), links, "y", np.pi / links)
@@ -114,6 +138,11 @@ def ladder(rungs: int, links: int = 7, segment: int = 3) -> Mechanism:
 
     Rows grow with links: 6 for each rung. The paper does not say on what the ladder stands: here its stile starts on
     the world, three links below the first rung, so that there are ``10 rungs`` links.
+
+    Args:
+        rungs: How many rungs.
+        links: Links of each rung.
+        segment: Links of the stile from rung to rung.
     """
     at_least(rungs, 1, "rungs")
     at_least(min(links, segment), 1, "links and segment")
@@ -132,6 +161,12 @@ def stalk(stem: int, branches: int, links: int = 7, floating: bool = True) -> Me
 
     It has ``stem + 14 branches`` links: 194 for a stem of 54 with 10 branches. The first link of the stem floats, or
     else turns on the world.
+
+    Args:
+        stem: Links of the stem.
+        branches: Chains at each end of it.
+        links: Links of each chain.
+        floating: Whether the first link floats; else it turns on the world.
     """
     at_least(stem, 1, "stem")
     at_least(branches, 0, "branches")

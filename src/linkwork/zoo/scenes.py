@@ -52,11 +52,17 @@ def resting(
 ) -> Mechanism:
     """The robot with contact points held where they are at ``q``, which becomes its pose ``"assembled"``.
 
-    Of ``contacts``, ``(body, point)`` is held to the ground: ``contact0`` and so on, three rows in the world's axes.
-    ``(body, other, point)`` is held to another body, rows in the axes of the first. Points are three numbers in the
-    frame of the body that is named first. With ``joint_friction`` the rate of every joint of plain coordinates is held
-    (revolute, prismatic and their kin, not a free base): ``friction_joint``, a row for each degree of freedom.
     The robot's own constraints stay, and are to hold at ``q``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(nq,)``.
+        contacts: ``(body, point)`` is held to the ground: ``contact0`` and so on, three rows in the world's axes;
+            ``(body, other, point)`` to another body, rows in the axes of the first. Points are three numbers in the
+            frame of the body that is named first.
+        joint_friction: Whether the rate of every joint of plain coordinates is held too (revolute, prismatic and their
+            kin, not a free base): ``friction_joint``, a row for each degree of freedom.
+        name: Of the new mechanism; by default that of the robot.
     """
     at = robot.normalise(q)
     if at.shape != (robot.nq,):
@@ -204,7 +210,11 @@ def _knee(leg: str) -> _Ball:
 
 
 def quadruped_standing(joint_friction: bool = False) -> Mechanism:
-    """The quadruped on its four feet: 4 contacts and 12 rows, 24 with joint friction (**delassus** Table I)."""
+    """The quadruped on its four feet: 4 contacts and 12 rows, 24 with joint friction (**delassus** Table I).
+
+    Args:
+        joint_friction: Whether rates of joints are held as well, as by dry friction: a row for each degree of freedom.
+    """
     robot = quadruped()
     q = robot.poses[STANDING]
     contacts = _lowest(robot, q, [_foot(leg) for leg, *_ in LEGS])
@@ -216,6 +226,9 @@ def quadruped_fallen(joint_friction: bool = False) -> Mechanism:
 
     Four corners of the trunk, knees and feet of the splayed front legs, and a rear foot touch the ground; with joint
     friction both rear feet do. Otherwise the other leg is in the air.
+
+    Args:
+        joint_friction: Whether rates of joints are held as well, as by dry friction: a row for each degree of freedom.
     """
     robot = quadruped()
     angles: dict[str, float] = {}
@@ -323,7 +336,11 @@ def _soles() -> list[_Ball]:
 
 
 def humanoid_standing(joint_friction: bool = False) -> Mechanism:
-    """The small humanoid on its feet, four corners each: 24 rows, 53 with joint friction (**delassus** Table I)."""
+    """The small humanoid on its feet, four corners each: 24 rows, 53 with joint friction (**delassus** Table I).
+
+    Args:
+        joint_friction: Whether rates of joints are held as well, as by dry friction: a row for each degree of freedom.
+    """
     robot = small_humanoid()
     q = robot.poses[STANDING]
     return resting(robot, q, _lowest(robot, q, _soles()), joint_friction=joint_friction, name="humanoid standing")
@@ -335,6 +352,9 @@ def humanoid_fallen(joint_friction: bool = False) -> Mechanism:
     Corners of pelvis and torso, the head, knees and heels, elbows, wrists and two corners of each hand touch the
     ground; with joint friction a third corner of the left hand does. The paper prints 25 contacts there, of which its
     101 rows leave 24.
+
+    Args:
+        joint_friction: Whether rates of joints are held as well, as by dry friction: a row for each degree of freedom.
     """
     robot = small_humanoid()
     q, limbs = _on_back(robot)
@@ -385,6 +405,9 @@ def robots_on_pyramid(robots: int = 3) -> Mechanism:
     bent: 10 contacts each between a body (``robot0/torso``) and a box (``pyramid/box3``), and the heels on the ground.
     The boxes have moved and touch at one point a pair, each box above still standing on its four corners: 56 contacts
     between boxes, 16 on the ground. Which contacts are left is chosen here; the paper gives their number.
+
+    Args:
+        robots: How many robots.
     """
     at_least(robots, 1, "robots")
     if robots > 4:

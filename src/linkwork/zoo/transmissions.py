@@ -28,6 +28,11 @@ def geared_chain(links: int = 12, ratio: float = 6.0, rotor_mass: float = 0.2) -
     """A chain of links, each turned through a gear by a rotor on the link before (**clusters** Fig. 8e).
 
     Axes change from joint to joint. ``2 links`` velocities, one row a gear, ``links`` degrees of freedom.
+
+    Args:
+        links: How many links.
+        ratio: Turns of a rotor for one of its link.
+        rotor_mass: Of each rotor, in kilograms.
     """
     return _chain(f"geared chain of {links}", links, 1, ratio, 1.0, rotor_mass)
 
@@ -40,6 +45,13 @@ def belt_chain(
     The belt of the second, third, ... joint of a group passes over the joints before it, so that its rotor turns
     ``ratio (belt q1 + belt² q2 + ...)``. A group of two is the knee and ankle of the MIT Humanoid. Axes of a group are
     parallel. ``2 links`` velocities, one row a belt, ``links`` degrees of freedom.
+
+    Args:
+        links: How many links: a whole number of groups.
+        group: Joints that share the belts of a group.
+        ratio: Turns of a rotor for one of its link.
+        belt: Ratio of the belt's wheels.
+        rotor_mass: Of each rotor, in kilograms.
     """
     if links % group:
         raise InputError(f"{links} links are no whole number of groups of {group}")
@@ -105,12 +117,15 @@ LEVER_ANGLE = 11 * np.pi / 30
 def tello(robot: Mechanism) -> Mechanism:
     """UIUC's Tello with the transmissions that its model files leave out (**clusters** Figs. 1b, 8b).
 
-    ``robot`` is ``lw.load("tello_humanoid.urdf", dependent="free")`` or ``tello_legs.urdf``. Per leg, a gear turns the
-    hip's clamp, a differential of two motors the gimbal and the thigh, another one knee and ankle; arms, where there
-    are any, are geared. The humanoid has 42 velocities, 18 rows and 24 degrees of freedom, the legs 20, 10 and 10.
+    Per leg, a gear turns the hip's clamp, a differential of two motors the gimbal and the thigh, another one knee and
+    ankle; arms, where there are any, are geared. The humanoid has 42 velocities, 18 rows and 24 degrees of freedom, the
+    legs 20, 10 and 10.
 
     Rows of the differentials are squares of rods' lengths in m², as in the sources: small numbers, to which methods
     that damp rows are less kind than to a gear's radians.
+
+    Args:
+        robot: ``lw.load("tello_humanoid.urdf", dependent="free")``, or the same of ``tello_legs.urdf``.
     """
     transmissions = list(_tello_transmissions(robot))
     motors = {name for _, rotors in transmissions for name in rotors}

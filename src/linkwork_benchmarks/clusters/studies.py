@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class Bench:
         robot = self._served(method)
         if method not in FORWARD_METHODS or robot is None:
             return None
-        fd = lw.ForwardDynamics(robot, method, threads=1)
+        fd = lw.ForwardDynamics(robot, cast(Any, method), threads=1)
         exact = getattr(FORWARD_METHODS[method], "exact", True)
         wanted = lw.ForwardDynamics(self.robot, "kkt")(*self.states).acceleration if exact else None
         return Made(fd, tuple(self.states), ways.acceleration_of, wanted)
@@ -97,7 +97,7 @@ class Bench:
         if method not in INVERSE_METHODS or robot is None:
             return None
         free = lw.Minimal(robot).index
-        found = lw.InverseDynamics(robot, method, passive=False, threads=1)
+        found = lw.InverseDynamics(robot, cast(Any, method), passive=False, threads=1)
         return Made(found, (q, v, a), lambda tau: tau[..., free], wanted if method == "cluster" else None)
 
     def inertia(self, method: str) -> Made | None:
@@ -109,7 +109,7 @@ class Bench:
         J = J.reshape(len(q), -1, self.robot.nv) @ at.matrix(q)
         H = np.swapaxes(at.matrix(q), 1, 2) @ lw.mass_matrix(self.robot, q) @ at.matrix(q)
         wanted = J @ np.linalg.solve(H, np.swapaxes(J, 1, 2))
-        found = lw.OperationalInertia(self.robot, self.effectors, method, threads=1)
+        found = lw.OperationalInertia(self.robot, self.effectors, cast(Any, method), threads=1)
         return Made(found, (q,), ways.first_of, wanted)
 
     def make(self, quantity: str, method: str) -> Made | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,7 +27,9 @@ def in_the_papers_units(robot: lw.Mechanism) -> lw.Mechanism:
 def dynamics(robot: lw.Mechanism, method: str, damping: float, iterations: int) -> lw.ForwardDynamics:
     """A method that does as many iterations as it is told; those that do not iterate do one."""
     plain = in_the_papers_units(robot)
-    return lw.ForwardDynamics(plain, method, damping=damping, tolerance=NEVER, max_iterations=iterations, threads=1)
+    return lw.ForwardDynamics(
+        plain, cast(Any, method), damping=damping, tolerance=NEVER, max_iterations=iterations, threads=1
+    )
 
 
 def single(name: str, fd: lw.ForwardDynamics, states: States) -> Contender:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -112,7 +112,7 @@ def _ways(
     method: str,
     iterations: int,
     states: States,
-    costs: dict[str, lw.OperationCount],
+    costs: dict[Any, lw.OperationCount],
     journal: Journal,
 ) -> list[Contender]:
     fd = ours.dynamics(robot, method, DAMPING, iterations)
@@ -288,7 +288,7 @@ def _convergence(scenario: Convergence, settings: Settings, journal: Journal) ->
     for method in scenario.methods:
         for damping in scenario.extremes:
             plain = ours.in_the_papers_units(robot)
-            found = lw.ForwardDynamics(plain, method, damping=damping, max_iterations=20)(*states)
+            found = lw.ForwardDynamics(plain, cast(Any, method), damping=damping, max_iterations=20)(*states)
             away = np.linalg.norm(found.acceleration - steady.acceleration, axis=1) / size
             _spread(f"{name}.{method}.{damping:.0e}.away", away, journal)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def _first(scenario: Table, bench: Bench, quantity: str, journal: Journal) -> li
 
 
 def _matrix(robot: lw.Mechanism, method: str) -> lw.Evaluator:
-    matrix = Delassus(robot, method, threads=1).matrix
+    matrix = Delassus(robot, cast(Any, method), threads=1).matrix
     assert isinstance(matrix, lw.Evaluator)
     return matrix
 

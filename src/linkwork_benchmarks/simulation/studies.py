@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def _order(scenario: Order, given: System) -> float:
     robot, span = given.robot, 0.16
 
     def end(integrator: str, n: int) -> Floats:
-        stepper = lw.Stepper(robot, integrator, span / n, time_constant=None, **FREE)
+        stepper = lw.Stepper(robot, cast(Any, integrator), span / n, time_constant=None, **FREE)
         q, v = given.q, given.v
         for _ in range(n):
             q, v = stepper(q, v)[:2]
