@@ -134,10 +134,12 @@ def test_limits_may_be_passed_where_nobody_asks_for_them() -> None:
     np.testing.assert_array_equal(robot.assemble(start), start)  # what is closed stays, beyond its limits too
 
 
-def test_a_model_of_rounded_numbers_is_given_a_hint() -> None:
+def test_a_model_of_rounded_numbers_is_taken_as_closed_with_a_warning() -> None:
     robot = lw.zoo.pendulum(1).constrained(lw.Point("tip", "world", second_at=(0, 0, -1 - 1e-6), name="hold"))
-    with pytest.raises(lw.AssemblyError, match="pass a tolerance above this gap"):
-        robot.assemble(attempts=1)
+    with pytest.warns(lw.ModelWarning, match="close to 1e-06 only"):
+        np.testing.assert_allclose(robot.assemble(attempts=1), [0.0], atol=1e-6)
+    with pytest.raises(lw.AssemblyError, match="without a tolerance, such loops are taken as closed"):
+        robot.assemble(attempts=1, tolerance=1e-9)
     np.testing.assert_array_equal(robot.assemble(tolerance=1e-5), [0.0])
 
 

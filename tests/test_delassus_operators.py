@@ -441,7 +441,8 @@ def test_constrained_dynamics_by_the_schur_complement(name: str) -> None:
         return
     op = Delassus(robot).at(p.q)
     free = op.inverse_mass @ p.pull
-    forces = op.damped_inverse(1e-8 * p.weakest) @ (p.k - op.jacobian @ free)
+    weakest = float(np.linalg.eigvalsh(p.J @ np.linalg.solve(p.M, p.J.T))[0])
+    forces = op.damped_inverse(1e-8 * weakest) @ (p.k - op.jacobian @ free)
     s = lw.ForwardDynamics(robot, "kkt", threads=1)(p.q, p.v, p.tau)
     assert distance(free + op.response @ forces, s.acceleration, float(np.abs(free).max())) <= 1e-6
     assert distance(forces, s.multipliers) <= 1e-5

@@ -12,12 +12,14 @@ Scales are taken once, at a few configurations, and rounded to powers of two: th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from linkwork.constraints import TURN_ROWS, CenterOfMass, Constraint, Pair
 from linkwork.dynamics import Evaluator
+from linkwork.errors import NotFinite
 from linkwork.joints import Free, Helical, Planar, Revolute, Spherical, Universal
 from linkwork.literals import Quantity
 from linkwork.mechanism import Mechanism
@@ -71,7 +73,7 @@ def _computed(robot: Mechanism) -> Scales:
     joints = np.where(joints > 0, joints, moment)
     if robot.nc:
         jacobian = quantity(robot, "constraint_jacobian")
-        felt = np.array([_delassus_diagonal(M, jacobian(q)) for M, q in zip(matrices, poses, strict=True)])
+        felt = np.array([_delassus_diagonal(M, J) for M, J in zip(matrices, _defined(jacobian, poses), strict=True)])
         least = (1 / moment, 1 / mass)
         rows = np.concatenate(
             [_of_constraint(robot, c, felt[:, robot.row_slice(c.name)], least) for c in robot.constraints]
@@ -99,6 +101,17 @@ def _poses(robot: Mechanism) -> list[Floats]:
             q[robot.q_slice(name)] = other[robot.q_slice(name)]
         poses.append(q)
     return poses
+
+
+def _defined(jacobian: Evaluator, poses: Sequence[Floats]) -> list[Floats]:
+    """Jacobians at these configurations, zero where functions of joints have no value: a root of a negative number."""
+    found = []
+    for q in poses:
+        try:
+            found.append(jacobian(q))
+        except (ArithmeticError, ValueError, NotFinite):
+            found.append(np.zeros((jacobian.robot.nc, jacobian.robot.nv)))
+    return found
 
 
 def _rotating(robot: Mechanism) -> list[int]:

@@ -56,7 +56,7 @@ WORK: dict[str, Shape] = (
     | ACCELERATION
     | FORCE
     | ARTICULATED
-    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",), "magnitude": (1,), "opening": ("nc",)}
+    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",), "magnitude": (2,), "opening": ("nc",)}
 )
 
 
@@ -181,6 +181,7 @@ def miss(tree: Array, w: Array, settings: Array, residual: Array) -> Scalar:
     left = 0.0
     for r in range(tree.nc):
         left = larger(left, inertia[r] * (residual[r] * residual[r]))
+    w.magnitude[1] = SWITCHED_OFF
     return relative(w, left)
 
 
@@ -189,8 +190,8 @@ def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: 
     """The same, or, if that is less, how much that is another than it was ``before``.
 
     Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
-    rounding does to accelerations. So do rows that differ from others by rounded numbers in a file alone: what changes
-    by less than `STUCK` in an iteration is taken not to change.
+    rounding does to accelerations. So do rows that differ from others by rounded numbers in a file alone, which creep:
+    what changes by less than `STUCK` in an iteration, and by as much as in the one before, is taken not to change.
     """
     inertia = settings[6 + tree.nv : tree.nsettings]
     left = 0.0
@@ -199,7 +200,10 @@ def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: 
         y = residual[r] - before[r]
         left = larger(left, inertia[r] * (residual[r] * residual[r]))
         moved = larger(moved, inertia[r] * (y * y))
-    return relative(w, where(moved, STUCK * STUCK * left, 0.0, smaller(left, moved)))
+    least = smaller(left, moved)
+    creeping = where(0.25 * w.magnitude[1], moved, 0.0, least)
+    w.magnitude[1] = moved
+    return relative(w, where(moved, STUCK * STUCK * left, creeping, least))
 
 
 @kernel
