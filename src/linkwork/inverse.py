@@ -122,7 +122,8 @@ class InverseDynamics(Tied):
         robot: The mechanism.
         method: Who pushes, see `METHODS`.
         passive: Springs and dampers of joints do their part (`passive_forces`), as in `simulate`: torques are what is
-            left for motors. Without, they are ``M a + c`` alone.
+            left for motors. Without, they are ``M a + c`` alone. Gravity compensation of MJCF files is not among them:
+            take `gravity_compensation` off as well.
         wrenches: Names of the frames that external wrenches act on, as for `ForwardDynamics`.
         threads: How many share a large batch.
     """
