@@ -112,7 +112,7 @@ def test_the_ways_agree(way: str, quantity: str, seed: int) -> None:
 
 @pytest.mark.parametrize("quantity", OF_CONSTRAINTS)
 def test_single_precision_has_its_digits(quantity: str) -> None:
-    """Those that rounding of what is given leaves: few where a weld is near half a turn, and its error turns quickly."""
+    """Those that rounding of what is given leaves: few where a weld is near half a turn, its error turning quickly."""
     robot = bound(0)
     s = random_state(robot, 0, 19)
     arguments = [s.q, s.v][: 2 if quantity in ("constraint_bias", "constraint_target") else 1]

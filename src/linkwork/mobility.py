@@ -36,6 +36,8 @@ TRIES = 3
 DOUBTFUL = 0.01
 """Loops that are open by more, as a part of the robot's length and of one, are open by mistake; so are velocities that
 open them by more, as a part of what the kinetic energy could do."""
+NOTHING = 1e-12
+"""Kinetic energy below this part of what the robot gains as it falls by its length is that of a robot at rest."""
 MASSLESS = 1e-9
 """The part of a joint's inertia that is added where the mass matrix is singular."""
 
@@ -90,7 +92,8 @@ def state_doubt(robot: Mechanism, q: Floats, v: Floats, on: npt.NDArray[np.bool_
         )
     scales = scales_of(robot)
     opening = np.where(on, np.abs(J @ v), 0.0)
-    part = opening / np.sqrt(scales.rows * max(float(scales.joints @ (v * v)), np.finfo(float).tiny))
+    fall = NOTHING * scales.mass * scales.length * float(np.linalg.norm(robot.gravity))
+    part = opening / np.sqrt(scales.rows * max(float(scales.joints @ (v * v)), fall, np.finfo(float).tiny))
     if part.max(initial=0.0) > DOUBTFUL:
         row = int(part.argmax())
         return (

@@ -28,6 +28,9 @@ SWITCHED_OFF = 1e20
 NOTHING = 1e9
 """A row whose inverse inertia is less than `LEAST_PIVOT` over this of the largest moves nothing: it is rounding."""
 
+NEGLIGIBLE = 1e-20
+"""Progress below any tolerance that can be met, and above one that is meant never to be."""
+
 STUCK = 1e-4
 """The part of what rows miss by which an iteration has to change it to be worth another."""
 
@@ -201,9 +204,9 @@ def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: 
         left = larger(left, inertia[r] * (residual[r] * residual[r]))
         moved = larger(moved, inertia[r] * (y * y))
     least = smaller(left, moved)
-    creeping = where(0.25 * w.magnitude[1], moved, 0.0, least)
+    creeping = where(0.25 * w.magnitude[1], moved, NEGLIGIBLE, relative(w, least))
     w.magnitude[1] = moved
-    return relative(w, where(moved, STUCK * STUCK * left, creeping, least))
+    return where(moved, STUCK * STUCK * left, creeping, relative(w, least))
 
 
 @kernel
