@@ -11,6 +11,7 @@ from linkwork.algorithms.assembly import DAMPING, LONGEST, PATIENCE, SCALES, STU
 from linkwork.closure import _Problem
 from linkwork.dynamics import constraint_jacobian
 from linkwork.plans.loops import loops_of
+from linkwork.scales import joint_units, typical_row_units
 from states import Floats
 
 RANK_TOLERANCE = 1e-9
@@ -49,7 +50,9 @@ class BySingularValues(_Problem):
 
         Coordinates at a limit that would be passed are held and the rest solved again.
         """
-        J = np.where(self.moves, constraint_jacobian(self.robot, q), 0.0)[self.rows]
+        units = joint_units(self.robot)
+        J = np.where(self.moves, constraint_jacobian(self.robot, q), 0.0) * units
+        J = (J / typical_row_units(self.robot)[:, None])[self.rows]
         mobile = self.free.copy()
         damping = DAMPING * size if size > DAMPING else 0.0
         step = np.zeros(self.robot.nv)
@@ -63,7 +66,12 @@ class BySingularValues(_Problem):
                 break
             mobile[self.in_v[pressed]] = False
         length = float(np.abs(step).max(initial=0.0))
-        return step * (LONGEST / max(length, LONGEST))
+        return units * step * (LONGEST / max(length, LONGEST))
+
+    def _error(self, q: Floats) -> Floats:
+        """Without units."""
+        found: Floats = super()._error(q) / typical_row_units(self.robot)[self.rows]
+        return found
 
     @cached_property
     def moves(self) -> npt.NDArray[np.bool_]:

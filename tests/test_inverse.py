@@ -17,6 +17,7 @@ import test_clusters
 from gauss import Problem, closed_state, distance
 from linkwork.inverse import METHODS
 from linkwork.mechanism import Mechanism
+from linkwork.scales import joint_units, typical_row_units
 from states import Floats, assert_close
 
 BALANCE = 1e-9
@@ -92,13 +93,17 @@ def left_over(p: Problem, s: lw.InverseSolution) -> float:
 
 
 def smallest(p: Problem, a: Floats, who: npt.NDArray[np.intp]) -> Floats:
-    """The smallest torques of some that make an acceleration: least squares on motions that constraints allow."""
+    """The smallest torques of some that make an acceleration: least squares on motions that constraints allow.
+
+    Forces of joints that slide count as torques at the length of the robot.
+    """
+    unit = joint_units(p.robot)
     _, singular, Vt = np.linalg.svd(p.J)
     rank = int((singular > 1e-9 * singular[0]).sum())
     Z = Vt[rank:]
     needed = p.M @ a - (p.pull - p.tau)
     torque = np.zeros(p.robot.nv)
-    torque[who] = np.linalg.lstsq(Z[:, who], Z @ needed, rcond=1e-10)[0]
+    torque[who] = np.linalg.lstsq(Z[:, who] / unit[who], Z @ needed, rcond=1e-10)[0] / unit[who]
     return torque
 
 
@@ -155,8 +160,9 @@ def test_torques_are_the_smallest(name: str, method: str) -> None:
 def test_all_joints_together_need_least(name: str) -> None:
     """No more than the actuated ones, nor the independent ones, and less where they are others."""
     p, asked = state(name)
-    sizes = {method: float(np.linalg.norm(found(name, method).torque)) for method in ("actuated", "least")}
-    sizes["cluster"] = float(np.linalg.norm(lw.InverseDynamics(p.robot, "cluster")(p.q, p.v, asked)))
+    unit = joint_units(p.robot)
+    sizes = {method: float(np.linalg.norm(unit * found(name, method).torque)) for method in ("actuated", "least")}
+    sizes["cluster"] = float(np.linalg.norm(unit * lw.InverseDynamics(p.robot, "cluster")(p.q, p.v, asked)))
     for method in ("actuated", "cluster"):
         assert sizes["least"] <= sizes[method] * (1 + 1e-12)
     assert sizes["least"] < 0.999 * sizes["cluster"]
@@ -165,10 +171,11 @@ def test_all_joints_together_need_least(name: str) -> None:
 @each_method
 @each_robot
 def test_forces_of_constraints_are_the_smallest(name: str, method: str) -> None:
-    """They have no part along which rows say the same."""
+    """They have no part along which rows, without units, say the same."""
     p, _ = state(name)
-    forces = found(name, method).multipliers
-    u, singular, _ = np.linalg.svd(p.J, full_matrices=False)
+    units = typical_row_units(p.robot)
+    forces = found(name, method).multipliers * units
+    u, singular, _ = np.linalg.svd(p.J / units[:, None], full_matrices=False)
     span = u[:, singular > 1e-9 * singular[0]]
     assert np.abs(forces - span @ (span.T @ forces)).max() <= 1e-9 * max(1.0, float(np.abs(forces).max()))
 

@@ -42,15 +42,15 @@ from linkwork.mechanism import Mechanism
 from linkwork.plans.assembly import supports_tree
 from linkwork.plans.loops import loops_of
 from linkwork.rigid import Floats, Placement, aligning_rotation, as_placement
-from linkwork.scales import scales_of
+from linkwork.scales import joint_units, typical_row_units
 
 Integers = npt.NDArray[np.int64]
 
 SIDES = ("first_at", "second_at")
 """Where a pair has the frames of its two places."""
 
-CLOSED = 1e-12
-"""Errors below this are closed loops."""
+CLOSED = 1e-13
+"""Errors without units below this are closed loops; rounding of most robots is smaller."""
 
 ROUNDED = 1e-5
 """Loops that are open by less, as a part of the robot's length and of one, are open by rounded numbers in a file."""
@@ -108,8 +108,10 @@ def assemble(
         robot: The mechanism.
         q: Where to start, ``(..., nq)``; neutral, if nothing is given. What is closed already is returned as it is.
         fixed: Names of joints that stay where they are.
-        tolerance: Errors below it are closed loops, 1e-12 unless it is given. Then, as numbers in files are rounded,
-            loops that do not close but come near (`ROUNDED`) are taken as closed there, with a `ModelWarning`.
+        tolerance: Errors below it are closed loops, in rad or m: those of rows that turn or of rows that slide, which
+            are measured by the larger of one and the robot's length, and of the others as much less. Unless it is
+            given, 1e-13 of these; then, as numbers in files are rounded, loops that do not close but come near
+            (`ROUNDED`) are taken as closed there, with a `ModelWarning`.
         max_iterations: Of each attempt.
         attempts: Where one gets stuck, the next starts from ``q`` moved at random, farther each time.
         seed: Of these random moves.
@@ -120,36 +122,38 @@ def assemble(
             and, unless there was to be one attempt only, says which loops cannot be closed even alone; in a batch it
             names the states, and the others are kept in it.
     """
-    rounded = 0.0 if tolerance is not None else ROUNDED * min(1.0, scales_of(robot).length)
+    rounded = 0.0 if tolerance is not None else ROUNDED
     tolerance = closed_to(robot) if tolerance is None else tolerance
     problem = _Problem(robot, q, fixed, limits)
+    enough = tolerance / largest_unit(robot)
     found = problem.given.reshape(-1, robot.nq).copy()
     start = problem.within(found)
     gap = problem.gap()
     iterations, tries = np.zeros((2, len(found)), dtype=np.int64)
-    left = np.flatnonzero(~(gap <= tolerance))
+    left = np.flatnonzero(~(gap <= enough))
     gap[left] = np.inf
     rng = np.random.default_rng(seed)
     for attempt in range(max(1, attempts)):
         if not left.size:
             break
         begin = problem.scattered(start[left], rng, min(1.0, 0.1 * attempt)) if attempt else start[left]
-        ends, reached, used = problem.descend(begin, tolerance, max_iterations)
+        ends, reached, used = problem.descend(begin, enough, max_iterations)
         iterations[left] += used
         tries[left] += 1
         better = (reached < gap[left]) & ((gap[left] > rounded) | (reached <= tolerance))  # rounded ones stay near
         found[left[better]], gap[left[better]] = ends[better], reached[better]
-        left = left[~(reached <= tolerance)]
+        left = left[~(reached <= enough)]
         if attempt + 1 >= min(attempts, ENOUGH):
             left = left[~(gap[left] <= rounded)]
     if left.size:
         raise problem.failure(found, gap, left, tolerance, attempts)
-    if gap.max(initial=0.0) > tolerance:
-        _warn_rounded(robot, float(gap.max()))
+    open_by = problem.largest_error(found)
+    if gap.max(initial=0.0) > enough:
+        _warn_rounded(robot, float(open_by.max()))
     *lead, nq = problem.given.shape
     if not lead:
-        return Assembly(found[0], float(gap[0]), int(iterations[0]), int(tries[0]))
-    return Assembly(found.reshape(*lead, nq), gap.reshape(lead), iterations.reshape(lead), tries.reshape(lead))
+        return Assembly(found[0], float(open_by[0]), int(iterations[0]), int(tries[0]))
+    return Assembly(found.reshape(*lead, nq), open_by.reshape(lead), iterations.reshape(lead), tries.reshape(lead))
 
 
 def _warn_rounded(robot: Mechanism, gap: float) -> None:
@@ -165,8 +169,14 @@ def _warn_rounded(robot: Mechanism, gap: float) -> None:
 
 
 def closed_to(robot: Mechanism) -> float:
-    """Errors below this are closed loops: `CLOSED`, or as much as rounding leaves where lengths are large numbers."""
-    return CLOSED * max(1.0, 0.1 * scales_of(robot).length)
+    """Errors below this are closed loops, in rad or m: `CLOSED` of the larger of what they are measured by."""
+    return CLOSED * largest_unit(robot)
+
+
+def largest_unit(robot: Mechanism) -> float:
+    """The largest of what errors of rows are measured by."""
+    found = typical_row_units(robot)[which_enabled(robot) & which_holonomic(robot)]
+    return float(found.max()) if found.size else 1.0
 
 
 class _Descent(Evaluator):
@@ -193,8 +203,14 @@ class _Problem:
             self.lower[at], self.upper[at] = np.clip([robot.lower[at], robot.upper[at]], -FAR, FAR)
 
     def gap(self) -> Floats:
-        """The largest error of a row that counts, of each state as it was given."""
-        found: Floats = np.abs(self._error(self.given)).max(axis=-1, initial=0.0).reshape(-1)
+        """The largest error of a row that counts, without units, of each state as it was given."""
+        e = self._error(self.given) / typical_row_units(self.robot)[self.rows]
+        found: Floats = np.abs(e).max(axis=-1, initial=0.0).reshape(-1)
+        return found
+
+    def largest_error(self, q: Floats) -> Floats:
+        """The same in rad or m, of these configurations."""
+        found: Floats = np.abs(self._error(q)).max(axis=-1, initial=0.0)
         return found
 
     def within(self, q: Floats) -> Floats:
@@ -202,7 +218,7 @@ class _Problem:
         return np.clip(q, self.lower, self.upper)
 
     def descend(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, Floats, Integers]:
-        """Gauss-Newton from each ``q``: where it ends, the largest error there, and the iterations.
+        """Gauss-Newton from each ``q``: where it ends, the largest error there, without units, and the iterations.
 
         In compiled code, where damping keeps loops that are nearly closed from following singular values of the size
         of rounding.
@@ -210,9 +226,9 @@ class _Problem:
         if (key := ("assembly",)) not in self.robot.prepared:
             self.robot.prepared[key] = _Descent(self.robot)
         descent: _Descent = self.robot.prepared[key]
-        chosen = self.rows.astype(np.float64), self.free.astype(np.float64), self.lower, self.upper
+        rows, mobile = self.rows / typical_row_units(self.robot), self.free * joint_units(self.robot)
         how = np.array([tolerance, max_iterations], dtype=np.float64)
-        some = descent(q if len(q) > 1 else q[0], *chosen, how)
+        some = descent(q if len(q) > 1 else q[0], rows, mobile, self.lower, self.upper, how)
         closed, progress = (x.reshape(len(q), -1) for x in some)
         gap, iterations = progress[:, 2], progress[:, 1].astype(np.int64)
         return closed, gap, iterations

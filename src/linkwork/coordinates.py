@@ -30,11 +30,11 @@ from linkwork.inputs import count, real_array
 from linkwork.joints import Prismatic
 from linkwork.mechanism import Mechanism
 from linkwork.mobility import OPEN, loop_gap, loop_rounding, nearby, without_units
-from linkwork.plans.clusters import clusters_of, clusters_tree, enabled_rows
+from linkwork.plans.clusters import Ties, clusters_of, clusters_tree, enabled_rows
 from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
 from linkwork.rigid import Floats
-from linkwork.scales import joint_units
+from linkwork.scales import joint_units, typical_row_units
 
 RANK = 1e-7
 """Singular values of a cluster's rows below this part of the largest count as zero."""
@@ -110,6 +110,11 @@ def tied_dofs(robot: Mechanism) -> frozenset[int]:
         robot.prepared[key] = _chosen(robot)
     found: frozenset[int] = robot.prepared[key]
     return found
+
+
+def ties_of(robot: Mechanism) -> Ties:
+    """The same with what rows and coordinates are measured by."""
+    return Ties(tied_dofs(robot), typical_row_units(robot), joint_units(robot))
 
 
 def _chosen(robot: Mechanism) -> frozenset[int]:
@@ -200,7 +205,7 @@ def not_a_transmission(robot: Mechanism) -> str | None:
 
 def clustered(robot: Mechanism, frames: Sequence[str]) -> Tree:
     """The arrays of a robot by clusters."""
-    return clusters_tree(robot, frames, tied_dofs(robot))
+    return clusters_tree(robot, frames, ties_of(robot))
 
 
 def independent(robot: Mechanism, names: Iterable[str]) -> Mechanism:

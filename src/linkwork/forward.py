@@ -87,7 +87,7 @@ LOOKED = ("state looked at",)
 KKT_RANK = 1e-10
 """Singular values of rows, in the metric of inertia, below this part of the largest are zeros."""
 CONTRADICTION = 1e-6
-"""Accelerations that rows may differ by when they say the same."""
+"""What rows may differ by when they say the same, as a part of what forces and velocities do to the robot."""
 
 
 # Methods -------------------------------------------------------------------------------------------
@@ -565,8 +565,8 @@ class ForwardDynamics(Evaluator):
                 where = "" if wrong.ndim == 0 else f" in state {tuple(int(k) for k in np.argwhere(wrong)[0])}"
                 raise SingularConstraints(
                     f"the constraints of '{self.robot.name}' contradict each other{where} by "
-                    f"{float(progress[..., 0].max()):.3g} m/s²; a proximal method finds the nearest to what they ask: "
-                    f"{', '.join(AUTOMATIC)}"
+                    f"{float(progress[..., 0].max()):.3g} of what forces and velocities do to it; a proximal method "
+                    f"finds the nearest to what they ask: {', '.join(AUTOMATIC)}"
                 )
             return
         if progress.ndim == 1 and progress[0] > LEAST_PIVOT:

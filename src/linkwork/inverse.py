@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from linkwork.algorithms import actuated, clusters, rnea
 from linkwork.algorithms.actuated import GAP, NEEDED, UNDONE
-from linkwork.coordinates import CLOSED, Tied, clustered, not_a_transmission, tied_dofs
+from linkwork.coordinates import CLOSED, Tied, clustered, not_a_transmission, ties_of
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.literals import InverseMethod
@@ -166,9 +166,9 @@ class InverseDynamics(Tied):
                     raise UnsupportedFeature(
                         f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'"
                     )
-                return actuated_tree(robot, frames, tied_dofs(robot), set(pushes.tolist()))
+                return actuated_tree(robot, frames, ties_of(robot), set(pushes.tolist()))
             case "least":
-                return actuated_tree(robot, frames, tied_dofs(robot), set(range(robot.nv)))
+                return actuated_tree(robot, frames, ties_of(robot), set(range(robot.nv)))
             case "approximate" if (reason := not_a_transmission(robot)) is not None:
                 raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}")
         return clustered(robot, frames)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from linkwork.algorithms import effectors
 from linkwork.algorithms.algorithm import Algorithm
-from linkwork.coordinates import Tied, tied_dofs
+from linkwork.coordinates import Tied, ties_of
 from linkwork.dynamics import Array
 from linkwork.errors import InputError
 from linkwork.literals import InertiaMethod
@@ -46,7 +46,7 @@ class OperationalInertia(Tied):
         names = self._frames(frames)
         if not names:
             raise InputError("frames names at least one frame")
-        tree = effectors_tree(robot, names, tied_dofs(robot))
+        tree = effectors_tree(robot, names, ties_of(robot))
         self._prepare(robot, "operational_inertia", METHODS[method], tree, names, threads)
 
     def __call__(self, q: npt.ArrayLike, *, out: Array | None = None) -> Array:  # type: ignore[override]

@@ -7,7 +7,9 @@ so that a robot in millimeters and grams moves as the same robot in meters and k
 |--------|---------------------------------------------------------------------------------------------|
 | s      | inverse inertia that a row feels: the diagonal of the Delassus matrix ``J M^-1 J'``          |
 
-Scales are taken once, at a few configurations, and rounded to powers of two: they are the same on every machine.
+Scales are taken once, at a few configurations, and rounded to `BITS`: they are the same on every machine. Which of all
+forces that do the same are the smallest depends on ratios of scales, and these must not depend on units: no coarser
+rounding will do.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ MASSLESS = 1e-10
 """A joint that moves less than this part of its own inertia while all others are free is taken to move this part."""
 STUCK = 0.1
 """A row that joints keep from moving feels no inertia of theirs: it is scaled by this part of what its bodies feel."""
+BITS = 32
+"""What is kept of scales: more than tests of units can tell, less than processors differ by."""
 PLAIN = 100
 """Robots of more degrees of freedom are worth compiled code."""
 
@@ -50,8 +54,8 @@ class Scales:
 
     @property
     def length(self) -> float:
-        """The size of the robot: the radius of gyration of the largest moment of inertia."""
-        return float(np.sqrt(self.moment / self.mass))
+        """The size of the robot: that of a rod which has its radius of gyration, by the largest moment of inertia."""
+        return float(np.sqrt(12 * self.moment / self.mass))
 
 
 def scales_of(robot: Mechanism) -> Scales:
@@ -70,7 +74,9 @@ def _computed(robot: Mechanism) -> Scales:
     moments = joints[_rotating(robot)]
     mass = robot.mass or float(joints.max(initial=0.0)) or 1.0
     moment = float(moments.max(initial=0.0)) or mass
-    joints = np.where(joints > 0, joints, moment)
+    whole = np.full(robot.nv, mass)
+    whole[_rotating(robot)] = moment
+    joints = np.where(joints > 0, joints, whole)
     if robot.nc:
         jacobian = quantity(robot, "constraint_jacobian")
         felt = np.array([_delassus_diagonal(M, J) for M, J in zip(matrices, _defined(jacobian, poses), strict=True)])
@@ -80,7 +86,8 @@ def _computed(robot: Mechanism) -> Scales:
         )
     else:
         rows = np.zeros(0)
-    return Scales(_power_of_two(mass), _power_of_two(moment), _powers_of_two(joints), _powers_of_two(rows))
+    mass, moment = _rounded(np.array([mass, moment])).tolist()
+    return Scales(mass, moment, _rounded(joints), _rounded(rows))
 
 
 def quantity(robot: Mechanism, name: Quantity) -> Evaluator:
@@ -182,6 +189,16 @@ def row_units(robot: Mechanism, J: Floats) -> Floats:
     return np.where(found > 0, found, 1.0)
 
 
+def typical_row_units(robot: Mechanism) -> Floats:
+    """The same, ``(nc,)``, with the largest coefficients at a few configurations."""
+    if (key := ("row units",)) not in robot.prepared:
+        jacobian = quantity(robot, "constraint_jacobian")
+        J = np.abs([jacobian(q) for q in _poses(robot)]).max(axis=0) if robot.nc else np.zeros((0, robot.nv))
+        robot.prepared[key] = row_units(robot, J)
+    kept: Floats = robot.prepared[key]
+    return kept
+
+
 def joint_units(robot: Mechanism) -> Floats:
     """What coordinates are measured by, ``(nv,)``: joints that slide by a length of the robot, others by an angle of
     one."""
@@ -190,10 +207,7 @@ def joint_units(robot: Mechanism) -> Floats:
     return found
 
 
-def _power_of_two(x: float) -> float:
-    return float(_powers_of_two(np.array([x]))[0])
-
-
-def _powers_of_two(x: Floats) -> Floats:
-    found: Floats = np.exp2(np.round(np.log2(x)))
+def _rounded(x: Floats) -> Floats:
+    part, exponent = np.frexp(x)
+    found: Floats = np.ldexp(np.rint(np.ldexp(part, BITS)), exponent - BITS)
     return found

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from linkwork.algorithms.algorithm import Algorithm, Shape
 from linkwork.algorithms.clusters import CLUSTER_RNEA, find_multipliers, free_torques, required_torques
-from linkwork.algorithms.constrained import larger, largest
+from linkwork.algorithms.constrained import larger
 from linkwork.plans.actuated import ACTUATED
 from linkwork.scalar import Array, Scalar, kernel, where
 
@@ -52,8 +52,19 @@ def largest_gap(tree: Array, w: Array) -> Scalar:
     gap = 0.0
     for r in range(tree.nc):
         if tree.row_top[r] >= 0:
-            gap = larger(gap, where(w.error[r], 0.0, -w.error[r], w.error[r]))
+            x = tree.row_scale[r] * w.error[r]
+            gap = larger(gap, where(x, 0.0, -x, x))
     return gap
+
+
+@kernel
+def largest_needed(tree: Array, w: Array) -> Scalar:
+    """The most that a joint of the tree needs, forces of sliding joints times a length."""
+    most = 0.0
+    for k in range(tree.nv):
+        x = tree.joint_unit[k] * w.need[k]
+        most = larger(most, where(x, 0.0, -x, x))
+    return most
 
 
 @kernel
@@ -75,9 +86,10 @@ def least_torques(tree: Array, w: Array, c: int, tolerance: Scalar) -> None:
     for p in range(push, endp):
         w.tp[p] = 0.0
     for f in range(free, ends):
-        w.bp[f] = w.need[tree.free_dof[f]]
+        unit = tree.joint_unit[tree.free_dof[f]]
+        w.bp[f] = unit * w.need[tree.free_dof[f]]
         for p in range(push, endp):
-            w.Ap[f, p] = column_of(tree, w, p, f)
+            w.Ap[f, p] = column_of(tree, w, p, f) * (unit / tree.joint_unit[tree.push_dof[p]])
     steps = tree.free_count[c] if tree.free_count[c] < tree.push_count[c] else tree.push_count[c]
     floor = 0.0
     for step in range(steps):
@@ -105,6 +117,8 @@ def least_torques(tree: Array, w: Array, c: int, tolerance: Scalar) -> None:
         y = y * inverse
         for p in range(push, endp):
             w.tp[p] += y * w.up[p]
+    for p in range(push, endp):
+        w.tp[p] = w.tp[p] / tree.joint_unit[tree.push_dof[p]]
 
 
 @kernel
@@ -115,6 +129,7 @@ def undone(tree: Array, w: Array, c: int) -> Scalar:
         x = w.need[tree.free_dof[f]]
         for p in range(tree.push_start[c], tree.push_start[c] + tree.push_count[c]):
             x = x - column_of(tree, w, p, f) * w.tp[p]
+        x = tree.joint_unit[tree.free_dof[f]] * x
         worst = larger(worst, where(x, 0.0, -x, x))
     return worst
 
@@ -139,7 +154,7 @@ def actuated_rnea(
     ``tolerance`` of the largest are none.
     """
     required_torques(tree, w, q, v, a, wrenches, w.need, full)
-    checks[NEEDED] = largest(tree.nv, w.need)
+    checks[NEEDED] = largest_needed(tree, w)
     checks[GAP] = largest_gap(tree, w)
     least = larger(tolerance[0], OPEN * checks[GAP])
     for r in range(tree.nc):

@@ -1,14 +1,16 @@
 """Closing loops: damped Gauss-Newton on the joints' manifolds, with a line search, for one state or a batch.
 
-Each step is the least motion that closes the loops to first order, ``x = -J' (J J' + mu)^-1 e``: Levenberg-Marquardt
+Each step is the least motion that closes the loops to first order, ``x = -J' (J J' + mu)^-1 e``, all without units:
+errors times the ``rows`` they are asked for, motions as parts of what is ``mobile``. That is Levenberg-Marquardt
 in the rows, whose damping shrinks with the error, ``mu ~ |e|``. So convergence stays quadratic, also where rows repeat
 others (Fan and Yuan, On the Quadratic Convergence of the Levenberg-Marquardt Method without Nonsingularity Assumption,
 2005): no rank has to be found.
 
 | symbol  | meaning                                                                             |
 |---------|-------------------------------------------------------------------------------------|
-| e       | errors of the rows that are asked for (``rows``: 1 or 0)                            |
-| J       | their Jacobian on the joints that move each loop and are ``mobile`` (1 or 0)        |
+| e       | errors times ``rows``: one over what they are measured by, or 0                     |
+| J       | their Jacobian on the joints that move each loop, times ``mobile``                  |
+| mobile  | what each coordinate is measured by, 0 where it stays                               |
 | A       | ``J J' + mu``, one block for each group of loops that share joints                  |
 | mu      | the damping                                                                         |
 
@@ -36,7 +38,7 @@ LEAST_DAMPING = 1e-13
 SCALES = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3)
 """Parts of a step that the line search tries."""
 LONGEST = 1.0
-"""Change of a coordinate in one step: no turn of more than a radian at once."""
+"""Change of a coordinate in one step: no turn of more than a radian at once, no slide beyond the robot's length."""
 STUCK = 1e-4
 """A relative decrease of the error in one iteration that makes little difference,"""
 PATIENCE = 5.5
@@ -122,7 +124,7 @@ def hold_at_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Array) 
 
 
 @kernel
-def step_within_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Array, mu: Scalar) -> None:
+def step_within_limits(tree: Array, w: Array, q: Array, mobile: Array, lower: Array, upper: Array, mu: Scalar) -> None:
     """The step, solved again while coordinates have to be held at a limit, and no longer than `LONGEST`."""
     damped_step(tree, w, mu)
     held = hold_at_limits(tree, w, q, lower, upper)
@@ -132,7 +134,7 @@ def step_within_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Arr
             held = hold_at_limits(tree, w, q, lower, upper)
     length = larger(largest(tree.nv, w.x), LONGEST)
     for k in range(tree.nv):
-        w.x[k] *= LONGEST / length
+        w.x[k] *= mobile[k] * (LONGEST / length)
 
 
 @kernel
@@ -175,7 +177,7 @@ def iterate(
     """One step from ``closed``: of its parts the longest that makes the error smaller."""
     before = row_errors(tree, w, closed, rows)
     support_jacobian(tree, w, rows, mobile)
-    step_within_limits(tree, w, closed, lower, upper, DAMPING * before)
+    step_within_limits(tree, w, closed, mobile, lower, upper, DAMPING * before)
     for k in range(tree.nq):
         w.best[k] = closed[k]
     after = before

@@ -2,7 +2,8 @@
 
 **clusters** Sections V to VII. A cluster's joint velocities are ``G`` times those of its free degrees of freedom, its
 joint accelerations ``G ydd + g``; with ``J v' = k`` its rows, split into tied and free columns,
-``G = -(Jt' Jt)^-1 Jt' Jf`` and ``g = (Jt' Jt)^-1 Jt' k``, also where rows are redundant. All accelerations are beyond
+``G = -(Jt' W Jt)^-1 Jt' W Jf`` and ``g = (Jt' W Jt)^-1 Jt' W k``, also where rows are redundant; the weights ``W`` are
+such that rows have no unit. All accelerations are beyond
 those of the motion in which no joint accelerates (see `aba`).
 
 A cluster hangs from one body, so that what the paper writes as matrices of all its bodies is, in the cluster's joints,
@@ -12,13 +13,14 @@ that their unit accelerations need at the top:
 | symbol | meaning                                                                          |
 |--------|----------------------------------------------------------------------------------|
 | Jl     | rows of a cluster on its joints                                                  |
-| N      | ``Jt' Jt``, then its factor                                                      |
+| Wl     | the same on its tied joints, times ``W``                                         |
+| N      | ``Jt' W Jt``, then its factor                                                    |
 | Gl, gl | the explicit form of the rows                                                    |
 | Ml, Ul | mass matrix of the cluster's joints and forces at the top                        |
 | T      | ``M G``                                                                          |
 | Dl     | ``G' M G`` and then its factor ``L D L'``                                        |
 | Ug     | ``L^-1 G' U``: what the articulated cluster takes of its top's inertia            |
-| pivot  | what is left of ``N`` when others are tied, at least, as a part of all ``J' J``   |
+| pivot  | what is left of ``N`` when others are tied, at least, as a part of all ``J' W J`` |
 | push   | torque of each joint beyond what holds it; after `project`, of the free ones       |
 |        | ``L^-1 G'`` times it                                                             |
 
@@ -49,6 +51,7 @@ from linkwork.spatial import add, angular, cross, linear, mirror, put_angular, p
 
 EMBEDDED: dict[str, Shape] = {
     "Jl": ("nc", "nv"),
+    "Wl": ("nc", "nv"),
     "N": ("nv", "nv"),
     "Gl": ("nv", "nv"),
     "gl": ("nv",),
@@ -176,9 +179,13 @@ def embed(tree: Array, w: Array) -> None:
         end = rows + tree.bound_count[c]
         size = 0.0
         for e in range(rows, end):
+            r = tree.bound_row[e]
             for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-                x = w.Jl[tree.bound_row[e], tree.free_dof[f]]
+                x = w.Jl[r, tree.free_dof[f]] * (tree.row_scale[r] * tree.joint_unit[tree.free_dof[f]])
                 size = size + x * x
+            for a in range(n):
+                j = tree.tied_dof[o + a]
+                w.Wl[r, j] = (tree.row_scale[r] * tree.row_scale[r]) * w.Jl[r, j]
         for a in range(n):
             j = tree.tied_dof[o + a]
             for b in range(a + 1):
@@ -186,13 +193,14 @@ def embed(tree: Array, w: Array) -> None:
                 x = 0.0
                 for e in range(rows, end):
                     r = tree.bound_row[e]
-                    x = x + w.Jl[r, j] * w.Jl[r, k]
+                    x = x + w.Wl[r, j] * w.Jl[r, k]
                 w.N[j, k] = x
-            size = size + w.N[j, j]
+            size = size + (tree.joint_unit[j] * tree.joint_unit[j]) * w.N[j, j]
         factor_at(tree.tied_dof, o, n, w.N)
         for a in range(n):
             j = tree.tied_dof[o + a]
-            w.pivot[0] = smaller(w.pivot[0], 1.0 / (w.N[j, j] * size))
+            unit = tree.joint_unit[j] * tree.joint_unit[j]
+            w.pivot[0] = smaller(w.pivot[0], unit / (w.N[j, j] * size))
         for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
             k = tree.free_dof[f]
             for a in range(n):
@@ -200,7 +208,7 @@ def embed(tree: Array, w: Array) -> None:
                 w.x[j] = 0.0
                 for e in range(rows, end):
                     r = tree.bound_row[e]
-                    w.x[j] -= w.Jl[r, j] * w.Jl[r, k]
+                    w.x[j] -= w.Wl[r, j] * w.Jl[r, k]
             solve_at(tree.tied_dof, o, n, w.N, w.x)
             for a in range(n):
                 j = tree.tied_dof[o + a]
@@ -210,7 +218,7 @@ def embed(tree: Array, w: Array) -> None:
             w.gl[j] = 0.0
             for e in range(rows, end):
                 r = tree.bound_row[e]
-                w.gl[j] += w.Jl[r, j] * w.ks[r]
+                w.gl[j] += w.Wl[r, j] * w.ks[r]
         solve_at(tree.tied_dof, o, n, w.N, w.gl)
 
 
@@ -242,7 +250,7 @@ def follow_free(tree: Array, w: Array, c: int, a: Array) -> None:
 
 @kernel
 def find_multipliers(tree: Array, w: Array, c: int, lack: Array, multipliers: Array) -> None:
-    """The smallest multipliers with ``J' lambda`` the torques that the tied joints ``lack``."""
+    """The smallest multipliers, without units, with ``J' lambda`` the torques that the tied joints ``lack``."""
     o = tree.tied_start[c]
     n = tree.tied_count[c]
     solve_at(tree.tied_dof, o, n, w.N, lack)
@@ -250,7 +258,7 @@ def find_multipliers(tree: Array, w: Array, c: int, lack: Array, multipliers: Ar
         r = tree.bound_row[e]
         multipliers[r] = 0.0
         for d in range(o, o + n):
-            multipliers[r] += w.Jl[r, tree.tied_dof[d]] * lack[tree.tied_dof[d]]
+            multipliers[r] += w.Wl[r, tree.tied_dof[d]] * lack[tree.tied_dof[d]]
 
 
 @kernel

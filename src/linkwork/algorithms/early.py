@@ -24,7 +24,16 @@ from __future__ import annotations
 
 from linkwork.algorithms.aba import pass_inertia, stand
 from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.algorithms.constrained import INPUTS, OUTPUTS, SWITCHED_OFF, WORK, openings, ready
+from linkwork.algorithms.constrained import (
+    INPUTS,
+    OUTPUTS,
+    SWITCHED_OFF,
+    WORK,
+    openings,
+    ready,
+    relative,
+    set_magnitude,
+)
 from linkwork.algorithms.rnea import hand_down
 from linkwork.joints import HELICAL, axis_of, dof_of, to_child, to_parent
 from linkwork.plans.early import EARLY
@@ -59,6 +68,7 @@ STACKS: dict[str, Shape] = {
     "lack": ("nv",),
     "sk": ("nstack",),
     "worst": (1,),
+    "row_scale": ("nc",),
     "size": ("n",),
 }
 
@@ -263,12 +273,18 @@ def pv_early(
     a: Array,
     found: Array,
 ) -> None:
-    """Accelerations and multipliers; ``progress`` says by how much rows contradict each other."""
+    """Accelerations and multipliers; ``progress`` says by how much rows contradict each other.
+
+    Rows are measured by the root of the inertia that they feel, so that rows of different units can be compared.
+    """
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
     openings(tree, w, damping, found)
     stand(tree, w)
+    set_magnitude(tree, w, tau, wrenches, settings)
+    for r in range(tree.nc):
+        w.row_scale[r] = sqrt(settings[6 + tree.nv + r])
     w.worst[0] = 0.0
     for i in range(tree.n):
         w.size[i] = 0.0
@@ -280,7 +296,7 @@ def pv_early(
         for j in range(6):
             w.Rk[e, j] = 0.0
         if r >= 0:
-            on = where(damping[r], SWITCHED_OFF, 1.0, 0.0)
+            on = where(damping[r], SWITCHED_OFF, w.row_scale[r], 0.0)
             w.rk[e] = on * w.ks[r]
             if t >= 0:
                 w.gk[e] = on * w.slope[t]
@@ -311,7 +327,9 @@ def pv_early(
         if n > 6:
             n = 6
         follow_rows(tree, w, i, n, a, multipliers)
-    found[0] = w.worst[0]
+    for r in range(tree.nc):
+        multipliers[r] *= w.row_scale[r]
+    found[0] = relative(w, w.worst[0] * w.worst[0])
     found[1] = 1.0
 
 

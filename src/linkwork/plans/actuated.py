@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 import numpy as np
 
 from linkwork.mechanism import Mechanism
-from linkwork.plans.clusters import CLUSTERS, clusters_tree
+from linkwork.plans.clusters import CLUSTERS, Ties, clusters_tree
 from linkwork.plans.tree import Tree
 
 ACTUATED = CLUSTERS.extended(
@@ -24,9 +24,9 @@ ACTUATED = CLUSTERS.extended(
 """A mechanism with its constraints, by clusters, and who pushes."""
 
 
-def actuated_tree(mechanism: Mechanism, frames: Sequence[str], tied: Set[int], pushes: Set[int]) -> Tree:
+def actuated_tree(mechanism: Mechanism, frames: Sequence[str], ties: Ties, pushes: Set[int]) -> Tree:
     """The arrays of a mechanism by clusters; ``pushes`` are the degrees of freedom that push."""
-    tree = clusters_tree(mechanism, frames, tied)
+    tree = clusters_tree(mechanism, frames, ties)
     free_at = {int(k): f for f, k in enumerate(tree.free_dof)}
     each = []
     for c in range(tree.nclusters):

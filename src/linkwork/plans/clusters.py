@@ -18,6 +18,7 @@ from linkwork.joints import DOF, PRISMATIC
 from linkwork.mechanism import Mechanism
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
+from linkwork.rigid import Floats
 
 CLUSTERS = LOOPS.extended(
     "clusters",
@@ -47,9 +48,19 @@ CLUSTERS = LOOPS.extended(
     },
     floats={
         "spin": ("nv",),  # inertia that a tied joint of one degree of freedom has of its own body
+        "row_scale": ("nc",),  # errors of rows times this have no unit
+        "joint_unit": ("nv",),  # what coordinates are measured by
     },
 )
 """A mechanism with its constraints, by clusters."""
+
+
+class Ties(NamedTuple):
+    """Which degrees of freedom follow the others, and what rows and coordinates are measured by."""
+
+    dofs: Set[int]
+    row_units: Floats
+    joint_units: Floats
 
 
 class Cluster(NamedTuple):
@@ -155,9 +166,9 @@ def enabled_rows(mechanism: Mechanism) -> list[int]:
     return [r for span in spans for r in range(span.start, span.stop)]
 
 
-def clusters_tree(mechanism: Mechanism, frames: Sequence[str], tied: Set[int]) -> Tree:
-    """The arrays of a mechanism by clusters; ``tied`` are the degrees of freedom that follow the others."""
-    tree = constrained_tree(mechanism, frames, LOCAL)
+def clusters_tree(mechanism: Mechanism, frames: Sequence[str], ties: Ties) -> Tree:
+    """The arrays of a mechanism by clusters."""
+    tree, tied = constrained_tree(mechanism, frames, LOCAL), ties.dofs
     clusters = clusters_of(tree, enabled_rows(mechanism))
     row_top = np.full(tree.nc, -1, dtype=np.int64)
     for cluster in clusters:
@@ -192,6 +203,8 @@ def clusters_tree(mechanism: Mechanism, frames: Sequence[str], tied: Set[int]) -
         geared=geared,
         follows=follows,
         spin=spin,
+        row_scale=1.0 / ties.row_units,
+        joint_unit=ties.joint_units,
         nclusters=len(clusters),
         nmembers=len(arrays["member"]),
         nfree=len(arrays["free_dof"]),

@@ -6,12 +6,12 @@ cluster's top. Two frames meet in every cluster that both pass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 import numpy as np
 
 from linkwork.mechanism import Mechanism
-from linkwork.plans.clusters import CLUSTERS, clusters_tree
+from linkwork.plans.clusters import CLUSTERS, Ties, clusters_tree
 from linkwork.plans.tree import Tree
 
 EFFECTORS = CLUSTERS.extended(
@@ -31,9 +31,9 @@ EFFECTORS = CLUSTERS.extended(
 """A mechanism by clusters, with frames whose inverse inertia is asked for."""
 
 
-def effectors_tree(mechanism: Mechanism, frames: Sequence[str], tied: Set[int]) -> Tree:
+def effectors_tree(mechanism: Mechanism, frames: Sequence[str], ties: Ties) -> Tree:
     """The arrays of a mechanism with its end effectors."""
-    tree = clusters_tree(mechanism, frames, tied)
+    tree = clusters_tree(mechanism, frames, ties)
     cluster_of = {
         int(i): c
         for c in range(tree.nclusters)

@@ -10,9 +10,10 @@ from linkwork.closure import ROUNDED, assemble, which_enabled, which_holonomic
 from linkwork.dynamics import Array, constraint_error, constraint_jacobian
 from linkwork.forward import ForwardDynamics
 from linkwork.mechanism import Mechanism
+from linkwork.scales import typical_row_units
 
 CLOSED = 1e-12
-"""Errors below this are closed loops; rounding of most robots is smaller."""
+"""Errors below this are closed loops, without units; rounding of most robots is smaller."""
 TOLERANCE = 1e-13
 """Of rows that are asked for a change."""
 NEWTON = 5
@@ -33,6 +34,7 @@ class Closing:
             replace(robot, constraints=plain).with_gravity((0, 0, 0)), "lcaba", tolerance=TOLERANCE
         )
         self._rest = np.zeros(robot.nv)
+        self._units = typical_row_units(robot)
         self._placed = (which_enabled(robot) & which_holonomic(robot)).astype(float)
 
     def __call__(self, q: Array, v: Array) -> tuple[Array, Array]:
@@ -45,7 +47,7 @@ class Closing:
         at, before = q, np.inf
         for _ in range(NEWTON):
             error = self._placed * constraint_error(self.robot, at)
-            gap = np.abs(error).max(initial=0.0)
+            gap = np.abs(error / self._units).max(initial=0.0)
             if gap <= CLOSED or (gap <= ROUNDED and gap >= 0.5 * before):  # or as near as rounded numbers let it
                 return at
             at, before = self.robot.integrate(at, self._change(at, -error)), gap
