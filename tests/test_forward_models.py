@@ -137,7 +137,9 @@ def check(p: Problem, method: str, fd: lw.ForwardDynamics | None = None) -> None
     if METHODS[method].iterates and slow(p, fd.damping):
         assert error <= allowed or not s.converged
         return
-    if method in ("ltl", "lagrange", "pv"):  # one factor of J M^-1 J', which nothing improves
+    if (
+        METHODS[method].hard and method != "pv_early"
+    ):  # one factor, of J M^-1 J' or of tied joints, which nothing improves
         allowed += ROUNDING * p.condition
     if METHODS[method].iterates and method != "prox_ltl":  # rows are stiff springs on the inertias of bodies
         allowed += 0.1 * ROUNDING * p.stiffness / fd.damping

@@ -276,6 +276,7 @@ def test_a_run_that_explodes_says_when() -> None:
 
 
 def test_rollouts_are_simulations() -> None:
+    """To what one iteration of stiff rows knows of a step, eps / DAMPING."""
     robot = zoo.four_bar()
     q, v = moving(robot)
     n = 37
@@ -284,10 +285,10 @@ def test_rollouts_are_simulations() -> None:
     assert many.q.shape == (5, n, robot.nq)
     for k in (0, 5, n - 1):
         one = lw.simulate(robot, q, scale[k] * v, seconds=0.2, record_every=50)
-        np.testing.assert_allclose(many.q[:, k], one.q, atol=1e-9)
+        np.testing.assert_allclose(many.q[:, k], one.q, atol=2e-8)
         np.testing.assert_allclose(many.times, one.times)
     native = lw.rollouts(robot, np.tile(q, (n, 1)), scale * v, seconds=0.2, record_every=50, compile=False)
-    np.testing.assert_allclose(native.q, many.q, atol=1e-9)
+    np.testing.assert_allclose(native.q, many.q, atol=2e-8)
 
 
 def test_rollouts_with_a_controller_and_a_lost_robot() -> None:

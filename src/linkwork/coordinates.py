@@ -349,7 +349,7 @@ class Tied(Evaluator):
         try:
             *results, last = self._runner.evaluate(inputs, [out, *[None] * (len(self._output_shapes) - 1)])
         except NotFinite:
-            raise undetermined(self.robot, "") from None
+            raise undetermined(self.robot, self._without_numbers(inputs)) from None
         self._verify(last)
         return results
 

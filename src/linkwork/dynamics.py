@@ -386,6 +386,19 @@ class Evaluator:
             )
         return list(out)
 
+    def _without_numbers(self, inputs: Sequence[npt.ArrayLike]) -> str:
+        """Which state of a batch has results that are not finite, in words; nothing for one state alone."""
+        shapes = self._subject.input_shapes()
+        given = [np.asarray(x, dtype=np.float64) for x in inputs]
+        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, s in zip(given, shapes, strict=True)))
+        full = [np.broadcast_to(x, (*lead, *shape)) for x, shape in zip(given, shapes, strict=True)]
+        for k in np.ndindex(*lead) if lead else ():
+            try:
+                self._runner.evaluate([x[k] for x in full], [None] * len(self._output_shapes))
+            except NotFinite:
+                return f" in state {k}"
+        return ""
+
     def __reduce__(self) -> tuple[Any, ...]:
         given, named = self._arguments
         made = signature(type(self)).bind(*given, **named)

@@ -495,11 +495,12 @@ class ForwardDynamics(Evaluator):
         if self._dense:
             return self._by_numpy(q, v, tau, pushed, R, asked, out)
         start = self._still if multipliers is None else multipliers
+        inputs = [q, v, tau, pushed, R, asked, start, self._settings]
         try:
-            a, found = self._runner.evaluate([q, v, tau, pushed, R, asked, start, self._settings], [out, None])
+            a, found = self._runner.evaluate(inputs, [out, None])
         except NotFinite:
             if self._hard:
-                raise self._singular(self._first_singular(R, q, v, tau, pushed, asked)) from None
+                raise self._singular(self._without_numbers(inputs)) from None
             raise
         if self._hard:
             self._check_pivots(found)
@@ -525,20 +526,6 @@ class ForwardDynamics(Evaluator):
         doubt = state_doubt(robot, at.reshape(-1, robot.nq)[0], rate.reshape(-1, robot.nv)[0], self._damping < OFF)
         if doubt is not None:
             warnings.warn(doubt, StateWarning, stacklevel=3)
-
-    def _first_singular(self, *inputs: npt.ArrayLike) -> str:
-        """Which state of a batch has no numbers, in words; nothing for one state alone."""
-        shapes = [(self.robot.nc,), *(self._subject.input_shapes()[:4]), (self.robot.nc,)]
-        given = [np.asarray(x, dtype=np.float64) for x in inputs]
-        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(shape)] for x, shape in zip(given, shapes, strict=True)))
-        full = [np.broadcast_to(x, (*lead, *shape)) for x, shape in zip(given, shapes, strict=True)]
-        for k in np.ndindex(*lead):
-            R, q, v, tau, wrenches, asked = (x[k] for x in full)
-            try:
-                self._runner.evaluate([q, v, tau, wrenches, R, asked, self._still, self._settings], [None, None])
-            except NotFinite:
-                return f" in state {k}" if lead else ""
-        return ""
 
     def _singular(self, where: str) -> SingularConstraints:
         if METHODS[self.method].closed:

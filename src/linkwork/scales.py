@@ -193,7 +193,7 @@ def typical_row_units(robot: Mechanism) -> Floats:
     """The same, ``(nc,)``, with the largest coefficients at a few configurations."""
     if (key := ("row units",)) not in robot.prepared:
         jacobian = quantity(robot, "constraint_jacobian")
-        J = np.abs([jacobian(q) for q in _poses(robot)]).max(axis=0) if robot.nc else np.zeros((0, robot.nv))
+        J = np.abs(_defined(jacobian, _poses(robot))).max(axis=0) if robot.nc else np.zeros((0, robot.nv))
         robot.prepared[key] = row_units(robot, J)
     kept: Floats = robot.prepared[key]
     return kept
