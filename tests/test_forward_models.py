@@ -139,7 +139,7 @@ def check(p: Problem, method: str, fd: lw.ForwardDynamics | None = None) -> None
         return
     if (
         METHODS[method].hard and method != "pv_early"
-    ):  # one factor, of J M^-1 J' or of tied joints, which nothing improves
+    ):  # one factor, which nothing improves
         allowed += ROUNDING * p.condition
     if METHODS[method].iterates and method != "prox_ltl":  # rows are stiff springs on the inertias of bodies
         allowed += 0.1 * ROUNDING * p.stiffness / fd.damping
