@@ -137,9 +137,7 @@ def check(p: Problem, method: str, fd: lw.ForwardDynamics | None = None) -> None
     if METHODS[method].iterates and slow(p, fd.damping):
         assert error <= allowed or not s.converged
         return
-    if (
-        METHODS[method].hard and method != "pv_early"
-    ):  # one factor, which nothing improves
+    if METHODS[method].hard and method != "pv_early":  # one factor, which nothing improves
         allowed += ROUNDING * p.condition
     if METHODS[method].iterates and method != "prox_ltl":  # rows are stiff springs on the inertias of bodies
         allowed += 0.1 * ROUNDING * p.stiffness / fd.damping
