@@ -20,6 +20,7 @@ from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import above_zero, count, fresh_floats, named_options
 from linkwork.literals import Integrator, SimulationMethod, TimeConstant
 from linkwork.mechanism import Mechanism
+from linkwork.scales import joint_units, typical_row_units
 from linkwork.simulation import advancing
 from linkwork.simulation.advancing import Torques
 from linkwork.simulation.closing import Closing
@@ -47,7 +48,8 @@ Record = tuple[float, Array, Array, Array, Array, Array | None]
 """Time, q, v, torques, constraint forces, and commands if there are any."""
 
 OPEN = 1e-6
-"""How far loops may be open at the start, and how fast they may open."""
+"""How far loops may be open at the start, and how fast they may open: parts of the robot's length and of one, and of what
+joints move."""
 UNIT = 1e-12
 """How much longer or shorter than one quaternions may be at the start."""
 PATIENCE = 2.0
@@ -370,15 +372,17 @@ def initial(
         raise InputError(f"v has shape {rate.shape}, needs {robot.nv} finite numbers")
     on = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints]) if robot.nc else np.zeros(0)
     if closed and on.any():
+        units = typical_row_units(robot)
         error = np.abs(constraint_error(robot, at)) * on
-        if error.max() > OPEN:
-            worst = next(c.name for c in robot.constraints if error[robot.row_slice(c.name)].max() == error.max())
+        if (error / units).max() > OPEN:
+            row = int((error / units).argmax())
+            worst = next(c.name for c in robot.constraints if row < robot.row_slice(c.name).stop)
             raise AssemblyError(
-                f"'{worst}' is open by {error.max():.3g} at the start: close loops with robot.assemble(q)"
+                f"'{worst}' is open by {error[row]:.3g} at the start: close loops with robot.assemble(q)"
                 f"{hold_hint(robot, worst)}"
             )
         opening = np.abs(constraint_jacobian(robot, at) @ rate) * on
-        if opening.max() > OPEN * max(1.0, float(np.abs(rate).max(initial=0.0))):
+        if (opening / units).max() > OPEN * float(np.abs(rate / joint_units(robot)).max(initial=0.0)):
             raise InputError(f"v opens loops by {opening.max():.3g} a second: use robot.project_velocity(q, v)")
     return at, rate
 
