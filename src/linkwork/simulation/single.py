@@ -48,8 +48,8 @@ Record = tuple[float, Array, Array, Array, Array, Array | None]
 """Time, q, v, torques, constraint forces, and commands if there are any."""
 
 OPEN = 1e-6
-"""How far loops may be open at the start, and how fast they may open: parts of the robot's length and of one, and of what
-joints move."""
+"""How far loops may be open at the start, and how fast they may open: as parts of the robot's length and of one, and of
+what joints move."""
 UNIT = 1e-12
 """How much longer or shorter than one quaternions may be at the start."""
 PATIENCE = 2.0
