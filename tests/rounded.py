@@ -49,11 +49,11 @@ def three_cranks(off: float = 1e-8) -> Mechanism:
     build = lw.Builder("three cranks")
     build.body("coupler", lw.Inertia.rod(0.5, (0, 0, 0), (1, 0, 0)))
     for k, x in enumerate((0.0, 0.4, 1.0)):
-        build.body(f"crank{k}", lw.Inertia.rod(0.2, (0, 0, 0), (0, 0, 0.3)))
+        build.body(f"crank{k}", lw.Inertia.rod(0.2, (0, 0, 0), (0.2, 0, 0.25)))
         build.joint(f"pivot{k}", lw.Revolute("y"), "world", f"crank{k}", (x + (off if k == 2 else 0.0), 0, 0))
-        top = {"first_at": (0, 0, 0.3), "second_at": (x, 0, 0), "name": f"pin{k}"}
+        top = {"first_at": (0.2, 0, 0.25), "second_at": (x, 0, 0), "name": f"pin{k}"}
         if k == 0:
-            build.joint("pin0", lw.Revolute("y"), "crank0", "coupler", (0, 0, 0.3))
+            build.joint("pin0", lw.Revolute("y"), "crank0", "coupler", (0.2, 0, 0.25))
         else:
             build.constrain(lw.Hinge(f"crank{k}", "coupler", axis="y", **top))
     return build.build()

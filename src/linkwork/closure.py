@@ -55,6 +55,10 @@ CLOSED = 1e-13
 ROUNDED = 1e-5
 """Loops that are open by less, as a part of the robot's length and of one, are open by rounded numbers in a file."""
 
+FARTHER, NEAR = 10.0, 0.05
+"""A configuration with closed loops is taken in place of one with rounded ones if it is no more times as far, and this
+in rad and lengths of the robot."""
+
 ENOUGH = 10
 """Attempts after which loops that come so near are taken to come no nearer."""
 
@@ -140,9 +144,11 @@ def assemble(
         ends, reached, used = problem.descend(begin, enough, max_iterations)
         iterations[left] += used
         tries[left] += 1
-        better = (reached < gap[left]) & ((gap[left] > rounded) | (reached <= tolerance))  # rounded ones stay near
+        # Where loops are open by rounding, they may be closed far away, at a dead center: the nearest is meant.
+        near = problem.way(start[left], ends) <= FARTHER * problem.way(start[left], found[left]) + NEAR
+        better = (reached < gap[left]) & ((gap[left] > rounded) | ((reached <= enough) & near))
         found[left[better]], gap[left[better]] = ends[better], reached[better]
-        left = left[~(reached <= enough)]
+        left = left[~(gap[left] <= enough)]
         if attempt + 1 >= min(attempts, ENOUGH):
             left = left[~(gap[left] <= rounded)]
     if left.size:
@@ -211,6 +217,11 @@ class _Problem:
     def largest_error(self, q: Floats) -> Floats:
         """The same in rad or m, of these configurations."""
         found: Floats = np.abs(self._error(q)).max(axis=-1, initial=0.0)
+        return found
+
+    def way(self, q: Floats, p: Floats) -> Floats:
+        """How far each ``p`` is from ``q``, in rad and lengths of the robot."""
+        found: Floats = np.abs(self.robot.difference(q, p) / joint_units(self.robot)).max(axis=-1, initial=0.0)
         return found
 
     def within(self, q: Floats) -> Floats:
