@@ -115,7 +115,7 @@ def test_a_rounded_wrist_moves_as_the_exact_one_does() -> None:
     assert np.abs(runs[0].q - runs[1].q).max() <= 1e3 * DIGITS[7]
 
 
-@pytest.mark.parametrize("off", [0.0, 1e-8])
+@pytest.mark.parametrize("off", [0.0, 1e-9, 1e-8, 1e-6])
 def test_three_cranks_on_one_coupler_leave_one_joint_free(off: float) -> None:
     robot = three_cranks(off)
     assert lw.Minimal(robot).ny == 1
