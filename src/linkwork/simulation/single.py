@@ -20,7 +20,7 @@ from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import above_zero, count, fresh_floats, named_options
 from linkwork.literals import Integrator, SimulationMethod, TimeConstant
 from linkwork.mechanism import Mechanism
-from linkwork.scales import joint_units, typical_row_units
+from linkwork.scales import joint_units, scales_of, typical_row_units
 from linkwork.simulation import advancing
 from linkwork.simulation.advancing import Torques
 from linkwork.simulation.closing import Closing
@@ -50,6 +50,8 @@ Record = tuple[float, Array, Array, Array, Array, Array | None]
 OPEN = 1e-6
 """How far loops may be open at the start, and how fast they may open: as parts of the robot's length and of one, and of
 what joints move."""
+RESTING = 1e-6
+"""Joints that move by less than this part of how a pendulum of the robot's length swings are at rest."""
 UNIT = 1e-12
 """How much longer or shorter than one quaternions may be at the start."""
 PATIENCE = 2.0
@@ -382,7 +384,9 @@ def initial(
                 f"{hold_hint(robot, worst)}"
             )
         opening = np.abs(constraint_jacobian(robot, at) @ rate) * on
-        if (opening / units).max() > OPEN * float(np.abs(rate / joint_units(robot)).max(initial=0.0)):
+        swing = float(np.sqrt(np.linalg.norm(robot.gravity) / scales_of(robot).length))
+        moving = max(float(np.abs(rate / joint_units(robot)).max(initial=0.0)), RESTING * swing)
+        if (opening / units).max() > OPEN * moving:
             raise InputError(f"v opens loops by {opening.max():.3g} a second: use robot.project_velocity(q, v)")
     return at, rate
 
