@@ -277,7 +277,7 @@ def test_switching_prepares_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> Non
         off = robot.switched({c.name: False})
         s = lw.ForwardDynamics(off, "prox_bbo").compile(lanes=1, threads=1)(p.q, p.v, p.tau)
         native = lw.ForwardDynamics(off, "prox_bbo")(p.q, p.v, p.tau)
-        assert_close(s.acceleration, native.acceleration, 1e-10)
+        assert_close(s.acceleration, native.acceleration, 1e-12 + 0.1 * ROUNDING * p.stiffness / DAMPING)
         assert off.prepared is robot.prepared
 
 

@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
-from gauss import Problem, closed_state, distance
+from gauss import ROUNDING, Problem, closed_state, distance
 from linkwork.constraints import Constraint
 from linkwork.dynamics import Evaluator
 from linkwork.forward import DAMPING, METHODS
@@ -343,7 +343,8 @@ def test_every_method_serves_a_function_of_one_joint(method: str) -> None:
     options = {"tolerance": 1e-12} if METHODS[method].iterates else {}
     s = lw.ForwardDynamics(robot, method, **options)(p.q, p.v, p.tau)  # type: ignore[arg-type]
     expected = p.soft(DAMPING)[0] if method == "pv_soft" else p.hard[0]
-    assert distance(s.acceleration, expected) <= 1e-8
+    stiff = ROUNDING * p.stiffness / DAMPING if method == "pv_soft" else 0.0  # one iteration of stiff rows
+    assert distance(s.acceleration, expected) <= 1e-9 + stiff
 
 
 @pytest.mark.parametrize("method", [name for name in EXACT if not METHODS[name].internal])

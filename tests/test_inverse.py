@@ -290,7 +290,8 @@ def test_what_holds_a_robot_still_does_so_by_any_method_where_loops_are_open(
     assert np.abs(s.acceleration).max() <= 1e-12
     for forward in ("cluster", "auto"):
         back = lw.ForwardDynamics(robot, forward, tolerance=1e-15)(q, rest, s.torque)
-        assert np.abs(back.acceleration).max() <= 1e-8 + 10 * off, forward
+        # rows that repeat others differ by off, and so do the parts that they carry of what gravity accelerates
+        assert np.abs(back.acceleration).max() <= 1e-8 + 9.81 * off, forward
 
 
 def test_a_batch_of_open_and_closed_states() -> None:

@@ -14,7 +14,9 @@ import numpy.typing as npt
 import pytest
 
 import linkwork as lw
+from gauss import ROUNDING
 from linkwork import zoo
+from linkwork.forward import DAMPING
 from linkwork.zoo import ASSEMBLED
 from robots import MODELS
 
@@ -285,10 +287,10 @@ def test_rollouts_are_simulations() -> None:
     assert many.q.shape == (5, n, robot.nq)
     for k in (0, 5, n - 1):
         one = lw.simulate(robot, q, scale[k] * v, seconds=0.2, record_every=50)
-        np.testing.assert_allclose(many.q[:, k], one.q, atol=2e-8)
+        np.testing.assert_allclose(many.q[:, k], one.q, atol=ROUNDING / DAMPING)
         np.testing.assert_allclose(many.times, one.times)
     native = lw.rollouts(robot, np.tile(q, (n, 1)), scale * v, seconds=0.2, record_every=50, compile=False)
-    np.testing.assert_allclose(native.q, many.q, atol=2e-8)
+    np.testing.assert_allclose(native.q, many.q, atol=ROUNDING / DAMPING)
 
 
 def test_rollouts_with_a_controller_and_a_lost_robot() -> None:

@@ -1,8 +1,7 @@
-"""Onto the loops of a mechanism: assembling it, projecting velocities, and counting what is left free.
+"""Onto the loops of a mechanism: configurations in which they are closed, and constraints that hold where they are.
 
-These are the functions behind `Mechanism.assemble`, `Mechanism.project_velocity` and `Mechanism.mobility`. They work on
-the rows of enabled constraints. Assembling is compiled (`algorithms.assembly`); the rest is dense linear algebra, for
-preparing and checking states.
+These are the functions behind `Mechanism.assemble` and `Mechanism.constrained` with ``at``. They work on the rows of
+enabled constraints; the descent onto the loops is compiled (`algorithms.assembly`).
 """
 
 from __future__ import annotations

@@ -40,8 +40,6 @@ RANK = 1e-7
 """Singular values of a cluster's rows below this part of the largest count as zero."""
 LEAST_PIVOT = 1e-9
 """Below this part of what ties a joint, others tie it already: the free joints do not say where it is."""
-CLOSED = 1e-9
-"""Errors of constraints below this are those of a closed pose."""
 TIED = 1e-8
 """A motor whose rows others cannot follow to more than this part is tied."""
 WEAK_SPRING = 0.5

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from linkwork.algorithms import actuated, clusters, rnea
 from linkwork.algorithms.actuated import GAP, NEEDED, UNDONE
-from linkwork.coordinates import CLOSED, Tied, clustered, not_a_transmission, ties_of
+from linkwork.coordinates import Tied, clustered, not_a_transmission, ties_of
 from linkwork.dynamics import Array
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.literals import InverseMethod
@@ -37,6 +37,8 @@ METHODS: Mapping[str, str] = {
 }
 """Methods of inverse dynamics, and who pushes."""
 
+CLOSED = 1e-9
+"""Errors of constraints below this are those of a closed pose."""
 UNREACHABLE = 1e-9
 """What actuated joints may leave undone of the generalised forces, as a part of them."""
 UNREACHABLE_SINGLE = 1e-4

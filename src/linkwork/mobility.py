@@ -47,20 +47,15 @@ MASSLESS = 1e-9
 
 def mass_factor(robot: Mechanism, q: Floats, added: float = 0.0) -> Floats:
     """``L`` of ``M = L L'``, ``(..., nv, nv)``; where M is singular, this part of each joint's inertia is ``added``."""
-    M = mass_matrix(robot, q)
-    L: Any
-    try:
-        L = np.linalg.cholesky(M)
-    except np.linalg.LinAlgError:
-        L = None
-    if L is None and added:
-        L = np.linalg.cholesky(M + added * np.diag(scales_of(robot).joints))
-    if L is not None:
-        found: Floats = L
-        return found
-    flat = M.reshape(-1, robot.nv, robot.nv)
-    which = next(k for k, one in enumerate(flat) if np.linalg.eigvalsh(one)[0] <= 0)
-    push = np.abs(np.linalg.eigh(flat[which])[1][:, 0])
+    M: Any = mass_matrix(robot, q)
+    for part in (0.0, added):
+        try:
+            found: Floats = np.linalg.cholesky(M + part * np.diag(scales_of(robot).joints) if part else M)
+            return found
+        except np.linalg.LinAlgError:
+            continue
+    values, vectors = np.linalg.eigh(M.reshape(-1, robot.nv, robot.nv))
+    push = np.abs(vectors[values[:, 0].argmin(), :, 0])  # what moves the least
     joint = next(j.name for j in robot.joints if push.argmax() < robot.v_slice(j.name).stop)
     raise SingularMassMatrix(
         f"the mass matrix of '{robot.name}' is singular: joint '{joint}' moves no mass here. Give its body an inertia, "
