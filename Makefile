@@ -10,7 +10,7 @@ demo: $(READY)          ## a humanoid's dynamics three ways, times beside Pinocc
 	$(BIN)/python examples/demo.py
 
 test: $(READY)          ## all tests
-	$(BIN)/python -m linkwork.compile.warm
+	$(BIN)/python -m linkwork.compilers.warm
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
 check: $(READY) docs    ## format, lint, types, direction of imports, pages

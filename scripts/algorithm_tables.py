@@ -18,7 +18,7 @@ import plan_pictures as pictures
 from algorithm_times import MEASURED, explicit
 
 import linkwork as lw
-from linkwork.forward import METHODS, method_cost
+from linkwork.dynamics.forward import METHODS, method_cost
 from linkwork_benchmarks import report, tables
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "algorithms"
@@ -125,7 +125,7 @@ def inverse(method: str) -> Callable[[lw.Mechanism], str]:
 
 def quantity(name: str) -> Callable[[lw.Mechanism], str]:
     """Counts of a function of a robot."""
-    from linkwork.dynamics import _evaluator
+    from linkwork.quantities.functions import _evaluator
 
     return total(lambda robot: _evaluator(robot, name))
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from linkwork.delassus import METHODS as MATRICES
-from linkwork.forward import METHODS
+from linkwork.dynamics.delassus import METHODS as MATRICES
+from linkwork.dynamics.forward import METHODS
 from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.clusters import orders
 from linkwork_benchmarks.constrained import bars, series

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.graphs import FAINT, GROUND, INK, LOOP, blank, write_picture
+from linkwork.drawing.pictures import FAINT, GROUND, INK, LOOP, blank, write_picture
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "constraints"
 FREE, HELD = GROUND, LOOP

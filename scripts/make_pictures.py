@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
-from linkwork.graphs import COUPLING, FAINT, GROUND, INK, LOOP, PASTELS, blank, write_picture
+from linkwork.drawing.pictures import COUPLING, FAINT, GROUND, INK, LOOP, PASTELS, blank, write_picture
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 PICTURES: dict[str, Callable[[], Any]] = {}

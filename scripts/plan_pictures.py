@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
-from linkwork.algorithms.algorithm import resolve
-from linkwork.algorithms.motion import DOPRI5, RK4, Scheme
-from linkwork.graphs import COUPLING, FAINT, GROUND, INK, LOOP, PASTELS, blank, layout, ties, write_picture
+from linkwork.drawing.graphs import layout, ties
+from linkwork.drawing.pictures import COUPLING, FAINT, GROUND, INK, LOOP, PASTELS, blank, write_picture
+from linkwork.kernels.algorithm import resolve
+from linkwork.kernels.steps import DOPRI5, RK4, Scheme
 from linkwork.plans.early import early_tree
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.joints import joints_tree

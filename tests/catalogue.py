@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 import linkwork as lw
-from linkwork.constraints import MEET, Constraint, Pair
 from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import MEET, Constraint, Pair
 from states import Floats
 
 PAIRS: tuple[type[Pair], ...] = (

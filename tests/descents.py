@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.algorithms.assembly import DAMPING, LONGEST, PATIENCE, SCALES, STUCK
-from linkwork.closure import _Problem
-from linkwork.dynamics import constraint_jacobian
+from linkwork.closure.assembly import _Problem
+from linkwork.kernels.assembly import DAMPING, LONGEST, PATIENCE, SCALES, STUCK
 from linkwork.plans.loops import loops_of
-from linkwork.scales import joint_units, typical_row_units
+from linkwork.quantities.functions import constraint_jacobian
+from linkwork.quantities.scales import joint_units, typical_row_units
 from states import Floats
 
 RANK_TOLERANCE = 1e-9

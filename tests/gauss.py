@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
-from linkwork.scales import scales_of
+from linkwork.quantities.scales import scales_of
 from states import Floats
 
 ROUNDING = float(np.finfo(np.float64).eps)

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.algorithm import Algorithm, resolve
-from linkwork.compile import batch, emit, entry, llvm, native
-from linkwork.compile.lanes import Type
-from linkwork.compile.run import Runner, Subject
-from linkwork.compile.trace import trace
+from linkwork.compilers import batch, emit, entry, llvm, native
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.run import Runner, Subject
+from linkwork.compilers.trace import trace
 from linkwork.export.c_source import CText, Iterations, size_name
 from linkwork.export.fixed import fixed
+from linkwork.kernels.algorithm import Algorithm, resolve
 
 Run = Callable[..., list[Any]]
 """``run(*inputs)`` gives outputs; inputs have one batch axis, or none where all states share them."""

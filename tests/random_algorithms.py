@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from kernel_ways import written
-from linkwork.algorithms.algorithm import Algorithm, Shape, resolve
+from linkwork.kernels.algorithm import Algorithm, Shape, resolve
 from linkwork.plans.layout import Layout
 from random_kernels import CONSTANTS, FLOATS, INTEGERS, SIZES, Arrays, Scope, Writing, indented
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from linkwork import scalar
+from linkwork.kernels import scalar
 
 ULPS = 4.0
 

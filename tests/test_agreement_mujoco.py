@@ -15,7 +15,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
-from linkwork.rigid import quaternion_matrix
+from linkwork.model.pose import quaternion_matrix
 from states import Floats, State, assert_close, random_state
 
 mujoco = pytest.importorskip("mujoco")

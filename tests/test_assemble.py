@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkages import BOX, MECHANISMS, five_bar, four_bar, made, rod, rssr
-from linkwork.closure import assemble
+from linkwork.closure.assembly import assemble
 from linkwork.mechanism import Mechanism
 from states import Floats, assert_close, random_state
 

@@ -14,11 +14,11 @@ import linkwork as lw
 from descents import BySingularValues
 from linkages import MECHANISMS, five_bar, four_bar
 from linkages import made as linkage
-from linkwork.algorithms.algorithm import resolve
-from linkwork.algorithms.assembly import ASSEMBLY, row_errors, support_jacobian
-from linkwork.algorithms.kinematics import POSE
-from linkwork.algorithms.loops import CLOSURE
-from linkwork.closure import _Descent, _Problem, assemble
+from linkwork.closure.assembly import _Descent, _Problem, assemble
+from linkwork.kernels.algorithm import resolve
+from linkwork.kernels.assembly import ASSEMBLY, row_errors, support_jacobian
+from linkwork.kernels.constraints import CLOSURE
+from linkwork.kernels.kinematics import POSE
 from linkwork.mechanism import Mechanism
 from linkwork.plans.assembly import supports_tree
 from states import Floats, random_state

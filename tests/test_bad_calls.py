@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics import QUANTITIES, Evaluator
 from linkwork.mechanism import Mechanism
+from linkwork.quantities.evaluator import QUANTITIES, Evaluator
 
 Rng = np.random.Generator
 ODD, BAD, EITHER = "odd", "bad", "either"

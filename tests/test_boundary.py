@@ -21,14 +21,14 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.algorithm import Algorithm
-from linkwork.compile import entry, llvm
-from linkwork.compile.entry import DONE, MOST_ARRAYS, SHAPES, entry_point
-from linkwork.compile.run import NativeRunner, SpecialisedRunner, Subject
-from linkwork.dynamics import Evaluator
+from linkwork.compilers import entry, llvm
+from linkwork.compilers.entry import DONE, MOST_ARRAYS, SHAPES, entry_point
+from linkwork.compilers.run import NativeRunner, SpecialisedRunner, Subject
 from linkwork.errors import InputError, LinkworkError
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.scalar import kernel
 from linkwork.plans.layout import Layout
-from linkwork.scalar import kernel
+from linkwork.quantities.evaluator import Evaluator
 
 STRESS = int(os.environ.get("LINKWORK_STRESS", "1"))
 

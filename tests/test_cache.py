@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.compile import cache, llvm
-from linkwork.dynamics import Evaluator
+from linkwork.compilers import cache, llvm
+from linkwork.quantities.evaluator import Evaluator
 
 PROGRAM = """
 import sys
@@ -33,7 +33,7 @@ state = [0.3, -0.4], [0.5, 0.6], [0.7, 0.8]
 center = lw.center_of_mass(robot, state[0])
 fast = Evaluator(robot, "gravity_forces").compile()(state[0])
 print(*center.tolist(), *fast.tolist())
-print("linkwork.compile.lowering" in sys.modules)
+print("linkwork.compilers.lowering" in sys.modules)
 """
 """Center of mass natively (the quickest kernel to compile) and gravity forces specialised."""
 
@@ -264,7 +264,7 @@ def test_parts_of_a_name_do_not_run_together() -> None:
 
 
 def test_a_name_is_found_without_importing_the_compiler() -> None:
-    program = "import sys; from linkwork.compile import cache; cache.key('x'); sys.exit('llvmlite' in sys.modules)"
+    program = "import sys; from linkwork.compilers import cache; cache.key('x'); sys.exit('llvmlite' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
@@ -457,7 +457,7 @@ def test_a_wrong_size_is_an_error_at_first_use(place: Path, monkeypatch: pytest.
 
 def test_a_wrong_size_is_no_error_at_import() -> None:
     environment = os.environ | {"LINKWORK_CACHE_SIZE": "lots"}
-    program = "import linkwork; from linkwork.compile import cache; cache.key('x')"
+    program = "import linkwork; from linkwork.compilers import cache; cache.key('x')"
     assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == 0
 
 

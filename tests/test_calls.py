@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics import Evaluator
+from linkwork.quantities.evaluator import Evaluator
 from states import random_state
 from ways import CASES, Case, inputs, native, results, specialised, tree
 

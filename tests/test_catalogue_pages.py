@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork import delassus, forward, impulse, inverse, operational
-from linkwork.constraints import Constraint
+from linkwork.dynamics import delassus, forward, inverse, operational
+from linkwork.dynamics import impact as impulse
+from linkwork.model.constraints import Constraint
 from linkwork.simulation.stepper import INTEGRATORS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -157,7 +158,7 @@ def words_of(picture: Path) -> list[str]:
 
 @pytest.mark.parametrize("name", [name for name in plan_pictures.PICTURES if name != "impact"])
 def test_pictures_show_the_plans_as_they_are(name: str, tmp_path: Path) -> None:
-    from linkwork.graphs import write_picture
+    from linkwork.drawing.pictures import write_picture
 
     write_picture(plan_pictures.PICTURES[name](), tmp_path / f"{name}.svg")
     words = words_of(tmp_path / f"{name}.svg")

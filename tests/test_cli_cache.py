@@ -14,7 +14,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.cli.caching import in_bytes
-from linkwork.compile import cache
+from linkwork.compilers import cache
 from robots import REPOSITORY
 from test_cli import PROBE, run
 

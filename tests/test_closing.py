@@ -11,7 +11,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.closure import Assembly, assemble
+from linkwork.closure.assembly import Assembly, assemble
 from linkwork.errors import AssemblyError, ModelWarning
 from linkwork.mechanism import Mechanism
 from robots import EXAMPLES, MODELS

@@ -14,13 +14,13 @@ import linkages
 import linkwork as lw
 import test_zoo
 from gauss import Problem, closed_state, distance
-from linkwork.coordinates import ClusterReport, tied_dofs
-from linkwork.forward import METHODS
+from linkwork.closure.coordinates import ClusterReport, tied_dofs
+from linkwork.dynamics.forward import METHODS
 from linkwork.mechanism import Mechanism
 from linkwork.plans.clusters import Cluster, clusters_of, enabled_rows
 from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import LOCAL
-from linkwork.scales import typical_row_units
+from linkwork.quantities.scales import typical_row_units
 from robots import MODELS
 from states import Floats, assert_close
 

@@ -23,8 +23,8 @@ from hypothesis import HealthCheck, given, note, reject, settings
 from hypothesis import strategies as st
 
 from kernel_ways import COMPILER, HEAD, SCALAR, Run, compiled, exported, plain, specialised
-from linkwork.algorithms.algorithm import Algorithm, resolve
-from linkwork.compile.lanes import Type
+from linkwork.compilers.lanes import Type
+from linkwork.kernels.algorithm import Algorithm, resolve
 from random_algorithms import Program, programs
 from random_kernels import FLOATS, INTEGERS
 from rounding import DOUBLE, SINGLE, Bounded, Precision, Undecided, is_less

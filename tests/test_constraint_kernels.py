@@ -11,9 +11,9 @@ import pytest
 
 import linkwork as lw
 from catalogue import NAMES, PAIRS, SEEDS, SIZES, bound, first_turning, free_tree, meets
-from linkwork.constraints import Pair
-from linkwork.dynamics import OF_CONSTRAINTS, Evaluator
 from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import Pair
+from linkwork.quantities.evaluator import OF_CONSTRAINTS, Evaluator
 from states import Floats, State, assert_close, random_state
 
 WAYS = ("plain", "native", "specialised")

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from catalogue import NAMES, PAIRS, SEEDS, SIZES, bound, constraints, free_tree
-from linkwork.constraints import Constraint, Coupling, Pair, closing
 from linkwork.mechanism import Mechanism
-from linkwork.rigid import axis_rotation
+from linkwork.model.constraints import Constraint, Coupling, Pair, closing
+from linkwork.model.pose import axis_rotation
 from states import Floats, assert_close, random_state
 
 BOX = lw.Inertia.box(1.5, (0.1, 0.2, 0.3), com=(0.05, -0.1, 0.2))
@@ -394,7 +394,7 @@ def test_a_lock_without_a_position_captures_every_coordinate() -> None:
 def test_a_switched_mechanism_shares_what_was_prepared_and_keeps_its_rows() -> None:
     robot = bound(0)
     off = robot.switched({"Weld": False, "com": False})
-    assert off.prepared is robot.prepared
+    assert off.computed is robot.computed
     assert not off.constraint("Weld").enabled
     assert off.constraint("Hinge").enabled
     assert robot.constraint("Weld").enabled

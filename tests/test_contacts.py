@@ -10,7 +10,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.constraints import WORLD, Pair, as_placement
+from linkwork.model.constraints import WORLD, Pair, as_placement
 from linkwork.zoo import ASSEMBLED
 
 Floats = npt.NDArray[np.float64]

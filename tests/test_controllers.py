@@ -24,7 +24,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.compile.fingerprint import fingerprint
+from linkwork.compilers.fingerprint import fingerprint
 from linkwork.simulation.control import ControlledStepper
 
 Floats = npt.NDArray[np.float64]

@@ -19,9 +19,9 @@ import test_clusters
 import test_forward_models
 import test_zoo
 import test_zoo_scenes
-from linkwork.constraints import Pair
-from linkwork.delassus import METHODS, Delassus
+from linkwork.dynamics.delassus import METHODS, Delassus
 from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import Pair
 from states import Floats, assert_close
 
 AGREEMENT = 1e-10

@@ -13,7 +13,7 @@ import pytest
 import linkages
 import linkwork as lw
 import test_zoo
-from linkwork.delassus import METHODS, Delassus
+from linkwork.dynamics.delassus import METHODS, Delassus
 from linkwork.mechanism import Mechanism
 from states import Floats, assert_close
 

@@ -18,7 +18,7 @@ import test_forward_models
 import test_zoo
 import test_zoo_scenes
 from gauss import closed_state, distance
-from linkwork.delassus import METHODS, DampedInverse, Delassus, DelassusOperator, memory
+from linkwork.dynamics.delassus import METHODS, DampedInverse, Delassus, DelassusOperator, memory
 from linkwork.mechanism import Mechanism
 from states import Floats, assert_close
 

@@ -19,7 +19,7 @@ import pytest
 import linkwork as lw
 import printed
 import robots
-from linkwork.forward import DAMPING
+from linkwork.dynamics.forward import DAMPING
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -14,9 +14,12 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 import linkwork as lw
-from linkwork import dynamics, forward, impulse, inverse, literals, operational
-from linkwork.delassus import batches
+from linkwork import inputs as literals
+from linkwork.dynamics import forward, inverse, operational
+from linkwork.dynamics import impact as impulse
+from linkwork.dynamics.delassus import batches
 from linkwork.export import writing
+from linkwork.quantities import functions as dynamics
 from linkwork.simulation import stepper
 
 FOUND = (lw.Solution, lw.InverseSolution, lw.Impact, lw.DelassusOperator, lw.DampedInverse, lw.Energy, lw.Pose)

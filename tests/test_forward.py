@@ -12,10 +12,10 @@ import linkages
 import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
-from linkwork import forward
-from linkwork.algorithms.algorithm import Algorithm
-from linkwork.compile.trace import Trace, trace
-from linkwork.forward import AUTOMATIC, DAMPING, METHODS, MOST_COUNTED
+from linkwork.compilers.trace import Trace, trace
+from linkwork.dynamics import forward
+from linkwork.dynamics.forward import AUTOMATIC, DAMPING, METHODS, MOST_COUNTED
+from linkwork.kernels.algorithm import Algorithm
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import Tree
 from states import assert_close
@@ -267,7 +267,7 @@ def test_all_constraints_switched_off_leave_the_tree(method: str) -> None:
 
 def test_switching_prepares_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """One program serves all: the switch is the damping of rows, a number among the inputs."""
-    from linkwork.compile import llvm
+    from linkwork.compilers import llvm
 
     robot = two_loops()
     p = open_state(robot, np.random.default_rng(12))
@@ -278,11 +278,11 @@ def test_switching_prepares_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> Non
         s = lw.ForwardDynamics(off, "prox_bbo").compile(lanes=1, threads=1)(p.q, p.v, p.tau)
         native = lw.ForwardDynamics(off, "prox_bbo")(p.q, p.v, p.tau)
         assert_close(s.acceleration, native.acceleration, 1e-12 + 0.1 * ROUNDING * p.stiffness / DAMPING)
-        assert off.prepared is robot.prepared
+        assert off.computed is robot.computed
 
 
 def test_weights_and_gains_need_no_new_program_for_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    from linkwork.compile import llvm
+    from linkwork.compilers import llvm
 
     robot = two_loops()
     p = open_state(robot, np.random.default_rng(12))

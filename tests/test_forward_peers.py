@@ -14,10 +14,10 @@ import linkages
 import linkwork as lw
 import test_scenes
 from gauss import Problem, closed_state, distance
-from linkwork.constraints import Pair
-from linkwork.forward import AUTOMATIC
+from linkwork.dynamics.forward import AUTOMATIC
 from linkwork.mechanism import Mechanism
-from linkwork.rigid import as_placement
+from linkwork.model.constraints import Pair
+from linkwork.model.pose import as_placement
 from robots import MODELS
 from states import Floats, assert_close
 from test_forward_models import from_file

@@ -12,7 +12,7 @@ import pytest
 import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance
-from linkwork.forward import AUTOMATIC, DAMPING
+from linkwork.dynamics.forward import AUTOMATIC, DAMPING
 from linkwork.mechanism import Mechanism
 from test_forward_models import from_file
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from gauss import ROUNDING, Problem, closed_state, distance
-from linkwork.constraints import Constraint
-from linkwork.dynamics import Evaluator
-from linkwork.forward import DAMPING, METHODS
-from linkwork.functions import record
+from linkwork.dynamics.forward import DAMPING, METHODS
 from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import Constraint
+from linkwork.model.functions import record
+from linkwork.quantities.evaluator import Evaluator
 from states import Floats, assert_close, random_state
 
 NAMES = ("joint0", "joint1", "joint2")

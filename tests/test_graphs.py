@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
-from linkwork.constraints import closing
 from linkwork.mechanism import Mechanism
-from linkwork.plans.spanning import Edge, Spanning, spanning_tree
-from linkwork.rigid import axis_rotation
+from linkwork.model.constraints import closing
+from linkwork.model.pose import axis_rotation
+from linkwork.model.spanning import Edge, Spanning, spanning_tree
 from states import Floats, assert_close, random_state
 
 BOX = lw.Inertia.box(1.5, (0.1, 0.2, 0.3), com=(0.05, -0.1, 0.2))

@@ -15,9 +15,9 @@ import linkages
 import linkwork as lw
 import test_clusters
 from gauss import Problem, closed_state, distance
-from linkwork.inverse import METHODS
+from linkwork.dynamics.inverse import METHODS
 from linkwork.mechanism import Mechanism
-from linkwork.scales import joint_units, typical_row_units
+from linkwork.quantities.scales import joint_units, typical_row_units
 from states import Floats, assert_close
 
 BALANCE = 1e-9

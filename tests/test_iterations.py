@@ -13,12 +13,12 @@ import pytest
 import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, open_state
-from linkwork.algorithms import lcaba
-from linkwork.algorithms.algorithm import resolve
-from linkwork.algorithms.constrained import SWITCHED_OFF
-from linkwork.forward import AUTOMATIC, DAMPING, METHODS, OFF, TOLERANCE
+from linkwork.dynamics.forward import AUTOMATIC, DAMPING, METHODS, OFF, TOLERANCE
+from linkwork.kernels import lcaba
+from linkwork.kernels.algorithm import resolve
+from linkwork.kernels.constrained import SWITCHED_OFF
 from linkwork.mechanism import Mechanism
-from linkwork.scales import scales_of
+from linkwork.quantities.scales import scales_of
 from states import assert_close
 
 AGREEMENT = 1e-12

@@ -17,14 +17,14 @@ import pytest
 
 import linkwork
 from kernel_ways import HEAD, SCALAR, compiled, plain, specialised, written
-from linkwork.algorithms.algorithm import Algorithm
-from linkwork.compile import entry, llvm, native, warm
-from linkwork.compile.lanes import Type
-from linkwork.compile.language import Fixed, source_of
-from linkwork.compile.lowering import Unit
+from linkwork.compilers import entry, llvm, native, warm
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.language import Fixed, source_of
+from linkwork.compilers.lowering import Unit
 from linkwork.errors import KernelError
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.scalar import any_below, fma, kernel, rint, sincos, sqrt, unpack, where
 from linkwork.plans.layout import Layout
-from linkwork.scalar import any_below, fma, kernel, rint, sincos, sqrt, unpack, where
 
 TYPES = [Type(dtype, lanes) for dtype in ("float64", "float32") for lanes in (1, 4)]
 each_type = pytest.mark.parametrize("t", TYPES, ids=lambda t: f"{t.dtype}x{t.lanes}")
@@ -193,7 +193,7 @@ REFUSED = {
     "a step that is computed": Refused("for k in range(0, 3, tree.n):  #!\n    y[k] = 0.0", "step.*constant"),
     "a step of zero": Refused("for k in range(0, 3, 0):  #!\n    y[k] = 0.0", "not zero"),
     # Calls
-    "math.sqrt": Refused("y[0] = math.sqrt(q[0])  #!", "sqrt is no kernel: use sqrt of linkwork.scalar"),
+    "math.sqrt": Refused("y[0] = math.sqrt(q[0])  #!", "sqrt is no kernel: use sqrt of linkwork.kernels.scalar"),
     "np.sin": Refused("y[0] = np.sin(q[0])  #!", r"sin is no kernel: use sincos\(x\)"),
     "math.cos": Refused("y[0] = math.cos(q[0])  #!", r"cos is no kernel: use sincos\(x\)"),
     "abs": Refused("y[0] = abs(q[0])  #!", r"abs is no kernel: use where\(x, 0\.0, -x, x\)"),
@@ -224,9 +224,11 @@ REFUSED = {
     "any_below of an integer": Refused("if any_below(tree.n, 1.0):  #!\n    y[0] = 1.0", r"float\(k\)"),
     "any_below of one": Refused("if any_below(q[0]):  #!\n    y[0] = 1.0", "any_below takes 2 arguments"),
     "unpack of one": Refused(
-        "x = unpack(q)  #!", "unpack takes a tuple of arrays", "from linkwork.scalar import unpack\n\n\n"
+        "x = unpack(q)  #!", "unpack takes a tuple of arrays", "from linkwork.kernels.scalar import unpack\n\n\n"
     ),
-    "unpack of an array": Refused("x = unpack(q, q)  #!", "takes a tuple", "from linkwork.scalar import unpack\n\n\n"),
+    "unpack of an array": Refused(
+        "x = unpack(q, q)  #!", "takes a tuple", "from linkwork.kernels.scalar import unpack\n\n\n"
+    ),
     "len of an array": Refused("k = len(q)  #!", "len is for tuples.*sizes of tree"),
     "float of a float": Refused("y[0] = float(q[0])  #!", "float is for integers"),
     "float of two": Refused("y[0] = float(1, 2)  #!", "float takes one"),

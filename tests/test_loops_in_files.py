@@ -14,9 +14,9 @@ import pytest
 
 import linkwork as lw
 import robots
-from linkwork.constraints import Constraint
 from linkwork.errors import ModelError, ModelWarning, TopologyError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import Constraint
 from linkwork.parsing import load, parse_urdf
 from linkwork.parsing.side_file import find_side_file
 from robots import EXAMPLES, MODELS

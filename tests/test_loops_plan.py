@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from catalogue import NAMES, SEEDS, bound
-from linkwork.constraints import Constraint
 from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import Constraint
 from linkwork.plans.loops import loops_of
 from states import random_state
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics import Evaluator
-from linkwork.forward import METHODS
+from linkwork.dynamics.forward import METHODS
+from linkwork.quantities.evaluator import Evaluator
 
 
 @pytest.fixture(scope="module")

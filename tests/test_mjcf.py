@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.joints import Free, Prismatic, Revolute, Spherical
+from linkwork.model.joints import Free, Prismatic, Revolute, Spherical
 from linkwork.parsing.mjcf import mujoco_map, parse_mjcf
 from mjcf_texts import HINGES, SITES, SOLID, TENDONS, body, both, chain, model
 from mujoco_twin import MujocoTwin

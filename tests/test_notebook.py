@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.notebook import MOST_ROWS, table
+from linkwork.model.notebook import MOST_ROWS, table
 
 
 class Tables(HTMLParser):

@@ -114,8 +114,8 @@ def test_a_copy_runs_the_same_way(way: Callable[[Any], Any], other: str) -> None
 def test_a_copy_has_the_method_that_auto_chose(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = pickle.dumps([lw.ForwardDynamics(ROBOT), lw.ImpactDynamics(ROBOT)])
     chosen = lw.ForwardDynamics(ROBOT).method
-    monkeypatch.setattr("linkwork.forward.best_method", lambda *args: pytest.fail("chosen again"))
-    monkeypatch.setattr("linkwork.impulse.best_method", lambda *args: pytest.fail("chosen again"))
+    monkeypatch.setattr("linkwork.dynamics.forward.best_method", lambda *args: pytest.fail("chosen again"))
+    monkeypatch.setattr("linkwork.dynamics.impact.best_method", lambda *args: pytest.fail("chosen again"))
     assert pickle.loads(kept)[0].method == chosen
 
 

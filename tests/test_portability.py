@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.compile import emit, entry, llvm, native, run, warm
-from linkwork.compile.lanes import Type
-from linkwork.compile.trace import trace
+from linkwork.compilers import emit, entry, llvm, native, run, warm
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.trace import trace
 from linkwork.errors import LinkworkError
 from states import assert_close
 

@@ -10,9 +10,9 @@ import pytest
 
 import linkwork as lw
 from gauss import distance
-from linkwork.closure import assemble
+from linkwork.closure.assembly import assemble
+from linkwork.closure.mobility import loop_rounding, mobility, state_doubt
 from linkwork.mechanism import Mechanism
-from linkwork.mobility import loop_rounding, mobility, state_doubt
 from rounded import three_cranks, wrist
 from states import Floats
 

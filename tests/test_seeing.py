@@ -16,9 +16,9 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.graphs import cluster_numbers, elimination, layout, ties
-from linkwork.simulation.figures import chosen, skeleton
-from linkwork.simulation.mp4 import ffmpeg
+from linkwork.drawing.figures import chosen, skeleton
+from linkwork.drawing.graphs import cluster_numbers, elimination, layout, ties
+from linkwork.drawing.mp4 import ffmpeg
 from linkwork.zoo import ASSEMBLED
 
 pytest.importorskip("matplotlib")

@@ -14,12 +14,12 @@ import pytest
 
 import linkwork as lw
 import robots
+from linkwork.drawing.skeleton import skeleton
 from linkwork.errors import ModelError, TopologyError
+from linkwork.model.pose import Placement
+from linkwork.model.shapes import Box, Ellipsoid, Ground, Mesh, Shape, Solid, Sphere, Tube
 from linkwork.parsing import parse_sdf, parse_urdf
 from linkwork.parsing.mjcf import load_mjcf, mujoco_map, parse_mjcf
-from linkwork.rigid import Placement
-from linkwork.shapes import Box, Ellipsoid, Ground, Mesh, Shape, Solid, Sphere, Tube
-from linkwork.simulation.skeleton import skeleton
 from robots import MODELS
 
 Floats = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ import pytest
 import linkwork as lw
 from gauss import ROUNDING
 from linkwork import zoo
-from linkwork.forward import DAMPING
+from linkwork.dynamics.forward import DAMPING
 from linkwork.zoo import ASSEMBLED
 from robots import MODELS
 

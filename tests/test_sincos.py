@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from linkwork.algorithms.algorithm import Algorithm
-from linkwork.compile import emit, llvm, native
-from linkwork.compile.batch import SYMBOL
-from linkwork.compile.lanes import Type
-from linkwork.compile.sincos import LIMIT
-from linkwork.compile.trace import trace_function
+from linkwork.compilers import emit, llvm, native
+from linkwork.compilers.batch import SYMBOL
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.sincos import LIMIT
+from linkwork.compilers.trace import trace_function
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.scalar import kernel, sincos
 from linkwork.plans.layout import Layout
-from linkwork.scalar import kernel, sincos
 
 Floats = npt.NDArray[np.floating]
 

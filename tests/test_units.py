@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork import impulse, zoo
-from linkwork.forward import DAMPING, METHODS
+from linkwork import zoo
+from linkwork.dynamics import impact as impulse
+from linkwork.dynamics.forward import DAMPING, METHODS
 from linkwork.mechanism import Mechanism
 from robots import MODELS
 from states import Floats, assert_close

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import robots
-from linkwork.constraints import JointCoupling, JointLock
 from linkwork.errors import InputError, ModelError, ModelWarning, TopologyError, UnknownOption, UnsupportedFeature
-from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import JointCoupling, JointLock
+from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.parsing import load, load_urdf, loads, parse_urdf
 from robots import ROBOTS
 

@@ -9,8 +9,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.errors import ModelError, ModelWarning, TopologyError, UnsupportedFeature
-from linkwork.joints import Free
 from linkwork.mechanism import Mechanism
+from linkwork.model.joints import Free
 from linkwork.parsing import parse_urdf
 
 BODY = """<inertial><origin xyz="0.5 0 0"/><mass value="1"/>

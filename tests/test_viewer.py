@@ -22,8 +22,8 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
-from linkwork.rigid import aligning_rotation, quaternion_of
-from linkwork.shapes import Box, Mesh, Sphere, Tube
+from linkwork.model.pose import aligning_rotation, quaternion_of
+from linkwork.model.shapes import Box, Mesh, Sphere, Tube
 from linkwork.zoo import ASSEMBLED
 from robots import MODELS
 from test_pages import code_of

@@ -9,11 +9,11 @@ import pytest
 
 import linkwork as lw
 import ways
-from linkwork.algorithms.algorithm import resolve
-from linkwork.dynamics import QUANTITIES, REFERENCES, Evaluator
+from linkwork.kernels.algorithm import resolve
 from linkwork.plans.actuation import DRIVEN, driven_tree
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import tree_of
+from linkwork.quantities.evaluator import QUANTITIES, REFERENCES, Evaluator
 from states import assert_close
 from ways import CASES, Case, inputs, native, results, specialised, tree
 

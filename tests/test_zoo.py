@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.constraints import JointCoupling, Pair
 from linkwork.mechanism import Mechanism
-from linkwork.rigid import quaternion_matrix
+from linkwork.model.constraints import JointCoupling, Pair
+from linkwork.model.pose import quaternion_matrix
 from linkwork.zoo.places import placements, quaternion_of
 from states import assert_close
 

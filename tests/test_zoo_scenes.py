@@ -11,8 +11,8 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.constraints import JointLock, Point
 from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import JointLock, Point
 from linkwork.zoo.places import placements
 from states import assert_close
 

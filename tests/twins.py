@@ -13,8 +13,8 @@ import pytest
 
 import robots
 from linkwork import zoo
-from linkwork.joints import Free, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.mechanism import Mechanism
+from linkwork.model.joints import Free, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from states import Floats, State
 
 pin = pytest.importorskip("pinocchio")

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.constraints import (
+from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import (
     TURN_ROWS,
     CenterOfMass,
     Constraint,
@@ -34,10 +35,11 @@ from linkwork.constraints import (
     Rod,
     Rolling,
 )
-from linkwork.joints import Free, Helical, Joint, Planar, Prismatic
-from linkwork.mechanism import Actuator, JointEntry, Limits, Mechanism
-from linkwork.rigid import Floats, Inertia, Placement, as_placement
-from linkwork.shapes import Box, Ellipsoid, Mesh, Shape, Solid, Sphere, Tube
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic
+from linkwork.model.model import Actuator, JointEntry, Limits
+from linkwork.model.pose import Floats, Placement, as_placement
+from linkwork.model.shapes import Box, Ellipsoid, Mesh, Shape, Solid, Sphere, Tube
 
 
 class Units:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork import zoo
-from linkwork.dynamics import QUANTITIES, Evaluator
-from linkwork.mechanism import Actuator, Mechanism
-from linkwork.rigid import Inertia
+from linkwork.mechanism import Mechanism
+from linkwork.model.inertia import Inertia
+from linkwork.model.model import Actuator
+from linkwork.quantities.evaluator import QUANTITIES, Evaluator
 from states import random_state
 
 

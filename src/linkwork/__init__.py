@@ -12,8 +12,27 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from linkwork.builder import Builder, attach, compose
-from linkwork.constraints import (
+from linkwork.errors import (
+    AssemblyError,
+    InputError,
+    KernelError,
+    LinkworkError,
+    ModelError,
+    ModelWarning,
+    NotConverged,
+    NotFinite,
+    ProgramTooLarge,
+    SingularConstraints,
+    SingularMassMatrix,
+    StateWarning,
+    TopologyError,
+    UnknownName,
+    UnknownOption,
+    UnsupportedFeature,
+)
+from linkwork.kernels.scalar import kernel, sincos, sqrt, where
+from linkwork.mechanism import Builder, Mechanism, attach, compose
+from linkwork.model.constraints import (
     Belt,
     Cardan,
     CenterOfMass,
@@ -36,38 +55,25 @@ from linkwork.constraints import (
     Slider,
     Weld,
 )
-from linkwork.errors import (
-    AssemblyError,
-    InputError,
-    KernelError,
-    LinkworkError,
-    ModelError,
-    ModelWarning,
-    NotConverged,
-    NotFinite,
-    ProgramTooLarge,
-    SingularConstraints,
-    SingularMassMatrix,
-    StateWarning,
-    TopologyError,
-    UnknownName,
-    UnknownOption,
-    UnsupportedFeature,
-)
-from linkwork.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
-from linkwork.mechanism import Actuator, Mechanism
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
+from linkwork.model.model import Actuator
+from linkwork.model.pose import Placement
 from linkwork.parsing import load, loads
-from linkwork.rigid import Inertia, Placement
-from linkwork.scalar import kernel, sincos, sqrt, where
 
 if TYPE_CHECKING:
     from linkwork import zoo
-    from linkwork.coordinates import Actuation, Minimal, clusters
-    from linkwork.delassus import Contacts, DampedInverse, Delassus, DelassusOperator
-    from linkwork.dynamics import (
+    from linkwork.closure.coordinates import Actuation, Minimal, clusters
+    from linkwork.dynamics.delassus import Contacts, DampedInverse, Delassus, DelassusOperator
+    from linkwork.dynamics.equilibrium import Equilibrium
+    from linkwork.dynamics.forward import ForwardDynamics, Solution, best_method, method_costs, methods_for
+    from linkwork.dynamics.impact import Impact, ImpactDynamics
+    from linkwork.dynamics.inverse import InverseDynamics, InverseSolution
+    from linkwork.dynamics.operational import OperationalInertia
+    from linkwork.export import export_c
+    from linkwork.quantities.evaluator import Evaluator, OperationCount, operation_count
+    from linkwork.quantities.functions import (
         Energy,
-        Evaluator,
-        OperationCount,
         Pose,
         actuator_torques,
         bias_forces,
@@ -86,44 +92,58 @@ if TYPE_CHECKING:
         gravity_forces,
         inverse_mass_product,
         mass_matrix,
-        operation_count,
         passive_forces,
     )
-    from linkwork.equilibrium import Equilibrium
-    from linkwork.export import export_c
-    from linkwork.forward import ForwardDynamics, Solution, best_method, method_costs, methods_for
-    from linkwork.impulse import Impact, ImpactDynamics
-    from linkwork.inverse import InverseDynamics, InverseSolution
-    from linkwork.operational import OperationalInertia
     from linkwork.simulation import Controller, MinimalMotion, Run, Stepper, Sweep, rollouts, simulate
 
 __version__ = "0.2.0"
+
+
+_LAZY = {
+    "linkwork.closure.coordinates": ("Actuation", "Minimal", "clusters"),
+    "linkwork.dynamics.delassus": ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"),
+    "linkwork.dynamics.equilibrium": ("Equilibrium",),
+    "linkwork.dynamics.forward": ("ForwardDynamics", "Solution", "best_method", "method_costs", "methods_for"),
+    "linkwork.dynamics.impact": ("Impact", "ImpactDynamics"),
+    "linkwork.dynamics.inverse": ("InverseDynamics", "InverseSolution"),
+    "linkwork.dynamics.operational": ("OperationalInertia",),
+    "linkwork.export": ("export_c",),
+    "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),
+    "linkwork.quantities.functions": (
+        "Energy",
+        "Pose",
+        "actuator_torques",
+        "bias_forces",
+        "center_of_mass",
+        "centroidal_momentum",
+        "constraint_bias",
+        "constraint_error",
+        "constraint_jacobian",
+        "constraint_target",
+        "energy",
+        "frame_acceleration",
+        "frame_jacobian",
+        "frame_placement",
+        "frame_velocity",
+        "gravity_compensation",
+        "gravity_forces",
+        "inverse_mass_product",
+        "mass_matrix",
+        "passive_forces",
+    ),
+    "linkwork.simulation": ("Controller", "MinimalMotion", "Run", "Stepper", "Sweep", "rollouts", "simulate"),
+}
+"""What needs a compiler is imported when it is first asked for: names by module."""
+
+_MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     """Import what needs a compiler when it is first asked for."""
     if name == "zoo":
         return import_module("linkwork.zoo")
-    if name in ("ForwardDynamics", "Solution", "best_method", "method_costs", "methods_for"):
-        return getattr(import_module("linkwork.forward"), name)
-    if name in ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"):
-        return getattr(import_module("linkwork.delassus"), name)
-    if name == "Equilibrium":
-        return getattr(import_module("linkwork.equilibrium"), name)
-    if name == "export_c":
-        return getattr(import_module("linkwork.export"), name)
-    if name == "OperationalInertia":
-        return getattr(import_module("linkwork.operational"), name)
-    if name in ("Controller", "MinimalMotion", "Run", "Stepper", "Sweep", "rollouts", "simulate"):
-        return getattr(import_module("linkwork.simulation"), name)
-    if name in ("InverseDynamics", "InverseSolution"):
-        return getattr(import_module("linkwork.inverse"), name)
-    if name in ("Actuation", "Minimal", "clusters"):
-        return getattr(import_module("linkwork.coordinates"), name)
-    if name in ("Impact", "ImpactDynamics"):
-        return getattr(import_module("linkwork.impulse"), name)
-    if name in __all__:
-        return getattr(import_module("linkwork.dynamics"), name)
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from linkwork.compile.run import SHARE
+from linkwork.compilers.run import SHARE
 from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.clusters import orders
 from linkwork_benchmarks.constrained import bars, series

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 import linkwork as lw
+from linkwork.model.model import Model
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,7 +75,7 @@ class States(NamedTuple):
         return States(self.q[:count], self.v[:count], self.u[:count])
 
 
-def random_states(robot: lw.Mechanism, count: int, seed: int = 0) -> States:
+def random_states(robot: Model, count: int, seed: int = 0) -> States:
     """Random states around the neutral pose."""
     rng = np.random.default_rng(seed)
     q = robot.integrate(robot.neutral(), rng.uniform(-1.5, 1.5, (count, robot.nv)))

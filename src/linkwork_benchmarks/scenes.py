@@ -32,8 +32,8 @@ import numpy as np
 import numpy.typing as npt
 
 import linkwork as lw
-from linkwork.mechanism import Limits
-from linkwork.rigid import as_placement, quaternion_of
+from linkwork.model.model import Limits
+from linkwork.model.pose import as_placement, quaternion_of
 from linkwork_benchmarks.robots import EXAMPLES, MODELS
 
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from rich.text import Text
 import linkwork as lw
 from linkwork.cli.finding import counted
 from linkwork.cli.terminal import printable
-from linkwork.compile import cache as disk
+from linkwork.compilers import cache as disk
 
 
 @dataclass(frozen=True)

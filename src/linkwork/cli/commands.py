@@ -226,7 +226,7 @@ def graph(
 )
 def warm(quiet: Quiet = False) -> None:
     """Compile ahead."""
-    from linkwork.compile.warm import warm as compiled
+    from linkwork.compilers.warm import warm as compiled
 
     with quietly(True):
         count = 0

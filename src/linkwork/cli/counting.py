@@ -10,9 +10,9 @@ from typing import Any, cast
 import linkwork as lw
 from linkwork.cli.looking import Look, Misused, read
 from linkwork.cli.terminal import patience
-from linkwork.delassus.batches import METHODS as OF_DELASSUS
+from linkwork.dynamics.delassus.batches import METHODS as OF_DELASSUS
+from linkwork.dynamics.forward import EXPECTED, METHODS, method_cost
 from linkwork.errors import UnsupportedFeature
-from linkwork.forward import EXPECTED, METHODS, method_cost
 from linkwork.inputs import suggest
 from linkwork.mechanism import Mechanism
 

@@ -12,14 +12,14 @@ import linkwork as lw
 from linkwork.cli.counting import known_methods
 from linkwork.cli.looking import Look, Misused, read
 from linkwork.cli.terminal import patience, printable
+from linkwork.dynamics.inverse import METHODS as OF_INVERSE
+from linkwork.dynamics.operational import METHODS as OF_INERTIA
 from linkwork.errors import InputError
 from linkwork.export import CProgram, export_c
 from linkwork.export.comments import operations_of
 from linkwork.export.writing import identifier
 from linkwork.inputs import suggest
-from linkwork.inverse import METHODS as OF_INVERSE
 from linkwork.mechanism import Mechanism
-from linkwork.operational import METHODS as OF_INERTIA
 from linkwork.simulation import Stepper
 
 

@@ -23,11 +23,12 @@ from linkwork.cli.facts import (
     NamedPoseFacts,
     PoseFacts,
 )
-from linkwork.constraints import Constraint
 from linkwork.errors import AssemblyError
-from linkwork.mechanism import JointEntry, Limits, Mechanism
+from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import Constraint
+from linkwork.model.model import JointEntry, Limits
+from linkwork.model.pose import Floats
 from linkwork.plans.loops import loops_of
-from linkwork.rigid import Floats
 
 NEUTRAL = "neutral"
 
@@ -137,7 +138,7 @@ def _methods(robot: Mechanism) -> tuple[MethodFacts, ...]:
     """What forward dynamics costs, where there are constraints to choose a method for."""
     if not any(c.enabled for c in robot.constraints):
         return ()
-    from linkwork.forward import best_method, method_costs
+    from linkwork.dynamics.forward import best_method, method_costs
 
     best = best_method(robot)
     costs = sorted(method_costs(robot).items(), key=lambda item: item[1].total)
@@ -220,7 +221,7 @@ def _without_limits(robot: Mechanism) -> Mechanism:
 def _mobility(robot: Mechanism, pose: PoseFacts, tolerance: float) -> MobilityFacts:
     if not robot.nc:  # a tree: no need of kernels
         return MobilityFacts(robot.nv, 0, 0, 0, closed=True, redundant={}, conflicting={}, singular=0, weak=0)
-    from linkwork.mobility import mobility  # brings the compiler, which takes a moment
+    from linkwork.closure.mobility import mobility  # brings the compiler, which takes a moment
 
     q = np.array(pose.q)
     found = mobility(robot, q, closed_to=tolerance)

@@ -20,7 +20,7 @@ from rich.tree import Tree
 from linkwork.cli.facts import ActuatorFacts, Facts, JointFacts
 from linkwork.cli.finding import counted
 from linkwork.cli.terminal import printable
-from linkwork.constraints import WORLD
+from linkwork.model.constraints import WORLD
 
 if TYPE_CHECKING:
     from linkwork.cli.counting import Count, Counts

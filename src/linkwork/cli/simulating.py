@@ -12,12 +12,12 @@ import numpy as np
 import linkwork as lw
 from linkwork.cli.looking import Look, Misused, read, start_of
 from linkwork.cli.terminal import patience
-from linkwork.forward import METHODS
-from linkwork.graphs import PICTURES, kind_of
+from linkwork.drawing.figures import VIDEOS
+from linkwork.drawing.mp4 import ffmpeg
+from linkwork.drawing.pictures import PICTURES, kind_of
+from linkwork.dynamics.forward import METHODS
 from linkwork.inputs import suggest
 from linkwork.simulation import Run
-from linkwork.simulation.figures import VIDEOS
-from linkwork.simulation.mp4 import ffmpeg
 
 
 @dataclass(frozen=True)

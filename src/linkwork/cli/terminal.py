@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
-from linkwork.compile.cache import say
+from linkwork.compilers.cache import say
 
 BROKEN_PIPE = 141
 """Exit code where the reader of the output went away: 128 + SIGPIPE, as for any other program."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.compile.trace import (
+from linkwork.compilers.trace import (
     ADD,
     CONST,
     COS,

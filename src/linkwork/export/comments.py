@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from linkwork.dynamics import Evaluator, OperationCount
-from linkwork.mechanism import Mechanism
+from linkwork.model.model import Model
+from linkwork.quantities.evaluator import Evaluator, OperationCount
 
 MEANINGS: Mapping[str, str] = {
     "q": "configuration",
@@ -89,7 +89,7 @@ def arrays_of(inputs: Mapping[str, int], outputs: Mapping[str, int]) -> list[str
     return lines
 
 
-def order_of(robot: Mechanism) -> list[str]:
+def order_of(robot: Model) -> list[str]:
     """Where joints stand in q and v, and constraints among the rows."""
     rows = [
         (j.name, j.type.kind_name, _places(robot.q_slice(j.name)), _places(robot.v_slice(j.name)))

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwork import scalar
-from linkwork.compile.trace import (
+from linkwork.compilers.trace import (
     ADD,
     CONST,
     COS,
@@ -31,6 +30,7 @@ from linkwork.compile.trace import (
     Trace,
 )
 from linkwork.errors import InputError
+from linkwork.kernels import scalar
 
 Bring = Callable[[int, int], Any]
 """``bring(array, place)``: what stands there, a number or a symbol."""

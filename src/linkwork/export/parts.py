@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from linkwork.compile.trace import CONST, INPUT, Symbol, Trace, is_zero, mostly_zero, operands
+from linkwork.compilers.trace import CONST, INPUT, Symbol, Trace, is_zero, mostly_zero, operands
 
 LENGTH = 800
 """Operations of a part. Compilers need more than twice the time for twice the length."""

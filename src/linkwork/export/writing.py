@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compile.trace import MAX_OPERATIONS, Trace, trace
-from linkwork.dynamics import Evaluator, OperationCount, check_actuators
+from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
+from linkwork.dynamics.forward import ForwardDynamics, iteration_settings, row_damping
+from linkwork.dynamics.impact import ImpactDynamics
+from linkwork.dynamics.inverse import InverseDynamics
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
 from linkwork.export.fixed import fixed
-from linkwork.forward import ForwardDynamics, iteration_settings, row_damping
-from linkwork.impulse import ImpactDynamics
-from linkwork.inverse import InverseDynamics
-from linkwork.literals import Precision
+from linkwork.inputs import Precision
+from linkwork.quantities.evaluator import Evaluator, OperationCount, check_actuators
 from linkwork.simulation import Stepper
 
 NUMBERS: Mapping[str, str] = {"float64": "double", "float32": "float"}

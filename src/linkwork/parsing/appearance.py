@@ -14,9 +14,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from linkwork.errors import ModelError
+from linkwork.model.pose import Placement
+from linkwork.model.shapes import Colour, Role, Solid
 from linkwork.parsing.xml import Node
-from linkwork.rigid import Placement
-from linkwork.shapes import Colour, Role, Solid
 
 _PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
 """Variables with folders that hold packages, models, or ``share`` with packages in it."""

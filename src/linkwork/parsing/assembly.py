@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from linkwork.builder import GRAVITY, Builder
-from linkwork.constraints import Constraint, Coupling, JointCoupling, JointLock
 from linkwork.errors import ModelError, UnsupportedFeature
-from linkwork.joints import Joint
-from linkwork.mechanism import Mechanism
+from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.constraints import Constraint, Coupling, JointCoupling, JointLock
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Joint
+from linkwork.model.model import GRAVITY
+from linkwork.model.pose import Placement, PlacementLike, VectorLike
 from linkwork.parsing.appearance import Seen
 from linkwork.parsing.options import Inertias
 from linkwork.parsing.xml import Node, Where, located, warn
-from linkwork.rigid import Inertia, Placement, PlacementLike, VectorLike
 
 ROOT_JOINT = "root_joint"
 

@@ -25,10 +25,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.constraints import WORLD, JointCoupling, Point
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.joints import Fixed, Free, Joint, Revolute
-from linkwork.mechanism import GRAVITY, Mechanism
+from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import WORLD, JointCoupling, Point
+from linkwork.model.joints import Fixed, Free, Joint, Revolute
+from linkwork.model.model import GRAVITY
+from linkwork.model.pose import Floats, Placement, quaternion_of
 from linkwork.parsing.appearance import MeshFinder
 from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, mimic_constraint
 from linkwork.parsing.options import Base, Inertias, check_options, model_path, read_file
@@ -38,7 +40,6 @@ from linkwork.parsing.sdf_joints import IN_JOINT, Axes, Mimic, Version, axis_dir
 from linkwork.parsing.sdf_links import read_link
 from linkwork.parsing.sdf_shapes import Frames, read_shapes
 from linkwork.parsing.xml import Node, located, read_xml, warn
-from linkwork.rigid import Floats, Placement, quaternion_of
 
 _OLDEST, _NEWEST = (1, 4), (1, 12)
 _WORLD_GRAVITY = (0.0, 0.0, -9.8)

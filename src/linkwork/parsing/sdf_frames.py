@@ -12,12 +12,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from linkwork.constraints import WORLD
 from linkwork.errors import TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
+from linkwork.model.constraints import WORLD
+from linkwork.model.pose import Placement
 from linkwork.parsing.sdf_joints import Version
 from linkwork.parsing.xml import Node, located
-from linkwork.rigid import Placement
 
 MODEL = "__model__"
 _HERE = ("link", "joint", "frame", "model", "drake:joint")

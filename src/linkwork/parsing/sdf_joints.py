@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
-from linkwork.joints import Fixed, Helical, Joint, Prismatic, Revolute, Spherical, Universal
+from linkwork.model.joints import Fixed, Helical, Joint, Prismatic, Revolute, Spherical, Universal
+from linkwork.model.pose import Floats
 from linkwork.parsing.xml import Node, located
-from linkwork.rigid import Floats
 
 Version = tuple[int, int]
 Axes = Callable[[Node, str], Floats]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
+from linkwork.model.inertia import Inertia
 from linkwork.parsing.sdf_frames import read_pose
 from linkwork.parsing.sdf_joints import Version
 from linkwork.parsing.xml import Node, warn
-from linkwork.rigid import Inertia
 
 _IN_LINK = (
     {"pose", "inertial", "gravity", "kinematic", "velocity_decay", "visual", "collision"}

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from linkwork.model.pose import Placement, aligning_rotation
+from linkwork.model.shapes import Box, Colour, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube, as_colour
 from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
 from linkwork.parsing.sdf_frames import read_pose
 from linkwork.parsing.sdf_joints import Version
 from linkwork.parsing.xml import Node
-from linkwork.rigid import Placement, aligning_rotation
-from linkwork.shapes import Box, Colour, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube, as_colour
 
 Frames = Callable[[Node, str], Placement]
 """Where a frame of the model stands in the frame of the link, asked by an element."""

@@ -22,7 +22,7 @@ from typing import Any
 import yaml
 
 from linkwork.errors import ModelError, UnsupportedFeature
-from linkwork.joints import Fixed, Joint, Spherical, Universal
+from linkwork.model.joints import Fixed, Joint, Spherical, Universal
 from linkwork.parsing.options import model_path
 from linkwork.parsing.xml import Mark
 

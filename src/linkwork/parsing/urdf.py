@@ -27,11 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.constraints import WORLD
 from linkwork.errors import InputError, TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
-from linkwork.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import WORLD
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
+from linkwork.model.pose import Placement
 from linkwork.parsing.appearance import MeshFinder
 from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, refuse_untied
 from linkwork.parsing.options import (
@@ -50,7 +52,6 @@ from linkwork.parsing.urdf_loops import add_loops, apply_side_file, gazebo_sprin
 from linkwork.parsing.urdf_parts import UrdfJoint, UrdfLink, placement, placement_of_origin
 from linkwork.parsing.urdf_shapes import named_colours, read_shapes
 from linkwork.parsing.xml import LARGEST, Node, located, read_xml, warn
-from linkwork.rigid import Inertia, Placement
 
 _JOINTS: dict[str, Callable[[tuple[float, float, float]], Joint]] = {
     "revolute": Revolute,

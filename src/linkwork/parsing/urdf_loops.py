@@ -27,10 +27,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwork.constraints import WORLD, JointCoupling, Point, Weld, closing
 from linkwork.errors import ModelError, TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
-from linkwork.joints import Fixed, Joint, Planar, Prismatic, Revolute, Spherical
+from linkwork.model.constraints import WORLD, JointCoupling, Point, Weld, closing
+from linkwork.model.joints import Fixed, Joint, Planar, Prismatic, Revolute, Spherical
+from linkwork.model.pose import Floats, Placement
 from linkwork.parsing.assembly import Assembly, mimic_constraint
 from linkwork.parsing.options import Mimic
 from linkwork.parsing.sdf_frames import read_pose
@@ -38,7 +39,6 @@ from linkwork.parsing.sdf_joints import read_joint
 from linkwork.parsing.side_file import SideFile
 from linkwork.parsing.urdf_parts import UrdfJoint, UrdfLink, placement, placement_of_origin
 from linkwork.parsing.xml import Node, located, warn
-from linkwork.rigid import Floats, Placement
 
 _LOOPS: dict[str, type[Joint]] = {
     "revolute": Revolute,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from linkwork.joints import Joint
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Joint
+from linkwork.model.pose import Placement
 from linkwork.parsing.appearance import Seen
 from linkwork.parsing.xml import Node, located
-from linkwork.rigid import Inertia, Placement
 
 
 @dataclass(frozen=True)

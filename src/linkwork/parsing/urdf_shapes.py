@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from linkwork.errors import ModelError
+from linkwork.model.shapes import Box, Colour, Ellipsoid, Mesh, Solid, Sphere, Tube, as_colour
 from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
 from linkwork.parsing.urdf_parts import placement_of_origin
 from linkwork.parsing.xml import Node
-from linkwork.shapes import Box, Colour, Ellipsoid, Mesh, Solid, Sphere, Tube, as_colour
 
 
 def named_colours(robot: Node) -> dict[str, Colour]:

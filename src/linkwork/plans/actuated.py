@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
-from linkwork.mechanism import Mechanism
+from linkwork.model.model import Model
 from linkwork.plans.clusters import CLUSTERS, Ties, clusters_tree
 from linkwork.plans.tree import Tree
 
@@ -24,7 +24,7 @@ ACTUATED = CLUSTERS.extended(
 """A mechanism with its constraints, by clusters, and who pushes."""
 
 
-def actuated_tree(mechanism: Mechanism, frames: Sequence[str], ties: Ties, pushes: Set[int]) -> Tree:
+def actuated_tree(mechanism: Model, frames: Sequence[str], ties: Ties, pushes: Set[int]) -> Tree:
     """The arrays of a mechanism by clusters; ``pushes`` are the degrees of freedom that push."""
     tree = clusters_tree(mechanism, frames, ties)
     free_at = {int(k): f for f, k in enumerate(tree.free_dof)}

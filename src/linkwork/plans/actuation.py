@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.mechanism import Mechanism
+from linkwork.model.model import Model
 from linkwork.plans.elimination import COUPLED
 from linkwork.plans.layout import Layout, Shape
 from linkwork.plans.tree import TREE, Tree, plant, tree_of
@@ -46,12 +46,12 @@ DRIVEN, DRIVEN_COUPLED = _driven(TREE), _driven(COUPLED)
 """A mechanism with its actuators: without constraints, and with them and the order of elimination."""
 
 
-def driven_tree(mechanism: Mechanism) -> Tree:
+def driven_tree(mechanism: Model) -> Tree:
     """The arrays of a mechanism without its constraints, with its actuators."""
     return with_actuators(mechanism, tree_of(mechanism), DRIVEN)
 
 
-def with_actuators(mechanism: Mechanism, tree: Tree, layout: Layout) -> Tree:
+def with_actuators(mechanism: Model, tree: Tree, layout: Layout) -> Tree:
     """The arrays of a mechanism with those of its actuators."""
     arrays: dict[str, Any] = {name: [] for name in (*_INTEGERS, *_FLOATS)}
     for actuator in mechanism.actuators:

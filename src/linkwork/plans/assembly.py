@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.joints import DOF
-from linkwork.mechanism import Mechanism
+from linkwork.model.joints import DOF
+from linkwork.model.model import Model
 from linkwork.plans.loops import LOOPS, constrained_tree, coupled
 from linkwork.plans.tree import Tree
 
@@ -26,7 +26,7 @@ SUPPORTS = LOOPS.extended(
 """A mechanism with its constraints, and the joints that each of them is closed by."""
 
 
-def supports_tree(mechanism: Mechanism) -> Tree:
+def supports_tree(mechanism: Model) -> Tree:
     """The arrays of a mechanism with the supports of its rows."""
     tree = constrained_tree(mechanism)
     parent = tree.parent.tolist()

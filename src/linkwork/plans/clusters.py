@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.joints import DOF, PRISMATIC
-from linkwork.mechanism import Mechanism
+from linkwork.model.joints import DOF, PRISMATIC
+from linkwork.model.model import Model
+from linkwork.model.pose import Floats
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
-from linkwork.rigid import Floats
 
 CLUSTERS = LOOPS.extended(
     "clusters",
@@ -160,13 +160,13 @@ def _merged(sets: Iterable[Set[int]]) -> list[set[int]]:
     return list(groups.values())
 
 
-def enabled_rows(mechanism: Mechanism) -> list[int]:
+def enabled_rows(mechanism: Model) -> list[int]:
     """The rows of constraints that are enabled."""
     spans = [mechanism.row_slice(c.name) for c in mechanism.constraints if c.enabled]
     return [r for span in spans for r in range(span.start, span.stop)]
 
 
-def clusters_tree(mechanism: Mechanism, frames: Sequence[str], ties: Ties) -> Tree:
+def clusters_tree(mechanism: Model, frames: Sequence[str], ties: Ties) -> Tree:
     """The arrays of a mechanism by clusters."""
     tree, tied = constrained_tree(mechanism, frames, LOCAL), ties.dofs
     clusters = clusters_of(tree, enabled_rows(mechanism))

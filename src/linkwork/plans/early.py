@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwork.mechanism import Mechanism
+from linkwork.model.model import Model
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
 
@@ -31,7 +31,7 @@ EARLY = LOOPS.extended(
 """A mechanism with constraints that each bind one moving body or one joint, and the stacks of their rows."""
 
 
-def early_tree(mechanism: Mechanism, frames: Sequence[str] = ()) -> Tree:
+def early_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The arrays of a mechanism with the stacks of its rows."""
     tree = constrained_tree(mechanism, frames, LOCAL)
     joints = {int(v): i for i, v in enumerate(tree.iv) if i > 0}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwork.mechanism import Mechanism
+from linkwork.model.model import Model
 from linkwork.plans.clusters import CLUSTERS, Ties, clusters_tree
 from linkwork.plans.tree import Tree
 
@@ -31,7 +31,7 @@ EFFECTORS = CLUSTERS.extended(
 """A mechanism by clusters, with frames whose inverse inertia is asked for."""
 
 
-def effectors_tree(mechanism: Mechanism, frames: Sequence[str], ties: Ties) -> Tree:
+def effectors_tree(mechanism: Model, frames: Sequence[str], ties: Ties) -> Tree:
     """The arrays of a mechanism with its end effectors."""
     tree = clusters_tree(mechanism, frames, ties)
     cluster_of = {

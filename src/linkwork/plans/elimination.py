@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.mechanism import Mechanism
+from linkwork.model.model import Model
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
 
@@ -52,7 +52,7 @@ COUPLED = LOOPS.extended(
 """A mechanism with its constraints and the order of elimination."""
 
 
-def coupled_tree(mechanism: Mechanism, frames: Sequence[str] = ()) -> Tree:
+def coupled_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The arrays of a mechanism with its order of elimination."""
     return _Elimination(constrained_tree(mechanism, frames, LOCAL)).write()
 

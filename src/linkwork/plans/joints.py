@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwork.joints import DOF
-from linkwork.mechanism import Mechanism
+from linkwork.model.joints import DOF
+from linkwork.model.model import Model
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
 
@@ -25,7 +25,7 @@ JOINTS = LOOPS.extended(
 """A mechanism with its constraints, by degrees of freedom."""
 
 
-def joints_tree(mechanism: Mechanism, frames: Sequence[str] = ()) -> Tree:
+def joints_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The arrays of a mechanism by degrees of freedom."""
     tree = constrained_tree(mechanism, frames, LOCAL)
     up = np.full(tree.nv, -1, dtype=np.int64)

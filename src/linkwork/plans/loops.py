@@ -14,19 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.binding import ANY_SHIFT, MEET
-from linkwork.constraints import (
-    CenterOfMass,
-    Constraint,
-    Coupling,
-    FunctionCoupling,
-    LinearCombination,
-    Pair,
-)
-from linkwork.functions import INPUT
-from linkwork.mechanism import Mechanism
+from linkwork.model.computed import computed_once
+from linkwork.model.constraints import CenterOfMass, Constraint, Coupling, FunctionCoupling, LinearCombination, Pair
+from linkwork.model.functions import INPUT
+from linkwork.model.model import Model
+from linkwork.model.pairs import ANY_SHIFT, MEET
+from linkwork.model.pose import Floats, Placement
 from linkwork.plans.tree import LENGTH, LOCAL, TREE, Ground, Tree, plant, regrouped, rounded
-from linkwork.rigid import Floats, Placement
 
 
 @dataclass(frozen=True)
@@ -62,7 +56,7 @@ class Loops:
     groups: tuple[Group, ...]
 
 
-def loops_of(mechanism: Mechanism) -> Loops:
+def loops_of(mechanism: Model) -> Loops:
     """The loops of a mechanism and their groups."""
     parent = {joint.child: joint.parent for joint in mechanism.joints}
     leads_to = {joint.child: joint.name for joint in mechanism.joints}
@@ -102,7 +96,7 @@ def _meeting(bodies: Iterable[str], parent: dict[str, str]) -> str:
     return next(body for body in lines[0] if body in common)
 
 
-def _support(mechanism: Mechanism, constraint: Constraint, parent: dict[str, str]) -> tuple[str, set[str]]:
+def _support(mechanism: Model, constraint: Constraint, parent: dict[str, str]) -> tuple[str, set[str]]:
     """The root of a constraint, and the bodies whose joints move it."""
     if isinstance(constraint, Coupling):
         bodies = {mechanism.joint(name).child for name in constraint.joints}
@@ -207,20 +201,21 @@ LOOPS = TREE.extended(
 """A mechanism with its constraints. K is a list of rows of six numbers, each on one body."""
 
 
-def constrained_tree(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
+def constrained_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
     """The arrays of a mechanism with its constraints."""
-    key = ("constrained_tree", tuple(frames), reference)
-    if key not in mechanism.prepared:
-        tree, ground = plant(mechanism, frames, reference)
-        mechanism.prepared[key] = _Writer(mechanism, tree, ground).write()
-    found: Tree = mechanism.prepared[key]
-    return found
+    return _constrained_tree(mechanism, tuple(frames), reference)
+
+
+@computed_once
+def _constrained_tree(mechanism: Model, frames: tuple[str, ...], reference: int) -> Tree:
+    tree, ground = plant(mechanism, frames, reference)
+    return _Writer(mechanism, tree, ground).write()
 
 
 class _Writer:
     """Fills the fields of constraints, one constraint after the other."""
 
-    def __init__(self, mechanism: Mechanism, tree: Tree, ground: Ground) -> None:
+    def __init__(self, mechanism: Model, tree: Tree, ground: Ground) -> None:
         self.mechanism, self.tree, self.ground = mechanism, tree, ground
         self.frames: list[tuple[int, Placement]] = []
         self.columns: dict[str, list[Any]] = {}

@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from linkwork.mechanism import Mechanism
+from linkwork.model.model import Model
 from linkwork.plans.elimination import parts_of_terms
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
@@ -47,7 +47,7 @@ PROPAGATORS = LOOPS.extended(
 """A mechanism with its constraints and where their rows meet."""
 
 
-def propagators_tree(mechanism: Mechanism, pairs: bool = False) -> Tree:
+def propagators_tree(mechanism: Model, pairs: bool = False) -> Tree:
     """The arrays of a mechanism with the ways of its rows; with those of pairs of bodies if asked (KJR)."""
     tree = constrained_tree(mechanism, (), LOCAL)
     terms, bodies, rows = parts_of_terms(tree, every=True)

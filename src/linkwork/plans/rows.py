@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.mechanism import Mechanism
+from linkwork.model.model import Model
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
 
@@ -64,7 +64,7 @@ LOOP, BASE, WORLD_END, NOWHERE = range(4)
 nowhere, if only what rows of one constraint do to each other is asked for."""
 
 
-def rows_tree(mechanism: Mechanism, frames: Sequence[str] = (), end: int = LOOP) -> Tree:
+def rows_tree(mechanism: Model, frames: Sequence[str] = (), end: int = LOOP) -> Tree:
     """The arrays of a mechanism with the way of its rows."""
     firsts = [mechanism.row_slice(c.name).start for c in mechanism.constraints for _ in range(c.rows)]
     return _Way(constrained_tree(mechanism, frames, LOCAL), end, firsts).write()

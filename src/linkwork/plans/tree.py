@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.constraints import WORLD
-from linkwork.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
-from linkwork.lie import VECTOR
-from linkwork.mechanism import Mechanism
+from linkwork.model.constraints import WORLD
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
+from linkwork.model.lie import VECTOR
+from linkwork.model.model import Model
+from linkwork.model.pose import Floats, Placement, aligning_rotation, tidy
 from linkwork.plans.layout import Layout
 from linkwork.plans.slots import slots_of
-from linkwork.rigid import Floats, Inertia, Placement, aligning_rotation, tidy
 
 LOCAL, ALIGNED, WORLD_ORIGIN = range(3)
 """Vectors at a frame in its own axes; in the world's axes; as spatial vectors at the world's origin."""
@@ -95,7 +96,7 @@ class _Link(NamedTuple):
     iv: int
 
 
-def tree_of(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
+def tree_of(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
     """The arrays of a mechanism without its constraints, with these frames to look at or push on."""
     return plant(mechanism, frames, reference)[0]
 
@@ -111,7 +112,7 @@ class Ground(NamedTuple):
     """Mass, first moment and rotational inertia of each body in the frame of kernels, before they are `regrouped`."""
 
 
-def plant(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOCAL) -> tuple[Tree, Ground]:
+def plant(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> tuple[Tree, Ground]:
     """The arrays of a mechanism, and what they were made from."""
     links, index = _atoms(mechanism)
     inner = _inner_frames(links)
@@ -167,7 +168,7 @@ def plant(mechanism: Mechanism, frames: Sequence[str] = (), reference: int = LOC
     return tree, ground
 
 
-def _passive_elements(mechanism: Mechanism) -> dict[str, Any]:
+def _passive_elements(mechanism: Model) -> dict[str, Any]:
     """Springs and dampers of joints; springs act where coordinates are plain numbers."""
     springs, dampers = [], []
     for joint in mechanism.joints:
@@ -194,7 +195,7 @@ def without_passive_elements(tree: Tree) -> Tree:
     return tree._replace(nsprings=0, ndampers=0, **{name: getattr(tree, name)[:0] for name in elements})
 
 
-def _atoms(mechanism: Mechanism) -> tuple[list[_Link], dict[str, int]]:
+def _atoms(mechanism: Model) -> tuple[list[_Link], dict[str, int]]:
     """The atoms in order, and the number of each body; a universal joint gets a massless link between."""
     links: list[_Link] = []
     index = {WORLD: 0}
@@ -353,6 +354,6 @@ def rounded(x: Floats, size: float = 0.0) -> Floats:
     return np.where(np.abs(x) < 1e-15 * max(size, float(np.abs(x).max(initial=0.0))), 0.0, x)
 
 
-def unit_ranges(mechanism: Mechanism) -> tuple[tuple[int, int], ...]:
+def unit_ranges(mechanism: Model) -> tuple[tuple[int, int], ...]:
     """Start and count of the numbers in q that must not all vanish."""
     return tuple((at.start, at.stop - at.start) for at in mechanism.unit_slices())

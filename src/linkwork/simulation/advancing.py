@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.compile.entry import DONE, OVERFLOW
-from linkwork.dynamics import Array
+from linkwork.compilers.entry import DONE, OVERFLOW
+from linkwork.quantities.evaluator import Array
 from linkwork.simulation.control import ControlledStepper, Controller
 from linkwork.simulation.stages import Staged
 from linkwork.simulation.stepper import Stepper, forces_of

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.algorithms.control import Control
-from linkwork.compile.entry import CHUNK, DONE, OVERFLOW
-from linkwork.dynamics import Array, check_actuators
+from linkwork.compilers.entry import CHUNK, DONE, OVERFLOW
 from linkwork.errors import InputError, LinkworkError
-from linkwork.inputs import above_zero, count, fresh_floats, named_options
-from linkwork.literals import Integrator
-from linkwork.mechanism import Mechanism
+from linkwork.inputs import Integrator, above_zero, count, fresh_floats, named_options
+from linkwork.kernels.control import Control
+from linkwork.model.model import Model
+from linkwork.quantities.evaluator import Array, check_actuators
 from linkwork.simulation.advancing import Torques
 from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, drive, is_compiled
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
@@ -35,7 +34,7 @@ RETRIES = 2
 
 @named_options(Stepper)
 def rollouts(
-    robot: Mechanism,
+    robot: Model,
     q: npt.ArrayLike,
     v: npt.ArrayLike | None = None,
     *,
@@ -145,8 +144,8 @@ class Asked(NamedTuple):
     output: ControllerOutput
 
 
-def _states(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tuple[Array, Array]:
-    if not isinstance(robot, Mechanism):
+def _states(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tuple[Array, Array]:
+    if not isinstance(robot, Model):
         raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
     at = robot.normalise(q).astype(np.float64)
     if at.ndim != 2:
@@ -157,7 +156,7 @@ def _states(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tupl
     return at, rate
 
 
-def _constant(robot: Mechanism, tau: npt.ArrayLike | None, commands: npt.ArrayLike | None, n: int) -> Torques:
+def _constant(robot: Model, tau: npt.ArrayLike | None, commands: npt.ArrayLike | None, n: int) -> Torques:
     """What acts on each robot over a whole rollout."""
     held = _controlled_by(
         robot, np.zeros(robot.nv) if tau is None else tau, n, "auto" if commands is None else "torques"
@@ -167,9 +166,7 @@ def _constant(robot: Mechanism, tau: npt.ArrayLike | None, commands: npt.ArrayLi
     return Torques(held.tau, _controlled_by(robot, commands, n, "commands").commands)
 
 
-def _controlled_by(
-    robot: Mechanism, given: npt.ArrayLike, n: int, output: ControllerOutput, live: Any = ...
-) -> Torques:
+def _controlled_by(robot: Model, given: npt.ArrayLike, n: int, output: ControllerOutput, live: Any = ...) -> Torques:
     """Torques or commands for each robot; what is asked of those that are not alive any more does not count."""
     if output not in ("auto", "torques", "commands"):
         raise InputError(f"controller_output is {output!r}, needs 'auto', 'torques' or 'commands'")
@@ -188,7 +185,7 @@ def _controlled_by(
 
 @lru_cache(maxsize=8)
 def _stepper(
-    robot: Mechanism,
+    robot: Model,
     compile: bool,
     threads: int | None,
     how: tuple[tuple[str, Any], ...],
@@ -343,7 +340,7 @@ def _run(stepper: Stepper, inputs: list[Array], live: Array) -> list[Array]:
 
 
 def _job(
-    robot: Mechanism,
+    robot: Model,
     how: dict[str, Any],
     compile: bool,
     q: Array,

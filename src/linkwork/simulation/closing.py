@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkwork.closure import ROUNDED, assemble, which_enabled, which_holonomic
-from linkwork.dynamics import Array, constraint_error, constraint_jacobian
-from linkwork.forward import ForwardDynamics
-from linkwork.mechanism import Mechanism
-from linkwork.scales import typical_row_units
+from linkwork.closure.assembly import ROUNDED, assemble, which_enabled, which_holonomic
+from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.model.model import Model
+from linkwork.quantities.evaluator import Array
+from linkwork.quantities.functions import constraint_error, constraint_jacobian
+from linkwork.quantities.scales import typical_row_units
 
 CLOSED = 1e-12
 """Errors below this are closed loops, without units; rounding of most robots is smaller."""
@@ -27,7 +28,7 @@ class Closing:
     gravity whose constraints are asked for ``y``: no dense algebra, and redundant rows do no harm.
     """
 
-    def __init__(self, robot: Mechanism) -> None:
+    def __init__(self, robot: Model) -> None:
         self.robot = robot
         plain = tuple(replace(c, gains=None, time_constant=None) for c in robot.constraints)
         self._least = ForwardDynamics(

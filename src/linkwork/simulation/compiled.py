@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compile.entry import addresses
-from linkwork.compile.run import SHARE, _pool
-from linkwork.dynamics import Array, check_actuators
+from linkwork.compilers.entry import addresses
+from linkwork.compilers.run import SHARE, _pool
 from linkwork.errors import InputError
+from linkwork.quantities.evaluator import Array, check_actuators
 from linkwork.simulation.stepper import Stepper
 
 FINE, WRONG_SHAPE, NOT_FINITE = range(3)

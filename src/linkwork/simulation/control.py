@@ -16,17 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.algorithms.algorithm import Algorithm
-from linkwork.algorithms.control import Control, Place, controlled, torque_text
-from linkwork.compile.lanes import Type
-from linkwork.compile.language import Source, source_of
-from linkwork.compile.trace import Graph
-from linkwork.dynamics import Array
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.language import Source, source_of
+from linkwork.compilers.trace import Graph
 from linkwork.errors import InputError, KernelError
-from linkwork.inputs import fresh_floats
-from linkwork.literals import Integrator
-from linkwork.mechanism import Mechanism
+from linkwork.inputs import Integrator, fresh_floats
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.control import Control, Place, controlled, torque_text
+from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
+from linkwork.quantities.evaluator import Array
 from linkwork.simulation.stepper import Stepper
 
 SEEN = ("time", "q", "v")
@@ -127,7 +126,7 @@ class Controller:
         own = {name: self.parameters[name][index] for name in self.per_robot}
         return Controller(self.text, **{**self.parameters, **own})
 
-    def check(self, robot: Mechanism, robots: int | None = None) -> None:
+    def check(self, robot: Model, robots: int | None = None) -> None:
         """Refuse parameters for another number of robots (None: for one robot), and a kernel that leaves its arrays.
 
         Args:
@@ -153,7 +152,7 @@ class Controller:
             fresh_floats(np.concatenate(own, axis=1), "parameters") if own else nothing,
         )
 
-    def plain(self, robot: Mechanism) -> Callable[[float, Array, Array], Array]:
+    def plain(self, robot: Model) -> Callable[[float, Array, Array], Array]:
         """The kernel called as Python: ``function(time, q, v)`` gives torques.
 
         Args:
@@ -209,8 +208,14 @@ def _parameter_names(text: Callable[..., None]) -> list[str]:
 @lru_cache(maxsize=64)
 def _verify(text: Callable[..., None], shapes: tuple[tuple[int, ...], ...]) -> None:
     """Raise a `KernelError` unless the text, with parameters of these shapes, is in the language of kernels."""
-    from linkwork.compile.language import STATE, Fixed, Float, array_type, tables  # not needed for other controllers
-    from linkwork.compile.lowering import Unit
+    from linkwork.compilers.language import (
+        STATE,
+        Fixed,
+        Float,
+        array_type,
+        tables,
+    )  # not needed for other controllers
+    from linkwork.compilers.lowering import Unit
 
     tree, _ = tables(TREE, {})
     unit = Unit(Type("float64", 1), tree, len(tree.sizes) + len(tree.arrays))
@@ -266,7 +271,7 @@ class _Bounded(np.ndarray[Any, Any]):
 
 
 @lru_cache(maxsize=64)
-def _check_indices(control: Control, robot: Mechanism) -> None:
+def _check_indices(control: Control, robot: Model) -> None:
     """Run a controller once on symbols, in arrays that know their bounds, which machine code does not.
 
     Branches and loops depend on integers alone, so that indices are the same in every state: once is for all.
@@ -302,7 +307,7 @@ _algorithm = lru_cache(maxsize=64)(controlled)
 class ControlledStepper(Stepper):
     """Steps under a controller. ``control_every`` steps lie between two calls of it."""
 
-    def __init__(self, robot: Mechanism, control: Control, control_every: int, *arguments: Any, **options: Any) -> None:
+    def __init__(self, robot: Model, control: Control, control_every: int, *arguments: Any, **options: Any) -> None:
         self.control, self.control_every = control, control_every
         super().__init__(robot, *arguments, **options)
 

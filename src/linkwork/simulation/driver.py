@@ -11,8 +11,8 @@ from numba import njit, types
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
-from linkwork.algorithms.motion import SWITCH
-from linkwork.compile.entry import CHUNK
+from linkwork.compilers.entry import CHUNK
+from linkwork.kernels.steps import SWITCH
 from linkwork.simulation.compiled import FINE, NOT_FINITE, WRONG_SHAPE
 
 __all__ = ["NumbaError", "drive"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.dynamics import Array
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
-from linkwork.mechanism import Mechanism
+from linkwork.model.model import Model
+from linkwork.quantities.evaluator import Array
 
 FORMAT = 1
 """Of saved files."""
@@ -27,7 +27,7 @@ WORDS = b"linkwork"
 Arrays = Mapping[str, Array]
 
 
-def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, robot: Mechanism | None) -> Path:
+def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Path:
     """Write a run; an older file is replaced only when the new one is whole."""
     place = Path(path)
     if place.suffix not in KINDS:
@@ -82,7 +82,7 @@ def _parquet() -> Any:
     return pyarrow.parquet
 
 
-def _table(words: dict[str, Any], arrays: Arrays, robot: Mechanism | None) -> Any:
+def _table(words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Any:
     """A row for each time, or for each robot at each time; columns are called after joints and constraints."""
     import pyarrow
 
@@ -112,7 +112,7 @@ def _from_table(table: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     return words, arrays
 
 
-def _names(array: str, width: int, robot: Mechanism | None) -> list[str]:
+def _names(array: str, width: int, robot: Model | None) -> list[str]:
     """Of the columns of an array."""
     if robot is None:
         return [f"{array}[{k}]" for k in range(width)]

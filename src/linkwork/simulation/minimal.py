@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.dynamics import Array
 from linkwork.inputs import above_zero, fresh_floats
-from linkwork.mechanism import Mechanism
+from linkwork.model.model import Model
+from linkwork.quantities.evaluator import Array
 from linkwork.simulation.stages import FreeJoints, Staged
 from linkwork.simulation.stepper import joint_law
 
@@ -24,14 +24,14 @@ class MinimalMotion:
         robot: The mechanism.
     """
 
-    def __init__(self, robot: Mechanism) -> None:
+    def __init__(self, robot: Model) -> None:
         self.robot = robot
         dynamics = FreeJoints(replace(robot, gravity_compensation={}))
         self.minimal = dynamics.minimal
         law = joint_law(robot, passive=False, limits=False, at=robot.neutral())
         self._staged = Staged(dynamics, "rk4", law)
 
-    def __reduce__(self) -> tuple[type[MinimalMotion], tuple[Mechanism]]:
+    def __reduce__(self) -> tuple[type[MinimalMotion], tuple[Model]]:
         return MinimalMotion, (self.robot,)
 
     def step(

@@ -14,13 +14,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure import hold_hint
-from linkwork.dynamics import Array, actuator_torques, check_actuators, constraint_error, constraint_jacobian
+from linkwork.closure.assembly import hold_hint
 from linkwork.errors import AssemblyError, InputError
-from linkwork.inputs import above_zero, count, fresh_floats, named_options
-from linkwork.literals import Integrator, SimulationMethod, TimeConstant
-from linkwork.mechanism import Mechanism
-from linkwork.scales import joint_units, scales_of, typical_row_units
+from linkwork.inputs import Integrator, SimulationMethod, TimeConstant, above_zero, count, fresh_floats, named_options
+from linkwork.model.model import Model
+from linkwork.quantities.evaluator import Array, check_actuators
+from linkwork.quantities.functions import actuator_torques, constraint_error, constraint_jacobian
+from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 from linkwork.simulation import advancing
 from linkwork.simulation.advancing import Torques
 from linkwork.simulation.closing import Closing
@@ -60,7 +60,7 @@ PATIENCE = 2.0
 
 @named_options(Stepper)
 def simulate(
-    robot: Mechanism,
+    robot: Model,
     q: npt.ArrayLike | None = None,
     v: npt.ArrayLike | None = None,
     *,
@@ -224,7 +224,7 @@ def simulate(
     return made()
 
 
-def recorded(robot: Mechanism, rows: list[Record], settings: dict[str, Any], ended: str) -> Run:
+def recorded(robot: Model, rows: list[Record], settings: dict[str, Any], ended: str) -> Run:
     """A run of the states that were kept; its torques are those of actuators, too."""
     times, q, v, tau, forces = (np.array([row[k] for row in rows]) for k in range(5))
     if all(row[5] is None for row in rows):
@@ -234,7 +234,7 @@ def recorded(robot: Mechanism, rows: list[Record], settings: dict[str, Any], end
     return Run(robot, times, q, v, tau + made_of(robot, q, v, commands), forces, settings, ended, commands)
 
 
-def made_of(robot: Mechanism, q: Array, v: Array, commands: Array) -> Array:
+def made_of(robot: Model, q: Array, v: Array, commands: Array) -> Array:
     """Torques of actuators in states that were kept; zero where there were no commands, or the state is lost."""
     live = np.isfinite(commands).all(axis=-1) & np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1)
     torque = np.zeros_like(v)
@@ -243,7 +243,7 @@ def made_of(robot: Mechanism, q: Array, v: Array, commands: Array) -> Array:
 
 
 def staged(
-    robot: Mechanism,
+    robot: Model,
     integrator: Integrator,
     method: SimulationMethod,
     dt: float,
@@ -279,7 +279,7 @@ def _way(steps: Stepper | Staged, dt: float, stride: int, tolerance: float, wren
 
 def _controlled(
     stepper: ControlledStepper,
-    robot: Mechanism,
+    robot: Model,
     controller: Controller,
     q: Array,
     v: Array,
@@ -314,7 +314,7 @@ def _controlled(
 
 def _driven(
     stepper: Stepper,
-    robot: Mechanism,
+    robot: Model,
     controller: ControlFunction,
     output: ControllerOutput,
     q: Array,
@@ -357,11 +357,9 @@ def _told(error: InputError, words: str, run: Run) -> InputError:
     return told
 
 
-def initial(
-    robot: Mechanism, q: npt.ArrayLike | None, v: npt.ArrayLike | None, closed: bool = True
-) -> tuple[Array, Array]:
+def initial(robot: Model, q: npt.ArrayLike | None, v: npt.ArrayLike | None, closed: bool = True) -> tuple[Array, Array]:
     """A state to start from, its loops closed if they have to be."""
-    if not isinstance(robot, Mechanism):
+    if not isinstance(robot, Model):
         raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
     if q is None:
         q = robot.poses.get("assembled", robot.neutral())
@@ -391,7 +389,7 @@ def initial(
     return at, rate
 
 
-def constant(robot: Mechanism, tau: npt.ArrayLike | None, commands: npt.ArrayLike | None) -> Torques:
+def constant(robot: Model, tau: npt.ArrayLike | None, commands: npt.ArrayLike | None) -> Torques:
     """What acts over a whole run."""
     held = controlled(robot, np.zeros(robot.nv) if tau is None else tau, "auto" if commands is None else "torques")
     if commands is None:
@@ -399,7 +397,7 @@ def constant(robot: Mechanism, tau: npt.ArrayLike | None, commands: npt.ArrayLik
     return Torques(held.tau, controlled(robot, commands, "commands").commands)
 
 
-def controlled(robot: Mechanism, given: npt.ArrayLike, output: ControllerOutput) -> Torques:
+def controlled(robot: Model, given: npt.ArrayLike, output: ControllerOutput) -> Torques:
     """Torques of all joints, or commands of the actuators, as a controller gave them."""
     if output not in ("auto", "torques", "commands"):
         raise InputError(f"controller_output is {output!r}, needs 'auto', 'torques' or 'commands'")
@@ -419,7 +417,7 @@ def controlled(robot: Mechanism, given: npt.ArrayLike, output: ControllerOutput)
 
 
 def frame_wrenches(
-    robot: Mechanism, wrenches: Mapping[str, npt.ArrayLike] | None, robots: int | None = None
+    robot: Model, wrenches: Mapping[str, npt.ArrayLike] | None, robots: int | None = None
 ) -> tuple[tuple[str, ...], Array]:
     """Frames and the external wrenches on them, ``(frames, 6)``; where robots differ, ``(robots, frames, 6)``."""
     given = {} if wrenches is None else wrenches
@@ -441,7 +439,7 @@ def frame_wrenches(
     return tuple(given), fresh_floats(np.stack(found, axis=-2) if found else np.zeros((0, 6)), "wrenches")
 
 
-def _why(robot: Mechanism, time: float, v: Array, step: int, h: float) -> str:
+def _why(robot: Model, time: float, v: Array, step: int, h: float) -> str:
     """Words for a run that ended early: after which step, and what was fastest when last seen."""
     fastest = ""
     if robot.nv:

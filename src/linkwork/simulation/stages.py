@@ -11,13 +11,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from linkwork.algorithms.motion import DOPRI5, RK4, Scheme, act, follow_velocity, go, rate
-from linkwork.coordinates import Minimal
-from linkwork.dynamics import Array, actuator_torques, gravity_compensation
-from linkwork.forward import ForwardDynamics
-from linkwork.literals import Auto, ForwardMethod, Integrator
-from linkwork.mechanism import Mechanism
+from linkwork.closure.coordinates import Minimal
+from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.inputs import Auto, ForwardMethod, Integrator
+from linkwork.kernels.steps import DOPRI5, RK4, Scheme, act, follow_velocity, go, rate
+from linkwork.model.model import Model
 from linkwork.plans.tree import Tree, tree_of
+from linkwork.quantities.evaluator import Array
+from linkwork.quantities.functions import actuator_torques, gravity_compensation
 
 SCHEMES: dict[str, Scheme] = {"rk4": RK4, "dopri5": DOPRI5}
 
@@ -33,7 +34,7 @@ class Flow(NamedTuple):
 class Dynamics(Protocol):
     """A state ``q, y`` that moves: ``y`` are velocities, all of them or those that are free."""
 
-    robot: Mechanism
+    robot: Model
 
     def closed(self, q: Array) -> Array:
         """Where a configuration is that a step has led to."""
@@ -51,7 +52,7 @@ class Dynamics(Protocol):
 class AllJoints:
     """Velocities of all joints, by a method of `ForwardDynamics`."""
 
-    def __init__(self, robot: Mechanism, method: ForwardMethod | Auto, wrenches: Sequence[str] = ()) -> None:
+    def __init__(self, robot: Model, method: ForwardMethod | Auto, wrenches: Sequence[str] = ()) -> None:
         self.robot = robot
         self._dynamics = ForwardDynamics(robot, method, wrenches=wrenches)
 
@@ -77,7 +78,7 @@ class AllJoints:
 class FreeJoints:
     """Minimal coordinates: speeds of the free degrees of freedom, loops closed at every stage."""
 
-    def __init__(self, robot: Mechanism, wrenches: Sequence[str] = ()) -> None:
+    def __init__(self, robot: Model, wrenches: Sequence[str] = ()) -> None:
         self.robot = robot
         self.minimal = Minimal(robot)
         method: ForwardMethod = "cluster" if self.minimal.ny < robot.nv else "aba"

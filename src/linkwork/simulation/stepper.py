@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.algorithms.algorithm import Algorithm
-from linkwork.algorithms.motion import DAMPING as LAW_DAMPING
-from linkwork.algorithms.motion import LOWER, REST, STEPS, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
-from linkwork.dynamics import Array, Evaluator, check_actuators, mass_matrix
+from linkwork.dynamics.forward import DAMPING, row_damping
 from linkwork.errors import InputError
-from linkwork.forward import DAMPING, row_damping
-from linkwork.inputs import above_zero, count
-from linkwork.literals import Auto, Integrator, TimeConstant
-from linkwork.mechanism import Mechanism
+from linkwork.inputs import Auto, Integrator, TimeConstant, above_zero, count
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.steps import DAMPING as LAW_DAMPING
+from linkwork.kernels.steps import LOWER, REST, STEPS, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
+from linkwork.model.model import Model
 from linkwork.plans.actuation import BEYOND, DRIVEN, DRIVEN_COUPLED, with_actuators
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.tree import tree_of
+from linkwork.quantities.evaluator import Array, Evaluator, check_actuators
+from linkwork.quantities.functions import mass_matrix
 
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
 """Integrators and their orders."""
@@ -113,7 +113,7 @@ class Stepper(Evaluator):
 
     def __init__(
         self,
-        robot: Mechanism,
+        robot: Model,
         integrator: Integrator = "euler",
         dt: float = 1e-3,
         *,
@@ -126,7 +126,7 @@ class Stepper(Evaluator):
         wrenches: Sequence[str] = (),
         threads: int | None = None,
     ) -> None:
-        if not isinstance(robot, Mechanism):
+        if not isinstance(robot, Model):
             raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
         if integrator not in INTEGRATORS:
             raise InputError(f"no integrator {integrator!r}; there are {', '.join(INTEGRATORS)}")
@@ -295,7 +295,7 @@ class Stepper(Evaluator):
         return np.array([0.0, steps + 1.0], dtype=self._dtype)
 
 
-def warn_of_stiff_servos(robot: Mechanism, q: Array, dt: float) -> None:
+def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
     """Warn of servos whose damping, taken explicitly, turns a velocity around within a step: they chatter.
 
     That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``.
@@ -319,7 +319,7 @@ def warn_of_stiff_servos(robot: Mechanism, q: Array, dt: float) -> None:
         )
 
 
-def stabilised(robot: Mechanism, time_constant: TimeConstant, dt: float) -> Mechanism:
+def stabilised(robot: Model, time_constant: TimeConstant, dt: float) -> Model:
     """The robot with constraints that pull open loops closed, where they have no gains of their own."""
     if time_constant is None:
         return robot
@@ -332,7 +332,7 @@ def stabilised(robot: Mechanism, time_constant: TimeConstant, dt: float) -> Mech
     return replace(robot, constraints=pulled)
 
 
-def held_back(robot: Mechanism, h: float) -> Mechanism:
+def held_back(robot: Model, h: float) -> Model:
     """The robot with the armature that springs and dampers are to a step of the time ``h`` that ends in them."""
     joints = []
     for joint in robot.joints:
@@ -342,7 +342,7 @@ def held_back(robot: Mechanism, h: float) -> Mechanism:
     return replace(robot, joints=tuple(joints))
 
 
-def joint_law(robot: Mechanism, passive: bool, limits: bool, at: npt.ArrayLike) -> Array:
+def joint_law(robot: Model, passive: bool, limits: bool, at: npt.ArrayLike) -> Array:
     """What joints do by themselves: a row of the law of `algorithms.motion` for each degree of freedom."""
     law = np.zeros((robot.nv, 7))
     law[:, LOWER], law[:, UPPER] = -BEYOND, BEYOND

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.dynamics import Array
-from linkwork.graphs import GROUND, LOOP
-from linkwork.simulation.skeleton import Skeleton
+from linkwork.drawing.pictures import GROUND, LOOP
+from linkwork.drawing.skeleton import Skeleton
+from linkwork.quantities.evaluator import Array
 from linkwork.viewer.solids import rgb_of
 
 SLIDES, GAPS, ARROWS = "slides", "gaps", "forces"

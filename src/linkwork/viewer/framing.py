@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.constraints import WORLD
-from linkwork.dynamics import Array
-from linkwork.mechanism import Mechanism
-from linkwork.rigid import aligning_rotation
-from linkwork.shapes import Ground
-from linkwork.simulation.skeleton import floor_of, front, square
+from linkwork.drawing.skeleton import floor_of, front, square
+from linkwork.model.constraints import WORLD
+from linkwork.model.model import Model
+from linkwork.model.pose import aligning_rotation
+from linkwork.model.shapes import Ground
+from linkwork.quantities.evaluator import Array
 
 FIELD_OF_VIEW = np.radians(40.0)
 FAR = 2.0
@@ -43,7 +43,7 @@ class Framing:
         return found
 
 
-def framing(robot: Mechanism, points: Array) -> Framing:
+def framing(robot: Model, points: Array) -> Framing:
     """How to look at points ``(states, points, 3)`` of a robot."""
     strength = float(np.linalg.norm(robot.gravity))
     level = aligning_rotation(-robot.gravity / strength) if strength > 0 else np.eye(3)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.simulation.run import Run
+from linkwork.dynamics.motion import Motion
 
 SPEEDS = {"1/20": 0.05, "1/10": 0.1, "1/4": 0.25, "1/2": 0.5, "1": 1.0, "2": 2.0, "4": 4.0}
 FRAMES = 30.0
@@ -19,7 +19,7 @@ FRAMES = 30.0
 class Playing:
     """Controls of a run; ``show`` is called with the number of the state that is looked at."""
 
-    def __init__(self, gui: Any, run: Run, show: Callable[[int], None]) -> None:
+    def __init__(self, gui: Any, run: Motion, show: Callable[[int], None]) -> None:
         self.run, self._show = run, show
         self._energy = run.energy["total"]
         self._errors = run.errors
@@ -107,7 +107,7 @@ class Playing:
         self.words.content = "  \n".join(words)
 
 
-def _step(run: Run) -> float:
+def _step(run: Motion) -> float:
     """Of the slider: the least time between two states, or a thousandth of all."""
     whole = float(run.times[-1] - run.times[0])
     least = float(np.diff(run.times).min(initial=np.inf))

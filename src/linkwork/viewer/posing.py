@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.dynamics import Array
+from linkwork.closure.assembly import assemble
+from linkwork.closure.continuation import Continuation
 from linkwork.errors import AssemblyError
-from linkwork.joints import Prismatic
-from linkwork.mechanism import JointEntry, Mechanism
-from linkwork.simulation.sweep import Continuation
+from linkwork.model.joints import Prismatic
+from linkwork.model.model import JointEntry, Model
+from linkwork.quantities.evaluator import Array
 
 CLOSED = 1e-9
 """The error of loops that count as closed."""
@@ -22,7 +23,7 @@ STEP = 1e-3
 class Pose:
     """A configuration that is moved one joint at a time, with loops closed."""
 
-    def __init__(self, robot: Mechanism, q: Array) -> None:
+    def __init__(self, robot: Model, q: Array) -> None:
         self.robot, self.q = robot, q
 
     def turn(self, name: str, value: float) -> str:
@@ -40,15 +41,15 @@ class Pose:
         return words
 
 
-def start_of(robot: Mechanism) -> tuple[Array, str]:
+def start_of(robot: Model) -> tuple[Array, str]:
     """A pose to look at first, with loops closed if they can be, and a word about it."""
     for name, q in sorted(robot.poses.items(), key=lambda item: item[0] == "qpos0"):  # which stands for none
         try:
-            return robot.assemble(q), f"pose {name}"
+            return assemble(robot, q).q, f"pose {name}"
         except AssemblyError:
             continue
     try:
-        return robot.assemble(), "neutral" if not robot.nc else "neutral, loops closed"
+        return assemble(robot).q, "neutral" if not robot.nc else "neutral, loops closed"
     except AssemblyError as error:
         return robot.neutral(), f"neutral, with open loops: {error}"
 
@@ -56,7 +57,7 @@ def start_of(robot: Mechanism) -> tuple[Array, str]:
 class Posing:
     """Sliders of all joints with one degree of freedom, those with motors first; ``show`` gets where they lead."""
 
-    def __init__(self, gui: Any, robot: Mechanism, q: Array, words: str, show: Callable[[Array], None]) -> None:
+    def __init__(self, gui: Any, robot: Model, q: Array, words: str, show: Callable[[Array], None]) -> None:
         self.pose, self._show = Pose(robot, np.array(q, dtype=np.float64)), show
         self.words = gui.add_markdown(words)
         self.sliders: dict[str, Any] = {}

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.dynamics import Array
-from linkwork.joints import Helical, Joint, Prismatic, Revolute
-from linkwork.rigid import Placement, aligning_rotation
-from linkwork.shapes import Box, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube
+from linkwork.model.joints import Helical, Joint, Prismatic, Revolute
+from linkwork.model.pose import Placement, aligning_rotation
+from linkwork.model.shapes import Box, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube
+from linkwork.quantities.evaluator import Array
 
 Rgb = tuple[float, float, float]
 """Red, green and blue, from 0 to 1."""

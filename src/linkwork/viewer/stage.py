@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.constraints import WORLD
-from linkwork.dynamics import Array
-from linkwork.graphs import GROUND, INK, LOOP
-from linkwork.joints import Free
-from linkwork.mechanism import JointEntry, Mechanism
-from linkwork.rigid import Placement
-from linkwork.shapes import Shape, Solid, Sphere
-from linkwork.simulation.skeleton import LIMBS, skeleton
+from linkwork.drawing.pictures import GROUND, INK, LOOP
+from linkwork.drawing.skeleton import LIMBS, skeleton
+from linkwork.model.constraints import WORLD
+from linkwork.model.joints import Free
+from linkwork.model.model import JointEntry, Model
+from linkwork.model.pose import Placement
+from linkwork.model.shapes import Shape, Solid, Sphere
+from linkwork.quantities.evaluator import Array
 from linkwork.viewer.between import ARROWS, GAPS, SLIDES, Between
 from linkwork.viewer.framing import framing
 from linkwork.viewer.solids import MeshFiles, Rgb, along, corners, pin_of, put, rgb_of, wxyz_of
@@ -41,7 +41,7 @@ JOINT, AXIS, SHELL = (rgb_of(text) for text in ("#565c66", "#b8860b", "#d9822b")
 class Stage:
     """Everything that is drawn of a robot; `move` puts it at a configuration."""
 
-    def __init__(self, scene: Any, robot: Mechanism, states: Array, multipliers: Array) -> None:
+    def __init__(self, scene: Any, robot: Model, states: Array, multipliers: Array) -> None:
         """``states (k, nq)`` and ``multipliers (k, nc)`` are those that are seen, or some of them: for sizes."""
         self.robot, self.scene = robot, scene
         self.meshes = MeshFiles()

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.dynamics import Array
+from linkwork.drawing.figures import chosen
+from linkwork.drawing.plots import finite_part
+from linkwork.drawing.skeleton import IMMENSE
+from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
-from linkwork.mechanism import Mechanism
-from linkwork.simulation.figures import chosen
-from linkwork.simulation.plots import finite_part
-from linkwork.simulation.run import Run
-from linkwork.simulation.skeleton import IMMENSE
+from linkwork.model.model import Model
+from linkwork.quantities.evaluator import Array
 from linkwork.viewer.between import ARROWS, Film
 from linkwork.viewer.framing import FIELD_OF_VIEW
 from linkwork.viewer.playing import Playing
@@ -43,7 +43,7 @@ class Viewer:
 
     def __init__(
         self,
-        thing: Mechanism | Run,
+        thing: Model | Motion,
         q: npt.ArrayLike | None = None,
         *,
         index: int = 0,
@@ -53,15 +53,15 @@ class Viewer:
         quiet: bool = False,
     ) -> None:
         viser = _viser()
-        if isinstance(thing, Run):
+        if isinstance(thing, Motion):
             if q is not None:
                 raise InputError("a run has its own states: give q with a robot")
             words = ""
-            self.run: Run | None = finite_part(thing, index, IMMENSE)
+            self.run: Motion | None = finite_part(thing, index, IMMENSE)
             self.robot = self.run._known()
             some = np.unique(np.linspace(0, len(self.run) - 1, MEASURED).astype(int))
             states, forces = self.run.q[some], self.run.multipliers[some]
-        elif isinstance(thing, Mechanism):
+        elif isinstance(thing, Model):
             self.run, self.robot = None, thing
             at, words = start_of(thing) if q is None else (_one(thing, q), "")
             states, forces = at[None], np.zeros((1, thing.nc))
@@ -169,7 +169,7 @@ class Viewer:
 
     # Inside ---------------------------------------------------------------------------------------------
 
-    def _filmed(self, run: Run, states: list[int], fps: float) -> str:
+    def _filmed(self, run: Motion, states: list[int], fps: float) -> str:
         """The page of a run that plays."""
         stage = self.stage
         stage.between.show(False)
@@ -267,7 +267,7 @@ def _viser() -> Any:
         raise UnsupportedFeature("the viewer needs viser: pip install 'linkwork[view]'") from None
 
 
-def _one(robot: Mechanism, q: npt.ArrayLike | float) -> Array:
+def _one(robot: Model, q: npt.ArrayLike | float) -> Array:
     found = robot.normalise(q)
     if found.ndim != 1:
         raise InputError(f"one configuration of {robot.nq} numbers is shown, not {found.shape}")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwork.builder import Builder
-from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
-from linkwork.mechanism import Mechanism
-from linkwork.rigid import Floats, Inertia, Placement
+from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
+from linkwork.model.pose import Floats, Placement
 
 
 def pendulum(links: int = 1, length: float = 1.0, mass: float = 1.0) -> Mechanism:

@@ -8,8 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from linkwork import lie
-from linkwork.constraints import (
+from linkwork.errors import InputError
+from linkwork.mechanism import Mechanism
+from linkwork.model import lie
+from linkwork.model.constraints import (
     WORLD,
     Cardan,
     CenterOfMass,
@@ -30,9 +32,7 @@ from linkwork.constraints import (
     Slider,
     Weld,
 )
-from linkwork.errors import InputError
-from linkwork.mechanism import Mechanism
-from linkwork.rigid import Floats, Placement
+from linkwork.model.pose import Floats, Placement
 from linkwork.zoo.basic import random_direction, random_placement, random_tree
 from linkwork.zoo.places import ASSEMBLED, placements, turn
 

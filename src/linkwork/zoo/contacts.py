@@ -9,12 +9,11 @@ from __future__ import annotations
 from itertools import product
 from math import cos, sin
 
-from linkwork.builder import Builder
-from linkwork.constraints import WORLD, Point
 from linkwork.errors import InputError
-from linkwork.joints import Free, Planar, Revolute
-from linkwork.mechanism import Mechanism
-from linkwork.rigid import Inertia
+from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.constraints import WORLD, Point
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Free, Planar, Revolute
 from linkwork.zoo.places import ASSEMBLED, at_least
 
 Vector = tuple[float, float, float]

@@ -13,12 +13,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from linkwork.builder import Builder
-from linkwork.constraints import WORLD, Hinge, Pair, Point, PointOnLine, Rod, Weld
 from linkwork.errors import InputError
-from linkwork.joints import Prismatic, Revolute
-from linkwork.mechanism import Mechanism
-from linkwork.rigid import Floats, Inertia
+from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.constraints import WORLD, Hinge, Pair, Point, PointOnLine, Rod, Weld
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Prismatic, Revolute
+from linkwork.model.pose import Floats
 from linkwork.zoo.places import ASSEMBLED
 
 Closure = Literal["hinge", "point", "line"]

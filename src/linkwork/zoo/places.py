@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwork.algorithms.algorithm import resolve
-from linkwork.algorithms.kinematics import PLACEMENTS
-from linkwork.builder import Builder
-from linkwork.constraints import WORLD, Weld
 from linkwork.errors import InputError
-from linkwork.joints import Free, Revolute, unit_axis
-from linkwork.mechanism import Mechanism
+from linkwork.kernels.algorithm import resolve
+from linkwork.kernels.kinematics import PLACEMENTS
+from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.constraints import WORLD, Weld
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Free, Revolute, unit_axis
+from linkwork.model.pose import Floats, Placement, VectorLike, axis_rotation, quaternion_of
 from linkwork.plans.tree import tree_of
-from linkwork.rigid import Floats, Inertia, Placement, VectorLike, axis_rotation, quaternion_of
 
 ASSEMBLED = "assembled"
 """The pose of each mechanism of the zoo at which its loops are closed."""

@@ -7,14 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from linkwork.builder import Builder
-from linkwork.constraints import WORLD, Cardan, Point, Rod
 from linkwork.errors import InputError
-from linkwork.joints import Free, Prismatic, Revolute, Spherical, Universal
-from linkwork.mechanism import Mechanism
-from linkwork.rigid import (
+from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.constraints import WORLD, Cardan, Point, Rod
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Free, Prismatic, Revolute, Spherical, Universal
+from linkwork.model.pose import (
     Floats,
-    Inertia,
     Placement,
     PlacementLike,
     VectorLike,

@@ -11,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from linkwork.constraints import WORLD
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
-from linkwork.rigid import Placement
+from linkwork.model.constraints import WORLD
+from linkwork.model.pose import Placement
 from linkwork.zoo.places import END, Sketch, at_least, turn
 
 Tips = Literal["hub", "path", "ring"]

@@ -18,14 +18,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork import lie
-from linkwork.builder import Builder, compose
-from linkwork.constraints import WORLD, Constraint, JointLock, Point
 from linkwork.errors import InputError
 from linkwork.inputs import real_array
-from linkwork.joints import Free, Revolute
-from linkwork.mechanism import Mechanism
-from linkwork.rigid import Floats, Inertia, Placement, VectorLike, as_placement, quaternion_of
+from linkwork.mechanism import Builder, Mechanism, compose
+from linkwork.model import lie
+from linkwork.model.constraints import WORLD, Constraint, JointLock, Point
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Free, Revolute
+from linkwork.model.pose import Floats, Placement, VectorLike, as_placement, quaternion_of
 from linkwork.zoo.contacts import pyramid
 from linkwork.zoo.places import ASSEMBLED, at_least, placements, turn
 

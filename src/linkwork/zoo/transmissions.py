@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.builder import Builder
-from linkwork.constraints import WORLD, Belt, Constraint, FunctionCoupling, Gear
 from linkwork.errors import InputError, ModelError
-from linkwork.joints import Revolute
-from linkwork.mechanism import Mechanism
-from linkwork.rigid import Inertia
+from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.constraints import WORLD, Belt, Constraint, FunctionCoupling, Gear
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Revolute
 from linkwork.zoo.places import ASSEMBLED
 
 LENGTH = 0.3

@@ -7,13 +7,13 @@ the package, so that it can be run in every way, with kinematics done once.
 from __future__ import annotations
 
 import linkwork as lw
-from linkwork.algorithms.algorithm import Algorithm
-from linkwork.algorithms.clusters import EXPLICIT, explicit
-from linkwork.algorithms.kinematics import hasten
-from linkwork.algorithms.rnea import collect, gravitate, resist
-from linkwork.coordinates import clustered
+from linkwork.closure.coordinates import clustered
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.clusters import EXPLICIT, explicit
+from linkwork.kernels.kinematics import hasten
+from linkwork.kernels.rnea import collect, gravitate, resist
+from linkwork.kernels.scalar import Array, kernel
 from linkwork.plans.clusters import CLUSTERS
-from linkwork.scalar import Array, kernel
 
 
 @kernel

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.constraints import WORLD
+from linkwork.model.constraints import WORLD
 from linkwork_benchmarks.robots import MODELS
 from linkwork_benchmarks.scenes import ASSEMBLED
 

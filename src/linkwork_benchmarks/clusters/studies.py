@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork.forward import METHODS as FORWARD_METHODS
-from linkwork.forward import method_cost
-from linkwork.inverse import METHODS as INVERSE_METHODS
+from linkwork.dynamics.forward import METHODS as FORWARD_METHODS
+from linkwork.dynamics.forward import method_cost
+from linkwork.dynamics.inverse import METHODS as INVERSE_METHODS
 from linkwork_benchmarks import runner
 from linkwork_benchmarks.clusters import leg, pinocchio, robots, ways
 from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics

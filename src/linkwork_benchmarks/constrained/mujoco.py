@@ -15,10 +15,10 @@ import numpy.typing as npt
 from lxml import etree
 
 import linkwork as lw
-from linkwork.constraints import WORLD, Constraint, Pair
-from linkwork.joints import Fixed
+from linkwork.model.constraints import WORLD, Constraint, Pair
+from linkwork.model.joints import Fixed
+from linkwork.model.pose import Placement, as_placement, quaternion_of
 from linkwork.parsing.mjcf import MujocoMap, mujoco_map, parse_mjcf
-from linkwork.rigid import Placement, as_placement, quaternion_of
 from linkwork_benchmarks.constrained.ours import dynamics
 from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.peers import Unable

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork.scales import scales_of
+from linkwork.quantities.scales import scales_of
 from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.robots import Floats, States
 from linkwork_benchmarks.scenarios import BATCH

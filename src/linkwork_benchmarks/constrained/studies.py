@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork.forward import METHODS, method_cost
+from linkwork.dynamics.forward import METHODS, method_cost
 from linkwork.plans.joints import joints_tree
 from linkwork_benchmarks.constrained import mujoco, ours, pinocchio
 from linkwork_benchmarks.constrained.scenarios import (
@@ -389,7 +389,7 @@ def _factor(scenario: Factor, settings: Settings, journal: Journal) -> None:
 
 
 def _sparse_factor(robot: lw.Mechanism, tree: Any) -> int:
-    """Multiplications, additions and divisions of `linkwork.algorithms.ltl`'s factor, from its loops.
+    """Multiplications, additions and divisions of `linkwork.kernels.ltl`'s factor, from its loops.
 
     A pivot with ``d`` entries beside it takes ``d`` products and ``d (d + 1) / 2`` multiplications and additions.
     """

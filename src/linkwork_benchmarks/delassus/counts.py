@@ -20,11 +20,12 @@ from functools import cache
 from typing import Any, cast
 
 import linkwork as lw
-from linkwork.algorithms import aba, bbo, crba, lcaba, loops, ltl, osim
-from linkwork.algorithms.algorithm import Algorithm, Shape
-from linkwork.compile.trace import trace
-from linkwork.delassus import Delassus
-from linkwork.delassus.batches import METHODS
+from linkwork.compilers.trace import trace
+from linkwork.dynamics.delassus import Delassus
+from linkwork.dynamics.delassus.batches import METHODS
+from linkwork.kernels import aba, bbo, crba, lcaba, ltl, osim
+from linkwork.kernels import constraints as loops
+from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.plans.tree import Tree, tree_of
 
 Text = Callable[[Any, Any, Any], None]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from linkwork.delassus.batches import REFINED
+from linkwork.dynamics.delassus.batches import REFINED
 from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.constrained import series
 from linkwork_benchmarks.delassus import bars, counts, papers, plots, studies

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
-from linkwork.constraints import JointLock, LinearCombination
+from linkwork.model.constraints import JointLock, LinearCombination
 from linkwork_benchmarks.constrained.pinocchio import Twin, twin
 from linkwork_benchmarks.delassus import dense
 from linkwork_benchmarks.peers import Unable

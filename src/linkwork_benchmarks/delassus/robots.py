@@ -18,9 +18,9 @@ import numpy as np
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.constraints import Constraint
-from linkwork.mechanism import JointEntry
-from linkwork.rigid import quaternion_of
+from linkwork.model.constraints import Constraint
+from linkwork.model.model import JointEntry
+from linkwork.model.pose import quaternion_of
 from linkwork.zoo.scenes import Contact
 from linkwork_benchmarks.robots import MODELS, ROBOTS, Floats, load
 from linkwork_benchmarks.scenes import ASSEMBLED

@@ -9,7 +9,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.delassus import Delassus
+from linkwork.dynamics.delassus import Delassus
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus import counts, dense
 from linkwork_benchmarks.delassus.pinocchio import Peer

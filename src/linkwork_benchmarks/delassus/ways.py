@@ -17,8 +17,8 @@ from functools import cached_property
 import numpy as np
 
 import linkwork as lw
-from linkwork.delassus import Delassus
-from linkwork.delassus.batches import settings
+from linkwork.dynamics.delassus import Delassus
+from linkwork.dynamics.delassus.batches import settings
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus.scenarios import DAMPING, NEW
 from linkwork_benchmarks.robots import Floats

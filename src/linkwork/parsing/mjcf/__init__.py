@@ -28,8 +28,10 @@ from os import PathLike
 from pathlib import Path
 
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.joints import Fixed, Free, Prismatic
 from linkwork.mechanism import Mechanism
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Fixed, Free, Prismatic
+from linkwork.model.pose import Placement
 from linkwork.parsing.assembly import Assembly
 from linkwork.parsing.mjcf.convention import MujocoMap, mujoco_map
 from linkwork.parsing.mjcf.document import Defaults, Document, read_document
@@ -43,7 +45,6 @@ from linkwork.parsing.mjcf.shapes import mesh_name, read_looks, read_shapes
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh, read_tree
 from linkwork.parsing.mjcf.vocabulary import SECTIONS, not_understood, refuse_unknown
 from linkwork.parsing.options import Inertias, check_options, model_path, read_file
-from linkwork.rigid import Inertia, Placement
 
 __all__ = ["MujocoMap", "load_mjcf", "mujoco_map", "parse_mjcf"]
 

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from linkwork.constraints import (
+from linkwork.errors import UnsupportedFeature
+from linkwork.inputs import suggest
+from linkwork.model.constraints import (
     Constraint,
     Coupling,
     JointCoupling,
@@ -20,15 +22,13 @@ from linkwork.constraints import (
     Term,
     Weld,
 )
-from linkwork.errors import UnsupportedFeature
-from linkwork.inputs import suggest
+from linkwork.model.pose import Placement
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.joints import MjcfJoint, scalar_joint
 from linkwork.parsing.mjcf.settings import YES_NO, YES_NO_AUTO, Settings, quaternion
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood, refuse_unknown
 from linkwork.parsing.xml import Node, located
-from linkwork.rigid import Placement
 
 _IDENTITY = (0.0, 1.0, 0.0, 0.0, 0.0)
 """MuJoCo's default polynomial."""

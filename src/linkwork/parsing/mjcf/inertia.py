@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
+from linkwork.model.inertia import Inertia
+from linkwork.model.pose import Floats, Placement
 from linkwork.parsing.mjcf.settings import YES_NO, Settings, z_along
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import LARGEST, Node, located
-from linkwork.rigid import Floats, Inertia, Placement
 
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 """How many sizes shapes have that are made of numbers alone."""

@@ -13,11 +13,11 @@ import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import suggest
-from linkwork.joints import Free, Joint, Prismatic, Revolute, Spherical
+from linkwork.model.joints import Free, Joint, Prismatic, Revolute, Spherical
+from linkwork.model.pose import Floats, Placement, axis_rotation, quaternion_of
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.xml import Node, located
-from linkwork.rigid import Floats, Placement, axis_rotation, quaternion_of
 
 _KINDS = ("free", "ball", "slide", "hinge")
 

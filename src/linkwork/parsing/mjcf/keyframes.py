@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from linkwork.joints import Free, Spherical
+from linkwork.model.joints import Free, Spherical
+from linkwork.model.pose import Floats
 from linkwork.parsing.mjcf.document import Document
 from linkwork.parsing.mjcf.joints import MjcfJoint
 from linkwork.parsing.mjcf.tree import Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood
 from linkwork.parsing.xml import Node
-from linkwork.rigid import Floats
 
 QPOS0 = "qpos0"
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from linkwork.errors import UnsupportedFeature
-from linkwork.joints import Free
+from linkwork.model.joints import Free
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.equalities import Tendon
 from linkwork.parsing.mjcf.joints import MjcfJoint

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
+from linkwork.model.pose import Floats, Placement, axis_rotation
 from linkwork.parsing.mjcf.document import ORIENTATIONS, Document
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node, located
-from linkwork.rigid import Floats, Placement, axis_rotation
 
 YES_NO = ("false", "true")
 YES_NO_AUTO = ("false", "true", "auto")

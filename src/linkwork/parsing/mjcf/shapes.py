@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.model.pose import Floats, Placement
+from linkwork.model.shapes import Box, Colour, Ellipsoid, Ground, Mesh, Role, Solid, Sphere, Tube, as_colour
 from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.inertia import GEOMS, SIZES, size_and_place
 from linkwork.parsing.mjcf.settings import Settings, quaternion
 from linkwork.parsing.mjcf.tree import Body
 from linkwork.parsing.xml import Node, located
-from linkwork.rigid import Floats, Placement
-from linkwork.shapes import Box, Colour, Ellipsoid, Ground, Mesh, Role, Solid, Sphere, Tube, as_colour
 
 _HERE = Placement()
 _HIDDEN = 3

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from linkwork.constraints import WORLD
 from linkwork.errors import UnsupportedFeature
+from linkwork.model.constraints import WORLD
+from linkwork.model.pose import Placement
 from linkwork.parsing.assembly import free_name
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.settings import Settings
 from linkwork.parsing.mjcf.vocabulary import IN_BODY, not_understood, refuse_unknown
 from linkwork.parsing.xml import Node
-from linkwork.rigid import Placement
 
 _MAKES_MORE = {
     "replicate": "copies of bodies are",

@@ -1,0 +1,1 @@
+"""Loops: closing them, what they leave free, minimal coordinates, actuation through linkages."""

@@ -1,0 +1,457 @@
+"""Onto the loops of a mechanism: configurations in which they are closed, and constraints that hold where they are.
+
+These are the functions behind `Mechanism.assemble` and `Mechanism.constrained` with ``at``. They work on the rows of
+enabled constraints; the descent onto the loops is compiled (`algorithms.assembly`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.errors import AssemblyError, InputError, ModelWarning
+from linkwork.kernels.assembly import ASSEMBLY
+from linkwork.model import lie
+from linkwork.model.computed import computed_once
+from linkwork.model.constraints import (
+    WORLD,
+    Axial,
+    Cardan,
+    CenterOfMass,
+    Constraint,
+    FunctionCoupling,
+    JointCoupling,
+    JointLock,
+    Pair,
+    PolynomialCoupling,
+    Rod,
+    Rolling,
+)
+from linkwork.model.model import Model
+from linkwork.model.pairs import ANY_TURN, NO_TURN
+from linkwork.model.pose import Floats, Placement, aligning_rotation, as_placement
+from linkwork.plans.assembly import supports_tree
+from linkwork.plans.loops import loops_of
+from linkwork.quantities.evaluator import Evaluator
+from linkwork.quantities.functions import constraint_error, frame_placement
+from linkwork.quantities.scales import joint_units, typical_row_units
+
+Integers = npt.NDArray[np.int64]
+
+SIDES = ("first_at", "second_at")
+"""Where a pair has the frames of its two places."""
+
+CLOSED = 1e-13
+"""Errors without units below this are closed loops; rounding of most robots is smaller."""
+
+ROUNDED = 1e-5
+"""Loops that are open by less, as a part of the robot's length and of one, are open by rounded numbers in a file."""
+
+FARTHER, NEAR = 10.0, 0.05
+"""A configuration with closed loops is taken in place of one with rounded ones if it is no more times as far, and this
+in rad and lengths of the robot."""
+
+ENOUGH = 10
+"""Attempts after which loops that come so near are taken to come no nearer."""
+
+FAR = float(np.finfo(np.float64).max)
+"""The limit of a coordinate that has none."""
+
+NAMED = 5
+"""Joints at their limits, and states of a batch, that a message names."""
+
+ALONE = 5
+"""Attempts to close one loop alone, to say which it is that cannot be closed."""
+
+EXAMINED = 24
+"""How many loops are tried alone, the widest open first."""
+
+
+# Assembling ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """How an assembly went: numbers of one state, or arrays of a batch's leading axes."""
+
+    q: Floats
+    """``(..., nq)``"""
+    gap: float | Floats
+    """The largest error of a row that is left."""
+    iterations: int | Integers
+    """Over all attempts."""
+    attempts: int | Integers
+
+
+def assemble(
+    robot: Model,
+    q: npt.ArrayLike | None = None,
+    fixed: Sequence[str] = (),
+    *,
+    tolerance: float | None = None,
+    max_iterations: int = 200,
+    attempts: int = 20,
+    seed: int = 0,
+    limits: bool = True,
+) -> Assembly:
+    """Configurations near ``q``, ``(..., nq)``, at which every enabled constraint is satisfied to ``tolerance``.
+
+    Damped Gauss-Newton on the joints' manifolds with a line search, in compiled code: each step is the least motion
+    that closes the loops to first order. Leading axes are batch axes: each state is closed as it would be alone, up to
+    rounding.
+
+    Args:
+        robot: The mechanism.
+        q: Where to start, ``(..., nq)``; neutral, if nothing is given. What is closed already is returned as it is.
+        fixed: Names of joints that stay where they are.
+        tolerance: Errors below it are closed loops, in rad or m: those of rows that turn or of rows that slide, which
+            are measured by the larger of one and the robot's length, and of the others as much less. Unless it is
+            given, 1e-13 of these; then, as numbers in files are rounded, loops that do not close but come near
+            (`ROUNDED`) are taken as closed there, with a `ModelWarning`.
+        max_iterations: Of each attempt.
+        attempts: Where one gets stuck, the next starts from ``q`` moved at random, farther each time.
+        seed: Of these random moves.
+        limits: Whether to keep the limits of joints whose coordinates are plain numbers.
+
+    Raises:
+        AssemblyError: Where loops stay open after all attempts. It names the constraint that is farthest from closed
+            and, unless there was to be one attempt only, says which loops cannot be closed even alone; in a batch it
+            names the states, and the others are kept in it.
+    """
+    rounded = 0.0 if tolerance is not None else ROUNDED
+    tolerance = closed_to(robot) if tolerance is None else tolerance
+    problem = _Problem(robot, q, fixed, limits)
+    enough = tolerance / largest_unit(robot)
+    found = problem.given.reshape(-1, robot.nq).copy()
+    start = problem.within(found)
+    gap = problem.gap()
+    iterations, tries = np.zeros((2, len(found)), dtype=np.int64)
+    left = np.flatnonzero(~(gap <= enough))
+    gap[left] = np.inf
+    rng = np.random.default_rng(seed)
+    for attempt in range(max(1, attempts)):
+        if not left.size:
+            break
+        begin = problem.scattered(start[left], rng, min(1.0, 0.1 * attempt)) if attempt else start[left]
+        ends, reached, used = problem.descend(begin, enough, max_iterations)
+        iterations[left] += used
+        tries[left] += 1
+        # Where loops are open by rounding, they may be closed far away, at a dead center: the nearest is meant.
+        near = problem.way(start[left], ends) <= FARTHER * problem.way(start[left], found[left]) + NEAR
+        better = (reached < gap[left]) & ((gap[left] > rounded) | ((reached <= enough) & near))
+        found[left[better]], gap[left[better]] = ends[better], reached[better]
+        left = left[~(gap[left] <= enough)]
+        if attempt + 1 >= min(attempts, ENOUGH):
+            left = left[~(gap[left] <= rounded)]
+    if left.size:
+        raise problem.failure(found, gap, left, tolerance, attempts)
+    open_by = problem.largest_error(found)
+    if gap.max(initial=0.0) > enough:
+        _warn_rounded(robot, float(open_by.max()))
+    *lead, nq = problem.given.shape
+    if not lead:
+        return Assembly(found[0], float(open_by[0]), int(iterations[0]), int(tries[0]))
+    return Assembly(found.reshape(*lead, nq), open_by.reshape(lead), iterations.reshape(lead), tries.reshape(lead))
+
+
+def _warn_rounded(robot: Model, gap: float) -> None:
+    """Once for a robot: it is not news any more."""
+    if robot.computed.first_time("rounded loops"):
+        warnings.warn(
+            f"the loops of '{robot.name}' close to {gap:.2g} only (m, rad), as they do where numbers in a file are "
+            "rounded: the nearest configuration is taken as closed. Pass a tolerance to ask for more",
+            ModelWarning,
+            stacklevel=4,
+        )
+
+
+def closed_to(robot: Model) -> float:
+    """Errors below this are closed loops, in rad or m: `CLOSED` of the larger of what they are measured by."""
+    return CLOSED * largest_unit(robot)
+
+
+def largest_unit(robot: Model) -> float:
+    """The largest of what errors of rows are measured by."""
+    found = typical_row_units(robot)[which_enabled(robot) & which_holonomic(robot)]
+    return float(found.max()) if found.size else 1.0
+
+
+class _Descent(Evaluator):
+    """Gauss-Newton from given configurations."""
+
+    def __init__(self, robot: Model) -> None:
+        self._prepare(robot, "assembly", ASSEMBLY, supports_tree(robot), (), None)
+
+
+class _Problem:
+    """The loops of a robot as equations in its free joints. Configurations are rows of arrays."""
+
+    def __init__(self, robot: Model, q: npt.ArrayLike | None, fixed: Sequence[str], limits: bool) -> None:
+        self.robot, self.fixed, self.limits = robot, fixed, limits
+        self.given = robot.neutral() if q is None else robot.normalise(q)
+        self.rows = which_enabled(robot) & which_holonomic(robot)
+        self.free = np.ones(robot.nv, dtype=bool)
+        for name in (fixed,) if isinstance(fixed, str) else fixed:
+            self.free[robot.v_slice(name)] = False
+        self.in_q, self.in_v = _plain_numbers(robot)
+        self.lower, self.upper = np.full(robot.nq, -FAR), np.full(robot.nq, FAR)
+        if limits:
+            at = self.in_q[self.free[self.in_v]]
+            self.lower[at], self.upper[at] = np.clip([robot.lower[at], robot.upper[at]], -FAR, FAR)
+
+    def gap(self) -> Floats:
+        """The largest error of a row that counts, without units, of each state as it was given."""
+        e = self._error(self.given) / typical_row_units(self.robot)[self.rows]
+        found: Floats = np.abs(e).max(axis=-1, initial=0.0).reshape(-1)
+        return found
+
+    def largest_error(self, q: Floats) -> Floats:
+        """The same in rad or m, of these configurations."""
+        found: Floats = np.abs(self._error(q)).max(axis=-1, initial=0.0)
+        return found
+
+    def way(self, q: Floats, p: Floats) -> Floats:
+        """How far each ``p`` is from ``q``, in rad and lengths of the robot."""
+        found: Floats = np.abs(self.robot.difference(q, p) / joint_units(self.robot)).max(axis=-1, initial=0.0)
+        return found
+
+    def within(self, q: Floats) -> Floats:
+        """The configurations with their coordinates between the limits."""
+        return np.clip(q, self.lower, self.upper)
+
+    def descend(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, Floats, Integers]:
+        """Gauss-Newton from each ``q``: where it ends, the largest error there, without units, and the iterations.
+
+        In compiled code, where damping keeps loops that are nearly closed from following singular values of the size
+        of rounding.
+        """
+        descent = _descent_of(self.robot)
+        rows, mobile = self.rows / typical_row_units(self.robot), self.free * joint_units(self.robot)
+        how = np.array([tolerance, max_iterations], dtype=np.float64)
+        some = descent(q if len(q) > 1 else q[0], rows, mobile, self.lower, self.upper, how)
+        closed, progress = (x.reshape(len(q), -1) for x in some)
+        gap, iterations = progress[:, 2], progress[:, 1].astype(np.int64)
+        return closed, gap, iterations
+
+    def _error(self, q: Floats) -> Floats:
+        found: Floats = constraint_error(self.robot, q)[..., self.rows]
+        return found
+
+    def scattered(self, start: Floats, rng: np.random.Generator, part: float) -> Floats:
+        """Starts some way from the given ones towards a random configuration."""
+        way = self.robot.difference(start, self.robot.random(rng))
+        way[:, ~self.free] = 0.0
+        return self.within(self.robot.integrate(start, part * way))
+
+    def failure(
+        self, q: Floats, gap: Floats, left: npt.NDArray[np.intp], tolerance: float, attempts: int
+    ) -> AssemblyError:
+        """What to say of the states that are ``left`` open."""
+        robot, lead = self.robot, self.given.shape[:-1]
+        state = left[gap[left].argmax()]
+        e = constraint_error(robot, q[state])
+        gaps = {c.name: float(np.abs(e[robot.row_slice(c.name)]).max()) for c in robot.constraints if c.enabled}
+        worst = max(gaps, key=gaps.__getitem__)
+        at = self.in_q
+        at_limit = (q[state, at] <= self.lower[at]) | (q[state, at] >= self.upper[at])
+        support = next(loop.support for loop in loops_of(robot).loops if loop.constraint == worst)
+        names = [name for name in support if at_limit[np.isin(self.in_v, _indices(robot.v_slice(name)))].any()]
+        hint = f"; at their limits: {', '.join(names[:NAMED])}" if names else ""
+        if gaps[worst] < ROUNDED:
+            hint += "; numbers in the model may be rounded: without a tolerance, such loops are taken as closed"
+        closed = np.ones(len(q), dtype=bool)
+        closed[left] = False
+        where, here = "", ""
+        if lead:
+            states = [", ".join(str(k) for k in np.unravel_index(k, lead)) for k in (state, *left[:NAMED])]
+            several = "; ".join(states[1:]) + ("; ..." if len(left) > NAMED else "")
+            where, here = f" in {len(left)} of {len(q)} states ({several})", f" in state ({states[0]})"
+        alone: dict[str, float] = {}
+        if attempts > 1 and len(gaps) > 1:
+            wide = sorted((name for name in gaps if gaps[name] > tolerance), key=gaps.__getitem__, reverse=True)
+            alone, says = _impossible(robot, wide, q[state], tolerance, fixed=self.fixed, limits=self.limits)
+            hint += says
+        hint += hold_hint(robot, next(iter(alone), worst))
+        return AssemblyError(
+            f"the loops of '{robot.name}' do not close{where}: after {attempts} attempts {robot.constraint(worst)} is "
+            f"still {gaps[worst]:.3g} off{here} (asked: {tolerance:.1g}){hint}",
+            constraint=worst,
+            gap=gaps[worst],
+            q=q.reshape(self.given.shape),
+            closed=closed.reshape(lead),
+            alone=alone,
+        )
+
+
+def _impossible(
+    robot: Model, names: Sequence[str], q: Floats, tolerance: float, **how: Any
+) -> tuple[dict[str, float], str]:
+    """Which of the constraints that stay open at ``q`` do so alone, by how much, and words about it."""
+
+    def gap(kept: Collection[str], **how: Any) -> float:
+        """What stays open with all but these constraints switched off."""
+        some = robot.switched({c.name: c.enabled and c.name in kept for c in robot.constraints})
+        try:
+            return float(assemble(some, q, tolerance=tolerance, attempts=ALONE, max_iterations=100, **how).gap)
+        except AssemblyError as error:
+            return error.gap or 0.0
+
+    found = {name: gap([name], **how) for name in names[:EXAMINED]}
+    found = {name: left for name, left in found.items() if left > tolerance}
+    if found:
+        said = []
+        for name, left in list(found.items())[:NAMED]:
+            beyond = how["limits"] and gap([name], **how | {"limits": False}) <= tolerance
+            said.append(f"{robot.constraint(name)} ({left:.3g} off{', closes with limits=False' if beyond else ''})")
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        return found, f"; even with all others open these do not close: {', '.join(said)}{more}"
+    if len(names) > EXAMINED:
+        return {}, ""
+    enabled = {c.name for c in robot.constraints if c.enabled}
+    for group in (enabled.intersection(group.constraints) for group in loops_of(robot).groups):
+        if group < enabled and group.intersection(names) and gap(group, **how) > tolerance:
+            said = [repr(c.name) for c in robot.constraints if c.name in group]
+            return {}, f"; each closes alone, but not together: {', '.join(said)}"
+    return {}, "; each closes alone, but not all together"
+
+
+def hold_hint(robot: Model, name: str) -> str:
+    """What to say of a constraint that does not hold, if it looks as if it was meant to hold where the robot stands."""
+    pair = robot.constraint(name)
+    if not isinstance(pair, Pair) or not all(place == WORLD or place in robot.inertias for place in pair.places):
+        return ""
+    for at in (as_placement(pair.first_at), as_placement(pair.second_at)):
+        if at.position.any() or not np.array_equal(at.rotation, np.eye(3)):
+            return ""
+    return f"; to hold '{pair.second}' where it is at q, say so: robot.constrained({type(pair).__name__}(...), at=q)"
+
+
+@computed_once
+def _descent_of(robot: Model) -> _Descent:
+    return _Descent(robot)
+
+
+@computed_once
+def _plain_numbers(robot: Model) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Where in q and in v the joints stand whose coordinates are plain numbers."""
+    plain = [joint.name for joint in robot.joints if joint.type.group is lie.VECTOR]
+    in_q = [k for name in plain for k in _indices(robot.q_slice(name))]
+    in_v = [k for name in plain for k in _indices(robot.v_slice(name))]
+    return np.array(in_q, dtype=np.intp), np.array(in_v, dtype=np.intp)
+
+
+def _indices(at: slice) -> list[int]:
+    return list(range(at.start, at.stop))
+
+
+def _norm(x: Floats) -> float:
+    return float(np.linalg.norm(x))
+
+
+def which_enabled(robot: Model) -> npt.NDArray[np.bool_]:
+    """Of each row, whether its constraint is enabled."""
+    return np.array([c.enabled for c in robot.constraints for _ in range(c.rows)], dtype=bool)
+
+
+def which_holonomic(robot: Model) -> npt.NDArray[np.bool_]:
+    """Of each row, whether it binds positions."""
+    return np.array([x for c in robot.constraints for x in c.holonomic], dtype=bool)
+
+
+def captured(robot: Model, constraints: Sequence[Constraint], q: npt.ArrayLike) -> tuple[Constraint, ...]:
+    """The constraints, changed so that they hold at ``q``."""
+    at = robot.normalise(q)
+    if at.shape != (robot.nq,):
+        raise InputError(f"at is one configuration of {robot.nq} numbers, not {at.shape}")
+    return tuple(_captured(robot, constraint, at) for constraint in constraints)
+
+
+def _captured(robot: Model, constraint: Constraint, q: Floats) -> Constraint:
+    kept: dict[str, Any] = {"gains": constraint.gains, "time_constant": None}
+    if isinstance(constraint, Rod | Rolling):
+        first, second = _places(robot, constraint, q)
+        between = first.inverse() * second
+        if isinstance(constraint, Rod):
+            return replace(constraint, length=_norm(between.position), **kept)
+        normal = np.asarray(constraint.axis, dtype=np.float64)
+        height = float(normal @ between.position)
+        lifted = as_placement(constraint.first_at) * Placement(normal * (height - constraint.radius))
+        return replace(constraint, first_at=lifted, **kept)
+    if isinstance(constraint, Pair):
+        return replace(constraint, **_put_together(robot, constraint, q), **kept)
+    if isinstance(constraint, JointCoupling):
+        total = sum(c * q[robot.q_index(joint)] for joint, c in constraint.coefficients.items())
+        return replace(constraint, offset=float(total), **kept)
+    if isinstance(constraint, JointLock):
+        position = tuple(q[robot.q_slice(constraint.joint)].tolist())
+        if len(position) != constraint.rows:
+            kept["weight"] = float(np.asarray(constraint.weight)[0])
+        return replace(constraint, position=position, **kept)
+    if isinstance(constraint, PolynomialCoupling):
+        c0, *rest = constraint.coefficients
+        return replace(constraint, coefficients=(c0 + float(_error(robot, constraint, q)[0]), *rest), **kept)
+    if isinstance(constraint, FunctionCoupling):
+        held = np.asarray(constraint.offset) + _error(robot, constraint, q)
+        return replace(constraint, offset=tuple(held.tolist()), **kept)
+    if isinstance(constraint, CenterOfMass):
+        at = as_placement(constraint.at)
+        off = sum(
+            x * at.rotation[:, "xyz".index(k)]
+            for x, k in zip(_error(robot, constraint, q), constraint.axes, strict=True)
+        )
+        return replace(constraint, at=Placement(at.position + off, at.rotation), **kept)
+    return constraint
+
+
+def _put_together(robot: Model, pair: Pair, q: Floats) -> dict[str, Any]:
+    """What has to change of a pair for it to hold at ``q``; see `Mechanism.constrained`.
+
+    Origins: that on the world is put where the other is, of two bodies that of the second; but of two of which one was
+    given, the other. Turning: ``axis`` keeps its direction in the first place, and ``second_axis`` follows; where no
+    turning is left, the second frame is turned as the first, or the first, where only the second was given turned.
+    """
+    at = [as_placement(pair.first_at), as_placement(pair.second_at)]
+    frames = _places(robot, pair, q)
+
+    def other(side: int) -> Placement:
+        """The frame of the other side, seen from the place of this one."""
+        return at[side] * frames[side].inverse() * frames[1 - side]
+
+    given = [bool(here.position.any()) for here in at]
+    one = int(robot.frame(pair.first).body != WORLD) if given[0] == given[1] else given.index(False)
+    found: dict[str, Any] = {SIDES[one]: Placement(other(one).position, at[one].rotation)}
+    if pair.turns == NO_TURN:
+        turned = [not np.array_equal(here.rotation, np.eye(3)) for here in at]
+        one = 0 if turned == [False, True] else 1
+        found[SIDES[one]] = Placement(found.get(SIDES[one], at[one]).position, other(one).rotation)
+        if isinstance(pair, Axial):  # the same line in the first place
+            axis = np.asarray(pair.axis) if one else other(0).rotation.T @ at[0].rotation @ np.asarray(pair.axis)
+            found |= {"axis": axis, "second_axis": axis}
+    elif pair.turns != ANY_TURN and isinstance(pair, Axial | Cardan):
+        seen = frames[1].rotation.T @ frames[0].rotation @ np.asarray(pair.axis)
+        found["second_axis"] = _normal_to(seen, pair.second_axis) if isinstance(pair, Cardan) else seen
+    return found
+
+
+def _normal_to(axis: Floats, wanted: Any) -> Floats:
+    """The direction normal to an axis that is nearest to the one that is wanted."""
+    normal: Floats = np.asarray(wanted) - axis * float(axis @ wanted)
+    return normal if _norm(normal) > 1e-6 else aligning_rotation(axis)[:, 0]
+
+
+def _error(robot: Model, constraint: Constraint, q: Floats) -> Floats:
+    """The error of a constraint that the robot may not have yet."""
+    found: Floats = constraint_error(robot.unconstrained().constrained(constraint), q)
+    return found
+
+
+def _places(robot: Model, constraint: Pair, q: Floats) -> tuple[Placement, Placement]:
+    """The frames of a pair in the world, as the user gave them."""
+    poses = frame_placement(robot, q, constraint.places)
+    found = [Placement(poses.position[k], poses.rotation[k]) for k in range(2)]
+    return found[0] * as_placement(constraint.first_at), found[1] * as_placement(constraint.second_at)

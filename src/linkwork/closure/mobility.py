@@ -1,0 +1,362 @@
+"""What constraints leave free: velocities, degrees of freedom, and ranks that do not take rounding for rows.
+
+These are the functions behind `Mechanism.project_velocity` and `Mechanism.mobility`. They use dense linear algebra:
+they prepare and check a state, not a control loop.
+
+Numbers in files are rounded. Axes that should meet miss each other by 1e-8, and rows that repeat others where all is
+exact bind 1e-8 of a motion more. Such rows are no rows: `rank_cut` says which singular values are theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.closure.assembly import ROUNDED, assemble, closed_to, which_enabled, which_holonomic
+from linkwork.errors import AssemblyError, InputError, SingularMassMatrix
+from linkwork.model.computed import computed_once
+from linkwork.model.model import Model
+from linkwork.model.notebook import table
+from linkwork.model.pose import Floats
+from linkwork.quantities.functions import constraint_error, constraint_jacobian, mass_matrix
+from linkwork.quantities.scales import joint_units, quantity, row_units, scales_of
+
+RANK = 1e-9
+"""Singular values of rows without units below this part of the largest, or of one, are zeros."""
+WEAK = 1e-4
+"""Singular values below this are looked at more closely: a singular configuration is near, or numbers are rounded."""
+OPEN = 10.0
+"""Motions that rows hinder by less than so many times what loops are open by, they do not hinder."""
+NEAR = 0.05
+"""How far from a closed configuration others are tried, in rad and lengths of the robot."""
+TRIES = 3
+"""How many."""
+DOUBTFUL = 0.01
+"""Loops that are open by more, as a part of the robot's length and of one, are open by mistake; so are velocities that
+open them by more, as a part of what the kinetic energy could do."""
+NOTHING = 1e-12
+"""Kinetic energy below this part of what the robot gains as it falls by its length is that of a robot at rest."""
+MASSLESS = 1e-9
+"""The part of a joint's inertia that is added where the mass matrix is singular."""
+
+
+# Ranks ---------------------------------------------------------------------------------------------
+
+
+def mass_factor(robot: Model, q: Floats, added: float = 0.0) -> Floats:
+    """``L`` of ``M = L L'``, ``(..., nv, nv)``; where M is singular, this part of each joint's inertia is ``added``."""
+    M: Any = mass_matrix(robot, q)
+    for part in (0.0, added):
+        try:
+            found: Floats = np.linalg.cholesky(M + part * np.diag(scales_of(robot).joints) if part else M)
+            return found
+        except np.linalg.LinAlgError:
+            continue
+    values, vectors = np.linalg.eigh(M.reshape(-1, robot.nv, robot.nv))
+    push = np.abs(vectors[values[:, 0].argmin(), :, 0])  # what moves the least
+    joint = next(j.name for j in robot.joints if push.argmax() < robot.v_slice(j.name).stop)
+    raise SingularMassMatrix(
+        f"the mass matrix of '{robot.name}' is singular: joint '{joint}' moves no mass here. Give its body an inertia, "
+        "or the joint an armature, or use a proximal method where constraints hold it",
+        joint=joint,
+    )
+
+
+def loop_gap(robot: Model, q: Floats, J: Floats | None = None) -> Floats:
+    """What loops are open by, ``(...)``, as a part of the robot's length and of one."""
+    rows = which_enabled(robot) & which_holonomic(robot)
+    e = constraint_error(robot, q) / row_units(robot, constraint_jacobian(robot, q) if J is None else J)
+    found: Floats = np.abs(e[..., rows]).max(axis=-1, initial=0.0)
+    return found
+
+
+def state_doubt(robot: Model, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -> str | None:
+    """What is wrong with one state of a robot whose rows are ``on``: loops that are wide open, or opened by ``v``."""
+    J = quantity(robot, "constraint_jacobian")(q)
+    holds = on & which_holonomic(robot)
+    open_by = np.where(holds, np.abs(quantity(robot, "constraint_error")(q)), 0.0)
+    apart = open_by / row_units(robot, J)
+    names = [c.name for c in robot.constraints for _ in range(c.rows)]
+    if apart.max(initial=0.0) > DOUBTFUL:
+        row = int(apart.argmax())
+        return (
+            f"a loop of '{robot.name}' is open by {open_by[row]:.3g} ('{names[row]}'): accelerations are those of the "
+            "rows, not of a closed mechanism. Close it with q = robot.assemble(q)"
+        )
+    scales = scales_of(robot)
+    opening = np.where(on, np.abs(J @ v), 0.0)
+    fall = NOTHING * scales.mass * scales.length * float(np.linalg.norm(robot.gravity))
+    part = opening / np.sqrt(scales.rows * max(float(scales.joints @ (v * v)), fall, np.finfo(float).tiny))
+    if part.max(initial=0.0) > DOUBTFUL:
+        row = int(part.argmax())
+        return (
+            f"v opens a loop of '{robot.name}' by {opening[row]:.3g} a second ('{names[row]}'): accelerations do not "
+            "close it. Use v = robot.project_velocity(q, v), or give the constraint a time constant"
+        )
+    return None
+
+
+def loop_rounding(robot: Model) -> float:
+    """By how much loops stay open, for each unit of motion, as the robot moves: zero unless numbers are rounded.
+
+    From a configuration in which loops are closed it goes a little way, closes them as well as it can, and looks.
+    """
+    gaps = [gap for _, gap in nearby(robot)]
+    return max((gap for gap in gaps if gap <= ROUNDED), default=0.0) / NEAR
+
+
+def rank_cut(robot: Model, q: Floats, singular_values: npt.NDArray[Any], J: Floats | None = None) -> Floats:
+    """The part of the largest below which singular values ``(..., n)`` are zeros, ``(...)``.
+
+    Rows and joints are without units (`without_units`), or scaled by inertia.
+    """
+    gap = loop_gap(robot, q, J)
+    cut = np.maximum(RANK, np.where(gap <= ROUNDED, OPEN * gap, 0.0))
+    largest = np.maximum(1.0, singular_values.max(axis=-1, initial=0.0))
+    weak = ((singular_values > RANK * largest[..., None]) & (singular_values < WEAK * largest[..., None])).any(axis=-1)
+    if (weak & (gap <= ROUNDED)).any():
+        cut = np.where(weak & (gap <= ROUNDED), np.maximum(cut, OPEN * loop_rounding(robot)), cut)
+    return cut
+
+
+def without_units(robot: Model, J: Floats) -> Floats:
+    """Rows ``J: (..., nc, nv)`` as parts of the robot's length and of one."""
+    found: Floats = J * joint_units(robot) / row_units(robot, J)[..., None]
+    return found
+
+
+def nearby(robot: Model) -> list[tuple[Floats, float]]:
+    """A configuration in which loops are closed, others a little off it, and what loops are open by there."""
+    return _nearby(robot, tuple(which_enabled(robot).tolist()))
+
+
+@computed_once
+def _nearby(robot: Model, enabled: tuple[bool, ...]) -> list[tuple[Floats, float]]:
+    rng = np.random.default_rng(0)
+    at = _closed_pose(robot)
+    if at is None:
+        return []
+    found = [(at, float(loop_gap(robot, at)))]
+    for _ in range(TRIES):
+        off = robot.integrate(at, NEAR * joint_units(robot) * rng.normal(size=robot.nv))
+        q, gap = _nearest(robot, off)
+        if gap <= ROUNDED:
+            found.append((q, gap))
+    return found
+
+
+def _nearest(robot: Model, q: Floats) -> tuple[Floats, float]:
+    """Where one attempt to close loops ends, and what they are open by."""
+    try:
+        found = assemble(robot, q, attempts=1, limits=False, tolerance=closed_to(robot)).q
+        return found, 0.0
+    except AssemblyError as error:
+        found = np.asarray(error.q)
+        return found, float(loop_gap(robot, found))
+
+
+def _closed_pose(robot: Model) -> Floats | None:
+    """A pose in which loops are closed: one that has a name, at best within limits, or one near such a pose.
+
+    Where joints are beyond their limits, as those of Cassie's feet are in its first pose, mechanisms are not used and
+    may be at a dead center.
+    """
+    named = list(robot.poses.values())
+    usual = [q for q in named if ((robot.lower <= q) & (q <= robot.upper)).all()]
+    for poses in (usual, named):
+        for q in poses:
+            if loop_gap(robot, q) < RANK:
+                return q
+        for q in poses:
+            try:
+                return assemble(robot, q, attempts=1).q
+            except AssemblyError:  # the next may be nearer
+                continue
+    try:
+        return assemble(robot, robot.neutral(), limits=False).q
+    except AssemblyError:
+        return None
+
+
+# Velocities ----------------------------------------------------------------------------------------
+
+
+def project_velocity(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
+    """The velocity that all enabled constraints allow at ``q`` and that is nearest to ``v`` in kinetic energy.
+
+    It is the velocity after a perfectly inelastic impact with the constraints. Leading axes broadcast. Joints that move
+    no mass count with a little of what others move.
+    """
+    q_, v_ = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
+    robot.integrate(q_, v_)  # checks both
+    J = constraint_jacobian(robot, q_)[..., which_enabled(robot), :]
+    L = mass_factor(robot, q_, MASSLESS)
+    LT = np.swapaxes(L, -1, -2)
+    A: Any = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2)  # J L^-T
+    y = (LT @ v_[..., None])[..., 0]
+    A = A / np.sqrt(scales_of(robot).rows[which_enabled(robot)])[:, None]
+    _, s, Vt = np.linalg.svd(A, full_matrices=False)
+    kept = s > rank_cut(robot, q_, s)[..., None] * np.maximum(1.0, s.max(axis=-1, initial=0.0))[..., None]
+    V = np.where(kept[..., None], Vt, 0.0)
+    pushed: Any = np.swapaxes(V, -1, -2) @ (V @ y[..., None])
+    found: Floats = np.linalg.solve(LT, y[..., None] - pushed)[..., 0]
+    return found
+
+
+# Mobility ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """What the enabled constraints leave free at one configuration."""
+
+    dof: int
+    """Degrees of freedom left."""
+    rows: int
+    rank: int
+    closed: bool
+    """Whether the constraints are satisfied there."""
+    redundant: dict[str, int]
+    """Constraints that say, wholly or in part, what the others say: how many rows of each could go, were all others
+    kept. Rows that say the same count for each constraint that says it."""
+    conflicting: dict[str, float]
+    """Constraints that cannot be satisfied together, to first order, and the error that must stay."""
+    freedom: Floats
+    """Directions of v that are free, ``(nv, dof)``, orthonormal."""
+    singular: Floats
+    """Those of them that are free at this configuration and at none near it, ``(nv, k)``."""
+    singular_values: Floats
+    """Of the Jacobian without units, the largest first; ranks that are a close call show here."""
+    rounding: int = 0
+    """How many of them are not zero, and were taken to be: loops close to the rounding of numbers in a file only, and
+    these rows bind no more than that."""
+
+    @property
+    def redundancy(self) -> int:
+        """Rows that could go: ``rows - rank``."""
+        return self.rows - self.rank
+
+    def __str__(self) -> str:
+        text = f"{_counted(self.dof, 'degree')} of freedom; {_counted(self.rows, 'row')} of rank {self.rank}"
+        if self.redundant:
+            text += f"; redundant: {', '.join(self.redundant)}"
+        if self.conflicting:
+            text += f"; conflicting: {', '.join(self.conflicting)}"
+        if self.singular.shape[1]:
+            text += f"; singular in {_counted(self.singular.shape[1], 'direction')}"
+        if self.rounding:
+            text += f"; {_counted(self.rounding, 'row')} taken for rounding"
+        return text if self.closed else f"{text}; loops are open here"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "degrees of freedom": self.dof,
+            "rows": self.rows,
+            "rank": self.rank,
+            "loops are closed": self.closed,
+            "singular directions": self.singular.shape[1],
+            "rows taken for rounding": self.rounding,
+        }
+        facts |= {f"redundant: {name}": _counted(rows, "row") for name, rows in self.redundant.items()}
+        facts |= {f"conflicting: {name}": f"misses {error:.3g}" for name, error in self.conflicting.items()}
+        return table("Mobility", (), facts.items())
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def mobility(
+    robot: Model, q: npt.ArrayLike, *, closed_to: float = 1e-6, rank_tolerance: float | None = None
+) -> Mobility:
+    """Degrees of freedom, redundant, conflicting and singular constraints at ``q``.
+
+    Args:
+        robot: The mechanism.
+        q: One configuration, ``(nq,)``.
+        closed_to: Errors below it are those of closed loops.
+        rank_tolerance: Singular values of the Jacobian, without units, below this part of the largest (or of one) are
+            zeros. Without it: 1e-9, or what loops are open by if that is little and as much as rounded numbers leave.
+    """
+    at = robot.normalise(q)
+    if at.shape != (robot.nq,):
+        raise InputError(f"mobility takes one configuration of {robot.nq} numbers, not {at.shape}")
+    on = which_enabled(robot)
+    whole = constraint_jacobian(robot, at)
+    J = without_units(robot, whole)[on]
+    units = row_units(robot, whole)[on]
+    e = constraint_error(robot, at)[on] / units
+    s: Any = np.linalg.svd(J, compute_uv=False) if J.size else np.zeros(0)
+    least = RANK if rank_tolerance is None else rank_tolerance
+    cut = float(rank_cut(robot, at, s, whole)) if rank_tolerance is None else rank_tolerance
+    bound, s, freedom = _spaces(J, cut)
+    rank = bound.shape[1]
+    rounding = int((s > least * max(1.0, s.max(initial=0.0))).sum()) - rank
+    closed = bool(np.abs(e * units).max(initial=0.0) <= closed_to)
+    redundant, conflicting = {}, {}
+    stays = e - bound @ (bound.T @ e)  # what no motion changes
+    start = 0
+    for constraint in (c for c in robot.constraints if c.enabled) if rank < len(J) else ():
+        mine = slice(start, start + constraint.rows)
+        start += constraint.rows
+        idle = np.eye(constraint.rows) - bound[mine] @ bound[mine].T  # of combinations of rows that bind nothing
+        spare = int(np.linalg.matrix_rank(idle, tol=1e-9, hermitian=True))
+        if spare:
+            redundant[constraint.name] = spare
+            stay = float(np.abs(stays[mine] * units[mine]).max())
+            if stay > closed_to:
+                conflicting[constraint.name] = stay
+    looks = closed and rank and freedom.shape[1]
+    singular = _singular(robot, at, freedom, cut) if looks else np.zeros((robot.nv, 0))
+    return Mobility(
+        dof=robot.nv - rank,
+        rows=len(J),
+        rank=rank,
+        closed=closed,
+        redundant=redundant,
+        conflicting=conflicting,
+        freedom=_unit_columns(joint_units(robot)[:, None] * freedom),
+        singular=_unit_columns(joint_units(robot)[:, None] * singular),
+        singular_values=s,
+        rounding=rounding,
+    )
+
+
+def _unit_columns(A: Floats) -> Floats:
+    """An orthonormal basis of the columns."""
+    found: Floats = np.linalg.qr(A)[0]
+    return found
+
+
+def _spaces(J: Floats, tolerance: float) -> tuple[Floats, Floats, Floats]:
+    """Orthonormal bases of the column space and of the null space, and between them the singular values."""
+    rows, columns = J.shape
+    if 0 in J.shape:
+        return np.zeros((rows, 0)), np.zeros(0), np.eye(columns)
+    padded = np.vstack([J, np.zeros((max(0, columns - rows), columns))])  # so that all of V comes out
+    U, s, Vt = np.linalg.svd(padded, full_matrices=False)
+    rank = int((s > tolerance * max(1.0, s[0])).sum())
+    return U[:rows, :rank], s[: min(rows, columns)], Vt[rank:].T
+
+
+def _singular(robot: Model, q: Floats, freedom: Floats, tolerance: float, way: float = 1e-3) -> Floats:
+    """Directions that are free at ``q`` but not at assembled configurations a little way off."""
+    rng = np.random.default_rng(0)
+    on = which_enabled(robot)
+    for _ in range(4):
+        step = freedom @ rng.normal(size=freedom.shape[1])
+        off = robot.integrate(q, way * joint_units(robot) * step / max(float(np.linalg.norm(step)), 1e-12))
+        near, gap = _nearest(robot, off)
+        if gap > ROUNDED:  # no way out in this direction to first order
+            continue
+        _, _, other = _spaces(without_units(robot, constraint_jacobian(robot, near))[on], tolerance)
+        if other.shape[1] < freedom.shape[1]:
+            _, s, Vt = np.linalg.svd(other.T @ freedom)
+            kept = int((s > 0.5).sum())
+            found: Floats = freedom @ Vt[kept:].T
+            return found
+        return np.zeros((robot.nv, 0))
+    return np.zeros((robot.nv, 0))

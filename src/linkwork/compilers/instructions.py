@@ -1,0 +1,444 @@
+"""LLVM IR as it is written for kernel text: a module, and one function of it.
+
+`Module` knows how values are spelled and what memory is; `Writer` writes the instructions of one function: values in
+registers, variables and arrays in memory, blocks and branches. What they are written for is the matter of
+`expressions` and `lowering`.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.language import (
+    CONSTANT,
+    INTEGER,
+    STATE,
+    Array,
+    ArrayType,
+    Bool,
+    Fixed,
+    Float,
+    Int,
+    Source,
+    Table,
+    Value,
+    array_type,
+    is_number,
+    type_of,
+    word,
+)
+from linkwork.errors import KernelError
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A function of machine code."""
+
+    name: str
+    result: Any
+    """The type that it returns; None for nothing."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A function that is not kernel text: its name in LLVM IR, where it is given the context, and what it returns."""
+
+    name: str
+    result: Any
+
+
+@dataclass(eq=False)
+class Slot:
+    """The memory of a local variable that is assigned more than once."""
+
+    kind: Any
+    places: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Unset:
+    """A name that may have no value, or values of several types, and why."""
+
+    reason: str
+
+
+class Module:
+    """A module of LLVM IR: what is in it so far, and how things are spelled in it."""
+
+    def __init__(
+        self,
+        t: Type,
+        layout: Table,
+        words: int,
+        contract: bool = True,
+        foreign: Mapping[Callable[..., Any], Foreign] = MappingProxyType({}),
+    ) -> None:
+        self.t = t
+        self.foreign = foreign
+        self.layout = layout
+        """Sizes and arrays that every context has, and their words."""
+        self.words = words
+        """How many words a context has at least."""
+        self.flags = "contract " if contract else ""
+        """Whether multiplications and additions may be fused."""
+        self._text: list[str] = []
+        self._constants: dict[Any, tuple[str, ArrayType]] = {}
+        self._tags: dict[str, int] = {}
+        self._functions: dict[Any, Lowered | None] = {}
+        """Those that are written; None while one is being written."""
+        self._sincos = ""
+
+    def function(self, function: Callable[..., Any], kinds: Sequence[Any], caller: Source, node: ast.AST) -> Lowered:
+        """The machine code of a kernel for arguments of these types."""
+        raise NotImplementedError
+
+    def sincos(self, caller: Source, node: ast.AST) -> str:
+        """The name of the function for sine and cosine."""
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """All of it, with what it needs from LLVM."""
+        t = self.t
+        one = [f"declare {t.name} @llvm.{f}.{t.suffix}({t.name})" for f in ("sqrt", "rint", "fabs")]
+        one.append(f"declare {t.name} @llvm.fma.{t.suffix}({t.name}, {t.name}, {t.name})")
+        tags = ['!2 = !{!"linkwork"}']
+        for name, number in self._tags.items():
+            tags += [
+                f'!{number + 1} = !{{!"{name}", !2, i64 0}}',
+                f"!{number} = !{{!{number + 1}, !{number + 1}, i64 0}}",
+            ]
+        return "\n".join([*one, *self._text, "attributes #0 = { nounwind }", "!0 = !{}", *tags])
+
+    def llvm_types(self, kind: Any) -> list[str]:
+        """How LLVM spells a value of this type; constants are not passed."""
+        if isinstance(kind, tuple):
+            return [name for part in kind for name in self.llvm_types(part)]
+        if isinstance(kind, ArrayType):
+            return ["ptr"]
+        if isinstance(kind, Fixed):
+            return []
+        return [{Int: "i64", Bool: "i1", Float: self.t.name}[kind]]
+
+    def result_type(self, kind: Any) -> str:
+        """How LLVM spells what a function returns."""
+        names = [] if kind is None else self.llvm_types(kind)
+        return "void" if not names else names[0] if len(names) == 1 else "{ " + ", ".join(names) + " }"
+
+    def element(self, kind: ArrayType) -> tuple[str, int]:
+        """What one entry of an array is in memory, and its alignment."""
+        if kind.element == INTEGER:
+            return "i64", 8
+        return (self.t.name, self.t.bytes * self.t.lanes) if kind.element == STATE else (self.t.scalar, self.t.bytes)
+
+    def alias(self, kind: ArrayType) -> str:
+        """What LLVM may know of the memory of an array: that it does not change, or what it does not overlap."""
+        if kind.element != STATE and not kind.writable:
+            return ", !invariant.load !0"
+        if not kind.tag:
+            return ""
+        number = self._tags.setdefault(kind.tag, 10 + 2 * len(self._tags))
+        return f", !tbaa !{number}"
+
+    def constant_array(self, value: tuple[Any, ...]) -> tuple[str, ArrayType] | None:
+        """A tuple of constant numbers, or of such tuples of one length, as an array; None if it is none."""
+        key = Fixed(value)
+        if key not in self._constants:
+            shape, numbers = [len(value)], list(value)
+            while numbers and all(isinstance(x, tuple) for x in numbers) and len({len(x) for x in numbers}) == 1:
+                shape.append(len(numbers[0]))
+                numbers = [y for x in numbers for y in x]
+            if not numbers or not all(is_number(x) and not isinstance(x, bool) for x in numbers):
+                return None
+            integers = all(isinstance(x, int) for x in numbers)
+            if not integers and not all(isinstance(x, float) for x in numbers):
+                return None
+            name = f"@constant.{len(self._constants)}"
+            scalar_type, one = ("i64", str) if integers else (self.t.scalar, Type(self.t.dtype, 1).number)
+            listed = ", ".join(f"{scalar_type} {one(x)}" for x in numbers)
+            self._text.append(f"{name} = private unnamed_addr constant [{len(numbers)} x {scalar_type}] [{listed}]")
+            kind = array_type(INTEGER if integers else CONSTANT, tuple(shape), writable=False)
+            self._constants[key] = (name, kind)
+        return self._constants[key]
+
+
+class Writer:
+    """The instructions of one function, for the text of one kernel."""
+
+    def __init__(self, unit: Module, source: Source, name: str) -> None:
+        self.unit, self.source, self.symbol = unit, source, name
+        self._head: list[str] = []
+        """Instructions at the start of the function: memory of variables, and what is read of the context."""
+        self._lines: list[str] = []
+        self._count = 0
+        self._block = "entry"
+        self._loops = 0
+        """How many loops there are around what is being written."""
+        self._open = True
+        """Whether the block that is being written has not ended."""
+        self._names: dict[str, Any] = {}
+        self._slots: dict[Any, Slot] = {}
+        self._read: dict[Any, str] = {}
+        stores = [n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        self._assigned = Counter(n.id for n in stores)
+
+    # Writing instructions ---------------------------------------------------------------------------------------------
+
+    def error(self, node: ast.AST | None, message: str) -> KernelError:
+        """What is wrong with the text at a node."""
+        return self.source.error(node, message)
+
+    def new(self, prefix: str = "v") -> str:
+        """A name for a value or a block."""
+        self._count += 1
+        return f"%{prefix}{self._count}"
+
+    def emit(self, line: str) -> None:
+        """Write an instruction."""
+        self._lines.append(line)
+
+    def made(self, expression: str, prefix: str = "v") -> str:
+        """Write an instruction; the name of its value."""
+        name = self.new(prefix)
+        self._lines.append(f"{name} = {expression}")
+        return name
+
+    def label(self, name: str) -> None:
+        """Begin a block."""
+        self._lines.append(f"{name}:")
+        self._block, self._open = name, True
+
+    def branch(self, name: str) -> None:
+        """End the block."""
+        if self._open:
+            self.emit(f"br label %{name}")
+        self._open = False
+
+    def fork(self, condition: Value, then: str, otherwise: str) -> None:
+        """End the block where a truth value decides how to go on."""
+        self.emit(f"br i1 {self.truth(condition)}, label %{then}, label %{otherwise}")
+        self._open = False
+
+    def fresh_label(self, prefix: str) -> str:
+        """A name for a block."""
+        return self.new(prefix)[1:]
+
+    # Values -----------------------------------------------------------------------------------------------------------
+
+    def parts(self, value: Value) -> list[str]:
+        """A value as LLVM operands."""
+        if type(value) is tuple:
+            return [name for part in value for name in self.parts(part)]
+        if isinstance(value, Int | Bool | Float | Array):
+            return [value.name]
+        if isinstance(value, bool):
+            return ["true" if value else "false"]
+        if isinstance(value, int):
+            return [str(value)]
+        if isinstance(value, float):
+            return [self.unit.t.number(value)]
+        return []
+
+    def rebuilt(self, kind: Any, names: Iterator[str]) -> Value:
+        """A value of this type from LLVM operands."""
+        if isinstance(kind, tuple):
+            return tuple(self.rebuilt(part, names) for part in kind)
+        if isinstance(kind, ArrayType):
+            return Array(next(names), kind)
+        if isinstance(kind, Fixed):
+            return kind.value
+        return kind(next(names))
+
+    def as_float(self, node: ast.AST, value: Value) -> str:
+        """The operand of a float."""
+        if isinstance(value, Float | float):
+            return self.parts(value)[0]
+        if isinstance(value, int) and not isinstance(value, bool):
+            raise self.error(node, f"{value} is an integer where a float is needed: write {value}.0")
+        if isinstance(value, Int):
+            raise self.error(
+                node, "an integer where a float is needed: integers and floats do not mix; float(k) makes one"
+            )
+        raise self.error(node, f"{word(type_of(value))} where a float is needed")
+
+    def as_int(self, node: ast.AST, value: Value) -> str:
+        """The operand of an integer."""
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise self.error(node, f"{value} is beyond the integers of machine code, which have 64 bits")
+        if isinstance(value, Int) or (isinstance(value, int) and not isinstance(value, bool)):
+            return self.parts(value)[0]
+        raise self.error(node, f"{word(type_of(value))} where an integer is needed")
+
+    def integer(self, operation: str, a: Value, b: Value) -> Value:
+        """An operation on integers; zeros and ones need none."""
+        if operation == "add nsw" and (a == 0 or b == 0):
+            return b if a == 0 else a
+        if operation == "mul nsw" and (a == 1 or b == 1):
+            return b if a == 1 else a
+        return Int(self.made(f"{operation} i64 {self.parts(a)[0]}, {self.parts(b)[0]}"))
+
+    def truth(self, value: Value) -> str:
+        """The operand of a truth value."""
+        return self.parts(value)[0]
+
+    # Variables --------------------------------------------------------------------------------------------------------
+
+    def slot(self, name: Any, kind: Any) -> Slot:
+        """The memory of a variable of this type."""
+        key = (name, kind)
+        if key not in self._slots:
+            places = []
+            for t in self.unit.llvm_types(kind):
+                place = self.new("s")
+                self._head.append(f"{place} = alloca {t}")
+                places.append(place)
+            self._slots[key] = Slot(kind, places)
+        return self._slots[key]
+
+    def store_slot(self, slot: Slot, value: Value) -> None:
+        """Put a value into memory."""
+        types = self.unit.llvm_types(slot.kind)
+        for t, part, place in zip(types, self.parts(value), slot.places, strict=True):
+            self.emit(f"store {t} {part}, ptr {place}")
+
+    def load_slot(self, slot: Slot) -> Value:
+        """What the memory of a variable holds."""
+        types = self.unit.llvm_types(slot.kind)
+        names = [self.made(f"load {t}, ptr {place}") for t, place in zip(types, slot.places, strict=True)]
+        return self.rebuilt(slot.kind, iter(names))
+
+    def bind(self, node: ast.AST, name: str, value: Value) -> None:
+        """Give a variable a value."""
+        if value is None:
+            raise self.error(node, f"{name} gets nothing: the kernel that is called returns no value")
+        if isinstance(value, Table) or self._assigned[name] < 2:
+            self._names[name] = value
+            return
+        kind = type_of(value)
+        slot = self.slot(name, kind)
+        self.store_slot(slot, value)
+        self._names[name] = slot
+
+    def name(self, node: ast.AST, name: str) -> Value:
+        """What a name means."""
+        if name in self._names:
+            found = self._names[name]
+            if isinstance(found, Unset):
+                raise self.error(node, found.reason)
+            return self.load_slot(found) if isinstance(found, Slot) else found
+        if name in self._assigned:
+            raise self.error(node, f"{name} is used before it has a value")
+        if name not in self.source.outer:
+            close = difflib.get_close_matches(name, [*self._names, *self.source.outer], 1)
+            raise self.error(node, f"there is no {name}" + (f"; did you mean {close[0]}?" if close else ""))
+        return self.source.outer[name]
+
+    # Memory -----------------------------------------------------------------------------------------------------------
+
+    def of_table(self, node: ast.AST, table: Table, name: str) -> Value:
+        """An entry of a table, read from the context once in the function."""
+        if name in table.sizes:
+            return Int(self.context_word(table.sizes[name], "i64"))
+        if name not in table.arrays:
+            close = difflib.get_close_matches(name, [*table.sizes, *table.arrays], 1)
+            raise self.error(node, f"{table.name} has no {name}" + (f"; did you mean {close[0]}?" if close else ""))
+        place, kind = table.arrays[name]
+        return Array(self.context_word(place, "ptr"), kind)
+
+    def context_word(self, place: int, llvm_type: str) -> str:
+        """A word of the context, which does not change while the kernel runs."""
+        key = (place, llvm_type)
+        if key not in self._read:
+            address, name = self.new("p"), self.new("w")
+            self._head.append(f"{address} = getelementptr i64, ptr %c, i64 {place}")
+            self._head.append(f"{name} = load {llvm_type}, ptr {address}, !invariant.load !0")
+            self._read[key] = name
+        return self._read[key]
+
+    def address(self, node: ast.AST, array: Array, at: Sequence[Value]) -> str:
+        """Where an entry or a row is."""
+        kind = array.type
+        if len(at) > kind.rank or (kind.rank and not at):
+            raise self.error(node, f"{len(at)} indices for {kind}")
+        for k in at:
+            if isinstance(k, int) and k < 0:
+                raise self.error(node, "indices count from the start: sizes of arrays are not known here")
+        if kind.slots:
+            at = [self.load(node, self.of_table(node, self.unit.layout, kind.slots), [at[0]]), *at[1:]]
+        element, _ = self.unit.element(kind)
+        operands = [self.as_int(node, k) for k in at]
+        if all(operand == "0" for operand in operands):
+            return array.name
+        if all(isinstance(size, int) for size in kind.trailing):
+            block = element
+            for size in reversed(kind.trailing):
+                block = f"[{size} x {block}]"
+            listed = ", ".join(f"i64 {operand}" for operand in operands)
+            return self.made(f"getelementptr inbounds {block}, ptr {array.name}, {listed}", "p")
+        offset: Value = 0
+        for axis, k in enumerate(at):
+            stride: Value = math.prod(size for size in kind.trailing[axis:] if isinstance(size, int))
+            for size in kind.trailing[axis:]:
+                if isinstance(size, str):
+                    stride = self.integer("mul nsw", stride, self.size(node, size))
+            offset = self.integer("add nsw", offset, self.integer("mul nsw", k, stride))
+        return self.made(f"getelementptr inbounds {element}, ptr {array.name}, i64 {self.as_int(node, offset)}", "p")
+
+    def size(self, node: ast.AST, name: str) -> Value:
+        """A size by the name that layouts give it."""
+        return self.of_table(node, self.unit.layout, name)
+
+    def load(self, node: ast.AST, array: Array, at: Sequence[Value]) -> Value:
+        """An entry, or the rows that are left."""
+        kind = array.type
+        place = self.address(node, array, at)
+        if len(at) < kind.rank:
+            left = kind.trailing[len(at) - 1 :]
+            return Array(place, ArrayType(kind.element, len(left), left[1:], kind.writable, kind.tag))
+        element, alignment = self.unit.element(kind)
+        still = self.unit.alias(kind)
+        name = self.made(f"load {element}, ptr {place}, align {alignment}{still}")
+        if kind.element == INTEGER:
+            return Int(name)
+        return Float(self.splat(name) if kind.element == CONSTANT else name)
+
+    def splat(self, name: str) -> str:
+        """One number in all lanes."""
+        t = self.unit.t
+        if t.lanes == 1:
+            return name
+        one = self.made(f"insertelement {t.name} poison, {t.scalar} {name}, i32 0")
+        return self.made(f"shufflevector {t.name} {one}, {t.name} poison, <{t.lanes} x i32> zeroinitializer")
+
+    def store(self, node: ast.AST, array: Array, at: Sequence[Value], value: Value) -> None:
+        """Write an entry."""
+        kind = array.type
+        if not kind.writable:
+            raise self.error(node, "this array is read-only: arrays of tree and inputs are not written")
+        if len(at) != kind.rank:
+            raise self.error(node, f"{len(at)} indices for {kind}: entries are written one by one")
+        element, alignment = self.unit.element(kind)
+        operand = self.as_int(node, value) if kind.element == INTEGER else self.as_float(node, value)
+        self.emit(
+            f"store {element} {operand}, ptr {self.address(node, array, at)}, align {alignment}{self.unit.alias(kind)}"
+        )
+
+    def results(self, kind: Any, call: str) -> Value:
+        """The value of a call."""
+        types = [] if kind is None else self.unit.llvm_types(kind)
+        if not types:
+            self.emit(call)
+            return None if kind is None else self.rebuilt(kind, iter(()))
+        whole = self.made(call)
+        if len(types) == 1:
+            return self.rebuilt(kind, iter([whole]))
+        struct = self.unit.result_type(kind)
+        names = [self.made(f"extractvalue {struct} {whole}, {k}") for k in range(len(types))]
+        return self.rebuilt(kind, iter(names))

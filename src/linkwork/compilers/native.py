@@ -1,0 +1,167 @@
+"""Machine code that is generic in the mechanism: kernel text compiled once, topology being data.
+
+A module of native code is the text of an algorithm (`lowering`), for one state or one state a lane, in a loop over the
+states of a batch (`batch`). It reads a *context*: words that hold the sizes of the mechanism, addresses of its arrays,
+of work arrays, and of the memory where states are in lanes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from linkwork.compilers import batch, llvm
+from linkwork.compilers.cache import announced, key
+from linkwork.compilers.fingerprint import fingerprint
+from linkwork.compilers.lanes import Type
+from linkwork.kernels.algorithm import Algorithm, Shape, resolve
+from linkwork.plans.tree import Tree
+
+SCALAR_LEVEL, LANE_LEVEL = 2, 1
+"""Of LLVM's optimizations: the second buys scalar code 7 %, lanes nothing."""
+
+ALIGNMENT = 64
+"""Bytes: work arrays begin where vectors may, or where longer ones do if there are more lanes."""
+
+
+@cache
+def cache_name(algorithm: Algorithm, dtype: str, lanes: int) -> str:
+    """The name under which an algorithm's object code is kept."""
+    texts = (algorithm.text,) if algorithm.again is None else (algorithm.text, algorithm.again)
+    shapes = repr([dict(part) for part in (algorithm.inputs, algorithm.outputs, algorithm.stored)])
+    layout = algorithm.layout
+    return key(
+        "native",
+        algorithm.name,
+        *(fingerprint(text) for text in texts),
+        shapes,
+        repr((layout.sizes, dict(layout.integers), dict(layout.floats))),
+        f"{dtype} x {lanes}",
+        llvm.version(),
+    )
+
+
+def code(algorithm: Algorithm, t: Type) -> llvm.Code:
+    """An algorithm's machine code, from this process, from the cache, or compiled now."""
+    name = cache_name(algorithm, t.dtype, t.lanes)
+
+    def make() -> bytes:
+        lanes = "" if t.lanes == 1 else f", {t.lanes} lanes"
+        with announced(f"{algorithm.name} ({t.dtype}{lanes})"):
+            return llvm.object_code(module(algorithm, t), SCALAR_LEVEL if t.lanes == 1 else LANE_LEVEL)
+
+    return llvm.loaded(name, batch.SYMBOL, make)
+
+
+def module(algorithm: Algorithm, t: Type, contract: bool = True) -> str:
+    """The LLVM IR of an algorithm."""
+    # Only where something is to be compiled: a process that finds all code in the cache does without.
+    from linkwork.compilers.language import STATE, Fixed, array_type, source_of, tables
+    from linkwork.compilers.lowering import Unit
+
+    tree, work = tables(algorithm.layout, algorithm.stored, algorithm.folded)
+    words = len(tree.sizes) + len(tree.arrays) + len(work.arrays)
+    unit = Unit(t, tree, words, contract)
+    shapes = [*algorithm.inputs.values(), *algorithm.outputs.values()]
+    kinds = [
+        array_type(STATE, shape, writable=k >= len(algorithm.inputs), tag=f"argument {k}")
+        for k, shape in enumerate(shapes)
+    ]
+    prologue, sizes, known = list[str](), list[str](), set[str]()
+    for k, shape in enumerate(shapes):
+        prologue += _size(f"%size{k}", shape, tree.sizes, known)
+        sizes.append(f"%size{k}")
+    buffers, spares = list[str](), list[str]()
+    if t.lanes > 1:
+        for k in range(len(shapes) + (len(algorithm.outputs) if algorithm.again is not None else 0)):
+            name = f"%buffer{k}"
+            prologue += [
+                f"%pbuffer{k} = getelementptr ptr, ptr %c, i64 {words + k}",
+                f"{name} = load ptr, ptr %pbuffer{k}",
+            ]
+            (buffers if k < len(shapes) else spares).append(name)
+
+    def calling(text: Any) -> Any:
+        lowered = unit.root(text, (Fixed(tree), Fixed(work), *kinds))
+        if lowered.result is not None:
+            source = source_of(text)
+            raise source.error(source.tree, "the text of an algorithm returns no value: write it to an output")
+
+        def call(rows: Sequence[str]) -> list[str]:
+            return [f"call void @{lowered.name}(ptr %c, {', '.join(f'ptr {row}' for row in rows)})"]
+
+        return call
+
+    body = batch.Body(
+        prologue,
+        sizes,
+        len(algorithm.inputs),
+        calling(algorithm.text),
+        None if algorithm.again is None else calling(algorithm.again),
+        buffers,
+        spares,
+    )
+    return unit.text() + "\n" + batch.function(body, t)
+
+
+def _size(name: str, shape: Shape, tree: Mapping[str, int], known: set[str]) -> list[str]:
+    """Instructions that define how many numbers an array has."""
+    lines, product = list[str](), str(math.prod(size for size in shape if isinstance(size, int)))
+    for size in shape:
+        if isinstance(size, str):
+            if size not in known:
+                known.add(size)
+                lines += [
+                    f"%psize.{size} = getelementptr i64, ptr %c, i64 {tree[size]}",
+                    f"%size.{size} = load i64, ptr %psize.{size}",
+                ]
+            lines.append(f"{name}.{len(lines)} = mul i64 {product}, %size.{size}")
+            product = f"{name}.{len(lines) - 1}"
+    return [*lines, f"{name} = add i64 {product}, 0"]
+
+
+class Context:
+    """The words that native code reads: sizes and arrays of the tree, and work arrays of its own.
+
+    Arrays of the tree that are named in ``own`` are copied, and may be changed.
+    """
+
+    def __init__(self, algorithm: Algorithm, tree: Tree, t: Type, own: Collection[str] = ()) -> None:
+        layout, dtype = algorithm.layout, np.dtype(t.dtype)
+        self._tree: dict[str, Any] = {}
+        for name in layout.shapes:
+            kept = np.int64 if name in layout.integers else dtype
+            self._tree[name] = np.ascontiguousarray(getattr(tree, name), dtype=kept)
+        self.own = {name: self._tree[name].copy() for name in own}
+        self._tree |= self.own
+        shapes = list(algorithm.stored.values())
+        if t.lanes > 1:
+            shapes += [*algorithm.inputs.values(), *algorithm.outputs.values()]
+            shapes += algorithm.outputs.values() if algorithm.again is not None else ()
+        alignment = max(ALIGNMENT, t.bytes * t.lanes)
+        step = alignment // t.bytes if t.lanes > 1 else 1
+        sizes = [-(-math.prod(resolve(shape, tree)) * t.lanes // step) * step for shape in shapes]
+        memory = np.zeros(sum(sizes) + 2 * alignment, dtype=dtype)
+        first = -memory.ctypes.data % alignment // t.bytes
+        self._work = memory[first : first + sum(sizes)]
+        starts = [sum(sizes[:k]) for k in range(len(sizes))]
+        table = [int(getattr(tree, name)) for name in layout.sizes]
+        table += [array.ctypes.data for array in self._tree.values()]
+        table += [memory.ctypes.data + t.bytes * (first + start) for start in starts]
+        self._table = np.array(table, dtype=np.int64)
+        self.address = self._table.ctypes.data
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the work arrays."""
+        return int(self._work.nbytes)
+
+    def take(self, other: Context) -> None:
+        """Become what another context of the same shape is."""
+        self._work[:] = other._work
+        for name, array in self.own.items():
+            array[:] = other.own[name]

@@ -1,0 +1,390 @@
+"""Running kernel text on symbols: a hash-consed graph of scalar operations.
+
+A `Symbol` is a node of the graph with a sign. Signs are carried outside the nodes, constants are positive, and operands
+of sums and products are ordered, so that equal subexpressions become one node whatever way the text writes them.
+Constants fold, zeros and ones vanish; what no output needs is never emitted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import ProgramTooLarge
+from linkwork.kernels.algorithm import Algorithm, resolve
+from linkwork.plans.tree import Tree
+
+INPUT, CONST, ADD, SUB, MUL, DIV, SQRT, SIN, COS, FMA, RINT, SELECT, NEG = [
+    "input",
+    "const",
+    "+",
+    "-",
+    "*",
+    "/",
+    "sqrt",
+    "sin",
+    "cos",
+    "fma",
+    "rint",
+    "select",
+    "neg",
+]
+
+Node = tuple[Any, ...]
+"""An operation and its operands: numbers of earlier nodes (INPUT: array, place; CONST: value)."""
+
+MAX_OPERATIONS = 120_000
+"""Beyond this a straight-line program outgrows instruction caches and compilers."""
+
+
+class Graph:
+    """Nodes in the order in which the text first made them."""
+
+    def __init__(self, limit: int = MAX_OPERATIONS) -> None:
+        self.nodes: list[Node] = []
+        self.limit = limit
+        self._index: dict[Node, int] = {}
+
+    def node(self, *parts: Any) -> int:
+        """The number of a node, new or known."""
+        found = self._index.get(parts)
+        if found is None:
+            found = self._index[parts] = len(self.nodes)
+            self.check(found)
+            self.nodes.append(parts)
+        return found
+
+    def check(self, size: int) -> None:
+        """Refuse to grow without bounds."""
+        if size >= self.limit:
+            raise ProgramTooLarge(
+                f"the straight-line program would have more than {self.limit} operations; "
+                "use the native way, which needs no program per mechanism"
+            )
+
+    def input(self, array: int, place: int) -> Symbol:
+        """A number that comes in from outside."""
+        return Symbol(self, self.node(INPUT, array, place), False)
+
+    def const(self, value: float) -> Symbol:
+        """A number."""
+        return Symbol(self, self.node(CONST, abs(value)), value < 0)
+
+    def symbol(self, x: Any) -> Symbol:
+        """``x`` as a symbol of this graph."""
+        return x if isinstance(x, Symbol) else self.const(float(x))
+
+    def value(self, i: int) -> float | None:
+        """The value of a constant node."""
+        node = self.nodes[i]
+        return node[1] if node[0] is CONST else None
+
+
+class Symbol:
+    """A scalar of a graph: behaves like a float in kernel text."""
+
+    __slots__ = ("g", "i", "minus")
+
+    def __init__(self, g: Graph, i: int, minus: bool) -> None:
+        self.g = g
+        self.i = i
+        self.minus = minus
+
+    def __bool__(self) -> bool:
+        raise TypeError("kernel text may not branch on a number of the state: use where()")
+
+    def _compare(self, other: Any) -> bool:
+        return bool(self)
+
+    __lt__ = __gt__ = __le__ = __ge__ = __eq__ = __ne__ = _compare
+    __hash__ = None  # type: ignore[assignment]
+    __float__ = __int__ = __index__ = __bool__
+
+    def __neg__(self) -> Symbol:
+        return Symbol(self.g, self.i, not self.minus)
+
+    def __add__(self, other: Any) -> Any:
+        g = self.g
+        if type(other) is not Symbol:
+            if other == 0.0:
+                return self
+            other = g.const(float(other))
+        return _sum(g, self.i, self.minus, other.i, other.minus)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        g = self.g
+        if type(other) is not Symbol:
+            if other == 0.0:
+                return self
+            other = g.const(float(other))
+        return _sum(g, self.i, self.minus, other.i, not other.minus)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self) + other
+
+    def __mul__(self, other: Any) -> Any:
+        g = self.g
+        if type(other) is not Symbol:
+            if other == 0.0:
+                return 0.0
+            if other == 1.0:
+                return self
+            if other == -1.0:
+                return -self
+            other = g.const(float(other))
+        return _product(g, self.i, other.i, self.minus != other.minus)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        g = self.g
+        if type(other) is not Symbol:
+            return self * (1.0 / other)
+        if self.i == other.i:
+            return -1.0 if self.minus != other.minus else 1.0
+        return Symbol(g, g.node(DIV, self.i, other.i), self.minus != other.minus)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return 0.0 if other == 0.0 else self.g.const(float(other)) / self
+
+    def sqrt(self) -> Symbol:
+        """For `scalar.sqrt`."""
+        return Symbol(self.g, self.g.node(SQRT, self.signed()), False)
+
+    def sincos(self) -> tuple[Symbol, Symbol]:
+        """For `scalar.sincos`."""
+        g = self.g
+        return Symbol(g, g.node(SIN, self.i), self.minus), Symbol(g, g.node(COS, self.i), False)
+
+    def rint(self) -> Symbol:
+        """For `scalar.rint`."""
+        return Symbol(self.g, self.g.node(RINT, self.i), self.minus)
+
+    def fma(self, a: Any, b: Any, c: Any) -> Symbol:
+        """For `scalar.fma`."""
+        g = self.g
+        parts = [g.symbol(x).signed() for x in (a, b, c)]
+        return Symbol(g, g.node(FMA, *parts), False)
+
+    def where(self, below: Any, bound: Any, then: Any, otherwise: Any) -> Symbol:
+        """For `scalar.where`."""
+        g = self.g
+        parts = [g.symbol(x).signed() for x in (below, bound, then, otherwise)]
+        return Symbol(g, g.node(SELECT, *parts), False)
+
+    def signed(self) -> int:
+        """The number of a node that has this value, sign included."""
+        if not self.minus:
+            return self.i
+        value = self.g.value(self.i)
+        return self.g.node(NEG, self.i) if value is None else self.g.node(CONST, -value)
+
+
+def _sum(g: Graph, i: int, i_minus: bool, j: int, j_minus: bool) -> Any:
+    """``±i ± j``, the first operand being the older node."""
+    if i == j:
+        if i_minus != j_minus:
+            return 0.0
+        return _product(g, i, g.const(2.0).i, i_minus)
+    x, y = g.value(i), g.value(j)
+    if x is not None and y is not None:
+        return (-x if i_minus else x) + (-y if j_minus else y)
+    if i > j:
+        i, i_minus, j, j_minus = j, j_minus, i, i_minus
+    return Symbol(g, g.node(ADD if i_minus == j_minus else SUB, i, j), i_minus)
+
+
+def _product(g: Graph, i: int, j: int, minus: bool) -> Any:
+    """``± i j``, constants gathered into one."""
+    x, y = g.value(i), g.value(j)
+    if x is not None:
+        i, j, x, y = j, i, y, x
+    if y is not None:
+        if x is not None:
+            return -x * y if minus else x * y
+        node = g.nodes[i]
+        if node[0] is MUL and (inner := g.value(node[2])) is not None:
+            i, y = node[1], y * inner
+            j = g.const(y).i
+        if y == 1.0:
+            return Symbol(g, i, minus)
+        return Symbol(g, g.node(MUL, i, j), minus)
+    return Symbol(g, g.node(MUL, i, j) if i < j else g.node(MUL, j, i), minus)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """A straight-line program: input arrays (name, length), output arrays, and the nodes they need."""
+
+    name: str
+    graph: Graph
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, tuple[Symbol, ...]], ...]
+    carry: tuple[Symbol, ...] = ()
+    """Numbers that the second text needs of the first."""
+    again: Trace | None = None
+    """The second text. Its inputs are all arrays of the first: inputs, outputs, and what is carried."""
+
+    @property
+    def results(self) -> tuple[tuple[Symbol, ...], ...]:
+        """All that is stored: outputs, then what is carried."""
+        return (*(symbols for _, symbols in self.outputs), self.carry)
+
+    def needed(self) -> list[int]:
+        """The nodes that outputs depend on, in the order to compute them: depth first from the outputs, the operand
+        that needs more registers first (Sethi and Ullman), which keeps few values alive."""
+        nodes, seen, order = self.graph.nodes, set[int](), list[int]()
+        registers = self._registers()
+        for symbols in self.results:
+            for symbol in symbols:
+                stack = [symbol.i]
+                while stack:
+                    i = stack[-1]
+                    if i in seen:
+                        stack.pop()
+                        continue
+                    waiting = [k for k in operands(nodes[i]) if k not in seen]
+                    if waiting:
+                        stack.extend(sorted(waiting, key=registers.__getitem__))
+                    else:
+                        seen.add(i)
+                        order.append(i)
+                        stack.pop()
+        return order
+
+    def _registers(self) -> list[int]:
+        """How many registers each node would need, were the graph a tree."""
+        need: list[int] = []
+        for node in self.graph.nodes:
+            below = sorted((need[k] for k in operands(node)), reverse=True)
+            need.append(max((n + k for k, n in enumerate(below)), default=1))
+        return need
+
+    def operation_count(self) -> dict[str, int]:
+        """How often each operation is done: + - * / sqrt sincos and, where they occur, the rarer ones."""
+        nodes = self.graph.nodes
+        count: Counter[str] = Counter()
+        angles = set()
+        for i in self.needed():
+            op = nodes[i][0]
+            if op in (SIN, COS):
+                angles.add(nodes[i][1])
+            elif op not in (INPUT, CONST):
+                count[op] += 1
+        count[NEG] += sum(s.minus for _, symbols in self.outputs for s in symbols)
+        count["sincos"] = len(angles)
+        return {op: n for op, n in count.items() if n}
+
+
+def operands(node: Node) -> tuple[int, ...]:
+    """The nodes that a node reads."""
+    return () if node[0] is INPUT or node[0] is CONST else node[1:]
+
+
+def trace(algorithm: Algorithm, tree: Tree, limit: int = MAX_OPERATIONS) -> Trace:
+    """Run an algorithm's text on symbols, for one tree."""
+    graph = Graph(limit)
+    inputs, arrays = [], []
+    for k, (name, shape) in enumerate(algorithm.inputs.items()):
+        size = math.prod(resolve(shape, tree))
+        inputs.append((name, size))
+        arrays.append(_objects([graph.input(k, j) for j in range(size)], resolve(shape, tree)))
+    outputs = [np.empty(resolve(shape, tree), dtype=object) for shape in algorithm.outputs.values()]
+    work = [np.empty(resolve(shape, tree), dtype=object) for shape in algorithm.work.values()]
+    loose = _loosened(algorithm, tree)
+    algorithm.text(loose, algorithm.work_type()(*work), *arrays, *outputs)
+    graph.check(len(graph.nodes) + sum(array.size for array in outputs))
+    first = Trace(algorithm.name, graph, tuple(inputs), _named(graph, algorithm, outputs))
+    if algorithm.again is None:
+        return first
+    return _traced_again(algorithm, loose, first, work)
+
+
+def _named(graph: Graph, algorithm: Algorithm, outputs: Sequence[Any]) -> tuple[tuple[str, tuple[Symbol, ...]], ...]:
+    return tuple(
+        (name, tuple(graph.symbol(x) for x in array.ravel()))
+        for name, array in zip(algorithm.outputs, outputs, strict=True)
+    )
+
+
+def _traced_again(algorithm: Algorithm, loose: Tree, first: Trace, work: Sequence[Any]) -> Trace:
+    """The first text with what the second needs of it, and the second, in which that comes in from outside."""
+    assert algorithm.again is not None
+    graph = Graph(first.graph.limit)
+    sizes = [size for _, size in first.inputs] + [len(symbols) for _, symbols in first.outputs]
+    shapes = [*algorithm.inputs.values(), *algorithm.outputs.values()]
+    arrays = [
+        _objects([graph.input(k, j) for j in range(size)], resolve(shape, loose))
+        for k, (size, shape) in enumerate(zip(sizes, shapes, strict=True))
+    ]
+    places: dict[int, int] = {}
+
+    def carried(x: Any) -> Any:
+        if not isinstance(x, Symbol):
+            return x
+        known = first.graph.value(x.i)
+        if known is not None:
+            return -known if x.minus else known
+        symbol = graph.input(len(sizes), places.setdefault(x.i, len(places)))
+        return -symbol if x.minus else symbol
+
+    kept = [_objects([carried(x) for x in array.ravel()], array.shape) for array in work]
+    algorithm.again(loose, algorithm.work_type()(*kept), *arrays)
+    outputs = _named(graph, algorithm, arrays[len(first.inputs) :])
+    again = Trace(f"{algorithm.name}_again", graph, first.inputs, outputs)
+    used = [graph.nodes[i] for i in again.needed() if graph.nodes[i][0] is INPUT and graph.nodes[i][1] == len(sizes)]
+    nodes = list(places)
+    order = sorted({node[2] for node in used})
+    moved = {place: k for k, place in enumerate(order)}
+    graph.nodes = [
+        (INPUT, node[1], moved.get(node[2], 0)) if node[0] is INPUT and node[1] == len(sizes) else node
+        for node in graph.nodes
+    ]
+    carry = tuple(Symbol(first.graph, nodes[place], False) for place in order)
+    return replace(first, carry=carry, again=again)
+
+
+def is_zero(trace: Trace, k: int, j: int) -> bool:
+    """Whether number ``j`` of output ``k`` is zero in every state."""
+    return trace.graph.value(trace.outputs[k][1][j].i) == 0.0
+
+
+def mostly_zero(trace: Trace) -> set[int]:
+    """Outputs with so many zeros, as in mass matrices and Jacobians, that they are cleared as a whole beforehand."""
+    counts = {k: sum(is_zero(trace, k, j) for j in range(len(s))) for k, (_, s) in enumerate(trace.outputs)}
+    return {k for k, zeros in counts.items() if zeros > 16}
+
+
+def trace_function(name: str, function: Callable[..., Sequence[Any]], arguments: Sequence[str]) -> Trace:
+    """Run a scalar function on symbols: each argument an input array of one number, each result an output."""
+    graph = Graph()
+    results = function(*(graph.input(k, 0) for k in range(len(arguments))))
+    return Trace(
+        name,
+        graph,
+        tuple((argument, 1) for argument in arguments),
+        tuple((f"result{k}", (graph.symbol(x),)) for k, x in enumerate(results)),
+    )
+
+
+def _objects(values: list[Any], shape: tuple[int, ...]) -> Any:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array.reshape(shape)
+
+
+def _loosened(algorithm: Algorithm, tree: Tree) -> Tree:
+    """The tree with Python numbers in its arrays, which fold faster and mix with symbols; lists are read fastest."""
+    integers = algorithm.layout.integers
+    loose: Mapping[str, Any] = {
+        name: array.tolist() if name in integers and array.ndim == 1 else array.astype(object)
+        for name, array in ((name, getattr(tree, name)) for name in algorithm.layout.shapes)
+    }
+    return tree._replace(**loose)

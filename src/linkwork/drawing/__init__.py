@@ -1,0 +1,1 @@
+"""Pictures of mechanisms and of motion, by matplotlib."""

@@ -1,0 +1,267 @@
+"""Runs as stick figures: one state, or all of them moving.
+
+What is drawn is a `skeleton`. Places of all states come from one call; a frame of a video then only moves the ends of
+lines.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.drawing.mp4 import ffmpeg, write_mp4
+from linkwork.drawing.pictures import FAINT, GROUND, INK, LOOP, blank, kind_of, write_picture
+from linkwork.drawing.plots import finite_part
+from linkwork.drawing.skeleton import IMMENSE, LIMBS, floor_of, front, skeleton, square
+from linkwork.errors import InputError
+from linkwork.inputs import real_array
+from linkwork.quantities.evaluator import Array
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.figure import Figure
+    from PIL.Image import Image
+
+    from linkwork.dynamics.motion import Motion
+
+VIDEOS = (".gif", ".png", ".apng", ".mp4")
+"""Kinds of files that videos are written to."""
+SLIDE = "#6f6f6f"
+SIZE = (6.4, 4.8)
+"""Of figures, in inches."""
+ARROW = 0.3
+"""The longest arrow, as a part of the figure's size."""
+
+
+def chosen(times: Array, fps: float, speed: float = 1.0) -> npt.NDArray[np.int64]:
+    """The recorded states nearest to the instants of a video."""
+    if not (np.isfinite(fps) and fps > 0 and np.isfinite(speed) and speed > 0):
+        raise InputError(f"fps and speed are above zero, not {fps} and {speed}")
+    step = speed / fps
+    instants = times[0] + step * np.arange(int((times[-1] - times[0]) / step + 1e-6) + 1)
+    found: npt.NDArray[np.int64] = np.searchsorted(0.5 * (times[1:] + times[:-1]), instants - 1e-9 * step)
+    return found
+
+
+# Drawing --------------------------------------------------------------------------------------------------
+
+
+class _Stage:
+    """A figure with everything in it; `show` moves it to a state."""
+
+    def __init__(
+        self, figure: Figure, run: Motion, states: npt.NDArray[np.int64], view: tuple[float, float] | None
+    ) -> None:
+        robot = run._known()
+        self.words = [f"{robot.name}    {run._moment(int(k))}" for k in states]
+        self.bones = bones = skeleton(robot)
+        R, p = bones.poses(run.q[states])
+        self.points = bones.placed(R, p)
+        some = {*bones.rods.flat, *bones.slides.flat, *bones.ropes.flat, *bones.marks["pin"], *bones.marks["held"]}
+        drawn = self.points[:, sorted(some)]
+        low, high = drawn.min(axis=(0, 1)), drawn.max(axis=(0, 1))
+        size = max(float((high - low).max()), 1e-3)
+        self.starts, forces = bones.pushes(R, self.points, np.nan_to_num(run.multipliers[states], posinf=0, neginf=0))
+        strengths = np.linalg.norm(forces, axis=-1, keepdims=True)
+        strong = float(np.quantile(strengths[strengths > 0], 0.95)) if (strengths > 0).any() else 1.0
+        self.arrows = forces * (ARROW * size / np.maximum(strengths, strong))  # blows are no longer than the longest
+        self.up = int(np.abs(robot.gravity).argmax()) if np.any(robot.gravity) else 2
+        self.view = front(high - low, self.up) if view is None else _angles(view)
+        self.figure = figure
+        axes: Any = figure.add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
+        self.axes: Any = axes
+        self.axes.set_axis_off()
+        self.axes.view_init(*self.view, vertical_axis="xyz"[self.up])
+        low[self.up] = floor = floor_of(float(low[self.up]), size)
+        side = self._ground(low, high, floor)
+        self._fit(np.concatenate([drawn.reshape(-1, 3), (self.starts + self.arrows).reshape(-1, 3)]), floor)
+        self._things()
+        self.title = figure.text(0.5, 0.965, "", ha="center", va="top", fontsize=11, parse_math=False)
+        note = f"grid {side:g} m" + (f", longest arrow {strong:.3g} N" if self.arrows.any() else "")
+        figure.text(0.98, 0.02, note, ha="right", va="bottom", fontsize=8, color=FAINT)
+
+    def _things(self) -> None:
+        """Lines and marks, in their first places."""
+        Line3DCollection = _space("art3d").Line3DCollection
+        looks: tuple[tuple[str, Any, float, int], ...] = (
+            ("rods", [LIMBS[k % len(LIMBS)] for k in self.bones.limb], 3.0, 3),
+            ("slides", SLIDE, 2.0, 2),
+            ("ropes", LOOP, 1.5, 3),
+            ("arrows", GROUND, 1.6, 5),
+        )
+        self.lines: dict[str, Any] = {}
+        for kind, colour, thick, order in looks:
+            if len(pieces := self._pieces(kind, 0)):
+                how = {"capstyle": "round", "clip_on": False}
+                self.lines[kind] = Line3DCollection(pieces, colors=colour, linewidths=thick, zorder=order, **how)
+                self.axes.add_collection3d(self.lines[kind])
+        styles: dict[str, dict[str, Any]] = {
+            "joint": {"marker": "o", "color": "white", "markeredgecolor": INK, "markersize": 3.5},
+            "mass": {"marker": "o", "color": INK, "markersize": 5},
+            "pin": {"marker": "^", "color": INK, "markersize": 5},
+            "loop": {"marker": "o", "color": LOOP, "markersize": 4},
+            "held": {"marker": "^", "color": GROUND, "markersize": 5},
+        }
+        self.marks: dict[str, Any] = {
+            kind: self.axes.plot([], [], [], linestyle="none", zorder=4, clip_on=False, **how)[0]
+            for kind, how in styles.items()
+            if self.bones.marks[kind]
+        }
+
+    def _ground(self, low: Array, high: Array, floor: float) -> float:
+        """Equal axes for all states, and a ground of squares."""
+        Line3DCollection = _space("art3d").Line3DCollection
+        around = max(float((high - low).max()), 1e-3)
+        centre, half = 0.5 * (low + high), 0.5 * np.maximum(high - low, 0.4 * around)
+        self.axes.set(**{f"{name}lim": (c - h, c + h) for name, c, h in zip("xyz", centre, half, strict=True)})
+        self.half = half
+        side = square(around)
+        one, other = (self.up + 1) % 3, (self.up + 2) % 3
+        lines = []
+        for along, across in ((one, other), (other, one)):
+            begin, end = (
+                side * np.array([np.floor((c - h) / side - 0.5), np.ceil((c + h) / side + 0.5)])
+                for c, h in ((centre[k], half[k]) for k in (along, across))
+            )
+            for x in np.arange(end[0], end[1] + 0.5 * side, side):
+                line = np.full((2, 3), floor)
+                line[:, along], line[:, across] = begin, x
+                lines.append(line)
+        ground = Line3DCollection(lines, colors="#d9d9d9", linewidths=0.6, zorder=1, clip_on=False)
+        self.axes.add_collection3d(ground)
+        return side
+
+    def _fit(self, points: Array, floor: float) -> None:
+        """Choose zoom and place of the axes so that these points, and the ground below them, fill the figure."""
+        proj_transform = _space("proj3d").proj_transform
+        below = points.copy()
+        below[:, self.up] = floor
+        every = np.concatenate([points, below]).T
+        wide, tall = self.figure.get_size_inches()
+        left, right, low, high = 0.06, 0.94, 0.08, 0.88  # what the title and the note leave
+        zoom, x, y = 1.0, 0.0, 0.0
+        for _ in range(3):  # perspective bends the rule of three
+            self.axes.set_box_aspect(self.half, zoom=zoom)
+            self.axes.set_position((x, y, 1.0, wide / tall))  # a square as wide as the figure
+            self.axes.apply_aspect()
+            u, v, _ = proj_transform(*every, self.axes.get_proj())
+            at = self.figure.transFigure.inverted().transform(self.axes.transData.transform(np.column_stack([u, v])))
+            spread = np.maximum(np.ptp(at, axis=0), 1e-6)
+            more = float(min((right - left) / spread[0], (high - low) / spread[1]))
+            middle = 0.5 * (at.min(axis=0) + at.max(axis=0))
+            centre = np.array([x + 0.5, y + 0.5 * wide / tall])
+            zoom *= more
+            x, y = np.array([0.5 * (left + right), 0.5 * (low + high)]) - more * (middle - centre) - (centre - [x, y])
+        self.axes.set_box_aspect(self.half, zoom=zoom)
+        self.axes.set_position((x, y, 1.0, wide / tall))
+
+    def show(self, k: int) -> None:
+        """Move everything to the k-th of the states."""
+        for kind, lines in self.lines.items():
+            lines.set_segments(self._pieces(kind, k))
+        for kind, line in self.marks.items():
+            line.set_data_3d(*self.points[k, self.bones.marks[kind]].T)
+        self.title.set_text(self.words[k])
+
+    def _pieces(self, kind: str, k: int) -> Array:
+        """Straight pieces of one kind in the k-th state, ``(pieces, 2, 3)``; heads of arrows face the eye."""
+        if kind != "arrows":
+            found: Array = self.points[k, getattr(self.bones, kind)]
+            return found
+        E, A = np.radians(self.view)
+        eye = np.roll([np.cos(E) * np.cos(A), np.cos(E) * np.sin(A), np.sin(E)], self.up - 2)
+        start, along = self.starts[k], self.arrows[k]
+        tip, side = start + along, np.cross(along, eye)
+        strokes = [(start, tip), (tip, tip - 0.2 * along + 0.1 * side), (tip, tip - 0.2 * along - 0.1 * side)]
+        return np.concatenate([np.stack(ends, axis=1) for ends in strokes])
+
+    def image(self) -> Image:
+        """What is shown now."""
+        from PIL import Image
+
+        canvas: Any = self.figure.canvas
+        canvas.draw()
+        return Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
+
+
+def _space(part: str) -> Any:
+    """Of matplotlib's pictures in three dimensions, which have no types."""
+    return import_module(f"mpl_toolkits.mplot3d.{part}")
+
+
+def _angles(view: tuple[float, float]) -> tuple[float, float]:
+    found = real_array(view, "view")
+    if found.shape != (2,) or not np.isfinite(found).all():
+        raise InputError(f"view is elevation and azimuth in degrees, not {view!r}")
+    return float(found[0]), float(found[1])
+
+
+def draw_state(
+    run: Motion, time: float | None, path: str | os.PathLike[str] | None, view: tuple[float, float] | None, index: int
+) -> Figure:
+    """One state of a run as a stick figure."""
+    if path is not None:
+        kind_of(path)
+    figure = blank(*SIZE)
+    run = finite_part(run, index, IMMENSE)
+    k = len(run) - 1 if time is None else int(np.abs(run.times - time).argmin())
+    _Stage(figure, run, np.array([k]), view).show(0)
+    if path is not None:
+        write_picture(figure, path)
+    return figure
+
+
+def animation(run: Motion, fps: float, view: tuple[float, float] | None, speed: float, index: int) -> FuncAnimation:
+    """A run as an animation of matplotlib's."""
+    figure = blank(*SIZE)
+    from matplotlib.animation import FuncAnimation
+
+    run = finite_part(run, index, IMMENSE)
+    states = chosen(run.times, fps, speed)
+    stage = _Stage(figure, run, states, view)
+    return FuncAnimation(figure, stage.show, frames=len(states), interval=1000 / fps)
+
+
+def write_video(
+    run: Motion,
+    path: str | os.PathLike[str],
+    fps: float,
+    view: tuple[float, float] | None,
+    speed: float,
+    index: int,
+) -> Path:
+    """A run as a GIF, an animated PNG or an MP4. A state that stays for several instants is drawn once."""
+    place, kind = Path(path), kind_of(path, VIDEOS)
+    if kind == ".mp4":
+        ffmpeg()  # or it is missed after all is drawn
+    figure = blank(*SIZE)
+    run = finite_part(run, index, IMMENSE)
+    states = chosen(run.times, fps, speed)
+    first = np.flatnonzero(np.diff(states, prepend=-1))
+    stage = _Stage(figure, run, states[first], view)
+
+    def images() -> Iterator[Image]:
+        for k in range(len(first)):
+            stage.show(k)
+            yield stage.image()
+
+    if kind == ".mp4":
+        often = np.diff(np.append(first, len(states))).tolist()
+        pictures = (picture.tobytes() for picture, n in zip(images(), often, strict=True) for _ in range(n))
+        return write_mp4(place, figure.canvas.get_width_height(), fps, pictures)
+    unit = 10 if kind == ".gif" else 1  # milliseconds that files count in; rounded so that their sums are right
+    ends = np.rint(np.append(first, len(states)) * (1000 / fps / unit)).astype(int) * unit
+    how: dict[str, Any] = {"duration": np.diff(ends).tolist(), "loop": 0, "save_all": True}
+    if kind == ".gif":
+        rest = (picture.quantize(colors=128) for picture in images())
+        next(rest).save(place, format="GIF", append_images=rest, **how)
+    else:  # Pillow looks at these twice
+        one, *others = images()
+        one.save(place, format="PNG", append_images=others, **how)
+    return place

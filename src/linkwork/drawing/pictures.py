@@ -1,0 +1,52 @@
+"""How pictures look and are written: colors, blank figures, files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from linkwork.errors import InputError, UnsupportedFeature
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PICTURES = (".png", ".svg", ".pdf")
+"""Kinds of files that pictures are written to."""
+
+
+INK, FAINT, LOOP, COUPLING, GROUND = "#222222", "#8a8a8a", "#c8321e", "#1f5fbf", "#2e7d4f"
+
+
+PASTELS = ("#ffd9a8", "#bfe3c0", "#c5d8f5", "#f3c6d8", "#e2d4f2", "#f4ecaa", "#bfe6e6", "#e6cdb8", "#d3e6a6", "#d0d4dc")
+"""Of clusters, over and over."""
+
+
+def blank(width: float, height: float) -> Figure:
+    """A figure to draw on; `UnsupportedFeature` where matplotlib is missing."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UnsupportedFeature("pictures need matplotlib: pip install 'linkwork[plot]'") from None
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def kind_of(path: str | os.PathLike[str], kinds: Sequence[str] = PICTURES) -> str:
+    """The ending of a path, which has to be one of these."""
+    ending = Path(path).suffix.lower()
+    if ending not in kinds:
+        raise InputError(f"{os.fspath(path)} ends in '{ending}'; what can be written is {', '.join(kinds)}")
+    return ending
+
+
+def write_picture(figure: Figure, path: str | os.PathLike[str], dpi: float = 120) -> None:
+    """Write a figure to a file whose ending says of which kind; text in an SVG stays text, and nothing has a date."""
+    from matplotlib import rc_context
+
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(kind_of(path))
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "linkwork", "pdf.fonttype": 42}):
+        figure.savefig(path, dpi=dpi, metadata=undated)

@@ -1,0 +1,1 @@
+"""Forward and inverse dynamics, impacts, operational space, the Delassus operator, equilibria."""

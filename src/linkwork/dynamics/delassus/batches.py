@@ -1,0 +1,195 @@
+"""Products, inverses and matrices for batches of states, with nothing kept in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.dynamics.operational import OperationalInertia
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.inputs import DelassusMethod, real_array
+from linkwork.kernels import delassus as texts
+from linkwork.kernels import osim
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.model.constraints import WORLD, CenterOfMass, Pair
+from linkwork.model.model import Model
+from linkwork.plans.elimination import coupled_tree
+from linkwork.plans.joints import joints_tree
+from linkwork.plans.loops import constrained_tree
+from linkwork.plans.propagators import propagators_tree
+from linkwork.plans.rows import BASE, WORLD_END, rows_tree
+from linkwork.plans.tree import Tree
+from linkwork.quantities.evaluator import Array, Evaluator
+
+REFINED = 1e-11
+"""What part of forces may be wrong before they are refined."""
+MOST_REFINEMENTS = 5
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to make the matrix."""
+
+    algorithm: Algorithm
+    arrays: Callable[[Model], Tree]
+    damped: bool = False
+    """Whether its text takes a damping."""
+
+
+METHODS: Mapping[str, Method | None] = MappingProxyType(
+    {
+        "matrix_free": None,
+        "ltl": Method(osim.LTL_OSIM, joints_tree),
+        "prox_ltl": Method(osim.PROX_LTL_OSIM, joints_tree, damped=True),
+        "pv_osim": Method(osim.PV_OSIM, lambda robot: rows_tree(robot, end=WORLD_END)),
+        "pv_osim_fast": Method(osim.PV_OSIM_FAST, lambda robot: rows_tree(robot, end=BASE), damped=True),
+        "kjr": Method(osim.KJR, lambda robot: propagators_tree(robot, pairs=True)),
+        "efpa": Method(osim.EFPA, propagators_tree),
+        "cluster_efpa": None,
+    }
+)
+"""Methods, by name."""
+
+
+class Product(Evaluator):
+    """``D f`` for states and forces: ``product(q, forces)``, ``(..., nc)``."""
+
+    def __init__(self, robot: Model, threads: int | None = None) -> None:
+        self._prepare(robot, "delassus", texts.DELASSUS, constrained_tree(robot), (), threads)
+
+    def _be(self, runner: Any, dtype: str) -> None:
+        super()._be(runner, dtype)
+        self._still = np.zeros(self.robot.nv, dtype=dtype)
+
+    def __call__(self, q: npt.ArrayLike, forces: npt.ArrayLike) -> Array:  # type: ignore[override]
+        """For ``q: (..., nq)`` and ``forces: (..., nc)``."""
+        return self._runner.evaluate([q, forces, self._still], [None, None])[1]
+
+
+class Inverse(Evaluator):
+    """``(D + diag(r))^-1 a``: ``inverse(q, accelerations, damping)``, ``(..., nc)``."""
+
+    def __init__(self, robot: Model, threads: int | None = None) -> None:
+        self._prepare(robot, "damped_inverse", texts.DAMPED_INVERSE, coupled_tree(robot), (), threads)
+
+    def _be(self, runner: Any, dtype: str) -> None:
+        super()._be(runner, dtype)
+        self._settings = settings(True).astype(dtype)
+
+    def __call__(  # type: ignore[override]
+        self, q: npt.ArrayLike, accelerations: npt.ArrayLike, damping: npt.ArrayLike
+    ) -> Array:
+        """For ``q: (..., nq)``, ``accelerations: (..., nc)``; the damping is one number, or ``(..., nc)``."""
+        R = row_dampings(self.robot, damping)
+        return self._runner.evaluate([q, R, accelerations, self._settings], [None] * 3)[1]
+
+
+class Matrix(Evaluator):
+    """``J M^-1 J'``: ``matrix(q)``, ``(..., nc, nc)``."""
+
+    def __init__(self, robot: Model, method: DelassusMethod, threads: int | None = None) -> None:
+        made = METHODS[method]
+        assert made is not None
+        self.method, self._damped = method, made.damped
+        self._prepare(robot, "delassus_matrix", made.algorithm, made.arrays(robot), (), threads)
+
+    def __call__(self, q: npt.ArrayLike) -> Array:  # type: ignore[override]
+        """For ``q: (..., nq)``."""
+        if not self._damped:
+            return self._runner.evaluate([q], [None])[0]
+        return self.parts(q, np.ones(self.robot.nc))[0]
+
+    def parts(self, q: npt.ArrayLike, damping: Array) -> list[Array]:
+        """The matrix, and what the method has found for the damped inverse."""
+        found = self._runner.evaluate([q, damping], [None] * len(self._output_shapes))
+        if self.method == "pv_osim_fast":
+            branches, rows, base = found[:3]
+            found[0] = branches + rows @ np.linalg.solve(base, np.swapaxes(rows, -1, -2))
+        return found
+
+
+class InverseMatrix(Evaluator):
+    """``(D + diag(r))^-1`` as a matrix: ``inverse_matrix(q, damping)``, ``(..., nc, nc)``."""
+
+    def __init__(self, robot: Model, threads: int | None = None) -> None:
+        for c in robot.constraints:
+            moving = {robot.frames[place].body for place in c.places} - {WORLD}
+            if len(moving) + len(c.joints) != 1 or isinstance(c, CenterOfMass):
+                raise UnsupportedFeature(
+                    f"{c} is between several moving bodies: no explicit damped inverse; use at(q).damped_inverse(r)"
+                )
+        tree = rows_tree(robot, end=WORLD_END)
+        geared = tree.geared.copy()
+        for v in tree.term_v.tolist():  # a row of one joint is a part of the joint's own inertia
+            geared[np.flatnonzero((tree.iv == v) & (np.arange(tree.n) > 0))] = 1
+        self._prepare(robot, "inverse_matrix", osim.CABA_OSIM, tree._replace(geared=geared), (), threads)
+
+    def __call__(self, q: npt.ArrayLike, damping: npt.ArrayLike) -> Array:  # type: ignore[override]
+        """For ``q: (..., nq)``; the damping is one number, or ``(..., nc)``."""
+        return self._runner.evaluate([q, row_dampings(self.robot, damping)], [None])[0]
+
+
+class ClusterMatrix:
+    """``D`` of some rows of a robot whose other constraints are solved as clusters (C-EFPA)."""
+
+    def __init__(self, whole: Model, robot: Model, threads: int | None = None) -> None:
+        self.robot, self._arguments = robot, (whole, robot, threads)
+        for c in robot.constraints:
+            if not isinstance(c, Pair):
+                raise UnsupportedFeature(f"cluster_efpa cannot serve '{robot.name}': {c} is no pair of frames")
+        rows = {c.name for c in robot.constraints}
+        rest = tuple(c for c in whole.constraints if c.enabled and c.name not in rows)
+        bodies = {robot.frames[place].body for c in robot.constraints for place in c.places} - {WORLD}
+        self.frames = sorted(bodies)
+        self._inertia = OperationalInertia(replace(whole, constraints=rest), self.frames, threads=threads)
+        self._parts = object.__new__(Evaluator)
+        self._parts._prepare(robot, "rows", osim.PARTS, constrained_tree(robot, self.frames), (), threads)
+
+    def __call__(self, q: npt.ArrayLike) -> Array:
+        """For ``q: (..., nq)``."""
+        K = self._parts(q)
+        W = self._on_frames(K)
+        found: Array = W @ self._inertia(q) @ np.swapaxes(W, -1, -2)
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClusterMatrix, self._arguments
+
+    def _on_frames(self, K: Array) -> Array:
+        """Rows as covectors of the accelerations of frames, side by side."""
+        tree = self._parts._subject.tree
+        W = np.zeros((*K.shape[:-2], self.robot.nc, 6 * len(self.frames)))
+        for f in range(len(self.frames)):
+            on = np.flatnonzero((tree.k_body == tree.body[f]) & (tree.k_body > 0))
+            turn, shift = K[..., on, :3], K[..., on, 3:]
+            here = np.concatenate([(turn - np.cross(tree.f[f], shift)) @ tree.F[f], shift @ tree.F[f]], axis=-1)
+            rows = tree.k_row[on]
+            for k, r in enumerate(rows):
+                W[..., r, 6 * f : 6 * f + 6] += here[..., k, :]
+        return W
+
+
+def row_dampings(robot: Model, damping: npt.ArrayLike) -> Array:
+    """A damping above zero for each row."""
+    R = np.array(real_array(damping, "damping"), dtype=np.float64)
+    if not (R > 0).all() or not np.isfinite(R).all():
+        raise InputError("the damping of every row needs to be above zero, and finite")
+    if R.ndim == 0:
+        return np.full(robot.nc, float(R))
+    if R.shape[-1] != robot.nc:
+        raise InputError(f"damping has {R.shape[-1]} numbers, the operator has {robot.nc} rows")
+    return R
+
+
+def settings(refine: bool | int) -> Array:
+    """Those of the damped inverse's text: steps of refinement if they seem to be needed, none, or so many."""
+    if refine is True:
+        return np.array([REFINED, MOST_REFINEMENTS])
+    if not isinstance(refine, int) or refine < 0:
+        raise InputError(f"refine is {refine!r}, needs True, False or a number of steps")
+    return np.array([0.0, 1.0 + refine])

@@ -1,0 +1,166 @@
+"""Contacts as data: Delassus operators of a robot that touches itself and the world here and there, as time goes on."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.dynamics.delassus.family import Delassus, enabled_part
+from linkwork.dynamics.delassus.operators import DelassusOperator, MatrixFree
+from linkwork.errors import InputError
+from linkwork.inputs import count, real_array
+from linkwork.model.constraints import WORLD, Pair, Point
+from linkwork.model.model import Model
+from linkwork.plans.loops import constrained_tree
+from linkwork.quantities.evaluator import Array
+from linkwork.quantities.functions import frame_placement
+
+KNOWN = 64
+"""Sets of touching bodies whose plans are kept."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is known of a set of pairs of bodies before anything is said of points."""
+
+    family: Delassus
+    bodies: tuple[str, ...]
+    """Bodies that touch something, the world left out."""
+    ends: Array
+    """For the first, then the second body of each contact, its place in ``bodies`` (behind them: the world)."""
+    frames: Array
+    """The frames of kernels for these ends,"""
+    turns: Array
+    """and how the bodies' own axes and origins are seen from those of kernels."""
+    shifts: Array
+
+
+class Contacts:
+    """Delassus operators of a robot and its contacts: ``Contacts(robot).at(q, bodies, points) @ forces``.
+
+    A contact is a pair of bodies, ``(first, second)``, one of which may be ``"world"``, and a point in the world where
+    they touch. It has three rows: the acceleration of the second body's point relative to the first's, along the
+    contact's axes. Rows of the robot's own enabled constraints come first.
+
+    Plans depend on which bodies touch, not on where; those of the latest sets are kept with their memory, so that a
+    simulation which comes back to a set allocates nothing of size.
+
+    Args:
+        robot: The mechanism.
+        known: How many sets of touching bodies are kept.
+    """
+
+    def __init__(self, robot: Model, known: int = KNOWN) -> None:
+        if not isinstance(robot, Model):
+            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        self.robot = enabled_part(robot)
+        self._known = count(known, "known")
+        self._plans: OrderedDict[tuple[tuple[str, str], ...], _Plan] = OrderedDict()
+
+    def at(
+        self,
+        q: npt.ArrayLike,
+        bodies: Sequence[tuple[str, str]],
+        points: npt.ArrayLike,
+        axes: npt.ArrayLike | None = None,
+    ) -> DelassusOperator:
+        """The operator at a configuration, for some contacts.
+
+        Args:
+            q: Configuration, ``(nq,)``.
+            bodies: The two bodies of each contact.
+            points: Where they touch, ``(k, 3)``, in the world.
+            axes: Rotations, ``(k, 3, 3)``, their columns the directions of each contact's rows in the world; by default
+                the world's axes.
+        """
+        plan = self._plan(bodies)
+        n = len(bodies)
+        where = _floats(points, "points", (n, 3))
+        if axes is None:
+            turned = np.broadcast_to(np.eye(3), (n, 3, 3))
+        else:
+            turned = _floats(axes, "axes", (n, 3, 3))
+            if np.abs(np.swapaxes(turned, 1, 2) @ turned - np.eye(3)).max(initial=0.0) > 1e-8:
+                raise InputError("axes needs rotations: columns of unit length, at right angles")
+        E, o = np.empty((len(plan.bodies) + 1, 3, 3)), np.zeros((len(plan.bodies) + 1, 3))
+        E[-1] = np.eye(3)
+        if plan.bodies:
+            E[:-1], o[:-1] = frame_placement(self.robot, q, plan.bodies)
+        back = plan.turns @ np.swapaxes(E[plan.ends], 1, 2)
+        seen = np.concatenate([where, where]) - o[plan.ends]
+        shifts = plan.shifts + (back @ seen[:, :, None])[:, :, 0]
+        return MatrixFree(plan.family, q, (plan.frames, back @ np.concatenate([turned, turned]), shifts))
+
+    @property
+    def plans(self) -> int:
+        """How many sets of touching bodies are known."""
+        return len(self._plans)
+
+    def _pairs(self, bodies: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        names = {WORLD, *self.robot.body_names}
+        pairs = []
+        for k, pair in enumerate(bodies):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise InputError(f"contact {k} is {pair!r}, needs the names of two bodies")
+            for name in pair:
+                if not isinstance(name, str) or name not in names:
+                    raise InputError(f"contact {k}: robot '{self.robot.name}' has no body {name!r}")
+            if pair[0] == pair[1]:
+                raise InputError(f"contact {k} is of {pair[0]!r} with itself")
+            pairs.append((pair[0], pair[1]))
+        if not pairs and not self.robot.nc:
+            raise InputError("no contact and no constraint: there are no rows")
+        return tuple(pairs)
+
+    def _plan(self, bodies: Sequence[tuple[str, str]]) -> _Plan:
+        given = tuple(bodies)
+        try:
+            known = self._plans.get(given)
+        except TypeError:  # lists, or what is no name: see below
+            known = None
+        pairs = given if known else self._pairs(given)
+        if pairs in self._plans:
+            self._plans.move_to_end(pairs)
+            return self._plans[pairs]
+        own = self.robot.constraints
+        names = _fresh(len(pairs), {c.name for c in own})
+        points = [Point(a, b, name=name) for (a, b), name in zip(pairs, names, strict=True)]
+        family = Delassus(replace(self.robot, constraints=(*own, *points)), moving=("F", "f"))
+        tree = constrained_tree(family.robot)
+        before = sum(isinstance(c, Pair) for c in own)
+        frames = np.concatenate([tree.first[before:], tree.second[before:]])
+        touching = tuple(dict.fromkeys(body for pair in pairs for body in pair if body != WORLD))
+        place = {body: k for k, body in enumerate((*touching, WORLD))}
+        ends = np.array([place[pair[side]] for side in (0, 1) for pair in pairs], dtype=np.intp)
+        plan = _Plan(family, touching, ends, frames, tree.F[frames], tree.f[frames])
+        self._plans[pairs] = plan
+        while len(self._plans) > self._known:
+            self._plans.popitem(last=False)
+        return plan
+
+    def __repr__(self) -> str:
+        return f"<Contacts of '{self.robot.name}', {len(self._plans)} sets known>"
+
+
+def _fresh(n: int, taken: set[str]) -> list[str]:
+    """Names of contacts that no constraint has."""
+    word = "contact"
+    while any(name.startswith(word) for name in taken):
+        word = f"_{word}"
+    return [f"{word}{k}" for k in range(n)]
+
+
+def _floats(x: npt.ArrayLike, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    found = np.asarray(real_array(x, name), dtype=np.float64)
+    if found.size == 0 and shape[0] == 0:
+        return np.zeros(shape)
+    if found.shape != shape:
+        raise InputError(f"{name} has shape {found.shape}, needs {shape}: one for each pair of bodies")
+    if not np.isfinite(found).all():
+        raise InputError(f"{name} holds NaN or infinity")
+    return found

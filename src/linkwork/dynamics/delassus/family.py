@@ -1,0 +1,170 @@
+"""The front door to Delassus operators: what is made once for a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy.typing as npt
+
+from linkwork.dynamics.delassus.batches import METHODS, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product
+from linkwork.dynamics.delassus.memory import Pool
+from linkwork.dynamics.delassus.operators import DelassusOperator, Explicit, MatrixFree
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.inputs import DelassusMethod
+from linkwork.kernels import delassus as texts
+from linkwork.kernels import osim
+from linkwork.model.constraints import WORLD
+from linkwork.model.model import Model
+from linkwork.plans.elimination import coupled_tree
+from linkwork.plans.loops import constrained_tree
+from linkwork.plans.rows import NOWHERE, rows_tree
+from linkwork.quantities.evaluator import Array, thread_count
+
+
+def enabled_part(robot: Model, names: Collection[str] | None = None) -> Model:
+    """The robot with its enabled constraints alone, or of these with those of the names given."""
+    kept = tuple(c for c in robot.constraints if c.enabled and (names is None or c.name in names))
+    return robot if len(kept) == len(robot.constraints) else replace(robot, constraints=kept)
+
+
+def _refusal(robot: Model, method: DelassusMethod) -> str | None:
+    """Why a method cannot serve a robot, if so."""
+    if method == "pv_osim_fast":
+        bases = [joint for joint in robot.joints if joint.parent == WORLD and joint.type.nv > 0]
+        if len(bases) != 1 or bases[0].type.nv != 6 or bases[0].type.nq != 7:
+            return "it has no floating base, or several; use pv_osim"
+    return None
+
+
+class Delassus:
+    """Delassus operators of a robot: ``Delassus(robot).at(q) @ forces``.
+
+    Args:
+        robot: The mechanism.
+        method: ``"matrix_free"``, or the way in which the matrix is made.
+        rows: Constraints whose rows the operator is about; by default all that are enabled. The others count for
+            nothing, but for ``"cluster_efpa"``, which solves them where they are: its ``D`` is that of the robot with
+            these loops closed; its rows are by default those of constraints to the world.
+        threads: Threads that share a large batch; by default as many as there are cores.
+        moving: Arrays of the plan that operators change, for `Contacts`.
+    """
+
+    def __init__(
+        self,
+        robot: Model,
+        method: DelassusMethod = "matrix_free",
+        rows: Collection[str] | None = None,
+        threads: int | None = None,
+        moving: Sequence[str] = (),
+    ) -> None:
+        if not isinstance(robot, Model):
+            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        if not isinstance(method, str) or method not in METHODS:
+            raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
+        if rows is not None:
+            rows = [rows] if isinstance(rows, str) else rows
+            if not isinstance(rows, Collection) or not all(isinstance(name, str) for name in rows):
+                raise InputError(f"rows are names of constraints; found {rows!r}")
+            for name in rows:
+                robot.row_slice(name)
+        if method == "cluster_efpa" and rows is None:
+            rows = [c.name for c in robot.constraints if any(robot.frames[p].body == WORLD for p in c.places)]
+        self.whole, self.robot = robot, enabled_part(robot, rows)
+        self._rows = set(self.robot.constraints)
+        if not self.robot.nc:
+            raise UnsupportedFeature(f"robot '{robot.name}' has no enabled constraint to make rows of")
+        reason = _refusal(self.robot, method)
+        if reason is not None:
+            raise UnsupportedFeature(f"{method} cannot serve '{robot.name}': {reason}")
+        self.method, self._threads, self._moving = method, thread_count(threads), tuple(moving)
+
+    def tree_only(self, what: str) -> None:
+        """Refuse what is not known of a robot whose other loops are closed.
+
+        Args:
+            what: What would not know of the other loops.
+        """
+        if self.method == "cluster_efpa" and any(c.enabled for c in self.whole.constraints if c not in self._rows):
+            raise UnsupportedFeature(f"cluster_efpa knows no {what} of '{self.whole.name}' with its loops closed")
+
+    @cached_property
+    def product(self) -> Product:
+        """``D f`` for states and forces: ``product(q, forces)``, ``(..., nc)``."""
+        self.tree_only("products without the matrix")
+        return Product(self.robot, self._threads)
+
+    @cached_property
+    def inverse(self) -> Inverse:
+        """``(D + diag(r))^-1 a`` for states: ``inverse(q, accelerations, damping)``, ``(..., nc)``."""
+        self.tree_only("inverse without the matrix")
+        return Inverse(self.robot, self._threads)
+
+    @cached_property
+    def matrix(self) -> Callable[[npt.ArrayLike], Array]:
+        """``J M^-1 J'`` for states: ``matrix(q)``, ``(..., nc, nc)``, by this method (matrix-free: `pv_osim`)."""
+        if self.method == "cluster_efpa":
+            return ClusterMatrix(self.whole, self.robot, self._threads)
+        return Matrix(self.robot, "pv_osim" if self.method == "matrix_free" else self.method, self._threads)
+
+    @cached_property
+    def inverse_matrix(self) -> InverseMatrix:
+        """``(J M^-1 J' + diag(r))^-1`` for states: ``inverse_matrix(q, r)``, ``(..., nc, nc)``.
+
+        For rows of one moving body or joint each (**delassus**: caba_osim).
+        """
+        return InverseMatrix(self.robot, self._threads)
+
+    @cached_property
+    def blocks(self) -> Pool:
+        """Work arrays for ``D`` within each constraint."""
+        tree = rows_tree(self.robot, end=NOWHERE)
+        return Pool(self.robot, osim.OWN_BLOCKS, tree, (osim.OWN_BLOCKS,), self._moving)
+
+    @cached_property
+    def swept(self) -> Pool:
+        """Work arrays of operators."""
+        tree = constrained_tree(self.robot)
+        stages = (texts.WEIGH, texts.YIELD, texts.SEE, texts.FEEL)
+        return Pool(self.robot, texts.DELASSUS, tree, stages, self._moving)
+
+    @cached_property
+    def sprung(self) -> Pool:
+        """Work arrays of damped inverses."""
+        tree = coupled_tree(self.robot)
+        return Pool(self.robot, texts.DAMPED_INVERSE, tree, (texts.LAY, texts.TENSE, texts.RESIST), self._moving)
+
+    def at(self, q: npt.ArrayLike) -> DelassusOperator:
+        """The operator at a configuration, ``(nq,)``.
+
+        Args:
+            q: Configuration, ``(nq,)``.
+        """
+        kind = MatrixFree if self.method == "matrix_free" else Explicit
+        return kind(self, q)
+
+    def compile(self, **options: Any) -> Self:
+        """The same with `product` and `inverse` as straight-line programs; options are those of `Evaluator.compile`.
+
+        Args:
+            options: As for `Evaluator.compile`.
+        """
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.__dict__["product"] = self.product.compile(**options)
+        other.__dict__["inverse"] = self.inverse.compile(**options)
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but work arrays, which are made where they are needed."""
+        return {name: x for name, x in self.__dict__.items() if not isinstance(x, Pool)}
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """Bytes of work memory of one operator, and of one damped inverse."""
+        return {"operator": self.swept.bytes, "damped_inverse": self.sprung.bytes}
+
+    def __repr__(self) -> str:
+        return f"<Delassus of '{self.robot.name}', {self.robot.nc} rows, {self.method}>"

@@ -1,0 +1,480 @@
+"""Operators at one configuration, as SciPy takes them. Immutable, and safe from several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+
+from linkwork.dynamics.delassus.batches import Matrix, row_dampings, settings
+from linkwork.dynamics.delassus.memory import Pool, Prepared
+from linkwork.errors import InputError, NotConverged
+from linkwork.inputs import above_zero, count, real_array
+from linkwork.kernels import delassus as texts
+from linkwork.kernels import osim
+from linkwork.model.model import Model
+from linkwork.quantities.evaluator import Array
+
+if TYPE_CHECKING:
+    from linkwork.dynamics.delassus.family import Delassus
+
+RELATIVE_DAMPING = 1e-6
+"""The default damping, as a part of the largest eigenvalue."""
+Frames = tuple[Array, Array, Array]
+"""Frames of kernels that an operator has elsewhere than its family: their numbers, turns and shifts."""
+LEAST_PIVOT = 1e-10
+"""Below this, the branches of a floating base are singular by themselves."""
+
+
+def _real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
+    """A linear map of reals on any numbers."""
+    if np.iscomplexobj(x):
+        found: Array = _real_parts(apply, x.real) + 1j * _real_parts(apply, x.imag)
+        return found
+    return apply(np.ascontiguousarray(x, dtype=np.float64))
+
+
+def _finite(x: Array, name: str) -> Array:
+    """What is asked of a matrix, which would not notice."""
+    if not np.isfinite(x).all():
+        index = tuple(int(k) for k in np.argwhere(~np.isfinite(x))[0])
+        found = "NaN" if np.isnan(x[index]) else "infinity"
+        raise InputError(f"{name} holds {found} at index {index if len(index) > 1 else index[0]}")
+    return x
+
+
+class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+    """A symmetric operator on rows; subclasses say how it acts on some vectors, ``(k, nc)``."""
+
+    def __init__(self, robot: Model) -> None:
+        super().__init__(np.dtype(np.float64), (robot.nc, robot.nc))
+        self.robot = robot
+
+    def _apply(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def _matmat(self, X: Array) -> Array:
+        return _real_parts(self._apply, X.T).T
+
+    def _matvec(self, x: Array) -> Array:
+        return _real_parts(self._apply, x.reshape(-1))
+
+    def _adjoint(self) -> Self:
+        return self
+
+    def _transpose(self) -> Self:
+        return self
+
+    def toarray(self) -> Array:
+        """The matrix, column by column; symmetric to the last digit."""
+        found = self._apply(np.eye(self.shape[0]))
+        return 0.5 * (found + found.T)
+
+
+class DelassusOperator(RowOperator):
+    """``D = J M^-1 J'`` at one configuration. Immutable, and safe from several threads."""
+
+    def __init__(self, family: Delassus, q: npt.ArrayLike, frames: Frames | None = None) -> None:
+        super().__init__(family.robot)
+        self._family, self._frames = family, frames
+        self._pose = family.swept.runner(texts.WEIGH.name)._prepared("q", q, (family.robot.nq,)).copy()
+        if self._pose.ndim != 1:
+            raise InputError(f"q has shape {self._pose.shape}: an operator is of one configuration; use product(q, f)")
+        self._pose.flags.writeable = False
+
+    @property
+    def q(self) -> Array:
+        """The configuration."""
+        return self._pose
+
+    def __reduce__(self) -> tuple[Any, ...]:  # work arrays are filled anew
+        return type(self), (self._family, self._pose, *(() if self._frames is None else (self._frames,)))
+
+    @cached_property
+    def _prepared(self) -> Prepared:
+        """Rows of K and articulated inertias."""
+        prepared, error = self._fresh(self._family.swept), np.empty(self.robot.nc)
+        prepared.call(texts.WEIGH.name, self._pose, error)
+        error.flags.writeable = False
+        self._error = error
+        return prepared
+
+    def _fresh(self, pool: Pool) -> Prepared:
+        """Work arrays for this operator's frames, nothing computed yet."""
+        held = pool.take()
+        if self._frames is not None:
+            where, turns, shifts = self._frames
+            held.context.own["F"][where], held.context.own["f"][where] = turns, shifts
+        return Prepared(pool, held)
+
+    @property
+    def error(self) -> Array:
+        """Position errors of the rows."""
+        assert self._prepared is not None
+        return self._error
+
+    def _yield(self, forces: Array, torques: Array) -> tuple[Array, Array]:
+        """``M^-1 (J' forces + torques)`` and what rows see of it, for one vector or several."""
+        lead = max(forces.shape[:-1], torques.shape[:-1])
+        motion, rows = np.empty((*lead, self.robot.nv)), np.empty((*lead, self.robot.nc))
+        if rows.size or motion.size:
+            self._prepared.call(texts.YIELD.name, forces, torques, motion, rows)
+        return motion, rows
+
+    # Operators beside it
+
+    @property
+    def jacobian(self) -> scipy.sparse.linalg.LinearOperator:
+        """``J``, ``(nc, nv)``: velocities of rows; its transpose gives joint torques of forces on rows."""
+        return _Other(self, "jacobian", (self.robot.nc, self.robot.nv), self._see, self._feel)
+
+    @property
+    def inverse_mass(self) -> scipy.sparse.linalg.LinearOperator:
+        """``M^-1``, ``(nv, nv)``."""
+        self._family.tree_only("inverse mass")
+        none = np.zeros(self.robot.nc)
+
+        def apply(x: Array) -> Array:
+            return self._yield(none, x)[0]
+
+        return _Other(self, "inverse_mass", (self.robot.nv, self.robot.nv), apply, apply)
+
+    @property
+    def response(self) -> scipy.sparse.linalg.LinearOperator:
+        """``M^-1 J'``, ``(nv, nc)``: how joints accelerate under forces, or what velocities impulses add."""
+        self._family.tree_only("response")
+        still, none = np.zeros(self.robot.nv), np.zeros(self.robot.nc)
+        return _Other(
+            self,
+            "response",
+            (self.robot.nv, self.robot.nc),
+            lambda forces: self._yield(forces, still)[0],
+            lambda torques: self._yield(none, torques)[1],
+        )
+
+    def _see(self, motion: Array) -> Array:
+        rows = np.empty((*motion.shape[:-1], self.robot.nc))
+        self._prepared.call(texts.SEE.name, motion, rows)
+        return rows
+
+    def _feel(self, forces: Array) -> Array:
+        torques = np.empty((*forces.shape[:-1], self.robot.nv))
+        self._prepared.call(texts.FEEL.name, forces, torques)
+        return torques
+
+    # What it looks like
+
+    def blocks(self) -> dict[str, Array]:
+        """``D`` within each constraint, ``(rows, rows)``, by name, in one sweep."""
+        found = self._own_blocks()
+        return {c.name: found[self.robot.row_slice(c.name), : c.rows].copy() for c in self.robot.constraints}
+
+    def _own_blocks(self) -> Array:
+        pool = self._family.blocks
+        found = np.empty(pool.runner(osim.OWN_BLOCKS.name).outputs[0])
+        self._fresh(pool).call(osim.OWN_BLOCKS.name, self._pose, found)
+        return found
+
+    def diagonal(self) -> Array:
+        """The diagonal of ``D``, in one sweep."""
+        found = self._own_blocks()
+        places = np.concatenate([np.arange(c.rows) for c in self.robot.constraints])
+        diagonal: Array = found[np.arange(self.robot.nc), places]
+        return diagonal
+
+    def preconditioner(self, damping: npt.ArrayLike = 0.0) -> scipy.sparse.linalg.LinearOperator:
+        """The inverse of the `blocks` and a damping: what ``M`` is to SciPy's ``cg`` (a pseudo-inverse if singular).
+
+        It helps where constraints are independent; where rows are redundant, ``cg`` is faster without.
+
+        Args:
+            damping: One number, or one for each row.
+        """
+        added = real_array(damping, "damping")
+        R = np.full(self.robot.nc, float(added)) if added.ndim == 0 else np.asarray(added, dtype=np.float64)
+        if R.shape != (self.robot.nc,) or not ((R >= 0) & np.isfinite(R)).all():
+            raise InputError(f"damping needs one number, or {self.robot.nc}, none below zero")
+        parts = [
+            np.linalg.pinv(block + np.diag(R[self.robot.row_slice(name)]), rcond=1e-12, hermitian=True)
+            for name, block in self.blocks().items()
+        ]
+        return _Blocks(self.robot, parts)
+
+    def largest_eigenvalue(self, tolerance: float = 1e-6, max_iterations: int = 1_000_000) -> float:
+        """The largest eigenvalue of ``D``, by power iteration.
+
+        Args:
+            tolerance: How far from an eigenvalue it may be, as a part of it.
+            max_iterations: The most iterations.
+        """
+        tolerance, most = above_zero(tolerance, "tolerance"), count(max_iterations, "max_iterations")
+        x = np.random.default_rng(0).normal(size=self.robot.nc)
+        for _ in range(most):
+            x /= np.linalg.norm(x)
+            y = self._apply(x)
+            value = float(x @ y)
+            if np.linalg.norm(y - value * x) <= tolerance * value:
+                return value
+            x = y
+        raise NotConverged(f"the largest eigenvalue was not found in {most} iterations, to {tolerance:g} of itself")
+
+    def default_damping(self) -> float:
+        """A damping that makes any set of rows solvable and changes little: a millionth of the largest eigenvalue."""
+        return RELATIVE_DAMPING * (self.largest_eigenvalue(tolerance=1e-2) or 1.0)
+
+    def damped_inverse(self, damping: npt.ArrayLike | None = None, refine: bool | int = True) -> DampedInverse:
+        """``(D + diag(damping))^-1`` as an operator.
+
+        Args:
+            damping: One number, or one for each row; by default `default_damping`.
+            refine: Whether digits that are seen to be lost because rows are stiff are found again; a number asks for so
+                many steps of refinement.
+        """
+        R = row_dampings(self.robot, self.default_damping() if damping is None else damping)
+        if R.ndim != 1:
+            raise InputError(f"damping has shape {R.shape}, needs one number or {self.robot.nc}")
+        return self._damped(R, refine)
+
+    def _damped(self, R: Array, refine: bool | int) -> DampedInverse:
+        raise NotImplementedError
+
+
+class _Other(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+    """An operator of the same configuration, an attribute of its owner."""
+
+    def __init__(
+        self,
+        owner: DelassusOperator,
+        name: str,
+        shape: tuple[int, int],
+        forth: Callable[[Array], Array],
+        back: Callable[[Array], Array],
+    ) -> None:
+        super().__init__(np.dtype(np.float64), shape)
+        self._owner, self._name, self._forth, self._back = owner, name, forth, back
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self._owner, self._name)
+
+    def _matmat(self, X: Array) -> Array:
+        return _real_parts(self._forth, X.T).T
+
+    def _matvec(self, x: Array) -> Array:
+        return _real_parts(self._forth, x.reshape(-1))
+
+    def _rmatvec(self, x: Array) -> Array:
+        return _real_parts(self._back, x.reshape(-1))
+
+    def _rmatmat(self, X: Array) -> Array:
+        return _real_parts(self._back, X.T).T
+
+
+class _Blocks(RowOperator):
+    """A block-diagonal operator."""
+
+    def __init__(self, robot: Model, blocks: Sequence[Array]) -> None:
+        super().__init__(robot)
+        self._matrix = scipy.sparse.block_diag(list(blocks), format="csr")
+
+    def _apply(self, x: Array) -> Array:
+        found: Array = (self._matrix @ x.T).T
+        return found
+
+
+class MatrixFree(DelassusOperator):
+    """No matrix: two sweeps for each product."""
+
+    def __init__(self, family: Delassus, q: npt.ArrayLike, frames: Frames | None = None) -> None:
+        super().__init__(family, q, frames)
+        self._still = np.zeros(self.robot.nv)
+        assert self._prepared is not None
+
+    def _apply(self, x: Array) -> Array:
+        return self._yield(x, self._still)[1]
+
+    def bind(self, forces: Array, out: Array) -> Callable[[], None]:
+        """A call without arguments that reads ``forces`` and writes ``D forces``, allocating nothing."""
+        _check_bound(self.robot.nc, forces=forces, out=out)
+        call, still, motion = self._prepared.call, self._still, np.empty(self.robot.nv)
+
+        def step() -> None:
+            call(texts.YIELD.name, forces, still, motion, out)
+
+        return step
+
+    @cached_property
+    def _laid(self) -> Prepared:
+        """Rows of K, for springs."""
+        prepared = self._fresh(self._family.sprung)
+        prepared.call(texts.LAY.name, self._pose, np.empty(self.robot.nc))
+        return prepared
+
+    def _damped(self, R: Array, refine: bool | int) -> DampedInverse:
+        return SpringInverse(self, self._laid, R, refine)
+
+    def bind_damped_inverse(
+        self, damping: Array, accelerations: Array, out: Array, refine: bool | int = True
+    ) -> Callable[[], None]:
+        """A call that reads a new damping and new accelerations each time and writes the forces to ``out``."""
+        _check_bound(self.robot.nc, damping=damping, accelerations=accelerations, out=out)
+        held = Prepared(self._family.sprung, self._laid.copy())
+        call, how = held.call, settings(refine)
+        stiffness, motion, progress = np.empty(self.robot.nc), np.empty(self.robot.nv), np.empty(2)
+
+        def step() -> None:
+            call(texts.TENSE.name, damping, stiffness)
+            call(texts.RESIST.name, accelerations, how, motion, out, progress)
+
+        return step
+
+
+class Explicit(DelassusOperator):
+    """The matrix, made by the family's method."""
+
+    def __init__(self, family: Delassus, q: npt.ArrayLike) -> None:
+        super().__init__(family, q)
+        self._matrix = family.matrix(self._pose)
+        self._matrix.flags.writeable = False
+
+    def _apply(self, x: Array) -> Array:
+        found: Array = _finite(x, "forces") @ self._matrix
+        return found
+
+    def _own_blocks(self) -> Array:
+        found = np.zeros((self.robot.nc, max(c.rows for c in self.robot.constraints)))
+        for c in self.robot.constraints:
+            at = self.robot.row_slice(c.name)
+            found[at, : c.rows] = self._matrix[at, at]
+        return found
+
+    def toarray(self) -> Array:
+        """The matrix."""
+        return self._matrix.copy()
+
+    def _damped(self, R: Array, refine: bool | int) -> DampedInverse:
+        settings(refine)
+        maker = self._family.matrix
+        if isinstance(maker, Matrix) and self._family.method == "pv_osim_fast":
+            parts = maker.parts(self._pose, R)
+            if float(parts[6][0]) > LEAST_PIVOT:
+                return BaseInverse(self, self._matrix, R, parts)
+        if isinstance(maker, Matrix) and self._family.method == "prox_ltl":
+            return FactoredInverse(self, self._matrix, R, maker.parts(self._pose, R)[1])
+        return DenseInverse(self, self._matrix, R)
+
+
+def _check_bound(size: int, **arrays: Any) -> None:
+    """Whether arrays can be used as they are, ``out`` the last of them."""
+    for name, x in arrays.items():
+        fits = isinstance(x, np.ndarray) and x.dtype == np.float64 and x.flags.c_contiguous and x.shape == (size,)
+        if not fits or (name == "out" and not x.flags.writeable):
+            raise InputError(f"bind: {name} needs a C-contiguous float64 array of {size} numbers")
+    if any(np.may_share_memory(arrays["out"], x) for name, x in arrays.items() if name != "out"):
+        raise InputError("bind: out shares memory with another array")
+
+
+# The damped inverse ------------------------------------------------------------------------------------------
+
+
+class DampedInverse(RowOperator):
+    """``(D + diag(damping))^-1`` at one configuration. Immutable, and safe from several threads."""
+
+    def __init__(self, operator: DelassusOperator, damping: Array) -> None:
+        super().__init__(operator.robot)
+        self.operator = operator
+        self._refine: bool | int = True
+        self.damping = damping
+        self.damping.flags.writeable = False
+
+    def with_damping(self, damping: npt.ArrayLike) -> DampedInverse:
+        """The same with another damping; what depends on q alone is kept.
+
+        Args:
+            damping: One number, or one for each row.
+        """
+        return self.operator.damped_inverse(damping, self._refine)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DelassusOperator.damped_inverse, (self.operator, self.damping, self._refine)
+
+
+class SpringInverse(DampedInverse):
+    """By LCABA, without a matrix."""
+
+    def __init__(self, operator: MatrixFree, laid: Prepared, damping: Array, refine: bool | int) -> None:
+        super().__init__(operator, damping)
+        self._refine = refine
+        self._prepared = Prepared(laid.pool, laid.copy())
+        self._prepared.call(texts.TENSE.name, damping, np.empty(self.robot.nc))
+        self._settings = settings(refine)
+
+    def _apply(self, x: Array) -> Array:
+        motion, forces, progress = (
+            np.empty((*x.shape[:-1], self.robot.nv)),
+            np.empty(x.shape),
+            np.empty((*x.shape[:-1], 2)),
+        )
+        if x.size:
+            self._prepared.call(texts.RESIST.name, x, self._settings, motion, forces, progress)
+        return forces
+
+    def bind(self, accelerations: Array, out: Array) -> Callable[[], None]:
+        """A call without arguments that reads ``accelerations`` and writes forces, allocating nothing."""
+        _check_bound(self.robot.nc, accelerations=accelerations, out=out)
+        call, how, motion, progress = self._prepared.call, self._settings, np.empty(self.robot.nv), np.empty(2)
+
+        def step() -> None:
+            call(texts.RESIST.name, accelerations, how, motion, out, progress)
+
+        return step
+
+
+class DenseInverse(DampedInverse):
+    """By a dense Cholesky factor of the matrix."""
+
+    def __init__(self, operator: DelassusOperator, matrix: Array, damping: Array) -> None:
+        super().__init__(operator, damping)
+        self._factor = scipy.linalg.cho_factor(matrix + np.diag(damping), lower=True)
+
+    def _apply(self, x: Array) -> Array:
+        found: Array = scipy.linalg.cho_solve(self._factor, _finite(x, "accelerations").T).T
+        return found
+
+
+class FactoredInverse(DampedInverse):
+    """By the factor ``L D L'`` that the method has made with the matrix."""
+
+    def __init__(self, operator: DelassusOperator, matrix: Array, damping: Array, factored: Array) -> None:
+        super().__init__(operator, damping)
+        self._lower, self._scale = np.tril(factored, -1) + np.eye(len(factored)), np.diagonal(factored).copy()
+
+    def _apply(self, x: Array) -> Array:
+        half = scipy.linalg.solve_triangular(self._lower, _finite(x, "accelerations").T, lower=True, unit_diagonal=True)
+        half = (half.T * self._scale).T
+        found: Array = scipy.linalg.solve_triangular(self._lower, half, lower=True, trans="T", unit_diagonal=True).T
+        return found
+
+
+class BaseInverse(FactoredInverse):
+    """By the branches of a floating base and the matrix inversion lemma (**lqr** Eq. 55)."""
+
+    def __init__(self, operator: DelassusOperator, matrix: Array, damping: Array, parts: Sequence[Array]) -> None:
+        factored, self._solved, small = parts[3:6]
+        super().__init__(operator, matrix, damping, np.tril(factored))
+        self._small = np.tril(small, -1) + np.eye(6), np.diagonal(small).copy()
+
+    def _apply(self, x: Array) -> Array:
+        lower, scale = self._small
+        seen = scipy.linalg.solve_triangular(
+            lower, (_finite(x, "accelerations") @ self._solved).T, lower=True, unit_diagonal=True
+        )
+        seen = (seen.T * scale).T
+        share = scipy.linalg.solve_triangular(lower, seen, lower=True, trans="T", unit_diagonal=True)
+        found: Array = super()._apply(x) - (self._solved @ share).T
+        return found

@@ -1,0 +1,167 @@
+"""States of a robot over time, and what follows from them: what is drawn, shown and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from linkwork.dynamics.forward import NamedRows
+from linkwork.errors import InputError, NotFinite
+from linkwork.model.model import Model
+from linkwork.quantities.evaluator import Array
+from linkwork.quantities.functions import Pose, constraint_error, energy, frame_placement
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """States of a robot over time: arrays begin with the axis of time; in rollouts the next is that of the batch."""
+
+    robot: Model | None
+    """What moved; None where a file was read without it."""
+    times: Array
+    """Seconds, ``(k,)``."""
+    q: Array
+    """Configurations, ``(k, ..., nq)``."""
+    v: Array
+    """Joint velocities, ``(k, ..., nv)``."""
+    tau: Array
+    """Torques in the step that follows, at its start: those given, and what actuators make of commands (for the last
+    state, of what was given before)."""
+    multipliers: Array
+    """Forces of all constraints in a row in the step that led to each state, ``(k, ..., nc)``; zero at the start."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """How it was made: integrator, dt and more."""
+    ended: str = ""
+    """Why it ended before its time; empty if it did not."""
+    commands: Array | None = None
+    """Commands of the actuators in the step that follows, ``(k, ..., actuators)``; None where there were none."""
+
+    @property
+    def forces(self) -> NamedRows:
+        """Forces of the constraints by name, ``(k, ..., rows)`` each."""
+        return NamedRows(self._known(), self.multipliers)
+
+    @property
+    def energy(self) -> dict[str, Array]:
+        """Kinetic, potential, elastic (springs of joints) and total energy, ``(k, ...)`` each, in joules.
+
+        NaN where a run that blew up is beyond what floats hold; see `ended`.
+        """
+        robot = self._known()
+        found = _where_finite(lambda q, v: np.stack(energy(robot, q, v), axis=-1), 2, self.q, self.v)
+        kinetic, potential = found[..., 0], found[..., 1]
+        elastic = np.zeros(self.v.shape[:-1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.settings.get("passive", False):
+                for joint in robot.joints:
+                    stiffness = robot.stiffness[robot.v_slice(joint.name)]
+                    if joint.type.nq == joint.type.nv and stiffness.any():
+                        off = self.q[..., robot.q_slice(joint.name)] - joint.rest
+                        elastic = elastic + 0.5 * (off * off) @ stiffness
+            total = kinetic + potential + elastic
+        return {"kinetic": kinetic, "potential": potential, "elastic": elastic, "total": total}
+
+    @property
+    def errors(self) -> Array:
+        """The most that any loop is open, ``(k, ...)``, in metres or radians; NaN where a state is not finite."""
+        robot = self._known()
+        if not robot.nc:
+            return np.zeros(self.q.shape[:-1])
+        rows = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints])
+        error = _where_finite(lambda q: constraint_error(robot, q), robot.nc, self.q)
+        found: Array = np.abs(error * rows).max(axis=-1, initial=0.0)
+        return found
+
+    def joint_position(self, joint: str) -> Array:
+        """Coordinates of a joint over time, ``(k, ...)``; of one with several, ``(k, ..., n)``.
+
+        Args:
+            joint: Name of the joint.
+        """
+        robot = self._known()
+        found: Array = self.q[..., robot.q_slice(joint)]
+        return found[..., 0] if found.shape[-1] == 1 else found
+
+    def frame_placement(self, frame: str) -> Pose:
+        """Where a frame is in the world over time: rotations ``(k, ..., 3, 3)`` and positions ``(k, ..., 3)``.
+
+        Args:
+            frame: Name of a frame or body.
+        """
+        robot = self._known()
+
+        def numbers(q: Array) -> Array:
+            R, p = frame_placement(robot, q, frame)
+            return np.concatenate([R.reshape(len(q), 9), p], axis=-1)
+
+        found = _where_finite(numbers, 12, self.q)
+        return Pose(found[..., :9].reshape(*found.shape[:-1], 3, 3), found[..., 9:])
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def at(self, time: float) -> tuple[Array, Array]:
+        """``q`` and ``v`` of the recorded state nearest to a time.
+
+        Args:
+            time: Seconds.
+        """
+        k = int(np.abs(self.times - time).argmin())
+        return self.q[k], self.v[k]
+
+    def _known(self) -> Model:
+        if self.robot is None:
+            raise InputError("this run does not know its robot: Run.load(path, robot)")
+        return self.robot
+
+    def _name(self) -> str:
+        return "" if self.robot is None else self.robot.name
+
+    def _abscissa(self) -> tuple[Array, str]:
+        """What plots have on their horizontal axis, and words for it."""
+        return self.times, "time [s]"
+
+    def _moment(self, k: int) -> str:
+        """Words for the k-th state, for pictures."""
+        return f"t = {self.times[k]:.3f} s"
+
+    def _made(self) -> str:
+        """How it was made, for titles."""
+        return f"{self.settings.get('integrator', '')}, dt {self.settings.get('dt', 0):g} s"
+
+    def part(self, start: int = 0, stop: int | None = None) -> Self:
+        """Some of the recorded states.
+
+        Args:
+            start: Index of the first state.
+            stop: Index after the last state; by default all to the end.
+        """
+        at = slice(start, stop)
+        arrays = {name: getattr(self, name)[at] for name in ("times", "q", "v", "tau", "multipliers")}
+        return replace(self, **arrays, commands=None if self.commands is None else self.commands[at])
+
+    def __repr__(self) -> str:
+        span = f"{self.times[0]:g} to {self.times[-1]:g} s" if len(self) else "nothing"
+        batch = f", {int(np.prod(self.q.shape[1:-1]))} robots" if self.q.ndim > 2 else ""
+        ended = f", ended: {self.ended}" if self.ended else ""
+        return f"<{type(self).__name__} of '{self._name()}', {span}, {len(self)} states{batch}{ended}>"
+
+
+def _where_finite(quantity: Callable[..., Array], width: int, *arrays: Array) -> Array:
+    """A quantity of states, ``(..., width)``: NaN where a state is not finite, or so large that the quantity is not."""
+    lead = arrays[0].shape[:-1]
+    count = int(np.prod(lead, dtype=np.int64))
+    rows = [x.reshape(count, x.shape[-1]) for x in arrays]
+    found = np.full((count, width), np.nan)
+    pending = [np.flatnonzero(np.all([np.isfinite(x).all(axis=-1) for x in rows], axis=0))]
+    while pending:
+        at = pending.pop()
+        try:
+            found[at] = quantity(*(x[at] for x in rows))
+        except NotFinite:  # of one of them at least
+            if len(at) > 1:
+                pending += np.array_split(at, 2)
+    return found.reshape(*lead, width)

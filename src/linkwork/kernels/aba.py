@@ -1,0 +1,377 @@
+"""Articulated bodies: the acceleration of a tree under torques, and products with the inverse of its mass matrix.
+
+Featherstone, Rigid Body Dynamics Algorithms, Table 7.1; **lqr** Eqs. 42 for the same recursion as dynamic programming.
+
+| symbol | meaning                                                                                       |
+|--------|-----------------------------------------------------------------------------------------------|
+| H      | articulated inertia of body i; after `articulate`, that which its parent feels                |
+| U, D   | ``U = H S``, ``D = S' U`` (+ armature); V = D^-1 U'                                           |
+| f      | force that body i needs beyond ``H a``; y = D^-1 (tau - S' f)                                 |
+| L, Y   | factor of D and rows of ``U D^-1`` where a joint has several degrees of freedom               |
+| gear   | inertia that a joint has of its own, its armature                                             |
+| a      | acceleration beyond that which bodies have while no joint accelerates                          |
+
+The motion in which no joint accelerates is taken out first: its forces on bodies are ``f`` at the start, and what the
+sweeps then find is what joint accelerations add. Without armature, the rows of ``H - U V`` along the joint's axes
+vanish and the force there is ``tau``: one-DoF joints and joints whose S is a selection of axes have these zeros written
+into the text. Cost: linear in the number of bodies.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.joints import axis_of, dof_of, moves, to_child
+from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, place
+from linkwork.kernels.rnea import FORCE, FORWARD, WRENCHES, apply_wrenches, forward_body, hand_down, init_root
+from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.spatial import (
+    add,
+    angular,
+    cross,
+    gain_shifted,
+    linear,
+    mirror,
+    put_angular,
+    put_linear,
+    rotate_inertia,
+    set_rigid,
+    spin_inertia,
+)
+from linkwork.model.joints import FREE, HELICAL, PRISMATIC, REVOLUTE, SPHERICAL
+
+ARTICULATED: dict[str, Shape] = {
+    "H": ("n", 6, 6),
+    "V": ("n", 6),
+    "D": ("n",),
+    "L": ("n", 6, 6),
+    "Y": ("n", 6, 6),
+    "Z": (6, 6),
+    "y": ("nv",),
+    "gear": ("nv",),
+}
+
+
+@kernel
+def eliminate_axis(H: Array, V: Array, axis: int) -> Scalar:
+    """One-DoF joint along a unit axis, no armature: ``H`` loses row and column ``axis``; returns ``1 / D``."""
+    inverse = 1.0 / H[axis, axis]
+    for j in range(6):
+        V[j] = H[j, axis] * inverse
+    V[axis] = 1.0
+    for j in range(6):
+        if j != axis:
+            for k in range(j, 6):
+                if k != axis:
+                    H[j, k] -= H[j, axis] * V[k]
+    for j in range(6):
+        H[j, axis] = 0.0
+        H[axis, j] = 0.0
+    return inverse
+
+
+@kernel
+def eliminate_one(tree: Array, w: Array, i: int) -> None:
+    """One-DoF joint in general: helical, or with armature."""
+    H = w.H[i]
+    V = w.V[i]
+    U = w.L[i, 0]
+    axis = axis_of(tree.kind[i], 0)
+    for j in range(6):
+        U[j] = H[j, axis]
+    D = U[axis]
+    if tree.kind[i] == HELICAL:
+        for j in range(6):
+            U[j] += tree.pitch[i] * H[j, 5]
+        D = U[2] + tree.pitch[i] * U[5]
+    w.D[i] = 1.0 / (D + w.gear[tree.iv[i]])
+    for j in range(6):
+        V[j] = U[j] * w.D[i]
+    for j in range(6):
+        for k in range(j, 6):
+            H[j, k] -= U[j] * V[k]
+
+
+@kernel
+def factor(n: int, L: Array) -> None:
+    """``L D L'`` of a symmetric matrix given in the lower triangle, in place; the diagonal becomes ``1 / D``."""
+    for j in range(n):
+        for k in range(j):
+            x = L[j, k]
+            for m in range(k):
+                x = x - L[j, m] * L[k, m]
+            L[j, k] = x
+        for k in range(j):
+            scaled = L[j, k] * L[k, k]
+            L[j, j] -= L[j, k] * scaled
+            L[j, k] = scaled
+        L[j, j] = 1.0 / L[j, j]
+
+
+@kernel
+def solve(n: int, L: Array, x: Array) -> None:
+    """``x = (L D L')^-1 x`` with the factor of `factor`."""
+    for j in range(n):
+        for k in range(j):
+            x[j] -= L[j, k] * x[k]
+    for j in range(n):
+        x[j] *= L[j, j]
+    for j in range(n - 1, -1, -1):
+        for k in range(j + 1, n):
+            x[j] -= L[k, j] * x[k]
+
+
+@kernel
+def eliminate_many(tree: Array, w: Array, i: int) -> None:
+    """A joint whose S selects several unit axes. Row j of ``Y`` is row j of ``U D^-1``."""
+    kind = tree.kind[i]
+    n = dof_of(kind)
+    H = w.H[i]
+    L = w.L[i]
+    Y = w.Y[i]
+    for j in range(n):
+        for k in range(j + 1):
+            L[j, k] = H[axis_of(kind, j), axis_of(kind, k)]
+        L[j, j] += w.gear[tree.iv[i] + j]
+    factor(n, L)
+    geared = tree.geared[i]
+    U = w.Z
+    for j in range(6):
+        for k in range(n):
+            U[j, k] = H[j, axis_of(kind, k)]
+        if geared != 0 or moves(kind, j) == 0:
+            for k in range(n):
+                Y[j, k] = U[j, k]
+            solve(n, L, Y[j])
+    for j in range(6):
+        for k in range(j, 6):
+            if geared != 0 or (moves(kind, j) == 0 and moves(kind, k) == 0):
+                for m in range(n):
+                    H[j, k] -= U[j, m] * Y[k, m]
+    if geared == 0:
+        for m in range(n):
+            for j in range(6):
+                H[j, axis_of(kind, m)] = 0.0
+                H[axis_of(kind, m), j] = 0.0
+
+
+@kernel
+def articulate(tree: Array, w: Array) -> None:
+    """Leaves to root: articulated inertias."""
+    stand(tree, w)
+    for i in range(tree.n - 1, 0, -1):
+        eliminate(tree, w, i)
+        hand_down_inertia(tree, w, i)
+
+
+@kernel
+def init_rigid_inertia(tree: Array, w: Array, i: int) -> None:
+    """The inertia of body ``i`` by itself."""
+    set_rigid(tree.mass[i], tree.mc[i], tree.I[i], w.H[i])
+
+
+@kernel
+def stand(tree: Array, w: Array) -> None:
+    """Inertias of bodies and joints by themselves."""
+    for i in range(1, tree.n):
+        init_rigid_inertia(tree, w, i)
+    for k in range(tree.nv):
+        w.gear[k] = tree.armature[k]
+
+
+@kernel
+def eliminate(tree: Array, w: Array, i: int) -> None:
+    """Take the motion of joint ``i`` out of the inertia of its body."""
+    kind = tree.kind[i]
+    H = w.H[i]
+    mirror(H)
+    if kind > HELICAL:
+        eliminate_many(tree, w, i)
+    elif tree.geared[i] != 0 or kind == HELICAL:
+        eliminate_one(tree, w, i)
+    elif kind == REVOLUTE:
+        w.D[i] = eliminate_axis(H, w.V[i], 2)
+    else:
+        w.D[i] = eliminate_axis(H, w.V[i], 5)
+
+
+@kernel
+def hand_down_inertia(tree: Array, w: Array, i: int) -> None:
+    """Add what is left of the inertia of body ``i`` to that of its parent."""
+    if tree.kind[i] != FREE or tree.geared[i] != 0:
+        pass_inertia(tree, w, i)
+
+
+@kernel
+def pass_inertia(tree: Array, w: Array, i: int) -> None:
+    """The same for an inertia of which nothing was taken out."""
+    kind = tree.kind[i]
+    H = w.H[i]
+    h = tree.parent[i]
+    if h > 0:
+        if kind == SPHERICAL or kind == FREE:
+            rotate_inertia(w.R[i], H)
+        else:
+            if kind != PRISMATIC:
+                spin_inertia(w.c[i], w.s[i], H)
+            if tree.turned[i] != 0:
+                rotate_inertia(tree.P[i], H)
+        gain_shifted(w.r[i], H, w.H[h])
+
+
+@kernel
+def drive_one(tree: Array, w: Array, i: int, tau: Array) -> None:
+    """``y = D^-1 (tau - S' f)``, then the force that the parent feels, ``f + U y``; one-DoF joints."""
+    kind = tree.kind[i]
+    o = tree.iv[i]
+    f = w.f[i]
+    V = w.V[i]
+    axis = axis_of(kind, 0)
+    u = tau[o] - f[axis]
+    if kind == HELICAL:
+        u = u - tree.pitch[i] * f[5]
+    w.y[o] = w.D[i] * u
+    if tree.parent[i] > 0:
+        if kind == HELICAL or tree.geared[i] != 0:
+            for j in range(6):
+                f[j] += V[j] * u
+        else:
+            for j in range(6):
+                if j != axis:
+                    f[j] += V[j] * u
+            f[axis] = tau[o]
+
+
+@kernel
+def drive_many(tree: Array, w: Array, i: int, tau: Array) -> None:
+    """The same for joints with several degrees of freedom."""
+    kind = tree.kind[i]
+    o = tree.iv[i]
+    n = dof_of(kind)
+    f = w.f[i]
+    u = w.Z[0]
+    for k in range(n):
+        u[k] = tau[o + k] - f[axis_of(kind, k)]
+        w.y[o + k] = u[k]
+    solve(n, w.L[i], w.y[o : o + n])
+    if tree.parent[i] > 0:
+        for j in range(6):
+            if tree.geared[i] != 0 or moves(kind, j) == 0:
+                for k in range(n):
+                    f[j] += w.Y[i, j, k] * u[k]
+        if tree.geared[i] == 0:
+            for k in range(n):
+                f[axis_of(kind, k)] = tau[o + k]
+
+
+@kernel
+def drive(tree: Array, w: Array, tau: Array) -> None:
+    """Leaves to root: forces on articulated bodies."""
+    for i in range(tree.n - 1, 0, -1):
+        drive_body(tree, w, i, tau)
+
+
+@kernel
+def drive_body(tree: Array, w: Array, i: int, tau: Array) -> None:
+    """Take joint ``i`` out of the force on its body and hand that down."""
+    if tree.kind[i] > HELICAL:
+        drive_many(tree, w, i, tau)
+    else:
+        drive_one(tree, w, i, tau)
+    hand_down(tree, w, i)
+
+
+@kernel
+def accelerate(tree: Array, w: Array, qdd: Array) -> None:
+    """Root to leaves: joint accelerations ``y - V a`` and the accelerations of bodies."""
+    for j in range(6):
+        w.a[0, j] = 0.0
+    for i in range(1, tree.n):
+        accelerate_body(tree, w, i, qdd)
+
+
+@kernel
+def accelerate_body(tree: Array, w: Array, i: int, qdd: Array) -> None:
+    """The acceleration of joint ``i`` and of its body, that of the parent being known."""
+    kind = tree.kind[i]
+    o = tree.iv[i]
+    b = w.a[tree.parent[i]]
+    a = w.a[i]
+    put_angular(to_child(tree, w, i, angular(b)), a)
+    put_linear(to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
+    if kind > HELICAL:
+        for k in range(dof_of(kind)):
+            x = w.y[o + k]
+            for j in range(6):
+                if tree.geared[i] != 0 or moves(kind, j) == 0:
+                    x = x - w.Y[i, j, k] * a[j]
+            if tree.geared[i] == 0:
+                x = x - a[axis_of(kind, k)]
+            qdd[o + k] = x
+        for k in range(dof_of(kind)):
+            a[axis_of(kind, k)] += qdd[o + k]
+    else:
+        axis = axis_of(kind, 0)
+        x = w.y[o]
+        for j in range(6):
+            if j != axis:
+                x = x - w.V[i, j] * a[j]
+        if kind == HELICAL or tree.geared[i] != 0:
+            x = x - w.V[i, axis] * a[axis]
+            qdd[o] = x
+            a[axis] += x
+            if kind == HELICAL:
+                a[5] += tree.pitch[i] * x
+        else:
+            qdd[o] = x - a[axis]
+            a[axis] = x
+
+
+@kernel
+def aba(tree: Array, w: Array, q: Array, v: Array, tau: Array, wrenches: Array, a: Array) -> None:
+    """``a = M^-1 (tau - c + sum J' wrench)``, in the book's three passes."""
+    init_root(tree, w)
+    for k in range(tree.nv):
+        w.still[k] = 0.0
+        w.gear[k] = tree.armature[k]
+    for i in range(1, tree.n):
+        forward_body(tree, w, i, q, v, w.still)
+    apply_wrenches(tree, w, wrenches)
+    for i in range(tree.n - 1, 0, -1):
+        h = tree.parent[i]
+        if tree.last_child[i] == 0:
+            init_rigid_inertia(tree, w, i)
+        eliminate(tree, w, i)
+        if h > 0 and tree.last_child[h] == i:
+            init_rigid_inertia(tree, w, h)
+        hand_down_inertia(tree, w, i)
+        drive_body(tree, w, i, tau)
+    accelerate(tree, w, a)
+
+
+@kernel
+def inverse_mass(tree: Array, w: Array, q: Array, x: Array, y: Array) -> None:
+    """``y = M^-1 x``: the same sweeps without motion and gravity."""
+    place(tree, w, q)
+    for i in range(tree.n):
+        for j in range(6):
+            w.f[i, j] = 0.0
+    articulate(tree, w)
+    drive(tree, w, x)
+    accelerate(tree, w, y)
+
+
+ABA = Algorithm(
+    "aba",
+    aba,
+    {"q": ("nq",), "v": ("nv",), "tau": ("nv",), "wrenches": WRENCHES},
+    {"a": ("nv",)},
+    POSE | MOTION | ACCELERATION | FORCE | ARTICULATED,
+    folded={**FORWARD, "H": "backward"},
+)
+INVERSE_MASS = Algorithm(
+    "inverse_mass",
+    inverse_mass,
+    {"q": ("nq",), "x": ("nv",)},
+    {"y": ("nv",)},
+    POSE | {"a": ACCELERATION["a"]} | FORCE | ARTICULATED,
+)

@@ -1,0 +1,424 @@
+"""Constraint rows handed from body to body: proxBBO, and with rows that all end at the world, PV and proxPV.
+
+**loops** Section V (Algorithms 4 to 6); **lqr** Eqs. 42 and 46 to 49 for rows that end at the world. In our signs
+``M a + c = tau + J' lambda`` and, with ``R`` the damping of each row and ``lambda0`` the multipliers it starts from,
+``J a + R (lambda - lambda0) = k``; rows of a body satisfy ``K a + L lambda = k`` at every step.
+
+| symbol | meaning                                                                                  |
+|--------|------------------------------------------------------------------------------------------|
+| Ks     | rows in their slots: what is left of K once the joint is taken out                       |
+| Ts     | ``D^-1 S' K'``: how a row's force moves the joint                                        |
+| Ls     | couplings of rows, **loops** Eq. 46d; those of a block are replaced by their factor      |
+| Zs, Ws | ``L^-1 K``, and ``L^-1`` times the couplings to rows that go on, of rows that end here   |
+| ks     | right-hand side of each row; of a row that has ended, ``L^-1 k``                         |
+| pivot  | what other rows leave of a row's entry of L, at least: as a part of it, as it is; and     |
+|        | the largest entry                                                                        |
+| g      | coefficient of a row on the acceleration of the joint that its slot's body hangs on      |
+
+Everything that depends on q and R alone is in `articulate_rows`; `drive_rows` and `accelerate_rows` solve for one
+right-hand side, first with all forces and then, for each proximal iteration, with what rows still miss.
+Cost: linear in the bodies and in the slots times the rows that travel together.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.aba import accelerate_body, drive_body, eliminate, hand_down_inertia, solve, stand
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.constrained import (
+    INPUTS,
+    NOTHING,
+    OUTPUTS,
+    SWITCHED_OFF,
+    WORK,
+    copy_rows,
+    larger,
+    miss,
+    miss_again,
+    openings,
+    ready,
+    ready_again,
+    set_magnitude,
+    smaller,
+)
+from linkwork.kernels.joints import axis_of, dof_of, moves, to_parent
+from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.spatial import add, angular, cross, dot, gain, linear
+from linkwork.model.joints import HELICAL
+from linkwork.plans.rows import ROWS
+
+TRAVEL: dict[str, Shape] = {
+    "Ks": ("nslots", 6),
+    "Ts": ("nslots", 6),
+    "Zs": ("nslots", 6),
+    "g": ("nslots",),
+    "Ls": ("nl",),
+    "Ws": ("nru",),
+    "x": ("widest",),
+    "l": ("nc",),
+    "pivot": (3,),
+}
+
+
+@kernel
+def set_out(tree: Array, w: Array, damping: Array) -> None:
+    """Rows where they start."""
+    for s in range(tree.nslots):
+        for j in range(6):
+            w.Ks[s, j] = 0.0
+        w.g[s] = 0.0
+    for m in range(tree.nk):
+        s = tree.k_slot[m]
+        if s >= 0:
+            for j in range(6):
+                w.Ks[s, j] += w.K[m, j]
+    for t in range(tree.nterms):
+        w.g[tree.term_slot[t]] += w.slope[t]
+    w.pivot[0] = 1.0
+    w.pivot[1] = SWITCHED_OFF
+    w.pivot[2] = 0.0
+    for e in range(tree.nl):
+        w.Ls[e] = 0.0
+    for b in range(tree.nb):
+        for a in range(tree.block_size[b]):
+            r = tree.slot_row[tree.block_slot[b] + a]
+            w.Ls[tree.rr[tree.rr_start[b] + a * (a + 1) // 2 + a]] = damping[r]
+
+
+@kernel
+def factor_block(tree: Array, w: Array, b: int) -> None:
+    """``L D L'`` of the couplings of a block, in place; the diagonal becomes ``1 / D``."""
+    o = tree.rr_start[b]
+    L = w.Ls
+    for j in range(tree.block_size[b]):
+        row = o + j * (j + 1) // 2
+        for k in range(j):
+            x = L[tree.rr[row + k]]
+            other = o + k * (k + 1) // 2
+            for m in range(k):
+                x = x - L[tree.rr[row + m]] * L[tree.rr[other + m]]
+            L[tree.rr[row + k]] = x
+        x = L[tree.rr[row + j]]
+        whole = x
+        for k in range(j):
+            y = L[tree.rr[row + k]]
+            scaled = y * L[tree.rr[o + k * (k + 1) // 2 + k]]
+            x = x - y * scaled
+            L[tree.rr[row + k]] = scaled
+        L[tree.rr[row + j]] = 1.0 / x
+        left = x / whole
+        w.pivot[0] = smaller(left, w.pivot[0])
+        w.pivot[1] = smaller(x, w.pivot[1])
+        w.pivot[2] = larger(where(whole, SWITCHED_OFF, whole, 0.0), w.pivot[2])
+
+
+@kernel
+def solve_block(tree: Array, w: Array, b: int) -> None:
+    """``x = L^-1 x`` with the factor of a block."""
+    o = tree.rr_start[b]
+    n = tree.block_size[b]
+    L = w.Ls
+    x = w.x
+    for j in range(n):
+        for k in range(j):
+            x[j] -= L[tree.rr[o + j * (j + 1) // 2 + k]] * x[k]
+    for j in range(n):
+        x[j] *= L[tree.rr[o + j * (j + 1) // 2 + j]]
+    for j in range(n - 1, -1, -1):
+        for k in range(j + 1, n):
+            x[j] -= L[tree.rr[o + k * (k + 1) // 2 + j]] * x[k]
+
+
+@kernel
+def end_rows(tree: Array, w: Array, i: int) -> None:
+    """Eliminate the forces of rows that end at body ``i`` (**loops** Eq. 52a)."""
+    for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
+        factor_block(tree, w, b)
+        o = tree.block_slot[b]
+        n = tree.block_size[b]
+        m = tree.bu_count[b]
+        ru = tree.ru_start[b]
+        if i > 0:
+            for j in range(6):
+                for a in range(n):
+                    w.x[a] = w.Ks[o + a, j]
+                solve_block(tree, w, b)
+                for a in range(n):
+                    w.Zs[o + a, j] = w.x[a]
+            for j in range(6):
+                for k in range(j, 6):
+                    for a in range(n):
+                        w.H[i, j, k] += w.Ks[o + a, j] * w.Zs[o + a, k]
+        for u in range(m):
+            for a in range(n):
+                w.x[a] = w.Ls[tree.ru[ru + a * m + u]]
+            solve_block(tree, w, b)
+            for a in range(n):
+                w.Ws[ru + a * m + u] = w.x[a]
+        for u in range(m):
+            s = tree.bu[tree.bu_start[b] + u]
+            for a in range(n):
+                y = w.Ls[tree.ru[ru + a * m + u]]
+                if i > 0:
+                    for j in range(6):
+                        w.Ks[s, j] -= y * w.Zs[o + a, j]
+                for t in range(u + 1):
+                    w.Ls[tree.uu[tree.bu_uu[b] + u * (u + 1) // 2 + t]] -= y * w.Ws[ru + a * m + t]
+
+
+@kernel
+def pass_joint(tree: Array, w: Array, i: int) -> None:
+    """Take joint ``i`` out of the rows that pass it and hand them down (**loops** Eqs. 46c, 46d)."""
+    o = tree.slot_start[i]
+    n = tree.slot_count[i]
+    meet_joint(tree, w, i)
+    for a in range(n):
+        for b in range(a + 1):
+            for k in range(dof_of(tree.kind[i])):
+                w.Ls[tree.uu[tree.uu_start[i] + a * (a + 1) // 2 + b]] += w.Zs[o + a, k] * w.Ts[o + b, k]
+    leave_joint(tree, w, i)
+
+
+@kernel
+def meet_joint(tree: Array, w: Array, i: int) -> None:
+    """What rows see of the joint that they pass, and how their forces move it."""
+    kind = tree.kind[i]
+    o = tree.slot_start[i]
+    n = tree.slot_count[i]
+    dof = dof_of(kind)
+    axis = axis_of(kind, 0)
+    for a in range(n):
+        K = w.Ks[o + a]
+        T = w.Ts[o + a]
+        S = w.Zs[o + a]
+        if kind > HELICAL:
+            for k in range(dof):
+                S[k] = K[axis_of(kind, k)]
+                T[k] = S[k]
+            solve(dof, w.L[i], T)
+        else:
+            S[0] = K[axis] + w.g[o + a]
+            if kind == HELICAL:
+                S[0] += tree.pitch[i] * K[5]
+            T[0] = S[0] * w.D[i]
+
+
+@kernel
+def leave_joint(tree: Array, w: Array, i: int) -> None:
+    """Rows with the joint taken out of them, on the parent."""
+    kind = tree.kind[i]
+    o = tree.slot_start[i]
+    dof = dof_of(kind)
+    axis = axis_of(kind, 0)
+    for a in range(tree.slot_count[i]):
+        K = w.Ks[o + a]
+        S = w.Zs[o + a]
+        if kind > HELICAL:
+            for j in range(6):
+                if tree.geared[i] != 0 or moves(kind, j) == 0:
+                    for k in range(dof):
+                        K[j] -= w.Y[i, j, k] * S[k]
+                else:
+                    K[j] = 0.0
+        else:
+            for j in range(6):
+                if j != axis or kind == HELICAL or tree.geared[i] != 0:
+                    K[j] -= w.V[i, j] * S[0]
+            if kind != HELICAL and tree.geared[i] == 0:
+                K[axis] = -w.g[o + a]
+        s = tree.slot_up[o + a]
+        if s >= 0:
+            f = to_parent(tree, w, i, linear(K))
+            gain(add(to_parent(tree, w, i, angular(K)), cross(w.r[i], f)), f, w.Ks[s])
+
+
+@kernel
+def articulate_rows(tree: Array, w: Array, damping: Array) -> None:
+    """Leaves to root: inertias, rows and their couplings, with everything that depends on the configuration alone."""
+    set_out(tree, w, damping)
+    stand(tree, w)
+    for i in range(tree.n - 1, 0, -1):
+        end_rows(tree, w, i)
+        eliminate(tree, w, i)
+        pass_joint(tree, w, i)
+        hand_down_inertia(tree, w, i)
+    end_rows(tree, w, 0)
+
+
+@kernel
+def end_forces(tree: Array, w: Array, i: int) -> None:
+    """Right-hand sides of rows that end at body ``i`` (**loops** Eq. 52b)."""
+    for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
+        o = tree.block_slot[b]
+        n = tree.block_size[b]
+        m = tree.bu_count[b]
+        for a in range(n):
+            w.x[a] = w.ks[tree.slot_row[o + a]]
+        solve_block(tree, w, b)
+        for a in range(n):
+            w.ks[tree.slot_row[o + a]] = w.x[a]
+            if i > 0:
+                for j in range(6):
+                    w.f[i, j] -= w.Ks[o + a, j] * w.x[a]
+            for u in range(m):
+                r = tree.slot_row[tree.bu[tree.bu_start[b] + u]]
+                w.ks[r] -= w.Ls[tree.ru[tree.ru_start[b] + a * m + u]] * w.x[a]
+
+
+@kernel
+def pass_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
+    """Right-hand sides of rows that pass joint ``i`` (**loops** Eq. 46e)."""
+    kind = tree.kind[i]
+    o = tree.slot_start[i]
+    f = w.f[i]
+    for a in range(tree.slot_count[i]):
+        r = tree.slot_row[o + a]
+        for k in range(dof_of(kind)):
+            u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
+            if kind == HELICAL:
+                u = u - tree.pitch[i] * f[5]
+            w.ks[r] -= w.Ts[o + a, k] * u
+
+
+@kernel
+def drive_rows(tree: Array, w: Array, tau: Array) -> None:
+    """Leaves to root: forces on bodies, and right-hand sides of rows."""
+    for i in range(tree.n - 1, 0, -1):
+        end_forces(tree, w, i)
+        pass_forces(tree, w, i, tau)
+        drive_body(tree, w, i, tau)
+    end_forces(tree, w, 0)
+
+
+@kernel
+def find_forces(tree: Array, w: Array, i: int) -> None:
+    """Multipliers of rows that end at body ``i``, whose acceleration is known (**loops** Eq. 51)."""
+    for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
+        o = tree.block_slot[b]
+        m = tree.bu_count[b]
+        for a in range(tree.block_size[b]):
+            r = tree.slot_row[o + a]
+            x = w.ks[r]
+            if i > 0:
+                for j in range(6):
+                    x = x - w.Zs[o + a, j] * w.a[i, j]
+            for u in range(m):
+                x = x - w.Ws[tree.ru_start[b] + a * m + u] * w.l[tree.slot_row[tree.bu[tree.bu_start[b] + u]]]
+            w.l[r] = x
+
+
+@kernel
+def accelerate_rows(tree: Array, w: Array, qdd: Array) -> None:
+    """Root to leaves: multipliers, then accelerations."""
+    find_forces(tree, w, 0)
+    for i in range(1, tree.n):
+        o = tree.slot_start[i]
+        for a in range(tree.slot_count[i]):
+            for k in range(dof_of(tree.kind[i])):
+                w.y[tree.iv[i] + k] += w.Ts[o + a, k] * w.l[tree.slot_row[o + a]]
+        accelerate_body(tree, w, i, qdd)
+        find_forces(tree, w, i)
+
+
+@kernel
+def row_residuals(tree: Array, w: Array, qdd: Array, damping: Array, residual: Array) -> None:
+    """Take from each row what the accelerations give it; rows that are switched off miss nothing."""
+    for m in range(tree.nown):
+        i = tree.k_body[m]
+        if i > 0:
+            K = w.K[m]
+            a = w.a[i]
+            residual[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+    for t in range(tree.nterms):
+        residual[tree.term_row[t]] -= w.slope[t] * qdd[tree.term_v[t]]
+    for r in range(tree.nc):
+        residual[r] = where(damping[r], SWITCHED_OFF, residual[r], 0.0)
+
+
+@kernel
+def prox_bbo(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    asked: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> None:
+    """One proximal iteration from the multipliers ``start``: accelerations, new multipliers, what rows miss."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    ready(tree, w, q, v, wrenches, asked)
+    set_magnitude(tree, w, tau, wrenches, settings)
+    openings(tree, w, damping, found)
+    for r in range(tree.nc):
+        residual[r] = w.ks[r]
+        w.ks[r] += damping[r] * start[r]
+    articulate_rows(tree, w, damping)
+    drive_rows(tree, w, tau)
+    accelerate_rows(tree, w, a)
+    copy_rows(tree, w.l, multipliers)
+    row_residuals(tree, w, a, damping, residual)
+    found[0] = miss(tree, w, settings, residual)
+    found[1] = 1.0
+
+
+@kernel
+def prox_bbo_again(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    asked: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> None:
+    """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    ready_again(tree, w)
+    for r in range(tree.nc):
+        w.ks[r] = residual[r]
+    drive_rows(tree, w, w.still)
+    accelerate_rows(tree, w, w.more)
+    for k in range(tree.nv):
+        a[k] += w.more[k]
+    for r in range(tree.nc):
+        multipliers[r] += w.l[r]
+    copy_rows(tree, residual, w.error)
+    row_residuals(tree, w, w.more, damping, residual)
+    found[0] = miss_again(tree, w, settings, w.error, residual)
+    found[1] += 1.0
+
+
+@kernel
+def pv(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    asked: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> None:
+    """The same without iterations, for rows without damping; ``progress`` says how independent they are."""
+    prox_bbo(tree, w, q, v, tau, wrenches, damping, asked, start, settings, a, found)
+    found[0] = smaller(w.pivot[0], NOTHING * (w.pivot[1] / w.pivot[2]))
+
+
+PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS)
+PROX_BBO = Algorithm("prox_bbo", prox_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, prox_bbo_again)

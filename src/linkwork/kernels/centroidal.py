@@ -1,0 +1,75 @@
+"""Sums over all bodies: centre of mass, centroidal momentum, energies. Cost: linear in the number of bodies."""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.kinematics import POSE, VELOCITY, WORLD_POSE, follow, locate, place
+from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.spatial import add, cross, dot, put, put_angular, put_linear, rotate, scale, sub, symmetric
+
+
+@kernel
+def first_moment(tree: Array, w: Array, out: Array) -> Scalar:
+    """Sum of mass times position, in the world; returns the total mass."""
+    total = 0.0
+    put((0.0, 0.0, 0.0), out)
+    for i in range(tree.n):
+        total = total + tree.mass[i]
+        put(add(out, add(scale(tree.mass[i], w.o[i]), rotate(w.E[i], tree.mc[i]))), out)
+    return total
+
+
+@kernel
+def center_of_mass(tree: Array, w: Array, q: Array, position: Array) -> None:
+    """Centre of mass in the world."""
+    place(tree, w, q)
+    locate(tree, w)
+    total = first_moment(tree, w, position)
+    put(scale(1.0 / total, position), position)
+
+
+@kernel
+def momentum(tree: Array, w: Array, q: Array, v: Array, h: Array) -> None:
+    """Angular momentum about the centre of mass, and linear momentum, in the world's axes."""
+    place(tree, w, q)
+    locate(tree, w)
+    follow(tree, w, v)
+    put_angular((0.0, 0.0, 0.0), h)
+    put_linear((0.0, 0.0, 0.0), h)
+    for i in range(1, tree.n):
+        mc = tree.mc[i]
+        p = add(scale(tree.mass[i], w.u[i]), cross(w.omega[i], mc))
+        spin = add(symmetric(tree.I[i], w.omega[i]), cross(mc, w.u[i]))
+        p = rotate(w.E[i], p)
+        spin = add(rotate(w.E[i], spin), cross(w.o[i], p))
+        put_angular(add((h[0], h[1], h[2]), spin), h)
+        put_linear(add((h[3], h[4], h[5]), p), h)
+    total = first_moment(tree, w, w.center)
+    center = scale(1.0 / total, w.center)
+    put_angular(sub((h[0], h[1], h[2]), cross(center, (h[3], h[4], h[5]))), h)
+
+
+@kernel
+def energies(tree: Array, w: Array, q: Array, v: Array, kinetic: Array, potential: Array) -> None:
+    """Kinetic energy (with that of armatures), and potential energy of gravity, zero at the world's origin."""
+    place(tree, w, q)
+    locate(tree, w)
+    follow(tree, w, v)
+    twice = 0.0
+    for i in range(1, tree.n):
+        spin = symmetric(tree.I[i], w.omega[i])
+        moment = cross(tree.mc[i], w.u[i])
+        u = w.u[i]
+        twice = twice + (dot(w.omega[i], add(spin, add(moment, moment))) + tree.mass[i] * dot(u, u))
+    for k in range(tree.nv):
+        twice = twice + tree.armature[k] * (v[k] * v[k])
+    kinetic[0] = 0.5 * twice
+    first_moment(tree, w, w.center)
+    potential[0] = -dot(tree.gravity, w.center)
+
+
+_WORK = POSE | WORLD_POSE | VELOCITY | {"center": (3,)}
+
+CENTER_OF_MASS = Algorithm("center_of_mass", center_of_mass, {"q": ("nq",)}, {"position": (3,)}, POSE | WORLD_POSE)
+MOMENTUM = Algorithm("momentum", momentum, {"q": ("nq",), "v": ("nv",)}, {"momentum": (6,)}, _WORK)
+ENERGIES = Algorithm("energies", energies, {"q": ("nq",), "v": ("nv",)}, {"kinetic": (1,), "potential": (1,)}, _WORK)

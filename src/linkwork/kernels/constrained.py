@@ -1,0 +1,223 @@
+"""What all methods of constrained forward dynamics share: the problem, its arrays, and how iterations end.
+
+With ``R`` the damping of each row (a diagonal) and ``lambda0`` the multipliers to start from, a method finds::
+
+    M a + c = tau + J' lambda
+    J a + R (lambda - lambda0) = k,        k = target - bias
+
+and, starting again from what it found, ends at ``J a = k`` also where rows are redundant (the proximal method of
+multipliers: **proximal** Section III, **loops** Section III-D). Rows that are not enabled have infinite damping.
+
+Iterations end where what rows miss, weighed by the inertia that each row feels, is a small part of what gravity,
+torques, wrenches and velocities would do to the robot, weighed by inertia as well. Both are in kg m²/s⁴: the ratio has
+no unit.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.aba import ARTICULATED
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.constraints import CLOSURE, RATES, close, rates, swing
+from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, follow, hasten
+from linkwork.kernels.rnea import FORCE, WRENCHES, apply_wrenches, forward_body, gravitate, init_root, resist
+from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
+
+SWITCHED_OFF = 1e20
+"""A row with more damping than this is one that is not enabled."""
+
+NOTHING = 1e9
+"""A row whose inverse inertia is less than `LEAST_PIVOT` over this of the largest moves nothing: it is rounding."""
+
+NEGLIGIBLE = 1e-20
+"""Progress below any tolerance that can be met, and above one that is meant never to be."""
+
+STUCK = 1e-4
+"""The part of what rows miss by which an iteration has to change it to be worth another."""
+
+INPUTS: dict[str, Shape] = {
+    "q": ("nq",),
+    "v": ("nv",),
+    "tau": ("nv",),
+    "wrenches": WRENCHES,
+    "damping": ("nc",),
+    "target": ("nc",),
+    "multipliers": ("nc",),
+    "settings": ("nsettings",),
+}
+"""``settings``: the tolerance, the most iterations, what rounding leaves of stiff rows in one iteration; then what is
+large for this robot (`quantities.scales`): the square of gravity times the mass, the inverse of the mass and of a
+moment of inertia, the mobility of each joint, the inertia that each row feels."""
+OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}
+"""``found`` is progress (2 numbers), multipliers, residuals, and by how much loops are open (2 numbers): one array,
+since making arrays takes time."""
+
+WORK: dict[str, Shape] = (
+    POSE
+    | MOTION
+    | CLOSURE
+    | RATES
+    | ACCELERATION
+    | FORCE
+    | ARTICULATED
+    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",), "magnitude": (2,), "opening": ("nc",)}
+)
+
+
+@kernel
+def ready(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, asked: Array) -> None:
+    """Everything that comes before inertias: poses, rows of K, forces, and ``ks``, the right-hand sides of rows.
+
+    Forces and right-hand sides are those beyond the motion in which no joint accelerates. Of the rows are ``asked``
+    accelerations beyond those that their gains ask for.
+    """
+    init_root(tree, w)
+    for k in range(tree.nv):
+        w.still[k] = 0.0
+    for i in range(1, tree.n):
+        forward_body(tree, w, i, q, v, w.still)
+    close(tree, w, q, w.error)
+    swing(tree, w, q, v)
+    if tree.pulled != 0:
+        follow(tree, w, v)
+        rates(tree, w, q, v, w.opening)
+        for r in range(tree.nc):
+            w.target[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * w.opening[r]
+    apply_wrenches(tree, w, wrenches)
+    for j in range(6):
+        w.a[0, j] = 0.0
+    for r in range(tree.nc):
+        w.ks[r] = asked[r] - w.beta[r]
+        if tree.pulled != 0:
+            w.ks[r] += w.target[r]
+
+
+@kernel
+def ready_again(tree: Array, w: Array) -> None:
+    """Nothing but the rows pushes: no forces, no gravity."""
+    for i in range(tree.n):
+        for j in range(6):
+            w.f[i, j] = 0.0
+    for j in range(6):
+        w.a[0, j] = 0.0
+    for k in range(tree.nv):
+        w.still[k] = 0.0
+
+
+@kernel
+def unbalance(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
+    """Forces on bodies that the accelerations found leave without a balance, but for those of joints and rows.
+
+    Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its damping,
+    the factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
+    """
+    gravitate(tree, w)
+    hasten(tree, w, qdd)
+    resist(tree, w)
+    apply_wrenches(tree, w, wrenches)
+    for j in range(6):
+        w.a[0, j] = 0.0
+
+
+@kernel
+def smaller(x: Scalar, y: Scalar) -> Scalar:
+    """The smaller of two numbers."""
+    return where(x, y, x, y)
+
+
+@kernel
+def larger(x: Scalar, y: Scalar) -> Scalar:
+    """The larger of two numbers."""
+    return where(x, y, y, x)
+
+
+@kernel
+def largest(n: int, x: Array) -> Scalar:
+    """The largest magnitude."""
+    found = 0.0
+    for k in range(n):
+        y = where(x[k], 0.0, -x[k], x[k])
+        found = where(found, y, y, found)
+    return found
+
+
+@kernel
+def openings(tree: Array, w: Array, damping: Array, found: Array) -> None:
+    """How far loops are open, and how fast they open where gains ask for that (else -1), after `ready`."""
+    gap = 0.0
+    rate = 0.0 if tree.pulled != 0 else -1.0
+    for r in range(tree.nc):
+        gap = larger(gap, where(damping[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
+        if tree.pulled != 0:
+            x = where(w.opening[r], 0.0, -w.opening[r], w.opening[r])
+            rate = larger(rate, where(damping[r], SWITCHED_OFF, x, 0.0))
+    found[tree.nfound - 2] = gap
+    found[tree.nfound - 1] = rate
+
+
+@kernel
+def set_magnitude(tree: Array, w: Array, tau: Array, wrenches: Array, settings: Array) -> None:
+    """The square of what forces and velocities do to the robot, after `ready`, to measure what rows miss by."""
+    mobility = settings[6 : 6 + tree.nv]
+    inertia = settings[6 + tree.nv : tree.nsettings]
+    x = settings[3]
+    for k in range(tree.nv):
+        x = x + mobility[k] * (tau[k] * tau[k])
+    for r in range(tree.nc):
+        x = x + inertia[r] * (w.ks[r] * w.ks[r])
+    for e in range(tree.nf):
+        for j in range(3):
+            x = x + settings[5] * (wrenches[e, j] * wrenches[e, j])
+            x = x + settings[4] * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
+    w.magnitude[0] = x
+
+
+@kernel
+def relative(w: Array, square: Scalar) -> Scalar:
+    """The root of a square that is measured by that of `set_magnitude`; zero where nothing moves the robot."""
+    return sqrt(square / where(0.0, w.magnitude[0], w.magnitude[0], 1.0))
+
+
+@kernel
+def miss(tree: Array, w: Array, settings: Array, residual: Array) -> Scalar:
+    """How much the rows miss, as a part of `set_magnitude`."""
+    inertia = settings[6 + tree.nv : tree.nsettings]
+    left = 0.0
+    for r in range(tree.nc):
+        left = larger(left, inertia[r] * (residual[r] * residual[r]))
+    w.magnitude[1] = SWITCHED_OFF
+    return relative(w, left)
+
+
+@kernel
+def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: Array) -> Scalar:
+    """The same, or, if that is less, how much that is another than it was ``before``.
+
+    Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
+    rounding does to accelerations. So do rows that differ from others by rounded numbers in a file alone, which creep:
+    what changes by less than `STUCK` in an iteration, and by as much as in the one before, is taken not to change.
+    """
+    inertia = settings[6 + tree.nv : tree.nsettings]
+    left = 0.0
+    moved = 0.0
+    for r in range(tree.nc):
+        y = residual[r] - before[r]
+        left = larger(left, inertia[r] * (residual[r] * residual[r]))
+        moved = larger(moved, inertia[r] * (y * y))
+    least = smaller(left, moved)
+    creeping = where(0.25 * w.magnitude[1], moved, NEGLIGIBLE, relative(w, least))
+    w.magnitude[1] = moved
+    return where(moved, STUCK * STUCK * left, creeping, relative(w, least))
+
+
+@kernel
+def residual_of(tree: Array, change: Array, damping: Array, residual: Array) -> None:
+    """What each row misses: ``R`` times the change of its multiplier; nothing where it is switched off."""
+    for r in range(tree.nc):
+        residual[r] = where(damping[r], SWITCHED_OFF, damping[r] * change[r], 0.0)
+
+
+@kernel
+def copy_rows(tree: Array, x: Array, y: Array) -> None:
+    """``y = x``, for rows."""
+    for r in range(tree.nc):
+        y[r] = x[r]

@@ -1,0 +1,233 @@
+"""Constraints in joint space: their errors, Jacobian, bias, and the acceleration that pulls errors back.
+
+| symbol  | meaning                                                                             |
+|---------|-------------------------------------------------------------------------------------|
+| K       | rows of the constraints on the accelerations of single bodies                       |
+| beta    | second rate of the errors while no joint accelerates                                |
+| E, o    | pose of a body relative to the top of its loops                                     |
+| slope   | derivative of each term of a coupling, by its joint                                 |
+
+``J a + bias = target`` is what a constrained motion satisfies: ``J`` gathers K over the joints that carry each body,
+``bias`` is ``beta``, ``target`` is ``-kp error - kd J v``.
+Cost: linear in the joints that the constraints touch; the Jacobian rows times depth.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.constraint_rows import (
+    mix_bias,
+    mix_rows,
+    pair_bias,
+    pair_rows,
+    part_bias,
+    part_rows,
+    term_curvature,
+    term_slope,
+    term_value,
+)
+from linkwork.kernels.functions import play, rewind, speed_up
+from linkwork.kernels.joints import axis_of, dof_of, to_parent
+from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, coast, follow, locate_body, move, place
+from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.spatial import add, angular, cross, dot, linear, put, put_angular, put_linear
+from linkwork.model.joints import HELICAL
+from linkwork.plans.loops import LOOPS
+
+CLOSURE: dict[str, Shape] = {
+    "E": ("slots", 3, 3),
+    "o": ("slots", 3),
+    "G": ("npairs", 3, 3),
+    "B": ("npairs", 3, 3),
+    "d": ("npairs", 3),
+    "K": ("nk", 6),
+    "slope": ("nterms",),
+    "tape": ("ntape",),
+    "other": ("ntape",),
+    "slopes": ("ntape",),
+}
+RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "rate": ("ntape",), "second": ("ntape",)}
+
+
+@kernel
+def gather(tree: Array, w: Array) -> None:
+    """Poses of the bodies in loops, each relative to the top of its loops."""
+    top = tree.slots - 1
+    put((0.0, 0.0, 0.0), w.o[0])
+    put((0.0, 0.0, 0.0), w.o[top])
+    for j in range(3):
+        for k in range(3):
+            w.E[0, j, k] = 1.0 if j == k else 0.0
+            w.E[top, j, k] = w.E[0, j, k]
+    for i in range(1, tree.n):
+        if tree.above[i] >= 0:
+            locate_body(tree, w, i, tree.above[i])
+
+
+@kernel
+def close(tree: Array, w: Array, q: Array, error: Array) -> None:
+    """Errors of all constraints, and K. Poses in the parents are known (`place`)."""
+    gather(tree, w)
+    for r in range(tree.nc):
+        error[r] = -tree.value[r]
+    for t in range(tree.nterms):
+        error[tree.term_row[t]] += term_value(tree, t, q)
+        w.slope[t] = term_slope(tree, t, q)
+    play(tree, w, q)
+    for e in range(tree.nwritten):
+        error[tree.written_row[e]] += w.tape[tree.written_step[e]]
+        rewind(tree, w, e)
+        for k in range(tree.written_inputs[e]):
+            w.slope[tree.written_term[e] + k] = w.slopes[tree.written_start[e] + k]
+    for t in range(tree.nparts):
+        part_rows(tree, w, t, error)
+    for t in range(tree.nmixes):
+        mix_rows(tree, w, t)
+    for p in range(tree.npairs):
+        pair_rows(tree, w, p, error)
+
+
+@kernel
+def swing(tree: Array, w: Array, q: Array, v: Array) -> None:
+    """``beta``, after `close`, `move` and `coast`."""
+    if tree.quick != 0:
+        follow(tree, w, v)
+    for r in range(tree.nc):
+        w.beta[r] = 0.0
+    for t in range(tree.nterms):
+        rate = v[tree.term_v[t]]
+        w.beta[tree.term_row[t]] += term_curvature(tree, t, q) * (rate * rate)
+    speed_up(tree, w, v)
+    for e in range(tree.nwritten):
+        w.beta[tree.written_row[e]] += w.second[tree.written_step[e]]
+    for t in range(tree.nparts):
+        part_bias(tree, w, t)
+    for t in range(tree.nmixes):
+        mix_bias(tree, w, t)
+    for p in range(tree.npairs):
+        pair_bias(tree, w, p)
+
+
+@kernel
+def errors(tree: Array, w: Array, q: Array, error: Array) -> None:
+    """Position error of each row; zero for rows that bind velocities only."""
+    place(tree, w, q)
+    close(tree, w, q, error)
+
+
+@kernel
+def constraint_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
+    """The rate of the errors as a linear map of v: rows of K, handed down from body to body as forces are."""
+    place(tree, w, q)
+    close(tree, w, q, w.e)
+    jacobian_of(tree, w, q, jacobian)
+
+
+@kernel
+def jacobian_of(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
+    """The same, after `close`."""
+    coupling_rows(tree, w, jacobian)
+    for m in range(tree.nk):
+        row_on_joints(tree, w, m, 0, jacobian)
+
+
+@kernel
+def coupling_rows(tree: Array, w: Array, jacobian: Array) -> None:
+    """The Jacobian of couplings of joints, and zeros elsewhere."""
+    for r in range(tree.nc):
+        for k in range(tree.nv):
+            jacobian[r, k] = 0.0
+    for t in range(tree.nterms):
+        jacobian[tree.term_row[t], tree.term_v[t]] += w.slope[t]
+
+
+@kernel
+def row_on_joints(tree: Array, w: Array, m: int, root: int, jacobian: Array) -> None:
+    """Row ``m`` of K on the joints between its body and ``root``, a body that carries it."""
+    r = tree.k_row[m]
+    n = angular(w.K[m])
+    f = linear(w.K[m])
+    i = tree.k_body[m]
+    while i > root:
+        put_angular(n, w.y6)
+        put_linear(f, w.y6)
+        for k in range(dof_of(tree.kind[i])):
+            jacobian[r, tree.iv[i] + k] += w.y6[axis_of(tree.kind[i], k)]
+        if tree.kind[i] == HELICAL:
+            jacobian[r, tree.iv[i]] += tree.pitch[i] * w.y6[5]
+        f = to_parent(tree, w, i, f)
+        n = add(to_parent(tree, w, i, n), cross(w.r[i], f))
+        i = tree.parent[i]
+
+
+@kernel
+def bias(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+    """The second rate of the errors at velocity v, when no joint accelerates: ``dJ/dt v``."""
+    place(tree, w, q)
+    move(tree, w, v)
+    close(tree, w, q, w.e)
+    for j in range(6):
+        w.a[0, j] = 0.0
+    coast(tree, w)
+    swing(tree, w, q, v)
+    for r in range(tree.nc):
+        out[r] = w.beta[r]
+
+
+@kernel
+def target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+    """The acceleration that the gains ask of each row: ``-kp error - kd J v``."""
+    place(tree, w, q)
+    close(tree, w, q, w.error)
+    follow(tree, w, v)
+    pull(tree, w, q, v, out)
+
+
+@kernel
+def pull(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+    """The same, after `close` and `follow`."""
+    rates(tree, w, q, v, out)
+    for r in range(tree.nc):
+        out[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * out[r]
+
+
+@kernel
+def rates(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+    """``J v``: how fast the errors change, after `close` and `follow`."""
+    for r in range(tree.nc):
+        out[r] = 0.0
+    for t in range(tree.nterms):
+        out[tree.term_row[t]] += w.slope[t] * v[tree.term_v[t]]
+    for m in range(tree.nown):
+        i = tree.k_body[m]
+        K = w.K[m]
+        out[tree.k_row[m]] += dot(angular(K), w.omega[i]) + dot(linear(K), w.u[i])
+
+
+_SPARE: dict[str, Shape] = {"e": ("nc",), "y6": (6,)}
+
+ERRORS = Algorithm("constraint_error", errors, {"q": ("nq",)}, {"error": ("nc",)}, POSE | CLOSURE, LOOPS)
+CONSTRAINT_JACOBIAN = Algorithm(
+    "constraint_jacobian",
+    constraint_jacobian,
+    {"q": ("nq",)},
+    {"jacobian": ("nc", "nv")},
+    POSE | CLOSURE | _SPARE,
+    LOOPS,
+)
+CONSTRAINT_BIAS = Algorithm(
+    "constraint_bias",
+    bias,
+    {"q": ("nq",), "v": ("nv",)},
+    {"bias": ("nc",)},
+    POSE | CLOSURE | MOTION | RATES | ACCELERATION | {"e": ("nc",)},
+    LOOPS,
+)
+TARGET = Algorithm(
+    "constraint_target",
+    target,
+    {"q": ("nq",), "v": ("nv",)},
+    {"target": ("nc",)},
+    POSE | CLOSURE | {"u": ("n", 3), "omega": ("n", 3), "error": ("nc",)},
+    LOOPS,
+)

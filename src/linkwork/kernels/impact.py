@@ -1,0 +1,199 @@
+"""Impacts: how velocities jump when constraints act at once, by the sweeps of forward dynamics.
+
+With ``e`` the restitution of each row, ``M (v+ - v) = J' impulse`` and ``J v+ = -e J v``: forward dynamics without
+gravity, torques and velocities, whose accelerations are the change of velocity. Iterations as in `constrained`.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.bbo import TRAVEL, accelerate_rows, articulate_rows, drive_rows, row_residuals
+from linkwork.kernels.constrained import WORK, copy_rows, larger, miss, miss_again, ready_again
+from linkwork.kernels.constraints import close, rates
+from linkwork.kernels.kinematics import follow, hasten, place
+from linkwork.kernels.lcaba import SPRINGS, accelerate_springs, articulate_springs, drive_springs, lag, press, tighten
+from linkwork.kernels.rnea import resist
+from linkwork.kernels.scalar import Array, kernel
+from linkwork.plans.elimination import COUPLED
+from linkwork.plans.rows import ROWS
+
+INPUTS: dict[str, Shape] = {
+    "q": ("nq",),
+    "v": ("nv",),
+    "restitution": ("nc",),
+    "damping": ("nc",),
+    "multipliers": ("nc",),
+    "settings": ("nsettings",),
+}
+OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nfound",)}
+
+
+@kernel
+def meet(tree: Array, w: Array, q: Array, v: Array, restitution: Array, settings: Array, found: Array) -> None:
+    """Poses, rows of K, and by how much each row's rate is to change, ``ks``; nothing else pushes.
+
+    What is left of the rows is measured by what joints have of kinetic energy.
+    """
+    place(tree, w, q)
+    close(tree, w, q, w.error)
+    follow(tree, w, v)
+    rates(tree, w, q, v, w.ks)
+    for r in range(tree.nc):
+        w.ks[r] = -((1.0 + restitution[r]) * w.ks[r])
+    found[tree.nfound - 2] = 0.0
+    found[tree.nfound - 1] = -1.0
+    w.magnitude[0] = 0.0
+    for k in range(tree.nv):
+        w.magnitude[0] += v[k] * v[k] / settings[6 + k]
+    ready_again(tree, w)
+
+
+@kernel
+def impact_rows(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    restitution: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    after: Array,
+    found: Array,
+) -> None:
+    """By rows that travel, as in `bbo`."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    meet(tree, w, q, v, restitution, settings, found)
+    for r in range(tree.nc):
+        residual[r] = w.ks[r]
+        w.ks[r] += damping[r] * start[r]
+    articulate_rows(tree, w, damping)
+    drive_rows(tree, w, w.still)
+    accelerate_rows(tree, w, w.more)
+    for k in range(tree.nv):
+        after[k] = v[k] + w.more[k]
+    copy_rows(tree, w.l, multipliers)
+    row_residuals(tree, w, w.more, damping, residual)
+    found[0] = miss(tree, w, settings, residual)
+    found[1] = 1.0
+
+
+@kernel
+def impact_rows_again(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    restitution: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    after: Array,
+    found: Array,
+) -> None:
+    """One more iteration."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    ready_again(tree, w)
+    for r in range(tree.nc):
+        w.ks[r] = residual[r]
+    drive_rows(tree, w, w.still)
+    accelerate_rows(tree, w, w.more)
+    for k in range(tree.nv):
+        after[k] += w.more[k]
+    for r in range(tree.nc):
+        multipliers[r] += w.l[r]
+    copy_rows(tree, residual, w.error)
+    row_residuals(tree, w, w.more, damping, residual)
+    found[0] = miss_again(tree, w, settings, w.error, residual)
+    found[1] += 1.0
+
+
+@kernel
+def impact_springs(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    restitution: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    after: Array,
+    found: Array,
+) -> None:
+    """By springs between bodies, as in `lcaba`."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    meet(tree, w, q, v, restitution, settings, found)
+    articulate_springs(tree, w, damping)
+    for k in range(tree.nv):
+        w.pulls[k] = 0.0
+    for r in range(tree.nc):
+        multipliers[r] = start[r]
+        residual[r] = start[r] + w.rho[r] * w.ks[r]
+    press(tree, w, residual)
+    drive_springs(tree, w, w.pulls)
+    accelerate_springs(tree, w, w.more)
+    for r in range(tree.nc):
+        residual[r] = w.ks[r]
+    lag(tree, w, w.more, residual)
+    tighten(tree, w, damping, multipliers, residual)
+    for k in range(tree.nv):
+        after[k] = v[k] + w.more[k]
+    found[0] = larger(miss(tree, w, settings, residual), settings[2])
+    found[1] = 1.0
+
+
+@kernel
+def unbalance(tree: Array, w: Array, change: Array) -> None:
+    """Impulses on bodies that a change of velocities leaves without a balance, as in `constrained`."""
+    for i in range(tree.n):
+        for j in range(6):
+            w.W[i, j] = 0.0
+            w.k[i, j] = 0.0
+    for j in range(6):
+        w.a[0, j] = 0.0
+    hasten(tree, w, change)
+    resist(tree, w)
+
+
+@kernel
+def impact_springs_again(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    restitution: Array,
+    damping: Array,
+    start: Array,
+    settings: Array,
+    after: Array,
+    found: Array,
+) -> None:
+    """One more iteration."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    for k in range(tree.nv):
+        w.still[k] = after[k] - v[k]
+        w.pulls[k] = -(tree.armature[k] * w.still[k])
+    unbalance(tree, w, w.still)
+    for r in range(tree.nc):
+        w.ks[r] = multipliers[r] + w.rho[r] * residual[r]
+    press(tree, w, w.ks)
+    drive_springs(tree, w, w.pulls)
+    accelerate_springs(tree, w, w.more)
+    copy_rows(tree, residual, w.error)
+    lag(tree, w, w.more, residual)
+    tighten(tree, w, damping, multipliers, residual)
+    for k in range(tree.nv):
+        after[k] += w.more[k]
+    found[0] = miss_again(tree, w, settings, w.error, residual)
+    found[1] += 1.0
+
+
+IMPACT_ROWS = Algorithm("impact_rows", impact_rows, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, impact_rows_again)
+IMPACT_SPRINGS = Algorithm(
+    "impact_springs", impact_springs, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, impact_springs_again
+)

@@ -1,0 +1,189 @@
+"""Joints as kernel text: motion subspaces, transforms and bias accelerations, a branch for each kind of atom."""
+
+from __future__ import annotations
+
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sincos, sqrt
+from linkwork.kernels.spatial import add, cross, multiply, put, put_angular, put_linear, rotate, unrotate
+from linkwork.model.joints import FREE, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
+
+
+@kernel
+def dof_of(kind: int) -> int:
+    """Degrees of freedom of an atom."""
+    if kind <= HELICAL:
+        return 1
+    if kind == FREE:
+        return 6
+    return 3
+
+
+@kernel
+def axis_of(kind: int, k: int) -> int:
+    """The axis (0..2 angular, 3..5 linear) along which velocity ``k`` of an atom moves."""
+    if kind == PRISMATIC:
+        return 5
+    if kind <= HELICAL:
+        return 2
+    if kind == SPHERICAL:
+        return k
+    if kind == PLANAR:
+        return 2 if k == 2 else 3 + k
+    return (k + 3) % 6
+
+
+@kernel
+def joint_place(tree: Array, w: Array, i: int, q: Array) -> None:
+    """Where body ``i`` stands in its parent: ``r``, and ``c, s`` (turn about z) or a full ``R``."""
+    kind = tree.kind[i]
+    o = tree.iq[i]
+    P = tree.P[i]
+    p = tree.p[i]
+    put(p, w.r[i])
+    if kind == REVOLUTE:
+        w.s[i], w.c[i] = sincos(q[o])
+    elif kind == PRISMATIC:
+        put(_along(P, p, q[o]), w.r[i])
+    elif kind == HELICAL:
+        w.s[i], w.c[i] = sincos(q[o])
+        put(_along(P, p, tree.pitch[i] * q[o]), w.r[i])
+    elif kind == PLANAR:
+        length = 1.0 / sqrt(q[o + 2] * q[o + 2] + q[o + 3] * q[o + 3])
+        w.c[i] = q[o + 2] * length
+        w.s[i] = q[o + 3] * length
+        put(add(p, rotate(P, (q[o], q[o + 1], 0.0))), w.r[i])
+    elif kind == SPHERICAL:
+        _quaternion_place(P, q, o, w.Q, w.R[i])
+    else:
+        put(add(p, rotate(P, (q[o], q[o + 1], q[o + 2]))), w.r[i])
+        _quaternion_place(P, q, o + 3, w.Q, w.R[i])
+
+
+@kernel
+def _along(P: Array, p: Vector, d: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    return p[0] + P[0, 2] * d, p[1] + P[1, 2] * d, p[2] + P[2, 2] * d
+
+
+@kernel
+def _quaternion_place(P: Array, q: Array, o: int, Q: Array, R: Array) -> None:
+    """``R = P Q(q)``; the quaternion may have any length but zero."""
+    x = q[o]
+    y = q[o + 1]
+    z = q[o + 2]
+    u = q[o + 3]
+    k = 2.0 / (x * x + y * y + z * z + u * u)
+    kx = k * x
+    ky = k * y
+    kz = k * z
+    xx = kx * x
+    yy = ky * y
+    zz = kz * z
+    xy = kx * y
+    xz = kx * z
+    yz = ky * z
+    xu = kx * u
+    yu = ky * u
+    zu = kz * u
+    Q[0, 0] = 1.0 - (yy + zz)
+    Q[0, 1] = xy - zu
+    Q[0, 2] = xz + yu
+    Q[1, 0] = xy + zu
+    Q[1, 1] = 1.0 - (xx + zz)
+    Q[1, 2] = yz - xu
+    Q[2, 0] = xz - yu
+    Q[2, 1] = yz + xu
+    Q[2, 2] = 1.0 - (xx + yy)
+    multiply(P, Q, R)
+
+
+@kernel
+def joint_angular(tree: Array, i: int, v: Array) -> tuple[Scalar, Scalar, Scalar]:
+    """Angular part of ``S v`` for atom ``i``."""
+    kind = tree.kind[i]
+    o = tree.iv[i]
+    if kind == REVOLUTE or kind == HELICAL:
+        return 0.0, 0.0, v[o]
+    if kind == PRISMATIC:
+        return 0.0, 0.0, 0.0
+    if kind == SPHERICAL:
+        return v[o], v[o + 1], v[o + 2]
+    if kind == PLANAR:
+        return 0.0, 0.0, v[o + 2]
+    return v[o + 3], v[o + 4], v[o + 5]
+
+
+@kernel
+def joint_linear(tree: Array, i: int, v: Array) -> tuple[Scalar, Scalar, Scalar]:
+    """Linear part of ``S v`` for atom ``i``."""
+    kind = tree.kind[i]
+    o = tree.iv[i]
+    if kind == PRISMATIC:
+        return 0.0, 0.0, v[o]
+    if kind == HELICAL:
+        return 0.0, 0.0, tree.pitch[i] * v[o]
+    if kind == PLANAR:
+        return v[o], v[o + 1], 0.0
+    if kind == FREE:
+        return v[o], v[o + 1], v[o + 2]
+    return 0.0, 0.0, 0.0
+
+
+@kernel
+def to_child(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
+    """Turn a vector from the parent's axes into those of body ``i``."""
+    kind = tree.kind[i]
+    if kind == SPHERICAL or kind == FREE:
+        return unrotate(w.R[i], x)
+    y = (x[0], x[1], x[2])
+    if tree.turned[i] != 0:
+        y = unrotate(tree.P[i], x)
+    if kind == PRISMATIC:
+        return y
+    c = w.c[i]
+    s = w.s[i]
+    return c * y[0] + s * y[1], c * y[1] - s * y[0], y[2]
+
+
+@kernel
+def to_parent(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
+    """Turn a vector from the axes of body ``i`` into those of its parent."""
+    kind = tree.kind[i]
+    if kind == SPHERICAL or kind == FREE:
+        return rotate(w.R[i], x)
+    y = (x[0], x[1], x[2])
+    if kind != PRISMATIC:
+        c = w.c[i]
+        s = w.s[i]
+        y = (c * x[0] - s * x[1], s * x[0] + c * x[1], x[2])
+    if tree.turned[i] != 0:
+        return rotate(tree.P[i], y)
+    return y
+
+
+@kernel
+def joint_coriolis(tree: Array, w: Array, i: int, v: Array, parent_omega: Vector) -> None:
+    """Acceleration of body ``i`` that its joint makes from velocities alone, ``w.k``.
+
+    With ``w'`` the parent's angular velocity in the child's axes and ``(o, u)`` the angular and linear
+    parts of ``S v``: angular ``w' x o``, linear ``(w' + w) x u``.
+    """
+    kind = tree.kind[i]
+    o = tree.iv[i]
+    k = w.k[i]
+    for j in range(6):
+        k[j] = 0.0
+    if kind == REVOLUTE or kind == HELICAL:
+        k[0] = parent_omega[1] * v[o]
+        k[1] = -(parent_omega[0] * v[o])
+    elif kind != PRISMATIC:
+        put_angular(cross(parent_omega, joint_angular(tree, i, v)), k)
+    if kind != REVOLUTE and kind != SPHERICAL:
+        put_linear(cross(add(parent_omega, w.omega[i]), joint_linear(tree, i, v)), k)
+
+
+@kernel
+def moves(kind: int, j: int) -> int:
+    """1 if an atom whose S selects unit axes moves along axis ``j``."""
+    for k in range(dof_of(kind)):
+        if axis_of(kind, k) == j:
+            return 1
+    return 0

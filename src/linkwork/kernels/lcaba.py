@@ -1,0 +1,488 @@
+"""Loop-constrained articulated bodies: constraints as stiff springs between bodies, tightened by multipliers.
+
+**loops** Section IV, Algorithms 1 to 3; where no constraint is between two moving bodies, constrainedABA; with one
+iteration, PV-soft (**lqr** Section V). A constraint with damping ``R`` pulls with ``lambda = lambda0 + (k - K a) / R``:
+to the bodies it looks like inertia ``K' K / R`` that couples their accelerations. Bodies are eliminated in the order of
+`plans.elimination`.
+
+| symbol | meaning                                                                               |
+|--------|---------------------------------------------------------------------------------------|
+| C      | coupling of the accelerations of two bodies, rows for the one that is eliminated first |
+| Uc, Tc | rows of C along the joint's axes, and ``D^-1`` times them                              |
+| rho    | ``1 / R`` of each row                                                                  |
+| lag    | what each row misses: ``k - K a``                                                      |
+
+Cost: linear in the bodies, times the square of the neighbours that a body has when it is eliminated.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.aba import accelerate_body, drive_body, eliminate, hand_down_inertia, stand
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.constrained import (
+    INPUTS,
+    OUTPUTS,
+    SWITCHED_OFF,
+    WORK,
+    copy_rows,
+    larger,
+    miss,
+    miss_again,
+    openings,
+    ready,
+    set_magnitude,
+    unbalance,
+)
+from linkwork.kernels.constraint_rows import axis as unit_axis
+from linkwork.kernels.joints import axis_of, dof_of, moves, to_parent
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.spatial import angular, cross, dot, linear, put_angular, put_linear, scale
+from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
+from linkwork.plans.elimination import COUPLED
+
+SPRINGS: dict[str, Shape] = {
+    "C": ("ncouplings", 6, 6),
+    "Uc": ("nlinks", 6, 6),
+    "Tc": ("nlinks", 6, 6),
+    "rho": ("nc",),
+    "pulls": ("nv",),
+    "x": (6,),
+    "X": (6, 6),
+    "X2": (6, 6),
+}
+
+
+@kernel
+def join(tree: Array, w: Array) -> None:
+    """Rows of K for couplings of joints: a joint's acceleration is that of its body relative to its parent."""
+    for t in range(tree.nterms):
+        g = w.slope[t]
+        if tree.term_k[t] >= 0:
+            i = tree.term_body[t]
+            z = scale(g, unit_axis(2))
+            K = w.K[tree.term_k[t]]
+            P = w.K[tree.term_parent_k[t]]
+            if tree.kind[i] == PRISMATIC:
+                put_angular((0.0, 0.0, 0.0), K)
+                put_linear(z, K)
+                f = to_parent(tree, w, i, z)
+                put_linear(scale(-1.0, f), P)
+                put_angular(scale(-1.0, cross(w.r[i], f)), P)
+            else:
+                put_angular(z, K)
+                put_linear((0.0, 0.0, 0.0), K)
+                put_angular(scale(-1.0, to_parent(tree, w, i, z)), P)
+                put_linear((0.0, 0.0, 0.0), P)
+
+
+@kernel
+def gain_square(rho: Scalar, K: Array, H: Array) -> None:
+    """Add ``rho K K'`` to ``H`` (upper triangle)."""
+    x = (K[0], K[1], K[2], K[3], K[4], K[5])
+    for j in range(6):
+        y = rho * x[j]
+        for k in range(j, 6):
+            H[j, k] += y * x[k]
+
+
+@kernel
+def gain_product(rho: Scalar, A: Array, B: Array, C: Array) -> None:
+    """Add ``rho A B'`` to ``C``."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        z = rho * x[j]
+        for k in range(6):
+            C[j, k] += z * y[k]
+
+
+@kernel
+def stiffen(tree: Array, w: Array, damping: Array) -> None:
+    """Inertias of bodies with those of their constraints, and the couplings between bodies (**loops** Eq. 25)."""
+    for r in range(tree.nc):
+        w.rho[r] = 1.0 / damping[r]
+    stand(tree, w)
+    for m in range(tree.nk):
+        i = tree.k_body[m]
+        if i > 0:
+            gain_square(w.rho[tree.k_row[m]], w.K[m], w.H[i])
+    for t in range(tree.nterms):
+        r = tree.term_row[t]
+        if tree.lone[r] != 0:
+            w.gear[tree.term_v[t]] += w.rho[r] * (w.slope[t] * w.slope[t])
+    for c in range(tree.ncouplings):
+        for j in range(6):
+            for k in range(6):
+                w.C[c, j, k] = 0.0
+    for e in range(tree.nfirst):
+        c = tree.first_block[e]
+        i = tree.k_body[tree.first_a[e]]
+        A = w.K[tree.first_a[e]]
+        B = w.K[tree.first_b[e]]
+        rho = w.rho[tree.k_row[tree.first_a[e]]]
+        if c >= 0:
+            gain_product(rho, A, B, w.C[c])
+        else:
+            for j in range(6):
+                x = rho * A[j]
+                y = rho * B[j]
+                for k in range(j, 6):
+                    w.H[i, j, k] += x * B[k] + y * A[k]
+
+
+@kernel
+def lose_upper(A: Array, B: Array, H: Array) -> None:
+    """Take ``A B'``, which is symmetric, from ``H`` (upper triangle)."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        for k in range(j, 6):
+            H[j, k] -= x[j] * y[k]
+
+
+@kernel
+def lose_product(A: Array, B: Array, C: Array) -> None:
+    """Take ``A B'`` from ``C``."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        for k in range(6):
+            C[j, k] -= x[j] * y[k]
+
+
+@kernel
+def solve_rows(n: int, L: Array, T: Array) -> None:
+    """``T = (L D L')^-1 T`` with the factor of `factor`, six columns at once."""
+    for j in range(n):
+        for k in range(j):
+            for c in range(6):
+                T[j, c] -= L[j, k] * T[k, c]
+    for j in range(n):
+        for c in range(6):
+            T[j, c] *= L[j, j]
+    for j in range(n - 1, -1, -1):
+        for k in range(j + 1, n):
+            for c in range(6):
+                T[j, c] -= L[k, j] * T[k, c]
+
+
+@kernel
+def uncouple(tree: Array, w: Array, i: int) -> None:
+    """Take joint ``i`` out of the couplings of its body and hand them to the parent (**loops** Eqs. 30c, 30d, 34)."""
+    kind = tree.kind[i]
+    dof = dof_of(kind)
+    axis = axis_of(kind, 0)
+    o = tree.link_start[i]
+    n = tree.link_count[i]
+    h = tree.parent[i]
+    for e in range(o, o + n):
+        C = w.C[tree.link_block[e]]
+        U = w.Uc[e]
+        T = w.Tc[e]
+        if kind > HELICAL:
+            for k in range(dof):
+                for c in range(6):
+                    U[k, c] = C[axis_of(kind, k), c]
+                    T[k, c] = U[k, c]
+            solve_rows(dof, w.L[i], T)
+        else:
+            for c in range(6):
+                U[0, c] = C[axis, c]
+                if kind == HELICAL:
+                    U[0, c] += tree.pitch[i] * C[5, c]
+                T[0, c] = U[0, c] * w.D[i]
+    for a in range(n):
+        e = o + a
+        H = w.H[tree.link_body[e]]
+        for k in range(dof):
+            lose_upper(w.Uc[e, k], w.Tc[e, k], H)
+        for b in range(a + 1, n):
+            C = w.C[tree.fill[tree.fill_start[e] + b - a - 1]]
+            for k in range(dof):
+                lose_product(w.Uc[e, k], w.Tc[o + b, k], C)
+    if h > 0:
+        hand_on(tree, w, i)
+
+
+@kernel
+def hand_on(tree: Array, w: Array, i: int) -> None:
+    """What joint ``i`` leaves of the couplings of its body, to its parent."""
+    kind = tree.kind[i]
+    dof = dof_of(kind)
+    axis = axis_of(kind, 0)
+    h = tree.parent[i]
+    for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
+        C = w.C[tree.link_block[e]]
+        U = w.Uc[e]
+        for c in range(6):
+            if kind > HELICAL:
+                for j in range(6):
+                    if tree.geared[i] != 0 or moves(kind, j) == 0:
+                        for k in range(dof):
+                            C[j, c] -= w.Y[i, j, k] * U[k, c]
+                    else:
+                        C[j, c] = 0.0
+            else:
+                for j in range(6):
+                    if j != axis or kind == HELICAL or tree.geared[i] != 0:
+                        C[j, c] -= w.V[i, j] * U[0, c]
+                    else:
+                        C[j, c] = 0.0
+        hand_down_rows(tree, w, i, C, w.X)
+        X = w.X
+        up = tree.link_up[e]
+        if up < 0:  # the neighbour is the parent: its own inertia, both halves
+            H = w.H[h]
+            for j in range(6):
+                for c in range(j, 6):
+                    H[j, c] += X[j, c] + X[c, j]
+        elif tree.link_turned[e] != 0:
+            P = w.C[up]
+            for j in range(6):
+                for c in range(6):
+                    P[c, j] += X[j, c]
+        else:
+            P = w.C[up]
+            for j in range(6):
+                for c in range(6):
+                    P[j, c] += X[j, c]
+
+
+@kernel
+def hand_down_rows(tree: Array, w: Array, i: int, C: Array, X: Array) -> None:
+    """``X``: the columns of ``C``, forces on body ``i``, as forces on its parent; row by row, all columns at once."""
+    kind = tree.kind[i]
+    r = w.r[i]
+    if kind == SPHERICAL or kind == FREE:
+        turn_rows(w.R[i], C, X)
+    else:
+        if kind == PRISMATIC:
+            for j in range(6):
+                for c in range(6):
+                    X[j, c] = C[j, c]
+        else:
+            cos = w.c[i]
+            sin = w.s[i]
+            for c in range(6):
+                X[0, c] = cos * C[0, c] - sin * C[1, c]
+                X[1, c] = sin * C[0, c] + cos * C[1, c]
+                X[2, c] = C[2, c]
+                X[3, c] = cos * C[3, c] - sin * C[4, c]
+                X[4, c] = sin * C[3, c] + cos * C[4, c]
+                X[5, c] = C[5, c]
+        if tree.turned[i] != 0:
+            for j in range(6):
+                for c in range(6):
+                    w.X2[j, c] = X[j, c]
+            turn_rows(tree.P[i], w.X2, X)
+    for c in range(6):
+        X[0, c] += r[1] * X[5, c] - r[2] * X[4, c]
+        X[1, c] += r[2] * X[3, c] - r[0] * X[5, c]
+        X[2, c] += r[0] * X[4, c] - r[1] * X[3, c]
+
+
+@kernel
+def turn_rows(R: Array, C: Array, X: Array) -> None:
+    """``X``: rows of ``C``, three and three, turned by ``R``."""
+    for o in range(2):
+        for j in range(3):
+            for c in range(6):
+                X[3 * o + j, c] = R[j, 0] * C[3 * o, c] + R[j, 1] * C[3 * o + 1, c] + R[j, 2] * C[3 * o + 2, c]
+
+
+@kernel
+def articulate_springs(tree: Array, w: Array, damping: Array) -> None:
+    """Backward sweep of inertias and couplings."""
+    join(tree, w)
+    stiffen(tree, w, damping)
+    for s in range(1, tree.n):
+        i = tree.order[s]
+        eliminate(tree, w, i)
+        uncouple(tree, w, i)
+        hand_down_inertia(tree, w, i)
+
+
+@kernel
+def lose_scaled(x: Scalar, K: Array, f: Array) -> None:
+    """Take ``x K`` from ``f``; all is read before anything is written, so that it can go by fours."""
+    k = (K[0], K[1], K[2], K[3], K[4], K[5])
+    old = (f[0], f[1], f[2], f[3], f[4], f[5])
+    for j in range(6):
+        f[j] = old[j] - k[j] * x
+
+
+@kernel
+def press(tree: Array, w: Array, forces: Array) -> None:
+    """Forces of constraints on bodies, and on joints for rows of one joint."""
+    for m in range(tree.nk):
+        i = tree.k_body[m]
+        if i > 0:
+            lose_scaled(forces[tree.k_row[m]], w.K[m], w.f[i])
+    for t in range(tree.nterms):
+        r = tree.term_row[t]
+        if tree.lone[r] != 0:
+            w.pulls[tree.term_v[t]] += w.slope[t] * forces[r]
+
+
+@kernel
+def uncouple_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
+    """What joint ``i`` does to the forces on neighbours (**loops** Eq. 30e)."""
+    kind = tree.kind[i]
+    f = w.f[i]
+    for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
+        other = w.f[tree.link_body[e]]
+        for k in range(dof_of(kind)):
+            u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
+            if kind == HELICAL:
+                u = u - tree.pitch[i] * f[5]
+            for c in range(6):
+                other[c] += w.Tc[e, k, c] * u
+
+
+@kernel
+def drive_springs(tree: Array, w: Array, tau: Array) -> None:
+    """Backward sweep of forces."""
+    for s in range(1, tree.n):
+        i = tree.order[s]
+        uncouple_forces(tree, w, i, tau)
+        drive_body(tree, w, i, tau)
+
+
+@kernel
+def accelerate_springs(tree: Array, w: Array, qdd: Array) -> None:
+    """Forward sweep: in the reverse order neighbours are known before they are needed."""
+    for s in range(tree.n - 1, 0, -1):
+        i = tree.order[s]
+        for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
+            a = w.a[tree.link_body[e]]
+            for k in range(dof_of(tree.kind[i])):
+                for c in range(6):
+                    w.y[tree.iv[i] + k] -= w.Tc[e, k, c] * a[c]
+        accelerate_body(tree, w, i, qdd)
+
+
+@kernel
+def lag(tree: Array, w: Array, qdd: Array, rest: Array) -> None:
+    """Take from each row what the accelerations give it."""
+    for m in range(tree.nk):
+        K = w.K[m]
+        a = w.a[tree.k_body[m]]
+        if tree.k_body[m] > 0:
+            rest[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+    for t in range(tree.nterms):
+        if tree.lone[tree.term_row[t]] != 0:
+            rest[tree.term_row[t]] -= w.slope[t] * qdd[tree.term_v[t]]
+
+
+@kernel
+def tighten(tree: Array, w: Array, damping: Array, multipliers: Array, residual: Array) -> None:
+    """New multipliers from what rows miss (**loops** Eq. 33); rows that are switched off miss nothing."""
+    for r in range(tree.nc):
+        residual[r] = where(damping[r], SWITCHED_OFF, residual[r], 0.0)
+        multipliers[r] += w.rho[r] * residual[r]
+
+
+@kernel
+def lcaba_sweeps(
+    tree: Array,
+    w: Array,
+    tau: Array,
+    damping: Array,
+    start: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+) -> None:
+    """Algorithm 1, after `ready`: three sweeps, from the multipliers ``start``."""
+    articulate_springs(tree, w, damping)
+    for k in range(tree.nv):
+        w.pulls[k] = tau[k]
+    for r in range(tree.nc):
+        multipliers[r] = start[r]
+        residual[r] = start[r] + w.rho[r] * w.ks[r]
+    press(tree, w, residual)
+    drive_springs(tree, w, w.pulls)
+    accelerate_springs(tree, w, a)
+    for r in range(tree.nc):
+        residual[r] = w.ks[r]
+    lag(tree, w, a, residual)
+    tighten(tree, w, damping, multipliers, residual)
+
+
+@kernel
+def lcaba_sweeps_again(
+    tree: Array,
+    w: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    a: Array,
+    multipliers: Array,
+    residual: Array,
+) -> None:
+    """Algorithm 2: two sweeps of what changes when multipliers do, and with them of what rounding left over."""
+    unbalance(tree, w, wrenches, a)
+    for k in range(tree.nv):
+        w.pulls[k] = tau[k] - tree.armature[k] * a[k]
+    for r in range(tree.nc):
+        w.ks[r] = multipliers[r] + w.rho[r] * residual[r]
+    press(tree, w, w.ks)
+    drive_springs(tree, w, w.pulls)
+    accelerate_springs(tree, w, w.more)
+    lag(tree, w, w.more, residual)
+    tighten(tree, w, damping, multipliers, residual)
+    for k in range(tree.nv):
+        a[k] += w.more[k]
+
+
+@kernel
+def lcaba(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    asked: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> None:
+    """One proximal iteration from the multipliers ``start``."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    ready(tree, w, q, v, wrenches, asked)
+    set_magnitude(tree, w, tau, wrenches, settings)
+    openings(tree, w, damping, found)
+    lcaba_sweeps(tree, w, tau, damping, start, a, multipliers, residual)
+    found[0] = larger(miss(tree, w, settings, residual), settings[2])
+    found[1] = 1.0
+
+
+@kernel
+def lcaba_again(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    asked: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> None:
+    """One more iteration."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    copy_rows(tree, residual, w.error)
+    lcaba_sweeps_again(tree, w, tau, wrenches, damping, a, multipliers, residual)
+    found[0] = miss_again(tree, w, settings, w.error, residual)
+    found[1] += 1.0
+
+
+LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, lcaba_again)

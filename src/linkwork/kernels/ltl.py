@@ -1,0 +1,244 @@
+"""Constraints in joint space: the mass matrix and the constraints' Jacobian factored together.
+
+**proximal** Algorithm 1: with joints eliminated leaves first, the factor of ``[M J'; J -R]`` has the zeros of the tree
+in its upper part (Featherstone's LTL) and those of the loops in its rows; what is left is a dense matrix with a row for
+each constraint row, the damped Delassus matrix ``A = R + J M^-1 J'``, whose factor is that of the operational-space
+inertia. With ``R = 0`` this is LTL with a dense factor.
+
+| symbol | meaning                                                     |
+|--------|-------------------------------------------------------------|
+| M      | mass matrix; after `factor_mass`, ``L`` and ``D`` of L' D L |
+| J      | Jacobian; after `reduce_rows`, ``J L^-1``                   |
+| A      | damped Delassus matrix, then its factor                     |
+| z      | ``L^-T (tau - c)``                                          |
+
+Cost: n d² + m d² + m² d + m³, with d the depth of the tree and m the rows.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.aba import factor, solve
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.constrained import (
+    INPUTS,
+    NOTHING,
+    OUTPUTS,
+    SWITCHED_OFF,
+    WORK,
+    copy_rows,
+    larger,
+    miss,
+    miss_again,
+    openings,
+    ready,
+    residual_of,
+    set_magnitude,
+    smaller,
+)
+from linkwork.kernels.constraints import jacobian_of
+from linkwork.kernels.crba import COMPOSITE, mass_of
+from linkwork.kernels.rnea import collect
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.plans.joints import JOINTS
+
+DENSE: dict[str, Shape] = {
+    "M": ("nv", "nv"),
+    "Jc": ("nc", "nv"),
+    "A": ("nc", "nc"),
+    "diagonal": ("nc",),
+    "z": ("nv",),
+    "l": ("nc",),
+    "y6": (6,),
+}
+
+
+@kernel
+def factor_mass(tree: Array, w: Array) -> None:
+    """``M = L' D L`` in place, leaves first: only entries of joints that carry one another are touched."""
+    M = w.M
+    for k in range(tree.nv - 1, -1, -1):
+        inverse = 1.0 / M[k, k]
+        i = tree.dof_up[k]
+        while i >= 0:
+            x = M[k, i] * inverse
+            j = i
+            while j >= 0:
+                M[i, j] -= x * M[k, j]
+                j = tree.dof_up[j]
+            M[k, i] = x
+            i = tree.dof_up[i]
+        M[k, k] = inverse
+
+
+@kernel
+def reduce_rows(tree: Array, w: Array) -> None:
+    """``J L^-1``, row by row."""
+    for r in range(tree.nc):
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            k = tree.row_dof[e]
+            x = w.Jc[r, k]
+            i = tree.dof_up[k]
+            while i >= 0:
+                w.Jc[r, i] -= w.M[k, i] * x
+                i = tree.dof_up[i]
+
+
+@kernel
+def weigh_rows(tree: Array, w: Array, A: Array) -> None:
+    """``J M^-1 J'``, the lower triangle."""
+    for r in range(tree.nc):
+        for s in range(r + 1):
+            A[r, s] = 0.0
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            k = tree.row_dof[e]
+            x = w.Jc[r, k] * w.M[k, k]
+            for s in range(r + 1):
+                A[r, s] += x * w.Jc[s, k]
+
+
+@kernel
+def compose_rows(tree: Array, w: Array, damping: Array) -> None:
+    """``A = R + J M^-1 J'`` and its factor."""
+    weigh_rows(tree, w, w.A)
+    for r in range(tree.nc):
+        w.A[r, r] += damping[r]
+        w.diagonal[r] = w.A[r, r]
+    factor(tree.nc, w.A)
+
+
+@kernel
+def answer(tree: Array, w: Array, qdd: Array) -> None:
+    """Multipliers ``l`` from the right-hand sides ``l``, then accelerations from ``z``."""
+    solve(tree.nc, w.A, w.l)
+    for r in range(tree.nc):
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            k = tree.row_dof[e]
+            w.z[k] += w.Jc[r, k] * w.l[r]
+    for k in range(tree.nv):
+        x = w.z[k] * w.M[k, k]
+        i = tree.dof_up[k]
+        while i >= 0:
+            x = x - w.M[k, i] * qdd[i]
+            i = tree.dof_up[i]
+        qdd[k] = x
+
+
+@kernel
+def prox_ltl(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    asked: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> None:
+    """One proximal iteration from the multipliers ``start``."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    ready(tree, w, q, v, wrenches, asked)
+    set_magnitude(tree, w, tau, wrenches, settings)
+    openings(tree, w, damping, found)
+    collect(tree, w, w.z)
+    mass_of(tree, w, w.M)
+    jacobian_of(tree, w, q, w.Jc)
+    factor_mass(tree, w)
+    reduce_rows(tree, w)
+    compose_rows(tree, w, damping)
+    for k in range(tree.nv):
+        w.z[k] = tau[k] - w.z[k]
+    for k in range(tree.nv - 1, -1, -1):
+        i = tree.dof_up[k]
+        while i >= 0:
+            w.z[i] -= w.M[k, i] * w.z[k]
+            i = tree.dof_up[i]
+    for r in range(tree.nc):
+        w.l[r] = w.ks[r] + damping[r] * start[r]
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            k = tree.row_dof[e]
+            w.l[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
+    answer(tree, w, a)
+    for r in range(tree.nc):
+        multipliers[r] = w.l[r]
+        w.l[r] = w.l[r] - start[r]
+    residual_of(tree, w.l, damping, residual)
+    found[0] = miss(tree, w, settings, residual)
+    found[1] = 1.0
+
+
+@kernel
+def prox_ltl_again(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    asked: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> None:
+    """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
+    multipliers = found[2 : 2 + tree.nc]
+    residual = found[2 + tree.nc : tree.nfound]
+    for k in range(tree.nv):
+        w.z[k] = 0.0
+    for r in range(tree.nc):
+        w.l[r] = residual[r]
+    answer(tree, w, w.more)
+    for k in range(tree.nv):
+        a[k] += w.more[k]
+    for r in range(tree.nc):
+        multipliers[r] += w.l[r]
+    copy_rows(tree, residual, w.error)
+    residual_of(tree, w.l, damping, residual)
+    found[0] = miss_again(tree, w, settings, w.error, residual)
+    found[1] += 1.0
+
+
+@kernel
+def least_pivot(tree: Array, w: Array) -> Scalar:
+    """How much of a row's own entry of ``A`` the other rows leave, at least; near zero where rows are dependent."""
+    least = 1.0
+    pivot = SWITCHED_OFF
+    biggest = 0.0
+    for r in range(tree.nc):
+        left = 1.0 / w.A[r, r]
+        least = smaller(left / w.diagonal[r], least)
+        pivot = smaller(left, pivot)
+        biggest = larger(where(w.diagonal[r], SWITCHED_OFF, w.diagonal[r], 0.0), biggest)
+    return smaller(least, NOTHING * (pivot / biggest))
+
+
+@kernel
+def ltl(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    damping: Array,
+    asked: Array,
+    start: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> None:
+    """The same without iterations; ``progress`` says how independent the rows are."""
+    prox_ltl(tree, w, q, v, tau, wrenches, damping, asked, start, settings, a, found)
+    found[0] = least_pivot(tree, w)
+
+
+_ALL = WORK | COMPOSITE | DENSE
+
+PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, JOINTS, prox_ltl_again)
+LTL = Algorithm("ltl", ltl, INPUTS, OUTPUTS, _ALL, JOINTS)

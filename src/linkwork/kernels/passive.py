@@ -1,0 +1,44 @@
+"""Springs and dampers of joints: torques that a joint makes by itself.
+
+MuJoCo's ``qfrc_passive``: ``-k (q - rest) - d v`` of each degree of freedom. Steps in time (`motion`) and inverse
+dynamics (`rnea`, `clusters`) have these torques from here. Cost: linear in the springs and dampers that there are.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.scalar import Array, Scalar, kernel
+
+
+@kernel
+def spring_torque(stiffness: Scalar, x: Scalar, rest: Scalar) -> Scalar:
+    """Of a spring that is at ``x``."""
+    return -(stiffness * (x - rest))
+
+
+@kernel
+def damper_torque(damping: Scalar, v: Scalar) -> Scalar:
+    """Of a damper that moves at ``v``."""
+    return -(damping * v)
+
+
+@kernel
+def subtract_passive_torques(tree: Array, q: Array, v: Array, tau: Array) -> None:
+    """What is left of torques for motors, joints making their own."""
+    for s in range(tree.nsprings):
+        tau[tree.spring_v[s]] -= spring_torque(tree.stiffness[s], q[tree.spring_q[s]], tree.rest[s])
+    for d in range(tree.ndampers):
+        tau[tree.damper_v[d]] -= damper_torque(tree.damping[d], v[tree.damper_v[d]])
+
+
+@kernel
+def passive_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
+    """Torques of all springs and dampers."""
+    for k in range(tree.nv):
+        tau[k] = 0.0
+    subtract_passive_torques(tree, q, v, tau)
+    for k in range(tree.nv):
+        tau[k] = -tau[k]
+
+
+PASSIVE = Algorithm("passive", passive_torques, {"q": ("nq",), "v": ("nv",)}, {"tau": ("nv",)}, {})

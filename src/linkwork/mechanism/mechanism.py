@@ -1,0 +1,224 @@
+"""What users hold: a mechanism, with everything that can be asked of it in one place.
+
+`Mechanism` is a `model.Model` whose methods reach into the packages above the model: they close loops, sweep joints,
+find equilibria, draw and show. `Builder`, `compose` and `attach` make mechanisms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy.typing as npt
+
+from linkwork.model.constraints import Constraint
+from linkwork.model.model import Model
+from linkwork.model.pose import Floats
+
+if TYPE_CHECKING:
+    import os
+
+    from matplotlib.figure import Figure
+
+    from linkwork.closure.coordinates import Actuation
+    from linkwork.closure.mobility import Mobility
+    from linkwork.dynamics.equilibrium import Equilibrium
+    from linkwork.simulation import Sweep
+    from linkwork.viewer import Viewer
+
+
+class Mechanism(Model):
+    """Bodies connected by joints into a tree, and constraints that close its loops, ready for computation.
+
+    Made by `load`, `Builder`, `compose` or `attach`. Joint ``k`` leads to body ``k``; bodies are ordered so that
+    parents come first. A body moves with the frame of its joint, in which its inertia is given.
+    """
+
+    @classmethod
+    def of(cls, model: Model) -> Self:
+        """A mechanism from its model.
+
+        Args:
+            model: Joints, bodies, frames and constraints.
+        """
+        return cls(**{f.name: getattr(model, f.name) for f in fields(model) if f.init})
+
+    def constrained(self, *constraints: Constraint, at: npt.ArrayLike | None = None) -> Self:
+        """A new mechanism with these constraints added; this one is unchanged.
+
+        With ``at``, a configuration, constraints are changed so that they hold there:
+        ``robot.constrained(lw.Point("world", "left_foot"), at=q)`` holds the foot where it is. Of two frames, the one
+        on the world is put where the other is, whichever of the two is first; between two bodies the second is put
+        where the first is. Where one of ``first_at`` and ``second_at`` was given a position, that one stays and the
+        other is put there. An ``axis`` keeps its direction in the first place, and ``second_axis`` follows; frames
+        that may not turn against each other get the axes of the first, or of the second if only ``second_at`` was
+        turned. `Rod` takes its length, `Rolling` the height of its plane, and constraints on joints the values that
+        they have there.
+
+        Args:
+            constraints: Those to add.
+            at: Configuration, ``(nq,)``, at which they are to hold; by default they are taken as they are.
+        """
+        self._check_constraints(constraints)
+        if at is not None:
+            from linkwork.closure.assembly import captured
+
+            constraints = captured(self, constraints, at)
+        return replace(self, constraints=(*self.constraints, *constraints))
+
+    def assemble(
+        self,
+        q: npt.ArrayLike | None = None,
+        fixed: Sequence[str] = (),
+        *,
+        tolerance: float | None = None,
+        max_iterations: int = 200,
+        attempts: int = 20,
+        seed: int = 0,
+        limits: bool = True,
+    ) -> Floats:
+        """Configurations near ``q``, ``(..., nq)``, at which all loops are closed; see `closure.assemble`.
+
+        Args:
+            q: Configurations to start from, ``(..., nq)``; by default `neutral`.
+            fixed: Joints that stay where they are.
+            tolerance: How far a row may be open.
+            max_iterations: The most iterations of each attempt.
+            attempts: How often to start again from a random configuration near ``q``.
+            seed: Of the random numbers.
+            limits: Whether joint limits hold.
+        """
+        from linkwork.closure.assembly import assemble
+
+        return assemble(
+            self,
+            q,
+            fixed,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            attempts=attempts,
+            seed=seed,
+            limits=limits,
+        ).q
+
+    def sweep(
+        self,
+        joints: str | Sequence[str],
+        values: npt.ArrayLike,
+        q: npt.ArrayLike | None = None,
+        *,
+        seconds: float = 5.0,
+        tolerance: float = 1e-12,
+        limits: bool = True,
+    ) -> Sweep:
+        """Closed configurations over the values of a joint, ``(k,)``, or of several, ``(k, joints)``.
+
+        Each is continued from the one before. What comes back is plotted and played as a `Run` is. An `AssemblyError`
+        says at which value loops cannot follow; see `simulation.sweep.sweep`.
+
+        Args:
+            joints: A joint with one coordinate, or several that move together.
+            values: Where they are to be, in radians or metres.
+            q: A configuration near the first one, ``(nq,)``; by default the assembled or neutral one.
+            seconds: How long the sweep takes when it is played.
+            tolerance: Loops with errors below this are closed.
+            limits: Whether the other joints stay within their limits.
+        """
+        from linkwork.simulation.sweep import sweep
+
+        return sweep(self, joints, values, q, seconds=seconds, tolerance=tolerance, limits=limits)
+
+    def project_velocity(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
+        """The velocity nearest to ``v`` that all constraints allow; see `mobility.project_velocity`.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+        """
+        from linkwork.closure.mobility import project_velocity
+
+        return project_velocity(self, q, v)
+
+    def mobility(self, q: npt.ArrayLike) -> Mobility:
+        """What the constraints leave free at ``q``, and which of them say the same thing; see `mobility.mobility`.
+
+        Args:
+            q: Configuration, ``(nq,)``, with closed loops.
+        """
+        from linkwork.closure.mobility import mobility
+
+        return mobility(self, q)
+
+    def equilibrium(self, q: npt.ArrayLike | None = None, *, max_iterations: int = 100) -> Equilibrium:
+        """The static pose nearest to ``q`` and the motors' torques there; see `equilibrium.equilibrium`.
+
+        Args:
+            q: Configuration to start from, ``(nq,)``; by default the assembled or neutral pose.
+            max_iterations: The most iterations.
+        """
+        from linkwork.dynamics.equilibrium import equilibrium
+
+        return equilibrium(self, q, max_iterations=max_iterations)
+
+    def with_independent(self, *joints: str) -> Self:
+        """The same with these joints as minimal coordinates of its loops; see `coordinates.Minimal`.
+
+        Args:
+            joints: Names of joints.
+        """
+        from linkwork.closure.coordinates import independent
+
+        return independent(self, joints)
+
+    def actuation(
+        self,
+        q: npt.ArrayLike,
+        motors: Sequence[str] | None = None,
+        joints: Sequence[str] | None = None,
+        held: Sequence[str] | None = None,
+    ) -> Actuation:
+        """How motors move joints through linkages at ``q``, and torques with them; see `coordinates.actuation`.
+
+        Args:
+            q: Configuration, ``(..., nq)``, with closed loops.
+            motors: Joints that drive; by default the actuated ones in clusters.
+            joints: Joints that are driven; by default all that motors determine.
+            held: Joints taken to stand still; by default those with a spring.
+        """
+        from linkwork.closure.coordinates import actuation
+
+        return actuation(self, q, motors, joints, held)
+
+    def draw_graph(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """A picture of bodies, joints, loops and clusters; to a .png, .svg or .pdf if asked; see `graphs`.
+
+        Args:
+            path: File to write, .png, .svg or .pdf; by default none.
+        """
+        from linkwork.drawing.graphs import draw_graph
+
+        return draw_graph(self, path)
+
+    def view(
+        self,
+        q: npt.ArrayLike | None = None,
+        *,
+        port: int = 8080,
+        open_browser: bool | None = None,
+        wait: bool = False,
+    ) -> Viewer:
+        """Show the robot in the browser, with sliders that move its joints. See `viewer.Viewer`.
+
+        Args:
+            q: Configuration to show, ``(nq,)``; by default a named pose, or one near `neutral`, with loops closed.
+            port: Port to listen to; where it is taken, the next free one.
+            open_browser: Whether to open a browser; by default where there is a display.
+            wait: Whether to wait until Ctrl-C.
+        """
+        from linkwork.viewer import Viewer
+
+        viewer = Viewer(self, q, port=port, open_browser=open_browser)
+        if wait:
+            viewer.wait()
+        return viewer

@@ -1,0 +1,1 @@
+"""What a robot is: bodies, joints, frames and constraints, immutable."""

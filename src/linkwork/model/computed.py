@@ -1,0 +1,60 @@
+"""What is computed of a model once, on first use, and kept with it: plans, scales, evaluators.
+
+A function marked `computed_once` is called once for a model (and for each choice of its further arguments); models that
+differ in which constraints are enabled alone (`Model.switched`) share what was computed, since nothing of it depends on
+that, but for what a function takes as an argument.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+
+if TYPE_CHECKING:
+    from linkwork.model.model import Model
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Computed:
+    """Results of functions of one model, by function and arguments."""
+
+    def __init__(self) -> None:
+        self._results: dict[tuple[Any, ...], Any] = {}
+        self._said: set[str] = set()
+        self._lock = threading.RLock()
+
+    def result(self, function: Callable[..., T], arguments: tuple[Any, ...], compute: Callable[[], T]) -> T:
+        """The result of a function, computed now if it was not before."""
+        key = (function, arguments)
+        found = self._results.get(key, self)
+        if found is self:
+            with self._lock:
+                if key not in self._results:
+                    self._results[key] = compute()
+                found = self._results[key]
+        return cast(T, found)
+
+    def first_time(self, what: str) -> bool:
+        """Whether this is the first call with ``what``: for warnings that are given once."""
+        with self._lock:
+            new = what not in self._said
+            self._said.add(what)
+        return new
+
+
+def computed_once(function: Callable[Concatenate[Model, P], T]) -> Callable[Concatenate[Model, P], T]:
+    """A function of a model that computes on first use and returns the same object from then on.
+
+    Further arguments must be hashable.
+    """
+
+    @wraps(function)
+    def kept(model: Model, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        arguments = (*args, *sorted(kwargs.items()))
+        return model.computed.result(function, arguments, lambda: function(model, *args, **kwargs))
+
+    return kept

@@ -1,0 +1,146 @@
+"""The inertia of a rigid body as users give it: mass, center of mass, rotational inertia."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.errors import ModelError
+from linkwork.model.pose import Floats, Placement, VectorLike, _frozen, aligning_rotation
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Mass, centre of mass and rotational inertia of a body.
+
+    Args:
+        mass: In kilograms.
+        com: Centre of mass in the body's frame, in metres.
+        rotational: Rotational inertia about the centre of mass in the body's axes, ``(3, 3)``, in kg m²; by default
+            that of a point mass, zero.
+    """
+
+    mass: float
+    com: Floats
+    rotational: Floats
+
+    def __init__(
+        self,
+        mass: float,
+        com: VectorLike = (0.0, 0.0, 0.0),
+        rotational: npt.ArrayLike | None = None,
+    ) -> None:
+        values = np.zeros((3, 3)) if rotational is None else np.array(rotational, dtype=np.float64)
+        if values.shape == (3,):
+            values = np.diag(values)
+        object.__setattr__(self, "mass", float(mass))
+        object.__setattr__(self, "com", _frozen(com, (3,), "centre of mass"))
+        object.__setattr__(self, "rotational", _frozen(values, (3, 3), "rotational inertia"))
+
+    @staticmethod
+    def zero() -> Inertia:
+        """No mass at all."""
+        return Inertia(0.0)
+
+    @staticmethod
+    def box(mass: float, size: VectorLike, com: VectorLike = (0.0, 0.0, 0.0)) -> Inertia:
+        """A solid box of edge lengths ``size``.
+
+        Args:
+            mass: In kilograms.
+            size: Edge lengths along x, y, z, in metres.
+            com: Its centre, in metres.
+        """
+        x, y, z = (float(k) for k in size)
+        return Inertia(mass, com, np.diag([y * y + z * z, x * x + z * z, x * x + y * y]) * mass / 12)
+
+    @staticmethod
+    def sphere(mass: float, radius: float, com: VectorLike = (0.0, 0.0, 0.0)) -> Inertia:
+        """A solid ball.
+
+        Args:
+            mass: In kilograms.
+            radius: In metres.
+            com: Its centre, in metres.
+        """
+        return Inertia(mass, com, np.eye(3) * 0.4 * mass * radius**2)
+
+    @staticmethod
+    def rod(mass: float, start: VectorLike, end: VectorLike, radius: float = 0.01) -> Inertia:
+        """A solid cylinder from ``start`` to ``end``.
+
+        Args:
+            mass: In kilograms.
+            start: Centre of one end, in metres.
+            end: Centre of the other end, in metres.
+            radius: In metres.
+        """
+        a, b = np.array(start, dtype=np.float64), np.array(end, dtype=np.float64)
+        length = float(np.linalg.norm(b - a))
+        if length == 0:
+            raise ModelError("a rod needs two different ends")
+        R = aligning_rotation((b - a) / length)
+        side = mass * (3 * radius**2 + length**2) / 12
+        return Inertia(mass, (a + b) / 2, R @ np.diag([side, side, mass * radius**2 / 2]) @ R.T)
+
+    def about_origin(self) -> Floats:
+        """Rotational inertia about the origin of the body's frame."""
+        c = self.com
+        total: Floats = self.rotational + self.mass * (np.dot(c, c) * np.eye(3) - np.outer(c, c))
+        return total
+
+    def moved(self, placement: Placement) -> Inertia:
+        """The same matter, seen from the outer frame of ``placement``.
+
+        Args:
+            placement: Where its frame stands in the outer one.
+        """
+        R = placement.rotation
+        return Inertia(self.mass, R @ self.com + placement.position, R @ self.rotational @ R.T)
+
+    def __add__(self, other: Inertia) -> Inertia:
+        mass = self.mass + other.mass
+        if mass == 0:
+            return Inertia(0.0, (0, 0, 0), self.rotational + other.rotational)
+        com = (self.mass * self.com + other.mass * other.com) / mass
+        total = np.zeros((3, 3))
+        for part in (self, other):
+            d = part.com - com
+            total += part.rotational + part.mass * (np.dot(d, d) * np.eye(3) - np.outer(d, d))
+        return Inertia(mass, com, total)
+
+    def validate_mass(self, body: str) -> None:
+        """Raise `ModelError` unless the mass is one.
+
+        Args:
+            body: What errors call it.
+        """
+        if not self.mass >= 0 or not np.isfinite(self.mass):
+            raise ModelError(f"body '{body}' has mass {self.mass}; a mass is finite and not negative", subject=body)
+
+    def validate(self, body: str) -> None:
+        """Raise `ModelError` unless some distribution of mass has this inertia.
+
+        Args:
+            body: What errors call it.
+        """
+        self.validate_mass(body)
+        I = self.rotational
+        scale = float(np.abs(I).max())
+        if not np.allclose(I, I.T, rtol=0, atol=1e-9 * scale):
+            raise ModelError(f"body '{body}': the rotational inertia is not symmetric", subject=body)
+        # Files round: moments of inertia are given to a few digits.
+        slack = 1e-5 * scale + 1e-12 * self.mass
+        low, middle, high = np.linalg.eigvalsh(I)
+        if low < -slack or low + middle < high - slack:
+            raise ModelError(
+                f"body '{body}' has principal moments of inertia {low:.4g}, {middle:.4g}, {high:.4g}: no "
+                "distribution of mass has these (none is negative, and no two sum to less than the third). "
+                "Check the units, and that the inertia is given about the centre of mass",
+                subject=body,
+            )
+
+    def __repr__(self) -> str:
+        return f"Inertia(mass={self.mass:g}, com={self.com.tolist()})"

@@ -1,0 +1,218 @@
+"""Joint types: one class each for users, one branch each in the kernels below.
+
+| joint     | q                                  | v                        | motion subspace S     |
+|-----------|------------------------------------|--------------------------|-----------------------|
+| Revolute  | angle                              | rate                     | {rz}                  |
+| Prismatic | length                             | rate                     | {tz}                  |
+| Helical   | angle                              | rate                     | rz + pitch tz         |
+| Universal | two angles                         | rates                    | two Revolutes         |
+| Spherical | quaternion x y z w                 | angular, body frame      | {rx ry rz}            |
+| Planar    | x, y, cos, sin                     | x, y, turn, body frame   | {tx ty rz}            |
+| Free      | position, quaternion               | linear, angular, body    | {tx ty tz rx ry rz}   |
+
+Kernels know atoms: the z axis of a body is the axis of its one-DoF joint, S is a selection of unit axes
+(`axis_of`), and a universal joint is two revolutes around a massless link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from linkwork.errors import ModelError
+from linkwork.model import lie
+from linkwork.model.pose import Floats, VectorLike, _frozen
+
+REVOLUTE, PRISMATIC, HELICAL, SPHERICAL, PLANAR, FREE = range(6)
+
+DOF = (1, 1, 1, 3, 3, 6)
+"""Degrees of freedom of each kind of atom."""
+
+_NAMED_AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
+
+
+def unit_axis(axis: str | VectorLike) -> Floats:
+    """A unit vector from ``"x"``, ``"-z"`` or three numbers."""
+    if isinstance(axis, str):
+        if axis not in _NAMED_AXES:
+            raise ModelError(f"axis '{axis}' is none of {', '.join(_NAMED_AXES)}; give one of them or three numbers")
+        axis = _NAMED_AXES[axis]
+    values = np.array(_frozen(axis, (3,), "axis"))
+    length = float(np.linalg.norm(values))
+    if length < 1e-9:
+        raise ModelError("a joint axis of zero length has no direction")
+    values /= length
+    whole = np.rint(values)
+    return _frozen(np.where(np.abs(values - whole) < 4e-16, whole + 0.0, values), (3,), "axis")
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """What every joint type says of itself; ``neutral`` is the q of the joint at rest."""
+
+    neutral: ClassVar[tuple[float, ...]] = (0.0,)
+    nv: ClassVar[int] = 1
+    unit: ClassVar[tuple[int, int] | None] = None
+    """Where in q numbers of unit length stand (start, count), if any."""
+    group: ClassVar[lie.Group] = lie.VECTOR
+    """How q and v combine: integrate, difference, random."""
+    width: ClassVar[float] = np.pi
+    """Random configurations without limits lie this far either side of zero: radians, or metres where q has any."""
+
+    @property
+    def nq(self) -> int:
+        """Numbers of q."""
+        return len(self.neutral)
+
+    @property
+    def kind_name(self) -> str:
+        """The type in lower case, for messages."""
+        return type(self).__name__.lower()
+
+
+@dataclass(frozen=True, eq=False)
+class _OneAxis(Joint):
+    axis: Floats
+
+    def __init__(self, axis: str | VectorLike = "z") -> None:
+        object.__setattr__(self, "axis", unit_axis(axis))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.axis.tolist()})"
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Revolute(_OneAxis):
+    """Turns about an axis; the angle is a plain number, with or without limits.
+
+    Args:
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+    """
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Prismatic(_OneAxis):
+    """Slides along an axis.
+
+    Args:
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+    """
+
+    width: ClassVar[float] = 1.0
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Helical(_OneAxis):
+    """A screw: slides along an axis as it turns about it.
+
+    Args:
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+        pitch: Metres per radian.
+    """
+
+    pitch: float = 0.0
+
+    def __init__(self, axis: str | VectorLike = "z", pitch: float = 0.0) -> None:
+        super().__init__(axis)
+        object.__setattr__(self, "pitch", float(pitch))
+        if not np.isfinite(self.pitch):
+            raise ModelError(f"helical joint: pitch {pitch} is not a finite number")
+
+
+@dataclass(frozen=True, eq=False)
+class Universal(Joint):
+    """Turns about ``first``, then about ``second`` carried along by it.
+
+    Args:
+        first: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+        second: The same, of the second axis.
+    """
+
+    neutral: ClassVar[tuple[float, ...]] = (0.0, 0.0)
+    nv: ClassVar[int] = 2
+    first: Floats
+    second: Floats
+
+    def __init__(self, first: str | VectorLike = "x", second: str | VectorLike = "y") -> None:
+        object.__setattr__(self, "first", unit_axis(first))
+        object.__setattr__(self, "second", unit_axis(second))
+        if np.linalg.norm(np.cross(self.first, self.second)) < 1e-6:
+            raise ModelError("universal joint: the two axes are parallel, which leaves one degree of freedom")
+
+
+@dataclass(frozen=True, eq=False)
+class Spherical(Joint):
+    """A ball joint: q is a quaternion ``x y z w``, v the angular velocity in the body's frame."""
+
+    neutral: ClassVar[tuple[float, ...]] = (0.0, 0.0, 0.0, 1.0)
+    nv: ClassVar[int] = 3
+    unit: ClassVar[tuple[int, int] | None] = (0, 4)
+    group: ClassVar[lie.Group] = lie.SO3
+
+
+@dataclass(frozen=True, eq=False)
+class Planar(_OneAxis):
+    """Slides and turns in the plane normal to ``axis``: q is ``x y cos sin``, v is ``x y turn`` in the body's frame.
+
+    Args:
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+    """
+
+    neutral: ClassVar[tuple[float, ...]] = (0.0, 0.0, 1.0, 0.0)
+    nv: ClassVar[int] = 3
+    unit: ClassVar[tuple[int, int] | None] = (2, 2)
+    group: ClassVar[lie.Group] = lie.SE2
+    width: ClassVar[float] = 1.0
+
+    def __init__(self, axis: str | VectorLike = "z") -> None:
+        super().__init__(axis)
+
+
+@dataclass(frozen=True, eq=False)
+class Free(Joint):
+    """No constraint: q is ``x y z, qx qy qz qw``, v is ``[linear, angular]`` in the body's frame."""
+
+    neutral: ClassVar[tuple[float, ...]] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    nv: ClassVar[int] = 6
+    unit: ClassVar[tuple[int, int] | None] = (3, 4)
+    group: ClassVar[lie.Group] = lie.SE3
+    width: ClassVar[float] = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(Joint):
+    """No motion: the bodies are merged, their frames stay."""
+
+    neutral: ClassVar[tuple[float, ...]] = ()
+    nv: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Atom:
+    """One joint as kernels see it: its kind, the axis that becomes z (None: axes stay), and the pitch."""
+
+    kind: int
+    axis: Floats | None = None
+    pitch: float = 0.0
+
+
+def atoms_of(joint: Joint) -> tuple[Atom, ...]:
+    """The atoms of a joint, from parent to child."""
+    return _ATOMS[type(joint)](joint)
+
+
+_ATOMS: dict[type[Joint], Callable[..., tuple[Atom, ...]]] = {
+    Revolute: lambda j: (Atom(REVOLUTE, j.axis),),
+    Prismatic: lambda j: (Atom(PRISMATIC, j.axis),),
+    Helical: lambda j: (Atom(HELICAL, j.axis, j.pitch),),
+    Universal: lambda j: (Atom(REVOLUTE, j.first), Atom(REVOLUTE, j.second)),
+    Spherical: lambda j: (Atom(SPHERICAL),),
+    Planar: lambda j: (Atom(PLANAR, j.axis),),
+    Free: lambda j: (Atom(FREE),),
+}
+
+
+# Kernel text -------------------------------------------------------------------------------------

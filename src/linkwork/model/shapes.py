@@ -1,0 +1,107 @@
+"""What bodies look like: shapes in place, kept from files for viewers. Dynamics never asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Literal
+
+from linkwork.errors import ModelError
+from linkwork.model.pose import Placement
+
+Colour = tuple[float, float, float, float]
+"""Red, green, blue and opacity, from 0 to 1."""
+Role = Literal["visual", "collision"]
+"""What a shape is there for."""
+
+
+def _above_zero(what: str, *sizes: float) -> None:
+    if not all(isfinite(size) and size > 0 for size in sizes):
+        raise ModelError(f"{what} {', '.join(f'{size:g}' for size in sizes)}: sizes are finite and above zero")
+
+
+@dataclass(frozen=True)
+class Box:
+    """Edges along the axes, in metres."""
+
+    size: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        _above_zero("a box of", *self.size)
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """Around the origin."""
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        _above_zero("a sphere of", self.radius)
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """Around the origin, half axes along the axes."""
+
+    radii: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        _above_zero("an ellipsoid of", *self.radii)
+
+
+@dataclass(frozen=True)
+class Tube:
+    """A cylinder around the z axis, ``length`` from end to end; ``rounded`` ends are half spheres beyond it."""
+
+    radius: float
+    length: float
+    rounded: bool = False
+
+    def __post_init__(self) -> None:
+        _above_zero("a tube of", self.radius, self.length)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The xy plane, all of it."""
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Triangles from a file: as the model spells it, and where it was found (None if nowhere)."""
+
+    name: str
+    file: Path | None
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        if not all(isfinite(factor) and factor != 0 for factor in self.scale):
+            raise ModelError(f"mesh '{self.name}' is scaled by {self.scale}: scales are finite and not zero")
+
+
+Solid = Box | Sphere | Ellipsoid | Tube | Ground | Mesh
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A solid on a body (or on ``world``), at ``placement`` in the frame that the body's inertia is given in."""
+
+    body: str
+    solid: Solid
+    placement: Placement
+    colour: Colour | None = None
+    role: Role = "visual"
+
+
+def as_colour(values: Sequence[float] | None) -> Colour | None:
+    """A colour from three or four numbers; opaque where opacity is not said."""
+    if values is None:
+        return None
+    found = tuple(float(value) for value in values)
+    if len(found) not in (3, 4) or not all(0 <= value <= 1 for value in found):
+        raise ModelError(f"a colour is red, green, blue and perhaps opacity, each from 0 to 1, not {list(found)}")
+    red, green, blue, opacity = found if len(found) == 4 else (*found, 1.0)
+    return red, green, blue, opacity

@@ -1,0 +1,1 @@
+"""Functions of a robot's state, and what all evaluators share."""

@@ -1,0 +1,314 @@
+"""The front door: dynamics and kinematics of a mechanism, called with NumPy arrays.
+
+`inverse.InverseDynamics` and `forward.ForwardDynamics` are made once per robot and called often; the functions below do
+the same for everything else, keeping what they prepare with the robot. `Evaluator` is what all of them are made of, and
+what to hold on to for a control loop (`Evaluator.bind`) or for machine code of one's own robot (`Evaluator.compile`).
+
+Leading axes of any argument are batch axes and broadcast as in NumPy. Spatial vectors are ``[angular, linear]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy.typing as npt
+
+from linkwork.errors import InputError
+from linkwork.inputs import Quantity, Reference
+from linkwork.model.computed import computed_once
+from linkwork.model.model import Model
+from linkwork.quantities.evaluator import REFERENCES, Array, Evaluator, _names
+
+# Functions of a robot ---------------------------------------------------------------------------------
+
+
+class Pose(NamedTuple):
+    """Where a frame is in the world."""
+
+    rotation: Array
+    """``(..., 3, 3)``"""
+    position: Array
+    """``(..., 3)``"""
+
+
+class Energy(NamedTuple):
+    """Energies of a robot, in joules."""
+
+    kinetic: Array
+    potential: Array
+
+    @property
+    def total(self) -> Array:
+        """Their sum."""
+        total: Array = self.kinetic + self.potential
+        return total
+
+
+def mass_matrix(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The joint-space inertia ``M(q)``, ``(..., nv, nv)``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "mass_matrix")(q, out=out)
+    return result
+
+
+def bias_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """Coriolis, centrifugal and gravity torques ``c(q, v)``, ``(..., nv)``: ``M a + c = tau``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "bias_forces")(q, v, out=out)
+    return result
+
+
+def gravity_forces(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The torques that hold the robot still, ``(..., nv)``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "gravity_forces")(q, out=out)
+    return result
+
+
+def actuator_torques(
+    robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, commands: npt.ArrayLike, *, out: Array | None = None
+) -> Array:
+    """Torques that the robot's actuators make of commands, ``(..., nv)``; MuJoCo's ``qfrc_actuator``.
+
+    ``commands: (..., actuators)`` are numbers for ``robot.actuators``, in their order: of a motor its force before the
+    gear, of a servo what it follows. They, the forces, and the torques of joints stay within the limits of the model.
+    An actuator whose force is not modeled is an `UnsupportedFeature`. `Evaluator(robot, "actuator_torques")` is for
+    control loops.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        commands: Numbers for ``robot.actuators``, ``(..., actuators)``, in their order.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "actuator_torques")(q, v, commands, out=out)
+    return result
+
+
+def gravity_compensation(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """Torques that hold up what ``robot.gravity_compensation`` says, ``(..., nv)``; MuJoCo's ``qfrc_gravcomp``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "gravity_compensation")(q, out=out)
+    return result
+
+
+def passive_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """Torques of the joints' springs and dampers, ``(..., nv)``: ``-k (q - rest) - d v``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "passive_forces")(q, v, out=out)
+    return result
+
+
+def inverse_mass_product(robot: Model, q: npt.ArrayLike, x: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """``M(q)^-1 x``, ``(..., nv)``, in time linear in the number of bodies.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        x: What to multiply, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "inverse_mass_product")(q, x, out=out)
+    return result
+
+
+def frame_placement(robot: Model, q: npt.ArrayLike, frame: str | Sequence[str]) -> Pose:
+    """Where a frame is in the world. For several frames, results have one more axis, before the last ones.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+    """
+    rotation, position = _evaluator(robot, "frame_placement", frame)(q)
+    return Pose(rotation[..., 0, :, :], position[..., 0, :]) if isinstance(frame, str) else Pose(rotation, position)
+
+
+def frame_velocity(
+    robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, frame: str | Sequence[str], reference: Reference = "local"
+) -> Array:
+    """Velocity of a frame, ``(..., 6)``: ``[angular, linear]`` in the axes of ``reference``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+        reference: Axes of the result: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's origin;
+            ``"world"``, the world's at its own origin.
+    """
+    result: Array = _evaluator(robot, "frame_velocity", frame, reference)(q, v)
+    return result[..., 0, :] if isinstance(frame, str) else result
+
+
+def frame_acceleration(
+    robot: Model,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    a: npt.ArrayLike,
+    frame: str | Sequence[str],
+    reference: Reference = "local",
+) -> Array:
+    """Acceleration of a frame, ``(..., 6)``: angular, and the classical acceleration of its origin (``d²x/dt²``).
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        a: Joint accelerations, ``(..., nv)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+        reference: Axes of the result: ``"local"`` or ``"aligned"``; a point has no acceleration at the world's origin.
+    """
+    result: Array = _evaluator(robot, "frame_acceleration", frame, reference)(q, v, a)
+    return result[..., 0, :] if isinstance(frame, str) else result
+
+
+def frame_jacobian(robot: Model, q: npt.ArrayLike, frame: str | Sequence[str], reference: Reference = "local") -> Array:
+    """The matrix ``J(q)``, ``(..., 6, nv)``: ``J v`` is the velocity of a frame in the axes of ``reference``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+        reference: Axes of the result: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's origin;
+            ``"world"``, the world's at its own origin.
+    """
+    result: Array = _evaluator(robot, "frame_jacobian", frame, reference)(q)
+    return result[..., 0, :, :] if isinstance(frame, str) else result
+
+
+def center_of_mass(robot: Model, q: npt.ArrayLike) -> Array:
+    """Centre of mass in the world, ``(..., 3)``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+    """
+    if robot.mass == 0:
+        raise InputError(f"robot '{robot.name}' has no mass")
+    result: Array = _evaluator(robot, "center_of_mass")(q)
+    return result
+
+
+def centroidal_momentum(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
+    """Angular momentum about the centre of mass and linear momentum, ``(..., 6)``, in the world's axes.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+    """
+    if robot.mass == 0:
+        raise InputError(f"robot '{robot.name}' has no mass")
+    result: Array = _evaluator(robot, "centroidal_momentum")(q, v)
+    return result
+
+
+def energy(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
+    """Kinetic energy (with that of armatures) and potential energy (zero at the world's origin).
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+    """
+    kinetic, potential = _evaluator(robot, "energy")(q, v)
+    return Energy(kinetic[..., 0], potential[..., 0])
+
+
+def constraint_error(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """How far each constraint is from being satisfied, ``(..., nc)``: metres, or ``2 sin(angle / 2)`` for turns.
+
+    Rows of each constraint are at ``robot.row_slice(name)``. Rows that bind velocities only are zero.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "constraint_error")(q, out=out)
+    return result
+
+
+def constraint_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The matrix ``J(q)`` of all constraints, ``(..., nc, nv)``: ``J v`` is the rate of their errors.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "constraint_jacobian")(q, out=out)
+    return result
+
+
+def constraint_bias(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """``dJ/dt v``, ``(..., nc)``: how errors accelerate when no joint does.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "constraint_bias")(q, v, out=out)
+    return result
+
+
+def constraint_target(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The acceleration of the errors that the constraints' gains ask for, ``(..., nc)``: ``-kp error - kd J v``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "constraint_target")(q, v, out=out)
+    return result
+
+
+def _evaluator(
+    robot: Model, quantity: Quantity, frame: str | Sequence[str] = (), reference: Reference = "local"
+) -> Evaluator:
+    """The evaluator of a function, made once per robot."""
+    if not isinstance(robot, Model):
+        raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+    frames = _names(frame)
+    if not isinstance(reference, str):
+        raise InputError(f"reference {reference!r} is none of {', '.join(REFERENCES)}")
+    return _made_once(robot, quantity, frames, reference)
+
+
+@computed_once
+def _made_once(robot: Model, quantity: Quantity, frames: tuple[str, ...], reference: Reference) -> Evaluator:
+    return Evaluator(robot, quantity, frames, reference)

@@ -1,0 +1,206 @@
+"""What is large and what is small for a robot, in its own units: inertias of its joints and of its constraints' rows.
+
+Regularization, tolerances and ranks are numbers without a unit. They become accelerations and forces by these scales,
+so that a robot in millimeters and grams moves as the same robot in meters and kilograms does.
+
+| symbol | meaning                                                                                     |
+|--------|---------------------------------------------------------------------------------------------|
+| s      | inverse inertia that a row feels: the diagonal of the Delassus matrix ``J M^-1 J'``          |
+
+Scales are taken once, at a few configurations, and rounded to `BITS`: they are the same on every machine. Which of all
+forces that do the same are the smallest depends on ratios of scales, and these must not depend on units: no coarser
+rounding will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwork.errors import NotFinite
+from linkwork.inputs import Quantity
+from linkwork.model.computed import computed_once
+from linkwork.model.constraints import TURN_ROWS, CenterOfMass, Constraint, Pair
+from linkwork.model.joints import Free, Helical, Planar, Revolute, Spherical, Universal
+from linkwork.model.model import Model
+from linkwork.model.pose import Floats
+from linkwork.quantities.evaluator import Evaluator
+
+POSES = 3
+"""Random configurations beside the neutral and the first that has a name."""
+MASSLESS = 1e-10
+"""A joint that moves less than this part of its own inertia while all others are free is taken to move this part."""
+STUCK = 0.1
+"""A row that joints keep from moving feels no inertia of theirs: it is scaled by this part of what its bodies feel."""
+BITS = 32
+"""What is kept of scales: more than tests of units can tell, less than processors differ by."""
+PLAIN = 100
+"""Robots of more degrees of freedom are worth compiled code."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """Inertias of a robot."""
+
+    mass: float
+    """Of all moving bodies and rotors."""
+    moment: float
+    """The largest moment of inertia about a joint."""
+    joints: Floats
+    """The diagonal of the mass matrix, ``(nv,)``."""
+    rows: Floats
+    """The inverse inertia that each row feels, ``(nc,)``; the same for all rows of a block (`Constraint.blocks`)."""
+
+    @property
+    def length(self) -> float:
+        """The size of the robot: that of a rod which has its radius of gyration, by the largest moment of inertia."""
+        return float(np.sqrt(12 * self.moment / self.mass))
+
+
+@computed_once
+def scales_of(robot: Model) -> Scales:
+    """The scales of a robot."""
+    mass_matrix = quantity(robot, "mass_matrix")
+    poses = _poses(robot)
+    matrices = [mass_matrix(q) for q in poses]
+    joints = np.median([np.diag(M) for M in matrices], axis=0)
+    moments = joints[_rotating(robot)]
+    mass = robot.mass or float(joints.max(initial=0.0)) or 1.0
+    moment = float(moments.max(initial=0.0)) or mass
+    whole = np.full(robot.nv, mass)
+    whole[_rotating(robot)] = moment
+    joints = np.where(joints > 0, joints, whole)
+    if robot.nc:
+        jacobian = quantity(robot, "constraint_jacobian")
+        felt = np.array([_delassus_diagonal(M, J) for M, J in zip(matrices, _defined(jacobian, poses), strict=True)])
+        least = (1 / moment, 1 / mass)
+        rows = np.concatenate(
+            [_of_constraint(robot, c, felt[:, robot.row_slice(c.name)], least) for c in robot.constraints]
+        )
+    else:
+        rows = np.zeros(0)
+    mass, moment = _rounded(np.array([mass, moment])).tolist()
+    return Scales(mass, moment, _rounded(joints), _rounded(rows))
+
+
+def quantity(robot: Model, name: Quantity) -> Evaluator:
+    """A quantity at a few configurations: of most robots, the text as it stands is quicker than compiling it."""
+    made = Evaluator(robot, name)
+    return made.plain() if robot.nv <= PLAIN else made
+
+
+def _poses(robot: Model) -> list[Floats]:
+    """Configurations in which lengths are those of the robot: joints that slide stay at zero."""
+    rng = np.random.default_rng(0)
+    neutral = robot.neutral()
+    poses = [neutral, *list(robot.poses.values())[:1]]
+    turning = [j.name for j in robot.joints if isinstance(j.type, Revolute | Universal | Spherical)]
+    for _ in range(POSES):
+        q, other = neutral.copy(), robot.random(rng)
+        for name in turning:
+            q[robot.q_slice(name)] = other[robot.q_slice(name)]
+        poses.append(q)
+    return poses
+
+
+def _defined(jacobian: Evaluator, poses: Sequence[Floats]) -> list[Floats]:
+    """Jacobians at these configurations, zero where functions of joints have no value: a root of a negative number."""
+    found = []
+    for q in poses:
+        try:
+            found.append(jacobian(q))
+        except (ArithmeticError, ValueError, NotFinite):
+            found.append(np.zeros((jacobian.robot.nc, jacobian.robot.nv)))
+    return found
+
+
+def _rotating(robot: Model) -> list[int]:
+    """Where in v rates of angles stand."""
+    found: list[int] = []
+    for joint in robot.joints:
+        at = robot.v_slice(joint.name)
+        if isinstance(joint.type, Revolute | Helical | Universal | Spherical):
+            found += range(at.start, at.stop)
+        elif isinstance(joint.type, Free):
+            found += range(at.start + 3, at.stop)
+        elif isinstance(joint.type, Planar):
+            found.append(at.stop - 1)
+    return found
+
+
+def _delassus_diagonal(M: Floats, J: Floats) -> Floats:
+    """``diag(J M^-1 J')``; joints that move no mass at all are left out."""
+    moved = np.diag(M) > 0
+    d = np.sqrt(np.diag(M)[moved])
+    scaled = M[np.ix_(moved, moved)] / np.outer(d, d)
+    L = np.linalg.cholesky(scaled + MASSLESS * np.eye(len(d)))
+    B = np.linalg.solve(L, (J[:, moved] / d).T)
+    found: Floats = (B * B).sum(axis=0)
+    return found
+
+
+def _of_constraint(robot: Model, constraint: Constraint, felt: Floats, least: tuple[float, float]) -> Floats:
+    """The scale of each row of a constraint; ``felt`` are those of rows alone at some configurations.
+
+    ``least`` are the inverse moment of inertia and mass of the robot.
+    """
+    found, start = np.empty(constraint.rows), 0
+    turning, free = 0, least
+    if isinstance(constraint, Pair):
+        turning, free = TURN_ROWS[constraint.turns], _of_bodies(robot, constraint, least)
+    for size in constraint.blocks:
+        mine = slice(start, start + size)
+        x = float(np.median(felt[:, mine].max(axis=1)))
+        bodies = free[0] if start < turning else free[1]
+        found[mine] = max(x, STUCK * bodies) if isinstance(constraint, Pair | CenterOfMass) else x or bodies
+        start += size
+    return found
+
+
+def _of_bodies(robot: Model, pair: Pair, least: tuple[float, float]) -> tuple[float, float]:
+    """Inverse moment of inertia and mass of the heavier of the bodies of a pair, were they free."""
+    inertias = [robot.inertias[b] for b in {robot.frames[place].body for place in pair.places} if b in robot.inertias]
+    moments = [float(np.linalg.eigvalsh(i.rotational).max()) for i in inertias]
+    moment, mass = max(moments, default=0.0), max((i.mass for i in inertias), default=0.0)
+    return 1 / moment if moment > 0 else least[0], 1 / mass if mass > 0 else least[1]
+
+
+# Without units ------------------------------------------------------------------------------------------
+
+
+def row_units(robot: Model, J: Floats) -> Floats:
+    """What errors of rows are measured by, ``(..., nc)``: a length of the robot, an angle of one; of couplings, the
+    largest coefficient of ``J: (..., nc, nv)``."""
+    found = np.abs(J * joint_units(robot)).max(axis=-1, initial=0.0)
+    length = scales_of(robot).length
+    for c in robot.constraints:
+        at = robot.row_slice(c.name)
+        if isinstance(c, Pair):
+            found[..., at] = np.repeat([1.0, length], [TURN_ROWS[c.turns], c.rows - TURN_ROWS[c.turns]])
+        elif isinstance(c, CenterOfMass):
+            found[..., at] = length
+    return np.where(found > 0, found, 1.0)
+
+
+@computed_once
+def typical_row_units(robot: Model) -> Floats:
+    """The same, ``(nc,)``, with the largest coefficients at a few configurations."""
+    jacobian = quantity(robot, "constraint_jacobian")
+    J = np.abs(_defined(jacobian, _poses(robot))).max(axis=0) if robot.nc else np.zeros((0, robot.nv))
+    return row_units(robot, J)
+
+
+def joint_units(robot: Model) -> Floats:
+    """What coordinates are measured by, ``(nv,)``: joints that slide by a length of the robot, others by an angle of
+    one."""
+    found = np.full(robot.nv, scales_of(robot).length)
+    found[_rotating(robot)] = 1.0
+    return found
+
+
+def _rounded(x: Floats) -> Floats:
+    part, exponent = np.frexp(x)
+    found: Floats = np.ldexp(np.rint(np.ldexp(part, BITS)), exponent - BITS)
+    return found
