@@ -21,9 +21,9 @@ a = np.empty((COUNT, robot.nv))
 
 for name, call in (
     ("native", lambda: fd(q, v, tau)),
-    ("specialised", lambda: fast(q, v, tau)),
-    ("specialised, into an array of our own", lambda: fast(q, v, tau, out=a)),
-    ("specialised, float32", lambda: fast32(q32, v32, tau32)),
+    ("specialized", lambda: fast(q, v, tau)),
+    ("specialized, into an array of our own", lambda: fast(q, v, tau, out=a)),
+    ("specialized, float32", lambda: fast32(q32, v32, tau32)),
 ):
     seconds = float("inf")
     for _ in range(3):

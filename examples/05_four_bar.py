@@ -4,7 +4,7 @@ import linkwork as lw
 
 build = lw.Builder("four-bar")
 for bar, length in {"crank": 0.5, "coupler": 1.2, "rocker": 0.9}.items():
-    build.body(bar, lw.Inertia.rod(length, (0, 0, 0), (length, 0, 0)))  # 1 kg a metre
+    build.body(bar, lw.Inertia.rod(length, (0, 0, 0), (length, 0, 0)))  # 1 kg a meter
 build.joint("motor", lw.Revolute("y"), "world", "crank")
 build.joint("knee", lw.Revolute("y"), "crank", "coupler", at=(0.5, 0, 0))
 build.joint("hip", lw.Revolute("y"), "world", "rocker", at=(1, 0, 0))

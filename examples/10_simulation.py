@@ -33,7 +33,7 @@ print(f"pushed and held: {np.abs(held.v[0]).max():.2f} m/s at the start, {np.abs
 # Runs are kept in files, and go on from any state as they did.
 with tempfile.TemporaryDirectory() as folder:
     path = run.save(Path(folder) / "fall.npz")
-    kept = lw.Run.load(path, platform)
+    kept = lw.Trajectory.load(path, platform)
 again = kept.resume(10, seconds=0.2)
 print("resumed to the last bit:", np.array_equal(again.q, run.q[10:]))
 

@@ -6,7 +6,7 @@ import linkwork as lw
 
 
 def rod(length: float) -> lw.Inertia:
-    return lw.Inertia.rod(length, (0, 0, 0), (length, 0, 0))  # 1 kg a metre
+    return lw.Inertia.rod(length, (0, 0, 0), (length, 0, 0))  # 1 kg a meter
 
 
 build = lw.Builder("four-bar")

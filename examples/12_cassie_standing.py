@@ -53,7 +53,7 @@ def control(time: float, at: np.ndarray, rate: np.ndarray) -> np.ndarray:
     return torques
 
 
-def report(what: str, run: lw.Run) -> None:
+def report(what: str, run: lw.Trajectory) -> None:
     """How the pelvis moves and what the ground carries."""
     moved = np.abs(run.q[:, :3] - q[:3]).max(axis=0) * 1e3
     carried = sum(run.forces[c.name][1:] for c in feet)

@@ -1,4 +1,4 @@
-"""Digit's knee torque map: what a newton metre of the knee motor is below the knee and at the foot, over its range.
+"""Digit's knee torque map: what a newton meter of the knee motor is below the knee and at the foot, over its range.
 
 The motor turns the shin; a rod from the hip to the heel, the Achilles rod, turns the tarsus with it. Needs Digit's
 file: ``LINKWORK_MODELS`` is the folder that has ``digit/digit-v3.xml`` in it.
@@ -55,7 +55,7 @@ ratio = drive.matrix[:, 0, 0]
 torque = drive.motor_torque(np.ones((len(q), 1)))[:, 0]
 print(f"the tarsus turns {ratio.min():.4f} to {ratio.max():.4f} times as fast as the knee: nearly a parallelogram")
 
-# At the foot: how fast the leg grows with the knee, and so how hard it pushes for a newton metre of the motor.
+# At the foot: how fast the leg grows with the knee, and so how hard it pushes for a newton meter of the motor.
 G = minimal.matrix(q)[:, :, minimal.names.index(KNEE)]
 hip, foot = lw.frame_placement(digit, q, "left-hip-pitch"), lw.frame_placement(digit, q, "left-foot")
 leg = foot.position - hip.position

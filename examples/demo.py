@@ -29,7 +29,7 @@ def main() -> None:
     with stage("native: machine code for any robot (seconds the first time, then kept on disk)"):
         fd = lw.ForwardDynamics(robot)
         fd(*state)
-    with stage("specialised: a straight-line program for this robot"):
+    with stage("specialized: a straight-line program for this robot"):
         fast = fd.compile(threads=1)
     print(f"  {lw.operation_count(fd).total} operations an evaluation")
 
@@ -50,9 +50,9 @@ def main() -> None:
         compare("native", fd(*states).acceleration[:5], few)
         times["native"] = microseconds(fd, *state)
         times["native batch, one core"] = microseconds(fd.native(threads=1), *states, count=BATCH)
-        compare("specialised", fast(*state).acceleration, few[0])
-        times["specialised"] = microseconds(fast, *state)
-        times["specialised, bound"] = microseconds(fast.bind(*state, out=np.empty(robot.nv)))
+        compare("specialized", fast(*state).acceleration, few[0])
+        times["specialized"] = microseconds(fast, *state)
+        times["specialized, bound"] = microseconds(fast.bind(*state, out=np.empty(robot.nv)))
         compare("batch", fast(*states).acceleration[:5], few)
         times["batch, one core"] = microseconds(fast, *states, count=BATCH)
         times["batch, all cores"] = microseconds(fd.compile(), *states, count=BATCH)
@@ -66,14 +66,14 @@ def main() -> None:
         t, path = leap(robot, fast)
         com = lw.center_of_mass(robot, path)[:, 2]
     parabola = com[0] + ((com[1] - com[0]) / t[1] + 9.81 / 2 * t[1]) * t - 9.81 / 2 * t**2
-    print(f"  limbs flail, the centre of mass keeps to a parabola within {np.abs(com - parabola).max():.0e} m")
+    print(f"  limbs flail, the center of mass keeps to a parabola within {np.abs(com - parabola).max():.0e} m")
     with stage("\nclosed loops: a leg of Jansen's beast walks for 4 s (steps in machine code, compiled once)"):
         walked = walk()
     if not importlib.util.find_spec("matplotlib"):
         print("  matplotlib is not installed: no plot (pip install matplotlib)")
         return
     with stage(f"plotting to {OUT}"):
-        plot(times, t, {"pelvis": path[:, 2], "centre of mass": com, "parabola": parabola})
+        plot(times, t, {"pelvis": path[:, 2], "center of mass": com, "parabola": parabola})
     with stage(f"drawing the walk: {WALK} and {WALK.with_suffix('.gif')}"):
         walked.plot(WALK)
         walked.save_video(WALK.with_suffix(".gif"))
@@ -139,7 +139,7 @@ def leap(robot: lw.Mechanism, fast: lw.ForwardDynamics, seconds: float = 0.8, dt
     return dt * np.arange(len(path)), np.array(path)
 
 
-def walk(seconds: float = 4.0) -> lw.Run:
+def walk(seconds: float = 4.0) -> lw.Trajectory:
     """A leg of Jansen's beast: eleven bars, loops that share joints, a crank that is turned at a constant rate."""
     robot = lw.zoo.jansen()
     q = robot.poses["assembled"]

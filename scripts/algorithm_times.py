@@ -57,10 +57,10 @@ def tree_times(what: str, robots: Sequence[str]) -> str:
     ways = {
         "Pinocchio": "pinocchio.single",
         "native": "native.single",
-        "specialised": "specialised.single",
-        "bound": "specialised.bound",
-        "batch of 4096": "specialised.batch4096.float64",
-        "batch, float32": "specialised.batch4096.float32",
+        "specialized": "specialized.single",
+        "bound": "specialized.bound",
+        "batch of 4096": "specialized.batch4096.float64",
+        "batch, float32": "specialized.batch4096.float32",
     }
     ways = {title: way for title, way in ways.items() if any(f"{r}.{what}.{way}.us" in found for r in robots)}
     rows = [
@@ -81,7 +81,7 @@ PEERS = {
 
 
 def constrained_times(names: Sequence[str], systems: Sequence[str], iterations: int = 1) -> str:
-    """Native / specialised / batch times of methods, beside the peers'."""
+    """Native / specialized / batch times of methods, beside the peers'."""
     found, rows = metrics("constrained"), []
     for system in systems:
         start = f"{system}.{iterations}"
@@ -100,7 +100,7 @@ def constrained_times(names: Sequence[str], systems: Sequence[str], iterations: 
 
 
 def _ways(found: Metrics, systems: Sequence[str], iterations: int) -> list[str]:
-    every = ("native", "specialised", "batch")
+    every = ("native", "specialized", "batch")
     return [
         w
         for w in every
@@ -124,13 +124,13 @@ HELD = ("lqr.Iiwa (H)", "lqr.Go1 (4F3)", "lqr.Atlas (2F)", "lqr.Talos (2F+2H)")
 
 
 def cluster_times(what: str, names: Sequence[str]) -> str:
-    """Times through `bind` of transmissions: native / specialised."""
+    """Times through `bind` of transmissions: native / specialized."""
     found, rows = metrics("clusters"), []
     for system in series.names(found, "systems", 1):
         start = f"systems.{system}.{what}"
         cells = [f"{us(found, f'{start}.{n}.native_bound')} / {us(found, f'{start}.{n}.bound')}" for n in names]
         rows.append((system, *cells))
-    note = f"{measured_on('clusters')} Native / specialised, through `bind`."
+    note = f"{measured_on('clusters')} Native / specialized, through `bind`."
     return f"{note}\n\n{tables.table(('system', *(f'`{n}`' for n in names)), rows)}"
 
 
@@ -205,13 +205,13 @@ def beside_the_tree() -> str:
     """C-ABA with rotors beside Pinocchio without, and what leaving rotors out does to torques."""
     found = metrics("clusters")
     spans = {}
-    for way in ("native", "specialised"):
+    for way in ("native", "specialized"):
         ratios = [orders.against_pinocchio(found, system, way) or 0.0 for system in orders.systems(found)]
         spans[way] = f"{min(ratios):.2g} to {max(ratios):.2g}"
     leg = {j: 100 * found[f"leg.{j}.approximate"] / found[f"leg.{j}.largest"] for j in ("knee", "ankle")}
     return (
         f"C-ABA *with* rotors is {spans['native']} times as fast as `pin.aba` of the tree *without* them in native "
-        f"code, {spans['specialised']} times as a program made for the robot. On a leg of the MIT Humanoid, torques "
+        f"code, {spans['specialized']} times as a program made for the robot. On a leg of the MIT Humanoid, torques "
         f"by `approximate` are off by {leg['knee']:.0f} % of the largest at knee, {leg['ankle']:.0f} % at ankle "
         "([a leg](../clusters-benchmarks.md#torques-of-a-leg-fig-14))."
     )
@@ -241,7 +241,7 @@ def winners() -> str:
             for n in every
             if f"{system}.{n}.operations" in found
         }
-        times = {n: found[f"{system}.1.{n}.specialised.us"] for n in every if f"{system}.1.{n}.specialised.us" in found}
+        times = {n: found[f"{system}.1.{n}.specialized.us"] for n in every if f"{system}.1.{n}.specialized.us" in found}
         natives = {n: found[f"{system}.1.{n}.native.us"] for n in every if f"{system}.1.{n}.native.us" in found}
         size = f"{found[f'{system}.nv']:.0f}, {found[f'{system}.rows']:.0f}"
         cells = [f"`{min(have, key=have.__getitem__)}`" if have else "–" for have in (cost, natives, times)]
@@ -256,7 +256,7 @@ def winners() -> str:
         ]
         size = f"{clusters[f'{start}.nv']:.0f}, {clusters[f'{start}.rows']:.0f}"
         rows.append((f"{system} ({size})", *(f"`{min(h, key=h.__getitem__)}`" for h in have)))
-    titles = ("system (velocities, rows)", "fewest operations", "fastest, native", "fastest, specialised")
+    titles = ("system (velocities, rows)", "fewest operations", "fastest, native", "fastest, specialized")
     return tables.table(titles, rows)
 
 

@@ -1,6 +1,6 @@
 """Pictures of constraints for docs/constraints.md: ``python scripts/constraint_pictures.py``.
 
-Two bodies each, the first grey, the second orange. Green arrows are what stays free, red ones what is held. Bodies are
+Two bodies each, the first gray, the second orange. Green arrows are what stays free, red ones what is held. Bodies are
 boxes and cylinders in a parallel projection, painted from far to near.
 """
 
@@ -28,11 +28,11 @@ NEAR = np.cross(RIGHT, UP)
 X, Y, Z = np.eye(3)
 
 
-def shade(colour: str, light: float) -> tuple[float, float, float]:
-    """A colour made darker or lighter."""
+def shade(color: str, light: float) -> tuple[float, float, float]:
+    """A color made darker or lighter."""
     from matplotlib.colors import to_rgb
 
-    r, g, b = (min(1.0, c * light) for c in to_rgb(colour))
+    r, g, b = (min(1.0, c * light) for c in to_rgb(color))
     return r, g, b
 
 
@@ -71,7 +71,7 @@ class Sketch:
         outline = [self.at(p) for p in points]
         self.axes.add_patch(Polygon(outline, facecolor=face, edgecolor=edge, zorder=2 + 0.1 * far, **how))
 
-    def box(self, middle: Vector, size: Vector, colour: str, alpha: float = 1.0) -> None:
+    def box(self, middle: Vector, size: Vector, color: str, alpha: float = 1.0) -> None:
         """A box along the axes: the three faces that one sees."""
         c, s = np.asarray(middle, dtype=float), np.asarray(size, dtype=float) / 2
         for k, light in ((0, 0.86), (1, 0.95), (2, 1.08)):
@@ -84,18 +84,18 @@ class Sketch:
                 p[a] += u * s[a]
                 p[b] += v * s[b]
                 corners.append(p)
-            self.polygon(corners, (*shade(colour, light), alpha), depth=float(NEAR @ c) + 0.01 * k)
+            self.polygon(corners, (*shade(color, light), alpha), depth=float(NEAR @ c) + 0.01 * k)
 
     def disc(
-        self, middle: Vector, axis: Vector, radius: float, colour: Any, depth: float | None = None, **how: Any
+        self, middle: Vector, axis: Vector, radius: float, color: Any, depth: float | None = None, **how: Any
     ) -> None:
         """A flat round piece."""
         x, y = across(axis)
         turns = np.linspace(0, 2 * np.pi, 41)
         points = [np.asarray(middle) + radius * (np.cos(t) * x + np.sin(t) * y) for t in turns]
-        self.polygon(points, colour, depth=depth, **how)
+        self.polygon(points, color, depth=depth, **how)
 
-    def cylinder(self, start: Vector, end: Vector, radius: float, colour: str) -> None:
+    def cylinder(self, start: Vector, end: Vector, radius: float, color: str) -> None:
         """From one disc to another: the outline of both, then the near lid."""
         a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
         if NEAR @ a > NEAR @ b:
@@ -108,27 +108,27 @@ class Sketch:
         points = [*(a + p for p in rim), *(b + p for p in rim)]
         flat = np.array([self.at(p) for p in points])
         depth = float(NEAR @ (a + b)) / 2
-        self.polygon([points[k] for k in ConvexHull(flat).vertices], shade(colour, 0.92), depth=depth)
-        self.disc(b, b - a, radius, shade(colour, 1.08), depth=depth + 0.01)
+        self.polygon([points[k] for k in ConvexHull(flat).vertices], shade(color, 0.92), depth=depth)
+        self.disc(b, b - a, radius, shade(color, 1.08), depth=depth + 0.01)
 
-    def ball(self, middle: Vector, radius: float, colour: str) -> None:
+    def ball(self, middle: Vector, radius: float, color: str) -> None:
         """A ball, with a light on it."""
         from matplotlib.patches import Circle
 
         far = 2 + 0.1 * float(NEAR @ np.asarray(middle, dtype=float))
         p = self.at(middle)
-        self.axes.add_patch(Circle(p, radius, facecolor=shade(colour, 0.97), edgecolor=INK, linewidth=0.7, zorder=far))
+        self.axes.add_patch(Circle(p, radius, facecolor=shade(color, 0.97), edgecolor=INK, linewidth=0.7, zorder=far))
         light = p + radius * np.array([-0.3, 0.35])
-        self.axes.add_patch(Circle(light, 0.28 * radius, facecolor=shade(colour, 1.15), linewidth=0, zorder=far))
+        self.axes.add_patch(Circle(light, 0.28 * radius, facecolor=shade(color, 1.15), linewidth=0, zorder=far))
 
-    def line(self, points: Sequence[Vector], colour: str = INK, **how: Any) -> None:
+    def line(self, points: Sequence[Vector], color: str = INK, **how: Any) -> None:
         """A line through space, above everything unless told otherwise."""
         flat = np.array([self.at(p) for p in points])
-        self.axes.plot(*flat.T, color=colour, **({"linewidth": 1.0, "zorder": 6, "solid_capstyle": "round"} | how))
+        self.axes.plot(*flat.T, color=color, **({"linewidth": 1.0, "zorder": 6, "solid_capstyle": "round"} | how))
 
-    def dot(self, p: Vector, colour: str = INK, size: float = 4) -> None:
+    def dot(self, p: Vector, color: str = INK, size: float = 4) -> None:
         """A point."""
-        self.axes.plot(*self.at(p), "o", color=colour, markersize=size, zorder=9)
+        self.axes.plot(*self.at(p), "o", color=color, markersize=size, zorder=9)
 
     def text(self, p: Vector, text: str, size: float = 8, dx: float = 0.0, dy: float = 0.0, **how: Any) -> None:
         """Words at a point of space."""
@@ -142,24 +142,24 @@ class Sketch:
 
     # What moves ------------------------------------------------------------------------------------------
 
-    def arrow(self, start: Vector, end: Vector, colour: str, both: bool = True) -> None:
+    def arrow(self, start: Vector, end: Vector, color: str, both: bool = True) -> None:
         """A sliding: an arrow with a head at the end, or at both."""
         from matplotlib.patches import FancyArrowPatch
 
         how = {"linewidth": 2.0, "mutation_scale": 11, "shrinkA": 0, "shrinkB": 0, "zorder": 10}
         style = "<|-|>" if both else "-|>"
-        self.axes.add_patch(FancyArrowPatch(self.at(start), self.at(end), arrowstyle=style, color=colour, **how))
+        self.axes.add_patch(FancyArrowPatch(self.at(start), self.at(end), arrowstyle=style, color=color, **how))
 
-    def turn(self, middle: Vector, axis: Vector, colour: str, radius: float = 0.2, both: bool = True) -> None:
+    def turn(self, middle: Vector, axis: Vector, color: str, radius: float = 0.2, both: bool = True) -> None:
         """A turning: most of a circle about an axis, with heads."""
         x, y = across(axis)
         angles = np.radians(np.linspace(-60, 200, 40))
         path = np.array([self.at(np.asarray(middle) + radius * (np.cos(t) * x + np.sin(t) * y)) for t in angles])
-        self.axes.plot(*path[2:-2].T, color=colour, linewidth=2.0, zorder=10, solid_capstyle="butt")
+        self.axes.plot(*path[2:-2].T, color=color, linewidth=2.0, zorder=10, solid_capstyle="butt")
         for tip, before in ((path[-1], path[-5]), *(((path[0], path[4]),) if both else ())):
-            self.head(before, tip, colour)
+            self.head(before, tip, color)
 
-    def head(self, before: Floats, tip: Floats, colour: str) -> None:
+    def head(self, before: Floats, tip: Floats, color: str) -> None:
         """The head of an arrow."""
         from matplotlib.patches import Polygon
 
@@ -167,7 +167,7 @@ class Sketch:
         n = np.array([-d[1], d[0]])
         back = tip - 0.075 * d
         corners = [tip + 0.03 * d, back + 0.05 * n, back - 0.05 * n]
-        self.axes.add_patch(Polygon(corners, facecolor=colour, edgecolor=colour, linewidth=0.5, zorder=11))
+        self.axes.add_patch(Polygon(corners, facecolor=color, edgecolor=color, linewidth=0.5, zorder=11))
 
     def freedoms(self, origin: Vector, slides: str, turns: str, reach: float = 0.72, names: bool = True) -> None:
         """Three axes: sliding along each and turning about each, green where free (named in the strings), else red."""
@@ -184,7 +184,7 @@ class Sketch:
 
 
 def legend(sketch: Sketch, words: str = "") -> Sketch:
-    """What the colours mean, at the bottom."""
+    """What the colors mean, at the bottom."""
     sketch.axes.plot(0.14, 0.12, "s", markersize=5, color=FREE)
     sketch.note(0.22, 0.115, "free", 7, ha="left", color=FREE)
     sketch.axes.plot(0.56, 0.12, "s", markersize=5, color=HELD)
@@ -356,7 +356,7 @@ def rolling() -> Sketch:
 # On joints ---------------------------------------------------------------------------------------------------------
 
 
-def wheel(s: Sketch, x: float, y: float, radius: float, colour: str, teeth: int = 0, label: str = "") -> None:
+def wheel(s: Sketch, x: float, y: float, radius: float, color: str, teeth: int = 0, label: str = "") -> None:
     """A wheel seen along its axis, on the paper."""
     from matplotlib.patches import Circle, Polygon
 
@@ -364,27 +364,27 @@ def wheel(s: Sketch, x: float, y: float, radius: float, colour: str, teeth: int 
         angles = np.linspace(0, 2 * np.pi, 4 * teeth, endpoint=False)
         radii = [radius + (0.035 if k % 4 in (0, 1) else -0.035) for k in range(4 * teeth)]
         rim = [(x + r * np.cos(t), y + r * np.sin(t)) for r, t in zip(radii, angles, strict=True)]
-        s.axes.add_patch(Polygon(rim, facecolor=colour, edgecolor=INK, linewidth=0.7, zorder=3))
+        s.axes.add_patch(Polygon(rim, facecolor=color, edgecolor=INK, linewidth=0.7, zorder=3))
     else:
-        s.axes.add_patch(Circle((x, y), radius, facecolor=colour, edgecolor=INK, linewidth=0.7, zorder=3))
+        s.axes.add_patch(Circle((x, y), radius, facecolor=color, edgecolor=INK, linewidth=0.7, zorder=3))
     s.axes.plot(x, y, "o", markersize=4, color=INK, zorder=4)
     if label:
         s.note(x, y - 0.12, label, 7.5)
 
 
 def spin(
-    s: Sketch, x: float, y: float, radius: float, colour: str, start: float, end: float, both: bool = False
+    s: Sketch, x: float, y: float, radius: float, color: str, start: float, end: float, both: bool = False
 ) -> None:
     """A turning on the paper, from one angle to another in degrees."""
     angles = np.radians(np.linspace(start, end, 40))
     path = np.array([(x + radius * np.cos(t), y + radius * np.sin(t)) for t in angles])
-    s.axes.plot(*path[1:-2].T, color=colour, linewidth=2.0, zorder=10)
-    s.head(path[-5], path[-1], colour)
+    s.axes.plot(*path[1:-2].T, color=color, linewidth=2.0, zorder=10)
+    s.head(path[-5], path[-1], color)
     if both:
-        s.head(path[4], path[0], colour)
+        s.head(path[4], path[0], color)
 
 
-def link(s: Sketch, x: float, y: float, length: float, angle: float, colour: str) -> tuple[float, float]:
+def link(s: Sketch, x: float, y: float, length: float, angle: float, color: str) -> tuple[float, float]:
     """A bar that turns about a pin on the paper; its end."""
     from matplotlib.patches import FancyBboxPatch
     from matplotlib.transforms import Affine2D
@@ -394,7 +394,7 @@ def link(s: Sketch, x: float, y: float, length: float, angle: float, colour: str
         length,
         0.12,
         boxstyle="round,pad=0,rounding_size=0.06",
-        facecolor=colour,
+        facecolor=color,
         edgecolor=INK,
         linewidth=0.7,
         zorder=3,
@@ -461,8 +461,8 @@ def belt() -> Sketch:
     )
     around = [*ConvexHull(rim).vertices]
     s.axes.plot(*rim[[*around, around[0]]].T, color=HELD, linewidth=2.2, zorder=2)
-    for x, y, r, colour, name in wheels:
-        wheel(s, x, y, r, colour, 0, name if name != "driver" else "")
+    for x, y, r, color, name in wheels:
+        wheel(s, x, y, r, color, 0, name if name != "driver" else "")
         spin(s, x, y, r + 0.17, FREE, 70, 150)
     s.note(0.5, 0.84, "driver", 7.5)
     return formula(s, "q_driver = r_a q_a + r_b q_b + offset")

@@ -92,9 +92,9 @@ def plot(wide: float = 6.0, tall: float = 3.0, **labels: Any) -> tuple[Any, Any]
     return figure, axes
 
 
-def arrow(axes: Any, start: Any, end: Any, colour: str = INK, **how: Any) -> None:
+def arrow(axes: Any, start: Any, end: Any, color: str = INK, **how: Any) -> None:
     """An arrow from here to there."""
-    style = {"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0, "lw": 1.4, **how}
+    style = {"arrowstyle": "-|>", "color": color, "shrinkA": 0, "shrinkB": 0, "lw": 1.4, **how}
     axes.annotate("", xy=end, xytext=start, arrowprops=style)
 
 
@@ -131,11 +131,11 @@ def _linkage() -> Any:
     for x in (0.0, 1.0):
         axes.plot([x - 0.1, x + 0.1], [-0.06, -0.06], color=INK, lw=1)
         axes.fill([x, x - 0.05, x + 0.05], [0, -0.06, -0.06], color="#dddddd", ec=INK, lw=1)
-    for name, colour in zip(ends, ("#d98a2b", "#3a78c2", "#4a9a5a"), strict=True):
-        axes.plot(*zip(start[name], stop[name], strict=True), color=colour, lw=7, solid_capstyle="round", zorder=2)
+    for name, color in zip(ends, ("#d98a2b", "#3a78c2", "#4a9a5a"), strict=True):
+        axes.plot(*zip(start[name], stop[name], strict=True), color=color, lw=7, solid_capstyle="round", zorder=2)
         middle, along = 0.5 * (start[name] + stop[name]), stop[name] - start[name]
         aside = np.array([-along[1], along[0]]) / np.linalg.norm(along)
-        axes.text(*(middle + 0.14 * aside), name, ha="center", va="center", color=colour, fontsize=11, weight="bold")
+        axes.text(*(middle + 0.14 * aside), name, ha="center", va="center", color=color, fontsize=11, weight="bold")
     for name, at in (("motor", start["crank"]), ("knee", start["coupler"]), ("hip", start["rocker"])):
         axes.plot(*at, "o", color="white", mec=INK, ms=9, zorder=4)
         axes.text(at[0] - 0.1, at[1] + 0.06, name, ha="right", va="center", fontsize=10)
@@ -164,25 +164,25 @@ def _leg_graph() -> Any:
 def _frames() -> Any:
     """A body on a free joint: what q and v are."""
     figure, axes = paper(6.4, 2.7)
-    origin, centre, angle = np.array([0.7, 0.5]), np.array([4.0, 1.45]), np.radians(25)
+    origin, center, angle = np.array([0.7, 0.5]), np.array([4.0, 1.45]), np.radians(25)
     along, up = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
-    corners = [centre + a * 1.0 * along + b * 0.42 * up for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+    corners = [center + a * 1.0 * along + b * 0.42 * up for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
     axes.fill(*zip(*corners, strict=True), color=PASTELS[2], ec=INK, lw=1)
     for side, name in ((np.array([0.8, 0.0]), "x"), (np.array([0.0, 0.8]), "z")):
         arrow(axes, origin, origin + side)
         axes.text(*(origin + 1.12 * side), name, ha="center", va="center", fontsize=10)
     axes.text(origin[0] - 0.08, origin[1] - 0.2, "world", ha="center", fontsize=10)
     for direction, name in ((along, "x"), (up, "z")):
-        arrow(axes, centre, centre + 0.62 * direction)
-        axes.text(*(centre + 0.74 * direction), name, ha="center", va="center", fontsize=10)
-    arrow(axes, origin, centre, FAINT, lw=1.2, linestyle=(0, (4, 3)))
+        arrow(axes, center, center + 0.62 * direction)
+        axes.text(*(center + 0.74 * direction), name, ha="center", va="center", fontsize=10)
+    arrow(axes, origin, center, FAINT, lw=1.2, linestyle=(0, (4, 3)))
     axes.text(2.15, 1.2, "q[0:3]  position", fontsize=10, family="monospace", color=INK, ha="center", rotation=16)
     turn = np.linspace(np.pi * 0.05, np.pi * 0.75, 30)
-    swing = centre + np.stack([1.25 * np.cos(turn + angle), 0.85 * np.sin(turn + angle)], axis=-1)
+    swing = center + np.stack([1.25 * np.cos(turn + angle), 0.85 * np.sin(turn + angle)], axis=-1)
     axes.plot(*swing.T, color=GROUND, lw=1.5)
     arrow(axes, swing[-2], swing[-1], GROUND)
     axes.text(3.55, 2.45, "v[3:6]  angular, body axes", fontsize=10, family="monospace", color=GROUND, ha="center")
-    arrow(axes, centre, centre + np.array([1.45, 0.12]), LOOP, lw=1.8)
+    arrow(axes, center, center + np.array([1.45, 0.12]), LOOP, lw=1.8)
     axes.text(5.5, 1.57, "v[0:3]", fontsize=10, family="monospace", color=LOOP, va="center")
     axes.text(5.5, 1.37, "linear,", fontsize=10, family="monospace", color=LOOP, va="center")
     axes.text(5.5, 1.17, "body axes", fontsize=10, family="monospace", color=LOOP, va="center")
@@ -192,7 +192,7 @@ def _frames() -> Any:
 
 @picture("redundant")
 def _redundant() -> Any:
-    """A table on three and on four legs, its weight off centre: what the legs carry."""
+    """A table on three and on four legs, its weight off center: what the legs carry."""
     figure = blank(6.4, 2.6)
     corners = {3: [(-0.4, -0.3), (0.4, -0.3), (0.0, 0.3)], 4: [(-0.4, -0.3), (0.4, -0.3), (0.4, 0.3), (-0.4, 0.3)]}
     for k, (count, feet) in enumerate(corners.items()):
@@ -227,14 +227,12 @@ def _proximal() -> Any:
     q = robot.poses["assembled"]
     v = robot.project_velocity(q, np.random.default_rng(0).normal(size=robot.nv))
     figure, axes = plot(5.6, 2.9, xlabel="iterations", ylabel="largest residual, m/s²", yscale="log")
-    for damping, colour in ((1e-2, LOOP), (1e-4, COUPLING), (1e-6, GROUND)):
+    for damping, color in ((1e-2, LOOP), (1e-4, COUPLING), (1e-6, GROUND)):
         missed = []
         for n in range(1, 8):
-            fd = lw.ForwardDynamics(robot, "lcaba", damping=damping, tolerance=1e-15, max_iterations=n)
+            fd = lw.ForwardDynamics(robot, "lcaba", regularization=damping, tolerance=1e-15, max_iterations=n)
             missed.append(fd(q, v, np.zeros(robot.nv)).residual)
-        axes.plot(
-            range(1, 8), np.maximum(missed, 1e-15), "o-", color=colour, ms=4, lw=1.5, label=f"damping {damping:g}"
-        )
+        axes.plot(range(1, 8), np.maximum(missed, 1e-15), "o-", color=color, ms=4, lw=1.5, label=f"damping {damping:g}")
     axes.axhline(1e-10, color=FAINT, lw=0.8, ls="--")
     axes.text(7, 1.4e-10, "tolerance", ha="right", va="bottom", fontsize=8, color=FAINT)
     axes.legend(frameon=False, fontsize=9)
@@ -247,18 +245,18 @@ def _ways() -> Any:
     """One text, and the ways to run it."""
     figure, axes = paper(6.6, 2.9)
 
-    def box(x: float, y: float, wide: float, title: str, text: str, colour: str) -> None:
+    def box(x: float, y: float, wide: float, title: str, text: str, color: str) -> None:
         from matplotlib.patches import FancyBboxPatch
 
-        axes.add_patch(FancyBboxPatch((x, y - 0.3), wide, 0.6, boxstyle="round,pad=0.04", fc=colour, ec=INK, lw=1))
+        axes.add_patch(FancyBboxPatch((x, y - 0.3), wide, 0.6, boxstyle="round,pad=0.04", fc=color, ec=INK, lw=1))
         axes.text(x + wide / 2, y + 0.12, title, ha="center", va="center", fontsize=10, weight="bold")
         axes.text(x + wide / 2, y - 0.14, text, ha="center", va="center", fontsize=8)
 
     box(0.15, 1.45, 1.45, "kernel text", "one Python function", PASTELS[5])
     rows = {2.4: ("plain()", "Python, as it stands", PASTELS[9]), 1.45: ("native", "Numba, any robot", PASTELS[2])}
     rows[0.5] = ("compile()", "a program for one robot", PASTELS[1])
-    for y, (title, text, colour) in rows.items():
-        box(2.4, y, 1.6, title, text, colour)
+    for y, (title, text, color) in rows.items():
+        box(2.4, y, 1.6, title, text, color)
         arrow(axes, (1.66, 1.45), (2.34, y), lw=1.1)
     box(4.9, 0.95, 1.5, "bind()", "no arguments, no memory", PASTELS[3])
     for y in (1.45, 0.5):
@@ -325,9 +323,9 @@ def _drift() -> Any:
         "time_constant=0.005": ({}, COUPLING),
         "project_every=10": ({"project_every": 10}, GROUND),
     }
-    for name, (options, colour) in ways.items():
+    for name, (options, color) in ways.items():
         run = lw.simulate(robot, q, v, seconds=5.0, dt=1e-3, integrator="euler", record_every=10, **options)
-        axes.plot(run.times[1:], np.maximum(run.errors[1:], 1e-16), color=colour, lw=1.2, label=name)
+        axes.plot(run.times[1:], np.maximum(run.errors[1:], 1e-16), color=color, lw=1.2, label=name)
     free = lw.Minimal(robot)
     motion, rate, error = lw.MinimalMotion(robot), v[free.index], []
     at = q

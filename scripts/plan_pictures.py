@@ -50,7 +50,7 @@ class Paper:
         self.axes.set_ylim(0, height)
 
     def text(self, x: float, y: float, text: str, size: float = 8.0, **how: Any) -> None:
-        """Words, centred unless told otherwise."""
+        """Words, centered unless told otherwise."""
         how = {"ha": "center", "va": "center", "color": INK} | how
         self.axes.text(x, y, text, fontsize=size, parse_math=False, zorder=8, **how)
 
@@ -314,12 +314,12 @@ def counted_tree(
     paper.text(min(x for x, _ in at.values()) - 0.2, top, title, 8, ha="left", weight="bold")
     for joint in robot.joints:
         ends, count = (at[joint.child], at[joint.parent]), counts[joint.child]
-        colour = LOOP if count else FAINT
-        paper.line(*ends, colour, linewidth=0.8 + 0.28 * count, alpha=0.9 if count else 0.6)
+        color = LOOP if count else FAINT
+        paper.line(*ends, color, linewidth=0.8 + 0.28 * count, alpha=0.9 if count else 0.6)
         x, y = between(*ends)
         label = str(count)
-        box = {"boxstyle": "circle,pad=0.12", "facecolor": "white", "edgecolor": colour, "linewidth": 0.6}
-        paper.text(x, y, label, 6, color=colour, bbox=box)
+        box = {"boxstyle": "circle,pad=0.12", "facecolor": "white", "edgecolor": color, "linewidth": 0.6}
+        paper.text(x, y, label, 6, color=color, bbox=box)
         if joint.child in ended:
             paper.line((x, y + 0.1), (x, y + 0.2), GROUND, linewidth=2.2)
     for body, where in at.items():
@@ -424,7 +424,7 @@ def lcaba() -> Any:
             assert near == {j for pair in pairs if now in pair for j in pair - {now}}
             joined = near | ({int(tree.parent[now])} - {0} if near else set())
             met = ", ".join(name[j] for j in sorted(near)) or "none"
-            paper.text(x + 0.1, y - tall + 0.14, f"neighbours: {met}", 7, ha="left", color=FAINT)
+            paper.text(x + 0.1, y - tall + 0.14, f"neighbors: {met}", 7, ha="left", color=FAINT)
             pairs = {pair for pair in pairs if now not in pair}
             new = {frozenset((a, b)) for a in joined for b in joined if a < b} - pairs
             pairs |= new
@@ -504,7 +504,7 @@ def osim() -> Any:
             for other in tree.meet_path[int(tree.meet_start[s]) : int(tree.meet_start[s] + tree.meet_count[s])]:
                 meets[row[one], row[int(tree.path_part[int(other)])]] = i
     seats = sorted(set(meets.values()))
-    colour = {i: PASTELS[k % len(PASTELS)] for k, i in enumerate(seats)}
+    color = {i: PASTELS[k % len(PASTELS)] for k, i in enumerate(seats)}
     for joint in robot.joints:
         i = next(n for n, body in name.items() if body == joint.child)
         count = int(tree.path_count[i])
@@ -513,13 +513,13 @@ def osim() -> Any:
             at[joint.child], at[joint.parent], LOOP if goes else FAINT, linewidth=0.8 + 0.15 * (count if goes else 0)
         )
     for i, body in name.items():
-        paper.body(at[body], body if i else "world", colour.get(i, "white"))
+        paper.body(at[body], body if i else "world", color.get(i, "white"))
         if i and tree.path_count[i]:
             paper.text(at[body][0], at[body][1] - 0.19, f"{int(tree.path_count[i])} rows", 6, color=LOOP)
     size, left, top = 0.095, 4.75, 2.6
     for (r, s), i in meets.items():
         for a, b in {(r, s), (s, r)}:
-            paper.cell(left + size * b, top - size * a, size, colour[i])
+            paper.cell(left + size * b, top - size * a, size, color[i])
     paper.frame(left, top, size * tree.nc, size * tree.nc)
     paper.text(left + size * tree.nc / 2, 0.18, f"D = J M⁻¹ J', {tree.nc} × {tree.nc}, by where rows meet", 7.5)
     return paper.figure

@@ -51,7 +51,7 @@ class Problem:
 
     @cached_property
     def pull(self) -> Floats:
-        """Generalised forces but those of constraints."""
+        """Generalized forces but those of constraints."""
         pull = self.tau - lw.bias_forces(self.robot, self.q, self.v)
         for name, wrench in zip(self.frames, () if self.wrenches is None else self.wrenches, strict=True):
             pull = pull + lw.frame_jacobian(self.robot, self.q, name).T @ wrench
@@ -65,7 +65,7 @@ class Problem:
     @cached_property
     def weights(self) -> Floats:
         """What the damping of each row is a part of: the inverse inertia that it feels, times its weight."""
-        return np.concatenate([np.asarray(c.weight) for c in self.robot.constraints]) * scales_of(self.robot).rows
+        return np.concatenate([np.asarray(c.compliance) for c in self.robot.constraints]) * scales_of(self.robot).rows
 
     @cached_property
     def free(self) -> Floats:

@@ -23,7 +23,7 @@ from linkwork.export.c_source import CText, Iterations, size_name
 from linkwork.export.fixed import fixed
 from linkwork.kernels.algorithm import Algorithm, resolve
 
-Run = Callable[..., list[Any]]
+Trajectory = Callable[..., list[Any]]
 """``run(*inputs)`` gives outputs; inputs have one batch axis, or none where all states share them."""
 
 COMPILER = shutil.which("cc")
@@ -35,7 +35,7 @@ import math
 
 import numpy as np
 
-from linkwork.scalar import any_below, fma, kernel, rint, sincos, sqrt, where
+from linkwork.kernels.scalar import any_below, fma, kernel, rint, sincos, sqrt, where
 
 """
 _NUMBERS = itertools.count()
@@ -56,25 +56,25 @@ def written(text: str, folder: Path) -> ModuleType:
 # Ways ----------------------------------------------------------------------------------------------------------------
 
 
-def plain(algorithm: Algorithm, tree: Any) -> Run:
+def plain(algorithm: Algorithm, tree: Any) -> Trajectory:
     """Python on floats."""
     return _called(algorithm, tree, "float64", Runner(Subject(algorithm, tree, (), "test")).own_entry(True))
 
 
-def compiled(algorithm: Algorithm, tree: Any, t: Type = SCALAR, contract: bool = True) -> Run:
+def compiled(algorithm: Algorithm, tree: Any, t: Type = SCALAR, contract: bool = True) -> Trajectory:
     """Native code; without ``contract`` each operation is rounded by itself, as in Python."""
     level = native.SCALAR_LEVEL if t.lanes == 1 else native.LANE_LEVEL
     code = llvm.Code(llvm.object_code(native.module(algorithm, t, contract), level), batch.SYMBOL)
     return _called(algorithm, tree, t.dtype, _entry(algorithm, tree, t, code, native.Context(algorithm, tree, t)))
 
 
-def specialised(algorithm: Algorithm, tree: Any, t: Type = SCALAR) -> Run:
+def specialized(algorithm: Algorithm, tree: Any, t: Type = SCALAR) -> Trajectory:
     """A straight-line program for one tree."""
     code = llvm.Code(llvm.object_code(emit.module(trace(algorithm, tree), t.dtype, t.lanes)), batch.SYMBOL)
     return _called(algorithm, tree, t.dtype, _entry(algorithm, tree, t, code, None))
 
 
-def exported(algorithm: Algorithm, tree: Any, folder: Path, known: Mapping[str, Any]) -> Run:
+def exported(algorithm: Algorithm, tree: Any, folder: Path, known: Mapping[str, Any]) -> Trajectory:
     """The straight-line program as C, with known values of some inputs, the others as arguments."""
     traced = fixed(trace(algorithm, tree), {name: np.ravel(x).tolist() for name, x in known.items()})
     name = f"exported_{next(_NUMBERS)}"
@@ -110,7 +110,7 @@ def _entry(algorithm: Algorithm, tree: Any, t: Type, code: llvm.Code, context: A
     return entry.entry_point(code, context, np.dtype(t.dtype), shapes, len(algorithm.inputs), ())
 
 
-def _called(algorithm: Algorithm, tree: Any, dtype: str, enter: Callable[..., int]) -> Run:
+def _called(algorithm: Algorithm, tree: Any, dtype: str, enter: Callable[..., int]) -> Trajectory:
     ranks = [len(shape) for shape in algorithm.inputs.values()]
 
     def run(*inputs: Any) -> list[Any]:

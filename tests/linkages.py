@@ -1,4 +1,4 @@
-"""Small mechanisms with loops to assemble: planar and spatial, on rods, with a centre of mass, with gears."""
+"""Small mechanisms with loops to assemble: planar and spatial, on rods, with a center of mass, with gears."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def hexapod() -> Mechanism:
 
 
 def balanced() -> Mechanism:
-    """A chain whose centre of mass is to stand over the world's axis."""
+    """A chain whose center of mass is to stand over the world's axis."""
     robot = lw.zoo.serial_chain(6)
     return robot.constrained(lw.CenterOfMass(axes="xy"), lw.CenterOfMass(bodies=("link2", "link4"), axes="z", name="c"))
 
@@ -111,7 +111,7 @@ MECHANISMS = {
     "RSSR": rssr,
     "universal joints": crosses,
     "hexapod": hexapod,
-    "centre of mass": balanced,
+    "center of mass": balanced,
     "gears": geared,
     "humanoid": standing,
 }

@@ -121,7 +121,7 @@ class Peer:
         self.data = mujoco.MjData(self.model)
         self.T = np.eye(robot.nv)
         self.drift = np.zeros(robot.nv)
-        q = robot.normalise(s.q)
+        q = robot.normalize(s.q)
         for joint in robot.joints:
             in_q, in_v = robot.q_slice(joint.name), robot.v_slice(joint.name)
             if isinstance(joint.type, lw.Spherical):

@@ -24,7 +24,7 @@ def test_loops_close_from_random_starts(name: str, seed: int) -> None:
     found = assemble(robot, start)
     assert found.gap <= 1e-12
     assert np.abs(lw.constraint_error(robot, found.q)).max() == pytest.approx(found.gap, abs=1e-15)
-    assert_close(robot.normalise(found.q), found.q, 1e-15)
+    assert_close(robot.normalize(found.q), found.q, 1e-15)
     np.testing.assert_array_equal(robot.assemble(start), found.q)  # the same way in, and the same again
 
 
@@ -45,7 +45,7 @@ def test_what_is_assembled_stays_as_it_is(name: str) -> None:
     q = robot.assemble(random_state(robot, 3).q)
     found = assemble(robot, q)
     assert (found.iterations, found.attempts) == (0, 0)
-    assert_close(found.q, q, 1e-15)  # a quaternion is normalised on its way in
+    assert_close(found.q, q, 1e-15)  # a quaternion is normalized on its way in
     if not robot.unit_slices():
         np.testing.assert_array_equal(found.q, q)
 

@@ -236,10 +236,10 @@ def test_rows_are_closed_by_the_joints_of_their_loop_alone(name: str) -> None:
     assert not work.J[~inside].any()
 
 
-@pytest.mark.parametrize("name", ["linkage: four-bar", "linkage: RSSR", "linkage: centre of mass", "zoo: delta"])
+@pytest.mark.parametrize("name", ["linkage: four-bar", "linkage: RSSR", "linkage: center of mass", "zoo: delta"])
 def test_compiled_and_plain_text_close_alike(name: str) -> None:
     robot = robot_of(name)
-    q = robot.normalise(pushed(name, 3))
+    q = robot.normalize(pushed(name, 3))
     problem = _Problem(robot, q, (), True)
     chosen = (q, problem.rows.astype(float), np.ones(robot.nv), problem.lower, problem.upper, np.array([1e-12, 50.0]))
     descent = _Descent(robot)
@@ -252,7 +252,7 @@ def test_compiled_and_plain_text_close_alike(name: str) -> None:
 def test_compiled_steps_end_where_those_by_singular_values_do(name: str) -> None:
     """Where rows are independent. Damping below errors of 1e-3 is the only difference: 1e-3 |e|, relative to s²."""
     robot = robot_of(name)
-    q = robot.normalise(pushed(name, 4, seed=3))
+    q = robot.normalize(pushed(name, 4, seed=3))
     problem = _Problem(robot, q, (), True)
     start = problem.within(q)
     found, _, _ = problem.descend(start, CLOSED, 50)

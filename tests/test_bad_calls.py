@@ -47,7 +47,7 @@ def evaluator(quantity: str, way: str) -> Evaluator:
     else:
         takes_frames = quantity.startswith("frame") or quantity == "bias_forces"
         made = Evaluator(robot(), quantity, ["tip"] if takes_frames else [])
-    return {"plain": made.plain, "native": lambda: made, "specialised": lambda: made.compile(lanes=4)}[way]()
+    return {"plain": made.plain, "native": lambda: made, "specialized": lambda: made.compile(lanes=4)}[way]()
 
 
 def good_inputs(quantity: str, rng: Rng, lead: tuple[int, ...]) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def right(quantity: str, given: dict[str, Any], found: list[Any], double: bool) 
 
 def one_call(rng: Rng) -> str | None:
     """Make one call; what was wrong with its outcome, if anything."""
-    quantity, way = str(rng.choice(list(QUANTITIES))), str(rng.choice(["native", "specialised"]))
+    quantity, way = str(rng.choice(list(QUANTITIES))), str(rng.choice(["native", "specialized"]))
     given = good_inputs(quantity, rng, LEADS[int(rng.integers(len(LEADS)))])
     verdict, story = ODD, [quantity, way]
     empty = any(np.size(x) == 0 for x in given.values())

@@ -103,7 +103,7 @@ def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> Non
     metrics = results["metrics"]
     for scenario in TINY:
         assert any(name.startswith(scenario.name) for name in metrics), scenario.name
-    for way in ("lcaba.native", "lcaba.specialised", "lcaba.batch", "pinocchio.lcaba", "mujoco.forward"):
+    for way in ("lcaba.native", "lcaba.specialized", "lcaba.batch", "pinocchio.lcaba", "mujoco.forward"):
         assert metrics[f"loops.AH-cube.3.{way}.us"] > 0
     assert all(np.isfinite(x) for x in metrics.values())
 
@@ -137,8 +137,8 @@ def _folder(path: Path) -> bool:
     return True
 
 
-def numbers(specialised: float) -> dict[str, dict[str, object]]:
-    times = {"pinocchio.lcaba": 12.0, "pinocchio.constraintDynamics": 20.0, "lcaba.specialised": specialised}
+def numbers(specialized: float) -> dict[str, dict[str, object]]:
+    times = {"pinocchio.lcaba": 12.0, "pinocchio.constraintDynamics": 20.0, "lcaba.specialized": specialized}
     return {
         "metrics": {f"loops.hand.1.{name}.us": us for name, us in times.items()},
         "words": {"loops.hand.1.auto": "lcaba"},
@@ -146,11 +146,11 @@ def numbers(specialised: float) -> dict[str, dict[str, object]]:
 
 
 @pytest.mark.parametrize(
-    ("specialised", "words"), [(2.0, "**met** on all 1"), (6.0, "**missed** on 1 of 1 systems: hand (2)")]
+    ("specialized", "words"), [(2.0, "**met** on all 1"), (6.0, "**missed** on 1 of 1 systems: hand (2)")]
 )
-def test_sentences_say_whether_a_bar_is_met(specialised: float, words: str) -> None:
+def test_sentences_say_whether_a_bar_is_met(specialized: float, words: str) -> None:
     """The faster of the two peers counts: 12 µs."""
-    assert words in bars.verdict(numbers(specialised), ["loops.hand"], 1, bars.BARS[1])
+    assert words in bars.verdict(numbers(specialized), ["loops.hand"], 1, bars.BARS[1])
 
 
 def test_a_bar_without_times_is_not_measured() -> None:

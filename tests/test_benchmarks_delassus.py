@@ -34,12 +34,12 @@ from linkwork_benchmarks.robots import ROBOTS
 
 TINY: tuple[Scenario, ...] = (
     Table("Go2 standing", partial(zoo.swimmer, 3), explicit=()),
-    Table("Go2 standing, friction", partial(zoo.quadruped_standing, True), specialised=0, explicit=()),
-    Table("Box pyramid", partial(zoo.stack, 2), specialised=0, explicit=()),
+    Table("Go2 standing, friction", partial(zoo.quadruped_standing, True), specialized=0, explicit=()),
+    Table("Box pyramid", partial(zoo.stack, 2), specialized=0, explicit=()),
     Growth("swimmer", zoo.swimmer, (50, 55, 60), counted=60, explicit={}, peers=0),
     Operations("Atlas (2F)", partial(zoo.stalk, 1, 2, 2), ("ltl", "pv_osim", "efpa", "kjr")),
     Stalk(1, (2, 4)),
-    Extraction("UR5 (3)", partial(zoo.swimmer, 2), specialised=0),
+    Extraction("UR5 (3)", partial(zoo.swimmer, 2), specialized=0),
 )
 
 
@@ -58,7 +58,7 @@ def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> Non
     for scenario in TINY:
         assert any(name.startswith(scenario.name) for name in metrics), scenario.name
     for quantity in ("product", "inverse"):
-        for way in ("native", "specialised", "batch"):
+        for way in ("native", "specialized", "batch"):
             assert metrics[f"table.Go2 standing.{quantity}.{way}.us"] > 0
         assert metrics[f"growth.swimmer.55.{quantity}.native.us"] > 0
     for what in ("again.product", "again.inverse", "again.damping", "again.plain", "dense.damping"):
@@ -71,7 +71,7 @@ def test_our_answers_are_right_and_nothing_is_left_out(results: dict[str, object
     assert isinstance(metrics, dict) and isinstance(notes, list)
     errors = {name: x for name, x in metrics.items() if name.endswith(".error") and "pinocchio" not in name}
     assert max(errors.values()) < 1e-8
-    assert all("is not specialised" in note for note in notes)
+    assert all("is not specialized" in note for note in notes)
 
 
 def test_results_survive_their_file(results: dict[str, object], tmp_path: Path) -> None:

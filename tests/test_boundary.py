@@ -23,7 +23,7 @@ import pytest
 import linkwork as lw
 from linkwork.compilers import entry, llvm
 from linkwork.compilers.entry import DONE, MOST_ARRAYS, SHAPES, entry_point
-from linkwork.compilers.run import NativeRunner, SpecialisedRunner, Subject
+from linkwork.compilers.run import NativeRunner, SpecializedRunner, Subject
 from linkwork.errors import InputError, LinkworkError
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.scalar import kernel
@@ -148,7 +148,7 @@ def unpickled(x: np.ndarray) -> np.ndarray:
     return pickle.loads(pickle.dumps(x))
 
 
-@pytest.mark.parametrize("made", [lambda fd: fd, lambda fd: fd.compile()], ids=["native", "specialised"])
+@pytest.mark.parametrize("made", [lambda fd: fd, lambda fd: fd.compile()], ids=["native", "specialized"])
 def test_arrays_from_a_pickle_are_as_good_as_others(made: Callable[[Any], Any]) -> None:
     """Their dtype is equal to float64's and not the same object."""
     robot = lw.zoo.pendulum(3)
@@ -290,7 +290,7 @@ def count_on(tree: Any, w: Any, x: Any, settings: Any, sparse: Any, progress: An
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
-@pytest.mark.parametrize("way", ["native", "specialised"])
+@pytest.mark.parametrize("way", ["native", "specialized"])
 def test_outputs_that_are_mostly_zero_are_cleared_for_every_block_of_lanes(way: str, lanes: int) -> None:
     """A second text that adds to them finds zeros in each block, not what the block before left."""
     layout = Layout("sizes", ("n",), {}, {})
@@ -304,7 +304,7 @@ def test_outputs_that_are_mostly_zero_are_cleared_for_every_block_of_lanes(way: 
         count_on,
     )
     subject = Subject(algorithm, layout.type(40), (), "none")
-    runner = NativeRunner(subject, lanes=lanes) if way == "native" else SpecialisedRunner(subject, "float64", lanes, 1)
+    runner = NativeRunner(subject, lanes=lanes) if way == "native" else SpecializedRunner(subject, "float64", lanes, 1)
     x = np.arange(11.0)[:, None]
     sparse, _ = runner.evaluate([x, np.array([0.0, 4.0])], [None, None])
     expected = np.full((11, 40), 3.0)

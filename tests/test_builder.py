@@ -139,7 +139,7 @@ def test_the_builder_refuses(what: str) -> None:
 
 POINT = lw.Inertia(1.0, (0.3, 0.4, 0.5))
 ROD = lw.Inertia(1.0, (1.0, 0.0, 0.0), (1.0, 1.0, 0.0))
-"""About z through its centre nothing resists; about z through the origin the offset of the centre does."""
+"""About z through its center nothing resists; about z through the origin the offset of the center does."""
 
 UNDETERMINED = {
     "massless on a revolute": (lw.Revolute("x"), lw.Inertia.zero()),

@@ -1,6 +1,6 @@
 """Compiled code on disk: a second process compiles nothing, and no state of the folder makes an answer wrong.
 
-Each process prints numbers of a small robot, some native and some specialised; the right ones come from plain. Locks,
+Each process prints numbers of a small robot, some native and some specialized; the right ones come from plain. Locks,
 permissions and the bound on the size are tested on the cache alone, with entries that need no compiler.
 """
 
@@ -35,7 +35,7 @@ fast = Evaluator(robot, "gravity_forces").compile()(state[0])
 print(*center.tolist(), *fast.tolist())
 print("linkwork.compilers.lowering" in sys.modules)
 """
-"""Center of mass natively (the quickest kernel to compile) and gravity forces specialised."""
+"""Center of mass natively (the quickest kernel to compile) and gravity forces specialized."""
 
 
 @pytest.fixture(scope="module")
@@ -384,7 +384,7 @@ def test_a_disk_without_locks_is_used_without(place: Path, monkeypatch: pytest.M
 
 MAKER = """
 import sys, time
-from linkwork.compile import cache, llvm
+from linkwork.compilers import cache, llvm
 
 def make():
     with open(sys.argv[1], "a") as file:

@@ -12,15 +12,15 @@ import pytest
 import linkwork as lw
 from linkwork.quantities.evaluator import Evaluator
 from states import random_state
-from ways import CASES, Case, inputs, native, results, specialised, tree
+from ways import CASES, Case, inputs, native, results, specialized, tree
 
 FORWARD = Case("forward_dynamics")
 WAYS: dict[str, Callable[[Case], Evaluator]] = {
     "plain": lambda case: native(case, tree(1)).plain(),
     "native": lambda case: native(case, tree(1)),
-    "specialised": lambda case: specialised(case, tree(1)),
+    "specialized": lambda case: specialized(case, tree(1)),
 }
-COMPILED = ["native", "specialised"]
+COMPILED = ["native", "specialized"]
 
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
 each_way = pytest.mark.parametrize("way", WAYS)
@@ -180,7 +180,7 @@ def test_a_bound_call_checks_numbers_every_time(way: str) -> None:
 def test_bind_refuses_arrays_that_it_would_have_to_copy(way: str, spoil: Callable[..., tuple]) -> None:
     robot = tree(1)
     fd = lw.ForwardDynamics(robot)
-    fd = {"plain": fd.plain, "native": lambda: fd, "specialised": fd.compile}[way]()
+    fd = {"plain": fd.plain, "native": lambda: fd, "specialized": fd.compile}[way]()
     s = random_state(robot, 0)
     q, v, tau, out = spoil(s.q, s.v, s.tau, np.empty(robot.nv))
     with pytest.raises(lw.InputError):

@@ -523,7 +523,7 @@ def in_terminal(*args: str, columns: int = 100, **env: str) -> str:
     return text.decode()
 
 
-def test_colour_on_a_terminal_only_and_not_where_unwanted(write: Write) -> None:
+def test_color_on_a_terminal_only_and_not_where_unwanted(write: Write) -> None:
     file = write(four_bar())
     assert "\x1b[" in in_terminal("info", file)
     assert "\x1b" not in in_terminal("info", file, NO_COLOR="1")

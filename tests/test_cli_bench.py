@@ -59,7 +59,7 @@ def test_a_model_with_loops_beside_both_peers(tmp_path: Path) -> None:
     assert (model["name"], model["nv"], model["nc"]) == ("bars", 3, 3)
     times = {(t["quantity"], t["by"], t["way"]): t for t in model["times"]}
     method = lw.best_method(lw.load(file))
-    for way in ("native", "specialised", "bound", "batch"):
+    for way in ("native", "specialized", "bound", "batch"):
         assert times["forward_dynamics", method, way]["error"] < 1e-6
     for by in ("Pinocchio lcaba", "Pinocchio constraintDynamics", "MuJoCo mj_forward"):
         assert ("forward_dynamics", by, "call") in times
@@ -102,7 +102,7 @@ def test_every_scenario_belongs_to_one_paper() -> None:
 
 def test_a_suite_runs_and_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The study of trees with one small chain in it."""
-    chains = scenarios.Chains(links=(3,), specialised=(3,), refused=())
+    chains = scenarios.Chains(links=(3,), specialized=(3,), refused=())
     monkeypatch.setattr(scenarios, "SCENARIOS", (chains, scenarios.Threads("go2")))
     out = tmp_path / "kept.json"
     result = run("bench", "--suite", "trees", "--quick", "--only", "chain", "--out", str(out), "--json", "-q")
@@ -185,7 +185,7 @@ def test_times_are_kept_as_csv_and_as_latex(tree: str, loop: str, tmp_path: Path
 
 
 def test_a_suite_is_kept_as_csv_and_as_latex(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    chains = scenarios.Chains(links=(3,), specialised=(3,), refused=())
+    chains = scenarios.Chains(links=(3,), specialized=(3,), refused=())
     monkeypatch.setattr(scenarios, "SCENARIOS", (chains,))
     table, page = tmp_path / "chain.csv", tmp_path / "chain.tex"
     result = run("bench", "--suite", "trees", "--quick", "--json", "-q", "--out", str(table), "--out", str(page))

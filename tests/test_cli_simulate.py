@@ -32,7 +32,7 @@ def test_a_run_in_words_and_in_files(model: Path, tmp_path: Path) -> None:
     assert found.exit_code == 0, found.output
     assert "four_bar" in found.stdout and "0.1 s in" in found.stdout and "open by" in found.stdout
     robot = lw.load(model)
-    run = lw.Run.load(out, robot)
+    run = lw.Trajectory.load(out, robot)
     assert len(run) == 11
     assert plot.read_bytes().startswith(b"\x89PNG")
     same = lw.simulate(robot, robot.assemble(robot.neutral()), seconds=0.1, record_every=10)

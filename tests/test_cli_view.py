@@ -29,7 +29,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What is shown: nothing is, but it is written down."""
     found: list[tuple[Any, ...]] = []
     monkeypatch.setattr(Mechanism, "view", lambda self, q=None, **how: found.append((self, q, how)))
-    monkeypatch.setattr(lw.Run, "view", lambda self, **how: found.append((self, how)))
+    monkeypatch.setattr(lw.Trajectory, "view", lambda self, **how: found.append((self, how)))
     return found
 
 
@@ -93,7 +93,7 @@ def test_a_film(model: str, tmp_path: Path) -> None:
 def test_a_method_is_passed_on(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
 
-    def simulate(robot: Any, q: Any, *, method: str | None = None, **options: Any) -> lw.Run:
+    def simulate(robot: Any, q: Any, *, method: str | None = None, **options: Any) -> lw.Trajectory:
         given.append(method)
         return single.simulate(robot, q, **options)
 

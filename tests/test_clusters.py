@@ -234,7 +234,7 @@ def test_cassie_has_redundant_rows_in_the_plane_of_its_feet() -> None:
 
 
 def test_the_motors_of_cassies_feet_can_be_independent() -> None:
-    """In its first pose, which is beyond their limits, they are at a dead centre; in the other they are not."""
+    """In its first pose, which is beyond their limits, they are at a dead center; in the other they are not."""
     robot = from_file("Cassie")
     marked = replace(
         robot, joints=tuple(replace(j, independent=True) if j.name.endswith("-foot") else j for j in robot.joints)
@@ -246,7 +246,7 @@ def test_the_motors_of_cassies_feet_can_be_independent() -> None:
         assert found[f"{side}-tarsus"].independent == (f"{side}-foot",)
     G = lw.Minimal(marked).matrix(robot.assemble(robot.poses["home"]))
     assert np.abs(G).max() < 2.0
-    with pytest.raises(lw.SingularConstraints, match="at a dead centre"):
+    with pytest.raises(lw.SingularConstraints, match="at a dead center"):
         lw.Minimal(marked).matrix(robot.poses["qpos0"])
 
 
@@ -349,7 +349,7 @@ def test_multipliers_of_clusters_are_the_smallest(name: str, method: str) -> Non
 
 SMALL = (
     *("zoo: four-bar, hinge", "zoo: five-bar, point", "zoo: slider-crank, line", "linkage: floating four-bar"),
-    *("linkage: RSSR", "linkage: universal joints", "linkage: gears", "linkage: centre of mass", "file: Robotiq"),
+    *("linkage: RSSR", "linkage: universal joints", "linkage: gears", "linkage: center of mass", "file: Robotiq"),
 )
 
 
@@ -480,7 +480,7 @@ def moved_problem(seed: int) -> Problem | None:
 
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_inverse_and_forward_dynamics_undo_each_other_on_random_mechanisms(block: int) -> None:
-    """More than three hundred in all; at a dead centre of the free joints both say so."""
+    """More than three hundred in all; at a dead center of the free joints both say so."""
     done, dead = 0, 0
     for seed in range(10_000 * block, 10_000 * block + 100):
         p = moved_problem(seed)
@@ -665,10 +665,10 @@ def test_marks_that_can_be_kept_get_no_warning() -> None:
         lw.Minimal(lw.zoo.geared_chain(3))
 
 
-# Dead centres ----------------------------------------------------------------------------------------------------
+# Dead centers ----------------------------------------------------------------------------------------------------
 
 
-def dead_centre() -> tuple[Mechanism, Floats]:
+def dead_center() -> tuple[Mechanism, Floats]:
     """A four-bar on its rocker, at the pose in which the crank and the coupler are in line."""
     robot = linkages.four_bar(ground=1.0, crank=0.5, coupler=1.2, rocker=0.9).with_independent("j3")
     reach = 0.5 + 1.2
@@ -685,7 +685,7 @@ def flat_polynomial() -> tuple[Mechanism, Floats]:
     return lw.zoo.serial_chain(3).constrained(square).with_independent("joint0"), np.array([0.0, 0.5, 0.0])
 
 
-DEAD = {"a four-bar on its rocker": (dead_centre, "j3"), "a square": (flat_polynomial, "joint0")}
+DEAD = {"a four-bar on its rocker": (dead_center, "j3"), "a square": (flat_polynomial, "joint0")}
 
 AT_DEAD_CENTRES: dict[str, Callable[[Mechanism, Floats], object]] = {
     "matrix": lambda r, q: lw.Minimal(r).matrix(q),
@@ -709,12 +709,12 @@ def test_a_dead_centre_is_an_error_that_names_the_joints(case: str, call: str) -
     robot, q = make()
     assert np.abs(lw.constraint_error(robot, q)).max() <= 1e-12
     assert joint in lw.Minimal(robot).names
-    with pytest.raises(lw.SingularConstraints, match=rf"independent joints of .*\({joint}\).*dead centre of theirs"):
+    with pytest.raises(lw.SingularConstraints, match=rf"independent joints of .*\({joint}\).*dead center of theirs"):
         AT_DEAD_CENTRES[call](robot, q)
 
 
 def test_the_state_of_a_batch_that_is_at_a_dead_centre_is_named() -> None:
-    robot, q = dead_centre()
+    robot, q = dead_center()
     near = robot.assemble(q + 0.3, limits=False)
     batch = np.array([[near, near], [near, q], [near, near]])
     with pytest.raises(lw.SingularConstraints, match=r"in state \(1, 1\)"):
@@ -724,7 +724,7 @@ def test_the_state_of_a_batch_that_is_at_a_dead_centre_is_named() -> None:
 
 
 def test_other_joints_know_no_dead_centre_where_these_have_one() -> None:
-    robot, q = dead_centre()
+    robot, q = dead_center()
     p = closed_state(robot.with_independent("j1"), q, np.random.default_rng(9))
     assert distance(lw.ForwardDynamics(p.robot, "cluster")(p.q, p.v, p.tau).acceleration, p.hard[0]) <= AGREEMENT
 
@@ -733,7 +733,7 @@ def test_other_joints_know_no_dead_centre_where_these_have_one() -> None:
 
 
 def driven() -> tuple[Mechanism, Floats, Floats]:
-    """A four-bar of a metre on its crank, thrown."""
+    """A four-bar of a meter on its crank, thrown."""
     robot = lw.zoo.four_bar(ground=1.0, crank=0.4, coupler=0.9, rocker=0.8).with_independent("A")
     return robot, robot.poses["assembled"], np.array([4.0])
 
@@ -984,8 +984,8 @@ def test_maps_come_in_batches() -> None:
 
 
 def test_a_motor_at_its_dead_centre_cannot_move() -> None:
-    robot, q = dead_centre()
-    with pytest.raises(lw.SingularConstraints, match=r"motor 'j3' cannot move here.*dead centre"):
+    robot, q = dead_center()
+    with pytest.raises(lw.SingularConstraints, match=r"motor 'j3' cannot move here.*dead center"):
         robot.actuation(q, ["j3"])
     maps = robot.actuation(q, ["j1"])  # while the crank can, and does not move the rocker
     assert maps.of("j3").matrix == pytest.approx(0.0, abs=1e-9)

@@ -56,7 +56,7 @@ def test_a_run_keeps_commands_and_the_torques_that_came_of_them(tmp_path: Path) 
     run = lw.simulate(robot, seconds=0.05, commands=COMMANDS, record_every=10)
     assert run.commands is not None and np.array_equal(run.commands, np.tile(COMMANDS, (6, 1)))
     assert np.array_equal(run.tau, lw.actuator_torques(robot, run.q, run.v, run.commands))
-    again = lw.Run.load(run.save(tmp_path / "run.npz"), robot)
+    again = lw.Trajectory.load(run.save(tmp_path / "run.npz"), robot)
     assert again.commands is not None and np.array_equal(again.commands, run.commands)
     assert lw.simulate(robot, seconds=0.05).commands is None
 

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, reject, settings
 from hypothesis import strategies as st
 
-from kernel_ways import COMPILER, HEAD, SCALAR, Run, compiled, exported, plain, specialised
+from kernel_ways import COMPILER, HEAD, SCALAR, Trajectory, compiled, exported, plain, specialized
 from linkwork.compilers.lanes import Type
 from linkwork.kernels.algorithm import Algorithm, resolve
 from random_algorithms import Program, programs
@@ -155,7 +155,7 @@ def assert_same(found: list[Any], expected: list[Any], way: str) -> None:
 # Ways ----------------------------------------------------------------------------------------------------------------
 
 
-def check_states_by_themselves(run: Run, case: Case, inputs: list[Any], whole: list[Any], way: str) -> None:
+def check_states_by_themselves(run: Trajectory, case: Case, inputs: list[Any], whole: list[Any], way: str) -> None:
     """A state's results depend neither on the size of its batch, nor on the states beside it, nor on what is shared."""
     ranks = [len(shape) for shape in case.program.inputs.values()]
 
@@ -193,7 +193,7 @@ def check(case: Case, folder: Path) -> None:
             assert_within(found, allowed, f"native x {t.lanes} without fusing")
         else:
             assert_same(found, expected, f"native x {t.lanes} without fusing")
-    for name, made in (("native", compiled), ("specialised", specialised)):
+    for name, made in (("native", compiled), ("specialized", specialized)):
         for t in (SCALAR, vector):
             run, way = made(algorithm, tree, t), f"{name} x {t.lanes}"
             found = run(*inputs)
@@ -211,7 +211,7 @@ def check_single(case: Case, algorithm: Algorithm, inputs: list[Any]) -> None:
         allowed = bounds(case, inputs, SINGLE)
     except Undecided:
         return
-    for name, made in (("native", compiled), ("specialised", specialised)):
+    for name, made in (("native", compiled), ("specialized", specialized)):
         for t in (Type("float32", 1), Type("float32", 2 * case.lanes)):
             run, way = made(algorithm, case.program.tree, t), f"{name} x {t.lanes} in single precision"
             found = run(*inputs)

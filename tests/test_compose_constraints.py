@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from catalogue import NAMES, SEEDS, bound, constraints, free_tree, meets
+from catalog import NAMES, SEEDS, bound, constraints, free_tree, meets
 from linkwork.mechanism import Mechanism
 from linkwork.plans.loops import loops_of
 from states import Floats, assert_close, random_state
@@ -42,7 +42,7 @@ def assert_bound_alike(whole: Mechanism, prefix: str, single: Mechanism, q: Floa
         assert_close(J[there][:, columns], own_J[here], 1e-13, scale=1.0)
         assert_close(bias[there], own_bias[here], 1e-12, scale=10.0)
         np.testing.assert_array_equal(J[there][:, others], 0.0)
-        np.testing.assert_array_equal(whole.constraint(f"{prefix}/{constraint.name}").weight, constraint.weight)
+        np.testing.assert_array_equal(whole.constraint(f"{prefix}/{constraint.name}").compliance, constraint.compliance)
         assert whole.constraint(f"{prefix}/{constraint.name}").gains == constraint.gains
 
 
@@ -70,7 +70,7 @@ def test_parts_of_a_scene_are_bound_as_before(seed: int, place: lw.Placement) ->
 @pytest.mark.parametrize("name", ["com", "com of some", "aligned"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_refers_to_the_world_stays_with_a_part_that_only_shifts(seed: int, name: str) -> None:
-    """A centre of mass is that of the part, not of the scene, and its target moves along."""
+    """A center of mass is that of the part, not of the scene, and its target moves along."""
     single = free_tree(seed).constrained(next(c for c in constraints(seed) if c.name == name))
     scene = lw.compose({"one": single, "two": lw.zoo.pendulum(2)}, at={"one": SHIFTED})
     s = random_state(single, seed)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from catalogue import NAMES, PAIRS, SEEDS, SIZES, bound, first_turning, free_tree, meets
+from catalog import NAMES, PAIRS, SEEDS, SIZES, bound, first_turning, free_tree, meets
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Pair
 from linkwork.quantities.evaluator import OF_CONSTRAINTS, Evaluator
 from states import Floats, State, assert_close, random_state
 
-WAYS = ("plain", "native", "specialised")
+WAYS = ("plain", "native", "specialized")
 
 STEP = 1e-3
 DERIVATIVE = 1e-8
@@ -35,7 +35,7 @@ def evaluators(seed: int, way: str) -> dict[str, Evaluator]:
     made = {quantity: Evaluator(bound(seed), quantity) for quantity in OF_CONSTRAINTS}
     if way == "plain":
         return {quantity: evaluator.plain() for quantity, evaluator in made.items()}
-    if way == "specialised":
+    if way == "specialized":
         return {quantity: evaluator.compile(threads=1) for quantity, evaluator in made.items()}
     return made
 
@@ -101,7 +101,7 @@ def test_bias_is_the_rate_of_jacobian_times_v(name: str, seed: int, way: str) ->
 
 @each_seed
 @pytest.mark.parametrize("quantity", OF_CONSTRAINTS)
-@pytest.mark.parametrize("way", ["native", "specialised"])
+@pytest.mark.parametrize("way", ["native", "specialized"])
 def test_the_ways_agree(way: str, quantity: str, seed: int) -> None:
     robot = bound(seed)
     s = random_state(robot, seed, 3)
@@ -192,7 +192,7 @@ def test_nothing_is_infinite_at_half_a_turn(kind: type[Pair], way: str) -> None:
     q[6] = 0.0
     for quantity in OF_CONSTRAINTS:
         found = Evaluator(robot, quantity)
-        found = {"plain": found.plain, "native": lambda f=found: f, "specialised": found.compile}[way]()
+        found = {"plain": found.plain, "native": lambda f=found: f, "specialized": found.compile}[way]()
         takes_v = quantity in ("constraint_bias", "constraint_target")
         assert np.isfinite(found(q, np.ones(6)) if takes_v else found(q)).all()
 
@@ -212,8 +212,8 @@ def test_rolling_rows_are_the_slip_of_the_points_in_contact(seed: int) -> None:
     rolling = robot.constraint("Rolling")
     a, b = (lw.frame_placement(robot, s.q, place) for place in (rolling.first, rolling.second))
     plane = lw.Placement(a.position, a.rotation) * rolling.frames()[0]
-    centre = b.position + b.rotation @ rolling.second_at.position
-    point = centre - rolling.radius * plane.rotation[:, 2]
+    center = b.position + b.rotation @ rolling.second_at.position
+    point = center - rolling.radius * plane.rotation[:, 2]
     ball, floor = (material_velocity(robot, s, place, point) for place in (rolling.second, rolling.first))
     assert_close(speed[robot.row_slice("Rolling")], plane.rotation.T @ (ball - floor), 1e-12, scale=1.0)
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
-from catalogue import NAMES, PAIRS, SEEDS, SIZES, bound, constraints, free_tree
+from catalog import NAMES, PAIRS, SEEDS, SIZES, bound, constraints, free_tree
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Constraint, Coupling, Pair, closing
 from linkwork.model.pose import axis_rotation
@@ -121,7 +121,7 @@ def test_a_point_is_off_its_plane_by_metres_along_the_normal(kind: type[Pair]) -
 def test_a_rod_measures_squares_of_lengths(length: float) -> None:
     found = error_at(lw.Rod("world", "a", length=length), SHIFT)
     assert found[0] == pytest.approx((SHIFT @ SHIFT - length**2) / (2 * length), rel=1e-13)
-    near = error_at(lw.Rod("world", "a", length=length), (length + 1e-6) * AXIS)  # metres, to first order
+    near = error_at(lw.Rod("world", "a", length=length), (length + 1e-6) * AXIS)  # meters, to first order
     assert near[0] == pytest.approx(1e-6, rel=1e-5)
 
 
@@ -214,7 +214,7 @@ def test_rows_are_as_many_as_the_page_says(kind: type[Pair]) -> None:
     rows = {"Weld": 6, "Hinge": 5, "Slider": 5, "Cylinder": 4, "Cardan": 4, "Point": 3, "PlaneOnPlane": 3}
     rows |= {"PointOnLine": 2, "PointOnPlane": 1, "Rod": 1, "Rolling": 3}
     pair = kind("a", "b", **SIZES.get(kind, {}))
-    assert pair.rows == len(pair.holonomic) == len(pair.weight) == rows[kind.__name__]
+    assert pair.rows == len(pair.holonomic) == len(pair.compliance) == rows[kind.__name__]
 
 
 # Captured at a configuration -----------------------------------------------------------------------
@@ -458,8 +458,8 @@ def test_pickled_constraints_are_the_same(seed: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_copy_with_another_weight_is_the_same_otherwise(name: str) -> None:
     before = bound(1).constraint(name)
-    after = replace(before, weight=3.0)
-    np.testing.assert_array_equal(after.weight, np.full(before.rows, 3.0))
+    after = replace(before, compliance=3.0)
+    np.testing.assert_array_equal(after.compliance, np.full(before.rows, 3.0))
     assert after.gains == before.gains
 
 
@@ -468,9 +468,9 @@ def test_a_copy_may_get_a_time_constant() -> None:
 
 
 def test_weights_are_one_for_each_row_and_do_not_change() -> None:
-    np.testing.assert_array_equal(lw.Point("a", "b", weight=[1, 2, 3]).weight, [1, 2, 3])
+    np.testing.assert_array_equal(lw.Point("a", "b", compliance=[1, 2, 3]).compliance, [1, 2, 3])
     with pytest.raises(ValueError, match="read-only"):
-        lw.Weld("a", "b").weight[0] = 2.0
+        lw.Weld("a", "b").compliance[0] = 2.0
 
 
 # Hard places ---------------------------------------------------------------------------------------
@@ -509,14 +509,17 @@ def arm() -> Mechanism:
 
 MISMADE: dict[str, tuple[Callable[[], Constraint], str]] = {
     "two weights": (
-        lambda: lw.Weld("a", "b", weight=[1, 2]),
-        "Weld 'a:b': weight has 2 numbers, needs one or 6",
+        lambda: lw.Weld("a", "b", compliance=[1, 2]),
+        "Weld 'a:b': compliance has 2 numbers, needs one or 6",
     ),
     "a weight of zero": (
-        lambda: lw.Point("a", "b", weight=[1, 0, 1]),
-        "Point 'a:b': weights are finite and above zero, not [1.0, 0.0, 1.0]",
+        lambda: lw.Point("a", "b", compliance=[1, 0, 1]),
+        "Point 'a:b': compliances are finite and above zero, not [1.0, 0.0, 1.0]",
     ),
-    "an infinite weight": (lambda: lw.Rod("a", "b", length=1, weight=np.inf), "weights are finite and above zero"),
+    "an infinite weight": (
+        lambda: lw.Rod("a", "b", length=1, compliance=np.inf),
+        "compliances are finite and above zero",
+    ),
     "gains and a time constant": (
         lambda: lw.Weld("a", "b", gains=(1, 0), time_constant=0.1),
         "Weld 'a:b': give a time constant or gains, not both",
@@ -554,7 +557,7 @@ MISMADE: dict[str, tuple[Callable[[], Constraint], str]] = {
     ),
     "an axis twice": (lambda: lw.CenterOfMass(axes="xx"), "CenterOfMass: axes 'xx' are some of x, y, z, each once"),
     "an axis w": (lambda: lw.CenterOfMass(axes="xw"), "CenterOfMass: axes 'xw' are some of x, y, z, each once"),
-    "the centre of nothing": (lambda: lw.CenterOfMass(bodies=()), "CenterOfMass: no bodies"),
+    "the center of nothing": (lambda: lw.CenterOfMass(bodies=()), "CenterOfMass: no bodies"),
     "no places": (lambda: lw.LinearCombination({}), "LinearCombination: no places"),
     "a matrix of one axis": (
         lambda: lw.LinearCombination({"a": np.ones(6)}),
@@ -608,11 +611,11 @@ MISPLACED: dict[str, tuple[Callable[[], tuple[Constraint, ...]], str]] = {
         lambda: (lw.JointLock("shoulder", (0.1, 0.2)),),
         "JointLock 'shoulder': joint 'shoulder' has 1 coordinates, not 2",
     ),
-    "the centre of a frame": (
+    "the center of a frame": (
         lambda: (lw.CenterOfMass(bodies=("tip",)),),
         "CenterOfMass 'center_of_mass': 'tip' is a frame, not a body that moves",
     ),
-    "the centre of the world": (lambda: (lw.CenterOfMass(bodies=("world",)),), "'world' is a frame, not a body"),
+    "the center of the world": (lambda: (lw.CenterOfMass(bodies=("world",)),), "'world' is a frame, not a body"),
 }
 
 

@@ -114,7 +114,7 @@ def test_a_kernel_moves_a_robot_as_the_same_python_does(
         np.testing.assert_array_equal(run.tau[:-1], wanted[:-1])
 
 
-@pytest.mark.parametrize("compile", [False, True], ids=["native", "specialised"])
+@pytest.mark.parametrize("compile", [False, True], ids=["native", "specialized"])
 @pytest.mark.parametrize("control_every", [1, 7])
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 def test_lanes_move_as_one_robot_does(integrator: str, control_every: int, compile: bool) -> None:
@@ -150,7 +150,7 @@ def test_numba_moves_a_robot_alike() -> None:
 
 
 def test_all_ways_to_run_the_text_agree() -> None:
-    """As plain Python, natively and specialised: one call of 20 steps with controls at 4, 11 and 18."""
+    """As plain Python, natively and specialized: one call of 20 steps with controls at 4, 11 and 18."""
     robot = zoo.four_bar()
     q, v = moving(robot)
     controller = pd_of(q)

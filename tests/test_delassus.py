@@ -55,7 +55,7 @@ def stretched_arm() -> Mechanism:
 
 
 def far_from_the_origin() -> Mechanism:
-    """A box held at two points, a kilometre away."""
+    """A box held at two points, a kilometer away."""
     robot = lw.zoo.stack(1).unconstrained()
     q = robot.neutral()
     q[:3] += (1e3, -1e3, 1e3)

@@ -27,7 +27,7 @@ MAKE: dict[str, Callable[[], Mechanism]] = {
     "delta with rods of no mass": partial(test_zoo.made, "delta with rods of no mass"),
     "chain of 5 loops": partial(test_zoo.made, "chain of 5 loops"),
     "geared chain": partial(test_zoo.made, "geared chain"),
-    "centre of mass": partial(linkages.made, "centre of mass"),
+    "center of mass": partial(linkages.made, "center of mass"),
     "swimmer": partial(test_zoo.made, "swimmer"),
     "pyramid": partial(test_zoo.made, "pyramid of 2 layers"),
     "quadruped": partial(test_zoo_scenes.made, "quadruped standing, friction"),

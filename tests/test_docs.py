@@ -19,7 +19,7 @@ import pytest
 import linkwork as lw
 import printed
 import robots
-from linkwork.dynamics.forward import DAMPING
+from linkwork.dynamics.forward import REGULARIZATION
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -218,7 +218,7 @@ def test_signatures_show_values_and_words(site: Path) -> None:
     named = [default for text in found for default in re.findall(r"\w+: [^=\n]*= (?:\w+\.)*_?[A-Z][A-Z_]+\b", text)]
     assert not named
     (forward,) = (text for text in found if text.startswith("ForwardDynamics("))
-    assert f"damping: float = {DAMPING}" in forward and '"prox_bbo",' in forward
+    assert f"regularization: float = {REGULARIZATION}" in forward and '"prox_bbo",' in forward
     assert any('reference: Literal["local", "aligned", "world"] = "local"' in text for text in found)
 
 
@@ -227,7 +227,7 @@ def test_reference_lists_parameters_of_bases(site: Path) -> None:
     text = (site / "api" / "constraints.html").read_text(encoding="utf-8")
     start = text.index('id="linkwork.Hinge"')
     listed = re.findall(r"<b><code>(\w+)</code></b>", text[start : text.index('id="linkwork.Slider"', start)])
-    assert {"first", "second", "axis", "weight", "enabled", "time_constant"} <= set(listed)
+    assert {"first", "second", "axis", "compliance", "enabled", "time_constant"} <= set(listed)
 
 
 # Pictures ----------------------------------------------------------------------------------------------------

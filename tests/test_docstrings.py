@@ -19,7 +19,7 @@ from linkwork.dynamics import forward, inverse, operational
 from linkwork.dynamics import impact as impulse
 from linkwork.dynamics.delassus import batches
 from linkwork.export import writing
-from linkwork.quantities import functions as dynamics
+from linkwork.quantities import evaluator
 from linkwork.simulation import stepper
 
 FOUND = (lw.Solution, lw.InverseSolution, lw.Impact, lw.DelassusOperator, lw.DampedInverse, lw.Energy, lw.Pose)
@@ -104,8 +104,8 @@ WORDS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "ImpactMethod": (literals.ImpactMethod, impulse.METHODS),
     "DelassusMethod": (literals.DelassusMethod, batches.METHODS),
     "InertiaMethod": (literals.InertiaMethod, operational.METHODS),
-    "Quantity": (literals.Quantity, dynamics.QUANTITIES),
-    "Reference": (literals.Reference, dynamics.REFERENCES),
+    "Quantity": (literals.Quantity, evaluator.QUANTITIES),
+    "Reference": (literals.Reference, evaluator.REFERENCES),
     "Integrator": (literals.Integrator, stepper.INTEGRATORS),
     "Precision": (literals.Precision, writing.NUMBERS),
 }
@@ -123,11 +123,11 @@ TAKEN: tuple[tuple[Callable[..., Any], str, Any], ...] = (
     (lw.ImpactDynamics.__init__, "method", impulse.METHODS),
     (lw.Delassus.__init__, "method", batches.METHODS),
     (lw.OperationalInertia.__init__, "method", operational.METHODS),
-    (lw.Evaluator.__init__, "quantity", dynamics.QUANTITIES),
-    (lw.Evaluator.__init__, "reference", dynamics.REFERENCES),
-    (lw.frame_velocity, "reference", dynamics.REFERENCES),
-    (lw.frame_acceleration, "reference", dynamics.REFERENCES),
-    (lw.frame_jacobian, "reference", dynamics.REFERENCES),
+    (lw.Evaluator.__init__, "quantity", evaluator.QUANTITIES),
+    (lw.Evaluator.__init__, "reference", evaluator.REFERENCES),
+    (lw.frame_velocity, "reference", evaluator.REFERENCES),
+    (lw.frame_acceleration, "reference", evaluator.REFERENCES),
+    (lw.frame_jacobian, "reference", evaluator.REFERENCES),
     (lw.Stepper.__init__, "integrator", stepper.INTEGRATORS),
     (lw.simulate, "integrator", stepper.INTEGRATORS),
     (lw.simulate, "method", forward.METHODS),

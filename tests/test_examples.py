@@ -25,14 +25,14 @@ TRUE = r"(0e\+00|\d+(\.\d+)?e-\d\d)"
 CLAIMS: dict[str, tuple[str, ...]] = {
     "01_first_steps": (r"it accelerates by \[.+\] rad/s²", r"held there by \[.+\] Nm"),
     "02_urdf": (r"M\(q\) =", r"hand at \[.+\] moves with \[.+\] m/s"),
-    "03_batches": (r"specialised, float32 +[\d.]+ ms", r"grid of accelerations: \(100, 1000, 37\)"),
+    "03_batches": (r"specialized, float32 +[\d.]+ ms", r"grid of accelerations: \(100, 1000, 37\)"),
     "04_control_loop": (r"t = 3\.0 s   q = 3\.14159", r"InputError: .*NaN"),
     "05_four_bar": (r"1 degree of freedom; 5 rows of rank 2", rf"loop open by {TINY} m"),
     "06_loops_from_files": (rf"assembled again, by {TRUE}", r"ModelError: .*slidr"),
     "07_feet_on_the_ground": (r"they carry 791\.\d+ N, the weight is 791\.\d+ N", r"all converged: True"),
     "08_motors_and_joints": (rf"cluster and lcaba differ by {TINY}", rf"loop open by {TINY}"),
     "09_delassus": (r"CG needs \d+ products \(failed: False\)", rf"direct inverse differ by {TINY} m/s²"),
-    "10_simulation": (r"resumed to the last bit: True", r"a hundred at once: <Run"),
+    "10_simulation": (r"resumed to the last bit: True", r"a hundred at once: <Trajectory"),
     "11_inside_a_loop": (rf"kkt differs by {TINY}", rf"opens by {TINY} m/s²", r"AssemblyError: .* do not close"),
     "12_cassie_standing": (r"the ground carries 326\.791 N in the end, the weight is 326\.791 N", r"fallen by \d+ mm"),
     "13_two_hands_and_a_cube": (
@@ -50,7 +50,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         r"1000 robots>: targets and cranks correlate by 1\.00",
         r"KernelError: .*18_kernel_controller\.py:\d+ in kernel 'switching': floats are not compared",
     ),
-    "demo": (r"specialised differs from plain Python by", r"the crank turned [\d.]+ times"),
+    "demo": (r"specialized differs from plain Python by", r"the crank turned [\d.]+ times"),
 }
 """What each example must print, as regular expressions."""
 

@@ -181,7 +181,7 @@ def test_settings_can_be_arguments(tmp_path: Path) -> None:
     q, v, tau = closed_state(robot)
     rng = np.random.default_rng(1)
     damping, target, start = np.full(robot.nc, 1e-4), rng.normal(size=robot.nc), rng.normal(size=robot.nc)
-    wanted = fd(q, v, tau, damping=damping, target=target, multipliers=start)
+    wanted = fd(q, v, tau, regularization=damping, target=target, multipliers=start)
     found = built(program)(q, v, tau, damping, target, start, fd.settings)
     assert found[1][1] == wanted.iterations > 1
     assert_close(found[0], wanted.acceleration, RELATIVE)

@@ -14,7 +14,7 @@ import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
 from linkwork.compilers.trace import Trace, trace
 from linkwork.dynamics import forward
-from linkwork.dynamics.forward import AUTOMATIC, DAMPING, METHODS, MOST_COUNTED
+from linkwork.dynamics.forward import AUTOMATIC, METHODS, MOST_COUNTED, REGULARIZATION
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import Tree
@@ -77,7 +77,7 @@ def test_energy_changes_by_the_power_of_torques(name: str, method: str) -> None:
 
 @each_method
 def test_a_looped_robot_in_space_keeps_its_momentum(method: str) -> None:
-    """Torques and loops are inside it: linear and angular momentum about the centre of mass do not change."""
+    """Torques and loops are inside it: linear and angular momentum about the center of mass do not change."""
     robot, q = posed("floating four-bar")
     robot = robot.with_gravity((0.0, 0.0, 0.0))
     p = closed_state(robot, q, np.random.default_rng(3))
@@ -167,8 +167,8 @@ def test_external_wrenches_enter_as_forces_on_their_frames(method: str) -> None:
 
 
 ON_WORLD = {
-    "centre of mass": lw.CenterOfMass(axes="xz", name="com"),
-    "centre of mass of some": lw.CenterOfMass(bodies=("link1", "link3"), name="some"),
+    "center of mass": lw.CenterOfMass(axes="xz", name="com"),
+    "center of mass of some": lw.CenterOfMass(bodies=("link1", "link3"), name="some"),
     "combination, aligned": lw.LinearCombination(
         {"link2": np.arange(12.0).reshape(2, 6), "link4": np.ones((2, 6))}, name="sum"
     ),
@@ -202,7 +202,8 @@ def test_gravity_leaves_what_rows_ask_of_the_world_alone(kind: str, floating: bo
             continue
         if method == "pv_soft":
             assert (
-                distance(solve(p, method).acceleration, p.soft(DAMPING)[0]) <= 1e-8 + ROUNDING * p.stiffness / DAMPING
+                distance(solve(p, method).acceleration, p.soft(REGULARIZATION)[0])
+                <= 1e-8 + ROUNDING * p.stiffness / REGULARIZATION
             )
             continue
         s = solve(p, method)
@@ -277,7 +278,7 @@ def test_switching_prepares_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> Non
         off = robot.switched({c.name: False})
         s = lw.ForwardDynamics(off, "prox_bbo").compile(lanes=1, threads=1)(p.q, p.v, p.tau)
         native = lw.ForwardDynamics(off, "prox_bbo")(p.q, p.v, p.tau)
-        assert_close(s.acceleration, native.acceleration, 1e-12 + 0.1 * ROUNDING * p.stiffness / DAMPING)
+        assert_close(s.acceleration, native.acceleration, 1e-12 + 0.1 * ROUNDING * p.stiffness / REGULARIZATION)
         assert off.computed is robot.computed
 
 
@@ -288,7 +289,7 @@ def test_weights_and_gains_need_no_new_program_for_weights(monkeypatch: pytest.M
     p = open_state(robot, np.random.default_rng(12))
     lw.ForwardDynamics(robot, "prox_bbo").compile(lanes=1, threads=1)
     monkeypatch.setattr(llvm, "object_code", lambda *_, **__: pytest.fail("compiled again"))
-    weighted = replace(robot, constraints=tuple(replace(c, weight=3.0) for c in robot.constraints))
+    weighted = replace(robot, constraints=tuple(replace(c, compliance=3.0) for c in robot.constraints))
     s = lw.ForwardDynamics(weighted, "prox_bbo").compile(lanes=1, threads=1)(p.q, p.v, p.tau)
     assert distance(s.acceleration, p.hard[0]) <= 1e-8
 
@@ -296,14 +297,14 @@ def test_weights_and_gains_need_no_new_program_for_weights(monkeypatch: pytest.M
 def test_a_weight_is_the_softness_of_its_row() -> None:
     """Of a body on soft rows: each gives way by its weight, the damping and its inverse inertia, times its force."""
     build = lw.Builder().body("box", lw.Inertia.box(2.0, (0.1, 0.2, 0.3))).joint("free", lw.Free(), "world", "box")
-    weight = (1.0, 2.0, 5.0)
-    robot = build.constrain(lw.Point("world", "box", name="spring", weight=weight)).build()
+    compliance = (1.0, 2.0, 5.0)
+    robot = build.constrain(lw.Point("world", "box", name="spring", compliance=compliance)).build()
     state = (robot.neutral(), np.zeros(6), np.zeros(6))
-    s = lw.ForwardDynamics(robot, "pv_soft", damping=0.1)(*state)
+    s = lw.ForwardDynamics(robot, "pv_soft", regularization=0.1)(*state)
     # m (g + R f) = f along each axis: f = m g / (1 + m R), with R a part of 1 / m
-    expected = -2.0 * robot.gravity / (1 + 0.1 * np.array(weight))
+    expected = -2.0 * robot.gravity / (1 + 0.1 * np.array(compliance))
     assert_close(s.forces["spring"], expected, 1e-13)
-    given = lw.ForwardDynamics(robot, "pv_soft")(*state, damping=[0.05, 0.1, 0.25])
+    given = lw.ForwardDynamics(robot, "pv_soft")(*state, regularization=[0.05, 0.1, 0.25])
     assert_close(given.forces["spring"], expected, 1e-13)
     assert s.converged and s.iterations == 1
 

@@ -72,7 +72,7 @@ def test_forces_act_on_the_second_place_of_a_pair(method: str) -> None:
 # Batches, out, bind ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["plain", "native", "specialised"])
+@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
 @pytest.mark.parametrize("lead", [(0,), (2, 0), (1,), (1, 1)], ids=str)
 @pytest.mark.parametrize("method", ["lcaba", "pv_early"])
 def test_batches_of_one_and_of_nothing(method: str, lead: tuple[int, ...], way: str) -> None:
@@ -82,7 +82,7 @@ def test_batches_of_one_and_of_nothing(method: str, lead: tuple[int, ...], way: 
     assert np.shape(s.residual) == np.shape(s.iterations) == lead
 
 
-@pytest.mark.parametrize("way", ["plain", "native", "specialised"])
+@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
 @pytest.mark.parametrize("method", ["lcaba", "prox_ltl"])
 def test_multipliers_broadcast_as_the_others_do(method: str, way: str) -> None:
     robot = robot_for(method)
@@ -113,7 +113,7 @@ def test_out_that_does_not_fit_is_refused(method: str) -> None:
         made(method)(*states(robot, 2), out=np.zeros(robot.nv + 1))
 
 
-@pytest.mark.parametrize("way", ["plain", "native", "specialised"])
+@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
 @pytest.mark.parametrize("method", ["lcaba", "prox_bbo", "prox_ltl"])
 def test_bind_reads_and_writes_the_arrays_it_was_given(method: str, way: str) -> None:
     """Outputs are accelerations and what else was found: progress, multipliers, what rows miss."""
@@ -136,7 +136,7 @@ def test_bind_reads_and_writes_the_arrays_it_was_given(method: str, way: str) ->
         step()
 
 
-@pytest.mark.parametrize("way", ["plain", "native", "specialised"])
+@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
 @pytest.mark.parametrize("method", ["lcaba", "prox_bbo", "prox_ltl"])
 def test_bind_takes_the_accelerations_alone(method: str, way: str) -> None:
     robot, fd = robot_for(method), solver(method, way)
@@ -154,7 +154,7 @@ def test_bound_alone_a_hard_method_says_that_rows_are_dependent() -> None:
 
 
 def test_bind_of_a_batch() -> None:
-    robot, fd = robot_for("lcaba"), solver("lcaba", "specialised")
+    robot, fd = robot_for("lcaba"), solver("lcaba", "specialized")
     state = states(robot, 1, 6)
     outs = [np.empty((6, n)) for n in (robot.nv, 4 + 2 * robot.nc)]
     fd.bind(*state, out=outs)()
@@ -176,7 +176,7 @@ def test_one_evaluator_serves_several_threads() -> None:
 # Targets and damping of a call -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["plain", "native", "specialised"])
+@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
 @pytest.mark.parametrize("method", KERNELS)
 def test_rows_get_the_acceleration_that_a_call_asks(method: str, way: str) -> None:
     robot = robot_for(method)
@@ -190,13 +190,13 @@ def test_rows_get_the_acceleration_that_a_call_asks(method: str, way: str) -> No
     assert distance(s.acceleration, kkt.acceleration) <= (1e-3 if soft else 1e-8)
 
 
-@pytest.mark.parametrize("way", ["plain", "native", "specialised"])
+@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
 @pytest.mark.parametrize("method", [*ITERATED, "pv_soft"])
 def test_the_damping_of_a_call_replaces_that_of_rows(method: str, way: str) -> None:
     robot = robot_for(method)
     q, v, tau = states(robot, 3)
     R = np.random.default_rng(1).uniform(0.1, 1.0, size=(3, robot.nc))
-    s = solver(method, way, max_iterations=1)(q, v, tau, damping=R)
+    s = solver(method, way, max_iterations=1)(q, v, tau, regularization=R)
     p = Problem(robot, q, v, tau)
     for k in range(3):
         J = p.J
@@ -206,7 +206,7 @@ def test_the_damping_of_a_call_replaces_that_of_rows(method: str, way: str) -> N
 
 def test_a_damping_below_zero_is_refused() -> None:
     with pytest.raises(lw.InputError, match="damping is not negative"):
-        solver("lcaba", "native")(*states(robot_for("lcaba"), 1), damping=np.full(robot_for("lcaba").nc, -1.0))
+        solver("lcaba", "native")(*states(robot_for("lcaba"), 1), regularization=np.full(robot_for("lcaba").nc, -1.0))
 
 
 @pytest.mark.parametrize("method", ITERATED)
@@ -306,7 +306,7 @@ def test_slow_and_fast_states_are_as_exact(method: str, size: float) -> None:
 
 @pytest.mark.parametrize("method", [*ITERATED, "ltl", "pv", "pv_early"])
 def test_far_from_the_origin_is_as_exact_as_distance_allows(method: str) -> None:
-    """A floating robot a kilometre away, its feet held there."""
+    """A floating robot a kilometer away, its feet held there."""
     robot = robot_for("pv_early")
     p = open_state(robot, np.random.default_rng(2))
     far = p.q.copy()

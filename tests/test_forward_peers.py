@@ -213,7 +213,7 @@ def assert_soft_solution(robot: Mechanism, source: str | Path, q: Floats, v: Flo
     p = Problem(robot, q, v, tau)
     for method in AUTOMATIC:
         fd = lw.ForwardDynamics(robot, method, max_iterations=1)
-        s = fd(q, v, tau, target=aref - p.k, damping=R)
+        s = fd(q, v, tau, target=aref - p.k, regularization=R)
         assert distance(s.acceleration, acceleration) <= 1e-8, method
 
 

@@ -12,7 +12,7 @@ import pytest
 import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance
-from linkwork.dynamics.forward import AUTOMATIC, DAMPING
+from linkwork.dynamics.forward import AUTOMATIC, REGULARIZATION
 from linkwork.mechanism import Mechanism
 from test_forward_models import from_file
 
@@ -27,7 +27,7 @@ UNIQUE = 1e-8
 
 def rounding(p: Problem, method: str) -> float:
     """What is not known of the forces along which rows say the same: there a factor has the damping alone."""
-    return 10 * ROUNDING * p.stiffness / DAMPING
+    return 10 * ROUNDING * p.stiffness / REGULARIZATION
 
 
 def known(p: Problem, method: str) -> float:
@@ -145,7 +145,7 @@ def test_multipliers_from_zero_are_the_smallest(name: str, method: str) -> None:
 def test_weights_say_which_multipliers_are_the_smallest(name: str, method: str) -> None:
     """Weighted by their weights; the acceleration is the same."""
     p, rng = problem(name), np.random.default_rng(2)
-    constraints = tuple(replace(c, weight=rng.uniform(0.2, 5.0, c.rows)) for c in p.robot.constraints)
+    constraints = tuple(replace(c, compliance=rng.uniform(0.2, 5.0, c.rows)) for c in p.robot.constraints)
     weighted = replace(p, robot=replace(p.robot, constraints=constraints))
     s = lw.ForwardDynamics(weighted.robot, method, tolerance=1e-12)(p.q, p.v, p.tau)
     assert distance(s.acceleration, p.hard[0]) <= UNIQUE
@@ -168,7 +168,7 @@ def test_constraints_given_thrice_share_the_force(name: str, method: str) -> Non
 # Methods without damping -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["plain", "native", "specialised"])
+@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
 @pytest.mark.parametrize("method", ["ltl", "pv"])
 @each_system
 def test_hard_methods_say_that_rows_are_dependent(name: str, method: str, way: str) -> None:
@@ -176,7 +176,7 @@ def test_hard_methods_say_that_rows_are_dependent(name: str, method: str, way: s
     if way != "native" and p.robot.nv > 10:
         pytest.skip("shown on small ones")
     fd = lw.ForwardDynamics(p.robot, method)
-    fd = {"plain": fd.plain, "native": lambda: fd, "specialised": lambda: fd.compile(lanes=1, threads=1)}[way]()
+    fd = {"plain": fd.plain, "native": lambda: fd, "specialized": lambda: fd.compile(lanes=1, threads=1)}[way]()
     with pytest.raises(lw.SingularConstraints, match=r"not independent, which .* cannot solve.*prox_bbo"):
         fd(p.q, p.v, p.tau)
 
@@ -276,7 +276,7 @@ def test_contradicting_rows_have_the_acceleration_of_least_squares(name: str, me
     Multipliers grow by that over the damping, and rounding of them goes into accelerations: the damping is not small.
     """
     p = contradiction(name)
-    s = lw.ForwardDynamics(p.robot, method, damping=1e-3)(p.q, p.v, p.tau)
+    s = lw.ForwardDynamics(p.robot, method, regularization=1e-3)(p.q, p.v, p.tau)
     assert distance(s.acceleration, p.hard[0]) <= UNIQUE
     assert s.converged
     assert s.residual == pytest.approx(p.gap, rel=1e-5)
@@ -331,6 +331,6 @@ def test_near_a_stretched_arm_accelerations_stay_bounded_or_iterations_say_so(be
     p = closed_state(robot, robot.poses["assembled"], np.random.default_rng(3))
     s = lw.ForwardDynamics(robot, method)(p.q, p.v, p.tau)
     assert np.isfinite(s.acceleration).all() and np.abs(s.acceleration).max() < 1e3
-    if s.converged and p.weakest > 10 * DAMPING:
+    if s.converged and p.weakest > 10 * REGULARIZATION:
         assert distance(s.acceleration, p.hard[0]) <= 1e-6
     assert p.unbalanced(s) <= 1e-9

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from gauss import ROUNDING, Problem, closed_state, distance
-from linkwork.dynamics.forward import DAMPING, METHODS
+from linkwork.dynamics.forward import METHODS, REGULARIZATION
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Constraint
 from linkwork.model.functions import record
@@ -342,8 +342,8 @@ def test_every_method_serves_a_function_of_one_joint(method: str) -> None:
     p = closed_state(robot, robot.assemble(np.full(4, 0.3), limits=False), np.random.default_rng(6))
     options = {"tolerance": 1e-12} if METHODS[method].iterates else {}
     s = lw.ForwardDynamics(robot, method, **options)(p.q, p.v, p.tau)  # type: ignore[arg-type]
-    expected = p.soft(DAMPING)[0] if method == "pv_soft" else p.hard[0]
-    stiff = ROUNDING * p.stiffness / DAMPING if method == "pv_soft" else 0.0  # one iteration of stiff rows
+    expected = p.soft(REGULARIZATION)[0] if method == "pv_soft" else p.hard[0]
+    stiff = ROUNDING * p.stiffness / REGULARIZATION if method == "pv_soft" else 0.0  # one iteration of stiff rows
     assert distance(s.acceleration, expected) <= 1e-9 + stiff
 
 
@@ -456,9 +456,9 @@ def test_a_captured_function_holds_where_it_was_captured() -> None:
 
 
 def test_copies_do_what_the_original_does() -> None:
-    constraint = lw.FunctionCoupling(differential, NAMES, (0.1, 0.2), name="f", weight=(1.0, 3.0))
-    heavy = replace(constraint, weight=5.0)
-    np.testing.assert_array_equal(heavy.weight, [5.0, 5.0])
+    constraint = lw.FunctionCoupling(differential, NAMES, (0.1, 0.2), name="f", compliance=(1.0, 3.0))
+    heavy = replace(constraint, compliance=5.0)
+    np.testing.assert_array_equal(heavy.compliance, [5.0, 5.0])
     assert (heavy.offset, heavy.over, heavy.tape) == (constraint.offset, constraint.over, constraint.tape)
     robot = chain().constrained(constraint)
     copy = pickle.loads(pickle.dumps(robot))  # a function that has a name
@@ -515,7 +515,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: bound(lambda a, b: a * b, ("joint0", "jonit1")),
         "FunctionCoupling 'f': robot 'chain of 3' has no joint 'jonit1'; did you mean 'joint1'",
     ),
-    "weights": (lambda: bound(lambda a, b, c: (a, b), weight=(1, 2, 3)), "weight has 3 numbers, needs one or 2"),
+    "weights": (
+        lambda: bound(lambda a, b, c: (a, b), compliance=(1, 2, 3)),
+        "compliance has 3 numbers, needs one or 2",
+    ),
 }
 
 

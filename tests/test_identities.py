@@ -117,7 +117,7 @@ def test_momentum_of_a_floating_system_falls_with_its_weight(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_momentum_is_mass_times_velocity_of_the_centre(seed: int) -> None:
+def test_momentum_is_mass_times_velocity_of_the_center(seed: int) -> None:
     robot = tree(seed)
     s = random_state(robot, seed)
     velocity = rate(lambda t: lw.center_of_mass(robot, robot.integrate(s.q, t * s.v)))

@@ -583,7 +583,7 @@ def test_of_a_batch_each_state_says_by_how_much_it_is_beyond() -> None:
 WAYS: dict[str, Callable[[lw.InverseDynamics], lw.InverseDynamics]] = {
     "plain": lambda e: e.plain(),
     "native": lambda e: e,
-    "specialised": lambda e: e.compile(threads=1),
+    "specialized": lambda e: e.compile(threads=1),
 }
 
 

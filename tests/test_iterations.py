@@ -13,7 +13,7 @@ import pytest
 import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, open_state
-from linkwork.dynamics.forward import AUTOMATIC, DAMPING, METHODS, OFF, TOLERANCE
+from linkwork.dynamics.forward import AUTOMATIC, METHODS, OFF, REGULARIZATION, TOLERANCE
 from linkwork.kernels import lcaba
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.constrained import SWITCHED_OFF
@@ -24,7 +24,7 @@ from states import assert_close
 AGREEMENT = 1e-12
 """Of the three ways, relative to the largest number: they differ by where multiplications and additions fuse."""
 
-WAYS = ("plain", "native", "specialised")
+WAYS = ("plain", "native", "specialized")
 ITERATED = tuple(name for name, method in METHODS.items() if method.iterates)
 KERNELS = tuple(name for name, m in METHODS.items() if m.algorithm is not None and name != "aba" and m.exact)
 """Every method that is kernel text for constraints."""
@@ -82,14 +82,14 @@ def known(method: str, *state: np.ndarray) -> float:
 
 def once(method: str, *state: np.ndarray) -> float:
     """What stiff rows leave of `AGREEMENT` in one iteration."""
-    return AGREEMENT + 10 * ROUNDING * Problem(robot_for(method), *state).stiffness / DAMPING
+    return AGREEMENT + 10 * ROUNDING * Problem(robot_for(method), *state).stiffness / REGULARIZATION
 
 
 # Three ways ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("way", ["native", "specialised"])
+@pytest.mark.parametrize("way", ["native", "specialized"])
 @pytest.mark.parametrize("method", KERNELS)
 def test_the_ways_agree_and_take_the_same_iterations(method: str, way: str, seed: int) -> None:
     state = states(robot_for(method), seed)
@@ -149,7 +149,7 @@ def test_each_iteration_brings_the_acceleration_nearer(method: str) -> None:
         factor = 1e-3 / (1e-3 + p.weakest)
         errors = []
         for count in range(1, 6):
-            s = solver(method, "native", damping=1e-3, max_iterations=count, tolerance=1e-300)(q, v, tau)
+            s = solver(method, "native", regularization=1e-3, max_iterations=count, tolerance=1e-300)(q, v, tau)
             off = s.acceleration - p.hard[0]
             errors.append(np.sqrt(off @ p.M @ off / (p.hard[0] @ p.M @ p.hard[0])))
         for before, after in pairwise(errors):
@@ -162,7 +162,7 @@ def test_each_iteration_brings_the_acceleration_nearer(method: str) -> None:
 @pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("batch", [1, 3, 4, 5, 9])
 @pytest.mark.parametrize("method", ITERATED)
-@pytest.mark.parametrize("way", ["specialised", "native"])
+@pytest.mark.parametrize("way", ["specialized", "native"])
 def test_states_in_lanes_iterate_each_on_its_own(way: str, method: str, batch: int, lanes: int) -> None:
     """Lanes beyond the end of a batch repeat its last state."""
     robot = robot_for(method)
@@ -180,11 +180,11 @@ def test_states_in_lanes_iterate_each_on_its_own(way: str, method: str, batch: i
         assert_close(s.acceleration[k], one.acceleration, known_to)
 
 
-@pytest.mark.parametrize("way", ["specialised", "native"])
+@pytest.mark.parametrize("way", ["specialized", "native"])
 @pytest.mark.parametrize("method", ITERATED)
 def test_a_state_in_lanes_does_not_depend_on_its_neighbors(method: str, way: str) -> None:
     """Bit for bit, whether they need as many iterations or fewer."""
-    robot, fd = robot_for(method), solver(method, way, 4, damping=1e-4)
+    robot, fd = robot_for(method), solver(method, way, 4, regularization=1e-4)
     q, v, tau = states(robot, 3, 9)
     start = solver(method, "native")(q, v, tau).multipliers
     start[::3] = 0.0
@@ -201,7 +201,7 @@ def test_a_batch_in_lanes_is_its_states_one_by_one(method: str) -> None:
     """Leading axes broadcast: q (3, 1), tau (4,)."""
     robot = robot_for(method)
     q, v, tau = states(robot, 4, 3, 1)[0], states(robot, 5)[1], states(robot, 6, 4)[2]
-    s = solver(method, "specialised")(q, v, tau)
+    s = solver(method, "specialized")(q, v, tau)
     assert s.acceleration.shape == (3, 4, robot.nv) and s.multipliers.shape == (3, 4, robot.nc)
     assert np.shape(s.residual) == np.shape(s.iterations) == np.shape(s.converged) == (3, 4)
     for i, j in np.ndindex(3, 4):
@@ -213,7 +213,7 @@ def test_a_batch_in_lanes_is_its_states_one_by_one(method: str) -> None:
 def test_single_precision_has_its_digits(method: str) -> None:
     """With a damping that float32 can be added to, whatever the one that is asked for."""
     robot = robot_for(method)
-    fast = solver(method, "specialised", 8, "float32")
+    fast = solver(method, "specialized", 8, "float32")
     state = states(robot, 2, 11)
     s, exact = fast(*state), solver(method, "native")(*state)
     assert s.acceleration.dtype == np.float32
@@ -253,7 +253,7 @@ def test_multipliers_of_the_state_before_save_iterations(method: str) -> None:
     robot = robot_for(method)
     q, v, tau = states(robot, 2)
     v = 0.1 * v
-    fd = solver(method, "native", damping=1e-3)
+    fd = solver(method, "native", regularization=1e-3)
     cold, warm, start = 0, 0, None
     for _ in range(20):
         s = fd(q, v, tau, multipliers=start)
@@ -295,7 +295,7 @@ def test_texts_read_no_memory_that_they_have_not_written(method: str, seed: int)
 
 @pytest.mark.parametrize("method", ITERATED)
 def test_the_second_text_needs_nothing_that_it_changed_itself(method: str) -> None:
-    """Specialised code gives it the work arrays of the first text each time, native code those of the time before."""
+    """Specialized code gives it the work arrays of the first text each time, native code those of the time before."""
     robot = robot_for(method)
     fd = lw.ForwardDynamics(robot, method, tolerance=1e-300)
     algorithm, tree = fd._subject.algorithm, fd._subject.tree
@@ -314,7 +314,7 @@ def test_the_second_text_needs_nothing_that_it_changed_itself(method: str) -> No
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("way", ["native", "specialised"])
+@pytest.mark.parametrize("way", ["native", "specialized"])
 @pytest.mark.parametrize("method", KERNELS)
 def test_a_result_does_not_depend_on_the_calls_before(method: str, way: str) -> None:
     robot, fd = robot_for(method), solver(method, way)
@@ -358,7 +358,7 @@ def test_two_hands_with_a_cube_converge_in_three_iterations(damping: float, meth
     """loops Fig. 10: rows miss less than 1e-6 after three, at any damping that makes sense; in the paper's units."""
     robot = test_scenes.made("AH²-cube")
     damping = damping / float(np.median(scales_of(robot).rows))
-    fd = lw.ForwardDynamics(robot, method, damping=damping, tolerance=1e-13, max_iterations=3)
+    fd = lw.ForwardDynamics(robot, method, regularization=damping, tolerance=1e-13, max_iterations=3)
     for seed in range(3):
         p = closed_state(robot, robot.poses["assembled"], np.random.default_rng(seed))
         s = fd(p.q, p.v, p.tau)
@@ -373,21 +373,21 @@ def test_the_residual_is_what_rows_miss(method: str) -> None:
     for seed in range(4):
         q, v, tau = states(robot, seed)
         p = Problem(robot, q, v, tau)
-        s = solver(method, "native", damping=1e-2, max_iterations=2, tolerance=1e-300)(q, v, tau)
+        s = solver(method, "native", regularization=1e-2, max_iterations=2, tolerance=1e-300)(q, v, tau)
         assert_close(s.residuals, p.k - p.J @ s.acceleration, 1e-9, scale=float(np.abs(p.k).max()))
         assert s.residual == np.abs(s.residuals).max()
 
 
 @pytest.mark.parametrize("method", [*AUTOMATIC, "constrained_aba", "pv_soft"])
-@pytest.mark.parametrize("damping", [1e-1, 1e-3, DAMPING])
+@pytest.mark.parametrize("damping", [1e-1, 1e-3, REGULARIZATION])
 def test_one_iteration_solves_the_problem_of_soft_rows(method: str, damping: float) -> None:
     """``J a + R (lambda - start) = k`` with weights that differ from row to row."""
     rng = np.random.default_rng(1)
     robot = robot_for(method)
     weighted = replace(
-        robot, constraints=tuple(replace(c, weight=rng.uniform(0.3, 3.0, c.rows)) for c in robot.constraints)
+        robot, constraints=tuple(replace(c, compliance=rng.uniform(0.3, 3.0, c.rows)) for c in robot.constraints)
     )
-    fd = lw.ForwardDynamics(weighted, method, damping=damping, max_iterations=1)
+    fd = lw.ForwardDynamics(weighted, method, regularization=damping, max_iterations=1)
     for seed in range(3):
         p = open_state(weighted, np.random.default_rng(seed))
         start = rng.normal(size=robot.nc)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import linkwork
-from kernel_ways import HEAD, SCALAR, compiled, plain, specialised, written
+from kernel_ways import HEAD, SCALAR, compiled, plain, specialized, written
 from linkwork.compilers import entry, llvm, native, warm
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language import Fixed, source_of
@@ -415,8 +415,8 @@ def assert_means_the_same(text: Any, *ways: str, inputs: tuple[Any, Any] = (INPU
     for t in (SCALAR, Type("float64", 4)):
         found = compiled(a, tree, t, contract=False)(*inputs)[0]
         np.testing.assert_array_equal(found.view(np.int64), expected.view(np.int64))
-        if "specialised" in ways or not ways:
-            np.testing.assert_allclose(specialised(a, tree, t)(*inputs)[0], expected, rtol=1e-14, atol=1e-14)
+        if "specialized" in ways or not ways:
+            np.testing.assert_allclose(specialized(a, tree, t)(*inputs)[0], expected, rtol=1e-14, atol=1e-14)
     return expected
 
 
@@ -799,7 +799,7 @@ def test_angles_beyond_ten_thousand_are_those_of_the_c_library(t: Type) -> None:
 
     q = np.array([[1e4, 1.0001e4, -3e5], [0.5, 1e8, 1e-3], [2e4, 2e5, 2e6], [0.0, 3.0, -1e22], [-1e4, 1.0, 9e4]])
     q = np.hstack([q, q])
-    for made in (compiled, specialised):
+    for made in (compiled, specialized):
         found = made(algorithm(text), small(), t)(q, ROWS)[0].astype(float)
         exact = q[:, :3].astype(t.dtype).astype(float)
         tolerance = 4 * float(np.finfo(t.dtype).eps)

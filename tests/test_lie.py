@@ -41,7 +41,7 @@ TURNS = {"spherical": slice(0, 3), "planar": slice(2, 3), "free": slice(3, 6)}
 
 
 def velocity(kind: str, angle: float, seed: int) -> np.ndarray:
-    """A velocity that turns by ``angle`` in one second, and moves by about a metre."""
+    """A velocity that turns by ``angle`` in one second, and moves by about a meter."""
     rng = np.random.default_rng(seed)
     v = rng.normal(size=JOINTS[kind].nv)
     w = v[TURNS[kind]]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
-from catalogue import NAMES, SEEDS, bound
+from catalog import NAMES, SEEDS, bound
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Constraint
 from linkwork.plans.loops import loops_of
@@ -35,13 +35,13 @@ LOOPS: dict[str, tuple[Constraint, str, str]] = {
     "to the world": (lw.Hinge("world", "c"), "world", "ja jb jc"),
     "from the world": (lw.Rod("d", "world", length=1.0), "world", "ja jd"),
     "between two trees": (lw.Slider("e", "f"), "world", "ja jd je jf"),
-    "between neighbours": (lw.Cardan("b", "a"), "a", "jb"),
+    "between neighbors": (lw.Cardan("b", "a"), "a", "jb"),
     "on a frame": (lw.Point("tip", "e"), "world", "ja jd je jf"),
     "two joints of two arms": (lw.Gear("jc", "je", 2.0), "a", "jc je"),
     "two joints of one arm": (lw.Gear("jb", "jc", 2.0), "a", "jb jc"),
     "one joint": (lw.JointLock("je", 0.1), "d", "je"),
-    "the centre of all": (lw.CenterOfMass(), "world", "ja jb jc jd je jf"),
-    "the centre of some": (lw.CenterOfMass(bodies=("b", "d")), "world", "ja jb jd"),
+    "the center of all": (lw.CenterOfMass(), "world", "ja jb jc jd je jf"),
+    "the center of some": (lw.CenterOfMass(bodies=("b", "d")), "world", "ja jb jd"),
     "velocities of places": (lw.LinearCombination({"c": np.eye(6), "world": np.eye(6)}), "world", "ja jb jc"),
 }
 

@@ -123,18 +123,18 @@ def test_random_batches_have_their_size_and_keep_the_limits(size: int | tuple[in
     q = MIXED.random(3, size)
     assert q.shape == (*lead, MIXED.nq)
     assert (q >= MIXED.lower).all() and (q <= MIXED.upper).all()
-    np.testing.assert_allclose(MIXED.normalise(q), q, atol=1e-15)
+    np.testing.assert_allclose(MIXED.normalize(q), q, atol=1e-15)
     assert len(np.unique(q.reshape(-1, MIXED.nq), axis=0)) == np.prod(lead, dtype=int)  # no state twice
 
 
-def test_normalise_changes_lengths_and_nothing_else() -> None:
+def test_normalize_changes_lengths_and_nothing_else() -> None:
     q = MIXED.random(1)
     scaled = q.copy()
     for at, length in zip(MIXED.unit_slices(), (2.0, 1e-3, 1e200), strict=True):
         scaled[at] *= length
-    assert_close(MIXED.normalise(scaled), q, 1e-15)
+    assert_close(MIXED.normalize(scaled), q, 1e-15)
     with pytest.raises(lw.InputError, match="zero length"):
-        MIXED.normalise(np.zeros(MIXED.nq))
+        MIXED.normalize(np.zeros(MIXED.nq))
 
 
 # Nothing changes -----------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_motors_that_cannot_be_are_errors() -> None:
         ("name", r"dataclasses\.replace\(robot, name=\.\.\.\)"),
         ("damping", r"dataclasses\.replace\(robot, joints=\.\.\.\), damping being kept with each of robot\.joints"),
         ("effort_limit", r"effort_limit being kept with each"),
-        ("colour", "does not change$"),
+        ("color", "does not change$"),
     ],
 )
 def test_assigning_to_a_mechanism_says_what_makes_a_new_one(field: str, says: str) -> None:

@@ -30,7 +30,7 @@ FILLED = {"water": "", "density": 'density="321"', "mass": 'mass="1.7"'}
 
 
 def same_inertias(robot: Mechanism, theirs: Any) -> None:
-    """Each body that moves has MuJoCo's mass, centre of mass and inertia."""
+    """Each body that moves has MuJoCo's mass, center of mass and inertia."""
     for k in range(1, theirs.nbody):
         name = theirs.body(k).name
         if name not in robot.inertias:

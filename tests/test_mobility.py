@@ -129,7 +129,7 @@ def test_a_four_bar_has_one_degree_of_freedom_however_it_is_cut(name: str, seed:
 
 
 DOF = {"four-bar": 1, "floating four-bar": 7, "five-bar": 2, "RSSR": 2, "universal joints": 1, "hexapod": 0}
-DOF |= {"centre of mass": 3, "gears": 2, "humanoid": 25}
+DOF |= {"center of mass": 3, "gears": 2, "humanoid": 25}
 
 
 @pytest.mark.parametrize("name", DOF)

@@ -57,7 +57,7 @@ def test_simulation(capsys: pytest.CaptureFixture[str]) -> None:
     code = code_of("simulation.md")
     exec(compile(code, filed(code), "exec", dont_inherit=True), names)
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "<Run of 'four-bar closed by a hinge', 0 to 1 s, 101 states>"
+    assert printed[0] == "<Trajectory of 'four-bar closed by a hinge', 0 to 1 s, 101 states>"
     assert printed[1] == "True True"
     assert printed[2:9] == ["True", "True", "True", "(201, 3)", "True", "(3, 64, 3)", "True"]
     assert printed[9] == "<Sweep of 'four-bar closed by a hinge' over A, 100 configurations>"

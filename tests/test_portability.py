@@ -84,7 +84,7 @@ SCRIPT = """
 import json
 import numpy as np
 import linkwork as lw
-from linkwork.compile import llvm
+from linkwork.compilers import llvm
 
 found = {"cpu": llvm.cpu()[0], "bytes": llvm.vector_bytes(), "accelerations": []}
 rng = np.random.default_rng(1)

@@ -40,7 +40,7 @@ ROBOTS: dict[str, Callable[[], lw.Mechanism]] = {
 every_robot = pytest.mark.parametrize("make", ROBOTS.values(), ids=ROBOTS.keys())
 
 
-def swinging(seconds: float = 0.2) -> lw.Run:
+def swinging(seconds: float = 0.2) -> lw.Trajectory:
     """A four-bar in motion, recorded every 10 ms."""
     robot = zoo.four_bar()
     q = robot.poses[ASSEMBLED]
@@ -95,7 +95,7 @@ def test_children_are_eliminated_before_their_parents(make: Callable[[], lw.Mech
 
 
 @pytest.mark.parametrize("make", [zoo.four_bar, lambda: zoo.geared_chain(4)], ids=["four-bar", "gears"])
-def test_colours_are_those_of_the_clusters(make: Callable[[], lw.Mechanism]) -> None:
+def test_colors_are_those_of_the_clusters(make: Callable[[], lw.Mechanism]) -> None:
     robot = make()
     assert cluster_numbers(robot) == {body: k for k, c in enumerate(lw.clusters(robot)) for body in c.bodies}
 
@@ -272,7 +272,7 @@ def test_everything_fits_the_figure_whichever_way_is_up(gravity: tuple[float, fl
     robot = zoo.stewart().with_gravity(gravity)
     q = robot.poses[ASSEMBLED]
     rest = [np.zeros((1, n)) for n in (robot.nv, robot.nv, robot.nc)]
-    figure = lw.Run(robot, np.zeros(1), q[None], *rest).picture()
+    figure = lw.Trajectory(robot, np.zeros(1), q[None], *rest).picture()
     axes, bones = figure.axes[0], skeleton(robot)
     points = bones.points(q)[np.unique([*bones.rods.flat, *bones.slides.flat])]
     figure.canvas.draw()
@@ -331,7 +331,7 @@ def test_of_rollouts_one_robot_is_drawn_as_far_as_it_is_finite(tmp_path: Path) -
     many = lw.rollouts(robot, np.tile(q, (2, 1)), rates, seconds=0.1, record_every=10)
     lost = many.q.copy()
     lost[5:, 1] = np.nan
-    run = lw.Run(robot, many.times, lost, many.v, many.tau, many.multipliers)
+    run = lw.Trajectory(robot, many.times, lost, many.v, many.tau, many.multipliers)
     times = [run.picture(index=k).texts[0].get_text().split("t = ")[1] for k in (0, 1, -1)]
     assert times == ["0.100 s", "0.040 s", "0.040 s"]
     with Image.open(run.save_video(tmp_path / "run.gif", fps=50, index=1)) as video:
@@ -446,7 +446,7 @@ def test_a_view_is_two_angles(view: Any) -> None:
 
 def test_a_run_that_does_not_know_its_robot_cannot_be_drawn() -> None:
     run = swinging(0.02)
-    unknown = lw.Run(None, run.times, run.q, run.v, run.tau, run.multipliers)
+    unknown = lw.Trajectory(None, run.times, run.q, run.v, run.tau, run.multipliers)
     with pytest.raises(lw.InputError, match="does not know its robot"):
         unknown.picture()
 
@@ -454,13 +454,13 @@ def test_a_run_that_does_not_know_its_robot_cannot_be_drawn() -> None:
 def test_a_run_without_finite_states_cannot_be_drawn() -> None:
     run = swinging(0.02)
     with pytest.raises(lw.InputError, match="no finite states"):
-        lw.Run(run.robot, run.times, np.nan * run.q, run.v, run.tau, run.multipliers).picture()
+        lw.Trajectory(run.robot, run.times, np.nan * run.q, run.v, run.tau, run.multipliers).picture()
 
 
 # Runs that blew up ------------------------------------------------------------------------------------------
 
 
-def blown_up(integrator: str = "euler") -> lw.Run:
+def blown_up(integrator: str = "euler") -> lw.Trajectory:
     """A four-bar far too fast for its steps: its last velocities are finite, their squares are not."""
     robot = zoo.four_bar()
     q = robot.poses[ASSEMBLED]
@@ -469,7 +469,7 @@ def blown_up(integrator: str = "euler") -> lw.Run:
     return run
 
 
-def scattered() -> lw.Run:
+def scattered() -> lw.Trajectory:
     """Two pendulums, the first of which is not finite at the end."""
     robot = zoo.pendulum(3)
     fast = np.stack([np.full(3, 1e3), np.zeros(3)])
@@ -498,13 +498,13 @@ def test_energy_and_errors_of_rollouts_are_unknown_where_states_are_not_finite()
     assert np.isfinite(run.energy["total"][:, 1]).all()
     robot = zoo.four_bar()
     q = np.stack([robot.poses[ASSEMBLED], np.full(3, np.nan)])
-    errors = lw.Run(robot, np.zeros(1), q[None], 0 * q[None], 0 * q[None], np.zeros((1, 2, robot.nc))).errors
+    errors = lw.Trajectory(robot, np.zeros(1), q[None], 0 * q[None], 0 * q[None], np.zeros((1, 2, robot.nc))).errors
     assert errors[0, 0] < 1e-12 and np.isnan(errors[0, 1])
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("make", [blown_up, scattered])
-def test_a_plot_of_what_blew_up_says_where_it_ended(make: Callable[[], lw.Run], tmp_path: Path) -> None:
+def test_a_plot_of_what_blew_up_says_where_it_ended(make: Callable[[], lw.Trajectory], tmp_path: Path) -> None:
     run = make()
     figure = run.plot(tmp_path / "run.png")
     finite = np.isfinite(run.q.reshape(len(run), -1, run.q.shape[-1])[:, 0]).all(axis=-1)

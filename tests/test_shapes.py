@@ -25,7 +25,7 @@ from robots import MODELS
 Floats = npt.NDArray[np.float64]
 
 EXACT = 1e-9
-"""Metres; both sides round at 1e-16, and files at 1e-12 where they write quaternions."""
+"""Meters; both sides round at 1e-16, and files at 1e-12 where they write quaternions."""
 
 
 def placed(robot: lw.Mechanism, q: Floats) -> list[tuple[Shape, Floats, Floats]]:
@@ -88,8 +88,8 @@ def test_geoms_stand_where_mujoco_has_them(name: str) -> None:
         np.testing.assert_allclose(model.geom_size[k][: len(size)], size, rtol=1e-12)
         np.testing.assert_allclose(p, data.geom_xpos[k], atol=EXACT)
         np.testing.assert_allclose(R, data.geom_xmat[k].reshape(3, 3), atol=EXACT)
-        if shape.colour is not None:
-            np.testing.assert_allclose(shape.colour, model.geom_rgba[k], atol=1e-7)
+        if shape.color is not None:
+            np.testing.assert_allclose(shape.color, model.geom_rgba[k], atol=1e-7)
         if shape.role == "visual":
             assert model.geom_group[k] < 3
 
@@ -123,7 +123,7 @@ def test_corners_of_a_mesh_are_where_mujoco_has_them(tmp_path: Path, mesh: str) 
     robot = lw.load(file)
     shape = only(robot)
     assert isinstance(shape.solid, Mesh) and shape.solid.file == tmp_path / "parts" / "t.stl"
-    assert shape.colour == (0.1, 0.2, 0.3, 1.0)
+    assert shape.color == (0.1, 0.2, 0.3, 1.0)
     model = mujoco.MjModel.from_xml_path(str(file))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
@@ -144,7 +144,7 @@ def test_geoms_say_what_they_are_for() -> None:
     assert [shape.role for shape in robot.shapes] == ["visual", "visual", "collision", "collision"]
     ground, ball, *_ = robot.shapes
     assert isinstance(ground.solid, Ground) and ground.body == "world" and ground.placement.position[2] == 2
-    assert ball.solid == Sphere(0.1) and ball.colour == (1, 0, 0, 0.5) and robot.shapes[2].colour is None
+    assert ball.solid == Sphere(0.1) and ball.color == (1, 0, 0, 0.5) and robot.shapes[2].color is None
 
 
 # URDF against Pinocchio -----------------------------------------------------------------------------------
@@ -214,10 +214,10 @@ def test_shapes_of_fixed_bodies_are_on_what_they_are_fixed_to() -> None:
     assert [shape.role for shape in (base, arm, hull, tool)] == ["visual", "visual", "collision", "visual"]
 
 
-def test_colours_of_urdf_have_names() -> None:
+def test_colors_of_urdf_have_names() -> None:
     base, arm, hull, tool = parse_urdf(URDF).shapes
-    assert base.colour == (0.2, 0.4, 0.6, 1) and hull.colour is None
-    assert arm.colour == tool.colour == (1, 0, 0, 0.5)
+    assert base.color == (0.2, 0.4, 0.6, 1) and hull.color is None
+    assert arm.color == tool.color == (1, 0, 0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def sdf(inside: str) -> str:
 def test_solids_of_sdf(geometry: str, solid: Solid) -> None:
     look = "<material><diffuse>0.1 0.2 0.3 1</diffuse></material><transparency>0.25</transparency>"
     shape = only(parse_sdf(sdf(f'<visual name="v"><geometry>{geometry}</geometry>{look}</visual>')))
-    assert shape.solid == solid and shape.colour == (0.1, 0.2, 0.3, 0.75) and shape.role == "visual"
+    assert shape.solid == solid and shape.color == (0.1, 0.2, 0.3, 0.75) and shape.role == "visual"
 
 
 def test_poses_of_sdf_are_relative_to_the_link_or_to_frames() -> None:
@@ -343,11 +343,11 @@ def test_a_geom_that_is_wrong_is_left_out(geom: str) -> None:
     assert parse_mjcf(f"<mujoco><worldbody><body><joint/>{solid}{geom}</body></worldbody></mujoco>").shapes == ()
 
 
-@pytest.mark.parametrize("colour", ['rgba="1 2 3 4"', 'rgba="a"', ""])
-def test_a_colour_that_is_wrong_is_none(colour: str) -> None:
-    look = f'<geometry><sphere radius="1"/></geometry><material name="m"><color {colour}/></material>'
+@pytest.mark.parametrize("color", ['rgba="1 2 3 4"', 'rgba="a"', ""])
+def test_a_color_that_is_wrong_is_none(color: str) -> None:
+    look = f'<geometry><sphere radius="1"/></geometry><material name="m"><color {color}/></material>'
     robot = parse_urdf(f'<robot name="r"><link name="a"><visual>{look}</visual></link></robot>')
-    assert only(robot).colour is None
+    assert only(robot).color is None
 
 
 # In code ----------------------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ def arm() -> lw.Mechanism:
     build.joint("shoulder", lw.Revolute("y"), "world", "upper", child_at=(0, 0, 0.1))
     build.body("hand", lw.Inertia.box(1.0, (0.1, 0.1, 0.1)))
     build.joint("wrist", lw.Fixed(), "upper", "hand", at=(0, 0, -0.5))
-    build.shape("upper", Tube(0.05, 0.5), at=(0, 0, -0.25), colour=(1, 0.5, 0))
+    build.shape("upper", Tube(0.05, 0.5), at=(0, 0, -0.25), color=(1, 0.5, 0))
     build.shape("hand", Box((0.1, 0.1, 0.1)), role="collision")
     build.shape("world", Ground())
     return build.build()
@@ -371,7 +371,7 @@ def test_shapes_of_a_builder_are_in_the_frames_of_joints() -> None:
     assert (tube.body, hand.body, ground.body) == ("upper", "upper", "world")
     np.testing.assert_allclose(tube.placement.position, [0, 0, -0.35])
     np.testing.assert_allclose(hand.placement.position, [0, 0, -0.6])
-    assert tube.colour == (1, 0.5, 0, 1) and hand.colour is None and hand.role == "collision"
+    assert tube.color == (1, 0.5, 0, 1) and hand.color is None and hand.role == "collision"
 
 
 def test_shapes_stay_where_they_are_when_mechanisms_are_put_together() -> None:
@@ -404,7 +404,7 @@ def test_mechanisms_made_of_others_look_the_same() -> None:
         one.constrained(lw.JointLock("shoulder", 0.0)),
         pickle.loads(pickle.dumps(one)),
     ):
-        assert [(s.body, s.solid, s.colour) for s in other.shapes] == [(s.body, s.solid, s.colour) for s in one.shapes]
+        assert [(s.body, s.solid, s.color) for s in other.shapes] == [(s.body, s.solid, s.color) for s in one.shapes]
 
 
 def test_mesh_names_are_those_of_shapes() -> None:
@@ -423,8 +423,8 @@ def test_mesh_names_are_those_of_shapes() -> None:
         (lambda: Ellipsoid((1, 1, -1)), "above zero"),
         (lambda: Tube(0.1, 0), "tube of 0.1, 0"),
         (lambda: Mesh("x", None, (0, 1, 1)), "'x' is scaled by"),
-        (lambda: lw.Builder().shape("a", Sphere(1), colour=(1, 2, 3)), "from 0 to 1"),
-        (lambda: lw.Builder().shape("a", Sphere(1), colour=(1, 0)), "a colour is red"),
+        (lambda: lw.Builder().shape("a", Sphere(1), color=(1, 2, 3)), "from 0 to 1"),
+        (lambda: lw.Builder().shape("a", Sphere(1), color=(1, 0)), "a color is red"),
     ],
 )
 def test_shapes_that_cannot_be_say_so(make: Callable[[], object], words: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 import linkwork as lw
 from gauss import ROUNDING
 from linkwork import zoo
-from linkwork.dynamics.forward import DAMPING
+from linkwork.dynamics.forward import REGULARIZATION
 from linkwork.zoo import ASSEMBLED
 from robots import MODELS
 
@@ -65,7 +65,7 @@ def test_energy_of_falling_cassie() -> None:
 
 
 def test_momentum_of_a_floating_robot_is_kept() -> None:
-    """No gravity: what joints and loops do to each other moves neither the whole nor its centre."""
+    """No gravity: what joints and loops do to each other moves neither the whole nor its center."""
     robot = zoo.quadruped().with_gravity((0, 0, 0))
     q, v = robot.poses["standing"], np.random.default_rng(2).normal(size=robot.nv)
     run = lw.simulate(robot, q, v, seconds=1.0, integrator="rk4", record_every=50, **FREE)
@@ -117,7 +117,7 @@ def test_adaptive_steps_meet_their_tolerance() -> None:
 
 
 def test_loops_stay_closed() -> None:
-    """Random torques for a while: the time constant keeps loops below a micrometre, projection below 1e-10."""
+    """Random torques for a while: the time constant keeps loops below a micrometer, projection below 1e-10."""
     robot = cassie()
     q = robot.assemble(robot.poses["home"])
     rng = np.random.default_rng(3)
@@ -218,7 +218,7 @@ def test_restart_to_the_last_bit(integrator: str, tmp_path: Path) -> None:
     q, v = moving(robot)
     run = lw.simulate(robot, q, v, seconds=0.5, integrator=integrator, record_every=20)
     run.save(tmp_path / "run.npz")
-    kept = lw.Run.load(tmp_path / "run.npz", robot)
+    kept = lw.Trajectory.load(tmp_path / "run.npz", robot)
     for name in ("times", "q", "v", "tau", "multipliers"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(run, name))
     assert kept.settings == run.settings
@@ -248,7 +248,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     script = f"""
 import resource, signal, numpy as np, linkwork as lw
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-run = lw.Run(None, np.arange(1e5), *[np.random.default_rng(0).normal(size=(100000, 3)) for _ in range(4)])
+run = lw.Trajectory(None, np.arange(1e5), *[np.random.default_rng(0).normal(size=(100000, 3)) for _ in range(4)])
 small = run.part(0, 2)
 path = r"{tmp_path / "run.npz"}"
 small.save(path)
@@ -259,7 +259,7 @@ except lw.LinkworkError as error:
     assert "cannot save" in str(error), error
 else:
     raise SystemExit("saved")
-assert len(run) == 100000 and len(lw.Run.load(path)) == 2
+assert len(run) == 100000 and len(lw.Trajectory.load(path)) == 2
 """
     assert resource.getrlimit(resource.RLIMIT_FSIZE)
     subprocess.run([sys.executable, "-c", script], check=True)
@@ -278,7 +278,7 @@ def test_a_run_that_explodes_says_when() -> None:
 
 
 def test_rollouts_are_simulations() -> None:
-    """To what one iteration of stiff rows knows of a step, eps / DAMPING."""
+    """To what one iteration of stiff rows knows of a step, eps / REGULARIZATION."""
     robot = zoo.four_bar()
     q, v = moving(robot)
     n = 37
@@ -287,10 +287,10 @@ def test_rollouts_are_simulations() -> None:
     assert many.q.shape == (5, n, robot.nq)
     for k in (0, 5, n - 1):
         one = lw.simulate(robot, q, scale[k] * v, seconds=0.2, record_every=50)
-        np.testing.assert_allclose(many.q[:, k], one.q, atol=ROUNDING / DAMPING)
+        np.testing.assert_allclose(many.q[:, k], one.q, atol=ROUNDING / REGULARIZATION)
         np.testing.assert_allclose(many.times, one.times)
     native = lw.rollouts(robot, np.tile(q, (n, 1)), scale * v, seconds=0.2, record_every=50, compile=False)
-    np.testing.assert_allclose(native.q, many.q, atol=ROUNDING / DAMPING)
+    np.testing.assert_allclose(native.q, many.q, atol=ROUNDING / REGULARIZATION)
 
 
 def test_rollouts_with_a_controller_and_a_lost_robot() -> None:
@@ -375,7 +375,7 @@ def test_bad_input_is_explained() -> None:
     with pytest.raises(lw.InputError, match="Mechanism"):
         lw.simulate("robot", seconds=1.0)  # type: ignore[arg-type]
     with pytest.raises(lw.InputError, match="no saved run"):
-        lw.Run.load(__file__)
+        lw.Trajectory.load(__file__)
     with pytest.raises(lw.InputError, match="Executor"):
         lw.rollouts(robot, [q], seconds=0.01, executor="here")
     with pytest.raises(lw.InputError, match="one row for each robot"):
@@ -404,5 +404,5 @@ def test_bad_controllers_keep_what_was_found() -> None:
         with pytest.raises(kind, match=words) as caught:
             lw.simulate(robot, [0.0], [1.0], seconds=1.0, controller=controller, record_every=1)
         run = caught.value.run  # type: ignore[attr-defined]
-        assert isinstance(run, lw.Run)
+        assert isinstance(run, lw.Trajectory)
         assert len(run) == 51

@@ -250,7 +250,7 @@ def test_stops_and_turns_go_on_to_the_last_bit(integrator: str, method: str, tmp
     run = lw.simulate(robot, None, rate, seconds=0.2, **how)
     angle = run.q[:, robot.q_index("shoulder")]
     assert angle.min() < -0.2 or angle.max() > 0.3
-    kept = lw.Run.load(run.save(tmp_path / "run.npz"), robot)
+    kept = lw.Trajectory.load(run.save(tmp_path / "run.npz"), robot)
     for k in (3, 7, 12):
         again = kept.resume(k, seconds=0.2 - 0.01 * k)
         np.testing.assert_array_equal(again.q, run.q[k:])
@@ -260,7 +260,7 @@ def test_stops_and_turns_go_on_to_the_last_bit(integrator: str, method: str, tmp
 def test_iterations_go_on() -> None:
     robot = zoo.stewart()
     q, v = moving(robot)
-    run = lw.simulate(robot, q, v, seconds=0.05, record_every=5, iterations=3, damping=1e-5)
+    run = lw.simulate(robot, q, v, seconds=0.05, record_every=5, iterations=3, regularization=1e-5)
     np.testing.assert_array_equal(run.resume(4, seconds=0.03).q, run.q[4:])
 
 
@@ -323,14 +323,14 @@ def test_parquet_keeps_every_bit(tmp_path: Path) -> None:
     many = lw.rollouts(robot, np.tile(q, (3, 1)), np.tile(v, (3, 1)), seconds=0.02, record_every=10, compile=False)
     for run in (one, many):
         place = run.save(tmp_path / "run.parquet")
-        again = lw.Run.load(place, robot)
+        again = lw.Trajectory.load(place, robot)
         for name in ("times", "q", "v", "tau", "multipliers"):
             np.testing.assert_array_equal(getattr(again, name), getattr(run, name))
         assert again.settings == run.settings
     names = pyarrow.parquet.read_table(one.save(tmp_path / "one.parquet")).column_names
     assert names[0] == "time" and len(names) == len(set(names)) == 1 + robot.nq + 2 * robot.nv + robot.nc
     assert f"v.{robot.joints[1].name}" in names
-    nameless = lw.Run.load(tmp_path / "one.parquet")
+    nameless = lw.Trajectory.load(tmp_path / "one.parquet")
     assert "q[0]" in pyarrow.parquet.read_table(nameless.save(tmp_path / "nameless.parquet")).column_names
 
 
@@ -345,7 +345,7 @@ def test_files_that_are_no_runs(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"time": [1.0]}), other)
     for path in (wrong, other, tmp_path / "absent.parquet"):
         with pytest.raises(lw.InputError, match="is no saved run"):
-            lw.Run.load(path)
+            lw.Trajectory.load(path)
 
 
 # Elsewhere ------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def native_code(dtype: str, lanes: int) -> Callable[[Floats], tuple[Floats, Floa
     return _loaded(native.module(algorithm, t), dtype, context, level=1)
 
 
-WAYS = {"specialised": compiled, "native": native_code}
+WAYS = {"specialized": compiled, "native": native_code}
 
 
 def _loaded(
@@ -127,10 +127,10 @@ def near_quarter_turns(dtype: str, limit: float) -> Floats:
     multiples = np.unique(np.concatenate(some))
     base = (multiples * (np.pi / 2)).astype(dtype)
     found = [base]
-    for towards in (np.inf, -np.inf):
+    for toward in (np.inf, -np.inf):
         x = base
         for _ in range(3):
-            x = np.nextafter(x, np.array(towards, dtype=dtype))
+            x = np.nextafter(x, np.array(toward, dtype=dtype))
             found.append(x)
     x = np.concatenate(found)
     x = x[np.abs(x) <= limit]

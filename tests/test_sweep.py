@@ -236,7 +236,7 @@ def test_it_is_kept_and_copied(turn: lw.Sweep, tmp_path: Path) -> None:
 def test_places_of_frames_in_rollouts_are_unknown_where_states_are_not_finite() -> None:
     robot = zoo.pendulum(2)
     q = np.array([[[0.1, 0.2], [np.nan, 0.0]]])
-    run = lw.Run(robot, np.zeros(1), q, 0 * q, 0 * q, np.zeros((1, 2, 0)))
+    run = lw.Trajectory(robot, np.zeros(1), q, 0 * q, 0 * q, np.zeros((1, 2, 0)))
     last = robot.body_names[-1]
     R, p = run.frame_placement(last)
     assert R.shape == (1, 2, 3, 3) and p.shape == (1, 2, 3)

@@ -191,7 +191,7 @@ def test_operation_counts_are_those_of_the_text_whichever_way_it_runs() -> None:
 # Size ----------------------------------------------------------------------------------------------
 
 
-def test_a_chain_of_a_thousand_links_is_refused_in_favour_of_native() -> None:
+def test_a_chain_of_a_thousand_links_is_refused_in_favor_of_native() -> None:
     robot = lw.zoo.serial_chain(1000)
     with pytest.raises(ProgramTooLarge, match="native"):
         lw.ForwardDynamics(robot).compile()

@@ -20,7 +20,7 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.dynamics import impact as impulse
-from linkwork.dynamics.forward import DAMPING, METHODS
+from linkwork.dynamics.forward import METHODS, REGULARIZATION
 from linkwork.mechanism import Mechanism
 from robots import MODELS
 from states import Floats, assert_close
@@ -29,7 +29,7 @@ from units import Units, scaled
 
 AGREEMENT = 1e-8
 ROUNDING = float(np.finfo(np.float64).eps)
-ONE_FACTOR = AGREEMENT + 10 * ROUNDING / DAMPING
+ONE_FACTOR = AGREEMENT + 10 * ROUNDING / REGULARIZATION
 """What a factor of rows that are as stiff as their damping is small knows, where nothing improves it: of redundant
 rows, which forces are the smallest; of a step with one iteration, everything."""
 SINGLE = 1e-3
@@ -344,7 +344,7 @@ def test_steps_lead_to_the_same_state_in_all_units(name: str, integrator: str) -
 def test_simulations_that_close_loops_are_the_same_in_all_units(name: str) -> None:
     p = case(name)
 
-    def run(robot: Mechanism, units: Units) -> lw.Run:
+    def run(robot: Mechanism, units: Units) -> lw.Trajectory:
         h = STEP * units.time
         start = units.q(p.q), units.v(p.v)
         return lw.simulate(

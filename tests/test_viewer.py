@@ -58,7 +58,7 @@ def until(happened: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
-def swinging(seconds: float = 0.5, record_every: int = 10) -> lw.Run:
+def swinging(seconds: float = 0.5, record_every: int = 10) -> lw.Trajectory:
     """A four-bar in motion."""
     robot = zoo.four_bar()
     q = robot.poses[ASSEMBLED]
@@ -68,11 +68,11 @@ def swinging(seconds: float = 0.5, record_every: int = 10) -> lw.Run:
 
 
 @pytest.fixture(scope="module")
-def run() -> lw.Run:
+def run() -> lw.Trajectory:
     return swinging()
 
 
-def view(thing: lw.Mechanism | lw.Run, *given: Any, **how: Any) -> Viewer:
+def view(thing: lw.Mechanism | lw.Trajectory, *given: Any, **how: Any) -> Viewer:
     return thing.view(*given, open_browser=False, **how)
 
 
@@ -100,7 +100,7 @@ def test_a_capsule_is_closed_and_its_surface_faces_outwards() -> None:
 # What is drawn ----------------------------------------------------------------------------------------------
 
 
-def test_bodies_stand_where_their_joints_move_them(run: lw.Run) -> None:
+def test_bodies_stand_where_their_joints_move_them(run: lw.Trajectory) -> None:
     robot = run.robot
     assert robot is not None
     with view(run) as viewer:
@@ -115,7 +115,7 @@ def test_bodies_stand_where_their_joints_move_them(run: lw.Run) -> None:
                 np.testing.assert_allclose(p[k], lw.frame_placement(robot, q, name).position, atol=1e-12)
 
 
-def test_arrows_are_the_forces_of_constraints(run: lw.Run) -> None:
+def test_arrows_are_the_forces_of_constraints(run: lw.Trajectory) -> None:
     """Of one loop, on its second body, in the axes of its first frame: here those of the world's."""
     with view(run) as viewer:
         stage = viewer.stage
@@ -183,9 +183,9 @@ def test_bodies_are_drawn_with_what_looks_else_with_what_collides_else_with_bone
     with view(build.build()) as viewer:
         assert "shapes" not in viewer.stage.layers and viewer.stage.layers["bones"]
         assert all(node.visible for node in viewer.stage.layers["bones"])
-    build.shape("upper", Tube(0.05, 0.5), colour=(1, 0, 0, 0.5)).shape("upper", Box((0.2, 0.2, 0.5)), role="collision")
-    build.shape("lower", Sphere(0.1), colour=(0, 0, 0, 0), role="collision")
-    build.shape("lower", Sphere(0.2), colour=(1, 0, 0, 0))
+    build.shape("upper", Tube(0.05, 0.5), color=(1, 0, 0, 0.5)).shape("upper", Box((0.2, 0.2, 0.5)), role="collision")
+    build.shape("lower", Sphere(0.1), color=(0, 0, 0, 0), role="collision")
+    build.shape("lower", Sphere(0.2), color=(1, 0, 0, 0))
     with view(build.build()) as viewer:
         layers, stage = viewer.stage.layers, viewer.stage
         assert [node.name.split("/")[2] for node in layers["shapes"]] == ["1", "2"]
@@ -227,7 +227,7 @@ def test_up_is_against_gravity_and_all_of_the_robot_is_looked_at(gravity: tuple[
         np.testing.assert_allclose(frame.up, up, atol=1e-12)
         np.testing.assert_allclose(viewer.server.initial_camera.up, up, atol=1e-12)
         points = viewer.stage.bones.points(viewer.stage.q)
-        ahead = (frame.centre - frame.eye) / np.linalg.norm(frame.centre - frame.eye)
+        ahead = (frame.center - frame.eye) / np.linalg.norm(frame.center - frame.eye)
         angles = np.arccos(((points - frame.eye) @ ahead) / np.linalg.norm(points - frame.eye, axis=1))
         assert angles.max() < 0.5 * viewer.server.initial_camera.fov
 
@@ -245,7 +245,7 @@ def test_a_run_that_leads_far_away_is_followed() -> None:
 # Panels -----------------------------------------------------------------------------------------------------
 
 
-def test_the_slider_steps_and_plays(run: lw.Run) -> None:
+def test_the_slider_steps_and_plays(run: lw.Trajectory) -> None:
     with view(run) as viewer:
         playing = viewer.playing
         assert playing is not None and playing.state == 0
@@ -273,7 +273,7 @@ def test_the_slider_steps_and_plays(run: lw.Run) -> None:
         assert playing.play.label == "Play" and playing.state == here
 
 
-def test_words_say_energy_and_errors(run: lw.Run) -> None:
+def test_words_say_energy_and_errors(run: lw.Trajectory) -> None:
     with view(run) as viewer:
         viewer.show(0.25)
         assert viewer.playing is not None
@@ -360,7 +360,7 @@ def test_rollouts_are_viewed_one_at_a_time() -> None:
         view(many, index=3)
 
 
-def test_wrong_things_are_not_viewed(run: lw.Run) -> None:
+def test_wrong_things_are_not_viewed(run: lw.Trajectory) -> None:
     robot = zoo.four_bar()
     with pytest.raises(InputError, match="a robot or a run, not list"):
         Viewer([robot])  # type: ignore[arg-type]
@@ -475,7 +475,7 @@ BOX = 36
 """Indices of its triangles."""
 
 
-def rake(bodies: int, states: int) -> lw.Run:
+def rake(bodies: int, states: int) -> lw.Trajectory:
     """Boxes side by side that slide along x as one."""
     build = lw.Builder("rake")
     for k in range(bodies):
@@ -483,7 +483,7 @@ def rake(bodies: int, states: int) -> lw.Run:
         build.joint(f"slide{k}", lw.Prismatic("x"), "world", f"tooth{k}", at=(0, 0.1 * k, 0))
         build.shape(f"tooth{k}", Box((0.05, 0.05, 0.05)))
     q = np.repeat(np.linspace(0.1, 0.4, states)[:, None], bodies, axis=1)
-    return lw.Run(build.build(), np.arange(states) / 25, q, 0 * q, 0 * q, np.zeros((states, 0)))
+    return lw.Trajectory(build.build(), np.arange(states) / 25, q, 0 * q, 0 * q, np.zeros((states, 0)))
 
 
 def places(frame: list[dict[str, Any]]) -> tuple[npt.NDArray[np.float64], float | None]:
@@ -536,12 +536,12 @@ def scene_of(picture: Pixels) -> Pixels:
     return picture[:, :-340]
 
 
-def colours(picture: Pixels) -> int:
+def colors(picture: Pixels) -> int:
     return len(np.unique(picture.reshape(-1, 3), axis=0))
 
 
 def red(picture: Pixels) -> int:
-    """Pixels of the colour of loops."""
+    """Pixels of the color of loops."""
     r, g, b = picture.reshape(-1, 3).T
     return int(((r > 100) & (r > 2 * g) & (r > 2 * b)).sum())
 
@@ -565,17 +565,17 @@ def enter(page: Any, number: str) -> None:
     beside.press("Enter")
 
 
-def test_a_browser_shows_a_run_and_moves_it(browser: Any, run: lw.Run) -> None:
+def test_a_browser_shows_a_run_and_moves_it(browser: Any, run: lw.Trajectory) -> None:
     with view(run) as viewer:
         page = opened(browser, viewer.url)
-        first = settled(page, lambda seen: red(scene_of(seen)) > 10 and colours(seen) > 100, "the page shows the robot")
+        first = settled(page, lambda seen: red(scene_of(seen)) > 10 and colors(seen) > 100, "the page shows the robot")
         enter(page, "0.3")
         playing = viewer.playing
         assert playing is not None
         until(lambda: playing.state == 30, "the slider moves the run")
         until(lambda: np.array_equal(viewer.stage.q, run.q[30]), "the robot follows the slider")
         moved = settled(page, lambda seen: (scene_of(seen) != scene_of(first)).any(axis=-1).sum() > 100, "it has moved")
-        assert colours(moved) > 100
+        assert colors(moved) > 100
         page.get_by_role("button", name="forward").click()
         until(lambda: playing.state == 31, "a button steps forward")
         page.get_by_role("button", name="Play").click()
@@ -584,7 +584,7 @@ def test_a_browser_shows_a_run_and_moves_it(browser: Any, run: lw.Run) -> None:
         page.get_by_role("button", name="Pause").click()
         page.get_by_role("button", name="Play").wait_for()
         here = playing.state
-        settled(page, lambda seen: colours(seen) > 100, "it stands still")
+        settled(page, lambda seen: colors(seen) > 100, "it stands still")
         assert playing.state == here
         page.context.close()
 
@@ -602,7 +602,7 @@ def test_a_browser_moves_a_robot_by_its_joints(browser: Any) -> None:
         page.context.close()
 
 
-def test_a_saved_page_plays_without_a_server_or_a_network(browser: Any, run: lw.Run, tmp_path: Path) -> None:
+def test_a_saved_page_plays_without_a_server_or_a_network(browser: Any, run: lw.Trajectory, tmp_path: Path) -> None:
     page_of_run = run.save_html(tmp_path / "run.html", fps=20)
     asked: list[str] = []
     context = browser.new_context(viewport={"width": 320, "height": 240}, offline=True)
@@ -615,7 +615,7 @@ def test_a_saved_page_plays_without_a_server_or_a_network(browser: Any, run: lw.
     started = clock.input_value()
     until(lambda: clock.input_value() != started, "the page plays")
     page.keyboard.press("Space")
-    settled(page, lambda seen: red(seen) > 5 and colours(seen) > 100, "it shows the robot")
+    settled(page, lambda seen: red(seen) > 5 and colors(seen) > 100, "it shows the robot")
     outside = [url for url in asked if not url.startswith(("file:", "data:", "blob:"))]
     assert outside == []
     context.close()
@@ -646,7 +646,7 @@ def test_bodies_and_lines_of_a_page_are_in_step_while_it_plays(browser: Any, tmp
     assert moved > 20
 
 
-def held(robot: lw.Mechanism, q: npt.NDArray[np.float64], *feet: lw.Constraint) -> lw.Run:
+def held(robot: lw.Mechanism, q: npt.NDArray[np.float64], *feet: lw.Constraint) -> lw.Trajectory:
     """Half a second of a robot on its feet, its motors being springs about a pose."""
     standing = robot.constrained(*feet, at=q)
     motors = [robot.v_index(motor.joint) for motor in robot.actuators]
@@ -666,7 +666,7 @@ def model(name: str) -> lw.Mechanism:
     return lw.load(path)
 
 
-def cassie() -> lw.Run:
+def cassie() -> lw.Trajectory:
     """On the ends of its feet."""
     robot = model("cassie/cassie.xml")
     ends = {"toe": (-0.052821, 0.092622, 0.0), "heel": (0.069746, -0.010224, 0.0)}
@@ -678,7 +678,7 @@ def cassie() -> lw.Run:
     return held(robot, robot.assemble(robot.poses["home"]), *feet)
 
 
-def digit() -> lw.Run:
+def digit() -> lw.Trajectory:
     """Crouched, its feet held as they are."""
     robot = model("digit/digit-v3.xml")
     bent = {
@@ -699,7 +699,7 @@ def digit() -> lw.Run:
 
 @pytest.mark.parametrize("make", [cassie, digit], ids=["cassie", "digit"])
 def test_a_browser_shows_robots_of_files_with_their_loops(
-    browser: Any, tmp_path: Path, make: Callable[[], lw.Run]
+    browser: Any, tmp_path: Path, make: Callable[[], lw.Trajectory]
 ) -> None:
     run = make()
     folder = os.environ.get("LINKWORK_PICTURES")
@@ -714,13 +714,13 @@ def test_a_browser_shows_robots_of_files_with_their_loops(
         assert robot is not None
         loops = len([c for c in robot.constraints if "world" not in c.places])
         assert len(viewer.stage.bones.loops) == loops >= 4 and viewer.stage.between.nodes[ARROWS].visible
-        settled(page, lambda seen: red(scene_of(seen)) > 50 and colours(seen) > 1000, "the page shows the robot")
+        settled(page, lambda seen: red(scene_of(seen)) > 50 and colors(seen) > 1000, "the page shows the robot")
         seen = pixels(page, place)
         page.context.close()
-    if folder:  # six bits of each colour look the same and take half the room
+    if folder:  # six bits of each color look the same and take half the room
         image = pytest.importorskip("PIL.Image").open(place).convert("RGB")
         image.point(lambda x: x // 4 * 255 // 63).save(place, optimize=True)
     assert seen.shape == (size[1], size[0], 3) and place.stat().st_size > 10_000
-    assert colours(seen) > 1000 and red(scene_of(seen)) > 50
+    assert colors(seen) > 1000 and red(scene_of(seen)) > 50
     r, g, b = scene_of(seen).reshape(-1, 3).T
     assert ((g > 1.3 * r) & (g > 1.1 * b) & (g > 60)).sum() > 20, "what the ground holds is green"

@@ -1,4 +1,4 @@
-"""One text, three ways: plain, native and specialised compute the same numbers, for every quantity and any batch."""
+"""One text, three ways: plain, native and specialized compute the same numbers, for every quantity and any batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.evaluator import QUANTITIES, REFERENCES, Evaluator
 from states import assert_close
-from ways import CASES, Case, inputs, native, results, specialised, tree
+from ways import CASES, Case, inputs, native, results, specialized, tree
 
 AGREEMENT = 1e-12
 """Relative to the largest number of a result. The ways differ by where multiplications and additions fuse: 1e-16 an
@@ -46,9 +46,9 @@ def test_native_is_plain(case: Case, seed: int) -> None:
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
 @pytest.mark.parametrize("seed", SEEDS)
 @each_case
-def test_specialised_is_native_for_any_batch(case: Case, seed: int, lanes: int) -> None:
+def test_specialized_is_native_for_any_batch(case: Case, seed: int, lanes: int) -> None:
     robot = tree(seed)
-    fast, slow = specialised(case, robot, lanes), native(case, robot)
+    fast, slow = specialized(case, robot, lanes), native(case, robot)
     for batch in BATCHES:
         compare(fast, slow, inputs(case, robot, batch, batch), AGREEMENT)
     compare(fast, slow, inputs(case, robot, seed), AGREEMENT)
@@ -59,7 +59,7 @@ def test_specialised_is_native_for_any_batch(case: Case, seed: int, lanes: int) 
 @each_case
 def test_single_precision_is_native_to_its_digits(case: Case, seed: int, lanes: int) -> None:
     robot = tree(seed)
-    fast = specialised(case, robot, lanes, "float32")
+    fast = specialized(case, robot, lanes, "float32")
     for batch in (1, 3, 16, 19):
         arguments = inputs(case, robot, batch, batch)
         for ours, theirs in zip(results(fast, arguments), results(native(case, robot), arguments), strict=True):
@@ -96,11 +96,11 @@ def test_text_reads_no_memory_that_it_has_not_written(case: Case, seed: int) -> 
     assert all(np.isfinite(y).all() for y in outputs)
 
 
-@pytest.mark.parametrize("way", ["native", "specialised"])
+@pytest.mark.parametrize("way", ["native", "specialized"])
 @each_case
 def test_a_result_does_not_depend_on_the_calls_before(case: Case, way: str) -> None:
     robot = tree(1)
-    evaluator = native(case, robot) if way == "native" else specialised(case, robot)
+    evaluator = native(case, robot) if way == "native" else specialized(case, robot)
     arguments = inputs(case, robot, 1)
     first = results(evaluator, arguments)
     results(evaluator, [1e3 * x for x in inputs(case, robot, 2)])
@@ -111,13 +111,13 @@ def test_a_result_does_not_depend_on_the_calls_before(case: Case, way: str) -> N
 # Leading axes ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["plain", "native", "specialised"])
+@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
 @each_case
 def test_leading_axes_broadcast_as_in_numpy(case: Case, way: str) -> None:
     """The first argument (3, 1), the last (4,), others none; each state is that of its own numbers."""
     robot = tree(3)
-    evaluator = {"plain": native(case, robot).plain(), "native": native(case, robot), "specialised": None}[way]
-    evaluator = evaluator or specialised(case, robot)
+    evaluator = {"plain": native(case, robot).plain(), "native": native(case, robot), "specialized": None}[way]
+    evaluator = evaluator or specialized(case, robot)
     arguments = inputs(case, robot, 5)
     arguments[-1] = inputs(case, robot, 6, 4)[-1]
     arguments[0] = inputs(case, robot, 7, 3, 1)[0]
@@ -132,22 +132,22 @@ def test_leading_axes_broadcast_as_in_numpy(case: Case, way: str) -> None:
 
 
 @pytest.mark.parametrize("lead", [(0,), (2, 0), (0, 3)])
-@pytest.mark.parametrize("way", ["plain", "native", "specialised"])
+@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
 def test_a_batch_of_nothing_gives_nothing(way: str, lead: tuple[int, ...]) -> None:
     robot, case = tree(1), Case("forward_dynamics")
     evaluator = {"plain": native(case, robot).plain(), "native": native(case, robot)}.get(way)
-    evaluator = evaluator or specialised(case, robot)
+    evaluator = evaluator or specialized(case, robot)
     assert results(evaluator, inputs(case, robot, 0, *lead))[0].shape == (*lead, robot.nv)
 
 
-@pytest.mark.parametrize("way", ["plain", "native", "specialised"])
+@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
 @pytest.mark.parametrize("case", [case for case in CASES if not case.quantity.startswith("cent")], ids=str)
 def test_a_mechanism_without_joints_has_empty_dynamics(case: Case, way: str) -> None:
-    """All but a centre of mass."""
+    """All but a center of mass."""
     robot = lw.Builder("nothing").build()
     frames = ("world",) if case.quantity.startswith("frame") else ()
     evaluator = Evaluator(robot, case.quantity, frames, case.reference)
-    evaluator = {"plain": evaluator.plain, "native": lambda: evaluator, "specialised": evaluator.compile}[way]()
+    evaluator = {"plain": evaluator.plain, "native": lambda: evaluator, "specialized": evaluator.compile}[way]()
     arguments = [np.zeros(0) for name in QUANTITIES[case.quantity].inputs if name != "wrenches"]
     assert all(np.isfinite(y).all() for y in results(evaluator, arguments))
 
@@ -155,7 +155,7 @@ def test_a_mechanism_without_joints_has_empty_dynamics(case: Case, way: str) -> 
 # Threads -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["native", "specialised"])
+@pytest.mark.parametrize("way", ["native", "specialized"])
 @each_case
 def test_results_do_not_depend_on_the_number_of_threads(case: Case, way: str) -> None:
     """Bit for bit; 2100 states make four shares of more than 512, none a multiple of the lanes."""
@@ -163,7 +163,7 @@ def test_results_do_not_depend_on_the_number_of_threads(case: Case, way: str) ->
     arguments = inputs(case, robot, 0, 2101)
 
     def made(threads: int) -> Evaluator:
-        return native(case, robot, threads) if way == "native" else specialised(case, robot, threads=threads)
+        return native(case, robot, threads) if way == "native" else specialized(case, robot, threads=threads)
 
     expected = results(made(1), arguments)
     for threads in (2, 3, 8):
@@ -172,10 +172,10 @@ def test_results_do_not_depend_on_the_number_of_threads(case: Case, way: str) ->
 
 
 @pytest.mark.parametrize("batch", [(), (5,), (100,), (1200,)], ids=str)
-@pytest.mark.parametrize("way", ["native", "specialised"])
+@pytest.mark.parametrize("way", ["native", "specialized"])
 def test_one_evaluator_serves_several_python_threads(way: str, batch: tuple[int, ...]) -> None:
     robot, case = tree(1), Case("forward_dynamics")
-    evaluator = native(case, robot, 2) if way == "native" else specialised(case, robot, threads=2)
+    evaluator = native(case, robot, 2) if way == "native" else specialized(case, robot, threads=2)
     jobs = [inputs(case, robot, seed, *batch) for seed in range(16)]
     expected = [results(evaluator, job)[0] for job in jobs]
 

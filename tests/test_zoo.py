@@ -122,7 +122,7 @@ def test_a_disturbed_pose_can_be_assembled_again(name: str) -> None:
     assert gap(robot, robot.assemble(moved)) <= CLOSED
 
 
-def test_the_catalogue_names_every_function_of_the_zoo() -> None:
+def test_the_catalog_names_every_function_of_the_zoo() -> None:
     from pathlib import Path
 
     text = (Path(__file__).parent.parent / "docs" / "zoo.md").read_text()
@@ -288,8 +288,8 @@ def test_loops_of_a_chain_share_links_and_no_joints() -> None:
     assert len(set().union(*loops)) == 30
 
 
-def most_neighbours(robot: Mechanism) -> int:
-    """Leaves of fewest neighbours eliminated first: how many other than its parent one ever has."""
+def most_neighbors(robot: Mechanism) -> int:
+    """Leaves of fewest neighbors eliminated first: how many other than its parent one ever has."""
     parent = {joint.child: joint.parent for joint in robot.joints}
     near = {body: set[str]() for body in ["world", *parent]}
     for c in robot.constraints:
@@ -308,10 +308,10 @@ def most_neighbours(robot: Mechanism) -> int:
     return most
 
 
-def test_in_the_favourable_star_a_leaf_has_at_most_one_neighbour() -> None:
+def test_in_the_favorable_star_a_leaf_has_at_most_one_neighbor() -> None:
     """loops, Section VI-C, of Fig. 9."""
-    assert most_neighbours(zoo.star_of_loops(8)) == 1
-    assert most_neighbours(zoo.coupled_loops(8)) == 8
+    assert most_neighbors(zoo.star_of_loops(8)) == 1
+    assert most_neighbors(zoo.coupled_loops(8)) == 8
 
 
 def test_a_rotor_turns_as_far_as_its_gear_says() -> None:

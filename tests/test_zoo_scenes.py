@@ -74,7 +74,7 @@ def test_contacts_with_the_ground_are_on_the_ground(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_nothing_that_touches_is_said_twice(name: str) -> None:
-    """Points of one body are some centimetres apart."""
+    """Points of one body are some centimeters apart."""
     found = [(c.second, c.frames()[1].position) for c in contacts_of(made(name))]
     for k, (body, point) in enumerate(found):
         assert all(np.linalg.norm(point - other) > 0.03 for b, other in found[:k] if b == body)

@@ -64,7 +64,7 @@ def native(case: Case, robot: Mechanism, threads: int | None = None) -> Evaluato
 
 
 @cache
-def specialised(case: Case, robot: Mechanism, lanes: int = 4, dtype: str = "float64", threads: int = 1) -> Evaluator:
+def specialized(case: Case, robot: Mechanism, lanes: int = 4, dtype: str = "float64", threads: int = 1) -> Evaluator:
     """The same, compiled for the robot."""
     return native(case, robot).compile(lanes=lanes, dtype=dtype, threads=threads)
 

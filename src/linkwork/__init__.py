@@ -94,7 +94,7 @@ if TYPE_CHECKING:
         mass_matrix,
         passive_forces,
     )
-    from linkwork.simulation import Controller, MinimalMotion, Run, Stepper, Sweep, rollouts, simulate
+    from linkwork.simulation import Controller, MinimalMotion, Stepper, Sweep, Trajectory, rollouts, simulate
 
 __version__ = "0.2.0"
 
@@ -131,7 +131,7 @@ _LAZY = {
         "mass_matrix",
         "passive_forces",
     ),
-    "linkwork.simulation": ("Controller", "MinimalMotion", "Run", "Stepper", "Sweep", "rollouts", "simulate"),
+    "linkwork.simulation": ("Controller", "MinimalMotion", "Trajectory", "Stepper", "Sweep", "rollouts", "simulate"),
 }
 """What needs a compiler is imported when it is first asked for: names by module."""
 
@@ -211,7 +211,6 @@ __all__ = [
     "Revolute",
     "Rod",
     "Rolling",
-    "Run",
     "SingularConstraints",
     "SingularMassMatrix",
     "Slider",
@@ -221,6 +220,7 @@ __all__ = [
     "Stepper",
     "Sweep",
     "TopologyError",
+    "Trajectory",
     "Universal",
     "UnknownName",
     "UnknownOption",

@@ -46,7 +46,7 @@ def ours(way: Way, robot: Mechanism, quantity: str, states: States) -> Contender
     """linkwork, called one way. Batches take all the states, single calls the first `CALLS`."""
     made = _evaluator(robot, quantity)
     dtype = cast(Any, way.dtype)
-    evaluator = made.compile(dtype=dtype, threads=1) if way.code == "specialised" else made.native(dtype)
+    evaluator = made.compile(dtype=dtype, threads=1) if way.code == "specialized" else made.native(dtype)
     tolerance = 1e-12 if way.dtype == "float64" else 1e-4
     few = inputs_of(quantity, states.first(CALLS))
 

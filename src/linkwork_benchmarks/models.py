@@ -47,7 +47,7 @@ class Time:
     by: str
     """A method of linkwork, or a library and its function."""
     way: str
-    """``native``, ``specialised``, ``bound``, ``batch``; of another library ``call``."""
+    """``native``, ``specialized``, ``bound``, ``batch``; of another library ``call``."""
     us: float
     """Microseconds for a state."""
     error: float
@@ -138,11 +138,18 @@ def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found:
     plain = in_the_papers_units(robot)
     for method in methods:
         fd = lw.ForwardDynamics(
-            plain, cast(Any, method), damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations, threads=1
+            plain,
+            cast(Any, method),
+            regularization=DAMPING,
+            tolerance=NEVER,
+            max_iterations=found.iterations,
+            threads=1,
         )
         try:
             exact = robot.nc and METHODS[method].exact and method != "pv_soft"
-            wanted = lw.ForwardDynamics(plain, "kkt" if exact else fd.method, damping=DAMPING)(*states).acceleration
+            wanted = lw.ForwardDynamics(plain, "kkt" if exact else fd.method, regularization=DAMPING)(
+                *states
+            ).acceleration
             out = (np.empty(robot.nv), np.empty(4 + 2 * robot.nc)) if fd.method != "aba" else np.empty(robot.nv)
             yield from _ways(fd, fd.method, tuple(states), out, wanted, lambda s: s.acceleration, found)
         except lw.LinkworkError as error:
@@ -184,7 +191,7 @@ def _ways(
         fast = None
     quick = fast if fast is not None else evaluator
     if fast is not None:
-        yield entry("specialised", fast, singles, STATES, one_at_a_time(fast))
+        yield entry("specialized", fast, singles, STATES, one_at_a_time(fast))
     state = tuple(x[0].copy() for x in inputs)
     yield entry("bound", quick.bind(*state, out=out), [()] * STATES, STATES, one_at_a_time(quick))
     yield entry("batch", quick, [many], BATCH, lambda: np.asarray(pick(quick(*many)))[:STATES])
@@ -209,7 +216,7 @@ def _forward_peers(robot: lw.Mechanism, states: States, twin: Any, mjcf: Path | 
     if twin is not None:
         solver: Literal["prox_ltl", "aba"] = "prox_ltl" if bound else "aba"
         plain = in_the_papers_units(robot)
-        fd = lw.ForwardDynamics(plain, solver, damping=DAMPING, tolerance=NEVER, max_iterations=found.iterations)
+        fd = lw.ForwardDynamics(plain, solver, regularization=DAMPING, tolerance=NEVER, max_iterations=found.iterations)
         for name in pinocchio.SOLVERS if bound else ("aba",):
             c = pinocchio.contender(twin, name, states, DAMPING, found.iterations)
             yield Entry(f"Pinocchio {name}", "call", c, fd(*states).acceleration)

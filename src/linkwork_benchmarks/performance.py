@@ -61,7 +61,7 @@ def _introduction() -> str:
         "- Times are **microseconds for one state**, called from Python, on one thread, contenders taking turns in one "
         "process, the best of many rounds. Ratios are from the same process: *2×* is twice as fast.\n"
         "- **native**: `fd(q, v, tau)`; code for all robots, nothing to compile for yours.\n"
-        "- **specialised**: `fd.compile()(q, v, tau)`; a straight-line program made for one robot.\n"
+        "- **specialized**: `fd.compile()(q, v, tau)`; a straight-line program made for one robot.\n"
         "- **bound**: the same program through `fd.compile().bind(q, v, tau, out=...)`: no arguments to look at, "
         "nothing to allocate.\n"
         f"- **batch**: {BATCH} states a call of that program, a state's share; states share SIMD lanes.\n"
@@ -155,7 +155,7 @@ def _clusters(results: Results | None) -> str:
         start = f"systems.{system}.forward"
         cells = [tables.whole(metrics.get(f"{start}.{m}.operations")) for m in ("cluster", "projection", "lagrange")]
         cells.append(tables.time(metrics.get(f"{start}.pinocchio.aba.us")))
-        for way in ("native", "specialised", "bound", "batch"):
+        for way in ("native", "specialized", "bound", "batch"):
             us, ratio = metrics.get(f"{start}.cluster.{way}.us"), orders.against_pinocchio(metrics, system, way)
             cells.append(tables.time(us) + ("" if ratio is None else f" ({ratio:.1f}×)"))
         rows.append((f"{system} ({metrics[f'systems.{system}.nv']:.0f})", *cells))
@@ -166,7 +166,7 @@ def _clusters(results: Results | None) -> str:
         "`lagrange`",
         "`pin.aba`, no rotors",
         "native",
-        "specialised",
+        "specialized",
         "bound",
         "batch",
     )
@@ -221,13 +221,13 @@ def _simulation(results: Results | None) -> str:
     rows = [
         (
             robot,
-            *(tables.time(metrics[f"speed.{robot}.us.{way}"]) for way in ("native", "specialised", "batch")),
+            *(tables.time(metrics[f"speed.{robot}.us.{way}"]) for way in ("native", "specialized", "batch")),
             tables.time(min(metrics[f"speed.{robot}.us.{way}"] for way in ("mj_step", "mujoco.rollout"))),
             f"{metrics[f'speed.{robot}.ratio']:.1f}×",
         )
         for robot in robots
     ]
-    titles = ("robot", "native", "specialised", "batch", "MuJoCo, contacts off", "batch beside MuJoCo")
+    titles = ("robot", "native", "specialized", "batch", "MuJoCo, contacts off", "batch beside MuJoCo")
     return (
         "## Motion in time\n\n"
         "Microseconds for a step of a robot with its loops, semi-implicit Euler. What is conserved, and where the "
@@ -244,15 +244,15 @@ def _ways(results: Results | None) -> str:
     metrics: Metrics = results["metrics"]
     ways = {
         "native": "native.single",
-        "specialised": "specialised.single",
-        "bound": "specialised.bound",
+        "specialized": "specialized.single",
+        "bound": "specialized.bound",
         "native batch": f"native.batch{BATCH}.float64",
-        "batch": f"specialised.batch{BATCH}.float64",
-        "batch, float32": f"specialised.batch{BATCH}.float32",
+        "batch": f"specialized.batch{BATCH}.float64",
+        "batch, float32": f"specialized.batch{BATCH}.float32",
     }
     robots = [name.split(".")[0] for name in metrics if name.endswith(".forward_dynamics.native.single.us")]
     rows = []
-    for robot in (r for r in robots if f"{r}.forward_dynamics.specialised.bound.us" in metrics):
+    for robot in (r for r in robots if f"{r}.forward_dynamics.specialized.bound.us" in metrics):
         start = f"{robot}.forward_dynamics"
         native = metrics[f"{start}.native.single.us"]
         cells = [metrics.get(f"{start}.{way}.us") for way in ways.values()]
@@ -266,21 +266,21 @@ def _ways(results: Results | None) -> str:
 
 def _when(metrics: Metrics) -> str:
     """Sentences: from when on it is worth compiling, what a call costs, threads, precision."""
-    ways = ["native.single", "specialised.single", "specialised.bound"]
-    ways += [f"native.batch{BATCH}.float64", f"specialised.batch{BATCH}.float64"]
+    ways = ["native.single", "specialized.single", "specialized.bound"]
+    ways += [f"native.batch{BATCH}.float64", f"specialized.batch{BATCH}.float64"]
     names = [*(f"talos.forward_dynamics.{way}.us" for way in ways), "talos.startup.cold.compile.s"]
     if any(name not in metrics for name in names):
         return ""  # a run of some scenarios alone
     native, single, bound, lanes, wide, compile_s = (metrics[name] for name in names)
     speedups = [f"{n.split('.')[0]} {x:.2f}" for n, x in metrics.items() if n.endswith(".speedup")]
-    off = {n.split(".")[0]: x for n, x in metrics.items() if n.endswith(f"specialised.batch{BATCH}.float32.error")}
+    off = {n.split(".")[0]: x for n, x in metrics.items() if n.endswith(f"specialized.batch{BATCH}.float32.error")}
     worst = max(off, key=lambda robot: off[robot])
     return "\n".join(
         (
             f"- **Native** needs nothing: {metrics['talos.startup.cold.native.s']:.1f} s once a machine for all "
             "robots, then it is loaded from the cache. For scripts, and for robots that change. Batches run in SIMD "
             f"lanes: {native / lanes:.1f} times the rate of single calls on one thread.",
-            f"- **Specialised**: Talos takes {compile_s:.1f} s to trace and compile, once; a later process has it "
+            f"- **Specialized**: Talos takes {compile_s:.1f} s to trace and compile, once; a later process has it "
             f"{metrics['talos.startup.warm.ready.s']:.2f} s after import. A call then saves {native - single:.1f} µs: "
             f"it has paid for itself after {_rounded(compile_s * 1e6 / (native - single))} single calls, or "
             f"{_rounded(compile_s * 1e6 / (lanes - wide))} states in batches.",
@@ -360,7 +360,7 @@ def _slower_trees(metrics: Metrics) -> list[str]:
     lines = []
     for name, ratio in metrics.items():
         robot, quantity, *way = name.split(".")
-        if way[-1:] == ["ratio"] and way[0] in ("native", "specialised") and ratio < 1:
+        if way[-1:] == ["ratio"] and way[0] in ("native", "specialized") and ratio < 1:
             lines.append(f"{tables.words(quantity)} of {robot}, {way[0]}: {ratio:.2f} times as fast as Pinocchio.")
     refused = [name.split(".")[0] for name in metrics if name.endswith(".refused")]
     lines += [f"{robot} is too large for a program of its own: native code only." for robot in refused]
@@ -388,7 +388,7 @@ def _slower_constrained(results: Results) -> list[str]:
         f"{s.partition('.')[2]} (`{m}`)"
         for s in systems
         for m in ("prox_bbo", "prox_ltl")
-        if f"{s}.1.{m}.native.us" in metrics and f"{s}.1.{m}.specialised.us" not in metrics
+        if f"{s}.1.{m}.native.us" in metrics and f"{s}.1.{m}.specialized.us" not in metrics
     ]
     if hidden:
         lines.append(f"Programs too large to be compiled there: {', '.join(hidden)}.")
@@ -417,5 +417,5 @@ def _slower_delassus(results: Results) -> list[str]:
                 f"{words} at a configuration where a matrix or factor is there already, times as fast as with it: "
                 f"{', '.join(slow)}."
             )
-    lines += [f"Delassus: {note}." for note in results.get("notes", ()) if "not specialised" in note]
+    lines += [f"Delassus: {note}." for note in results.get("notes", ()) if "not specialized" in note]
     return lines

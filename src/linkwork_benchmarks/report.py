@@ -61,24 +61,24 @@ COLUMNS = {
     "`pin.aba` WORLD": "pinocchio_world.single",
     "`mj_forward`": "mujoco.single",
     "native": "native.single",
-    "specialised": "specialised.single",
-    "bound": "specialised.bound",
+    "specialized": "specialized.single",
+    "bound": "specialized.bound",
     "native batch": f"native.batch{BATCH}.float64",
-    "batch": f"specialised.batch{BATCH}.float64",
-    "batch float32": f"specialised.batch{BATCH}.float32",
+    "batch": f"specialized.batch{BATCH}.float64",
+    "batch float32": f"specialized.batch{BATCH}.float32",
 }
 """Columns of the table of forward dynamics, and the metrics they show."""
 
 OTHER_COLUMNS = {
     "Pinocchio": "pinocchio.single",
     "native": "native.single",
-    "specialised": "specialised.single",
-    "bound": "specialised.bound",
+    "specialized": "specialized.single",
+    "bound": "specialized.bound",
     "native batch": f"native.batch{BATCH}.float64",
-    "batch": f"specialised.batch{BATCH}.float64",
+    "batch": f"specialized.batch{BATCH}.float64",
 }
 
-OURS = ("native", "specialised")
+OURS = ("native", "specialized")
 
 
 def tables(results: dict[str, Any]) -> str:
@@ -171,7 +171,7 @@ def _where(results: dict[str, Any]) -> str:
         f"Measured on {machine['cores']} cores of {machine['cpu']}, Python {versions['python']}, "
         f"NumPy {versions['numpy']}, llvmlite {versions['llvmlite']}{', ' + peers if peers else ''}; linkwork at "
         f"{results['commit'][:10]}{' (modified)' if results['modified'] else ''}, {results['date'][:10]}. "
-        f"Best of {results['rounds']} rounds, contenders interleaved in one process. *native*, *specialised*: "
+        f"Best of {results['rounds']} rounds, contenders interleaved in one process. *native*, *specialized*: "
         "`fd(q, v, tau)` and `fd.compile()(q, v, tau)`, a state a call, arguments checked; *bound*: `bind`; "
         f"*native batch*, *batch*: {BATCH} states a call of these. `WORLD` is Pinocchio's other convention. "
         "MuJoCo's figure is its whole pipeline without contacts, on the same URDF; – where it does not take the model, "

@@ -211,9 +211,9 @@ def _chains(scenario: Chains, settings: Settings) -> Metrics:
     found: Metrics = {}
     solvers = {n: lw.ForwardDynamics(lw.zoo.serial_chain(n), threads=1) for n in scenario.links}
     contenders = [_chain(f"chain{n}.forward_dynamics.native", fd) for n, fd in solvers.items()]
-    for n in scenario.specialised:
+    for n in scenario.specialized:
         found[f"chain{n}.forward_dynamics.operations"] = lw.operation_count(solvers[n]).total
-        contenders.append(_chain(f"chain{n}.forward_dynamics.specialised", solvers[n].compile(threads=1)))
+        contenders.append(_chain(f"chain{n}.forward_dynamics.specialized", solvers[n].compile(threads=1)))
     for n in scenario.refused:
         start = perf_counter()
         try:

@@ -12,20 +12,20 @@ class Way(NamedTuple):
     """One way of calling linkwork."""
 
     code: str
-    """``"native"`` or ``"specialised"``."""
+    """``"native"`` or ``"specialized"``."""
     call: str
     """``"single"`` (a state a call), ``"bound"`` (the same, through `Evaluator.bind`) or ``"batch"``."""
     dtype: str = "float64"
 
     @property
     def name(self) -> str:
-        """As in the names of metrics: ``specialised.batch4096.float32``."""
+        """As in the names of metrics: ``specialized.batch4096.float32``."""
         return f"{self.code}.batch{BATCH}.{self.dtype}" if self.call == "batch" else f"{self.code}.{self.call}"
 
 
-NATIVE, SPECIALISED, BOUND = Way("native", "single"), Way("specialised", "single"), Way("specialised", "bound")
+NATIVE, SPECIALISED, BOUND = Way("native", "single"), Way("specialized", "single"), Way("specialized", "bound")
 NATIVE_BATCH, NATIVE_BATCH32 = Way("native", "batch"), Way("native", "batch", "float32")
-LANES64, LANES32 = Way("specialised", "batch"), Way("specialised", "batch", "float32")
+LANES64, LANES32 = Way("specialized", "batch"), Way("specialized", "batch", "float32")
 
 SINGLE = (NATIVE, SPECIALISED)
 IN_FLOAT64 = (*SINGLE, BOUND, NATIVE_BATCH, LANES64)
@@ -90,10 +90,10 @@ class Threads(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Forward dynamics of serial chains: native time per link, and how far specialised programs go."""
+    """Forward dynamics of serial chains: native time per link, and how far specialized programs go."""
 
     links: tuple[int, ...]
-    specialised: tuple[int, ...]
+    specialized: tuple[int, ...]
     refused: tuple[int, ...]
 
     @property
@@ -124,6 +124,6 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Threads("talos"),
     Threads("go2"),
-    Chains(links=(10, 100, 1000), specialised=(10, 100), refused=(1000,)),
+    Chains(links=(10, 100, 1000), specialized=(10, 100), refused=(1000,)),
     Startup("talos"),
 )

@@ -83,7 +83,7 @@ def allegro(side: Literal["left", "right"]) -> lw.Mechanism:
 
 
 def _grasp(side: Literal["left", "right"]) -> dict[str, tuple[float, float, float]]:
-    """Where the fingertips touch a cube in front of the palm, from its centre; a left hand is a right hand mirrored."""
+    """Where the fingertips touch a cube in front of the palm, from its center; a left hand is a right hand mirrored."""
     mirror = 1.0 if side == "right" else -1.0
     across = {"index": 0.035, "middle": 0.0, "ring": -0.035, "thumb": 0.02}
     return {finger: (-0.03, mirror * y, -EDGE / 2 if finger == "thumb" else EDGE / 2) for finger, y in across.items()}
@@ -195,7 +195,7 @@ RODS = {"achilles-rod": "knee", "toe-A-rod": "toe-pitch", "toe-B-rod": "toe-pitc
 
 SPRINGS = ("shin", "heel-spring")
 STANCE = 0.12
-"""Half the distance of the feet, metres."""
+"""Half the distance of the feet, meters."""
 
 
 def digit(rods: Rods = "cut") -> lw.Mechanism:

@@ -17,7 +17,7 @@
 | benching   | times                                                            |
 | exporting  | C source                                                         |
 | caching    | the disk cache                                                   |
-| terminal   | colour or none, pipes, notices of what takes long                |
+| terminal   | color or none, pipes, notices of what takes long                |
 """
 
 from linkwork.cli import actions, commands

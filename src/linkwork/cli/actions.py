@@ -115,7 +115,9 @@ def simulate(
     ] = 10,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Keep the run: .npz or .parquet (linkwork.Run.load reads it)."),
+        typer.Option(
+            "--out", metavar="FILE", help="Keep the run: .npz or .parquet (linkwork.Trajectory.load reads it)."
+        ),
     ] = None,
     plot: Annotated[
         Path | None,
@@ -212,7 +214,7 @@ def view(
         robot, _ = read(file, how)
         options = _shown(port, no_browser)
         if run is not None:
-            lw.Run.load(run, robot).view(**options)
+            lw.Trajectory.load(run, robot).view(**options)
         elif pose is not None:
             robot.view(start_of(robot, how), **options)
         else:

@@ -33,7 +33,7 @@ from linkwork.plans.loops import loops_of
 NEUTRAL = "neutral"
 
 CLOSED_TO = 1e-6
-"""A loop whose error (metres or radians) is below this counts as closed, unless asked otherwise."""
+"""A loop whose error (meters or radians) is below this counts as closed, unless asked otherwise."""
 
 WEAK = 1e-4
 """Where singular values of the Jacobian are below this part of the largest, what they bind they hardly bind."""
@@ -156,7 +156,7 @@ def format_of(file: str) -> str:
 
 
 def _named(robot: Mechanism, pose: str) -> Floats:
-    return robot.normalise(robot.poses[pose]) if pose in robot.poses else robot.neutral()
+    return robot.normalize(robot.poses[pose]) if pose in robot.poses else robot.neutral()
 
 
 def _gaps(robot: Mechanism, q: Floats) -> dict[str, float]:

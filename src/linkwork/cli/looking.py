@@ -91,7 +91,7 @@ def start_of(robot: Mechanism, how: Look) -> Floats:
     for name in wanted:
         q = robot.neutral() if name == NEUTRAL else robot.poses[name]
         try:
-            return robot.assemble(q, limits=how.limits) if robot.nc else robot.normalise(q)
+            return robot.assemble(q, limits=how.limits) if robot.nc else robot.normalize(q)
         except AssemblyError as error:
             last = error
     assert last is not None

@@ -17,14 +17,14 @@ from linkwork.drawing.mp4 import ffmpeg
 from linkwork.drawing.pictures import PICTURES, kind_of
 from linkwork.dynamics.forward import METHODS
 from linkwork.inputs import suggest
-from linkwork.simulation import Run
+from linkwork.simulation import Trajectory
 
 
 @dataclass(frozen=True)
 class Simulated:
     """A run, and how it went."""
 
-    run: Run
+    run: Trajectory
     file: str
     wall: float
     """Seconds that it took."""

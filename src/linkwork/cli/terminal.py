@@ -1,4 +1,4 @@
-"""Where text goes: to a terminal in colour and as wide as it is, else plain and as wide as it needs to be.
+"""Where text goes: to a terminal in color and as wide as it is, else plain and as wide as it needs to be.
 
 Plain means no escape sequences at all: where standard output is no terminal, where ``NO_COLOR`` is set, and on a
 terminal called ``dumb``. In a pipe, lines are not wrapped, unless ``COLUMNS`` says how wide they may be.

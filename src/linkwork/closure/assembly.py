@@ -193,7 +193,7 @@ class _Problem:
 
     def __init__(self, robot: Model, q: npt.ArrayLike | None, fixed: Sequence[str], limits: bool) -> None:
         self.robot, self.fixed, self.limits = robot, fixed, limits
-        self.given = robot.neutral() if q is None else robot.normalise(q)
+        self.given = robot.neutral() if q is None else robot.normalize(q)
         self.rows = which_enabled(robot) & which_holonomic(robot)
         self.free = np.ones(robot.nv, dtype=bool)
         for name in (fixed,) if isinstance(fixed, str) else fixed:
@@ -243,7 +243,7 @@ class _Problem:
         return found
 
     def scattered(self, start: Floats, rng: np.random.Generator, part: float) -> Floats:
-        """Starts some way from the given ones towards a random configuration."""
+        """Starts some way from the given ones toward a random configuration."""
         way = self.robot.difference(start, self.robot.random(rng))
         way[:, ~self.free] = 0.0
         return self.within(self.robot.integrate(start, part * way))
@@ -365,7 +365,7 @@ def which_holonomic(robot: Model) -> npt.NDArray[np.bool_]:
 
 def captured(robot: Model, constraints: Sequence[Constraint], q: npt.ArrayLike) -> tuple[Constraint, ...]:
     """The constraints, changed so that they hold at ``q``."""
-    at = robot.normalise(q)
+    at = robot.normalize(q)
     if at.shape != (robot.nq,):
         raise InputError(f"at is one configuration of {robot.nq} numbers, not {at.shape}")
     return tuple(_captured(robot, constraint, at) for constraint in constraints)
@@ -390,7 +390,7 @@ def _captured(robot: Model, constraint: Constraint, q: Floats) -> Constraint:
     if isinstance(constraint, JointLock):
         position = tuple(q[robot.q_slice(constraint.joint)].tolist())
         if len(position) != constraint.rows:
-            kept["weight"] = float(np.asarray(constraint.weight)[0])
+            kept["compliance"] = float(np.asarray(constraint.compliance)[0])
         return replace(constraint, position=position, **kept)
     if isinstance(constraint, PolynomialCoupling):
         c0, *rest = constraint.coefficients

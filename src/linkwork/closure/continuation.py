@@ -21,7 +21,7 @@ from linkwork.plans.loops import loops_of
 from linkwork.quantities.evaluator import Array
 
 STRIDE = 0.1
-"""The farthest that a swept joint moves in one step, in radians (and in tenths of a metre)."""
+"""The farthest that a swept joint moves in one step, in radians (and in tenths of a meter)."""
 
 
 FIRST = 0.1

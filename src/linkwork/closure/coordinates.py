@@ -127,7 +127,7 @@ def _chosen(robot: Model, rows: tuple[int, ...]) -> frozenset[int]:
     if wrong:
         warnings.warn(
             f"robot '{robot.name}': {', '.join(wrong)} cannot all be independent: constraints tie them, or the "
-            "mechanism is at a dead centre of theirs; they follow other joints instead",
+            "mechanism is at a dead center of theirs; they follow other joints instead",
             stacklevel=4,
         )
     return frozenset(tied)
@@ -379,11 +379,11 @@ def check_pivots(robot: Model, least: Array) -> None:
 
 
 def undetermined(robot: Model, where: str) -> SingularConstraints:
-    """The error for a dead centre of the free joints."""
+    """The error for a dead center of the free joints."""
     free = ", ".join(name for cluster in clusters(robot) for name in cluster.independent)
     return SingularConstraints(
         f"the independent joints of '{robot.name}' ({free}) do not determine the others{where}: the mechanism is at a "
-        "dead centre of theirs. Choose others with robot.with_independent(...), or a proximal method"
+        "dead center of theirs. Choose others with robot.with_independent(...), or a proximal method"
     )
 
 
@@ -466,7 +466,7 @@ class Actuation:
         if (s[..., -1] <= RANK * np.maximum(1.0, s[..., 0])).any():
             raise SingularConstraints(
                 f"the motors {', '.join(self.motors)} do not move the joints {', '.join(self.joints)} in every "
-                "direction here: the linkage is at a dead centre"
+                "direction here: the linkage is at a dead center"
             )
         found: Array = np.linalg.inv(self.matrix)
         return found
@@ -538,7 +538,7 @@ def actuation(
     if bad.max() > cut(q, TIED):
         raise SingularConstraints(
             f"motor '{chosen[int(bad.argmax())]}' cannot move here while the other motors stand: its linkage is at a "
-            "dead centre, or another motor holds it"
+            "dead center, or another motor holds it"
         )
     driving, moved, rest = parts(q, chosen)
     inverse = np.linalg.pinv(moved, rcond=cut(q, RANK))

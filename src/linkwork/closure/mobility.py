@@ -281,7 +281,7 @@ def mobility(
         rank_tolerance: Singular values of the Jacobian, without units, below this part of the largest (or of one) are
             zeros. Without it: 1e-9, or what loops are open by if that is little and as much as rounded numbers leave.
     """
-    at = robot.normalise(q)
+    at = robot.normalize(q)
     if at.shape != (robot.nq,):
         raise InputError(f"mobility takes one configuration of {robot.nq} numbers, not {at.shape}")
     on = which_enabled(robot)

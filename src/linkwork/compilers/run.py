@@ -1,4 +1,4 @@
-"""Three ways to run one text: `plain`, `native`, `specialised`. Each gives a `Runner` that takes arrays.
+"""Three ways to run one text: `plain`, `native`, `specialized`. Each gives a `Runner` that takes arrays.
 
 A runner's ``entry`` is the quick way in for one state whose arrays fit as they are; `Runner.evaluate` takes anything
 array-like, broadcasts leading axes as NumPy does, uses lanes and threads for batches, and turns whatever is wrong into
@@ -371,10 +371,10 @@ class Held:
         return other
 
 
-class SpecialisedRunner(Runner):
+class SpecializedRunner(Runner):
     """A straight-line program for one mechanism: scalar for single states, SIMD lanes for batches."""
 
-    way = "specialised"
+    way = "specialized"
     checks = True
 
     def __init__(self, subject: Subject, dtype: str, lanes: int, threads: int, limit: int = MAX_OPERATIONS) -> None:
@@ -427,7 +427,7 @@ class _Programs:
         return self._trace
 
     def _name(self, lanes: int) -> str:
-        return disk.key("specialised", self._content, str(lanes), llvm.version())
+        return disk.key("specialized", self._content, str(lanes), llvm.version())
 
     def cached(self, lanes: int) -> bool:
         """Whether nothing needs compiling."""

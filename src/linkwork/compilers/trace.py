@@ -289,7 +289,7 @@ def operands(node: Node) -> tuple[int, ...]:
 
 
 def trace(algorithm: Algorithm, tree: Tree, limit: int = MAX_OPERATIONS) -> Trace:
-    """Run an algorithm's text on symbols, for one tree."""
+    """Trajectory an algorithm's text on symbols, for one tree."""
     graph = Graph(limit)
     inputs, arrays = [], []
     for k, (name, shape) in enumerate(algorithm.inputs.items()):

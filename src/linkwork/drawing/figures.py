@@ -96,10 +96,10 @@ class _Stage:
             ("arrows", GROUND, 1.6, 5),
         )
         self.lines: dict[str, Any] = {}
-        for kind, colour, thick, order in looks:
+        for kind, color, thick, order in looks:
             if len(pieces := self._pieces(kind, 0)):
                 how = {"capstyle": "round", "clip_on": False}
-                self.lines[kind] = Line3DCollection(pieces, colors=colour, linewidths=thick, zorder=order, **how)
+                self.lines[kind] = Line3DCollection(pieces, colors=color, linewidths=thick, zorder=order, **how)
                 self.axes.add_collection3d(self.lines[kind])
         styles: dict[str, dict[str, Any]] = {
             "joint": {"marker": "o", "color": "white", "markeredgecolor": INK, "markersize": 3.5},
@@ -118,8 +118,8 @@ class _Stage:
         """Equal axes for all states, and a ground of squares."""
         Line3DCollection = _space("art3d").Line3DCollection
         around = max(float((high - low).max()), 1e-3)
-        centre, half = 0.5 * (low + high), 0.5 * np.maximum(high - low, 0.4 * around)
-        self.axes.set(**{f"{name}lim": (c - h, c + h) for name, c, h in zip("xyz", centre, half, strict=True)})
+        center, half = 0.5 * (low + high), 0.5 * np.maximum(high - low, 0.4 * around)
+        self.axes.set(**{f"{name}lim": (c - h, c + h) for name, c, h in zip("xyz", center, half, strict=True)})
         self.half = half
         side = square(around)
         one, other = (self.up + 1) % 3, (self.up + 2) % 3
@@ -127,7 +127,7 @@ class _Stage:
         for along, across in ((one, other), (other, one)):
             begin, end = (
                 side * np.array([np.floor((c - h) / side - 0.5), np.ceil((c + h) / side + 0.5)])
-                for c, h in ((centre[k], half[k]) for k in (along, across))
+                for c, h in ((center[k], half[k]) for k in (along, across))
             )
             for x in np.arange(end[0], end[1] + 0.5 * side, side):
                 line = np.full((2, 3), floor)
@@ -155,9 +155,9 @@ class _Stage:
             spread = np.maximum(np.ptp(at, axis=0), 1e-6)
             more = float(min((right - left) / spread[0], (high - low) / spread[1]))
             middle = 0.5 * (at.min(axis=0) + at.max(axis=0))
-            centre = np.array([x + 0.5, y + 0.5 * wide / tall])
+            center = np.array([x + 0.5, y + 0.5 * wide / tall])
             zoom *= more
-            x, y = np.array([0.5 * (left + right), 0.5 * (low + high)]) - more * (middle - centre) - (centre - [x, y])
+            x, y = np.array([0.5 * (left + right), 0.5 * (low + high)]) - more * (middle - center) - (center - [x, y])
         self.axes.set_box_aspect(self.half, zoom=zoom)
         self.axes.set_position((x, y, 1.0, wide / tall))
 

@@ -32,7 +32,7 @@ from linkwork.plans.tree import LOCAL, plant
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LABELLED = 40
+LABELED = 40
 """Robots with more bodies than this are drawn smaller, and their joints without names; so are curves, if more."""
 DEEP = 20
 """So are robots of more columns than this."""
@@ -108,7 +108,7 @@ def ties(robot: Model) -> list[Tie]:
                 found.setdefault((pair, style, c.enabled), []).append(c.name)
         elif isinstance(c, Coupling):
             found.setdefault(((moving[0],), "lock", c.enabled), []).append(c.name)
-        else:  # of a centre of mass, the mark is at the world
+        else:  # of a center of mass, the mark is at the world
             end = moving[0] if len(moving) == 1 else WORLD
             found.setdefault(((end,), "ground", c.enabled), []).append(c.name)
     return [Tie(bodies, style, tuple(names), enabled) for (bodies, style, enabled), names in found.items()]
@@ -151,8 +151,8 @@ class _Drawing:
         self.robot = robot
         self.places = layout(robot)
         self.ties = ties(robot)
-        self.small = len(robot.joints) > LABELLED or max(column for column, _ in self.places.values()) > DEEP
-        self.named = len(self.ties) <= LABELLED
+        self.small = len(robot.joints) > LABELED or max(column for column, _ in self.places.values()) > DEEP
+        self.named = len(self.ties) <= LABELED
         self.font = 5.5 if self.small else 8.0
         self.pitch = 0.26 if self.small else 0.56
         self.tall = 0.15 if self.small else 0.26
@@ -257,12 +257,12 @@ class _Drawing:
         leaves = [body for body in (first, second) if body not in self.carriers and not level]
         text = tie.label if tie.enabled else f"{tie.label} (off)"
         wide = self._width(text, self.font - 1)
-        colour = (LOOP if loop else COUPLING) if tie.enabled else FAINT
+        color = (LOOP if loop else COUPLING) if tie.enabled else FAINT
         if leaves and self.named:
             body = min(leaves, key=lambda leaf: sum(leaf in other.bodies for other in self.ties))
             x, y = self.reach[body] + 0.12, self.y(body) + shift
             up = {"va": "bottom"} if loop else {"va": "top"}
-            self._text(x, y + 0.6 * shift, text, color=colour, ha="left", zorder=4, **up)
+            self._text(x, y + 0.6 * shift, text, color=color, ha="left", zorder=4, **up)
             self.reach[body] += wide + 0.12
         if len(leaves) == 2:
             points, codes = self._round_the_right(first, second, shift)
@@ -271,7 +271,7 @@ class _Drawing:
         self._line(
             points,
             codes,
-            edgecolor=colour,
+            edgecolor=color,
             linestyle=(0, (4, 2)) if loop else (0, (1, 1.5)),
             linewidth=0.9 if self.small else 1.4,
             zorder=3,
@@ -280,7 +280,7 @@ class _Drawing:
             ends = points[-4:]
             x, y = (sum(w * p[k] for w, p in zip((1, 3, 3, 1), ends, strict=True)) / 8 for k in (0, 1))
             box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-            self._text(x, y, text, color=colour, ha="center", va="center", bbox=box, zorder=4)
+            self._text(x, y, text, color=color, ha="center", va="center", bbox=box, zorder=4)
             self.extent = max(self.extent, x + 0.5 * wide)
 
     def _round_the_right(self, first: str, second: str, shift: float) -> tuple[Points, list[int]]:
@@ -321,14 +321,14 @@ class _Drawing:
         """A sign below a box, and what it stands for."""
         body = tie.bodies[0]
         locked = tie.style == "lock"
-        colour = FAINT if not tie.enabled else COUPLING if locked else GROUND
+        color = FAINT if not tie.enabled else COUPLING if locked else GROUND
         x, y = self.x(body, 0) + 0.08, self.y(body) - 0.5 * self.tall - (0.045 if self.small else 0.07) - 0.13 * before
         self.axes.plot(
-            [x], [y], marker="s" if locked else "^", markersize=2.5 if self.small else 5, color=colour, zorder=4
+            [x], [y], marker="s" if locked else "^", markersize=2.5 if self.small else 5, color=color, zorder=4
         )
         if not self.small:
             text = tie.label if tie.enabled else f"{tie.label} (off)"
-            self._text(x + 0.08, y, text, ha="left", va="center", color=colour, size=self.font - 1.5, zorder=4)
+            self._text(x + 0.08, y, text, ha="left", va="center", color=color, size=self.font - 1.5, zorder=4)
             self.extent = max(self.extent, x + 0.1 + self._width(text, self.font - 1.5))
 
     def _boxes(self) -> None:
@@ -353,8 +353,8 @@ class _Drawing:
                 )
             )
             middle = x + 0.5 * self.wide[body]
-            colour = "white" if world else INK
-            self._text(middle, y, body, ha="center", va="center", color=colour, size=self.font, zorder=6)
+            color = "white" if world else INK
+            self._text(middle, y, body, ha="center", va="center", color=color, size=self.font, zorder=6)
             if body in number:
                 circle = {"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": INK, "linewidth": 0.5}
                 self._text(
@@ -434,7 +434,5 @@ class _Drawing:
                 Patch(facecolor=PASTELS[k], edgecolor=INK, linewidth=0.5, label=f"cluster {k + 1}: {bodies}")
             )
         if len(sizes) > len(PASTELS):
-            handles.append(
-                Patch(facecolor="none", edgecolor="none", label=f"... {len(sizes)} clusters, colours repeat")
-            )
+            handles.append(Patch(facecolor="none", edgecolor="none", label=f"... {len(sizes)} clusters, colors repeat"))
         return handles

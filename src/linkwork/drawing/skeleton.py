@@ -1,7 +1,7 @@
 """Robots as bones: points on bodies, rods between them, where constraints hold them, and with which forces.
 
 A body is straight rods from the origin of its joint to those of the joints it carries and to the places where
-constraints hold it; one that carries nothing and is held nowhere, a rod to its centre of mass. Places of all states
+constraints hold it; one that carries nothing and is held nowhere, a rod to its center of mass. Places of all states
 come from one call of `frame_placement`.
 """
 
@@ -21,12 +21,12 @@ from linkwork.quantities.evaluator import Array
 from linkwork.quantities.functions import frame_placement
 
 LIMBS = ("#34495e", "#1f77b4", "#d98c1f", "#7b5ea7", "#2a9d8f", "#a05195", "#6b8e23", "#8c564b")
-"""Colours of bodies: a new one where the tree branches, over and over."""
+"""Colors of bodies: a new one where the tree branches, over and over."""
 FLAT = 0.05
 """What is thinner than this part of its size is looked at from the front."""
 
 IMMENSE = 1e9
-"""A coordinate beyond this, in metres or radians, is that of a run that blew up: the robot would not be seen."""
+"""A coordinate beyond this, in meters or radians, is that of a run that blew up: the robot would not be seen."""
 
 End = tuple[Pair, int, int]
 """A constraint between two frames, and their points."""
@@ -54,7 +54,7 @@ class Skeleton:
     loops: tuple[End, ...]
     """The same between two bodies."""
     limbs: npt.NDArray[np.int64]
-    """A number for the colour of each body, the world first."""
+    """A number for the color of each body, the world first."""
     limb: npt.NDArray[np.int64]
     """The same for each rod."""
 

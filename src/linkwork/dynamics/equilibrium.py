@@ -182,7 +182,7 @@ def _settling_step(balance: _Balance, start: Floats, q: Floats) -> Floats:
     wanted[springs] -= pushed[m:]
     give = (now - before - pushed[m:]) / balance.stiffness
     # What nothing can carry falls, in the motions `idle` that move neither motors nor springs: a step of Newton's
-    # method towards less potential energy, whose slope there is `left` and whose curvature is H.
+    # method toward less potential energy, whose slope there is `left` and whose curvature is H.
     idle = freedom @ null_space(able.T)
     left = idle.T @ wanted
     H = idle.T @ balance.slope(q, _least(J.T, wanted)) @ idle

@@ -60,10 +60,10 @@ from linkwork.quantities.functions import (
 )
 from linkwork.quantities.scales import scales_of
 
-DAMPING = 1e-8
-"""Damping of a row of weight one, as a part of the inverse inertia that the row feels. A smaller one needs fewer
-iterations and loses more digits: `prox_bbo`, which does not make up for it, keeps eight (docs/methods.md)."""
-SINGLE_DAMPING = 1e-4
+REGULARIZATION = 1e-8
+"""Regularization of a row of compliance one, as a part of the inverse inertia that the row feels. A smaller one needs
+fewer iterations and loses more digits: `prox_bbo`, which does not make up for it, keeps eight (docs/methods.md)."""
+SINGLE_REGULARIZATION = 1e-4
 """The least in single precision."""
 TOLERANCE = 1e-13
 """What rows may miss, as a part of what forces and velocities do to the robot (`algorithms.constrained`)."""
@@ -78,7 +78,7 @@ tracing and in native code."""
 _empty = np.empty
 
 OFF = 1e30
-"""Damping of a row that is not enabled."""
+"""Regularization of a row that is not enabled."""
 LEAST_PIVOT = 1e-9
 """Below this part of a row, others say the same."""
 KKT_RANK = 1e-10
@@ -98,7 +98,7 @@ class Method:
     arrays: Callable[[Model, Sequence[str]], Tree] | None
     iterates: bool = False
     hard: bool = False
-    """No damping, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
+    """No regularization, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
     internal: bool = True
     """Whether constraints between two moving bodies are served."""
     exact: bool = True
@@ -335,28 +335,29 @@ def _plain(x: Any) -> Any:
     return x.item() if x.ndim == 0 else x
 
 
-def row_damping(robot: Model, damping: float, dtype: str = "float64") -> Array:
-    """The damping of each row, ``(nc,)``: a part of the inverse inertia that it feels, times its constraint's weight.
+def row_regularization(robot: Model, regularization: float, dtype: str = "float64") -> Array:
+    """The regularization of each row, ``(nc,)``: a part of the inverse inertia that it feels, times its constraint's
+    compliance.
 
     It is as good as infinite where the constraint is not enabled.
     """
-    mu = _relative_damping(damping, dtype)
-    parts = [np.where(c.enabled, mu * np.asarray(c.weight), OFF) for c in robot.constraints]
+    mu = _relative_regularization(regularization, dtype)
+    parts = [np.where(c.enabled, mu * np.asarray(c.compliance), OFF) for c in robot.constraints]
     R = np.concatenate(parts) if parts else np.zeros(0)
     return np.where(R < OFF, R * scales_of(robot).rows, OFF).astype(dtype)
 
 
-def _relative_damping(damping: float, dtype: str) -> float:
-    return damping if dtype == "float64" else max(damping, SINGLE_DAMPING)
+def _relative_regularization(regularization: float, dtype: str) -> float:
+    return regularization if dtype == "float64" else max(regularization, SINGLE_REGULARIZATION)
 
 
 def iteration_settings(
-    robot: Model, damping: float, tolerance: float, iterations: int, dtype: str = "float64"
+    robot: Model, regularization: float, tolerance: float, iterations: int, dtype: str = "float64"
 ) -> Array:
     """When iterations end, and what is large for the robot: the input ``settings`` of `algorithms.constrained`."""
     scales = scales_of(robot)
     most = tolerance if dtype == "float64" else max(tolerance, SINGLE_TOLERANCE)
-    swamped = float(np.finfo(dtype).eps) / _relative_damping(damping, dtype)
+    swamped = float(np.finfo(dtype).eps) / _relative_regularization(regularization, dtype)
     weight = scales.mass * float(robot.gravity @ robot.gravity)
     felt = [np.where(c.enabled, 1.0, 0.0) for c in robot.constraints for _ in range(c.rows)] / scales.rows
     head = [most, iterations, swamped, weight, 1 / scales.mass, 1 / scales.moment]
@@ -371,18 +372,19 @@ class ForwardDynamics(Evaluator):
 
     ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the proximal one with the fewest operations
     for this robot, in three iterations or as many as are allowed.
-    ``damping``, ``tolerance`` and ``max_iterations`` are those of the proximal iterations, without units: a row has the
-    damping times its constraint's weight as a part of the inverse inertia that it feels (`scales`), and rows may
-    miss the tolerance as a part of what gravity, torques and velocities do. `pv_soft` takes the damping as the softness
-    that rows have, and iterates not. With ``strict``, iterations that do not reach the tolerance are an error,
-    `NotConverged`; else `Solution.converged` says.
+    ``regularization``, ``tolerance`` and ``max_iterations`` are those of the proximal iterations, without units: a row
+    has the regularization times its constraint's compliance as a part of the inverse inertia that it feels (`scales`),
+    and rows may miss the tolerance as a part of what gravity, torques and velocities do. `pv_soft` takes the
+    regularization as the softness that rows have, and iterates not. With ``strict``, iterations that do not reach the
+    tolerance are an error, `NotConverged`; else `Solution.converged` says.
 
     Args:
         robot: The mechanism.
         method: How to solve for them, see `methods_for`. ``"auto"`` takes `aba` for a tree, else the proximal method
             with the fewest operations for this robot, in three iterations or as many as are allowed.
-        damping: Damping of the proximal iterations, as a part of the inverse inertia that a row feels, times the weight
-            of its constraint. `pv_soft` takes it as the softness that rows have, and does not iterate.
+        regularization: Regularization of the proximal iterations, as a part of the inverse inertia that a row feels,
+            times the compliance of its constraint. `pv_soft` takes it as the softness that rows have, and does not
+            iterate.
         tolerance: What rows may miss when iterations end, as a part of what gravity, torques and velocities do.
         max_iterations: The most iterations.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else
@@ -397,7 +399,7 @@ class ForwardDynamics(Evaluator):
         robot: Model,
         method: ForwardMethod | Auto = "auto",
         *,
-        damping: float = DAMPING,
+        regularization: float = REGULARIZATION,
         tolerance: float = TOLERANCE,
         max_iterations: int = MAX_ITERATIONS,
         strict: bool = False,
@@ -415,7 +417,10 @@ class ForwardDynamics(Evaluator):
             others = ", ".join(methods_for(robot))
             raise UnsupportedFeature(f"{method} cannot serve '{robot.name}': {reason}. These can: {others}")
         self.method = method
-        self.damping, self.tolerance = above_zero(damping, "damping"), above_zero(tolerance, "tolerance")
+        self.regularization, self.tolerance = (
+            above_zero(regularization, "regularization"),
+            above_zero(tolerance, "tolerance"),
+        )
         made = METHODS[method]
         algorithm = made.algorithm if made.algorithm is not None else aba.ABA
         arrays = made.arrays if made.arrays is not None else tree_of
@@ -429,11 +434,11 @@ class ForwardDynamics(Evaluator):
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
         robot, made = self.robot, METHODS[self.method]
-        R = row_damping(robot, self.damping, dtype)
-        self._damping = np.where(R < OFF, 0.0, R).astype(dtype) if made.hard else R
+        R = row_regularization(robot, self.regularization, dtype)
+        self._regularization = np.where(R < OFF, 0.0, R).astype(dtype) if made.hard else R
         self._still = np.zeros(robot.nc, dtype=dtype)
         self._settings = iteration_settings(
-            robot, self.damping, self.tolerance, self.max_iterations if made.iterates else 1, dtype
+            robot, self.regularization, self.tolerance, self.max_iterations if made.iterates else 1, dtype
         )
 
     @property
@@ -450,14 +455,14 @@ class ForwardDynamics(Evaluator):
         *,
         multipliers: npt.ArrayLike | None = None,
         target: npt.ArrayLike | None = None,
-        damping: npt.ArrayLike | None = None,
+        regularization: npt.ArrayLike | None = None,
         out: Array | None = None,
     ) -> Solution:
         """Accelerations, and the forces of constraints. Leading axes are batch axes and broadcast.
 
         ``multipliers`` of a state before, ``(..., nc)``, are what iterations start from; ``target`` are accelerations
-        to ask of rows beyond those of their gains, and ``damping`` replaces that of each row, as an acceleration for a
-        unit of its force, both ``(..., nc)``.
+        to ask of rows beyond those of their gains, and ``regularization`` replaces that of each row, as an acceleration
+        for a unit of its force, both ``(..., nc)``.
 
         Args:
             q: Configuration, ``(..., nq)``.
@@ -466,10 +471,10 @@ class ForwardDynamics(Evaluator):
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
             multipliers: Forces that iterations start from, ``(..., nc)``: those of a state before.
             target: Accelerations to ask of rows beyond those of their gains, ``(..., nc)``.
-            damping: Replaces the damping of each row, ``(..., nc)``, in accelerations for a unit of its force.
-            out: Array to write accelerations to; by default a new one.
+            regularization: Replaces the regularization of each row, ``(..., nc)``, in accelerations for a unit of its
+            force. out: Array to write accelerations to; by default a new one.
         """
-        if out is None and wrenches is multipliers is target is damping is None:  # the quick way for one state
+        if out is None and wrenches is multipliers is target is regularization is None:  # the quick way for one state
             a = _empty(self._nv, self._dtype)
             if not self._bound:
                 if not self._entry(q, v, tau, self._rest, a):
@@ -477,7 +482,7 @@ class ForwardDynamics(Evaluator):
             elif self._quick:
                 found = _empty(self._nfound, self._dtype)
                 if not self._entry(
-                    q, v, tau, self._rest, self._damping, self._still, self._still, self._settings, a, found
+                    q, v, tau, self._rest, self._regularization, self._still, self._still, self._settings, a, found
                 ):
                     if self._hard:
                         self._check_pivots(found)
@@ -485,14 +490,16 @@ class ForwardDynamics(Evaluator):
                         self._look(q, v, found)
                     return Solution(a, self, found)
         if not self._dense and self.method != "pv_early":
-            typed = self._in_type_of([q, v, tau, wrenches, multipliers, target, damping, out])
+            typed = self._in_type_of([q, v, tau, wrenches, multipliers, target, regularization, out])
             if typed is not self:
-                return typed(q, v, tau, wrenches, multipliers=multipliers, target=target, damping=damping, out=out)
+                return typed(
+                    q, v, tau, wrenches, multipliers=multipliers, target=target, regularization=regularization, out=out
+                )
         pushed = self._rest if wrenches is None else wrenches
         if not self._bound:
             return Solution(self._runner.evaluate([q, v, tau, pushed], [out])[0])
         asked = self._still if target is None else target
-        R = self._damping if damping is None else self._checked_damping(damping)
+        R = self._regularization if regularization is None else self._checked_regularization(regularization)
         if self._dense:
             return self._by_numpy(q, v, tau, pushed, R, asked, out)
         start = self._still if multipliers is None else multipliers
@@ -523,7 +530,9 @@ class ForwardDynamics(Evaluator):
         if not found.size or not robot.computed.first_time("state looked at"):
             return
         at, rate = (np.asarray(x, dtype=np.float64) for x in (q, v))
-        doubt = state_doubt(robot, at.reshape(-1, robot.nq)[0], rate.reshape(-1, robot.nv)[0], self._damping < OFF)
+        doubt = state_doubt(
+            robot, at.reshape(-1, robot.nq)[0], rate.reshape(-1, robot.nv)[0], self._regularization < OFF
+        )
         if doubt is not None:
             warnings.warn(doubt, StateWarning, stacklevel=3)
 
@@ -535,10 +544,10 @@ class ForwardDynamics(Evaluator):
             f"a proximal method can: {', '.join(AUTOMATIC)}"
         )
 
-    def _checked_damping(self, damping: npt.ArrayLike) -> Array:
-        R = real_array(damping, "damping").astype(self._dtype)
+    def _checked_regularization(self, regularization: npt.ArrayLike) -> Array:
+        R = real_array(regularization, "regularization").astype(self._dtype)
         if not (R >= 0).all():
-            raise InputError("damping is not negative")
+            raise InputError("regularization is not negative")
         return R
 
     def _check_pivots(self, progress: Array) -> None:
@@ -566,9 +575,11 @@ class ForwardDynamics(Evaluator):
             raise self._singular(where)
 
     def _by_numpy(
-        self, q: Any, v: Any, tau: Any, wrenches: Any, damping: Array, asked: Any, out: Array | None
+        self, q: Any, v: Any, tau: Any, wrenches: Any, regularization: Array, asked: Any, out: Array | None
     ) -> Solution:
-        """The oracle: least squares by singular values, of all multipliers the smallest (rows count by damping)."""
+        """The oracle: least squares by singular values, of all multipliers the smallest (rows count by
+        regularization).
+        """
         robot = self.robot
         M, c, J = mass_matrix(robot, q), bias_forces(robot, q, v), constraint_jacobian(robot, q)
         k = constraint_target(robot, q, v) - constraint_bias(robot, q, v) + np.asarray(asked, dtype=np.float64)
@@ -579,8 +590,8 @@ class ForwardDynamics(Evaluator):
         for n, name in enumerate(self.frames):
             J_frame = frame_jacobian(robot, q, name)
             pull = pull + (np.swapaxes(J_frame, -1, -2) @ np.asarray(wrenches)[..., n, :, None])[..., 0]
-        on = damping < OFF
-        scale = np.where(on, np.sqrt(self.damping / np.maximum(damping, 1e-300)), 0.0)
+        on = regularization < OFF
+        scale = np.where(on, np.sqrt(self.regularization / np.maximum(regularization, 1e-300)), 0.0)
         L = mass_factor(robot, q)
         free = np.linalg.solve(M, pull[..., None])
         B = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2) * scale[..., None]
@@ -661,4 +672,4 @@ class ForwardDynamics(Evaluator):
             given[-1] = self._rest
         if len(given) != 4:
             raise InputError(f"forward_dynamics takes q, v, tau, wrenches; {len(given)} arguments were given")
-        return [*given, self._damping, self._still, self._still, self._settings]
+        return [*given, self._regularization, self._still, self._still, self._settings]

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.dynamics.forward import (
-    DAMPING,
     MAX_ITERATIONS,
+    REGULARIZATION,
     TOLERANCE,
     NamedRows,
     best_method,
     iteration_settings,
-    row_damping,
+    row_regularization,
 )
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, ImpactMethod, above_zero, count, real_array
@@ -74,7 +74,7 @@ class ImpactDynamics(Evaluator):
     Args:
         robot: The mechanism, with at least one enabled constraint.
         method: How to solve for them; ``"auto"``: the one with fewer operations.
-        damping: As for `ForwardDynamics`.
+        regularization: As for `ForwardDynamics`.
         tolerance: What rows may miss when iterations end, as for `ForwardDynamics`.
         max_iterations: The most iterations.
         threads: Threads that share a large batch; by default as many as there are cores.
@@ -85,7 +85,7 @@ class ImpactDynamics(Evaluator):
         robot: Model,
         method: ImpactMethod | Auto = "auto",
         *,
-        damping: float = DAMPING,
+        regularization: float = REGULARIZATION,
         tolerance: float = TOLERANCE,
         max_iterations: int = MAX_ITERATIONS,
         threads: int | None = None,
@@ -99,16 +99,19 @@ class ImpactDynamics(Evaluator):
         if method not in METHODS:
             raise InputError(f"no method '{method}' for impacts; there are auto, {', '.join(METHODS)}")
         self.method = method
-        self.damping, self.tolerance = above_zero(damping, "damping"), above_zero(tolerance, "tolerance")
+        self.regularization, self.tolerance = (
+            above_zero(regularization, "regularization"),
+            above_zero(tolerance, "tolerance"),
+        )
         self.max_iterations = count(max_iterations, "max_iterations")
         algorithm, arrays = METHODS[method]
         self._prepare(robot, "impact", algorithm, arrays(robot, ()), (), threads)
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
-        self._damping = row_damping(self.robot, self.damping, dtype)
+        self._regularization = row_regularization(self.robot, self.regularization, dtype)
         self._still = np.zeros(self.robot.nc, dtype=dtype)
-        self._settings = iteration_settings(self.robot, self.damping, self.tolerance, self.max_iterations, dtype)
+        self._settings = iteration_settings(self.robot, self.regularization, self.tolerance, self.max_iterations, dtype)
 
     def __call__(  # type: ignore[override]
         self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, out: Array | None = None
@@ -126,6 +129,6 @@ class ImpactDynamics(Evaluator):
             raise InputError("restitution is between 0 and 1")
         if e.ndim == 0:
             e = np.full(self.robot.nc, float(e))
-        inputs = [q, v, e, self._damping, self._still, self._settings]
+        inputs = [q, v, e, self._regularization, self._still, self._settings]
         after, found = self._runner.evaluate(inputs, [out, None])
         return Impact(after, found, self.robot, self.tolerance)

@@ -40,7 +40,7 @@ METHODS: Mapping[str, str] = {
 CLOSED = 1e-9
 """Errors of constraints below this are those of a closed pose."""
 UNREACHABLE = 1e-9
-"""What actuated joints may leave undone of the generalised forces, as a part of them."""
+"""What actuated joints may leave undone of the generalized forces, as a part of them."""
 UNREACHABLE_SINGLE = 1e-4
 """The same in single precision."""
 RANK_TOLERANCE = 1e-10

@@ -66,7 +66,7 @@ class Motion:
 
     @property
     def errors(self) -> Array:
-        """The most that any loop is open, ``(k, ...)``, in metres or radians; NaN where a state is not finite."""
+        """The most that any loop is open, ``(k, ...)``, in meters or radians; NaN where a state is not finite."""
         robot = self._known()
         if not robot.nc:
             return np.zeros(self.q.shape[:-1])
@@ -114,7 +114,7 @@ class Motion:
 
     def _known(self) -> Model:
         if self.robot is None:
-            raise InputError("this run does not know its robot: Run.load(path, robot)")
+            raise InputError("this run does not know its robot: Trajectory.load(path, robot)")
         return self.robot
 
     def _name(self) -> str:

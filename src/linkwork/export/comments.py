@@ -16,7 +16,7 @@ MEANINGS: Mapping[str, str] = {
     "y": "the inverse mass matrix times x",
     "M": "mass matrix, row by row",
     "wrenches": "on each frame its moment, then its force, in the frame's axes",
-    "damping": "damping of each row; 1e30 switches a row off",
+    "regularization": "regularization of each row; 1e30 switches a row off",
     "target": "accelerations asked of rows beyond those of their gains",
     "multipliers": "forces of the constraints",
     "settings": "tolerance, most iterations, what rounding leaves in one; scales of the robot",
@@ -30,7 +30,7 @@ MEANINGS: Mapping[str, str] = {
     "velocity": "of frames: angular, then linear",
     "acceleration": "of frames: angular, then linear",
     "jacobian": "row by row",
-    "momentum": "angular about the centre of mass, then linear",
+    "momentum": "angular about the center of mass, then linear",
     "kinetic": "energy, J",
     "potential": "energy, J",
     "error": "of constraints: m, or 2 sin(angle / 2)",
@@ -48,7 +48,7 @@ MEANINGS: Mapping[str, str] = {
 """What arrays hold, by name."""
 
 CONVENTIONS = (
-    "Lengths are in metres, angles in radians, forces in newtons. A free joint has the position and the quaternion",
+    "Lengths are in meters, angles in radians, forces in newtons. A free joint has the position and the quaternion",
     "x y z w in q, and [linear, angular] velocity in the body's own axes in v; a ball joint the quaternion and the",
     "angular velocity. Quaternions may have any length but zero. Nothing is checked: numbers that are not finite come",
     "out as they went in.",

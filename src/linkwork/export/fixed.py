@@ -101,7 +101,7 @@ def _outputs(traced: Trace, graph: Graph, found: Mapping[int, Any]) -> tuple[tup
 
 def _divided(x: Any, y: Any) -> Any:
     if isinstance(y, float) and y == 0.0:
-        raise InputError("with these settings the program divides by zero: give rows a damping above zero")
+        raise InputError("with these settings the program divides by zero: give rows a regularization above zero")
     return x / y
 
 

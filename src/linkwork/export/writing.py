@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
-from linkwork.dynamics.forward import ForwardDynamics, iteration_settings, row_damping
+from linkwork.dynamics.forward import ForwardDynamics, iteration_settings, row_regularization
 from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.dynamics.inverse import InverseDynamics
 from linkwork.errors import InputError, UnsupportedFeature
@@ -61,8 +61,8 @@ def export_c(
     """Write the straight-line program of an evaluator as C99, to a ``.c`` file and a header beside it.
 
     The function takes arrays of doubles, or floats, needs ``<math.h>`` alone, allocates nothing and keeps nothing: any
-    number of threads may call it. Inputs that a call of the evaluator does not need, such as damping and settings of
-    iterations, are constants in it, with the values that the evaluator has.
+    number of threads may call it. Inputs that a call of the evaluator does not need, such as regularization and
+    settings of iterations, are constants in it, with the values that the evaluator has.
 
     Args:
         evaluator: What to export.
@@ -147,16 +147,16 @@ def _held(evaluator: Evaluator, arguments: Sequence[str]) -> dict[str, list[floa
             found = dict(zip(names[4:], evaluator._settings, strict=True))
         case ImpactDynamics():
             found = {
-                "damping": row_damping(evaluator.robot, evaluator.damping),
+                "regularization": row_regularization(evaluator.robot, evaluator.regularization),
                 "multipliers": np.zeros(evaluator.robot.nc),
                 "settings": iteration_settings(
-                    evaluator.robot, evaluator.damping, evaluator.tolerance, evaluator.max_iterations
+                    evaluator.robot, evaluator.regularization, evaluator.tolerance, evaluator.max_iterations
                 ),
             }
         case Stepper():
             found = {
                 "law": evaluator.law,
-                "damping": row_damping(evaluator.robot, evaluator.damping),
+                "regularization": row_regularization(evaluator.robot, evaluator.regularization),
                 "clock": [evaluator.dt, float("commands" in arguments)],
                 "settings": [0.0, 2.0],  # one step
                 "commands": evaluator.held(None)[0],

@@ -1,8 +1,8 @@
 """Constraint rows handed from body to body: proxBBO, and with rows that all end at the world, PV and proxPV.
 
 **loops** Section V (Algorithms 4 to 6); **lqr** Eqs. 42 and 46 to 49 for rows that end at the world. In our signs
-``M a + c = tau + J' lambda`` and, with ``R`` the damping of each row and ``lambda0`` the multipliers it starts from,
-``J a + R (lambda - lambda0) = k``; rows of a body satisfy ``K a + L lambda = k`` at every step.
+``M a + c = tau + J' lambda`` and, with ``R`` the regularization of each row and ``lambda0`` the multipliers it starts
+from, ``J a + R (lambda - lambda0) = k``; rows of a body satisfy ``K a + L lambda = k`` at every step.
 
 | symbol | meaning                                                                                  |
 |--------|------------------------------------------------------------------------------------------|
@@ -60,7 +60,7 @@ TRAVEL: dict[str, Shape] = {
 
 
 @kernel
-def set_out(tree: Array, w: Array, damping: Array) -> None:
+def set_out(tree: Array, w: Array, regularization: Array) -> None:
     """Rows where they start."""
     for s in range(tree.nslots):
         for j in range(6):
@@ -81,7 +81,7 @@ def set_out(tree: Array, w: Array, damping: Array) -> None:
     for b in range(tree.nb):
         for a in range(tree.block_size[b]):
             r = tree.slot_row[tree.block_slot[b] + a]
-            w.Ls[tree.rr[tree.rr_start[b] + a * (a + 1) // 2 + a]] = damping[r]
+            w.Ls[tree.rr[tree.rr_start[b] + a * (a + 1) // 2 + a]] = regularization[r]
 
 
 @kernel
@@ -232,9 +232,9 @@ def leave_joint(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def articulate_rows(tree: Array, w: Array, damping: Array) -> None:
+def articulate_rows(tree: Array, w: Array, regularization: Array) -> None:
     """Leaves to root: inertias, rows and their couplings, with everything that depends on the configuration alone."""
-    set_out(tree, w, damping)
+    set_out(tree, w, regularization)
     stand(tree, w)
     for i in range(tree.n - 1, 0, -1):
         end_rows(tree, w, i)
@@ -320,7 +320,7 @@ def accelerate_rows(tree: Array, w: Array, qdd: Array) -> None:
 
 
 @kernel
-def row_residuals(tree: Array, w: Array, qdd: Array, damping: Array, residual: Array) -> None:
+def row_residuals(tree: Array, w: Array, qdd: Array, regularization: Array, residual: Array) -> None:
     """Take from each row what the accelerations give it; rows that are switched off miss nothing."""
     for m in range(tree.nown):
         i = tree.k_body[m]
@@ -331,7 +331,7 @@ def row_residuals(tree: Array, w: Array, qdd: Array, damping: Array, residual: A
     for t in range(tree.nterms):
         residual[tree.term_row[t]] -= w.slope[t] * qdd[tree.term_v[t]]
     for r in range(tree.nc):
-        residual[r] = where(damping[r], SWITCHED_OFF, residual[r], 0.0)
+        residual[r] = where(regularization[r], SWITCHED_OFF, residual[r], 0.0)
 
 
 @kernel
@@ -342,7 +342,7 @@ def prox_bbo(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
@@ -354,15 +354,15 @@ def prox_bbo(
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
     set_magnitude(tree, w, tau, wrenches, settings)
-    openings(tree, w, damping, found)
+    openings(tree, w, regularization, found)
     for r in range(tree.nc):
         residual[r] = w.ks[r]
-        w.ks[r] += damping[r] * start[r]
-    articulate_rows(tree, w, damping)
+        w.ks[r] += regularization[r] * start[r]
+    articulate_rows(tree, w, regularization)
     drive_rows(tree, w, tau)
     accelerate_rows(tree, w, a)
     copy_rows(tree, w.l, multipliers)
-    row_residuals(tree, w, a, damping, residual)
+    row_residuals(tree, w, a, regularization, residual)
     found[0] = miss(tree, w, settings, residual)
     found[1] = 1.0
 
@@ -375,7 +375,7 @@ def prox_bbo_again(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
@@ -395,7 +395,7 @@ def prox_bbo_again(
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
     copy_rows(tree, residual, w.error)
-    row_residuals(tree, w, w.more, damping, residual)
+    row_residuals(tree, w, w.more, regularization, residual)
     found[0] = miss_again(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
@@ -408,15 +408,15 @@ def pv(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
     a: Array,
     found: Array,
 ) -> None:
-    """The same without iterations, for rows without damping; ``progress`` says how independent they are."""
-    prox_bbo(tree, w, q, v, tau, wrenches, damping, asked, start, settings, a, found)
+    """The same without iterations, for rows without regularization; ``progress`` says how independent they are."""
+    prox_bbo(tree, w, q, v, tau, wrenches, regularization, asked, start, settings, a, found)
     found[0] = smaller(w.pivot[0], NOTHING * (w.pivot[1] / w.pivot[2]))
 
 

@@ -1,4 +1,4 @@
-"""Sums over all bodies: centre of mass, centroidal momentum, energies. Cost: linear in the number of bodies."""
+"""Sums over all bodies: center of mass, centroidal momentum, energies. Cost: linear in the number of bodies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def first_moment(tree: Array, w: Array, out: Array) -> Scalar:
 
 @kernel
 def center_of_mass(tree: Array, w: Array, q: Array, position: Array) -> None:
-    """Centre of mass in the world."""
+    """Center of mass in the world."""
     place(tree, w, q)
     locate(tree, w)
     total = first_moment(tree, w, position)
@@ -30,7 +30,7 @@ def center_of_mass(tree: Array, w: Array, q: Array, position: Array) -> None:
 
 @kernel
 def momentum(tree: Array, w: Array, q: Array, v: Array, h: Array) -> None:
-    """Angular momentum about the centre of mass, and linear momentum, in the world's axes."""
+    """Angular momentum about the center of mass, and linear momentum, in the world's axes."""
     place(tree, w, q)
     locate(tree, w)
     follow(tree, w, v)

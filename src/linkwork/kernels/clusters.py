@@ -431,7 +431,7 @@ def cluster_aba(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
@@ -440,7 +440,7 @@ def cluster_aba(
 ) -> None:
     """C-ABA (**clusters** Algorithm 1); ``progress`` says how well the tied joints are determined."""
     ready(tree, w, q, v, wrenches, asked)
-    openings(tree, w, damping, found)
+    openings(tree, w, regularization, found)
     embed(tree, w)
     stand(tree, w)
     for r in range(2 * tree.nc):
@@ -474,7 +474,7 @@ def approximate(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
@@ -485,7 +485,7 @@ def approximate(
     feel of their spin, ``G² I`` on the diagonal. Not the dynamics of the robot, but what many controllers reckon with.
     """
     ready(tree, w, q, v, wrenches, asked)
-    openings(tree, w, damping, found)
+    openings(tree, w, regularization, found)
     embed(tree, w)
     stand(tree, w)
     for r in range(2 * tree.nc):
@@ -683,7 +683,7 @@ def projection(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
@@ -692,7 +692,7 @@ def projection(
 ) -> None:
     """The projection method: ``G' M G`` of the whole tree, dense (**clusters** Section II-D)."""
     ready(tree, w, q, v, wrenches, asked)
-    openings(tree, w, damping, found)
+    openings(tree, w, regularization, found)
     embed(tree, w)
     collect(tree, w, w.push)
     mass_of(tree, w, w.Ml)

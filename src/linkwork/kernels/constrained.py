@@ -1,12 +1,12 @@
 """What all methods of constrained forward dynamics share: the problem, its arrays, and how iterations end.
 
-With ``R`` the damping of each row (a diagonal) and ``lambda0`` the multipliers to start from, a method finds::
+With ``R`` the regularization of each row (a diagonal) and ``lambda0`` the multipliers to start from, a method finds::
 
     M a + c = tau + J' lambda
     J a + R (lambda - lambda0) = k,        k = target - bias
 
 and, starting again from what it found, ends at ``J a = k`` also where rows are redundant (the proximal method of
-multipliers: **proximal** Section III, **loops** Section III-D). Rows that are not enabled have infinite damping.
+multipliers: **proximal** Section III, **loops** Section III-D). Rows that are not enabled have infinite regularization.
 
 Iterations end where what rows miss, weighed by the inertia that each row feels, is a small part of what gravity,
 torques, wrenches and velocities would do to the robot, weighed by inertia as well. Both are in kg m²/s⁴: the ratio has
@@ -23,7 +23,7 @@ from linkwork.kernels.rnea import FORCE, WRENCHES, apply_wrenches, forward_body,
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 
 SWITCHED_OFF = 1e20
-"""A row with more damping than this is one that is not enabled."""
+"""A row with more regularization than this is one that is not enabled."""
 
 NOTHING = 1e9
 """A row whose inverse inertia is less than `LEAST_PIVOT` over this of the largest moves nothing: it is rounding."""
@@ -39,7 +39,7 @@ INPUTS: dict[str, Shape] = {
     "v": ("nv",),
     "tau": ("nv",),
     "wrenches": WRENCHES,
-    "damping": ("nc",),
+    "regularization": ("nc",),
     "target": ("nc",),
     "multipliers": ("nc",),
     "settings": ("nsettings",),
@@ -107,8 +107,8 @@ def ready_again(tree: Array, w: Array) -> None:
 def unbalance(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
     """Forces on bodies that the accelerations found leave without a balance, but for those of joints and rows.
 
-    Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its damping,
-    the factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
+    Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its
+    regularization, the factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
     """
     gravitate(tree, w)
     hasten(tree, w, qdd)
@@ -141,15 +141,15 @@ def largest(n: int, x: Array) -> Scalar:
 
 
 @kernel
-def openings(tree: Array, w: Array, damping: Array, found: Array) -> None:
+def openings(tree: Array, w: Array, regularization: Array, found: Array) -> None:
     """How far loops are open, and how fast they open where gains ask for that (else -1), after `ready`."""
     gap = 0.0
     rate = 0.0 if tree.pulled != 0 else -1.0
     for r in range(tree.nc):
-        gap = larger(gap, where(damping[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
+        gap = larger(gap, where(regularization[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
         if tree.pulled != 0:
             x = where(w.opening[r], 0.0, -w.opening[r], w.opening[r])
-            rate = larger(rate, where(damping[r], SWITCHED_OFF, x, 0.0))
+            rate = larger(rate, where(regularization[r], SWITCHED_OFF, x, 0.0))
     found[tree.nfound - 2] = gap
     found[tree.nfound - 1] = rate
 
@@ -210,10 +210,10 @@ def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: 
 
 
 @kernel
-def residual_of(tree: Array, change: Array, damping: Array, residual: Array) -> None:
+def residual_of(tree: Array, change: Array, regularization: Array, residual: Array) -> None:
     """What each row misses: ``R`` times the change of its multiplier; nothing where it is switched off."""
     for r in range(tree.nc):
-        residual[r] = where(damping[r], SWITCHED_OFF, damping[r] * change[r], 0.0)
+        residual[r] = where(regularization[r], SWITCHED_OFF, regularization[r] * change[r], 0.0)
 
 
 @kernel

@@ -168,7 +168,7 @@ def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
         each = 1.0 / tree.size[p]
         error[o + k] = 0.5 * (each * dot(d, d) - tree.size[p])
         put_row(tree, w, p, k, none, scale(each, d), lever)
-    elif shifts == ROLLING:  # the point under the centre does not slip: dd - radius spin x z = 0 in the plane
+    elif shifts == ROLLING:  # the point under the center does not slip: dd - radius spin x z = 0 in the plane
         radius = tree.size[p]
         error[o + k] = 0.0
         error[o + k + 1] = 0.0
@@ -247,7 +247,7 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
 
 @kernel
 def part_rows(tree: Array, w: Array, t: int, error: Array) -> None:
-    """What one body adds to a centre of mass: to the errors, and its rows of K."""
+    """What one body adds to a center of mass: to the errors, and its rows of K."""
     i = tree.part_body[t]
     m = tree.part_mass[t]
     mc = tree.part_mc[t]
@@ -263,7 +263,7 @@ def part_rows(tree: Array, w: Array, t: int, error: Array) -> None:
 
 @kernel
 def part_bias(tree: Array, w: Array, t: int) -> None:
-    """What one body adds to the acceleration of a centre of mass."""
+    """What one body adds to the acceleration of a center of mass."""
     i = tree.part_body[t]
     pull = add(scale(tree.part_mass[t], linear(w.a[i])), rotate(w.spread[i], tree.part_mc[t]))
     for k in range(tree.part_rows[t]):

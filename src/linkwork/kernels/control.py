@@ -94,7 +94,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         u: Array,
         wrenches: Array,
         law: Array,
-        damping: Array,
+        regularization: Array,
         clock: Array,
         shared: Array,
         own: Array,
@@ -126,7 +126,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         u: Array,
         wrenches: Array,
         law: Array,
-        damping: Array,
+        regularization: Array,
         clock: Array,
         shared: Array,
         own: Array,
@@ -137,7 +137,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         found: Array,
         progress: Array,
     ) -> None:
-        step(tree, w, q1, v1, tau1, u, wrenches, law, damping, clock, found)
+        step(tree, w, q1, v1, tau1, u, wrenches, law, regularization, clock, found)
         leave(tree, w, q1, v1, progress)
         update(tree, w, clock, shared, own, q1, v1, tau1, progress)
 

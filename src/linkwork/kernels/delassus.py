@@ -14,7 +14,7 @@ and `resist_rows` on the vector. Run one after the other on the same work arrays
 | rest   | what accelerations and damped forces leave of each row: ``a - J v' - R f``            |
 | more   | accelerations of joints that are added to what was found                             |
 
-Cost: linear in bodies and rows; of the inverse, times the square of the neighbours that a body has when eliminated.
+Cost: linear in bodies and rows; of the inverse, times the square of the neighbors that a body has when eliminated.
 """
 
 from __future__ import annotations

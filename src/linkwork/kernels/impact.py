@@ -21,7 +21,7 @@ INPUTS: dict[str, Shape] = {
     "q": ("nq",),
     "v": ("nv",),
     "restitution": ("nc",),
-    "damping": ("nc",),
+    "regularization": ("nc",),
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
@@ -55,7 +55,7 @@ def impact_rows(
     q: Array,
     v: Array,
     restitution: Array,
-    damping: Array,
+    regularization: Array,
     start: Array,
     settings: Array,
     after: Array,
@@ -67,14 +67,14 @@ def impact_rows(
     meet(tree, w, q, v, restitution, settings, found)
     for r in range(tree.nc):
         residual[r] = w.ks[r]
-        w.ks[r] += damping[r] * start[r]
-    articulate_rows(tree, w, damping)
+        w.ks[r] += regularization[r] * start[r]
+    articulate_rows(tree, w, regularization)
     drive_rows(tree, w, w.still)
     accelerate_rows(tree, w, w.more)
     for k in range(tree.nv):
         after[k] = v[k] + w.more[k]
     copy_rows(tree, w.l, multipliers)
-    row_residuals(tree, w, w.more, damping, residual)
+    row_residuals(tree, w, w.more, regularization, residual)
     found[0] = miss(tree, w, settings, residual)
     found[1] = 1.0
 
@@ -86,7 +86,7 @@ def impact_rows_again(
     q: Array,
     v: Array,
     restitution: Array,
-    damping: Array,
+    regularization: Array,
     start: Array,
     settings: Array,
     after: Array,
@@ -105,7 +105,7 @@ def impact_rows_again(
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
     copy_rows(tree, residual, w.error)
-    row_residuals(tree, w, w.more, damping, residual)
+    row_residuals(tree, w, w.more, regularization, residual)
     found[0] = miss_again(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
@@ -117,7 +117,7 @@ def impact_springs(
     q: Array,
     v: Array,
     restitution: Array,
-    damping: Array,
+    regularization: Array,
     start: Array,
     settings: Array,
     after: Array,
@@ -127,7 +127,7 @@ def impact_springs(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     meet(tree, w, q, v, restitution, settings, found)
-    articulate_springs(tree, w, damping)
+    articulate_springs(tree, w, regularization)
     for k in range(tree.nv):
         w.pulls[k] = 0.0
     for r in range(tree.nc):
@@ -139,7 +139,7 @@ def impact_springs(
     for r in range(tree.nc):
         residual[r] = w.ks[r]
     lag(tree, w, w.more, residual)
-    tighten(tree, w, damping, multipliers, residual)
+    tighten(tree, w, regularization, multipliers, residual)
     for k in range(tree.nv):
         after[k] = v[k] + w.more[k]
     found[0] = larger(miss(tree, w, settings, residual), settings[2])
@@ -166,7 +166,7 @@ def impact_springs_again(
     q: Array,
     v: Array,
     restitution: Array,
-    damping: Array,
+    regularization: Array,
     start: Array,
     settings: Array,
     after: Array,
@@ -186,7 +186,7 @@ def impact_springs_again(
     accelerate_springs(tree, w, w.more)
     copy_rows(tree, residual, w.error)
     lag(tree, w, w.more, residual)
-    tighten(tree, w, damping, multipliers, residual)
+    tighten(tree, w, regularization, multipliers, residual)
     for k in range(tree.nv):
         after[k] += w.more[k]
     found[0] = miss_again(tree, w, settings, w.error, residual)

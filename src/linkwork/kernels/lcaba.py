@@ -1,9 +1,9 @@
 """Loop-constrained articulated bodies: constraints as stiff springs between bodies, tightened by multipliers.
 
 **loops** Section IV, Algorithms 1 to 3; where no constraint is between two moving bodies, constrainedABA; with one
-iteration, PV-soft (**lqr** Section V). A constraint with damping ``R`` pulls with ``lambda = lambda0 + (k - K a) / R``:
-to the bodies it looks like inertia ``K' K / R`` that couples their accelerations. Bodies are eliminated in the order of
-`plans.elimination`.
+iteration, PV-soft (**lqr** Section V). A constraint with regularization ``R`` pulls with ``lambda = lambda0 + (k - K a)
+/ R``: to the bodies it looks like inertia ``K' K / R`` that couples their accelerations. Bodies are eliminated in the
+order of `plans.elimination`.
 
 | symbol | meaning                                                                               |
 |--------|---------------------------------------------------------------------------------------|
@@ -12,7 +12,7 @@ to the bodies it looks like inertia ``K' K / R`` that couples their acceleration
 | rho    | ``1 / R`` of each row                                                                  |
 | lag    | what each row misses: ``k - K a``                                                      |
 
-Cost: linear in the bodies, times the square of the neighbours that a body has when it is eliminated.
+Cost: linear in the bodies, times the square of the neighbors that a body has when it is eliminated.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ def gain_product(rho: Scalar, A: Array, B: Array, C: Array) -> None:
 
 
 @kernel
-def stiffen(tree: Array, w: Array, damping: Array) -> None:
+def stiffen(tree: Array, w: Array, regularization: Array) -> None:
     """Inertias of bodies with those of their constraints, and the couplings between bodies (**loops** Eq. 25)."""
     for r in range(tree.nc):
-        w.rho[r] = 1.0 / damping[r]
+        w.rho[r] = 1.0 / regularization[r]
     stand(tree, w)
     for m in range(tree.nk):
         i = tree.k_body[m]
@@ -231,7 +231,7 @@ def hand_on(tree: Array, w: Array, i: int) -> None:
         hand_down_rows(tree, w, i, C, w.X)
         X = w.X
         up = tree.link_up[e]
-        if up < 0:  # the neighbour is the parent: its own inertia, both halves
+        if up < 0:  # the neighbor is the parent: its own inertia, both halves
             H = w.H[h]
             for j in range(6):
                 for c in range(j, 6):
@@ -291,10 +291,10 @@ def turn_rows(R: Array, C: Array, X: Array) -> None:
 
 
 @kernel
-def articulate_springs(tree: Array, w: Array, damping: Array) -> None:
+def articulate_springs(tree: Array, w: Array, regularization: Array) -> None:
     """Backward sweep of inertias and couplings."""
     join(tree, w)
-    stiffen(tree, w, damping)
+    stiffen(tree, w, regularization)
     for s in range(1, tree.n):
         i = tree.order[s]
         eliminate(tree, w, i)
@@ -326,7 +326,7 @@ def press(tree: Array, w: Array, forces: Array) -> None:
 
 @kernel
 def uncouple_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
-    """What joint ``i`` does to the forces on neighbours (**loops** Eq. 30e)."""
+    """What joint ``i`` does to the forces on neighbors (**loops** Eq. 30e)."""
     kind = tree.kind[i]
     f = w.f[i]
     for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
@@ -350,7 +350,7 @@ def drive_springs(tree: Array, w: Array, tau: Array) -> None:
 
 @kernel
 def accelerate_springs(tree: Array, w: Array, qdd: Array) -> None:
-    """Forward sweep: in the reverse order neighbours are known before they are needed."""
+    """Forward sweep: in the reverse order neighbors are known before they are needed."""
     for s in range(tree.n - 1, 0, -1):
         i = tree.order[s]
         for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
@@ -375,10 +375,10 @@ def lag(tree: Array, w: Array, qdd: Array, rest: Array) -> None:
 
 
 @kernel
-def tighten(tree: Array, w: Array, damping: Array, multipliers: Array, residual: Array) -> None:
+def tighten(tree: Array, w: Array, regularization: Array, multipliers: Array, residual: Array) -> None:
     """New multipliers from what rows miss (**loops** Eq. 33); rows that are switched off miss nothing."""
     for r in range(tree.nc):
-        residual[r] = where(damping[r], SWITCHED_OFF, residual[r], 0.0)
+        residual[r] = where(regularization[r], SWITCHED_OFF, residual[r], 0.0)
         multipliers[r] += w.rho[r] * residual[r]
 
 
@@ -387,14 +387,14 @@ def lcaba_sweeps(
     tree: Array,
     w: Array,
     tau: Array,
-    damping: Array,
+    regularization: Array,
     start: Array,
     a: Array,
     multipliers: Array,
     residual: Array,
 ) -> None:
     """Algorithm 1, after `ready`: three sweeps, from the multipliers ``start``."""
-    articulate_springs(tree, w, damping)
+    articulate_springs(tree, w, regularization)
     for k in range(tree.nv):
         w.pulls[k] = tau[k]
     for r in range(tree.nc):
@@ -406,7 +406,7 @@ def lcaba_sweeps(
     for r in range(tree.nc):
         residual[r] = w.ks[r]
     lag(tree, w, a, residual)
-    tighten(tree, w, damping, multipliers, residual)
+    tighten(tree, w, regularization, multipliers, residual)
 
 
 @kernel
@@ -415,7 +415,7 @@ def lcaba_sweeps_again(
     w: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     a: Array,
     multipliers: Array,
     residual: Array,
@@ -430,7 +430,7 @@ def lcaba_sweeps_again(
     drive_springs(tree, w, w.pulls)
     accelerate_springs(tree, w, w.more)
     lag(tree, w, w.more, residual)
-    tighten(tree, w, damping, multipliers, residual)
+    tighten(tree, w, regularization, multipliers, residual)
     for k in range(tree.nv):
         a[k] += w.more[k]
 
@@ -443,7 +443,7 @@ def lcaba(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
@@ -455,8 +455,8 @@ def lcaba(
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
     set_magnitude(tree, w, tau, wrenches, settings)
-    openings(tree, w, damping, found)
-    lcaba_sweeps(tree, w, tau, damping, start, a, multipliers, residual)
+    openings(tree, w, regularization, found)
+    lcaba_sweeps(tree, w, tau, regularization, start, a, multipliers, residual)
     found[0] = larger(miss(tree, w, settings, residual), settings[2])
     found[1] = 1.0
 
@@ -469,7 +469,7 @@ def lcaba_again(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
@@ -480,7 +480,7 @@ def lcaba_again(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     copy_rows(tree, residual, w.error)
-    lcaba_sweeps_again(tree, w, tau, wrenches, damping, a, multipliers, residual)
+    lcaba_sweeps_again(tree, w, tau, wrenches, regularization, a, multipliers, residual)
     found[0] = miss_again(tree, w, settings, w.error, residual)
     found[1] += 1.0
 

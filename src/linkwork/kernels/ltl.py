@@ -97,11 +97,11 @@ def weigh_rows(tree: Array, w: Array, A: Array) -> None:
 
 
 @kernel
-def compose_rows(tree: Array, w: Array, damping: Array) -> None:
+def compose_rows(tree: Array, w: Array, regularization: Array) -> None:
     """``A = R + J M^-1 J'`` and its factor."""
     weigh_rows(tree, w, w.A)
     for r in range(tree.nc):
-        w.A[r, r] += damping[r]
+        w.A[r, r] += regularization[r]
         w.diagonal[r] = w.A[r, r]
     factor(tree.nc, w.A)
 
@@ -131,7 +131,7 @@ def prox_ltl(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
@@ -143,13 +143,13 @@ def prox_ltl(
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
     set_magnitude(tree, w, tau, wrenches, settings)
-    openings(tree, w, damping, found)
+    openings(tree, w, regularization, found)
     collect(tree, w, w.z)
     mass_of(tree, w, w.M)
     jacobian_of(tree, w, q, w.Jc)
     factor_mass(tree, w)
     reduce_rows(tree, w)
-    compose_rows(tree, w, damping)
+    compose_rows(tree, w, regularization)
     for k in range(tree.nv):
         w.z[k] = tau[k] - w.z[k]
     for k in range(tree.nv - 1, -1, -1):
@@ -158,7 +158,7 @@ def prox_ltl(
             w.z[i] -= w.M[k, i] * w.z[k]
             i = tree.dof_up[i]
     for r in range(tree.nc):
-        w.l[r] = w.ks[r] + damping[r] * start[r]
+        w.l[r] = w.ks[r] + regularization[r] * start[r]
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
             w.l[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
@@ -166,7 +166,7 @@ def prox_ltl(
     for r in range(tree.nc):
         multipliers[r] = w.l[r]
         w.l[r] = w.l[r] - start[r]
-    residual_of(tree, w.l, damping, residual)
+    residual_of(tree, w.l, regularization, residual)
     found[0] = miss(tree, w, settings, residual)
     found[1] = 1.0
 
@@ -179,7 +179,7 @@ def prox_ltl_again(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
@@ -199,7 +199,7 @@ def prox_ltl_again(
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
     copy_rows(tree, residual, w.error)
-    residual_of(tree, w.l, damping, residual)
+    residual_of(tree, w.l, regularization, residual)
     found[0] = miss_again(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
@@ -226,7 +226,7 @@ def ltl(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
@@ -234,7 +234,7 @@ def ltl(
     found: Array,
 ) -> None:
     """The same without iterations; ``progress`` says how independent the rows are."""
-    prox_ltl(tree, w, q, v, tau, wrenches, damping, asked, start, settings, a, found)
+    prox_ltl(tree, w, q, v, tau, wrenches, regularization, asked, start, settings, a, found)
     found[0] = least_pivot(tree, w)
 
 

@@ -1,6 +1,6 @@
 """PV-early: each joint satisfies as much of the rows that reach it as it can, and the rest goes on to its parent.
 
-**lqr** Section VI, for constraints that bind one moving body or one joint each, without damping and without
+**lqr** Section VI, for constraints that bind one moving body or one joint each, without regularization and without
 iterations. At a degree of freedom the rows on its body are reflected (Householder) so that one of them alone feels it:
 that row then says how the joint must move, and is done with. Rows that feel nothing of the joint go on as they are, so
 that redundant rows and joints of several degrees of freedom need no cases of their own: what reaches the world says
@@ -250,7 +250,7 @@ def pv_early(
     v: Array,
     tau: Array,
     wrenches: Array,
-    damping: Array,
+    regularization: Array,
     asked: Array,
     start: Array,
     settings: Array,
@@ -264,7 +264,7 @@ def pv_early(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     ready(tree, w, q, v, wrenches, asked)
-    openings(tree, w, damping, found)
+    openings(tree, w, regularization, found)
     stand(tree, w)
     set_magnitude(tree, w, tau, wrenches, settings)
     for r in range(tree.nc):
@@ -280,7 +280,7 @@ def pv_early(
         for j in range(6):
             w.Rk[e, j] = 0.0
         if r >= 0:
-            on = where(damping[r], SWITCHED_OFF, w.row_scale[r], 0.0)
+            on = where(regularization[r], SWITCHED_OFF, w.row_scale[r], 0.0)
             w.rk[e] = on * w.ks[r]
             if t >= 0:
                 w.gk[e] = on * w.slope[t]

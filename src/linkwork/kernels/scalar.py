@@ -1,7 +1,7 @@
 """The scalar functions that kernel text may call, and the mark that makes a function a kernel.
 
 Kernel text runs on three kinds of scalars: floats (plain), machine numbers (native, where the compiler knows these
-functions: `compile.scalar_functions`) and nodes of a trace graph (specialised). A scalar that is not a float is asked
+functions: `compile.scalar_functions`) and nodes of a trace graph (specialized). A scalar that is not a float is asked
 to do the work itself.
 """
 

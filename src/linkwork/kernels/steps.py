@@ -238,7 +238,7 @@ class Dynamics(NamedTuple):
 
     name: str
     text: Callable[..., None]
-    """``text(tree, w, q, v, torque, wrenches, damping, acceleration, found)``"""
+    """``text(tree, w, q, v, torque, wrenches, regularization, acceleration, found)``"""
     work: dict[str, Shape]
     layout: Layout
     bound: bool
@@ -272,7 +272,7 @@ def _of_tree() -> Dynamics:
         v: Array,
         torque: Array,
         wrenches: Array,
-        damping: Array,
+        regularization: Array,
         a: Array,
         found: Array,
     ) -> None:
@@ -290,7 +290,7 @@ def _of_loops(iterations: int) -> Dynamics:
         v: Array,
         torque: Array,
         wrenches: Array,
-        damping: Array,
+        regularization: Array,
         a: Array,
         found: Array,
     ) -> None:
@@ -301,9 +301,9 @@ def _of_loops(iterations: int) -> Dynamics:
         found[tree.nfound - 2] = 0.0
         found[tree.nfound - 1] = -1.0
         ready(tree, w, q, v, wrenches, w.none)
-        lcaba_sweeps(tree, w, torque, damping, w.none, a, multipliers, residual)
+        lcaba_sweeps(tree, w, torque, regularization, w.none, a, multipliers, residual)
         for _ in range(iterations - 1):
-            lcaba_sweeps_again(tree, w, torque, wrenches, damping, a, multipliers, residual)
+            lcaba_sweeps_again(tree, w, torque, wrenches, regularization, a, multipliers, residual)
 
     work = WORK | SPRINGS | {"none": ("nc",)}
     return Dynamics(f"lcaba{iterations}", accelerations, work, COUPLED, bound=True, folded={}, drive=drive_nothing)
@@ -320,7 +320,9 @@ class Step(NamedTuple):
     name: str
     dynamics: Dynamics
     text: Callable[..., None]
-    """``text(tree, w, q, v, tau, u, wrenches, law, damping, clock, found)``: leaves the state in ``w.qs, w.vs``."""
+    """``text(tree, w, q, v, tau, u, wrenches, law, regularization, clock, found)``: leaves the state in ``w.qs,
+    w.vs``.
+    """
     work: dict[str, Shape]
 
     @property
@@ -328,7 +330,7 @@ class Step(NamedTuple):
         """What a step reads, but for the clock."""
         own: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "tau": ("nv",)}
         driven: dict[str, Shape] = {"commands": ("nu",) if self.dynamics.driven else (0,), "wrenches": WRENCHES}
-        return own | driven | {"law": ("nv", 7), "damping": ("nc",) if self.dynamics.bound else (0,)}
+        return own | driven | {"law": ("nv", 7), "regularization": ("nc",) if self.dynamics.bound else (0,)}
 
 
 class Scheme(NamedTuple):
@@ -396,14 +398,14 @@ def euler(dynamics: Dynamics) -> Step:
         u: Array,
         wrenches: Array,
         law: Array,
-        damping: Array,
+        regularization: Array,
         clock: Array,
         found: Array,
     ) -> None:
         h = clock[DT]
         act(tree, q, v, tau, law, h, w.torque)
         drive(tree, w, q, v, u, clock[SWITCH], w.torque)
-        accelerate(tree, w, q, v, w.torque, wrenches, damping, w.acc, found)
+        accelerate(tree, w, q, v, w.torque, wrenches, regularization, w.acc, found)
         for k in range(tree.nv):
             w.vs[k] = v[k] + h * w.acc[k]
         follow_velocity(tree, q, w.vs, h, w.qs)
@@ -427,7 +429,7 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
         u: Array,
         wrenches: Array,
         law: Array,
-        damping: Array,
+        regularization: Array,
         clock: Array,
         found: Array,
     ) -> None:
@@ -444,7 +446,7 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
             go(tree, q, w.xs, w.qs)
             act(tree, w.qs, w.vs, tau, law, 0.0, w.torque)
             drive(tree, w, w.qs, w.vs, u, clock[SWITCH], w.torque)
-            accelerate(tree, w, w.qs, w.vs, w.torque, wrenches, damping, w.As[s], found)
+            accelerate(tree, w, w.qs, w.vs, w.torque, wrenches, regularization, w.As[s], found)
             rate(tree, w.qs, w.xs, w.vs, w.Xs[s])
         for k in range(tree.nv):
             x = 0.0
@@ -493,7 +495,7 @@ def repeated(one: Step) -> Algorithm:
         u: Array,
         wrenches: Array,
         law: Array,
-        damping: Array,
+        regularization: Array,
         clock: Array,
         settings: Array,
         q1: Array,
@@ -519,7 +521,7 @@ def repeated(one: Step) -> Algorithm:
         u: Array,
         wrenches: Array,
         law: Array,
-        damping: Array,
+        regularization: Array,
         clock: Array,
         settings: Array,
         q1: Array,
@@ -527,7 +529,7 @@ def repeated(one: Step) -> Algorithm:
         found: Array,
         progress: Array,
     ) -> None:
-        step(tree, w, q1, v1, tau, u, wrenches, law, damping, clock, found)
+        step(tree, w, q1, v1, tau, u, wrenches, law, regularization, clock, found)
         leave(tree, w, q1, v1, progress)
 
     inputs: dict[str, Shape] = one.inputs | {"clock": (2,), "settings": (2,)}
@@ -574,7 +576,7 @@ def adaptive(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
         u: Array,
         wrenches: Array,
         law: Array,
-        damping: Array,
+        regularization: Array,
         clock: Array,
         q1: Array,
         v1: Array,
@@ -582,8 +584,8 @@ def adaptive(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
         off: Array,
         progress: Array,
     ) -> None:
-        first(tree, w, q, v, tau, u, wrenches, law, damping, clock, clock, q1, v1, found, progress)
-        again(tree, w, q, v, tau, u, wrenches, law, damping, clock, clock, q1, v1, found, progress)  # type: ignore[misc]
+        first(tree, w, q, v, tau, u, wrenches, law, regularization, clock, clock, q1, v1, found, progress)
+        again(tree, w, q, v, tau, u, wrenches, law, regularization, clock, clock, q1, v1, found, progress)  # type: ignore[misc]
         for k in range(tree.nv):
             off[0, k] = w.off[0, k]
             off[1, k] = w.off[1, k]

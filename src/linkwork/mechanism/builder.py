@@ -34,7 +34,7 @@ from linkwork.model.joints import (
 )
 from linkwork.model.model import GRAVITY, Actuator, Frame, JointEntry, Limits, Model
 from linkwork.model.pose import Floats, Placement, PlacementLike, VectorLike, as_placement
-from linkwork.model.shapes import Ground, Role, Shape, Solid, as_colour
+from linkwork.model.shapes import Ground, Role, Shape, Solid, as_color
 from linkwork.model.spanning import Edge, Spanning, spanning_tree
 
 
@@ -100,7 +100,7 @@ class Builder:
 
         Args:
             name: Its name.
-            inertia: Mass, centre of mass and inertia in its frame. Without, it is massless, which only a body that
+            inertia: Mass, center of mass and inertia in its frame. Without, it is massless, which only a body that
                 carries others may be.
             check: Whether an inertia that no distribution of mass has, as some model files hold, is an error.
             gravity_compensation: Part of its weight that is held up in simulations: 1 for all of it.
@@ -289,7 +289,7 @@ class Builder:
         body: str,
         solid: Solid,
         at: PlacementLike = (0.0, 0.0, 0.0),
-        colour: Sequence[float] | None = None,
+        color: Sequence[float] | None = None,
         role: Role = "visual",
     ) -> Builder:
         """Say what a body looks like; dynamics never ask.
@@ -298,11 +298,11 @@ class Builder:
             body: The body, or ``"world"``.
             solid: A solid of `shapes`.
             at: Its place in the body's frame (three numbers, or a `Placement`).
-            colour: Red, green, blue and perhaps opacity, from 0 to 1.
+            color: Red, green, blue and perhaps opacity, from 0 to 1.
             role: Shapes that are ``"visual"`` are drawn; those for ``"collision"`` on demand, or where a body has no
                 others.
         """
-        self._shapes.append(Shape(body, solid, as_placement(at), as_colour(colour), role))
+        self._shapes.append(Shape(body, solid, as_placement(at), as_color(color), role))
         return self
 
     def add_mechanism(
@@ -610,7 +610,7 @@ def _least_moved(type: Joint, inertia: Inertia) -> float:
         PRISMATIC: [],
         HELICAL: [(about_origin + atom.pitch**2 * inertia.mass * np.eye(3), atom.axis)],
         SPHERICAL: [(about_origin, None)],
-        PLANAR: [(about_com, atom.axis)],  # free to turn about the centre of mass
+        PLANAR: [(about_com, atom.axis)],  # free to turn about the center of mass
         FREE: [(about_com, None)],
     }
     moved = [inertia.mass] if atom.kind in (PRISMATIC, PLANAR, FREE) else []

@@ -114,12 +114,12 @@ class Mechanism(Model):
     ) -> Sweep:
         """Closed configurations over the values of a joint, ``(k,)``, or of several, ``(k, joints)``.
 
-        Each is continued from the one before. What comes back is plotted and played as a `Run` is. An `AssemblyError`
-        says at which value loops cannot follow; see `simulation.sweep.sweep`.
+        Each is continued from the one before. What comes back is plotted and played as a `Trajectory` is. An
+        `AssemblyError` says at which value loops cannot follow; see `simulation.sweep.sweep`.
 
         Args:
             joints: A joint with one coordinate, or several that move together.
-            values: Where they are to be, in radians or metres.
+            values: Where they are to be, in radians or meters.
             q: A configuration near the first one, ``(nq,)``; by default the assembled or neutral one.
             seconds: How long the sweep takes when it is played.
             tolerance: Loops with errors below this are closed.

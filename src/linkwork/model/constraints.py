@@ -54,14 +54,14 @@ class Constraint:
 
     Args:
         name: Its name; by default made of what it binds.
-        weight: Scales the damping of rows in proximal and soft methods: one number, or one per row.
+        compliance: Scales the damping of rows in proximal and soft methods: one number, or one per row.
         enabled: Whether it binds. One that does not keeps its rows.
         time_constant: Seconds in which a state that has drifted is pulled back, critically damped.
         gains: ``(kp, kd)`` instead: rows are asked to accelerate by ``-kp error - kd rate``.
     """
 
     name: str = ""
-    weight: float | Sequence[float] | Floats = 1.0
+    compliance: float | Sequence[float] | Floats = 1.0
     enabled: bool = True
     time_constant: float | None = None
     gains: tuple[float, float] | None = None
@@ -107,14 +107,18 @@ class Constraint:
         kind = type(self).__name__
         if not self.name:
             self._set(name=":".join((*self.places, *self.joints)) or kind)
-        weight = _numbers(self.weight, f"{self}: weight")
-        if weight.ndim == 0:
-            weight = np.full(self.rows, float(weight))
-        if weight.shape != (self.rows,):
-            raise ModelError(f"{self}: weight has {weight.size} numbers, needs one or {self.rows}", subject=self.name)
-        if not (np.isfinite(weight).all() and (weight > 0).all()):
-            raise ModelError(f"{self}: weights are finite and above zero, not {weight.tolist()}", subject=self.name)
-        weight.setflags(write=False)
+        compliance = _numbers(self.compliance, f"{self}: compliance")
+        if compliance.ndim == 0:
+            compliance = np.full(self.rows, float(compliance))
+        if compliance.shape != (self.rows,):
+            raise ModelError(
+                f"{self}: compliance has {compliance.size} numbers, needs one or {self.rows}", subject=self.name
+            )
+        if not (np.isfinite(compliance).all() and (compliance > 0).all()):
+            raise ModelError(
+                f"{self}: compliances are finite and above zero, not {compliance.tolist()}", subject=self.name
+            )
+        compliance.setflags(write=False)
         if self.gains not in (None, (0.0, 0.0)) and self.time_constant is not None:
             raise ModelError(f"{self}: give a time constant or gains, not both", subject=self.name)
         gains = (0.0, 0.0) if self.gains is None else tuple(_numbers(self.gains, f"{self}: gains").ravel().tolist())
@@ -125,7 +129,7 @@ class Constraint:
             gains = (1 / T**2, 2 / T)
         if len(gains) != 2 or not all(np.isfinite(k) and k >= 0 for k in gains):
             raise ModelError(f"{self}: gains are (kp, kd), neither negative: {self.gains}", subject=self.name)
-        self._set(weight=weight, gains=gains, time_constant=None, enabled=bool(self.enabled))
+        self._set(compliance=compliance, gains=gains, time_constant=None, enabled=bool(self.enabled))
 
     def _set(self, **values: object) -> None:
         for key, value in values.items():
@@ -345,7 +349,7 @@ class Rod(Pair):
     """Two origins stay at a distance. Its error is ``(distance² - length²) / (2 length)``.
 
     Args:
-        length: The distance, in metres.
+        length: The distance, in meters.
     """
 
     shifts: ClassVar[int] = ROD
@@ -365,10 +369,10 @@ class Rod(Pair):
 class Rolling(Axial):
     """A ball (or an upright wheel) about the second origin rolls on a plane of the first, to which ``axis`` is normal.
 
-    Two rows bind velocities only (the point that touches does not slip), the third keeps the centre at its height.
+    Two rows bind velocities only (the point that touches does not slip), the third keeps the center at its height.
 
     Args:
-        radius: Of the ball or wheel, in metres.
+        radius: Of the ball or wheel, in meters.
     """
 
     shifts: ClassVar[int] = ROLLING
@@ -475,7 +479,7 @@ def Gear(driver: str, driven: str, ratio: float, offset: float = 0.0, **options:
         driven: The other joint.
         ratio: How much farther the driver turns; negative: the other way round.
         offset: Where the driver is when the other is at zero.
-        options: Those of `Constraint`: name, weight, and more.
+        options: Those of `Constraint`: name, compliance, and more.
     """
     return Belt(driver, {driven: ratio}, offset, **options)
 
@@ -487,7 +491,7 @@ def Belt(driver: str, driven: Mapping[str, float], offset: float = 0.0, **option
         driver: Joint that drives.
         driven: Ratios by joint that is driven.
         offset: Where the driver is when all others are at zero.
-        options: Those of `Constraint`: name, weight, and more.
+        options: Those of `Constraint`: name, compliance, and more.
     """
     if driver in driven:
         raise ModelError(f"joint '{driver}' cannot drive itself", subject=driver)
@@ -649,7 +653,7 @@ def Follows(
         follower: Joint that follows.
         leaders: Joint or joints whose coordinates the function takes, in its order.
         function: Gives where the follower is to be; see `FunctionCoupling`.
-        options: Those of `Constraint`: name, weight, and more.
+        options: Those of `Constraint`: name, compliance, and more.
     """
     over = [follower, *([leaders] if isinstance(leaders, str) else leaders)]
     return FunctionCoupling(lambda q, *others: q - function(*others), over, **options)  # type: ignore[arg-type]
@@ -660,7 +664,7 @@ def Follows(
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Constraint):
-    """The centre of mass of some bodies stays at a place, along the chosen axes of that place.
+    """The center of mass of some bodies stays at a place, along the chosen axes of that place.
 
     Args:
         at: The place in the world (three numbers, or a `Placement`).

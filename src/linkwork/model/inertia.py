@@ -13,12 +13,12 @@ from linkwork.model.pose import Floats, Placement, VectorLike, _frozen, aligning
 
 @dataclass(frozen=True, eq=False)
 class Inertia:
-    """Mass, centre of mass and rotational inertia of a body.
+    """Mass, center of mass and rotational inertia of a body.
 
     Args:
         mass: In kilograms.
-        com: Centre of mass in the body's frame, in metres.
-        rotational: Rotational inertia about the centre of mass in the body's axes, ``(3, 3)``, in kg m²; by default
+        com: Center of mass in the body's frame, in meters.
+        rotational: Rotational inertia about the center of mass in the body's axes, ``(3, 3)``, in kg m²; by default
             that of a point mass, zero.
     """
 
@@ -36,7 +36,7 @@ class Inertia:
         if values.shape == (3,):
             values = np.diag(values)
         object.__setattr__(self, "mass", float(mass))
-        object.__setattr__(self, "com", _frozen(com, (3,), "centre of mass"))
+        object.__setattr__(self, "com", _frozen(com, (3,), "center of mass"))
         object.__setattr__(self, "rotational", _frozen(values, (3, 3), "rotational inertia"))
 
     @staticmethod
@@ -50,8 +50,8 @@ class Inertia:
 
         Args:
             mass: In kilograms.
-            size: Edge lengths along x, y, z, in metres.
-            com: Its centre, in metres.
+            size: Edge lengths along x, y, z, in meters.
+            com: Its center, in meters.
         """
         x, y, z = (float(k) for k in size)
         return Inertia(mass, com, np.diag([y * y + z * z, x * x + z * z, x * x + y * y]) * mass / 12)
@@ -62,8 +62,8 @@ class Inertia:
 
         Args:
             mass: In kilograms.
-            radius: In metres.
-            com: Its centre, in metres.
+            radius: In meters.
+            com: Its center, in meters.
         """
         return Inertia(mass, com, np.eye(3) * 0.4 * mass * radius**2)
 
@@ -73,9 +73,9 @@ class Inertia:
 
         Args:
             mass: In kilograms.
-            start: Centre of one end, in metres.
-            end: Centre of the other end, in metres.
-            radius: In metres.
+            start: Center of one end, in meters.
+            end: Center of the other end, in meters.
+            radius: In meters.
         """
         a, b = np.array(start, dtype=np.float64), np.array(end, dtype=np.float64)
         length = float(np.linalg.norm(b - a))
@@ -138,7 +138,7 @@ class Inertia:
             raise ModelError(
                 f"body '{body}' has principal moments of inertia {low:.4g}, {middle:.4g}, {high:.4g}: no "
                 "distribution of mass has these (none is negative, and no two sum to less than the third). "
-                "Check the units, and that the inertia is given about the centre of mass",
+                "Check the units, and that the inertia is given about the center of mass",
                 subject=body,
             )
 

@@ -60,7 +60,7 @@ class Joint:
     group: ClassVar[lie.Group] = lie.VECTOR
     """How q and v combine: integrate, difference, random."""
     width: ClassVar[float] = np.pi
-    """Random configurations without limits lie this far either side of zero: radians, or metres where q has any."""
+    """Random configurations without limits lie this far either side of zero: radians, or meters where q has any."""
 
     @property
     def nq(self) -> int:
@@ -110,7 +110,7 @@ class Helical(_OneAxis):
 
     Args:
         axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
-        pitch: Metres per radian.
+        pitch: Meters per radian.
     """
 
     pitch: float = 0.0

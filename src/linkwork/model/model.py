@@ -457,7 +457,7 @@ class Model:
         """
         return self._combine("difference", self._configuration(q, "q"), self._configuration(p, "p"), self.nv)
 
-    def normalise(self, q: npt.ArrayLike) -> Floats:
+    def normalize(self, q: npt.ArrayLike) -> Floats:
         """``q`` with quaternions (and the cos, sin of planar joints) of unit length.
 
         Args:
@@ -494,7 +494,7 @@ class Model:
         array = self._checked(q, self.nq, name)
         for at in self.unit_slices():
             if (np.abs(array[..., at]).max(axis=-1, initial=0.0) < 1e-6).any():
-                raise InputError(f"{name}[{at.start}:{at.stop}] has zero length: no direction to normalise to")
+                raise InputError(f"{name}[{at.start}:{at.stop}] has zero length: no direction to normalize to")
         return array
 
     def _checked(self, x: npt.ArrayLike, width: int, name: str) -> Floats:
@@ -633,7 +633,7 @@ Model.__setattr__ = _refuse_assignment  # type: ignore[method-assign, assignment
 def _runs(
     joints: Sequence[JointEntry], qs: Sequence[slice], vs: Sequence[slice]
 ) -> tuple[tuple[lie.Group, slice, slice], ...]:
-    """The group of each joint and its places in q and v, neighbours that are plain numbers taken together."""
+    """The group of each joint and its places in q and v, neighbors that are plain numbers taken together."""
     runs: list[tuple[lie.Group, slice, slice]] = []
     for joint, q, v in zip(joints, qs, vs, strict=True):
         group = joint.type.group

@@ -9,4 +9,4 @@ second's y."""
 
 ANY_SHIFT, MEET, ON_LINE, ON_PLANE, ROD, ROLLING = range(6)
 """Where the second origin may be: anywhere; at the first; on the first's z axis; in its xy plane; at constant distance;
-at constant height over the plane, as the centre of a ball that rolls on it."""
+at constant height over the plane, as the center of a ball that rolls on it."""

@@ -32,7 +32,7 @@ class Placement:
     Placement(position=[1.0, 0.0, 1.0])
 
     Args:
-        position: Of the inner frame's origin, in metres.
+        position: Of the inner frame's origin, in meters.
         rotation: Matrix, ``(3, 3)``; by default no rotation.
     """
 
@@ -54,21 +54,21 @@ class Placement:
             roll: Angle about x, in radians.
             pitch: Angle about y, in radians.
             yaw: Angle about z, in radians.
-            position: Of the origin, in metres.
+            position: Of the origin, in meters.
         """
         R = axis_rotation((0, 0, 1), yaw) @ axis_rotation((0, 1, 0), pitch) @ axis_rotation((1, 0, 0), roll)
         return Placement(position, R)
 
     @staticmethod
     def quaternion(x: float, y: float, z: float, w: float, position: VectorLike = (0.0, 0.0, 0.0)) -> Placement:
-        """From a quaternion, normalised here.
+        """From a quaternion, normalized here.
 
         Args:
             x: First imaginary part.
             y: Second imaginary part.
             z: Third imaginary part.
             w: Real part.
-            position: Of the origin, in metres.
+            position: Of the origin, in meters.
         """
         n = float(np.sqrt(x * x + y * y + z * z + w * w))
         if not n > 1e-6:

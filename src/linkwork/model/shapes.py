@@ -11,7 +11,7 @@ from typing import Literal
 from linkwork.errors import ModelError
 from linkwork.model.pose import Placement
 
-Colour = tuple[float, float, float, float]
+Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, from 0 to 1."""
 Role = Literal["visual", "collision"]
 """What a shape is there for."""
@@ -24,7 +24,7 @@ def _above_zero(what: str, *sizes: float) -> None:
 
 @dataclass(frozen=True)
 class Box:
-    """Edges along the axes, in metres."""
+    """Edges along the axes, in meters."""
 
     size: tuple[float, float, float]
 
@@ -92,16 +92,16 @@ class Shape:
     body: str
     solid: Solid
     placement: Placement
-    colour: Colour | None = None
+    color: Color | None = None
     role: Role = "visual"
 
 
-def as_colour(values: Sequence[float] | None) -> Colour | None:
-    """A colour from three or four numbers; opaque where opacity is not said."""
+def as_color(values: Sequence[float] | None) -> Color | None:
+    """A color from three or four numbers; opaque where opacity is not said."""
     if values is None:
         return None
     found = tuple(float(value) for value in values)
     if len(found) not in (3, 4) or not all(0 <= value <= 1 for value in found):
-        raise ModelError(f"a colour is red, green, blue and perhaps opacity, each from 0 to 1, not {list(found)}")
+        raise ModelError(f"a color is red, green, blue and perhaps opacity, each from 0 to 1, not {list(found)}")
     red, green, blue, opacity = found if len(found) == 4 else (*found, 1.0)
     return red, green, blue, opacity

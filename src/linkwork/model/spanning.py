@@ -68,7 +68,7 @@ def _heaviest(edges: Sequence[Edge], barred: set[str]) -> set[str]:
 
 
 def _walk(root: str, edges: Sequence[Edge]) -> tuple[tuple[tuple[str, bool], ...], tuple[str, ...]]:
-    """Depth first from the root, neighbours in the order of the edges."""
+    """Depth first from the root, neighbors in the order of the edges."""
     around: dict[str, list[tuple[Edge, bool]]] = {}
     for edge in edges:
         around.setdefault(edge.parent, []).append((edge, False))

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from linkwork.errors import ModelError
 from linkwork.model.pose import Placement
-from linkwork.model.shapes import Colour, Role, Solid
+from linkwork.model.shapes import Color, Role, Solid
 from linkwork.parsing.xml import Node
 
 _PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
@@ -28,7 +28,7 @@ class Seen:
 
     solid: Solid
     place: Placement
-    colour: Colour | None
+    color: Color | None
     role: Role
 
 

@@ -40,7 +40,7 @@ class Assembly:
     def look(self, body: str, shapes: Iterable[Seen]) -> None:
         """Say what a body looks like and collides with."""
         for seen in shapes:
-            self._builder.shape(body, seen.solid, seen.place, seen.colour, seen.role)
+            self._builder.shape(body, seen.solid, seen.place, seen.color, seen.role)
 
     def joint(
         self,

@@ -127,11 +127,11 @@ def _type(node: Node, kind: str, directions: list[Floats]) -> Joint:
 
 
 def _pitch(node: Node) -> float:
-    """Metres along the axis for each radian."""
+    """Meters along the axis for each radian."""
     if node.child("screw_thread_pitch") is not None:
         return node.value_of("screw_thread_pitch") / (2 * math.pi)
     if node.child("thread_pitch") is None:
-        raise node.error("a screw joint needs a <screw_thread_pitch> inside: metres for each turn")
+        raise node.error("a screw joint needs a <screw_thread_pitch> inside: meters for each turn")
     turns = node.value_of("thread_pitch")
     if abs(turns) < 1e-9:
         raise node.error(f"thread pitch {turns} rad/m: no thread slides without turning")

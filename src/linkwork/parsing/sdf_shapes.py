@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from linkwork.model.pose import Placement, aligning_rotation
-from linkwork.model.shapes import Box, Colour, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube, as_colour
+from linkwork.model.shapes import Box, Color, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube, as_color
 from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
 from linkwork.parsing.sdf_frames import read_pose
 from linkwork.parsing.sdf_joints import Version
@@ -30,21 +30,21 @@ def read_shapes(link: Node, version: Version, frames: Frames, meshes: MeshFinder
         place = read_pose(node, version) * turned
         if named and named != link.get("name"):
             place = frames(node, named) * place
-        return Seen(solid, place, _colour(node), "visual" if node.tag == "visual" else "collision")
+        return Seen(solid, place, _color(node), "visual" if node.tag == "visual" else "collision")
 
     return what_can_be_seen(link.children("visual", "collision"), read)
 
 
-def _colour(node: Node) -> Colour | None:
-    """The diffuse colour, or else the ambient one."""
+def _color(node: Node) -> Color | None:
+    """The diffuse color, or else the ambient one."""
     material = node.child("material")
     if material is None:
         return None
     given = material.child("diffuse") or material.child("ambient")
-    colour = None if given is None else as_colour(given.values(3, 4))
-    if colour is None:
+    color = None if given is None else as_color(given.values(3, 4))
+    if color is None:
         return None
-    return as_colour((*colour[:3], colour[3] * (1.0 - node.value_of("transparency", 0.0))))
+    return as_color((*color[:3], color[3] * (1.0 - node.value_of("transparency", 0.0))))
 
 
 def _solid(geometry: Node, meshes: MeshFinder) -> tuple[Solid, Placement] | None:

@@ -50,7 +50,7 @@ from linkwork.parsing.options import (
 from linkwork.parsing.side_file import SideFile, find_side_file, load_side_file
 from linkwork.parsing.urdf_loops import add_loops, apply_side_file, gazebo_springs
 from linkwork.parsing.urdf_parts import UrdfJoint, UrdfLink, placement, placement_of_origin
-from linkwork.parsing.urdf_shapes import named_colours, read_shapes
+from linkwork.parsing.urdf_shapes import named_colors, read_shapes
 from linkwork.parsing.xml import LARGEST, Node, located, read_xml, warn
 
 _JOINTS: dict[str, Callable[[tuple[float, float, float]], Joint]] = {
@@ -187,14 +187,14 @@ def _parse(
 
 def _read_links(robot: Node) -> dict[str, UrdfLink]:
     links: dict[str, UrdfLink] = {}
-    colours, meshes = named_colours(robot), MeshFinder(robot.file)
+    colors, meshes = named_colors(robot), MeshFinder(robot.file)
     for node in _heeded(robot, "link"):
         name = node.text("name")
         if name in links:
             raise node.error(f"two links are called '{name}'; the first is on line {links[name].node.line}")
         _refuse_unknown(node)
         _refuse_strange_link(node)
-        links[name] = UrdfLink(name, node, _inertia(node), read_shapes(node, colours, meshes))
+        links[name] = UrdfLink(name, node, _inertia(node), read_shapes(node, colors, meshes))
     if not links:
         raise robot.error("the robot has no <link>")
     named = None if WORLD in links else _names_world(robot)

@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from linkwork.errors import ModelError
-from linkwork.model.shapes import Box, Colour, Ellipsoid, Mesh, Solid, Sphere, Tube, as_colour
+from linkwork.model.shapes import Box, Color, Ellipsoid, Mesh, Solid, Sphere, Tube, as_color
 from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
 from linkwork.parsing.urdf_parts import placement_of_origin
 from linkwork.parsing.xml import Node
 
 
-def named_colours(robot: Node) -> dict[str, Colour]:
-    """The colours of materials; the first that a name is given."""
-    found: dict[str, Colour] = {}
+def named_colors(robot: Node) -> dict[str, Color]:
+    """The colors of materials; the first that a name is given."""
+    found: dict[str, Color] = {}
     for node in robot.descendants("material"):
         name = node.get("name")
-        colour = _own_colour(node)
-        if name and colour is not None:
-            found.setdefault(name, colour)
+        color = _own_color(node)
+        if name and color is not None:
+            found.setdefault(name, color)
     return found
 
 
-def _own_colour(material: Node) -> Colour | None:
+def _own_color(material: Node) -> Color | None:
     try:
         node = material.child("color")
-        return None if node is None else as_colour(node.numbers("rgba", 4))
+        return None if node is None else as_color(node.numbers("rgba", 4))
     except ModelError:
         return None
 
 
-def read_shapes(link: Node, colours: Mapping[str, Colour], meshes: MeshFinder) -> tuple[Seen, ...]:
+def read_shapes(link: Node, colors: Mapping[str, Color], meshes: MeshFinder) -> tuple[Seen, ...]:
     """What a link looks like and collides with."""
 
     def read(node: Node) -> Seen | None:
@@ -38,10 +38,10 @@ def read_shapes(link: Node, colours: Mapping[str, Colour], meshes: MeshFinder) -
         if solid is None:
             return None
         material = node.child("material")
-        colour = None
+        color = None
         if material is not None:
-            colour = _own_colour(material) or colours.get(material.get("name") or "")
-        return Seen(solid, placement_of_origin(node), colour, "visual" if node.tag == "visual" else "collision")
+            color = _own_color(material) or colors.get(material.get("name") or "")
+        return Seen(solid, placement_of_origin(node), color, "visual" if node.tag == "visual" else "collision")
 
     return what_can_be_seen(link.children("visual", "collision"), read)
 

@@ -82,7 +82,7 @@ def clusters_of(tree: Tree, rows: Iterable[int]) -> list[Cluster]:
             ends[r].append(body)
     spread = [r for start, n in zip(tree.part_row, tree.part_rows, strict=True) for r in range(start, start + n)]
     for r in {*spread, *tree.mix_row.tolist()} & ends.keys():
-        ends[r].append(0)  # the motion of a centre of mass, or of a combination, is that relative to the world
+        ends[r].append(0)  # the motion of a center of mass, or of a combination, is that relative to the world
     for v, r in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True):
         if r in turned:
             turned[r].append(joint_of[v])

@@ -1,7 +1,7 @@
 """The order in which bodies are eliminated when constraints couple them (LCABA), and the couplings that arise.
 
 **loops** Section IV: a leaf of what is left of the tree is eliminated with its joint; this couples its parent and all
-bodies it was coupled to with each other. Of all leaves the one with the fewest neighbours goes first (minimum degree).
+bodies it was coupled to with each other. Of all leaves the one with the fewest neighbors goes first (minimum degree).
 Couplings are 6 x 6 blocks, rows for the body that is eliminated first.
 """
 
@@ -20,20 +20,20 @@ COUPLED = LOOPS.extended(
     "coupled",
     sizes=(
         "ncouplings",
-        "nlinks",  # pairs of a body and a neighbour it has when it is eliminated
+        "nlinks",  # pairs of a body and a neighbor it has when it is eliminated
         "nfill",
         "nfirst",
         "ntouch",
     ),
     integers={
         "order": ("n",),  # bodies in the order of elimination, from place 1 on
-        "link_start": ("n",),  # neighbours of a body when it is eliminated: first and count
+        "link_start": ("n",),  # neighbors of a body when it is eliminated: first and count
         "link_count": ("n",),
         "link_body": ("nlinks",),
-        "link_block": ("nlinks",),  # the coupling to that neighbour
-        "link_up": ("nlinks",),  # the coupling of the parent to that neighbour; -1: the neighbour is the parent
-        "link_turned": ("nlinks",),  # 1 where that coupling has the neighbour's rows
-        "fill_start": ("nlinks",),  # couplings of a neighbour to those after it in the list
+        "link_block": ("nlinks",),  # the coupling to that neighbor
+        "link_up": ("nlinks",),  # the coupling of the parent to that neighbor; -1: the neighbor is the parent
+        "link_turned": ("nlinks",),  # 1 where that coupling has the neighbor's rows
+        "fill_start": ("nlinks",),  # couplings of a neighbor to those after it in the list
         "fill": ("nfill",),
         "fill_turned": ("nfill",),  # 1 where that coupling has the rows of the later one
         "term_k": ("nterms",),  # rows of K of a joint's body,
@@ -109,7 +109,7 @@ class _Elimination:
             bodies = {self.k_body[m] for m in ms} - {0}
             for b in bodies:
                 near[b] |= bodies - {b}
-        order, neighbours = self._order(near)
+        order, neighbors = self._order(near)
         place = {body: k for k, body in enumerate(order)}
 
         def block(a: int, b: int) -> int:
@@ -119,7 +119,7 @@ class _Elimination:
         lists: dict[str, list[int]] = {name: [] for name in COUPLED.integers.keys() - LOOPS.integers.keys()}
         start, count = [0] * tree.n, [0] * tree.n
         for i in order[1:]:
-            others = sorted(neighbours[i], key=place.__getitem__)
+            others = sorted(neighbors[i], key=place.__getitem__)
             start[i], count[i] = len(lists["link_body"]), len(others)
             h = self.parent[i]
             for k, j in enumerate(others):
@@ -166,7 +166,7 @@ class _Elimination:
         )
 
     def _order(self, near: list[set[int]]) -> tuple[list[int], dict[int, set[int]]]:
-        """Bodies in the order of elimination (the world in place 0), and each one's neighbours at that time."""
+        """Bodies in the order of elimination (the world in place 0), and each one's neighbors at that time."""
         children = [0] * self.tree.n
         for i in range(1, self.tree.n):
             children[self.parent[i]] += 1

@@ -144,7 +144,7 @@ LOOPS = TREE.extended(
         "nterms",
         "ntape",  # steps of functions of joints
         "nwritten",  # results of such functions
-        "nparts",  # bodies of centres of mass
+        "nparts",  # bodies of centers of mass
         "nmixes",  # rows of linear combinations, one for each place
         "slots",  # poses: of body i in slot i, and in the last one that which poses are relative to
         "quick",  # 1 if a bias needs linear velocities
@@ -174,7 +174,7 @@ LOOPS = TREE.extended(
         "written_step": ("nwritten",),
         "written_term": ("nwritten",),  # and its terms, one for each input
         "written_inputs": ("nwritten",),
-        "part_row": ("nparts",),  # the first row of the centre of mass that a body counts for,
+        "part_row": ("nparts",),  # the first row of the center of mass that a body counts for,
         "part_rows": ("nparts",),  # how many there are,
         "part_k": ("nparts",),  # and its first row of K
         "part_body": ("nparts",),

@@ -79,7 +79,7 @@ TREE = Layout(
 """A mechanism without constraints."""
 
 LENGTH = 0.1
-"""Metres: the size of a body, against which round-off in offsets is measured."""
+"""Meters: the size of a body, against which round-off in offsets is measured."""
 
 SLIDES = (REVOLUTE, PRISMATIC, HELICAL)
 """Kinds whose frame may move along z: the joint's motion commutes with that."""
@@ -283,7 +283,7 @@ def _slides(links: list[_Link], turn: list[Floats]) -> list[float]:
 
     An offset is linear in the slides at its two ends: ``start + along slide - z slide_of_parent``. Children before
     parents and again, each body takes the best of the slides that zero a number of an offset it touches. Offsets from
-    the world do not count: no inertia is carried over them, and they may be kilometres.
+    the world do not count: no inertia is carried over them, and they may be kilometers.
     """
     n = len(links) + 1
     children: list[list[int]] = [[] for _ in range(n)]
@@ -325,7 +325,7 @@ def regrouped(
 
     A revolute joint cannot tell a thin rod along its axis: mass ``m``, first moment ``(0, 0, b)`` and inertia
     ``(J, J, 0)`` look the same at every angle and resist no turn. A prismatic joint cannot tell a rotational inertia, a
-    spherical one a mass at its centre. Torques, accelerations, momenta and energies stay what they are.
+    spherical one a mass at its center. Torques, accelerations, momenta and energies stay what they are.
     """
     mass, mc, I = mass.copy(), mc.copy(), I.copy()
     for i in range(len(mass) - 1, 0, -1):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.entry import SHAPES
-from linkwork.compilers.run import NativeRunner, Runner, SpecialisedRunner, Subject, best_lanes, default_threads
+from linkwork.compilers.run import NativeRunner, Runner, SpecializedRunner, Subject, best_lanes, default_threads
 from linkwork.compilers.trace import MAX_OPERATIONS, trace
 from linkwork.errors import InputError, NotFinite, UnsupportedFeature
 from linkwork.inputs import Lanes, Precision, Quantity, Reference
@@ -195,7 +195,7 @@ class Evaluator:
         self._be(None, "float64")
 
     def _be(self, runner: Runner | None, dtype: str) -> None:
-        """Run this way; without a runner, natively from the first call on."""
+        """Trajectory this way; without a runner, natively from the first call on."""
         self._made = runner
         self._entry: Callable[..., int] = self._first_call if runner is None else runner.entry
         self._dtype: np.dtype[Any] = np.dtype(dtype)
@@ -225,7 +225,7 @@ class Evaluator:
 
     @property
     def way(self) -> str:
-        """How the text is run: ``"plain"``, ``"native"`` or ``"specialised"``."""
+        """How the text is run: ``"plain"``, ``"native"`` or ``"specialized"``."""
         return "native" if self._made is None else self._made.way
 
     @property
@@ -290,7 +290,7 @@ class Evaluator:
         """
         count = best_lanes(_checked_dtype(dtype)) if lanes == "auto" else _checked_lanes(lanes)
         shared = self._threads if threads is None else thread_count(threads)
-        other = self._running(SpecialisedRunner(self._program(), dtype, count, shared, max_operations))
+        other = self._running(SpecializedRunner(self._program(), dtype, count, shared, max_operations))
         other._threads = shared
         how = {"lanes": lanes, "dtype": dtype, "threads": threads, "max_operations": max_operations}
         other._ran = (*self._ran, ("compile", how))

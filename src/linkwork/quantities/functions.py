@@ -207,7 +207,7 @@ def frame_jacobian(robot: Model, q: npt.ArrayLike, frame: str | Sequence[str], r
 
 
 def center_of_mass(robot: Model, q: npt.ArrayLike) -> Array:
-    """Centre of mass in the world, ``(..., 3)``.
+    """Center of mass in the world, ``(..., 3)``.
 
     Args:
         robot: The mechanism.
@@ -220,7 +220,7 @@ def center_of_mass(robot: Model, q: npt.ArrayLike) -> Array:
 
 
 def centroidal_momentum(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
-    """Angular momentum about the centre of mass and linear momentum, ``(..., 6)``, in the world's axes.
+    """Angular momentum about the center of mass and linear momentum, ``(..., 6)``, in the world's axes.
 
     Args:
         robot: The mechanism.
@@ -246,7 +246,7 @@ def energy(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
 
 
 def constraint_error(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """How far each constraint is from being satisfied, ``(..., nc)``: metres, or ``2 sin(angle / 2)`` for turns.
+    """How far each constraint is from being satisfied, ``(..., nc)``: meters, or ``2 sin(angle / 2)`` for turns.
 
     Rows of each constraint are at ``robot.row_slice(name)``. Rows that bind velocities only are zero.
 

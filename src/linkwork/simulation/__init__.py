@@ -8,9 +8,9 @@ from __future__ import annotations
 from linkwork.simulation.batches import rollouts
 from linkwork.simulation.control import Controller
 from linkwork.simulation.minimal import MinimalMotion
-from linkwork.simulation.run import Run
 from linkwork.simulation.single import simulate
 from linkwork.simulation.stepper import INTEGRATORS, Stepper
 from linkwork.simulation.sweep import Sweep
+from linkwork.simulation.trajectory import Trajectory
 
-__all__ = ["INTEGRATORS", "Controller", "MinimalMotion", "Run", "Stepper", "Sweep", "rollouts", "simulate"]
+__all__ = ["INTEGRATORS", "Controller", "MinimalMotion", "Stepper", "Sweep", "Trajectory", "rollouts", "simulate"]

@@ -21,9 +21,9 @@ from linkwork.quantities.evaluator import Array, check_actuators
 from linkwork.simulation.advancing import Torques
 from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, drive, is_compiled
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
-from linkwork.simulation.run import Run
 from linkwork.simulation.single import ControllerOutput, frame_wrenches, shown, with_commands
 from linkwork.simulation.stepper import Stepper, forces_of, warn_of_stiff_servos
+from linkwork.simulation.trajectory import Trajectory
 
 BatchController = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques ``(n, nv)`` for a batch of states, or commands ``(n, actuators)``."""
@@ -54,11 +54,11 @@ def rollouts(
     part: int = 1024,
     progress: bool | None = None,
     **options: Any,
-) -> Run:
+) -> Trajectory:
     """Many copies of a robot over time, in one run.
 
     States are stepped in SIMD lanes, on several cores. A robot that stops being finite holds NaN from there on;
-    `Run.ended` counts them.
+    `Trajectory.ended` counts them.
 
     Args:
         robot: The mechanism.
@@ -129,7 +129,7 @@ def rollouts(
     lost = int((~np.isfinite(v1[-1]).all(axis=-1)).sum()) if len(at) else 0
     ended = f"{lost} of {len(at)} robots stopped being finite; try a shorter dt" if lost else ""
     settings.setdefault("passive", True)
-    run = Run(robot, np.array(steps) * h, q1, v1, tau1, forces, settings, ended)
+    run = Trajectory(robot, np.array(steps) * h, q1, v1, tau1, forces, settings, ended)
     return with_commands(run, given_commands)
 
 
@@ -147,7 +147,7 @@ class Asked(NamedTuple):
 def _states(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tuple[Array, Array]:
     if not isinstance(robot, Model):
         raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
-    at = robot.normalise(q).astype(np.float64)
+    at = robot.normalize(q).astype(np.float64)
     if at.ndim != 2:
         raise InputError(f"q has shape {at.shape}, needs (n, {robot.nq}): one row for each robot")
     rate = np.zeros((len(at), robot.nv)) if v is None else fresh_floats(v, "v")

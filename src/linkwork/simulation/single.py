@@ -26,7 +26,6 @@ from linkwork.simulation.advancing import Torques
 from linkwork.simulation.closing import Closing
 from linkwork.simulation.compiled import FINE, WRONG_SHAPE, Plan, drive, is_compiled
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
-from linkwork.simulation.run import Run
 from linkwork.simulation.stages import AllJoints, FreeJoints, Staged
 from linkwork.simulation.stepper import (
     AUTO,
@@ -34,9 +33,10 @@ from linkwork.simulation.stepper import (
     Stepper,
     held_back,
     joint_law,
-    stabilised,
+    stabilized,
     warn_of_stiff_servos,
 )
+from linkwork.simulation.trajectory import Trajectory
 
 ControlFunction = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques of all joints, ``(nv,)``, or commands of the robot's actuators."""
@@ -85,7 +85,7 @@ def simulate(
     stops_at: npt.ArrayLike | None = None,
     progress: bool | None = None,
     **options: Any,
-) -> Run:
+) -> Trajectory:
     """A robot over time.
 
     By default forward dynamics is `aba` or `lcaba`, and steps are compiled. Other methods step in Python, some twenty
@@ -95,9 +95,9 @@ def simulate(
     Servos follow their commands in every step, also where the controller is asked less often; without commands
     actuators do nothing. Torques act beside commands.
 
-    Started again from any recorded state (`Run.resume`), it goes on as it did, to the last bit. Where something stops
-    being finite, the run ends there and says why; an error of the controller is raised, with what was found so far in
-    its ``run``.
+    Started again from any recorded state (`Trajectory.resume`), it goes on as it did, to the last bit. Where something
+    stops being finite, the run ends there and says why; an error of the controller is raised, with what was found so
+    far in its ``run``.
 
     Args:
         robot: The mechanism.
@@ -194,7 +194,7 @@ def simulate(
     rows: list[Record] = []
     forces, ended = np.zeros(robot.nc), ""
 
-    def made() -> Run:
+    def made() -> Trajectory:
         return recorded(robot, rows, settings, ended)
 
     with shown(progress, total, robot.name) as tell:
@@ -224,14 +224,14 @@ def simulate(
     return made()
 
 
-def recorded(robot: Model, rows: list[Record], settings: dict[str, Any], ended: str) -> Run:
+def recorded(robot: Model, rows: list[Record], settings: dict[str, Any], ended: str) -> Trajectory:
     """A run of the states that were kept; its torques are those of actuators, too."""
     times, q, v, tau, forces = (np.array([row[k] for row in rows]) for k in range(5))
     if all(row[5] is None for row in rows):
-        return Run(robot, times, q, v, tau, forces, settings, ended)
+        return Trajectory(robot, times, q, v, tau, forces, settings, ended)
     none = np.full(len(robot.actuators), np.nan)
     commands = np.array([none if row[5] is None else row[5] for row in rows])
-    return Run(robot, times, q, v, tau + made_of(robot, q, v, commands), forces, settings, ended, commands)
+    return Trajectory(robot, times, q, v, tau + made_of(robot, q, v, commands), forces, settings, ended, commands)
 
 
 def made_of(robot: Model, q: Array, v: Array, commands: Array) -> Array:
@@ -264,7 +264,7 @@ def staged(
         moved = replace(moved, gravity_compensation={})
     if method == "minimal":
         return Staged(FreeJoints(moved, wrenches), integrator, law, pushed)
-    return Staged(AllJoints(stabilised(moved, time_constant, dt), method, wrenches), integrator, law, pushed)
+    return Staged(AllJoints(stabilized(moved, time_constant, dt), method, wrenches), integrator, law, pushed)
 
 
 def _way(steps: Stepper | Staged, dt: float, stride: int, tolerance: float, wrenches: Array) -> advancing.Advance:
@@ -288,13 +288,13 @@ def _controlled(
     plan: Plan,
     settings: dict[str, Any],
     progress: bool | None,
-) -> Run:
+) -> Trajectory:
     """A run under a controller that is kernel text: one call of machine code from record to record."""
     h, first, advance = stepper.dt, plan.first, advancing.under_control(stepper, controller, wrenches)
     rows: list[Record] = []
     forces, ended = np.zeros(robot.nc), ""
 
-    def made() -> Run:
+    def made() -> Trajectory:
         return recorded(robot, rows, settings, ended)
 
     with shown(progress, plan.total, robot.name) as tell:
@@ -323,7 +323,7 @@ def _driven(
     wrenches: Array,
     plan: Plan,
     settings: dict[str, Any],
-) -> Run:
+) -> Trajectory:
     """A run under a compiled controller."""
     both = held.tau[None], None if held.commands is None else held.commands[None]
     found = drive(stepper, controller, output, q[None], v[None], *both, wrenches, plan, batched=False)
@@ -335,7 +335,7 @@ def _driven(
     kept = [array[:count, 0] for array in (found.q, found.v, found.tau, found.forces, found.commands)]
     if found.status == FINE and count < len(moments):
         ended = _why(robot, times[-1], kept[1][-1], found.step, h)
-    run = with_commands(Run(robot, times, kept[0], kept[1], kept[2], kept[3], settings, ended), kept[4])
+    run = with_commands(Trajectory(robot, times, kept[0], kept[1], kept[2], kept[3], settings, ended), kept[4])
     if found.status == FINE:
         return run
     what = f"torques have shape {found.detail[1:]}, robot '{robot.name}' needs {robot.nv}"
@@ -344,14 +344,14 @@ def _driven(
     raise _told(InputError(what), f"the controller at {found.step * h:g} s: {what}", run)
 
 
-def with_commands(run: Run, commands: Array) -> Run:
+def with_commands(run: Trajectory, commands: Array) -> Trajectory:
     """The run with the commands that were given in it, if any were, and the torques that came of them."""
     if run.robot is None or not np.isfinite(commands).any():
         return run
     return replace(run, tau=run.tau + made_of(run.robot, run.q, run.v, commands), commands=commands)
 
 
-def _told(error: InputError, words: str, run: Run) -> InputError:
+def _told(error: InputError, words: str, run: Trajectory) -> InputError:
     told = type(error)(words)
     told.run = run  # type: ignore[attr-defined]
     return told
@@ -363,7 +363,7 @@ def initial(robot: Model, q: npt.ArrayLike | None, v: npt.ArrayLike | None, clos
         raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
     if q is None:
         q = robot.poses.get("assembled", robot.neutral())
-    at = fresh_floats(robot.normalise(q), "q")
+    at = fresh_floats(robot.normalize(q), "q")
     given = np.asarray(q, dtype=np.float64)
     if all(abs(np.linalg.norm(given[unit]) - 1.0) < UNIT for unit in robot.unit_slices()):
         at = fresh_floats(given, "q")  # as it is, to the last bit

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.dynamics.forward import DAMPING, row_damping
+from linkwork.dynamics.forward import REGULARIZATION, row_regularization
 from linkwork.errors import InputError
 from linkwork.inputs import Auto, Integrator, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
@@ -104,7 +104,7 @@ class Stepper(Evaluator):
             ``euler`` takes springs and dampers as they are at the end of a step, so that stiff ones do no harm.
         limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
             the inertia that the joint feels at ``at``, and soft enough to give way.
-        damping: Damping of the proximal iterations, as for `ForwardDynamics`.
+        regularization: Regularization of the proximal iterations, as for `ForwardDynamics`.
         iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
         at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
         wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
@@ -120,7 +120,7 @@ class Stepper(Evaluator):
         time_constant: TimeConstant = AUTO,
         passive: bool = True,
         limits: bool = True,
-        damping: float = DAMPING,
+        regularization: float = REGULARIZATION,
         iterations: int | None = None,
         at: npt.ArrayLike | None = None,
         wrenches: Sequence[str] = (),
@@ -131,7 +131,7 @@ class Stepper(Evaluator):
         if integrator not in INTEGRATORS:
             raise InputError(f"no integrator {integrator!r}; there are {', '.join(INTEGRATORS)}")
         self.integrator, self.dt = integrator, above_zero(dt, "dt")
-        self.damping = above_zero(damping, "damping")
+        self.regularization = above_zero(regularization, "regularization")
         bound = any(c.enabled for c in robot.constraints)
         wanted = (1 if integrator == "euler" else 3) if iterations is None else count(iterations, "iterations")
         dynamics = f"lcaba{wanted}" if bound else "aba"
@@ -139,7 +139,7 @@ class Stepper(Evaluator):
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
         self.law = joint_law(robot, passive, limits, robot.neutral() if at is None else at)
-        stable = stabilised(robot, time_constant, self.dt) if bound else robot.unconstrained()
+        stable = stabilized(robot, time_constant, self.dt) if bound else robot.unconstrained()
         if integrator == "euler" and passive:
             stable = held_back(stable, self.dt)
         if not passive:
@@ -159,7 +159,7 @@ class Stepper(Evaluator):
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
-        self._R = row_damping(self.robot, self.damping, dtype)
+        self._R = row_regularization(self.robot, self.regularization, dtype)
         self._still = np.zeros(self.robot.nv, dtype=dtype)
         self._law = self.law.astype(dtype)
         self._clock = np.array([self.dt, 0.0], dtype=dtype)
@@ -319,7 +319,7 @@ def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
         )
 
 
-def stabilised(robot: Model, time_constant: TimeConstant, dt: float) -> Model:
+def stabilized(robot: Model, time_constant: TimeConstant, dt: float) -> Model:
     """The robot with constraints that pull open loops closed, where they have no gains of their own."""
     if time_constant is None:
         return robot

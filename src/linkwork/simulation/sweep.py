@@ -21,15 +21,15 @@ from linkwork.inputs import above_zero, real_array
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.quantities.evaluator import Array
-from linkwork.simulation.run import Run
+from linkwork.simulation.trajectory import Trajectory
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep(Run):
+class Sweep(Trajectory):
     """Closed configurations over the values of some joints, made by `Mechanism.sweep`.
 
-    It is drawn, played and kept as a `Run`: of a robot at rest in each configuration, without torques and forces, whose
-    `times` are those at which an animation shows them.
+    It is drawn, played and kept as a `Trajectory`: of a robot at rest in each configuration, without torques and
+    forces, whose `times` are those at which an animation shows them.
     """
 
     @property
@@ -78,7 +78,7 @@ def sweep(
     Args:
         robot: The mechanism.
         joints: A joint with one coordinate, or several that move together.
-        values: Where they are to be, in radians or metres; their own limits do not count.
+        values: Where they are to be, in radians or meters; their own limits do not count.
         q: A configuration near the first one, ``(nq,)``: it chooses among the ways to close the loops.
         seconds: How long the sweep takes when it is played.
         tolerance: Loops with errors below this are closed.
@@ -95,7 +95,7 @@ def sweep(
         raise InputError(f"values have shape {given.shape}, need {needed}")
     if not np.isfinite(wanted).all():
         raise InputError(f"values are not finite in row {int(np.argwhere(~np.isfinite(wanted))[0, 0])}")
-    begin = np.array(robot.poses.get("assembled", robot.neutral()) if q is None else robot.normalise(q))
+    begin = np.array(robot.poses.get("assembled", robot.neutral()) if q is None else robot.normalize(q))
     if begin.shape != (robot.nq,):
         raise InputError(f"q has shape {begin.shape}, needs one configuration of {robot.nq} numbers")
     begin[places] = wanted[0]

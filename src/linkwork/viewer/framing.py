@@ -20,7 +20,7 @@ FAR = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Framing:
-    """Lengths in metres, directions and points in the world."""
+    """Lengths in meters, directions and points in the world."""
 
     level: Array
     """The axes of the ground, its normal last, as columns."""
@@ -30,9 +30,9 @@ class Framing:
     """The height of the ground along its normal."""
     side: float
     """Of the ground's squares."""
-    centre: Array
+    center: Array
     eye: Array
-    """Where to look at `centre` from."""
+    """Where to look at `center` from."""
     wanders: bool
     """Whether the robot goes so far that only its start is looked at."""
 
@@ -57,11 +57,11 @@ def framing(robot: Model, points: Array) -> Framing:
         if isinstance(shape.solid, Ground) and shape.body == WORLD:
             floor = float(level[:, 2] @ shape.placement.position)
     E, A = np.radians(front(high - low, 2))
-    towards = np.array([np.cos(E) * np.cos(A), np.cos(E) * np.sin(A), np.sin(E)])
+    toward = np.array([np.cos(E) * np.cos(A), np.cos(E) * np.sin(A), np.sin(E)])
     radius = 0.5 * max(float(np.linalg.norm(high - low)), 1e-3)
-    centre = 0.5 * (low + high)
-    eye = centre + towards * radius / np.sin(0.5 * FIELD_OF_VIEW)
-    return Framing(level, size, floor, square(size), level @ centre, level @ eye, wanders)
+    center = 0.5 * (low + high)
+    eye = center + toward * radius / np.sin(0.5 * FIELD_OF_VIEW)
+    return Framing(level, size, floor, square(size), level @ center, level @ eye, wanders)
 
 
 def _box(points: Array) -> tuple[Array, Array]:

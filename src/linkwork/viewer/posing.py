@@ -17,7 +17,7 @@ from linkwork.quantities.evaluator import Array
 CLOSED = 1e-9
 """The error of loops that count as closed."""
 STEP = 1e-3
-"""Of sliders, in radians or metres."""
+"""Of sliders, in radians or meters."""
 
 
 class Pose:

@@ -22,7 +22,7 @@ FACETS = 24
 
 
 def rgb_of(text: str) -> Rgb:
-    """A colour from ``#rrggbb``."""
+    """A color from ``#rrggbb``."""
     red, green, blue = (int(text[k : k + 2], 16) / 255 for k in (1, 3, 5))
     return red, green, blue
 
@@ -71,7 +71,7 @@ class Triangles:
 
     vertices: Array
     faces: npt.NDArray[np.int64]
-    colour: Rgb | None
+    color: Rgb | None
     """If the file says one."""
 
 
@@ -100,10 +100,10 @@ def _load(file: Path) -> Triangles:
     mesh = import_module("trimesh").load(file, force="mesh")
     if not len(mesh.faces):
         raise ValueError("it has no triangles")
-    return Triangles(np.asarray(mesh.vertices), np.asarray(mesh.faces), _colour(mesh.visual))
+    return Triangles(np.asarray(mesh.vertices), np.asarray(mesh.faces), _color(mesh.visual))
 
 
-def _colour(visual: Any) -> Rgb | None:
+def _color(visual: Any) -> Rgb | None:
     if visual.kind == "texture":
         main = visual.material.main_color
     elif visual.defined:
@@ -144,10 +144,10 @@ def _combined(low: Array, high: Array) -> Array:
     return np.where(picks, high, low)
 
 
-def put(scene: Any, path: str, solid: Solid, place: Placement, colour: Rgb | None, meshes: MeshFiles) -> Any:
-    """A node for a solid; None for the ground and meshes that are not found. No ``colour``: the file's, or grey."""
+def put(scene: Any, path: str, solid: Solid, place: Placement, color: Rgb | None, meshes: MeshFiles) -> Any:
+    """A node for a solid; None for the ground and meshes that are not found. No ``color``: the file's, or gray."""
     at = {"position": place.position, "wxyz": wxyz_of(place.rotation)}
-    paint = (0.7, 0.72, 0.75) if colour is None else colour
+    paint = (0.7, 0.72, 0.75) if color is None else color
     match solid:
         case Box():
             return scene.add_box(path, paint, solid.size, **at)
@@ -164,7 +164,7 @@ def put(scene: Any, path: str, solid: Solid, place: Placement, colour: Rgb | Non
             found = meshes.triangles(solid)
             if found is None:
                 return None
-            how = {"color": colour or found.colour or paint, "scale": solid.scale, "flat_shading": True}
+            how = {"color": color or found.color or paint, "scale": solid.scale, "flat_shading": True}
             return scene.add_mesh_simple(path, found.vertices, found.faces, side="double", **how, **at)
     return None
 

@@ -84,7 +84,7 @@ class Stage:
         for shape in self.robot.shapes:
             if corners(shape.solid, self.meshes) is None:
                 continue
-            if shape.role == "visual" and (shape.colour is None or shape.colour[3] > 0):
+            if shape.role == "visual" and (shape.color is None or shape.color[3] > 0):
                 found[shape.body][0].append(shape)
             elif shape.role == "collision":
                 found[shape.body][1].append(shape)
@@ -144,11 +144,11 @@ class Stage:
         red, green, blue = (0.75 * channel + 0.25 for channel in limb)
         soft: Rgb = (red, green, blue)
         for n, shape in enumerate(seen):
-            drawn = shape.colour is not None and shape.colour[3] > 0
-            colour = shape.colour[:3] if shape.colour is not None and drawn else soft
-            node = self._put(f"/bodies/{k}/shape{n}", "shapes", name, shape.solid, shape.placement, colour)
-            if shape.colour is not None and drawn and shape.colour[3] < 1:
-                node.opacity = self._opacity[node.name] = shape.colour[3]
+            drawn = shape.color is not None and shape.color[3] > 0
+            color = shape.color[:3] if shape.color is not None and drawn else soft
+            node = self._put(f"/bodies/{k}/shape{n}", "shapes", name, shape.solid, shape.placement, color)
+            if shape.color is not None and drawn and shape.color[3] < 1:
+                node.opacity = self._opacity[node.name] = shape.color[3]
         for n, shape in enumerate(hidden):
             node = self._put(f"/bodies/{k}/collision{n}", "collision", name, shape.solid, shape.placement, SHELL)
             node.opacity = FAINT
@@ -170,11 +170,11 @@ class Stage:
                 self._put(f"/bodies/{k}/rod{n}", layer, name, *rod, limb)
         for n, end in enumerate(self.bones.marks["mass"] if joint else self.bones.marks["pin"]):
             if self.bones.body[end] == k:
-                solid, colour = Sphere(2.2 * r if joint else 1.8 * r), limb if joint else rgb_of(INK)
-                self._put(f"/bodies/{k}/ball{n}", layer, name, solid, Placement(local[end]), colour)
+                solid, color = Sphere(2.2 * r if joint else 1.8 * r), limb if joint else rgb_of(INK)
+                self._put(f"/bodies/{k}/ball{n}", layer, name, solid, Placement(local[end]), color)
         if joint is not None:
-            colour = limb if isinstance(joint.type, Free) else JOINT
-            self._put(f"/bodies/{k}/joint", layer, name, *pin_of(joint.type, r), colour)
+            color = limb if isinstance(joint.type, Free) else JOINT
+            self._put(f"/bodies/{k}/joint", layer, name, *pin_of(joint.type, r), color)
             self._axis(k, joint)
 
     def _axis(self, k: int, joint: JointEntry) -> None:
@@ -187,11 +187,11 @@ class Stage:
 
     def _marks(self, k: int) -> None:
         """Balls where constraints hold the body."""
-        for kind, colour in (("loop", LOOP), ("held", GROUND)):
+        for kind, color in (("loop", LOOP), ("held", GROUND)):
             for n, end in enumerate(self.bones.marks[kind]):
                 if self.bones.body[end] == k:
                     ball, at = Sphere(1.9 * self.radius), Placement(self.bones.local[end])
-                    node = put(self.scene, f"/bodies/{k}/{kind}{n}", ball, at, rgb_of(colour), self.meshes)
+                    node = put(self.scene, f"/bodies/{k}/{kind}{n}", ball, at, rgb_of(color), self.meshes)
                     self._add("loops", node)
 
     def _frames(self, k: int, name: str) -> None:
@@ -207,9 +207,9 @@ class Stage:
         )
         self._add("frames", node)
 
-    def _put(self, path: str, layer: str, body: str, solid: Solid, place: Placement, colour: Rgb | None) -> Any:
+    def _put(self, path: str, layer: str, body: str, solid: Solid, place: Placement, color: Rgb | None) -> Any:
         """A solid of a body, which can be clicked on."""
-        node = put(self.scene, path, solid, place, colour, self.meshes)
+        node = put(self.scene, path, solid, place, color, self.meshes)
         node.visible = layer not in HIDDEN
         self._add(layer, node)
         node.on_click(lambda event: self.clicked(body))
@@ -290,5 +290,5 @@ class Stage:
         if not seen.any():
             return None
         tips = found[:, 0] + found[:, 1]
-        nowhere = self.framing.centre - 1e3 * self.framing.size * self.framing.up  # too short to be seen
+        nowhere = self.framing.center - 1e3 * self.framing.size * self.framing.up  # too short to be seen
         return np.stack([np.where(seen[:, None], x, nowhere) for x in (found[:, 0], tips)], axis=1)

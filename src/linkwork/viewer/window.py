@@ -91,7 +91,7 @@ class Viewer:
         gui, scene = self.server.gui, self.server.scene
         gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
         gui.main_panel.dock_right()
-        scene.configure_environment_map(None)  # its light bleaches colours
+        scene.configure_environment_map(None)  # its light bleaches colors
         scene.add_light_ambient("/sky", intensity=2.5)
         self.stage = Stage(scene, self.robot, states, forces)
         self.following = self.stage.framing.wanders
@@ -205,7 +205,7 @@ class Viewer:
 
     def _camera(self) -> None:
         view, camera = self.stage.framing, self.server.initial_camera
-        camera.position, camera.look_at, camera.up = view.eye, view.centre, view.up
+        camera.position, camera.look_at, camera.up = view.eye, view.center, view.up
         camera.fov, camera.near, camera.far = FIELD_OF_VIEW, 0.01 * view.size, 100 * view.size
 
     def _panel(self) -> None:
@@ -268,7 +268,7 @@ def _viser() -> Any:
 
 
 def _one(robot: Model, q: npt.ArrayLike | float) -> Array:
-    found = robot.normalise(q)
+    found = robot.normalize(q)
     if found.ndim != 1:
         raise InputError(f"one configuration of {robot.nq} numbers is shown, not {found.shape}")
     return found

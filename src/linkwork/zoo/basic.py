@@ -17,7 +17,7 @@ def pendulum(links: int = 1, length: float = 1.0, mass: float = 1.0) -> Mechanis
 
     Args:
         links: How many rods.
-        length: Of each rod, in metres.
+        length: Of each rod, in meters.
         mass: Of each rod, in kilograms.
     """
     build = Builder("pendulum" if links == 1 else f"{links}-link pendulum")

@@ -27,7 +27,7 @@ def swimmer(links: int = 3, length: float = 0.2, mass: float = 0.3) -> Mechanism
 
     Args:
         links: How many links.
-        length: Of each link, in metres.
+        length: Of each link, in meters.
         mass: Of each link, in kilograms.
     """
     at_least(links, 1, "links")
@@ -60,7 +60,7 @@ def stack(boxes: int = 30, size: float = 0.2, mass: float = 1.0) -> Mechanism:
 
     Args:
         boxes: How many boxes.
-        size: Edge length, in metres.
+        size: Edge length, in meters.
         mass: Of each box, in kilograms.
     """
     at_least(boxes, 1, "boxes")
@@ -80,8 +80,8 @@ def pyramid(layers: int = 4, size: float = 0.2, gap: float = 0.02, mass: float =
 
     Args:
         layers: How many layers.
-        size: Edge length of a box, in metres.
-        gap: Between boxes of a layer, in metres.
+        size: Edge length of a box, in meters.
+        gap: Between boxes of a layer, in meters.
         mass: Of each box, in kilograms.
     """
     at_least(layers, 1, "layers")

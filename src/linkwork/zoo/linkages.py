@@ -1,6 +1,6 @@
 """Planar linkages: bars in the x-z plane on hinges about y, assembled in closed form.
 
-Angles are counted from x towards z. A bar's frame has its origin at its first pin and x along the bar, so that a
+Angles are counted from x toward z. A bar's frame has its origin at its first pin and x along the bar, so that a
 joint's coordinate is the angle between two bars. One degree of freedom is left (two for the five-bar), by Grübler's
 count in the plane ``3 bodies - 2 pins``; in space some rows that close a plane loop are redundant.
 """
@@ -26,10 +26,10 @@ Closure = Literal["hinge", "point", "line"]
 what the plane needs)."""
 
 AXIS = "-y"
-"""Turns x towards z."""
+"""Turns x toward z."""
 
 DENSITY = 1.0
-"""Kilogrammes per metre of bar."""
+"""Kilogrammes per meter of bar."""
 
 Pin2 = tuple[float, float]
 Pin3 = tuple[float, float, float]
@@ -155,10 +155,10 @@ def four_bar(
 
     Args:
         closure: How the loop is cut, see above.
-        ground: Distance of the two pins on the ground, in metres.
-        crank: Length of the crank, in metres.
-        coupler: Length of the coupler, in metres.
-        rocker: Length of the rocker, in metres.
+        ground: Distance of the two pins on the ground, in meters.
+        crank: Length of the crank, in meters.
+        coupler: Length of the coupler, in meters.
+        rocker: Length of the rocker, in meters.
         angle: Of the crank in the pose ``"assembled"``, in radians.
     """
     B, D = _away(crank, angle), np.array([ground, 0.0])
@@ -204,9 +204,9 @@ def five_bar(
 
     Args:
         closure: How loops are cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
-        ground: Distance of the two pins on the ground, in metres.
-        crank: Length of the cranks, in metres.
-        coupler: Length of the couplers, in metres.
+        ground: Distance of the two pins on the ground, in meters.
+        crank: Length of the cranks, in meters.
+        coupler: Length of the couplers, in meters.
         angles: Of the cranks in the pose ``"assembled"``, in radians.
     """
     A, E = np.zeros(2), np.array([ground, 0.0])
@@ -236,9 +236,9 @@ def slider_crank(
 
     Args:
         closure: How loops are cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
-        crank: Length of the crank, in metres.
-        rod: Length of the rod, in metres.
-        offset: Height of the slider's line above the crank's axis, in metres.
+        crank: Length of the crank, in meters.
+        rod: Length of the rod, in meters.
+        offset: Height of the slider's line above the crank's axis, in meters.
         angle: Of the crank in the pose ``"assembled"``, in radians.
     """
     B = _away(crank, angle)
@@ -310,12 +310,12 @@ HOLY_NUMBERS = {
 def jansen(closure: Closure = "hinge", angle: float = 1.0, scale: float = 0.01) -> Mechanism:
     """Theo Jansen's leg: a crank, two triangles and four bars, ten pins, three loops; one degree of freedom.
 
-    Lengths are `HOLY_NUMBERS` times ``scale`` metres. The frame ``"foot"`` walks along a flat line.
+    Lengths are `HOLY_NUMBERS` times ``scale`` meters. The frame ``"foot"`` walks along a flat line.
 
     Args:
         closure: How loops are cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
         angle: Of the crank in the pose ``"assembled"``, in radians.
-        scale: Metres per unit of length.
+        scale: Meters per unit of length.
     """
     h = {key: scale * value for key, value in HOLY_NUMBERS.items()}
     O, A = np.zeros(2), np.array([-h["a"], -h["l"]])

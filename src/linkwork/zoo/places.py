@@ -20,7 +20,7 @@ ASSEMBLED = "assembled"
 """The pose of each mechanism of the zoo at which its loops are closed."""
 
 LINK = 0.2
-"""Metres: the length of the links of chains."""
+"""Meters: the length of the links of chains."""
 
 END = Placement((LINK, 0.0, 0.0))
 """The end of a link, where the next starts."""

@@ -57,10 +57,10 @@ def stewart(
     Args:
         foot: Joint of a leg on the world.
         head: Joint of a leg at the platform.
-        base: Radius of the circle of feet, in metres.
-        platform: Radius of the circle of heads, in metres.
+        base: Radius of the circle of feet, in meters.
+        platform: Radius of the circle of heads, in meters.
         spread: Half the angle between the two legs of a pair, seen from the middle, in radians.
-        height: Of the platform in the pose ``"assembled"``, in metres.
+        height: Of the platform in the pose ``"assembled"``, in meters.
     """
     if foot not in ("universal", "spherical") or head not in ("universal", "spherical"):
         raise InputError(f"foot '{foot}' and head '{head}' are each universal or spherical")
@@ -147,11 +147,11 @@ def delta(
 
     Args:
         rods: Joints of the rods.
-        base: Radius of the circle of hips, in metres.
-        platform: Radius of the circle of wrists, in metres.
-        arm: Length of the arms, in metres.
-        rod: Length of the rods, in metres.
-        width: Distance of the two rods of an arm, in metres.
+        base: Radius of the circle of hips, in meters.
+        platform: Radius of the circle of wrists, in meters.
+        arm: Length of the arms, in meters.
+        rod: Length of the rods, in meters.
+        width: Distance of the two rods of an arm, in meters.
         tool: Position of the platform in the pose ``"assembled"``.
     """
     if rods not in ("universal", "spherical", "rod"):

@@ -43,7 +43,7 @@ def single_loop(links: int, floating: bool = True) -> Mechanism:
 def chain_of_loops(loops: int, links: int = 7, floating: bool = True) -> Mechanism:
     """``loops`` loops in a row, each of seven links and closed by a weld (**loops** Fig. 7a).
 
-    Neighbours share one link, opposite to the one that starts the loop: ``1 + 6 loops`` links (the paper does not say
+    Neighbors share one link, opposite to the one that starts the loop: ``1 + 6 loops`` links (the paper does not say
     what they share).
 
     Args:
@@ -87,11 +87,11 @@ def coupled_loops(loops: int, spacing: int = 4, floating: bool = True) -> Mechan
 
 
 def star_of_loops(branches: int, links: int = 7, tips: Tips = "hub", floating: bool = True) -> Mechanism:
-    """Branches from one link whose tips are welded to each other: favours LCABA over proxBBO (**loops** Fig. 9a).
+    """Branches from one link whose tips are welded to each other: favors LCABA over proxBBO (**loops** Fig. 9a).
 
-    ``tips`` says which: all to the first (``"hub"``: eliminating leaves then never meets more than one neighbour, as
+    ``tips`` says which: all to the first (``"hub"``: eliminating leaves then never meets more than one neighbor, as
     the paper says of its mechanism), each to the next (``"path"``), or also the last to the first (``"ring"``). The
-    paper says neither this nor how long the branches are. They are arcs towards a point above the middle.
+    paper says neither this nor how long the branches are. They are arcs toward a point above the middle.
 
     Args:
         branches: How many branches.

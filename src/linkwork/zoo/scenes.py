@@ -64,7 +64,7 @@ def resting(
             kin, not a free base): ``friction_joint``, a row for each degree of freedom.
         name: Of the new mechanism; by default that of the robot.
     """
-    at = robot.normalise(q)
+    at = robot.normalize(q)
     if at.shape != (robot.nq,):
         raise InputError(f"q is one configuration of {robot.nq} numbers, not {at.shape}")
     touching = [_contact(robot, k, item) for k, item in enumerate(contacts)]
@@ -167,14 +167,14 @@ LEGS = tuple((f"{end}_{side}", x, y) for end, x in (("front", 1.0), ("rear", -1.
 TRUNK = (0.376, 0.094, 0.114)
 SHANK = 0.213
 FOOT = 0.022
-"""Metres: the trunk's edges, the length of thighs and of shins, and the radius of feet and knees."""
+"""Meters: the trunk's edges, the length of thighs and of shins, and the radius of feet and knees."""
 
 
 def quadruped() -> Mechanism:
     """A floating quadruped of 15 kg like Unitree's Go2: a trunk of 6.9 kg, legs of three joints, 18 velocities.
 
     A leg, such as ``front_left``, turns about x and y at its hip and about y at its knee; frames ``front_left_foot``
-    are at the centres of its feet. It stands in the pose ``"standing"``.
+    are at the centers of its feet. It stands in the pose ``"standing"``.
     """
     build = Builder("quadruped")
     build.body("trunk", Inertia.box(6.92, TRUNK, com=(0.021, 0.0, -0.005)))
@@ -287,7 +287,7 @@ ARM = (
     _Link("hand", "x", (0.0, 0.0, -0.05), 0.25, (0.04, 0.06, 0.12), (0.0, 0.0, -0.06), (-1.61, 1.61)),
 )
 DEPTH = 0.07
-"""Metres: from the middle of torso and pelvis to the back; also the radius of the head."""
+"""Meters: from the middle of torso and pelvis to the back; also the radius of the head."""
 
 
 def small_humanoid() -> Mechanism:
@@ -366,7 +366,7 @@ def humanoid_fallen(joint_friction: bool = False) -> Mechanism:
 
 
 def _on_back(robot: Mechanism) -> tuple[Floats, list[_Ball]]:
-    """The posture of a small humanoid on its back, head towards -x, and the parts of its limbs that rest then."""
+    """The posture of a small humanoid on its back, head toward -x, and the parts of its limbs that rest then."""
     angles: dict[str, float] = {}
     rests: dict[str, _Ball] = {}
     for side, sign in SIDES:

@@ -20,7 +20,7 @@ from linkwork.model.joints import Revolute
 from linkwork.zoo.places import ASSEMBLED
 
 LENGTH = 0.3
-"""Metres: a link of the chains."""
+"""Meters: a link of the chains."""
 
 
 def geared_chain(links: int = 12, ratio: float = 6.0, rotor_mass: float = 0.2) -> Mechanism:
@@ -92,7 +92,7 @@ REDUCTION = 6.0
 ELBOW_REDUCTION = 9.0
 
 HIP_CRANK = 0.080
-"""Metres: from a motor's axis to the rod's upper end, and from the gimbal to its lower end, backwards."""
+"""Meters: from a motor's axis to the rod's upper end, and from the gimbal to its lower end, backwards."""
 HIP_WIDTH = 0.070
 """From the middle to each rod, sideways."""
 HIP_HEIGHT = 0.1425

@@ -10,7 +10,7 @@ from linkwork_benchmarks.constrained import series
 
 Metrics = Mapping[str, float]
 
-MEASURES = {"operations": "operations", "native_bound.us": "native time", "bound.us": "specialised time"}
+MEASURES = {"operations": "operations", "native_bound.us": "native time", "bound.us": "specialized time"}
 """What is compared, by the ends of metrics' names. Times are those through `bind`: without Python's part of a call."""
 
 SLOWER = {"inverse": ("projected",), "forward": ("projection", "lagrange"), "inertia": ("projection",)}

@@ -76,13 +76,13 @@ def _introduction(results: Results) -> str:
         "above those of its own methods; they stand beside ours. "
         f"{tables.circumstances(results)}\n\n"
         "All times are microseconds per state, called from Python, contenders taking turns in one process, best of "
-        f"{results['rounds']} rounds. *native*: `evaluator(...)`; *specialised*: `evaluator.compile()(...)`; "
+        f"{results['rounds']} rounds. *native*: `evaluator(...)`; *specialized*: `evaluator.compile()(...)`; "
         "*bound*: the same code through `bind`, without what a call costs in Python; "
-        f"*batch*: {BATCH} states a call of the specialised program on one thread. Methods that iterate do so until "
+        f"*batch*: {BATCH} states a call of the specialized program on one thread. Methods that iterate do so until "
         f"rows miss less than {TOLERANCE:g}. States are random ones about the assembled pose, with loops closed and "
         "velocities that keep them so. Before anything is timed, answers are compared with dense linear algebra "
         f"(Pinocchio's with ours), to {AGREES:g} of the largest number; what differs is under [Notes](#notes).\n\n"
-        "*Operations* are exact counts of + - * / sqrt sincos in the specialised program, of all iterations: no clock, "
+        "*Operations* are exact counts of + - * / sqrt sincos in the specialized program, of all iterations: no clock, "
         "no noise. Zeros that are known beforehand cost nothing there."
     )
 
@@ -104,19 +104,19 @@ def _orders(results: Results) -> str:
     for system in orders.systems(metrics):
         start = f"systems.{system}.forward"
         cells = [tables.time(metrics.get(f"{start}.pinocchio.aba.us"))]
-        for way in ("native", "specialised", "bound", "batch"):
+        for way in ("native", "specialized", "bound", "batch"):
             ratio = orders.against_pinocchio(metrics, system, way)
             cells.append(
                 tables.time(metrics.get(f"{start}.cluster.{way}.us")) + ("" if ratio is None else f" ({ratio:.2f}×)")
             )
         rows.append((system, *cells))
     parts.append("C-ABA with rotors, in brackets times faster than `pin.aba` on the tree without rotors:")
-    parts.append(tables.table(("system", "`pin.aba`, no rotors", "native", "specialised", "bound", "batch"), rows))
-    ratio = orders.against_pinocchio(metrics, HUMANOID, "specialised")
+    parts.append(tables.table(("system", "`pin.aba`, no rotors", "native", "specialized", "bound", "batch"), rows))
+    ratio = orders.against_pinocchio(metrics, HUMANOID, "specialized")
     if ratio is not None:
         word = "faster" if ratio >= 1 else "slower"
         parts.append(
-            f"Specialised C-ABA on the {HUMANOID} with its rotors is **{max(ratio, 1 / ratio):.2f} times {word}** than "
+            f"Specialized C-ABA on the {HUMANOID} with its rotors is **{max(ratio, 1 / ratio):.2f} times {word}** than "
             "`pin.aba` on the tree without them."
         )
     return "\n\n".join(parts)
@@ -141,9 +141,9 @@ def _quantity(results: Results, shown: Mapping[str, str], quantity: str) -> str:
     parts = [f"## {title}"]
     if not systems:
         return f"{parts[0]}\n\nNot measured." if orders.systems(metrics) else ""
-    parts += tables.image(shown, plot, f"{title.split(':')[0]}: operations, native and specialised times")
+    parts += tables.image(shown, plot, f"{title.split(':')[0]}: operations, native and specialized times")
     names = {m: n for m, n in NAMES[quantity].items() if any(f".{quantity}.{m}.operations" in n for n in metrics)}
-    parts.append(f"Percent above {TITLES[quantity]}: operations / native time / specialised time (the paper's time):")
+    parts.append(f"Percent above {TITLES[quantity]}: operations / native time / specialized time (the paper's time):")
     rows = []
     for method, name in names.items():
         if method == OURS[quantity]:
@@ -160,8 +160,8 @@ def _quantity(results: Results, shown: Mapping[str, str], quantity: str) -> str:
         for method, name in names.items()
     ]
     parts.append(tables.table(("", *systems), rows))
-    parts.append("Native / native bound / specialised / bound / batch:")
-    ways = ("native", "native_bound", "specialised", "bound", "batch")
+    parts.append("Native / native bound / specialized / bound / batch:")
+    ways = ("native", "native_bound", "specialized", "bound", "batch")
     rows = []
     for method, name in names.items():
         cells = [
@@ -179,7 +179,7 @@ def _quantity(results: Results, shown: Mapping[str, str], quantity: str) -> str:
 
 _WORDS = {
     "inverse": (
-        "Projected RNEA is `G' rnea(G y'' + g)` with dense products, kinematics done once; in a specialised program "
+        "Projected RNEA is `G' rnea(G y'' + g)` with dense products, kinematics done once; in a specialized program "
         "zeros of `G` cost nothing, and it is C-RNEA but for the forces of constraints, which C-RNEA finds as well. "
         "`rnea` with loops cut gives torques of all joints, rotors and links, as if nothing tied them. What the paper "
         "calls approximate is the tree without rotors, with what they reflect on the diagonal: here `approximate`, and "

@@ -11,7 +11,7 @@ from linkwork_benchmarks.clusters import orders
 from linkwork_benchmarks.clusters.scenarios import METHODS, PAPERS
 from linkwork_benchmarks.constrained import series
 
-COLOURS = {
+COLORS = {
     "cluster": "#0b6e4f",
     "efpa": "#0b6e4f",
     "projection": "#d1660a",
@@ -42,7 +42,7 @@ def write(results: Mapping[str, Any], folder: Path) -> dict[str, Path]:
 
 
 def _bars(plt: Any, results: Mapping[str, Any], quantity: str) -> Any:
-    """Operations, native and specialised times of every system, by method."""
+    """Operations, native and specialized times of every system, by method."""
     from matplotlib.ticker import NullFormatter
 
     metrics = results["metrics"]
@@ -52,7 +52,7 @@ def _bars(plt: Any, results: Mapping[str, Any], quantity: str) -> Any:
     if not systems:
         return None
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.6))
-    measures = {"operations": "operations", "native_bound.us": "native, µs", "bound.us": "specialised, µs"}
+    measures = {"operations": "operations", "native_bound.us": "native, µs", "bound.us": "specialized, µs"}
     width = 0.8 / len(methods)
     for axis, (measure, title) in zip(axes, measures.items(), strict=True):
         for k, method in enumerate(methods):
@@ -76,7 +76,7 @@ def _bars(plt: Any, results: Mapping[str, Any], quantity: str) -> Any:
 def _bar(axis: Any, points: Sequence[tuple[int, float]], shift: float, width: float, method: str) -> None:
     if points:
         places, heights = [n + shift for n, _ in points], [y for _, y in points]
-        axis.bar(places, heights, width, color=COLOURS[method], label=LABELS.get(method, method))
+        axis.bar(places, heights, width, color=COLORS[method], label=LABELS.get(method, method))
 
 
 def _growth(plt: Any, results: Mapping[str, Any]) -> Any:
@@ -138,7 +138,7 @@ def _curve(axis: Any, curve: series.Curve, method: str, label: str | None) -> No
     """A curve on logarithmic axes, where it is not zero."""
     points = [(n, y) for n, y in curve if y > 0]
     if points:
-        axis.loglog(*zip(*points, strict=True), "o-", ms=3, lw=1.1, label=label, color=COLOURS[method])
+        axis.loglog(*zip(*points, strict=True), "o-", ms=3, lw=1.1, label=label, color=COLORS[method])
 
 
 def _sizes(axis: Any, sizes: Sequence[int]) -> None:
@@ -155,8 +155,8 @@ def _leg(plt: Any, results: Mapping[str, Any]) -> Any:
         return None
     figure, axes = plt.subplots(1, len(joints), figsize=(4.2 * len(joints), 3), squeeze=False)
     for axis, joint in zip(axes[0], joints, strict=True):
-        for way, colour in CURVES.items():
-            axis.plot(curves["leg.time"], curves[f"leg.{joint}.{way}"], lw=1.3, color=colour, label=way)
+        for way, color in CURVES.items():
+            axis.plot(curves["leg.time"], curves[f"leg.{joint}.{way}"], lw=1.3, color=color, label=way)
         axis.set_title(f"{joint} of MIT's humanoid", fontsize=9)
         axis.set_xlabel("s")
     axes[0, 0].set_ylabel("torque, N m")

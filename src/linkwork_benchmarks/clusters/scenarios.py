@@ -32,7 +32,7 @@ class System(NamedTuple):
 
     system: str
     subject: Subject
-    specialised: int = 60_000
+    specialized: int = 60_000
     """Programs with more operations are timed natively only."""
 
     @property
@@ -117,7 +117,7 @@ def smaller(scenario: Scenario) -> Scenario:
     """The same in a fraction of the time, for ``--quick``."""
     match scenario:
         case System():
-            return scenario._replace(specialised=10_000)
+            return scenario._replace(specialized=10_000)
         case Growth():
             return scenario._replace(sizes=tuple(n for n in scenario.sizes if n <= 2 * PAPERS))
         case Parallel():

@@ -199,9 +199,9 @@ def _system(scenario: System, settings: Settings, journal: Journal) -> None:
 def _every_way(label: str, method: str, made: Made, scenario: System, journal: Journal) -> list[Contender]:
     operations = _keep_counts(f"{label}.{method}", made, journal)
     found = ways.contenders(method, made.evaluator, made.inputs, made.pick, "native")
-    if 0 < operations <= scenario.specialised:
+    if 0 < operations <= scenario.specialized:
         fast = made.evaluator.compile(threads=1)
-        found += ways.contenders(method, fast, made.inputs, made.pick, "specialised")
+        found += ways.contenders(method, fast, made.inputs, made.pick, "specialized")
     return [c for c in found if _agrees(label, c, made.wanted, journal)]
 
 

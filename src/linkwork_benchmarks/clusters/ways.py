@@ -4,7 +4,7 @@
 |--------------|--------------------------------------------------------------------|
 | native       | ``evaluator(...)``, a state a call, arguments checked              |
 | native_bound | the same code through ``bind``: what is computed, and little else  |
-| specialised  | ``evaluator.compile()(...)``                                       |
+| specialized  | ``evaluator.compile()(...)``                                       |
 | bound        | that program through ``bind``                                      |
 | batch        | that program, `BATCH` states a call on one thread                  |
 """
@@ -22,7 +22,7 @@ from linkwork_benchmarks.robots import Floats
 from linkwork_benchmarks.scenarios import BATCH
 
 NATIVE = ("native", "native_bound")
-SPECIALISED = ("specialised", "bound", "batch")
+SPECIALISED = ("specialized", "bound", "batch")
 WAYS = (*NATIVE, *SPECIALISED)
 
 Pick = Callable[[Any], Floats]
@@ -33,7 +33,7 @@ AGREES = 1e-6
 
 
 def contenders(name: str, evaluator: lw.Evaluator, inputs: Sequence[Floats], pick: Pick, way: str) -> list[Contender]:
-    """An evaluator in the ways of its code: ``way`` is ``"native"`` or ``"specialised"``; states are rows of inputs."""
+    """An evaluator in the ways of its code: ``way`` is ``"native"`` or ``"specialized"``; states are rows of inputs."""
     states = one_by_one(inputs)
 
     def answer() -> Floats:

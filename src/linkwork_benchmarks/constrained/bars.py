@@ -25,9 +25,9 @@ class Bar(NamedTuple):
 
 BARS = (
     Bar("native `lcaba` / Pinocchio", "lcaba.native", PINOCCHIO, 1.0),
-    Bar("specialised / Pinocchio", "auto.specialised", PINOCCHIO, 3.0),
+    Bar("specialized / Pinocchio", "auto.specialized", PINOCCHIO, 3.0),
     Bar("batch / Pinocchio", "auto.batch", PINOCCHIO, 12.0),
-    Bar("specialised / MuJoCo", "auto.specialised", MUJOCO, 4.0),
+    Bar("specialized / MuJoCo", "auto.specialized", MUJOCO, 4.0),
     Bar("batch / MuJoCo", "auto.batch", MUJOCO, 15.0),
 )
 

@@ -122,8 +122,8 @@ def expected(twin: Twin, robot: lw.Mechanism, states: States) -> Floats:
     return fd(states.q, rest, states.u).acceleration
 
 
-def _with(constraint: Constraint, weight: Floats) -> Constraint:
-    return replace(constraint, weight=weight, gains=(0.0, 0.0), time_constant=None)
+def _with(constraint: Constraint, compliance: Floats) -> Constraint:
+    return replace(constraint, compliance=compliance, gains=(0.0, 0.0), time_constant=None)
 
 
 def _softness(twin: Twin, robot: lw.Mechanism, q: Floats) -> Floats:

@@ -20,15 +20,18 @@ NEVER = 1e-300
 def in_the_papers_units(robot: lw.Mechanism) -> lw.Mechanism:
     """The robot whose rows are damped by the number that is given, not by a part of the inverse inertia they feel."""
     felt = scales_of(robot).rows
-    parts = [replace(c, weight=c.weight / felt[robot.row_slice(c.name)], time_constant=None) for c in robot.constraints]
+    parts = [
+        replace(c, compliance=c.compliance / felt[robot.row_slice(c.name)], time_constant=None)
+        for c in robot.constraints
+    ]
     return replace(robot, constraints=tuple(parts))
 
 
-def dynamics(robot: lw.Mechanism, method: str, damping: float, iterations: int) -> lw.ForwardDynamics:
+def dynamics(robot: lw.Mechanism, method: str, regularization: float, iterations: int) -> lw.ForwardDynamics:
     """A method that does as many iterations as it is told; those that do not iterate do one."""
     plain = in_the_papers_units(robot)
     return lw.ForwardDynamics(
-        plain, cast(Any, method), damping=damping, tolerance=NEVER, max_iterations=iterations, threads=1
+        plain, cast(Any, method), regularization=regularization, tolerance=NEVER, max_iterations=iterations, threads=1
     )
 
 

@@ -14,11 +14,11 @@ from linkwork_benchmarks.scenarios import BATCH
 
 PAGE = report.REPOSITORY / "docs" / "benchmarks.md"
 
-WAYS = ("native", "specialised", "batch")
+WAYS = ("native", "specialized", "batch")
 SUMMARY = {
     "lcaba.native": "native `lcaba`",
     "lcaba.native_batch": "native batch",
-    "auto.specialised": "specialised",
+    "auto.specialized": "specialized",
     "auto.batch": "batch",
 }
 """Columns of the README's table; of those that the result file has."""
@@ -95,14 +95,14 @@ def _introduction(results: Results) -> str:
         "number on this page, and every sentence that says which bars are met. "
         f"{tables.circumstances(results, mujoco=True)}\n\n"
         "All times are microseconds per state, called from Python, contenders taking turns in one process, best of "
-        f"{results['rounds']} rounds. *native*: `fd(q, v, tau)`; *specialised*: `fd.compile()(q, v, tau)`; "
+        f"{results['rounds']} rounds. *native*: `fd(q, v, tau)`; *specialized*: `fd.compile()(q, v, tau)`; "
         f"*native batch*, *batch*: {BATCH} states a call of these on one thread. Proximal methods, ours and "
         f"Pinocchio's, have the damping {DAMPING:g} and a fixed number of iterations. States are random ones about the "
         "assembled pose, with loops closed and velocities that keep them so. Before anything is timed, accelerations "
         "are compared: ours and Pinocchio's after the same number of iterations, MuJoCo's (soft rows, no bias) at rest "
         "with the softness that MuJoCo chose; what differs by more than 1e-6 of the largest acceleration is under "
         "[Notes](#notes). MuJoCo runs without contacts, limits, friction, damping, springs and actuators.\n\n"
-        "*Operations* are exact counts of + - * / sqrt sincos in the specialised program: no clock, no noise. An entry "
+        "*Operations* are exact counts of + - * / sqrt sincos in the specialized program: no clock, no noise. An entry "
         "`a + b` means `a` for the first iteration and `b` for each further one."
     )
 
@@ -152,7 +152,7 @@ def _loops(results: Results, shown: Mapping[str, str]) -> str:
                 )
             )
     parts.append(
-        "Cells of ours: native / specialised / batch; – where the program is too large to be compiled here. "
+        "Cells of ours: native / specialized / batch; – where the program is too large to be compiled here. "
         "† the answer is off by more than 1e-6 (see Notes)."
     )
     parts.append("### Operations")
@@ -293,7 +293,7 @@ def _lqr(results: Results, shown: Mapping[str, str]) -> str:
         name = f"lqr.{system}"
         methods = GROUNDED if metrics[f"{name}.rows"] else ("aba",) * len(GROUNDED)
         cells = [
-            " / ".join(tables.time(metrics.get(f"{name}.1.{m}.{way}.us")) for way in ("native", "specialised"))
+            " / ".join(tables.time(metrics.get(f"{name}.1.{m}.{way}.us")) for way in ("native", "specialized"))
             for m in methods
         ]
         pin = "pinocchio.aba" if not metrics[f"{name}.rows"] else "pinocchio.constraintDynamics"
@@ -304,7 +304,7 @@ def _lqr(results: Results, shown: Mapping[str, str]) -> str:
             mine = {m: metrics.get(f"{name}.{m}.operations") for m in papers.LQR_METHODS}
             orders.append((system, dict(zip(papers.LQR_METHODS, papers.LQR_TABLE[system], strict=True)), mine))
     titles = [f"`{m}`" for m in GROUNDED]
-    parts.append("Native / specialised µs, one iteration where the method iterates; without rows, `aba`:")
+    parts.append("Native / specialized µs, one iteration where the method iterates; without rows, `aba`:")
     parts.append(tables.table(("system", *titles, "Pinocchio", "`mj_forward`"), rows))
     parts.append("Operations:")
     parts.append(tables.table(("system", *titles), counts))
@@ -370,7 +370,7 @@ def _proximal(results: Results, shown: Mapping[str, str]) -> str:
                 saved,
                 tables.whole(metrics.get(f"{name}.{method}.operations")),
                 tables.time(metrics.get(f"{name}.1.{method}.native.us")),
-                tables.time(metrics.get(f"{name}.1.{method}.specialised.us")),
+                tables.time(metrics.get(f"{name}.1.{method}.specialized.us")),
                 _peer(metrics, f"{name}.1.pinocchio.{pin}"),
             )
         )
@@ -381,7 +381,7 @@ def _proximal(results: Results, shown: Mapping[str, str]) -> str:
         "saved",
         "`prox_ltl`, operations",
         "native",
-        "specialised",
+        "specialized",
         "Pinocchio",
     )
     parts.append(tables.table(titles, rows))

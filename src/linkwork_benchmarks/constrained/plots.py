@@ -10,7 +10,7 @@ from linkwork_benchmarks import drawing
 from linkwork_benchmarks.constrained import bars, papers, series
 from linkwork_benchmarks.constrained.scenarios import GROUNDED, PROXIMAL
 
-COLOURS = {
+COLORS = {
     "lcaba": "#0b6e4f",
     "prox_bbo": "#d1660a",
     "prox_ltl": "#3b5ba5",
@@ -26,7 +26,7 @@ WAYS = {
     "pinocchio.lcaba": ("Pinocchio, lcaba", "#5f5f5f"),
     "mujoco.forward": ("MuJoCo, mj_forward", "#c9b458"),
     "lcaba.native": ("native lcaba", "#7fc8a9"),
-    "auto.specialised": ("specialised, auto", "#2a9d6f"),
+    "auto.specialized": ("specialized, auto", "#2a9d6f"),
     "auto.batch": ("batch of 4096, auto", "#0b6e4f"),
 }
 
@@ -48,7 +48,7 @@ def _systems(plt: Any, results: Mapping[str, Any]) -> Any:
         return None
     figure, axis = plt.subplots(figsize=(9, 3.6))
     width = 0.8 / len(WAYS)
-    for k, (way, (title, colour)) in enumerate(WAYS.items()):
+    for k, (way, (title, color)) in enumerate(WAYS.items()):
         points = [(n, t) for n, s in enumerate(systems) if (t := bars.time(results, s, 1, way)) is not None]
         if points:
             axis.bar(
@@ -56,7 +56,7 @@ def _systems(plt: Any, results: Mapping[str, Any]) -> Any:
                 [t for _, t in points],
                 width,
                 label=title,
-                color=colour,
+                color=color,
             )
     axis.set_yscale("log")
     axis.set_ylabel("µs per state")
@@ -79,7 +79,7 @@ def _growth(plt: Any, results: Mapping[str, Any], families: tuple[str, ...], met
             for method in methods:
                 curve = series.growth(metrics, family, method, what)
                 if curve:
-                    axis.loglog(*zip(*curve, strict=True), "o-", ms=3, lw=1.2, label=method, color=COLOURS[method])
+                    axis.loglog(*zip(*curve, strict=True), "o-", ms=3, lw=1.2, label=method, color=COLORS[method])
             axis.xaxis.set_minor_formatter(NullFormatter())
             if family == shown[0]:
                 axis.set_ylabel(label)
@@ -101,8 +101,8 @@ def _convergence(plt: Any, results: Mapping[str, Any]) -> Any:
         for method in PROXIMAL:
             counts = [int(k) for k in series.names(metrics, f"{name}.{method}.{damping}", 4) if k.isdigit()]
             at = {w: [metrics[f"{name}.{method}.{damping}.{k}.{w}"] for k in counts] for w in ("least", "mean", "most")}
-            axis.semilogy(counts, at["mean"], "o-", ms=3, lw=1.2, color=COLOURS[method], label=method)
-            axis.fill_between(counts, at["least"], at["most"], color=COLOURS[method], alpha=0.12, lw=0)
+            axis.semilogy(counts, at["mean"], "o-", ms=3, lw=1.2, color=COLORS[method], label=method)
+            axis.fill_between(counts, at["least"], at["most"], color=COLORS[method], alpha=0.12, lw=0)
         axis.axhline(1e-6, color="k", lw=0.7, ls=":")
         axis.set_title(f"damping {damping}", fontsize=9)
         axis.set_xlabel("iterations")
@@ -111,7 +111,7 @@ def _convergence(plt: Any, results: Mapping[str, Any]) -> Any:
     for method in PROXIMAL:
         found = [d for d in series.names(metrics, f"{name}.{method}", 3) if f"{name}.{method}.{d}.away.mean" in metrics]
         curve = sorted((float(d), max(metrics[f"{name}.{method}.{d}.away.mean"], 1e-17)) for d in found)
-        axes[-1].loglog(*zip(*curve, strict=True), "o-", ms=3, lw=1.2, color=COLOURS[method])
+        axes[-1].loglog(*zip(*curve, strict=True), "o-", ms=3, lw=1.2, color=COLORS[method])
     axes[-1].set_title("distance from the reference", fontsize=9)
     axes[-1].set_xlabel("damping")
     axes[-1].invert_xaxis()
@@ -129,11 +129,11 @@ def _softness(plt: Any, results: Mapping[str, Any]) -> Any:
         for method in ("pv_soft", "ltl_soft"):
             weights = series.names(metrics, f"{name}.{method}", 3)
             mean = [metrics[f"{name}.{method}.{w}.{what}.mean"] for w in weights]
-            axis.loglog([float(w) for w in weights], mean, "o-", ms=3, lw=1.2, color=COLOURS[method], label=method)
+            axis.loglog([float(w) for w in weights], mean, "o-", ms=3, lw=1.2, color=COLORS[method], label=method)
         for method in ("pv", "pv_early", "ltl"):
             level = metrics[f"{name}.{method}.hard.{what}.mean"]
             if level > 0:
-                axis.axhline(level, color=COLOURS[method], lw=1, ls="--", label=f"{method} (hard)")
+                axis.axhline(level, color=COLORS[method], lw=1, ls="--", label=f"{method} (hard)")
         axis.set_title(title, fontsize=9)
         axis.set_xlabel("weight of rows (1 / damping)")
     axes[0].legend(fontsize=8)
@@ -148,7 +148,7 @@ def _lqr(plt: Any, results: Mapping[str, Any]) -> Any:
     figure, axis = plt.subplots(figsize=(9, 3.2))
     for method in ("ltl", "pv", "pv_early", "pv_soft"):
         counts = [metrics.get(f"lqr.{s}.{method}.operations", float("nan")) for s in systems]
-        axis.plot(range(len(systems)), counts, "o-", ms=3, lw=1.2, color=COLOURS[method], label=method)
+        axis.plot(range(len(systems)), counts, "o-", ms=3, lw=1.2, color=COLORS[method], label=method)
     axis.set_yscale("log")
     axis.set_ylabel("operations")
     axis.set_xticks(range(len(systems)), systems, rotation=35, ha="right")
@@ -165,12 +165,12 @@ def _proximal(plt: Any, results: Mapping[str, Any]) -> Any:
     if not timed and not counted:
         return None
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.4))
-    for what, colour in (("dense", "#9a9a9a"), ("sparse", COLOURS["prox_ltl"])):
+    for what, color in (("dense", "#9a9a9a"), ("sparse", COLORS["prox_ltl"])):
         axes[0].bar(
             [n + (0.2 if what == "sparse" else -0.2) for n in range(len(counted))],
             [metrics[f"factor.{s}.{what}"] for s in counted],
             0.4,
-            color=colour,
+            color=color,
             label=f"{what} factor",
         )
     axes[0].set_ylabel("operations")
@@ -178,11 +178,11 @@ def _proximal(plt: Any, results: Mapping[str, Any]) -> Any:
     ways = {
         "pinocchio.constraintDynamics": ("Pinocchio, constraintDynamics", "#9a9a9a"),
         "prox_ltl.native": ("native prox_ltl", "#7fa3d8"),
-        "prox_ltl.specialised": ("specialised prox_ltl", COLOURS["prox_ltl"]),
+        "prox_ltl.specialized": ("specialized prox_ltl", COLORS["prox_ltl"]),
     }
-    for k, (way, (title, colour)) in enumerate(ways.items()):
+    for k, (way, (title, color)) in enumerate(ways.items()):
         points = [(n, t) for n, s in enumerate(timed) if (t := bars.time(results, f"proximal.{s}", 1, way))]
-        axes[1].bar([n + 0.27 * (k - 1) for n, _ in points], [t for _, t in points], 0.27, color=colour, label=title)
+        axes[1].bar([n + 0.27 * (k - 1) for n, _ in points], [t for _, t in points], 0.27, color=color, label=title)
     axes[1].set_ylabel("µs")
     axes[1].set_xticks(range(len(timed)), timed, rotation=60, ha="right", fontsize=7)
     for axis in axes:

@@ -37,7 +37,7 @@ GROUNDED = ("pv", "pv_early", "pv_soft", "constrained_aba", "ltl", "lcaba")
 
 
 class System(NamedTuple):
-    """Times of one system: our methods, natively and specialised, beside the peers that can take it."""
+    """Times of one system: our methods, natively and specialized, beside the peers that can take it."""
 
     study: str
     """Which table it belongs to."""
@@ -48,11 +48,11 @@ class System(NamedTuple):
     peers: tuple[str, ...] = ("pinocchio", "mujoco")
     mjcf: Path | None = None
     """Its MJCF file; without one, MuJoCo is given MJCF that is written here."""
-    specialised: int = 60_000
+    specialized: int = 60_000
     """Programs with more operations are timed natively only."""
     batches: bool = True
     auto: bool = True
-    """Whether the method that ``auto`` takes is timed too, and it and `lcaba` are specialised whatever their size."""
+    """Whether the method that ``auto`` takes is timed too, and it and `lcaba` are specialized whatever their size."""
 
     @property
     def name(self) -> str:
@@ -225,7 +225,7 @@ SPECIALISED_OF_LQR = ("(0D)", "Iiwa", "Go1 (4F3)", "(2F)", "(2F+2H)")
 
 def _lqr(name: str, make: Make) -> System:
     chosen = any(part in name for part in SPECIALISED_OF_LQR)
-    return System("lqr", name, make, GROUNDED, (1,), specialised=60_000 if chosen else 0, batches=False, auto=False)
+    return System("lqr", name, make, GROUNDED, (1,), specialized=60_000 if chosen else 0, batches=False, auto=False)
 
 
 SCENARIOS: tuple[Scenario, ...] = (
@@ -270,7 +270,7 @@ def smaller(scenario: Scenario) -> Scenario:
         case Duplicated():
             return scenario._replace(states=8)
         case System():
-            return scenario._replace(specialised=min(scenario.specialised, 10_000), auto=False)
+            return scenario._replace(specialized=min(scenario.specialized, 10_000), auto=False)
         case Factor():
             return scenario
 

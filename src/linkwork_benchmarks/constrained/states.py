@@ -9,7 +9,7 @@ from linkwork_benchmarks.robots import Floats, States
 from linkwork_benchmarks.scenes import ASSEMBLED
 
 SPREAD = 0.1
-"""Standard deviation of joint coordinates about the assembled pose, in radians or metres."""
+"""Standard deviation of joint coordinates about the assembled pose, in radians or meters."""
 CLOSED = 1e-10
 REGULAR = 1e-11
 """What is added to the diagonal of ``J J'``, as a part of its largest entry, so that rows may be redundant."""
@@ -24,14 +24,14 @@ def closed_states(robot: lw.Mechanism, count: int, distinct: int = 16, seed: int
     if robot.nc:
         q = _closed(robot, q)
         J = lw.constraint_jacobian(robot, q)
-        for _ in range(3):  # each takes away what the regularisation left
+        for _ in range(3):  # each takes away what the regularization left
             v = v - _least(J, np.einsum("kij,kj->ki", J, v))
     again = np.arange(count) % distinct
     return States(q[again], v[again], tau[again])
 
 
 def _closed(robot: lw.Mechanism, q: Floats) -> Floats:
-    """Newton's iterations, all states at once; a state that does not close is that of a neighbour that does."""
+    """Newton's iterations, all states at once; a state that does not close is that of a neighbor that does."""
     for _ in range(50):
         error = lw.constraint_error(robot, q)
         if np.abs(error).max() < CLOSED:

@@ -119,7 +119,7 @@ def _ways(
     found = [ours.single(f"{method}.native", fd, states)]
     if scenario.batches:
         found.append(ours.batch(f"{method}.native_batch", fd, states))
-    small = method in costs and costs[method].total <= scenario.specialised
+    small = method in costs and costs[method].total <= scenario.specialized
     kept = scenario.auto and method in ("lcaba", journal.words.get(f"{scenario.name}.{iterations}.auto"))
     if not small and not kept:
         return found
@@ -129,7 +129,7 @@ def _ways(
         if iterations == scenario.iterations[0]:
             journal.note(f"{scenario.name}: {error}")
         return found
-    found.append(ours.single(f"{method}.specialised", fast, states))
+    found.append(ours.single(f"{method}.specialized", fast, states))
     if scenario.batches:
         found.append(ours.batch(f"{method}.batch", fast, states))
     return found
@@ -288,7 +288,7 @@ def _convergence(scenario: Convergence, settings: Settings, journal: Journal) ->
     for method in scenario.methods:
         for damping in scenario.extremes:
             plain = ours.in_the_papers_units(robot)
-            found = lw.ForwardDynamics(plain, cast(Any, method), damping=damping, max_iterations=20)(*states)
+            found = lw.ForwardDynamics(plain, cast(Any, method), regularization=damping, max_iterations=20)(*states)
             away = np.linalg.norm(found.acceleration - steady.acceleration, axis=1) / size
             _spread(f"{name}.{method}.{damping:.0e}.away", away, journal)
 
@@ -329,7 +329,7 @@ def _duplicated(scenario: Duplicated, settings: Settings, journal: Journal) -> N
             label = f"{name}.{method}.{damping:.0e}"
             try:
                 plain = ours.in_the_papers_units(robot)
-                found = lw.ForwardDynamics(plain, method, damping=damping or DAMPING)(*states)
+                found = lw.ForwardDynamics(plain, method, regularization=damping or DAMPING)(*states)
             except lw.SingularConstraints as error:
                 journal.words[label] = str(error).split(";")[0]
                 continue

@@ -19,7 +19,7 @@ PAGE = report.REPOSITORY / "docs" / "delassus-benchmarks.md"
 
 Results = Mapping[str, Any]
 
-WAYS = ("native", "specialised", "batch")
+WAYS = ("native", "specialized", "batch")
 NOT_PUBLIC = "DelassusOperatorRigidBodySystems"
 
 
@@ -58,11 +58,11 @@ def _introduction(results: Results) -> str:
         f"{tables.circumstances(results)}\n\n"
         "All times are microseconds, called from Python, contenders taking turns in one process on one thread, best "
         f"of {results['rounds']} rounds. *native*: `Delassus(robot).product` and `.inverse` through `bind`, a state a "
-        f"call; *specialised*: those of `.compile()`; *batch*: that program, {BATCH} states a call (fewer where there "
+        f"call; *specialized*: those of `.compile()`; *batch*: that program, {BATCH} states a call (fewer where there "
         f"are many rows), a state's share. The damping is {DAMPING:g} on every row, {NEW:g} where it is a new one; the "
         "papers give none. Before anything is timed, answers are compared with dense linear algebra, to "
         f"{AGREES:g} of the largest number; Pinocchio's matrices, whose rows have other axes, by their eigenvalues.\n\n"
-        "*Operations* are exact counts of + - * / sqrt sincos in the specialised program: no clock, no noise."
+        "*Operations* are exact counts of + - * / sqrt sincos in the specialized program: no clock, no noise."
     )
 
 
@@ -388,7 +388,7 @@ def _extraction(results: Results) -> str:
         for what in ("matrix", "inverse"):
             peer = metrics.get(f"{start}.pinocchio.{what}.us")
             cells.append(tables.whole(metrics.get(f"{start}.{what}.operations")))
-            for way in ("native", "specialised"):
+            for way in ("native", "specialized"):
                 us = metrics.get(f"{start}.{what}.{way}.us")
                 whole = None if peer is None or factor is None or us is None else (peer + factor) / us
                 cells.append(tables.time(us) + ("" if whole is None else f" ({whole:.1f}×)"))
@@ -396,6 +396,6 @@ def _extraction(results: Results) -> str:
         rows.append((robot, *cells[:4], *cells[4:], tables.time(factor)))
     titles = ["robot (rows)"]
     for word in ("matrix", "inverse"):
-        titles += [f"{word}: operations", "native", "specialised", "Pinocchio, from the factor"]
+        titles += [f"{word}: operations", "native", "specialized", "Pinocchio, from the factor"]
     parts.append(tables.table((*titles, "Pinocchio's factor"), rows))
     return "\n\n".join(parts)

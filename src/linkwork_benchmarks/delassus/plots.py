@@ -13,7 +13,7 @@ from linkwork_benchmarks.delassus.scenarios import METHODS
 
 OURS = {
     "native": ("native", "#7fc8a9"),
-    "specialised": ("specialised", "#2a9d6f"),
+    "specialized": ("specialized", "#2a9d6f"),
     "batch": ("batch", "#0b6e4f"),
 }
 PEERS = {
@@ -59,10 +59,10 @@ def _first(plt: Any, results: Mapping[str, Any]) -> Any:
                 for n, row in enumerate(names)
             }
             shown.append((times, *PEERS[route.title]))
-        for k, (times, label, colour) in enumerate(shown):
+        for k, (times, label, color) in enumerate(shown):
             known = {n: t for n, t in times.items() if t is not None}
             places = [n + (k - len(shown) / 2 + 0.5) * width for n in known]
-            axis.bar(places, list(known.values()), width, color=colour, label=label)
+            axis.bar(places, list(known.values()), width, color=color, label=label)
         axis.set_yscale("log")
         axis.set_ylabel(f"{title}, µs")
         axis.grid(axis="x", visible=False)
@@ -80,13 +80,13 @@ def _again(plt: Any, results: Mapping[str, Any]) -> Any:
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.2))
     for axis, (what, title) in zip(axes, bars.AGAIN.items(), strict=True):
         sizes = [metrics[f"table.{row}.rows"] for row in names]
-        for label, colour, times in (
+        for label, color, times in (
             ("matrix-free", "#0b6e4f", [bars.ours(metrics, row, f"again.{what}") for row in names]),
             ("explicit, fastest", "#9a9a9a", [bars.explicit(metrics, row, what) for row in names]),
         ):
             points = [(n, t) for n, t in zip(sizes, times, strict=True) if t is not None]
             if points:
-                axis.loglog(*zip(*points, strict=True), "o", ms=4, color=colour, label=label)
+                axis.loglog(*zip(*points, strict=True), "o", ms=4, color=color, label=label)
         axis.set_title(title, fontsize=9)
         axis.set_xlabel("rows")
     axes[0].set_ylabel("again, µs")
@@ -103,13 +103,13 @@ def _growth(plt: Any, results: Mapping[str, Any]) -> Any:
     figure, axes = plt.subplots(2, len(shown), figsize=(6 * len(shown), 5.4), squeeze=False, sharex="col")
     for column, family in zip(axes.T, shown, strict=True):
         for axis, measure in zip(column, ("us", "operations"), strict=True):
-            for way, (label, colour) in CURVES.items():
+            for way, (label, color) in CURVES.items():
                 name = way.removesuffix(".native") if measure == "operations" else way
                 curve = bars.growth(metrics, family, name, measure)
                 p = bars.power(curve, measure, least=None if way.endswith("native") else 0)
                 if curve:
                     text = label if p is None else f"{label}, n^{p:.2f}"
-                    axis.loglog(*zip(*curve, strict=True), "o-", ms=3, lw=1.1, color=colour, label=text)
+                    axis.loglog(*zip(*curve, strict=True), "o-", ms=3, lw=1.1, color=color, label=text)
             axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
             axis.set_ylabel("native, µs" if measure == "us" else "operations")
         column[0].set_title(family, fontsize=9)
@@ -141,7 +141,7 @@ def _operations(plt: Any, results: Mapping[str, Any]) -> Any:
     axes[0].grid(axis="x", visible=False)
     axes[0].margins(y=0.15)
     axes[0].set_ylabel("operations")
-    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in PARTS.values()]
+    handles = [plt.Rectangle((0, 0), 1, 1, color=color) for color in PARTS.values()]
     axes[0].legend(handles, PARTS, fontsize=7, loc="upper left", bbox_to_anchor=(0.0, 0.9))
     for b in branches:
         first, second = (bars.stalk(metrics, b, m) for m in ("pv_osim", "efpa"))

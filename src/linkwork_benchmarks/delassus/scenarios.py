@@ -36,7 +36,7 @@ class Table(NamedTuple):
 
     row: str
     make: Make
-    specialised: int = 120_000
+    specialized: int = 120_000
     """Programs with more operations are timed natively only."""
     counted: int = 1000
     """Operations are not counted, nor programs made, where there are more rows."""
@@ -97,7 +97,7 @@ class Extraction(NamedTuple):
 
     robot: str
     make: Make
-    specialised: int = 60_000
+    specialized: int = 60_000
 
     @property
     def name(self) -> str:
@@ -149,7 +149,7 @@ def smaller(scenario: Scenario) -> Scenario:
     """The same in a fraction of the time, for ``--quick``."""
     match scenario:
         case Table():
-            return scenario._replace(specialised=6_000, counted=200)
+            return scenario._replace(specialized=6_000, counted=200)
         case Growth():
             sizes = tuple(n for n in scenario.sizes if n <= 200)
             return scenario._replace(sizes=sizes, counted=50, explicit=dict.fromkeys(scenario.explicit, 20), peers=20)
@@ -158,4 +158,4 @@ def smaller(scenario: Scenario) -> Scenario:
         case Stalk():
             return scenario._replace(stems=tuple(n for n in scenario.stems if n in (2, 8)))
         case Extraction():
-            return scenario._replace(specialised=0)
+            return scenario._replace(specialized=0)

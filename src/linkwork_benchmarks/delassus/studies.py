@@ -119,7 +119,7 @@ def _table(scenario: Table, settings: Settings, journal: Journal) -> None:
 
 
 def _first(scenario: Table, bench: Bench, quantity: str, journal: Journal) -> list[Wanted]:
-    """First applications: native, and specialised where the program is small enough."""
+    """First applications: native, and specialized where the program is small enough."""
     name, evaluator, inputs = scenario.name, getattr(bench.family, quantity), bench.inputs(quantity)
     wanted = bench.matrix @ bench.forces if quantity == "product" else bench.inverse()
     native = (bench.first(f"{quantity}.native", evaluator, inputs), wanted)
@@ -127,11 +127,11 @@ def _first(scenario: Table, bench: Bench, quantity: str, journal: Journal) -> li
         return [native]
     counted = evaluator.operation_count()
     journal.metrics[f"{name}.{quantity}.operations"] = counted.total
-    if counted.total > scenario.specialised:
-        journal.note(f"{name}: {quantity} is not specialised, it has {counted.total} operations")
+    if counted.total > scenario.specialized:
+        journal.note(f"{name}: {quantity} is not specialized, it has {counted.total} operations")
         return [native]
     program = evaluator.compile(threads=1)
-    fast = bench.first(f"{quantity}.specialised", program, inputs), bench.batch(f"{quantity}.batch", program, inputs)
+    fast = bench.first(f"{quantity}.specialized", program, inputs), bench.batch(f"{quantity}.batch", program, inputs)
     return [native, *((c, wanted) for c in fast)]
 
 
@@ -296,8 +296,8 @@ def _extraction(scenario: Extraction, settings: Settings, journal: Journal) -> N
         operations = evaluator.operation_count().total
         journal.metrics[f"{name}.{what}.operations"] = operations
         candidates.append((bound(f"{what}.native", evaluator, inputs), wanted))
-        if operations <= scenario.specialised:
-            candidates.append((bound(f"{what}.specialised", evaluator.compile(threads=1), inputs), wanted))
+        if operations <= scenario.specialized:
+            candidates.append((bound(f"{what}.specialized", evaluator.compile(threads=1), inputs), wanted))
     contenders = _right(name, candidates, journal)
     try:
         cholesky = Peer(robot, bench.q, bench.accelerations, DAMPING).cholesky()

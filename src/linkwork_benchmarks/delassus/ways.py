@@ -3,7 +3,7 @@
 | way         | what is timed                                                                 |
 |-------------|-------------------------------------------------------------------------------|
 | native      | ``Delassus(robot).product`` or ``.inverse`` through `bind`, a state a call      |
-| specialised | that of ``Delassus(robot).compile()``                                           |
+| specialized | that of ``Delassus(robot).compile()``                                           |
 | batch       | that program, many states a call on one thread                                |
 | again       | an operator that is there, on another vector: ``at(q).bind(f, out)`` and its kin |
 """

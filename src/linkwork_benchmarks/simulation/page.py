@@ -16,7 +16,7 @@ Results = Mapping[str, Any]
 WAYS = {
     "batch": "batch",
     "batch_two_threads": "batch, two threads",
-    "specialised": "specialised",
+    "specialized": "specialized",
     "native": "native",
     "mj_step": "`mj_step`",
     "mujoco.rollout": "`mujoco.rollout`",
@@ -64,7 +64,7 @@ def _measured(results: Results, kind: type) -> list[Any]:
 
 def summary(results: Results) -> str:
     """A table for README.md: steps of whole robots, beside MuJoCo's."""
-    ways = ("native", "specialised", "batch")
+    ways = ("native", "specialized", "batch")
     rows = []
     for s in _measured(results, Speed):
         theirs = min(_get(results, s.name, f"us.{way}") or 0.0 for way in ("mj_step", "mujoco.rollout"))
@@ -89,7 +89,7 @@ def _speed(results: Results) -> str:
         else "## How fast\n\n"
         "Microseconds for one step of one robot: semi-implicit Euler, 1 ms, loops, springs, dampers and stops, no "
         "controller, no contacts; MuJoCo steps the same file with contacts off. *batch*: 4096 robots at once; "
-        "*specialised* and *native*: one robot, 2000 steps a call. One thread, best of rounds that take turns in one "
+        "*specialized* and *native*: one robot, 2000 steps a call. One thread, best of rounds that take turns in one "
         f"process; MuJoCo's better figure counts.\n\n{tables.table(titles, rows)}"
     )
 
@@ -132,7 +132,7 @@ def _loops(results: Results) -> str:
         ""
         if not rows
         else "## Loops that stay closed\n\n"
-        "The most that any loop opens, in metres: semi-implicit Euler with steps of 1 ms, every motor pushes at random "
+        "The most that any loop opens, in meters: semi-implicit Euler with steps of 1 ms, every motor pushes at random "
         "(normal, 1 N m, anew every 10 ms). Errors of this method grow with the square of speeds.\n\n"
         f"{tables.table(titles, rows)}"
     )
@@ -165,7 +165,7 @@ def _trajectories(results: Results) -> str:
         if not rows
         else "## The same motion elsewhere\n\n"
         "The largest difference of any coordinate over one second (m, rad). Pinocchio: its solver inside the same "
-        "method of Runge and Kutta, loops as points, no stabilisation on either side; its `lcaba` with damping 1e-2 "
+        "method of Runge and Kutta, loops as points, no stabilization on either side; its `lcaba` with damping 1e-2 "
         "and 50 iterations, which is where it is most exact. MuJoCo: its own RK4, equalities as stiff as steps allow "
         f"(time constant of two steps, impedance 0.9999).\n\n{tables.table(titles, rows)}"
     )

@@ -44,7 +44,7 @@ class Loops:
     @property
     def name(self) -> str:
         """By which it is known, and its results are kept."""
-        return f"loops.{self.system}." + ("projected" if self.project_every else "stabilised")
+        return f"loops.{self.system}." + ("projected" if self.project_every else "stabilized")
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def _speed(scenario: Speed, given: System, settings: Settings) -> dict[str, floa
         "batch": (lambda: whole(start, rest, steps=steps), n * steps),
         "batch_two_threads": (lambda: both(start, rest, steps=steps), n * steps),
         "native": (lambda: single(given.q, rest[0], steps=100 * steps), 100 * steps),
-        "specialised": (lambda: whole(given.q, rest[0], steps=100 * steps), 100 * steps),
+        "specialized": (lambda: whole(given.q, rest[0], steps=100 * steps), 100 * steps),
         "mj_step": (slow, max(1, n // 64) * steps),
         "mujoco.rollout": (rollout, max(1, n // 64) * steps),
     }

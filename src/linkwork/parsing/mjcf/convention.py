@@ -89,7 +89,7 @@ class MujocoMap:
             xyz, w = place[..., in_q.start : in_q.start + 3], place[..., in_q.start + 3 : in_q.stop]
             size = np.sqrt((xyz**2).sum(axis=-1, keepdims=True) + w**2)
             if not (size > 1e-6).all():
-                raise InputError(f"q[{in_q.start}:{in_q.stop}] has zero length: no direction to normalise to")
+                raise InputError(f"q[{in_q.start}:{in_q.stop}] has zero length: no direction to normalize to")
             axis, w = (xyz if into_world else -xyz) / size, w / size
             u = out[..., linear]
             # R u = u + 2 w (x × u) + 2 x × (x × u)

@@ -195,7 +195,7 @@ def _tube(size: Floats) -> Shape:
 
 
 def _capsule(size: Floats) -> Shape:
-    """A cylinder, and two half balls with centres of mass 3/8 r from their flats."""
+    """A cylinder, and two half balls with centers of mass 3/8 r from their flats."""
     r, h = size
     middle, ends = 2 * math.pi * r**2 * h, 4 / 3 * math.pi * r**3
     across = (middle * r**2 / 4 + ends * r**2 / 5) / (middle + ends)
@@ -204,7 +204,7 @@ def _capsule(size: Floats) -> Shape:
 
 
 def _capsule_shell(size: Floats) -> Shape:
-    """The side of a cylinder, and two half spheres with centres of mass r/2 from their rims."""
+    """The side of a cylinder, and two half spheres with centers of mass r/2 from their rims."""
     r, h = size
     side, ends = 4 * math.pi * r * h, 4 * math.pi * r**2
     across = (side * r**2 / 2 + ends * r**2 / 3) / (side + ends)

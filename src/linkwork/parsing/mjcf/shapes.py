@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.pose import Floats, Placement
-from linkwork.model.shapes import Box, Colour, Ellipsoid, Ground, Mesh, Role, Solid, Sphere, Tube, as_colour
+from linkwork.model.shapes import Box, Color, Ellipsoid, Ground, Mesh, Role, Solid, Sphere, Tube, as_color
 from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.inertia import GEOMS, SIZES, size_and_place
@@ -34,7 +34,7 @@ class Looks:
     settings: Settings
     meshes: Mapping[str, tuple[Mesh, Placement]]
     """Mesh assets by name, and where they stand in the frames of their geoms."""
-    materials: Mapping[str, Colour | None]
+    materials: Mapping[str, Color | None]
 
 
 def read_looks(document: Document, defaults: Defaults, settings: Settings) -> Looks:
@@ -42,12 +42,12 @@ def read_looks(document: Document, defaults: Defaults, settings: Settings) -> Lo
     finder = MeshFinder(document.root.file)
     folder = _mesh_folder(document)
     meshes: dict[str, tuple[Mesh, Placement]] = {}
-    materials: dict[str, Colour | None] = {}
+    materials: dict[str, Color | None] = {}
     for node in document.inside("asset", "mesh", "material"):
         try:
             if node.tag == "material":
                 node = defaults.apply(node, "material")
-                materials[node.text("name")] = as_colour(node.numbers("rgba", 4))
+                materials[node.text("name")] = as_color(node.numbers("rgba", 4))
             elif node.get("file"):
                 meshes[mesh_name(node)] = _mesh(defaults.apply(node, "mesh"), folder, finder)
         except ModelError:
@@ -92,7 +92,7 @@ def read_shapes(body: Body, looks: Looks) -> tuple[Seen, ...]:
         if found is None:
             return None
         solid, place = found
-        return Seen(solid, frames[node] * place, _colour(node, looks), _role(node))
+        return Seen(solid, frames[node] * place, _color(node, looks), _role(node))
 
     return what_can_be_seen(iter(frames), read)
 
@@ -126,9 +126,9 @@ def _primitive(type: str, size: Floats) -> Solid:
     return Tube(a, 2 * b, rounded=type == "capsule")
 
 
-def _colour(node: Node, looks: Looks) -> Colour | None:
+def _color(node: Node, looks: Looks) -> Color | None:
     """Its own, or else that of its material."""
-    own = as_colour(node.numbers("rgba", 4))
+    own = as_color(node.numbers("rgba", 4))
     return looks.materials.get(node.get("material") or "") if own is None else own
 
 

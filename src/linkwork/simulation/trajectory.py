@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 RESUMED = (
     *("dt", "integrator", "method", "record_every", "project_every", "time_constant", "passive", "limits"),
-    *("tolerance", "stops_at", "damping", "iterations", "wrenches", "controller_output"),
+    *("tolerance", "stops_at", "regularization", "iterations", "wrenches", "controller_output"),
 )
 """Settings with which a run goes on."""
 
 
 @dataclass(frozen=True, eq=False)
-class Run(Motion):
+class Trajectory(Motion):
     """States of a robot over time. Arrays begin with the axis of time; in rollouts the next one is that of the batch.
 
     A run that ended early says so in `ended`, and holds what was found until then.
     """
 
-    def resume(self, index: int = -1, *, seconds: float, **changes: Any) -> Run:
+    def resume(self, index: int = -1, *, seconds: float, **changes: Any) -> Trajectory:
         """Go on from a recorded state as `simulate` would have, or with other arguments of `simulate`.
 
         Args:
@@ -73,7 +73,7 @@ class Run(Motion):
         return files.write(path, words, arrays, self.robot)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], robot: Model | None = None) -> Run:
+    def load(cls, path: str | os.PathLike[str], robot: Model | None = None) -> Trajectory:
         """A saved run; with its robot it also knows energies, forces by name and how to be drawn.
 
         Args:
