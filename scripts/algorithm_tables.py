@@ -93,7 +93,7 @@ def total(make: Callable[[lw.Mechanism], Any]) -> Callable[[lw.Mechanism], str]:
 
     def count(robot: lw.Mechanism) -> str:
         found = lw.operation_count(make(robot))
-        return tables.whole(found.total) + (f" + {tables.whole(found.again)}" if found.again else "")
+        return tables.whole(found.total) + (f" + {tables.whole(found.iteration)}" if found.iteration else "")
 
     return count
 
@@ -107,7 +107,7 @@ def by_method(name: str) -> Callable[[lw.Mechanism], str]:
         found = method_cost(robot, name)
         if found is None:
             return "–"
-        again = found.again if METHODS[name].iterates else 0
+        again = found.iteration if METHODS[name].iterates else 0
         return tables.whole(found.total) + (f" + {tables.whole(again)}" if again else "")
 
     return count
@@ -140,7 +140,7 @@ def step(integrator: str) -> Callable[[lw.Mechanism], str]:
 
     def count(robot: lw.Mechanism) -> str:
         found = lw.operation_count(lw.Stepper(robot, integrator))
-        return tables.whole(found.again or found.total)
+        return tables.whole(found.iteration or found.total)
 
     return count
 

@@ -33,7 +33,7 @@ def test_by_default_forward_dynamics_under_the_name_of_the_model(model: str) -> 
     assert Path("four_bar_forward_dynamics.c").is_file() and Path("four_bar_forward_dynamics.h").is_file()
     assert found["inputs"] == {"q": 3, "v": 3, "tau": 3} and found["outputs"] == {"a": 3, "found": 14}
     assert f"by {lw.best_method(lw.load(model))}" in Path(found["header"]).read_text()
-    assert found["total"] == sum(found["operations"].values()) and found["again"] > 0
+    assert found["total"] == sum(found["operations"].values()) and found["iteration"] > 0
     page = run("export", model).stdout
     assert "four_bar_forward_dynamics(q[3], v[3], tau[3], a[3], found[14])" in page
 
@@ -48,7 +48,7 @@ def test_all_that_can_be_asked_for(model: str, what: str) -> None:
 def test_options_are_passed_on(model: str) -> None:
     found = exported(model, "--float", "--name", "Bars", "--out", "x.c", "--method", "lcaba", "--iterations", "1")
     text = Path("x.c").read_text()
-    assert (found["dtype"], found["again"]) == ("float32", 0)
+    assert (found["dtype"], found["iteration"]) == ("float32", 0)
     assert "void Bars(const float q[BARS_Q_SIZE]" in text and "by lcaba" in Path("x.h").read_text()
     assert list(exported(model, "--argument", "multipliers", "--to", "c")["inputs"])[-1] == "multipliers"
     pushed = exported(model, "--what", "inverse-dynamics", "--frame", "coupler", "--frame", "rocker")

@@ -289,7 +289,7 @@ def test_the_header_says_what_there_is_to_know(tmp_path: Path) -> None:
     for size, value in (("NQ", robot.nq), ("NV", robot.nv), ("NC", robot.nc), ("FOUND_SIZE", 4 + 2 * robot.nc)):
         assert f"#define BARS_{size} {value}\n" in text
     assert f"{program.operations.total} operations" in text
-    assert f"each further iteration {program.operations.again}" in text
+    assert f"each further iteration {program.operations.iteration}" in text
     assert program.operations.total <= fd.operation_count().total
     assert "malloc" not in program.source.read_text()
     assert re.findall(r"#include (.*)", program.source.read_text()) == ['"bars.h"', "<math.h>"]

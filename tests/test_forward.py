@@ -329,8 +329,8 @@ def test_auto_takes_the_method_with_the_fewest_operations(name: str) -> None:
     assert set(costs) == set(lw.methods_for(robot)) - {"kkt"}
     for method, cost in costs.items():
         counted = lw.operation_count(lw.ForwardDynamics(robot, method))
-        assert (dict(counted), counted.again) == (dict(cost), cost.again)
-    least = min(AUTOMATIC, key=lambda method: costs[method].total + 2 * costs[method].again)
+        assert (dict(counted), counted.iteration) == (dict(cost), cost.iteration)
+    least = min(AUTOMATIC, key=lambda method: costs[method].total + 2 * costs[method].iteration)
     assert lw.ForwardDynamics(robot).method == lw.best_method(robot) == least
     least = min(AUTOMATIC, key=lambda method: costs[method].total)
     assert lw.ForwardDynamics(robot, max_iterations=1).method == lw.best_method(robot, 1) == least
@@ -339,7 +339,7 @@ def test_auto_takes_the_method_with_the_fewest_operations(name: str) -> None:
 def test_counts_are_the_same_for_the_same_robot() -> None:
     first, second = (lw.method_costs(lw.zoo.stewart()) for _ in range(2))
     assert first == second
-    assert {k: v.again for k, v in first.items()} == {k: v.again for k, v in second.items()}
+    assert {k: v.iteration for k, v in first.items()} == {k: v.iteration for k, v in second.items()}
 
 
 def test_auto_takes_aba_where_nothing_binds() -> None:
@@ -364,13 +364,13 @@ def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.Mon
     assert traced.count("prox_ltl") == 1 and traced.count("lcaba") == 2
     costs = {name: forward.method_cost(many, name) for name in AUTOMATIC}
     assert costs.pop("prox_ltl") is None
-    assert chosen == min(costs, key=lambda name: costs[name].total + 2 * costs[name].again)
+    assert chosen == min(costs, key=lambda name: costs[name].total + 2 * costs[name].iteration)
 
 
 @each_method
 def test_further_iterations_cost_less_than_the_first(method: str) -> None:
     cost = lw.method_costs(lw.zoo.stewart())[method]
-    assert 0 < cost.again < 0.5 * cost.total
+    assert 0 < cost.iteration < 0.5 * cost.total
 
 
 # How counts grow -------------------------------------------------------------------------------------

@@ -288,8 +288,8 @@ def test_texts_read_no_memory_that_they_have_not_written(method: str, seed: int)
         algorithm.text(tree, work, *inputs, *outputs)
         if not METHODS[method].hard:  # dependent rows are infinite there
             assert all(np.isfinite(y).all() for y in outputs)
-        if algorithm.again is not None:
-            algorithm.again(tree, work, *inputs, *outputs)
+        if algorithm.iterate is not None:
+            algorithm.iterate(tree, work, *inputs, *outputs)
             assert all(np.isfinite(y).all() for y in outputs)
 
 
@@ -305,7 +305,7 @@ def test_the_second_text_needs_nothing_that_it_changed_itself(method: str) -> No
         algorithm.text(tree, work, *inputs, *outputs)
         kept = [x.copy() for x in work]
         for _ in range(3):
-            algorithm.again(tree, work, *inputs, *outputs)
+            algorithm.iterate(tree, work, *inputs, *outputs)
             if restored:
                 for x, y in zip(work, kept, strict=True):
                     x[...] = y

@@ -36,7 +36,7 @@ class Count:
     method: str
     total: int
     """Of the first iteration."""
-    again: int
+    iteration: int
     """Of each further one; 0 where there is none."""
     expected: int
     """Of as many iterations as `auto` counts with."""
@@ -102,13 +102,13 @@ Counted = list[tuple[str, lw.OperationCount]]
 
 def _rows(quantity: str, counted: Counted, best: str = "") -> Iterator[Count]:
     def expected(count: lw.OperationCount) -> int:
-        return count.total + (EXPECTED - 1) * count.again
+        return count.total + (EXPECTED - 1) * count.iteration
 
     least = min((expected(count) for _, count in counted), default=0)
     for method, count in sorted(counted, key=lambda item: expected(item[1])):
         ratio = expected(count) / least if least else 1.0
         yield Count(
-            quantity, method, count.total, count.again, expected(count), ratio, method == best != "", dict(count)
+            quantity, method, count.total, count.iteration, expected(count), ratio, method == best != "", dict(count)
         )
 
 

@@ -118,7 +118,7 @@ def export_json(file: Path, program: CProgram) -> dict[str, Any]:
         "inputs": dict(program.inputs),
         "outputs": dict(program.outputs),
         "total": program.operations.total,
-        "again": program.operations.again,
+        "iteration": program.operations.iteration,
         "operations": dict(program.operations),
         "stack": program.stack,
     }

@@ -101,7 +101,7 @@ class MethodFacts:
     name: str
     first: int
     """Of the first iteration."""
-    again: int
+    iteration: int
     """Of each further one; 0 for a method that does not iterate."""
     chosen: bool
     """Whether ``method="auto"`` takes it."""

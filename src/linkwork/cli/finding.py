@@ -142,7 +142,7 @@ def _methods(robot: Mechanism) -> tuple[MethodFacts, ...]:
 
     best = best_method(robot)
     costs = sorted(method_costs(robot).items(), key=lambda item: item[1].total)
-    return tuple(MethodFacts(name, cost.total, cost.again, name == best) for name, cost in costs)
+    return tuple(MethodFacts(name, cost.total, cost.iteration, name == best) for name, cost in costs)
 
 
 def format_of(file: str) -> str:

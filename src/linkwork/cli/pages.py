@@ -45,7 +45,7 @@ def draw_info(console: Console, facts: Facts, *, joints: bool = False, tree: boo
         _draw_groups(console, facts)
         _draw_mobility(console, facts)
     if facts.methods:
-        costs = [(m.name, str(m.first), str(m.again or ""), "auto" if m.chosen else "") for m in facts.methods]
+        costs = [(m.name, str(m.first), str(m.iteration or ""), "auto" if m.chosen else "") for m in facts.methods]
         columns = (("method", False), ("operations", True), ("each further iteration", True), ("chosen", False))
         table(console, "Forward dynamics", columns, costs)
     if facts.actuators and (joints or len(facts.actuators) <= FEW):
@@ -246,14 +246,14 @@ def draw_counts(console: Console, found: Counts) -> None:
 
 def _draw_methods(console: Console, title: str, rows: Sequence[Count], iterations: int) -> None:
     """Methods beside each other, the cheapest first, with bars."""
-    repeated = any(c.again for c in rows)
+    repeated = any(c.iteration for c in rows)
     columns = [("method", False), ("operations", True), *((kind, True) for kind in _KINDS), ("others", True)]
     columns += [("each further iteration", True), (f"in {iterations} iterations", True)] if repeated else []
     columns += [("ratio", True), ("", True), ("chosen", True)]
     longest = max(c.ratio for c in rows)
     cells = []
     for c in rows:
-        further = (str(c.again or ""), str(c.expected)) if repeated else ()
+        further = (str(c.iteration or ""), str(c.expected)) if repeated else ()
         bar = "#" * max(1, round(_BAR * c.ratio / longest))
         cells.append((c.method, str(c.total), *_kinds(c), *further, f"{c.ratio:.2f}", bar, "auto" if c.chosen else ""))
     if not any(c.chosen for c in rows):

@@ -162,13 +162,13 @@ def module(trace: Trace, dtype: str, lanes: int) -> str:
     parts = [declarations(t), "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
     if st is not t:
         parts.append(declarations(st))
-    if angles or (trace.again is not None and angles_of(trace.again)[0]):
+    if angles or (trace.iterate is not None and angles_of(trace.iterate)[0]):
         if lanes > 1:
             parts.append(declarations(Type(dtype, 1)))
         parts.append(sincos_function(st))
     parts.append(function("body", trace, t, st, mostly_zero(trace)))
-    if trace.again is not None:
-        parts.append(function("again", trace.again, t, st, set(), own_angles=True))
+    if trace.iterate is not None:
+        parts.append(function("again", trace.iterate, t, st, set(), own_angles=True))
     places = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in given]
     return "\n".join([*parts, batch.function(_body(trace, t, places), t)])
 
@@ -187,7 +187,7 @@ def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
     buffers, spares = list[str](), list[str]()
     if t.lanes > 1:
         buffers = [f"%buffer{k}" for k in range(len(sizes))]
-        spares = [f"%spare{k}" for k in range(inputs, len(sizes))] if trace.again is not None else []
+        spares = [f"%spare{k}" for k in range(inputs, len(sizes))] if trace.iterate is not None else []
         prologue += [memory(name, size * t.lanes) for name, size in zip(buffers, sizes, strict=True)]
         prologue += [memory(name, size * t.lanes) for name, size in zip(spares, sizes[inputs:], strict=False)]
     else:
@@ -206,7 +206,7 @@ def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
     def called(name: str, rows: Sequence[str]) -> str:
         return f"call void @{name}({', '.join(f'ptr {row}' for row in rows)}, ptr %carry, ptr %angles)"
 
-    iterate = None if trace.again is None else lambda rows: [called("again", rows)]
+    iterate = None if trace.iterate is None else lambda rows: [called("again", rows)]
     return batch.Body(prologue, [str(size) for size in sizes], inputs, call, iterate, buffers, spares)
 
 

@@ -31,7 +31,7 @@ ALIGNMENT = 64
 @cache
 def cache_name(algorithm: Algorithm, dtype: str, lanes: int) -> str:
     """The name under which an algorithm's object code is kept."""
-    texts = (algorithm.text,) if algorithm.again is None else (algorithm.text, algorithm.again)
+    texts = (algorithm.text,) if algorithm.iterate is None else (algorithm.text, algorithm.iterate)
     shapes = repr([dict(part) for part in (algorithm.inputs, algorithm.outputs, algorithm.stored)])
     layout = algorithm.layout
     return key(
@@ -77,7 +77,7 @@ def module(algorithm: Algorithm, t: Type, contract: bool = True) -> str:
         sizes.append(f"%size{k}")
     buffers, spares = list[str](), list[str]()
     if t.lanes > 1:
-        for k in range(len(shapes) + (len(algorithm.outputs) if algorithm.again is not None else 0)):
+        for k in range(len(shapes) + (len(algorithm.outputs) if algorithm.iterate is not None else 0)):
             name = f"%buffer{k}"
             prologue += [
                 f"%pbuffer{k} = getelementptr ptr, ptr %c, i64 {words + k}",
@@ -101,7 +101,7 @@ def module(algorithm: Algorithm, t: Type, contract: bool = True) -> str:
         sizes,
         len(algorithm.inputs),
         calling(algorithm.text),
-        None if algorithm.again is None else calling(algorithm.again),
+        None if algorithm.iterate is None else calling(algorithm.iterate),
         buffers,
         spares,
     )
@@ -141,7 +141,7 @@ class Context:
         shapes = list(algorithm.stored.values())
         if t.lanes > 1:
             shapes += [*algorithm.inputs.values(), *algorithm.outputs.values()]
-            shapes += algorithm.outputs.values() if algorithm.again is not None else ()
+            shapes += algorithm.outputs.values() if algorithm.iterate is not None else ()
         alignment = max(ALIGNMENT, t.bytes * t.lanes)
         step = alignment // t.bytes if t.lanes > 1 else 1
         sizes = [-(-math.prod(resolve(shape, tree)) * t.lanes // step) * step for shape in shapes]

@@ -95,8 +95,8 @@ class Runner:
             made = algorithm.work_type()(*work)
             with np.errstate(all="ignore"):
                 algorithm.text(tree, made, *rows, *results)
-                while algorithm.again and results[-1][0] > rows[-1][0] and results[-1][1] < rows[-1][1]:
-                    algorithm.again(tree, made, *rows, *results)
+                while algorithm.iterate and results[-1][0] > rows[-1][0] and results[-1][1] < rows[-1][1]:
+                    algorithm.iterate(tree, made, *rows, *results)
         return entries.DONE if all(np.isfinite(y).all() for y in outputs) else entries.OVERFLOW
 
     def own_entry(self, batched: bool) -> Entry:
@@ -416,8 +416,8 @@ class _Programs:
     def __init__(self, subject: Subject, dtype: str, limit: int) -> None:
         self.subject, self.dtype, self.limit = subject, dtype, limit
         self._trace: Trace | None = None
-        again = subject.algorithm.again
-        texts = (subject.algorithm.text,) if again is None else (subject.algorithm.text, again)
+        iterate = subject.algorithm.iterate
+        texts = (subject.algorithm.text,) if iterate is None else (subject.algorithm.text, iterate)
         self._content = disk.key(subject.algorithm.name, *map(fingerprint, texts), content(subject), dtype, str(limit))
 
     def trace(self) -> Trace:

@@ -229,7 +229,7 @@ class Trace:
     outputs: tuple[tuple[str, tuple[Symbol, ...]], ...]
     carry: tuple[Symbol, ...] = ()
     """Numbers that the second text needs of the first."""
-    again: Trace | None = None
+    iterate: Trace | None = None
     """The second text. Its inputs are all arrays of the first: inputs, outputs, and what is carried."""
 
     @property
@@ -302,7 +302,7 @@ def trace(algorithm: Algorithm, tree: Tree, limit: int = MAX_OPERATIONS) -> Trac
     algorithm.text(loose, algorithm.work_type()(*work), *arrays, *outputs)
     graph.check(len(graph.nodes) + sum(array.size for array in outputs))
     first = Trace(algorithm.name, graph, tuple(inputs), _named(graph, algorithm, outputs))
-    if algorithm.again is None:
+    if algorithm.iterate is None:
         return first
     return _traced_again(algorithm, loose, first, work)
 
@@ -316,7 +316,7 @@ def _named(graph: Graph, algorithm: Algorithm, outputs: Sequence[Any]) -> tuple[
 
 def _traced_again(algorithm: Algorithm, loose: Tree, first: Trace, work: Sequence[Any]) -> Trace:
     """The first text with what the second needs of it, and the second, in which that comes in from outside."""
-    assert algorithm.again is not None
+    assert algorithm.iterate is not None
     graph = Graph(first.graph.limit)
     sizes = [size for _, size in first.inputs] + [len(symbols) for _, symbols in first.outputs]
     shapes = [*algorithm.inputs.values(), *algorithm.outputs.values()]
@@ -336,10 +336,10 @@ def _traced_again(algorithm: Algorithm, loose: Tree, first: Trace, work: Sequenc
         return -symbol if x.minus else symbol
 
     kept = [_objects([carried(x) for x in array.ravel()], array.shape) for array in work]
-    algorithm.again(loose, algorithm.work_type()(*kept), *arrays)
+    algorithm.iterate(loose, algorithm.work_type()(*kept), *arrays)
     outputs = _named(graph, algorithm, arrays[len(first.inputs) :])
-    again = Trace(f"{algorithm.name}_again", graph, first.inputs, outputs)
-    used = [graph.nodes[i] for i in again.needed() if graph.nodes[i][0] is INPUT and graph.nodes[i][1] == len(sizes)]
+    iterate = Trace(f"{algorithm.name}_again", graph, first.inputs, outputs)
+    used = [graph.nodes[i] for i in iterate.needed() if graph.nodes[i][0] is INPUT and graph.nodes[i][1] == len(sizes)]
     nodes = list(places)
     order = sorted({node[2] for node in used})
     moved = {place: k for k, place in enumerate(order)}
@@ -348,7 +348,7 @@ def _traced_again(algorithm: Algorithm, loose: Tree, first: Trace, work: Sequenc
         for node in graph.nodes
     ]
     carry = tuple(Symbol(first.graph, nodes[place], False) for place in order)
-    return replace(first, carry=carry, again=again)
+    return replace(first, carry=carry, iterate=iterate)
 
 
 def is_zero(trace: Trace, k: int, j: int) -> bool:

@@ -44,7 +44,7 @@ def missing(lanes: bool = True) -> list[Job]:
     """What is not in the cache, the pieces with the most text first: code for single states, and for batches."""
 
     def size(algorithm: Algorithm) -> int:
-        return len(algorithm.work) + 20 * (algorithm.again is not None)
+        return len(algorithm.work) + 20 * (algorithm.iterate is not None)
 
     wanted = [1, best_lanes("float64")] if lanes else [1]
     ordered = sorted(all_algorithms().values(), key=size, reverse=True)

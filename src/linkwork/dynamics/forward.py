@@ -162,7 +162,8 @@ def methods_for(robot: Model) -> tuple[ForwardMethod, ...]:
 
 
 def method_costs(robot: Model) -> dict[ForwardMethod, OperationCount]:
-    """Exact operation counts of one iteration (and, as ``"again"``, of each further one) by every method with a kernel.
+    """Exact operation counts of one iteration (and, as `OperationCount.iteration`, of each further one) by every method
+    with a kernel.
 
     A method whose program, or whose dense factor of all rows, would be too large to count is left out. Counts are kept
     on disk.
@@ -198,11 +199,11 @@ def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount |
             traced = trace(algorithm, subject.tree, MOST_COUNTED)
         except ProgramTooLarge:
             return b"null"
-        again = sum(traced.again.operation_count().values()) if traced.again else 0
-        return json.dumps([traced.operation_count(), again]).encode()
+        iteration = sum(traced.iterate.operation_count().values()) if traced.iterate else 0
+        return json.dumps([traced.operation_count(), iteration]).encode()
 
     kept = json.loads(disk.fetch(disk.key("cost", algorithm.name, content(subject)), make))
-    return None if kept is None else OperationCount(kept[0], again=kept[1])
+    return None if kept is None else OperationCount(kept[0], iteration=kept[1])
 
 
 def _dense_steps(robot: Model, algorithm: Algorithm) -> int:
@@ -220,7 +221,7 @@ def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
     if not any(c.enabled for c in robot.constraints):
         return "aba"
     costs = {name: method_cost(robot, name) for name in AUTOMATIC}
-    known = {name: cost.total + (iterations - 1) * cost.again for name, cost in costs.items() if cost is not None}
+    known = {name: cost.total + (iterations - 1) * cost.iteration for name, cost in costs.items() if cost is not None}
     return min(known, key=known.__getitem__) if known else "lcaba"
 
 
@@ -656,7 +657,9 @@ class ForwardDynamics(Evaluator):
     def _program(self) -> Subject:
         """Without the text of further iterations where there are to be none: it needs much of the first to be kept."""
         once = self.max_iterations == 1 or not METHODS[self.method].iterates
-        return replace(self._subject, algorithm=replace(self._subject.algorithm, again=None)) if once else self._subject
+        return (
+            replace(self._subject, algorithm=replace(self._subject.algorithm, iterate=None)) if once else self._subject
+        )
 
     def _need_kernel(self, what: str) -> None:
         if METHODS[self.method].algorithm is None:

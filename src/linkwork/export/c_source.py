@@ -62,7 +62,7 @@ class CText:
         self._arrays = [*(array for array, _ in trace.inputs), *(array for array, _ in trace.outputs), CARRY]
         self._trace = trace
         self._first = cut(trace)
-        self._again = cut(trace.again) if trace.again is not None else None
+        self._again = cut(trace.iterate) if trace.iterate is not None else None
 
     # Text ------------------------------------------------------------------------------------------------------
 

@@ -106,7 +106,7 @@ def order_of(robot: Model) -> list[str]:
 def operations_of(count: OperationCount) -> str:
     """How many operations of which kind."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(count.items(), key=lambda item: -item[1]))
-    further = f"; each further iteration {count.again}" if count.again else ""
+    further = f"; each further iteration {count.iteration}" if count.iteration else ""
     return f"{count.total} operations ({kinds}){further}"
 
 

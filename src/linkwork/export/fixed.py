@@ -45,13 +45,13 @@ def fixed(traced: Trace, known: Mapping[str, Sequence[float]]) -> Trace:
         return values[array][place] if array in values else graph.input(array, place)
 
     found = _run(traced, graph, bring)
-    first = replace(traced, graph=graph, outputs=_outputs(traced, graph, found), carry=(), again=None)
-    if traced.again is None:
+    first = replace(traced, graph=graph, outputs=_outputs(traced, graph, found), carry=(), iterate=None)
+    if traced.iterate is None:
         return first
-    return _with_again(first, traced.again, [_of(found, symbol) for symbol in traced.carry], values)
+    return _with_again(first, traced.iterate, [_of(found, symbol) for symbol in traced.carry], values)
 
 
-def _with_again(first: Trace, again: Trace, carried: Sequence[Any], values: Mapping[int, Sequence[float]]) -> Trace:
+def _with_again(first: Trace, iterate: Trace, carried: Sequence[Any], values: Mapping[int, Sequence[float]]) -> Trace:
     """The second text, and of what the first carries to it that which is no number and is read."""
     graph = Graph(sys.maxsize)
     carry = len(first.inputs) + len(first.outputs)
@@ -68,13 +68,13 @@ def _with_again(first: Trace, again: Trace, carried: Sequence[Any], values: Mapp
         symbol = graph.input(carry, places.setdefault(x.i, len(places)))
         return -symbol if x.minus else symbol
 
-    found = _run(again, graph, bring)
-    second = replace(again, graph=graph, outputs=_outputs(again, graph, found))
+    found = _run(iterate, graph, bring)
+    second = replace(iterate, graph=graph, outputs=_outputs(iterate, graph, found))
     read = sorted({graph.nodes[i][2] for i in second.needed() if graph.nodes[i][:2] == (INPUT, carry)})
     moved = {place: k for k, place in enumerate(read)}
     graph.nodes = [(INPUT, carry, moved.get(n[2], 0)) if n[:2] == (INPUT, carry) else n for n in graph.nodes]
     nodes = list(places)
-    return replace(first, carry=tuple(Symbol(first.graph, nodes[k], False) for k in read), again=second)
+    return replace(first, carry=tuple(Symbol(first.graph, nodes[k], False) for k in read), iterate=second)
 
 
 def _run(traced: Trace, graph: Graph, bring: Bring) -> dict[int, Any]:

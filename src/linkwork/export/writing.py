@@ -124,13 +124,13 @@ def _text(
     known = {array: values for array, values in held.items() if array not in arguments}
     program = fixed(traced, known)
     given = [array for array, _ in traced.inputs if array not in known]
-    again = sum(program.again.operation_count().values()) if program.again else 0
-    counted = OperationCount(program.operation_count(), again=again)
+    iterate = sum(program.iterate.operation_count().values()) if program.iterate else 0
+    counted = OperationCount(program.operation_count(), iteration=iterate)
     return CText(name, program, number, given, _iterations(traced, known, number)), counted
 
 
 def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
-    if traced.again is None or "settings" not in known:
+    if traced.iterate is None or "settings" not in known:
         return Iterations("settings[0]", "settings[1]")
     tolerance, most = known["settings"][:2]
     return Iterations(literal(tolerance, number), str(int(most)))

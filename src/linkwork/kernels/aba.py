@@ -20,22 +20,22 @@ into the text. Cost: linear in the number of bodies.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.joints import axis_of, dof_of, moves, to_child
-from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, place
-from linkwork.kernels.rnea import FORCE, FORWARD, WRENCHES, apply_wrenches, forward_body, hand_down, init_root
+from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_child
+from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, joint_transforms
+from linkwork.kernels.rnea import FORCE, FORWARD, WRENCHES, apply_wrenches, force_to_parent, forward_pass, init_root
 from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.spatial import (
     add,
+    add_shifted_inertia,
     angular,
     cross,
-    gain_shifted,
     linear,
-    mirror,
-    put_angular,
-    put_linear,
     rotate_inertia,
-    set_rigid,
-    spin_inertia,
+    rotate_inertia_about_z,
+    set_angular,
+    set_linear,
+    set_rigid_inertia,
+    symmetrize,
 )
 from linkwork.model.joints import FREE, HELICAL, PRISMATIC, REVOLUTE, SPHERICAL
 
@@ -70,7 +70,7 @@ def eliminate_axis(H: Array, V: Array, axis: int) -> Scalar:
 
 
 @kernel
-def eliminate_one(tree: Array, w: Array, i: int) -> None:
+def eliminate_one_dof(tree: Array, w: Array, i: int) -> None:
     """One-DoF joint in general: helical, or with armature."""
     H = w.H[i]
     V = w.V[i]
@@ -92,7 +92,7 @@ def eliminate_one(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def factor(n: int, L: Array) -> None:
+def factorize_ldl(n: int, L: Array) -> None:
     """``L D L'`` of a symmetric matrix given in the lower triangle, in place; the diagonal becomes ``1 / D``."""
     for j in range(n):
         for k in range(j):
@@ -108,8 +108,8 @@ def factor(n: int, L: Array) -> None:
 
 
 @kernel
-def solve(n: int, L: Array, x: Array) -> None:
-    """``x = (L D L')^-1 x`` with the factor of `factor`."""
+def solve_ldl(n: int, L: Array, x: Array) -> None:
+    """``x = (L D L')^-1 x`` with the factor of `factorize_ldl`."""
     for j in range(n):
         for k in range(j):
             x[j] -= L[j, k] * x[k]
@@ -121,7 +121,7 @@ def solve(n: int, L: Array, x: Array) -> None:
 
 
 @kernel
-def eliminate_many(tree: Array, w: Array, i: int) -> None:
+def eliminate_multi_dof(tree: Array, w: Array, i: int) -> None:
     """A joint whose S selects several unit axes. Row j of ``Y`` is row j of ``U D^-1``."""
     kind = tree.kind[i]
     n = dof_of(kind)
@@ -132,19 +132,19 @@ def eliminate_many(tree: Array, w: Array, i: int) -> None:
         for k in range(j + 1):
             L[j, k] = H[axis_of(kind, j), axis_of(kind, k)]
         L[j, j] += w.gear[tree.iv[i] + j]
-    factor(n, L)
+    factorize_ldl(n, L)
     geared = tree.geared[i]
     U = w.Z
     for j in range(6):
         for k in range(n):
             U[j, k] = H[j, axis_of(kind, k)]
-        if geared != 0 or moves(kind, j) == 0:
+        if geared != 0 or moves_along(kind, j) == 0:
             for k in range(n):
                 Y[j, k] = U[j, k]
-            solve(n, L, Y[j])
+            solve_ldl(n, L, Y[j])
     for j in range(6):
         for k in range(j, 6):
-            if geared != 0 or (moves(kind, j) == 0 and moves(kind, k) == 0):
+            if geared != 0 or (moves_along(kind, j) == 0 and moves_along(kind, k) == 0):
                 for m in range(n):
                     H[j, k] -= U[j, m] * Y[k, m]
     if geared == 0:
@@ -157,20 +157,20 @@ def eliminate_many(tree: Array, w: Array, i: int) -> None:
 @kernel
 def articulate(tree: Array, w: Array) -> None:
     """Leaves to root: articulated inertias."""
-    stand(tree, w)
+    init_rigid_inertias(tree, w)
     for i in range(tree.n - 1, 0, -1):
         eliminate(tree, w, i)
-        hand_down_inertia(tree, w, i)
+        inertia_to_parent(tree, w, i)
 
 
 @kernel
 def init_rigid_inertia(tree: Array, w: Array, i: int) -> None:
     """The inertia of body ``i`` by itself."""
-    set_rigid(tree.mass[i], tree.mc[i], tree.I[i], w.H[i])
+    set_rigid_inertia(tree.mass[i], tree.mc[i], tree.I[i], w.H[i])
 
 
 @kernel
-def stand(tree: Array, w: Array) -> None:
+def init_rigid_inertias(tree: Array, w: Array) -> None:
     """Inertias of bodies and joints by themselves."""
     for i in range(1, tree.n):
         init_rigid_inertia(tree, w, i)
@@ -183,11 +183,11 @@ def eliminate(tree: Array, w: Array, i: int) -> None:
     """Take the motion of joint ``i`` out of the inertia of its body."""
     kind = tree.kind[i]
     H = w.H[i]
-    mirror(H)
+    symmetrize(H)
     if kind > HELICAL:
-        eliminate_many(tree, w, i)
+        eliminate_multi_dof(tree, w, i)
     elif tree.geared[i] != 0 or kind == HELICAL:
-        eliminate_one(tree, w, i)
+        eliminate_one_dof(tree, w, i)
     elif kind == REVOLUTE:
         w.D[i] = eliminate_axis(H, w.V[i], 2)
     else:
@@ -195,14 +195,14 @@ def eliminate(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def hand_down_inertia(tree: Array, w: Array, i: int) -> None:
+def inertia_to_parent(tree: Array, w: Array, i: int) -> None:
     """Add what is left of the inertia of body ``i`` to that of its parent."""
     if tree.kind[i] != FREE or tree.geared[i] != 0:
-        pass_inertia(tree, w, i)
+        whole_inertia_to_parent(tree, w, i)
 
 
 @kernel
-def pass_inertia(tree: Array, w: Array, i: int) -> None:
+def whole_inertia_to_parent(tree: Array, w: Array, i: int) -> None:
     """The same for an inertia of which nothing was taken out."""
     kind = tree.kind[i]
     H = w.H[i]
@@ -212,14 +212,14 @@ def pass_inertia(tree: Array, w: Array, i: int) -> None:
             rotate_inertia(w.R[i], H)
         else:
             if kind != PRISMATIC:
-                spin_inertia(w.c[i], w.s[i], H)
+                rotate_inertia_about_z(w.c[i], w.s[i], H)
             if tree.turned[i] != 0:
                 rotate_inertia(tree.P[i], H)
-        gain_shifted(w.r[i], H, w.H[h])
+        add_shifted_inertia(w.r[i], H, w.H[h])
 
 
 @kernel
-def drive_one(tree: Array, w: Array, i: int, tau: Array) -> None:
+def bias_force_one_dof(tree: Array, w: Array, i: int, tau: Array) -> None:
     """``y = D^-1 (tau - S' f)``, then the force that the parent feels, ``f + U y``; one-DoF joints."""
     kind = tree.kind[i]
     o = tree.iv[i]
@@ -242,7 +242,7 @@ def drive_one(tree: Array, w: Array, i: int, tau: Array) -> None:
 
 
 @kernel
-def drive_many(tree: Array, w: Array, i: int, tau: Array) -> None:
+def bias_force_multi_dof(tree: Array, w: Array, i: int, tau: Array) -> None:
     """The same for joints with several degrees of freedom."""
     kind = tree.kind[i]
     o = tree.iv[i]
@@ -252,10 +252,10 @@ def drive_many(tree: Array, w: Array, i: int, tau: Array) -> None:
     for k in range(n):
         u[k] = tau[o + k] - f[axis_of(kind, k)]
         w.y[o + k] = u[k]
-    solve(n, w.L[i], w.y[o : o + n])
+    solve_ldl(n, w.L[i], w.y[o : o + n])
     if tree.parent[i] > 0:
         for j in range(6):
-            if tree.geared[i] != 0 or moves(kind, j) == 0:
+            if tree.geared[i] != 0 or moves_along(kind, j) == 0:
                 for k in range(n):
                     f[j] += w.Y[i, j, k] * u[k]
         if tree.geared[i] == 0:
@@ -264,45 +264,45 @@ def drive_many(tree: Array, w: Array, i: int, tau: Array) -> None:
 
 
 @kernel
-def drive(tree: Array, w: Array, tau: Array) -> None:
+def articulated_bias_forces(tree: Array, w: Array, tau: Array) -> None:
     """Leaves to root: forces on articulated bodies."""
     for i in range(tree.n - 1, 0, -1):
-        drive_body(tree, w, i, tau)
+        articulated_bias_force(tree, w, i, tau)
 
 
 @kernel
-def drive_body(tree: Array, w: Array, i: int, tau: Array) -> None:
+def articulated_bias_force(tree: Array, w: Array, i: int, tau: Array) -> None:
     """Take joint ``i`` out of the force on its body and hand that down."""
     if tree.kind[i] > HELICAL:
-        drive_many(tree, w, i, tau)
+        bias_force_multi_dof(tree, w, i, tau)
     else:
-        drive_one(tree, w, i, tau)
-    hand_down(tree, w, i)
+        bias_force_one_dof(tree, w, i, tau)
+    force_to_parent(tree, w, i)
 
 
 @kernel
-def accelerate(tree: Array, w: Array, qdd: Array) -> None:
+def joint_accelerations(tree: Array, w: Array, qdd: Array) -> None:
     """Root to leaves: joint accelerations ``y - V a`` and the accelerations of bodies."""
     for j in range(6):
         w.a[0, j] = 0.0
     for i in range(1, tree.n):
-        accelerate_body(tree, w, i, qdd)
+        joint_acceleration(tree, w, i, qdd)
 
 
 @kernel
-def accelerate_body(tree: Array, w: Array, i: int, qdd: Array) -> None:
+def joint_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
     """The acceleration of joint ``i`` and of its body, that of the parent being known."""
     kind = tree.kind[i]
     o = tree.iv[i]
     b = w.a[tree.parent[i]]
     a = w.a[i]
-    put_angular(to_child(tree, w, i, angular(b)), a)
-    put_linear(to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
+    set_angular(rotate_to_child(tree, w, i, angular(b)), a)
+    set_linear(rotate_to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
     if kind > HELICAL:
         for k in range(dof_of(kind)):
             x = w.y[o + k]
             for j in range(6):
-                if tree.geared[i] != 0 or moves(kind, j) == 0:
+                if tree.geared[i] != 0 or moves_along(kind, j) == 0:
                     x = x - w.Y[i, j, k] * a[j]
             if tree.geared[i] == 0:
                 x = x - a[axis_of(kind, k)]
@@ -334,7 +334,7 @@ def aba(tree: Array, w: Array, q: Array, v: Array, tau: Array, wrenches: Array, 
         w.still[k] = 0.0
         w.gear[k] = tree.armature[k]
     for i in range(1, tree.n):
-        forward_body(tree, w, i, q, v, w.still)
+        forward_pass(tree, w, i, q, v, w.still)
     apply_wrenches(tree, w, wrenches)
     for i in range(tree.n - 1, 0, -1):
         h = tree.parent[i]
@@ -343,21 +343,21 @@ def aba(tree: Array, w: Array, q: Array, v: Array, tau: Array, wrenches: Array, 
         eliminate(tree, w, i)
         if h > 0 and tree.last_child[h] == i:
             init_rigid_inertia(tree, w, h)
-        hand_down_inertia(tree, w, i)
-        drive_body(tree, w, i, tau)
-    accelerate(tree, w, a)
+        inertia_to_parent(tree, w, i)
+        articulated_bias_force(tree, w, i, tau)
+    joint_accelerations(tree, w, a)
 
 
 @kernel
-def inverse_mass(tree: Array, w: Array, q: Array, x: Array, y: Array) -> None:
+def inverse_mass_product(tree: Array, w: Array, q: Array, x: Array, y: Array) -> None:
     """``y = M^-1 x``: the same sweeps without motion and gravity."""
-    place(tree, w, q)
+    joint_transforms(tree, w, q)
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
     articulate(tree, w)
-    drive(tree, w, x)
-    accelerate(tree, w, y)
+    articulated_bias_forces(tree, w, x)
+    joint_accelerations(tree, w, y)
 
 
 ABA = Algorithm(
@@ -370,7 +370,7 @@ ABA = Algorithm(
 )
 INVERSE_MASS = Algorithm(
     "inverse_mass",
-    inverse_mass,
+    inverse_mass_product,
     {"q": ("nq",), "x": ("nv",)},
     {"y": ("nv",)},
     POSE | {"a": ACCELERATION["a"]} | FORCE | ARTICULATED,

@@ -25,8 +25,8 @@ Cost: linear in the clusters, cubic in the joints of one.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.clusters import CLUSTER_RNEA, find_multipliers, free_torques, required_torques
-from linkwork.kernels.constrained import larger
+from linkwork.kernels.clusters import CLUSTER_RNEA, cluster_multipliers, independent_torques, tree_torques
+from linkwork.kernels.constrained import maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.plans.actuated import ACTUATED
 
@@ -47,28 +47,28 @@ SPREAD: dict[str, Shape] = {
 
 
 @kernel
-def largest_gap(tree: Array, w: Array) -> Scalar:
+def max_constraint_error(tree: Array, w: Array) -> Scalar:
     """By how much the loops of enabled constraints are open, at most."""
     gap = 0.0
     for r in range(tree.nc):
         if tree.row_top[r] >= 0:
             x = tree.row_scale[r] * w.error[r]
-            gap = larger(gap, where(x, 0.0, -x, x))
+            gap = maximum(gap, where(x, 0.0, -x, x))
     return gap
 
 
 @kernel
-def largest_needed(tree: Array, w: Array) -> Scalar:
+def max_required_torque(tree: Array, w: Array) -> Scalar:
     """The most that a joint of the tree needs, forces of sliding joints times a length."""
     most = 0.0
     for k in range(tree.nv):
         x = tree.joint_unit[k] * w.need[k]
-        most = larger(most, where(x, 0.0, -x, x))
+        most = maximum(most, where(x, 0.0, -x, x))
     return most
 
 
 @kernel
-def column_of(tree: Array, w: Array, p: int, f: int) -> Scalar:
+def actuator_column(tree: Array, w: Array, p: int, f: int) -> Scalar:
     """What the free degree of freedom ``f`` makes the one move that pushes as ``p``."""
     x = 1.0 if tree.push_free[p] == f else 0.0
     if tree.push_free[p] < 0:
@@ -89,7 +89,7 @@ def least_torques(tree: Array, w: Array, c: int, tolerance: Scalar) -> None:
         unit = tree.joint_unit[tree.free_dof[f]]
         w.bp[f] = unit * w.need[tree.free_dof[f]]
         for p in range(push, endp):
-            w.Ap[f, p] = column_of(tree, w, p, f) * (unit / tree.joint_unit[tree.push_dof[p]])
+            w.Ap[f, p] = actuator_column(tree, w, p, f) * (unit / tree.joint_unit[tree.push_dof[p]])
     steps = tree.free_count[c] if tree.free_count[c] < tree.push_count[c] else tree.push_count[c]
     floor = 0.0
     for step in range(steps):
@@ -102,7 +102,7 @@ def least_torques(tree: Array, w: Array, c: int, tolerance: Scalar) -> None:
             for p in range(push, endp):
                 w.up[p] = where(longest, length, w.Ap[f, p], w.up[p] if f > free else 0.0)
             y = where(longest, length, w.bp[f], y)
-            longest = larger(longest, length)
+            longest = maximum(longest, length)
         if step == 0:
             floor = tolerance * tolerance * longest
         inverse = where(floor, longest, 1.0 / where(floor, longest, longest, 1.0), 0.0)
@@ -122,15 +122,15 @@ def least_torques(tree: Array, w: Array, c: int, tolerance: Scalar) -> None:
 
 
 @kernel
-def undone(tree: Array, w: Array, c: int) -> Scalar:
+def unmet_torque(tree: Array, w: Array, c: int) -> Scalar:
     """What the torques ``tp`` leave undone of ``need``, at most."""
     worst = 0.0
     for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
         x = w.need[tree.free_dof[f]]
         for p in range(tree.push_start[c], tree.push_start[c] + tree.push_count[c]):
-            x = x - column_of(tree, w, p, f) * w.tp[p]
+            x = x - actuator_column(tree, w, p, f) * w.tp[p]
         x = tree.joint_unit[tree.free_dof[f]] * x
-        worst = larger(worst, where(x, 0.0, -x, x))
+        worst = maximum(worst, where(x, 0.0, -x, x))
     return worst
 
 
@@ -153,24 +153,24 @@ def actuated_rnea(
     Of ``a`` the entries of free degrees of freedom count; ``full`` are the accelerations of all. Directions below
     ``tolerance`` of the largest are none.
     """
-    required_torques(tree, w, q, v, a, wrenches, w.need, full)
-    checks[NEEDED] = largest_needed(tree, w)
-    checks[GAP] = largest_gap(tree, w)
-    least = larger(tolerance[0], OPEN * checks[GAP])
+    tree_torques(tree, w, q, v, a, wrenches, w.need, full)
+    checks[NEEDED] = max_required_torque(tree, w)
+    checks[GAP] = max_constraint_error(tree, w)
+    least = maximum(tolerance[0], OPEN * checks[GAP])
     for r in range(tree.nc):
         multipliers[r] = 0.0
     for k in range(tree.nv):
         tau[k] = 0.0
     checks[UNDONE] = 0.0
     for c in range(tree.nclusters):
-        free_torques(tree, w, c, w.need)
+        independent_torques(tree, w, c, w.need)
         least_torques(tree, w, c, least)
-        checks[UNDONE] = larger(checks[UNDONE], undone(tree, w, c))
+        checks[UNDONE] = maximum(checks[UNDONE], unmet_torque(tree, w, c))
         for p in range(tree.push_start[c], tree.push_start[c] + tree.push_count[c]):
             tau[tree.push_dof[p]] = w.tp[p]
         for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
             w.need[tree.tied_dof[d]] -= tau[tree.tied_dof[d]]
-        find_multipliers(tree, w, c, w.need, multipliers)
+        cluster_multipliers(tree, w, c, w.need, multipliers)
     checks[PIVOT] = w.pivot[0]
 
 

@@ -13,11 +13,11 @@ gains and biases). Cost: linear in what actuators pull at, and in the bodies.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.joints import to_child
-from linkwork.kernels.kinematics import ACCELERATION, POSE, place
-from linkwork.kernels.rnea import FORCE, collect, gravitate
+from linkwork.kernels.joints import rotate_to_child
+from linkwork.kernels.kinematics import ACCELERATION, POSE, joint_transforms
+from linkwork.kernels.rnea import FORCE, joint_torques, set_root_acceleration
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
-from linkwork.kernels.spatial import cross, linear, put_angular, put_linear, scale
+from linkwork.kernels.spatial import cross, linear, scale, set_angular, set_linear
 from linkwork.plans.actuation import DRIVEN
 
 
@@ -51,14 +51,14 @@ def actuator_torques(tree: Array, w: Array, q: Array, v: Array, u: Array, tau: A
 @kernel
 def gravity_compensation(tree: Array, w: Array, q: Array, tau: Array) -> None:
     """``tau``: the torques that hold up the compensated mass of all bodies."""
-    place(tree, w, q)
-    gravitate(tree, w)
+    joint_transforms(tree, w, q)
+    set_root_acceleration(tree, w)
     for i in range(1, tree.n):
-        up = to_child(tree, w, i, linear(w.a[tree.parent[i]]))
-        put_linear(up, w.a[i])
-        put_angular(cross(tree.held_mc[i], up), w.f[i])
-        put_linear(scale(tree.held_mass[i], up), w.f[i])
-    collect(tree, w, tau)
+        up = rotate_to_child(tree, w, i, linear(w.a[tree.parent[i]]))
+        set_linear(up, w.a[i])
+        set_angular(cross(tree.held_mc[i], up), w.f[i])
+        set_linear(scale(tree.held_mass[i], up), w.f[i])
+    joint_torques(tree, w, tau)
 
 
 @kernel

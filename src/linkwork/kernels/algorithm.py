@@ -32,7 +32,7 @@ class Algorithm:
     work: Mapping[str, Shape]
     layout: Layout = TREE
     """What the text reads of the mechanism."""
-    again: Callable[..., None] | None = None
+    iterate: Callable[..., None] | None = None
     folded: Mapping[str, str] = field(default_factory=dict)
     """Work arrays of which native code keeps the rows of a few bodies at a time, ``"forward"`` or ``"backward"``: see
     `plans.slots`. The text uses them for bodies in that order, and for none after its slot was given on."""

@@ -22,9 +22,9 @@ Cost of an iteration: with m rows of a group on d joints, m² d + m³ for each g
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.clusters import factor_at, solve_at
-from linkwork.kernels.constrained import larger, largest, smaller
-from linkwork.kernels.constraints import CLOSURE, coupling_rows, errors, row_on_joints
+from linkwork.kernels.clusters import factorize_at, solve_at
+from linkwork.kernels.constrained import max_norm, maximum, minimum
+from linkwork.kernels.constraints import CLOSURE, constraint_error, coupling_rows, row_jacobian
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.kinematics import POSE
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
@@ -49,7 +49,7 @@ PATIENCE = 5.5
 @kernel
 def row_errors(tree: Array, w: Array, q: Array, rows: Array) -> Scalar:
     """``e`` and its length."""
-    errors(tree, w, q, w.e)
+    constraint_error(tree, w, q, w.e)
     squares = 0.0
     for r in range(tree.nc):
         w.e[r] *= rows[r]
@@ -63,7 +63,7 @@ def support_jacobian(tree: Array, w: Array, rows: Array, mobile: Array) -> None:
     and is left out."""
     coupling_rows(tree, w, w.J)
     for m in range(tree.nk):
-        row_on_joints(tree, w, m, tree.k_root[m], w.J)
+        row_jacobian(tree, w, m, tree.k_root[m], w.J)
     for r in range(tree.nc):
         for c in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             w.J[r, tree.row_dof[c]] *= rows[r] * mobile[tree.row_dof[c]]
@@ -84,11 +84,11 @@ def damped_step(tree: Array, w: Array, mu: Scalar) -> None:
                 for c in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
                     product += w.J[r, tree.row_dof[c]] * w.J[s, tree.row_dof[c]]
                 w.A[r, s] = product
-            least = larger(least, LEAST_DAMPING * w.A[r, r])
+            least = maximum(least, LEAST_DAMPING * w.A[r, r])
             w.l[r] = -w.e[r]
         for a in range(n):
             w.A[tree.group_row[o + a], tree.group_row[o + a]] += mu + least
-        factor_at(tree.group_row, o, n, w.A)
+        factorize_at(tree.group_row, o, n, w.A)
         solve_at(tree.group_row, o, n, w.A, w.l)
     for k in range(tree.nv):
         w.x[k] = 0.0
@@ -101,7 +101,7 @@ def damped_step(tree: Array, w: Array, mu: Scalar) -> None:
 def clip_to_limits(tree: Array, lower: Array, upper: Array, q: Array) -> None:
     """``q`` between its limits; of coordinates without, these are far away."""
     for k in range(tree.nq):
-        q[k] = larger(lower[k], smaller(upper[k], q[k]))
+        q[k] = maximum(lower[k], minimum(upper[k], q[k]))
 
 
 @kernel
@@ -116,7 +116,7 @@ def hold_at_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Array) 
                 k = tree.iv[i] + j
                 down = where(lower[at], q[at], 0.0, where(w.x[k], 0.0, 1.0, 0.0))
                 up = where(q[at], upper[at], 0.0, where(0.0, w.x[k], 1.0, 0.0))
-                passed = larger(down, up)
+                passed = maximum(down, up)
                 count += passed
                 if any_below(-passed, -0.5):
                     for r in range(tree.nc):
@@ -133,7 +133,7 @@ def step_within_limits(tree: Array, w: Array, q: Array, mobile: Array, lower: Ar
         if any_below(-held, -0.5):
             damped_step(tree, w, mu)
             held = hold_at_limits(tree, w, q, lower, upper)
-    length = larger(largest(tree.nv, w.x), LONGEST)
+    length = maximum(max_norm(tree.nv, w.x), LONGEST)
     for k in range(tree.nv):
         w.x[k] *= mobile[k] * (LONGEST / length)
 
@@ -156,7 +156,7 @@ def start(
         closed[k] = q[k]
     clip_to_limits(tree, lower, upper, closed)
     row_errors(tree, w, closed, rows)
-    progress[0] = largest(tree.nc, w.e)
+    progress[0] = max_norm(tree.nc, w.e)
     progress[1] = 0.0
     progress[2] = progress[0]
     progress[3] = 0.0
@@ -189,7 +189,7 @@ def iterate(
             clip_to_limits(tree, lower, upper, w.trial)
             size = row_errors(tree, w, w.trial, rows)
             taken = where(size, (1.0 - 1e-4 * SCALES[s]) * before, searching, 0.0)
-            gap = largest(tree.nc, w.e)
+            gap = max_norm(tree.nc, w.e)
             for k in range(tree.nq):
                 w.best[k] = where(taken, 0.5, w.best[k], w.trial[k])
             after = where(taken, 0.5, after, size)

@@ -15,14 +15,21 @@ from, ``J a + R (lambda - lambda0) = k``; rows of a body satisfy ``K a + L lambd
 |        | the largest entry                                                                        |
 | g      | coefficient of a row on the acceleration of the joint that its slot's body hangs on      |
 
-Everything that depends on q and R alone is in `articulate_rows`; `drive_rows` and `accelerate_rows` solve for one
-right-hand side, first with all forces and then, for each proximal iteration, with what rows still miss.
+Everything that depends on q and R alone is in `articulate_rows`; `row_bias_forces` and `multipliers_and_accelerations`
+solve for one right-hand side, first with all forces and then, for each proximal iteration, with what rows still miss.
 Cost: linear in the bodies and in the slots times the rows that travel together.
 """
 
 from __future__ import annotations
 
-from linkwork.kernels.aba import accelerate_body, drive_body, eliminate, hand_down_inertia, solve, stand
+from linkwork.kernels.aba import (
+    articulated_bias_force,
+    eliminate,
+    inertia_to_parent,
+    init_rigid_inertias,
+    joint_acceleration,
+    solve_ldl,
+)
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
     INPUTS,
@@ -30,19 +37,19 @@ from linkwork.kernels.constrained import (
     OUTPUTS,
     SWITCHED_OFF,
     WORK,
+    clear_forces,
+    constraint_violation,
     copy_rows,
-    larger,
-    miss,
-    miss_again,
-    openings,
-    ready,
-    ready_again,
-    set_magnitude,
-    smaller,
+    maximum,
+    minimum,
+    residual_norm,
+    residual_progress,
+    set_residual_scale,
+    setup_problem,
 )
-from linkwork.kernels.joints import axis_of, dof_of, moves, to_parent
+from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
 from linkwork.kernels.scalar import Array, kernel, where
-from linkwork.kernels.spatial import add, angular, cross, dot, gain, linear
+from linkwork.kernels.spatial import add, add_to, angular, cross, dot, linear
 from linkwork.model.joints import HELICAL
 from linkwork.plans.rows import ROWS
 
@@ -60,7 +67,7 @@ TRAVEL: dict[str, Shape] = {
 
 
 @kernel
-def set_out(tree: Array, w: Array, regularization: Array) -> None:
+def init_rows(tree: Array, w: Array, regularization: Array) -> None:
     """Rows where they start."""
     for s in range(tree.nslots):
         for j in range(6):
@@ -85,7 +92,7 @@ def set_out(tree: Array, w: Array, regularization: Array) -> None:
 
 
 @kernel
-def factor_block(tree: Array, w: Array, b: int) -> None:
+def factorize_block(tree: Array, w: Array, b: int) -> None:
     """``L D L'`` of the couplings of a block, in place; the diagonal becomes ``1 / D``."""
     o = tree.rr_start[b]
     L = w.Ls
@@ -106,9 +113,9 @@ def factor_block(tree: Array, w: Array, b: int) -> None:
             L[tree.rr[row + k]] = scaled
         L[tree.rr[row + j]] = 1.0 / x
         left = x / whole
-        w.pivot[0] = smaller(left, w.pivot[0])
-        w.pivot[1] = smaller(x, w.pivot[1])
-        w.pivot[2] = larger(where(whole, SWITCHED_OFF, whole, 0.0), w.pivot[2])
+        w.pivot[0] = minimum(left, w.pivot[0])
+        w.pivot[1] = minimum(x, w.pivot[1])
+        w.pivot[2] = maximum(where(whole, SWITCHED_OFF, whole, 0.0), w.pivot[2])
 
 
 @kernel
@@ -129,10 +136,10 @@ def solve_block(tree: Array, w: Array, b: int) -> None:
 
 
 @kernel
-def end_rows(tree: Array, w: Array, i: int) -> None:
+def eliminate_rows(tree: Array, w: Array, i: int) -> None:
     """Eliminate the forces of rows that end at body ``i`` (**loops** Eq. 52a)."""
     for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
-        factor_block(tree, w, b)
+        factorize_block(tree, w, b)
         o = tree.block_slot[b]
         n = tree.block_size[b]
         m = tree.bu_count[b]
@@ -166,20 +173,20 @@ def end_rows(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def pass_joint(tree: Array, w: Array, i: int) -> None:
+def propagate_rows(tree: Array, w: Array, i: int) -> None:
     """Take joint ``i`` out of the rows that pass it and hand them down (**loops** Eqs. 46c, 46d)."""
     o = tree.slot_start[i]
     n = tree.slot_count[i]
-    meet_joint(tree, w, i)
+    project_rows_on_joint(tree, w, i)
     for a in range(n):
         for b in range(a + 1):
             for k in range(dof_of(tree.kind[i])):
                 w.Ls[tree.uu[tree.uu_start[i] + a * (a + 1) // 2 + b]] += w.Zs[o + a, k] * w.Ts[o + b, k]
-    leave_joint(tree, w, i)
+    rows_to_parent(tree, w, i)
 
 
 @kernel
-def meet_joint(tree: Array, w: Array, i: int) -> None:
+def project_rows_on_joint(tree: Array, w: Array, i: int) -> None:
     """What rows see of the joint that they pass, and how their forces move it."""
     kind = tree.kind[i]
     o = tree.slot_start[i]
@@ -194,7 +201,7 @@ def meet_joint(tree: Array, w: Array, i: int) -> None:
             for k in range(dof):
                 S[k] = K[axis_of(kind, k)]
                 T[k] = S[k]
-            solve(dof, w.L[i], T)
+            solve_ldl(dof, w.L[i], T)
         else:
             S[0] = K[axis] + w.g[o + a]
             if kind == HELICAL:
@@ -203,7 +210,7 @@ def meet_joint(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def leave_joint(tree: Array, w: Array, i: int) -> None:
+def rows_to_parent(tree: Array, w: Array, i: int) -> None:
     """Rows with the joint taken out of them, on the parent."""
     kind = tree.kind[i]
     o = tree.slot_start[i]
@@ -214,7 +221,7 @@ def leave_joint(tree: Array, w: Array, i: int) -> None:
         S = w.Zs[o + a]
         if kind > HELICAL:
             for j in range(6):
-                if tree.geared[i] != 0 or moves(kind, j) == 0:
+                if tree.geared[i] != 0 or moves_along(kind, j) == 0:
                     for k in range(dof):
                         K[j] -= w.Y[i, j, k] * S[k]
                 else:
@@ -227,25 +234,25 @@ def leave_joint(tree: Array, w: Array, i: int) -> None:
                 K[axis] = -w.g[o + a]
         s = tree.slot_up[o + a]
         if s >= 0:
-            f = to_parent(tree, w, i, linear(K))
-            gain(add(to_parent(tree, w, i, angular(K)), cross(w.r[i], f)), f, w.Ks[s])
+            f = rotate_to_parent(tree, w, i, linear(K))
+            add_to(add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], f)), f, w.Ks[s])
 
 
 @kernel
 def articulate_rows(tree: Array, w: Array, regularization: Array) -> None:
     """Leaves to root: inertias, rows and their couplings, with everything that depends on the configuration alone."""
-    set_out(tree, w, regularization)
-    stand(tree, w)
+    init_rows(tree, w, regularization)
+    init_rigid_inertias(tree, w)
     for i in range(tree.n - 1, 0, -1):
-        end_rows(tree, w, i)
+        eliminate_rows(tree, w, i)
         eliminate(tree, w, i)
-        pass_joint(tree, w, i)
-        hand_down_inertia(tree, w, i)
-    end_rows(tree, w, 0)
+        propagate_rows(tree, w, i)
+        inertia_to_parent(tree, w, i)
+    eliminate_rows(tree, w, 0)
 
 
 @kernel
-def end_forces(tree: Array, w: Array, i: int) -> None:
+def eliminate_row_forces(tree: Array, w: Array, i: int) -> None:
     """Right-hand sides of rows that end at body ``i`` (**loops** Eq. 52b)."""
     for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
         o = tree.block_slot[b]
@@ -265,7 +272,7 @@ def end_forces(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def pass_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
+def propagate_row_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
     """Right-hand sides of rows that pass joint ``i`` (**loops** Eq. 46e)."""
     kind = tree.kind[i]
     o = tree.slot_start[i]
@@ -280,17 +287,17 @@ def pass_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
 
 
 @kernel
-def drive_rows(tree: Array, w: Array, tau: Array) -> None:
+def row_bias_forces(tree: Array, w: Array, tau: Array) -> None:
     """Leaves to root: forces on bodies, and right-hand sides of rows."""
     for i in range(tree.n - 1, 0, -1):
-        end_forces(tree, w, i)
-        pass_forces(tree, w, i, tau)
-        drive_body(tree, w, i, tau)
-    end_forces(tree, w, 0)
+        eliminate_row_forces(tree, w, i)
+        propagate_row_forces(tree, w, i, tau)
+        articulated_bias_force(tree, w, i, tau)
+    eliminate_row_forces(tree, w, 0)
 
 
 @kernel
-def find_forces(tree: Array, w: Array, i: int) -> None:
+def solve_multipliers(tree: Array, w: Array, i: int) -> None:
     """Multipliers of rows that end at body ``i``, whose acceleration is known (**loops** Eq. 51)."""
     for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
         o = tree.block_slot[b]
@@ -307,16 +314,16 @@ def find_forces(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def accelerate_rows(tree: Array, w: Array, qdd: Array) -> None:
+def multipliers_and_accelerations(tree: Array, w: Array, qdd: Array) -> None:
     """Root to leaves: multipliers, then accelerations."""
-    find_forces(tree, w, 0)
+    solve_multipliers(tree, w, 0)
     for i in range(1, tree.n):
         o = tree.slot_start[i]
         for a in range(tree.slot_count[i]):
             for k in range(dof_of(tree.kind[i])):
                 w.y[tree.iv[i] + k] += w.Ts[o + a, k] * w.l[tree.slot_row[o + a]]
-        accelerate_body(tree, w, i, qdd)
-        find_forces(tree, w, i)
+        joint_acceleration(tree, w, i, qdd)
+        solve_multipliers(tree, w, i)
 
 
 @kernel
@@ -352,23 +359,23 @@ def prox_bbo(
     """One proximal iteration from the multipliers ``start``: accelerations, new multipliers, what rows miss."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    ready(tree, w, q, v, wrenches, asked)
-    set_magnitude(tree, w, tau, wrenches, settings)
-    openings(tree, w, regularization, found)
+    setup_problem(tree, w, q, v, wrenches, asked)
+    set_residual_scale(tree, w, tau, wrenches, settings)
+    constraint_violation(tree, w, regularization, found)
     for r in range(tree.nc):
         residual[r] = w.ks[r]
         w.ks[r] += regularization[r] * start[r]
     articulate_rows(tree, w, regularization)
-    drive_rows(tree, w, tau)
-    accelerate_rows(tree, w, a)
+    row_bias_forces(tree, w, tau)
+    multipliers_and_accelerations(tree, w, a)
     copy_rows(tree, w.l, multipliers)
     row_residuals(tree, w, a, regularization, residual)
-    found[0] = miss(tree, w, settings, residual)
+    found[0] = residual_norm(tree, w, settings, residual)
     found[1] = 1.0
 
 
 @kernel
-def prox_bbo_again(
+def prox_bbo_iterate(
     tree: Array,
     w: Array,
     q: Array,
@@ -385,18 +392,18 @@ def prox_bbo_again(
     """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    ready_again(tree, w)
+    clear_forces(tree, w)
     for r in range(tree.nc):
         w.ks[r] = residual[r]
-    drive_rows(tree, w, w.still)
-    accelerate_rows(tree, w, w.more)
+    row_bias_forces(tree, w, w.still)
+    multipliers_and_accelerations(tree, w, w.more)
     for k in range(tree.nv):
         a[k] += w.more[k]
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
     copy_rows(tree, residual, w.error)
     row_residuals(tree, w, w.more, regularization, residual)
-    found[0] = miss_again(tree, w, settings, w.error, residual)
+    found[0] = residual_progress(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
 
@@ -417,8 +424,8 @@ def pv(
 ) -> None:
     """The same without iterations, for rows without regularization; ``progress`` says how independent they are."""
     prox_bbo(tree, w, q, v, tau, wrenches, regularization, asked, start, settings, a, found)
-    found[0] = smaller(w.pivot[0], NOTHING * (w.pivot[1] / w.pivot[2]))
+    found[0] = minimum(w.pivot[0], NOTHING * (w.pivot[1] / w.pivot[2]))
 
 
 PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS)
-PROX_BBO = Algorithm("prox_bbo", prox_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, prox_bbo_again)
+PROX_BBO = Algorithm("prox_bbo", prox_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, prox_bbo_iterate)

@@ -3,61 +3,72 @@
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.kinematics import POSE, VELOCITY, WORLD_POSE, follow, locate, place
+from linkwork.kernels.kinematics import POSE, VELOCITY, WORLD_POSE, joint_transforms, velocities, world_transforms
 from linkwork.kernels.scalar import Array, Scalar, kernel
-from linkwork.kernels.spatial import add, cross, dot, put, put_angular, put_linear, rotate, scale, sub, symmetric
+from linkwork.kernels.spatial import (
+    add,
+    cross,
+    dot,
+    rotate,
+    scale,
+    set_angular,
+    set_linear,
+    set_vector,
+    sub,
+    symmetric_product,
+)
 
 
 @kernel
 def first_moment(tree: Array, w: Array, out: Array) -> Scalar:
     """Sum of mass times position, in the world; returns the total mass."""
     total = 0.0
-    put((0.0, 0.0, 0.0), out)
+    set_vector((0.0, 0.0, 0.0), out)
     for i in range(tree.n):
         total = total + tree.mass[i]
-        put(add(out, add(scale(tree.mass[i], w.o[i]), rotate(w.E[i], tree.mc[i]))), out)
+        set_vector(add(out, add(scale(tree.mass[i], w.o[i]), rotate(w.E[i], tree.mc[i]))), out)
     return total
 
 
 @kernel
 def center_of_mass(tree: Array, w: Array, q: Array, position: Array) -> None:
     """Center of mass in the world."""
-    place(tree, w, q)
-    locate(tree, w)
+    joint_transforms(tree, w, q)
+    world_transforms(tree, w)
     total = first_moment(tree, w, position)
-    put(scale(1.0 / total, position), position)
+    set_vector(scale(1.0 / total, position), position)
 
 
 @kernel
 def momentum(tree: Array, w: Array, q: Array, v: Array, h: Array) -> None:
     """Angular momentum about the center of mass, and linear momentum, in the world's axes."""
-    place(tree, w, q)
-    locate(tree, w)
-    follow(tree, w, v)
-    put_angular((0.0, 0.0, 0.0), h)
-    put_linear((0.0, 0.0, 0.0), h)
+    joint_transforms(tree, w, q)
+    world_transforms(tree, w)
+    velocities(tree, w, v)
+    set_angular((0.0, 0.0, 0.0), h)
+    set_linear((0.0, 0.0, 0.0), h)
     for i in range(1, tree.n):
         mc = tree.mc[i]
         p = add(scale(tree.mass[i], w.u[i]), cross(w.omega[i], mc))
-        spin = add(symmetric(tree.I[i], w.omega[i]), cross(mc, w.u[i]))
+        spin = add(symmetric_product(tree.I[i], w.omega[i]), cross(mc, w.u[i]))
         p = rotate(w.E[i], p)
         spin = add(rotate(w.E[i], spin), cross(w.o[i], p))
-        put_angular(add((h[0], h[1], h[2]), spin), h)
-        put_linear(add((h[3], h[4], h[5]), p), h)
+        set_angular(add((h[0], h[1], h[2]), spin), h)
+        set_linear(add((h[3], h[4], h[5]), p), h)
     total = first_moment(tree, w, w.center)
     center = scale(1.0 / total, w.center)
-    put_angular(sub((h[0], h[1], h[2]), cross(center, (h[3], h[4], h[5]))), h)
+    set_angular(sub((h[0], h[1], h[2]), cross(center, (h[3], h[4], h[5]))), h)
 
 
 @kernel
 def energies(tree: Array, w: Array, q: Array, v: Array, kinetic: Array, potential: Array) -> None:
     """Kinetic energy (with that of armatures), and potential energy of gravity, zero at the world's origin."""
-    place(tree, w, q)
-    locate(tree, w)
-    follow(tree, w, v)
+    joint_transforms(tree, w, q)
+    world_transforms(tree, w)
+    velocities(tree, w, v)
     twice = 0.0
     for i in range(1, tree.n):
-        spin = symmetric(tree.I[i], w.omega[i])
+        spin = symmetric_product(tree.I[i], w.omega[i])
         moment = cross(tree.mc[i], w.u[i])
         u = w.u[i]
         twice = twice + (dot(w.omega[i], add(spin, add(moment, moment))) + tree.mass[i] * dot(u, u))

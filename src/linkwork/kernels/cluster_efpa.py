@@ -14,28 +14,28 @@ does (Eq. 67), is cheaper only where many frames share a long way. Cost: linear 
 
 from __future__ import annotations
 
-from linkwork.kernels.aba import eliminate, hand_down_inertia, stand
+from linkwork.kernels.aba import eliminate, inertia_to_parent, init_rigid_inertias
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.clusters import (
     CLUSTERED,
     articulate_cluster,
-    compose,
-    embed,
-    felt,
-    force_to_parent,
-    forward_at,
-    forward_rows,
-    project,
-    project_tree,
+    cluster_mass_matrix,
+    explicit_constraints,
+    forward_substitute_at,
+    half_solve_rows,
+    joint_component,
+    project_on_independent,
+    projected_mass_matrix,
+    shift_force_to_parent,
     solve_at,
 )
 from linkwork.kernels.constrained import WORK
-from linkwork.kernels.constraints import close
-from linkwork.kernels.crba import COMPOSITE, mass_of
+from linkwork.kernels.constraints import constraint_rows
+from linkwork.kernels.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.joints import axis_of, dof_of
-from linkwork.kernels.kinematics import place
+from linkwork.kernels.kinematics import joint_transforms
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.spatial import column, cross, mirror, put_angular, put_linear
+from linkwork.kernels.spatial import column, cross, set_angular, set_linear, symmetrize
 from linkwork.model.joints import HELICAL
 from linkwork.plans.effectors import EFFECTORS
 
@@ -47,7 +47,7 @@ STEPS: dict[str, Shape] = {
 
 
 @kernel
-def start_row(tree: Array, w: Array, source: int, k: int) -> None:
+def init_row(tree: Array, w: Array, source: int, k: int) -> None:
     """``y6``: row ``k`` of a step, as a force on its body."""
     for j in range(6):
         w.y6[j] = 0.0
@@ -58,14 +58,14 @@ def start_row(tree: Array, w: Array, source: int, k: int) -> None:
         f = -1 - source
         z = column(tree.F[f], k % 3)
         if k < 3:
-            put_angular(z, w.y6)
+            set_angular(z, w.y6)
         else:
-            put_angular(cross(tree.f[f], z), w.y6)
-            put_linear(z, w.y6)
+            set_angular(cross(tree.f[f], z), w.y6)
+            set_linear(z, w.y6)
 
 
 @kernel
-def step_down(tree: Array, w: Array, s: int) -> None:
+def propagate_rows_past_cluster(tree: Array, w: Array, s: int) -> None:
     """Take a cluster out of six rows and bring them to its top (**clusters** Eq. 62)."""
     c = tree.step_cluster[s]
     top = tree.cluster_top[c]
@@ -79,18 +79,18 @@ def step_down(tree: Array, w: Array, s: int) -> None:
             W[tree.free_dof[free + b]] = 0.0
         for d in range(tree.tied_count[c]):
             W[tree.tied_dof[tied + d]] = 0.0
-        start_row(tree, w, tree.step_from[s], k)
+        init_row(tree, w, tree.step_from[s], k)
         i = tree.step_body[s]
         while i != top:
             for m in range(dof_of(tree.kind[i])):
-                W[tree.iv[i] + m] = felt(tree, i, m, w.y6)
-            force_to_parent(tree, w, i, w.y6)
+                W[tree.iv[i] + m] = joint_component(tree, i, m, w.y6)
+            shift_force_to_parent(tree, w, i, w.y6)
             i = tree.parent[i]
         for b in range(n):
             j = tree.free_dof[free + b]
             for d in range(tree.tied_count[c]):
                 W[j] += w.Gl[tree.tied_dof[tied + d], j] * W[tree.tied_dof[tied + d]]
-        forward_at(tree.free_dof, free, n, w.Dl, W)
+        forward_substitute_at(tree.free_dof, free, n, w.Dl, W)
         for b in range(n):
             j = tree.free_dof[free + b]
             T[j] = w.Dl[j, j] * W[j]
@@ -102,7 +102,7 @@ def step_down(tree: Array, w: Array, s: int) -> None:
 
 
 @kernel
-def meet(tree: Array, w: Array, m: int, out: Array) -> None:
+def accumulate_pair(tree: Array, w: Array, m: int, out: Array) -> None:
     """Add how rows of one frame yield, in a cluster, to forces along those of another (or of the same)."""
     s = tree.meet_step[m]
     t = tree.meet_other[m]
@@ -118,12 +118,12 @@ def meet(tree: Array, w: Array, m: int, out: Array) -> None:
 @kernel
 def cluster_efpa(tree: Array, w: Array, q: Array, out: Array, pivot: Array) -> None:
     """C-EFPA: articulated clusters, leaves first, then the rows of frames through them (**clusters** Eqs. 62, 66)."""
-    place(tree, w, q)
-    close(tree, w, q, w.error)
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, w.error)
     for r in range(tree.nc):
         w.ks[r] = 0.0
-    embed(tree, w)
-    stand(tree, w)
+    explicit_constraints(tree, w)
+    init_rigid_inertias(tree, w)
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
@@ -132,20 +132,20 @@ def cluster_efpa(tree: Array, w: Array, q: Array, out: Array, pivot: Array) -> N
     for c in range(tree.nclusters):
         if tree.alone[c] != 0:
             i = tree.member[tree.member_start[c]]
-            prepare_alone(tree, w, c)
-            hand_down_inertia(tree, w, i)
+            factorize_single_joint(tree, w, c)
+            inertia_to_parent(tree, w, i)
         else:
-            compose(tree, w, c, w.still)
-            project(tree, w, c)
+            cluster_mass_matrix(tree, w, c, w.still)
+            project_on_independent(tree, w, c)
             if tree.cluster_top[c] > 0:
                 articulate_cluster(tree, w, c)
     for s in range(tree.nsteps):
-        step_down(tree, w, s)
+        propagate_rows_past_cluster(tree, w, s)
     for j in range(tree.nrows):
         for k in range(j + 1):
             out[j, k] = 0.0
     for m in range(tree.nmeet):
-        meet(tree, w, m, out)
+        accumulate_pair(tree, w, m, out)
     for j in range(tree.nrows):
         for k in range(j):
             out[k, j] = out[j, k]
@@ -153,20 +153,20 @@ def cluster_efpa(tree: Array, w: Array, q: Array, out: Array, pivot: Array) -> N
 
 
 @kernel
-def prepare_alone(tree: Array, w: Array, c: int) -> None:
+def factorize_single_joint(tree: Array, w: Array, c: int) -> None:
     """Take the joint of a body that nothing ties out of its inertia, and keep what steps need of it."""
     i = tree.member[tree.member_start[c]]
     kind = tree.kind[i]
     n = dof_of(kind)
     o = tree.iv[i]
-    mirror(w.H[i])
+    symmetrize(w.H[i])
     for k in range(n):
         U = w.Ug[o + k]
         for j in range(6):
             U[j] = w.H[i, j, axis_of(kind, k)]
             if kind == HELICAL:
                 U[j] += tree.pitch[i] * w.H[i, j, 5]
-        force_to_parent(tree, w, i, U)
+        shift_force_to_parent(tree, w, i, U)
     eliminate(tree, w, i)
     for k in range(n):
         for m in range(k + 1):
@@ -174,30 +174,30 @@ def prepare_alone(tree: Array, w: Array, c: int) -> None:
                 w.Dl[o, o] = w.D[i]
             else:
                 w.Dl[o + k, o + m] = w.L[i, k, m]
-    forward_rows(tree, w, c)
+    half_solve_rows(tree, w, c)
 
 
 @kernel
 def projected_inertia(tree: Array, w: Array, q: Array, out: Array, pivot: Array) -> None:
     """The projection method: the Jacobian of all frames, and ``G' M G`` of the whole tree."""
-    place(tree, w, q)
-    close(tree, w, q, w.error)
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, w.error)
     for r in range(tree.nc):
         w.ks[r] = 0.0
-    embed(tree, w)
-    mass_of(tree, w, w.Ml)
-    project_tree(tree, w)
+    explicit_constraints(tree, w)
+    mass_matrix(tree, w, w.Ml)
+    projected_mass_matrix(tree, w)
     for f in range(tree.nf):
         for k in range(6):
             row = w.Wf[6 * f + k]
             for j in range(tree.nv):
                 row[j] = 0.0
-            start_row(tree, w, -1 - f, k)
+            init_row(tree, w, -1 - f, k)
             i = tree.body[f]
             while i > 0:
                 for m in range(dof_of(tree.kind[i])):
-                    row[tree.iv[i] + m] = felt(tree, i, m, w.y6)
-                force_to_parent(tree, w, i, w.y6)
+                    row[tree.iv[i] + m] = joint_component(tree, i, m, w.y6)
+                shift_force_to_parent(tree, w, i, w.y6)
                 i = tree.parent[i]
             for c in range(tree.nclusters):
                 for e in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):

@@ -21,7 +21,7 @@ that their unit accelerations need at the top:
 | Dl     | ``G' M G`` and then its factor ``L D L'``                                        |
 | Ug     | ``L^-1 G' U``: what the articulated cluster takes of its top's inertia            |
 | pivot  | what is left of ``N`` when others are tied, at least, as a part of all ``J' W J`` |
-| push   | torque of each joint beyond what holds it; after `project`, of the free ones       |
+| push   | torque of each joint beyond what holds it; after `project_on_independent`, of the free ones       |
 |        | ``L^-1 G'`` times it                                                             |
 
 Cost: linear in the clusters, cubic in the joints of one.
@@ -29,17 +29,37 @@ Cost: linear in the clusters, cubic in the joints of one.
 
 from __future__ import annotations
 
-from linkwork.kernels.aba import accelerate_body, drive_body, eliminate, hand_down_inertia, pass_inertia, stand
+from linkwork.kernels.aba import (
+    articulated_bias_force,
+    eliminate,
+    inertia_to_parent,
+    init_rigid_inertias,
+    joint_acceleration,
+    whole_inertia_to_parent,
+)
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import INPUTS, OUTPUTS, WORK, openings, ready, smaller
-from linkwork.kernels.constraints import close, swing
-from linkwork.kernels.crba import COMPOSITE, mass_of
-from linkwork.kernels.joints import axis_of, dof_of, to_parent
-from linkwork.kernels.kinematics import carry, coast, hasten, move, place
+from linkwork.kernels.constrained import INPUTS, OUTPUTS, WORK, constraint_violation, minimum, setup_problem
+from linkwork.kernels.constraints import constraint_bias, constraint_rows
+from linkwork.kernels.crba import COMPOSITE, mass_matrix
+from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
+from linkwork.kernels.kinematics import (
+    acceleration_from_parent,
+    accelerations,
+    angular_velocities,
+    bias_accelerations,
+    joint_transforms,
+)
 from linkwork.kernels.passive import subtract_passive_torques
-from linkwork.kernels.rnea import WRENCHES, apply_wrenches, collect, gravitate, hand_down, resist
+from linkwork.kernels.rnea import (
+    WRENCHES,
+    apply_wrenches,
+    force_to_parent,
+    joint_torques,
+    newton_euler_forces,
+    set_root_acceleration,
+)
 from linkwork.kernels.scalar import Array, Scalar, kernel
-from linkwork.kernels.spatial import add, angular, cross, linear, mirror, put_angular, put_linear
+from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize
 from linkwork.model.joints import HELICAL
 from linkwork.plans.clusters import CLUSTERS
 
@@ -67,7 +87,7 @@ CLUSTERED: dict[str, Shape] = EMBEDDED | {
 
 
 @kernel
-def factor_at(at: Array, o: int, n: int, L: Array) -> None:
+def factorize_at(at: Array, o: int, n: int, L: Array) -> None:
     """``L D L'`` of the rows and columns ``at[o : o + n]``, in place; the diagonal becomes ``1 / D``."""
     for a in range(n):
         j = at[o + a]
@@ -86,7 +106,7 @@ def factor_at(at: Array, o: int, n: int, L: Array) -> None:
 
 
 @kernel
-def forward_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
+def forward_substitute_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
     """``x = L^-1 x`` on these rows."""
     for a in range(n):
         j = at[o + a]
@@ -95,7 +115,7 @@ def forward_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
 
 
 @kernel
-def backward_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
+def back_substitute_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
     """``x = L'^-1 x`` on these rows."""
     for a in range(n - 1, -1, -1):
         j = at[o + a]
@@ -107,17 +127,17 @@ def backward_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
 @kernel
 def solve_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
     """``x = (L D L')^-1 x`` on these rows."""
-    forward_at(at, o, n, L, x)
+    forward_substitute_at(at, o, n, L, x)
     for a in range(n):
         x[at[o + a]] *= L[at[o + a], at[o + a]]
-    backward_at(at, o, n, L, x)
+    back_substitute_at(at, o, n, L, x)
 
 
 # From rows to their explicit form ------------------------------------------------------------------------
 
 
 @kernel
-def local_rows(tree: Array, w: Array) -> None:
+def cluster_rows(tree: Array, w: Array) -> None:
     """Rows on the joints of their clusters: K handed down to the cluster's top."""
     for c in range(tree.nclusters):
         for e in range(tree.bound_start[c], tree.bound_start[c] + tree.bound_count[c]):
@@ -134,17 +154,17 @@ def local_rows(tree: Array, w: Array) -> None:
         i = tree.k_body[m]
         top = tree.row_top[r]
         if top >= 0 and i > top:
-            put_angular(angular(w.K[m]), w.y6)
-            put_linear(linear(w.K[m]), w.y6)
+            set_angular(angular(w.K[m]), w.y6)
+            set_linear(linear(w.K[m]), w.y6)
             while i != top:
                 for k in range(dof_of(tree.kind[i])):
-                    w.Jl[r, tree.iv[i] + k] += felt(tree, i, k, w.y6)
-                force_to_parent(tree, w, i, w.y6)
+                    w.Jl[r, tree.iv[i] + k] += joint_component(tree, i, k, w.y6)
+                shift_force_to_parent(tree, w, i, w.y6)
                 i = tree.parent[i]
 
 
 @kernel
-def felt(tree: Array, i: int, k: int, force: Array) -> Scalar:
+def joint_component(tree: Array, i: int, k: int, force: Array) -> Scalar:
     """What degree of freedom ``k`` of joint ``i`` feels of a force on its body."""
     x = force[axis_of(tree.kind[i], k)]
     if tree.kind[i] == HELICAL:
@@ -153,18 +173,18 @@ def felt(tree: Array, i: int, k: int, force: Array) -> Scalar:
 
 
 @kernel
-def force_to_parent(tree: Array, w: Array, i: int, force: Array) -> None:
+def shift_force_to_parent(tree: Array, w: Array, i: int, force: Array) -> None:
     """A force on body ``i`` as one on its parent, in place."""
-    push = to_parent(tree, w, i, linear(force))
-    moment = to_parent(tree, w, i, angular(force))
-    put_angular(add(moment, cross(w.r[i], push)), force)
-    put_linear(push, force)
+    push = rotate_to_parent(tree, w, i, linear(force))
+    moment = rotate_to_parent(tree, w, i, angular(force))
+    set_angular(add(moment, cross(w.r[i], push)), force)
+    set_linear(push, force)
 
 
 @kernel
-def embed(tree: Array, w: Array) -> None:
+def explicit_constraints(tree: Array, w: Array) -> None:
     """``G`` and ``g`` of every cluster, from rows and their right-hand sides ``ks`` (**clusters** Section II-B)."""
-    local_rows(tree, w)
+    cluster_rows(tree, w)
     w.pivot[0] = 1.0
     for c in range(tree.nclusters):
         o = tree.tied_start[c]
@@ -190,11 +210,11 @@ def embed(tree: Array, w: Array) -> None:
                     x = x + w.Wl[r, j] * w.Jl[r, k]
                 w.N[j, k] = x
             size = size + (tree.joint_unit[j] * tree.joint_unit[j]) * w.N[j, j]
-        factor_at(tree.tied_dof, o, n, w.N)
+        factorize_at(tree.tied_dof, o, n, w.N)
         for a in range(n):
             j = tree.tied_dof[o + a]
             unit = tree.joint_unit[j] * tree.joint_unit[j]
-            w.pivot[0] = smaller(w.pivot[0], unit / (w.N[j, j] * size))
+            w.pivot[0] = minimum(w.pivot[0], unit / (w.N[j, j] * size))
         for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
             k = tree.free_dof[f]
             for a in range(n):
@@ -217,21 +237,21 @@ def embed(tree: Array, w: Array) -> None:
 
 
 @kernel
-def unravel(tree: Array, w: Array, q: Array, v: Array) -> None:
+def setup_clusters(tree: Array, w: Array, q: Array, v: Array) -> None:
     """The same at positions and velocities, the world accelerating upwards; no joint accelerates yet."""
-    place(tree, w, q)
-    move(tree, w, v)
-    close(tree, w, q, w.error)
-    gravitate(tree, w)
-    coast(tree, w)
-    swing(tree, w, q, v)
+    joint_transforms(tree, w, q)
+    angular_velocities(tree, w, v)
+    constraint_rows(tree, w, q, w.error)
+    set_root_acceleration(tree, w)
+    bias_accelerations(tree, w)
+    constraint_bias(tree, w, q, v)
     for r in range(tree.nc):
         w.ks[r] = -w.beta[r]
-    embed(tree, w)
+    explicit_constraints(tree, w)
 
 
 @kernel
-def follow_free(tree: Array, w: Array, c: int, a: Array) -> None:
+def dependent_accelerations(tree: Array, w: Array, c: int, a: Array) -> None:
     """Accelerations of the tied degrees of freedom of a cluster from those of the free ones."""
     for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
         j = tree.tied_dof[d]
@@ -243,7 +263,7 @@ def follow_free(tree: Array, w: Array, c: int, a: Array) -> None:
 
 
 @kernel
-def find_multipliers(tree: Array, w: Array, c: int, lack: Array, multipliers: Array) -> None:
+def cluster_multipliers(tree: Array, w: Array, c: int, lack: Array, multipliers: Array) -> None:
     """The smallest multipliers, without units, with ``J' lambda`` the torques that the tied joints ``lack``."""
     o = tree.tied_start[c]
     n = tree.tied_count[c]
@@ -256,7 +276,7 @@ def find_multipliers(tree: Array, w: Array, c: int, lack: Array, multipliers: Ar
 
 
 @kernel
-def find_residuals(tree: Array, w: Array, c: int, qdd: Array, residual: Array) -> None:
+def cluster_residuals(tree: Array, w: Array, c: int, qdd: Array, residual: Array) -> None:
     """What the rows of a cluster miss."""
     for e in range(tree.bound_start[c], tree.bound_start[c] + tree.bound_count[c]):
         r = tree.bound_row[e]
@@ -272,7 +292,7 @@ def find_residuals(tree: Array, w: Array, c: int, qdd: Array, residual: Array) -
 
 
 @kernel
-def compose(tree: Array, w: Array, c: int, tau: Array) -> None:
+def cluster_mass_matrix(tree: Array, w: Array, c: int, tau: Array) -> None:
     """Mass matrix of a cluster's joints, forces at its top, and what pushes; inertias and forces go to the top."""
     start = tree.member_start[c]
     end = start + tree.member_count[c]
@@ -284,7 +304,7 @@ def compose(tree: Array, w: Array, c: int, tau: Array) -> None:
         i = tree.member[end - 1 - back]
         kind = tree.kind[i]
         H = w.H[i]
-        mirror(H)
+        symmetrize(H)
         for k in range(dof_of(kind)):
             o = tree.iv[i] + k
             U = w.Ul[o]
@@ -295,21 +315,21 @@ def compose(tree: Array, w: Array, c: int, tau: Array) -> None:
             j = i
             while j != top:
                 for m in range(dof_of(tree.kind[j])):
-                    x = felt(tree, j, m, U)
+                    x = joint_component(tree, j, m, U)
                     w.Ml[tree.iv[j] + m, o] = x
                     w.Ml[o, tree.iv[j] + m] = x
-                force_to_parent(tree, w, j, U)
+                shift_force_to_parent(tree, w, j, U)
                 j = tree.parent[j]
             w.Ml[o, o] += w.gear[o]
             w.push[o] = tau[o] - w.f[i, axis_of(kind, k)]
             if kind == HELICAL:
                 w.push[o] -= tree.pitch[i] * w.f[i, 5]
-        pass_inertia(tree, w, i)
-        hand_down(tree, w, i)
+        whole_inertia_to_parent(tree, w, i)
+        force_to_parent(tree, w, i)
 
 
 @kernel
-def project(tree: Array, w: Array, c: int) -> None:
+def project_on_independent(tree: Array, w: Array, c: int) -> None:
     """``D = G' M G``, ``G' U`` and ``G'`` times what pushes (**clusters** Eq. 49), on the free degrees of freedom."""
     free = tree.free_start[c]
     ends = free + tree.free_count[c]
@@ -352,13 +372,13 @@ def project(tree: Array, w: Array, c: int) -> None:
             x = x - w.Ml[i, tree.tied_dof[e]] * w.gl[tree.tied_dof[e]]
         for a in range(free, ends):
             w.push[tree.free_dof[a]] += w.Gl[i, tree.free_dof[a]] * x
-    factor_at(tree.free_dof, free, ends - free, w.Dl)
-    forward_at(tree.free_dof, free, ends - free, w.Dl, w.push)
-    forward_rows(tree, w, c)
+    factorize_at(tree.free_dof, free, ends - free, w.Dl)
+    forward_substitute_at(tree.free_dof, free, ends - free, w.Dl, w.push)
+    half_solve_rows(tree, w, c)
 
 
 @kernel
-def forward_rows(tree: Array, w: Array, c: int) -> None:
+def half_solve_rows(tree: Array, w: Array, c: int) -> None:
     """``L^-1 G' U`` of a cluster's free degrees of freedom, in place."""
     free = tree.free_start[c]
     for a in range(tree.free_count[c]):
@@ -392,7 +412,7 @@ def articulate_cluster(tree: Array, w: Array, c: int) -> None:
 
 
 @kernel
-def unfold(tree: Array, w: Array, c: int, qdd: Array, found: Array) -> None:
+def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array, found: Array) -> None:
     """Accelerations of a cluster whose top's is known, then its multipliers and what its rows miss."""
     free = tree.free_start[c]
     n = tree.free_count[c]
@@ -403,10 +423,10 @@ def unfold(tree: Array, w: Array, c: int, qdd: Array, found: Array) -> None:
         for j in range(6):
             x = x - w.Ug[k, j] * a[j]
         qdd[k] = w.Dl[k, k] * x
-    backward_at(tree.free_dof, free, n, w.Dl, qdd)
-    follow_free(tree, w, c, qdd)
+    back_substitute_at(tree.free_dof, free, n, w.Dl, qdd)
+    dependent_accelerations(tree, w, c, qdd)
     for e in range(tree.member_start[c], tree.member_start[c] + tree.member_count[c]):
-        carry(tree, w, tree.member[e], qdd)
+        acceleration_from_parent(tree, w, tree.member[e], qdd)
     tied = tree.tied_start[c]
     endt = tied + tree.tied_count[c]
     for d in range(tied, endt):
@@ -419,8 +439,8 @@ def unfold(tree: Array, w: Array, c: int, qdd: Array, found: Array) -> None:
         for b in range(free, free + n):
             x = x + w.Ml[i, tree.free_dof[b]] * qdd[tree.free_dof[b]]
         w.x[i] = x
-    find_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
-    find_residuals(tree, w, c, qdd, found[2 + tree.nc : tree.nfound])
+    cluster_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
+    cluster_residuals(tree, w, c, qdd, found[2 + tree.nc : tree.nfound])
 
 
 @kernel
@@ -439,29 +459,29 @@ def cluster_aba(
     found: Array,
 ) -> None:
     """C-ABA (**clusters** Algorithm 1); ``progress`` says how well the tied joints are determined."""
-    ready(tree, w, q, v, wrenches, asked)
-    openings(tree, w, regularization, found)
-    embed(tree, w)
-    stand(tree, w)
+    setup_problem(tree, w, q, v, wrenches, asked)
+    constraint_violation(tree, w, regularization, found)
+    explicit_constraints(tree, w)
+    init_rigid_inertias(tree, w)
     for r in range(2 * tree.nc):
         found[2 + r] = 0.0
     for c in range(tree.nclusters):
         if tree.alone[c] != 0:
             i = tree.member[tree.member_start[c]]
             eliminate(tree, w, i)
-            hand_down_inertia(tree, w, i)
-            drive_body(tree, w, i, tau)
+            inertia_to_parent(tree, w, i)
+            articulated_bias_force(tree, w, i, tau)
         else:
-            compose(tree, w, c, tau)
-            project(tree, w, c)
+            cluster_mass_matrix(tree, w, c, tau)
+            project_on_independent(tree, w, c)
             if tree.cluster_top[c] > 0:
                 articulate_cluster(tree, w, c)
     for back in range(tree.nclusters):
         c = tree.nclusters - 1 - back
         if tree.alone[c] != 0:
-            accelerate_body(tree, w, tree.member[tree.member_start[c]], a)
+            joint_acceleration(tree, w, tree.member[tree.member_start[c]], a)
         else:
-            unfold(tree, w, c, a, found)
+            cluster_accelerations(tree, w, c, a, found)
     found[0] = w.pivot[0]
     found[1] = 1.0
 
@@ -484,29 +504,29 @@ def approximate(
     """The independent tree (**clusters** Section II-D): tied bodies are left out but for the inertia that free joints
     feel of their spin, ``G² I`` on the diagonal. Not the dynamics of the robot, but what many controllers reckon with.
     """
-    ready(tree, w, q, v, wrenches, asked)
-    openings(tree, w, regularization, found)
-    embed(tree, w)
-    stand(tree, w)
+    setup_problem(tree, w, q, v, wrenches, asked)
+    constraint_violation(tree, w, regularization, found)
+    explicit_constraints(tree, w)
+    init_rigid_inertias(tree, w)
     for r in range(2 * tree.nc):
         found[2 + r] = 0.0
-    reflect(tree, w, tau)
+    add_reflected_inertia(tree, w, tau)
     for i in range(tree.n - 1, 0, -1):
         if tree.follows[i] == 0:
             eliminate(tree, w, i)
-            hand_down_inertia(tree, w, i)
-            drive_body(tree, w, i, w.push)
+            inertia_to_parent(tree, w, i)
+            articulated_bias_force(tree, w, i, w.push)
     for i in range(1, tree.n):
         if tree.follows[i] == 0:
-            accelerate_body(tree, w, i, a)
+            joint_acceleration(tree, w, i, a)
     for c in range(tree.nclusters):
-        follow_free(tree, w, c, a)
+        dependent_accelerations(tree, w, c, a)
     found[0] = w.pivot[0]
     found[1] = 1.0
 
 
 @kernel
-def reflect(tree: Array, w: Array, tau: Array) -> None:
+def add_reflected_inertia(tree: Array, w: Array, tau: Array) -> None:
     """Add inertia and torque of tied joints to those of the free ones that drive them."""
     for c in range(tree.nclusters):
         for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
@@ -535,38 +555,36 @@ def cluster_rnea(
 
     Of ``a`` the entries of free degrees of freedom count; ``full`` are the accelerations of all.
     """
-    required_torques(tree, w, q, v, a, wrenches, tau, full)
+    tree_torques(tree, w, q, v, a, wrenches, tau, full)
     for r in range(tree.nc):
         multipliers[r] = 0.0
     for c in range(tree.nclusters):
-        free_torques(tree, w, c, tau)
-        find_multipliers(tree, w, c, tau, multipliers)
+        independent_torques(tree, w, c, tau)
+        cluster_multipliers(tree, w, c, tau, multipliers)
         for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
             tau[tree.tied_dof[d]] = 0.0
     pivot[0] = w.pivot[0]
 
 
 @kernel
-def required_torques(
-    tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array, full: Array
-) -> None:
+def tree_torques(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array, full: Array) -> None:
     """Torques of all joints of the tree, springs and dampers doing their part, and the accelerations they make."""
-    unravel(tree, w, q, v)
+    setup_clusters(tree, w, q, v)
     for f in range(tree.nfree):
         full[tree.free_dof[f]] = a[tree.free_dof[f]]
     for c in range(tree.nclusters):
-        follow_free(tree, w, c, full)
-    hasten(tree, w, full)
-    resist(tree, w)
+        dependent_accelerations(tree, w, c, full)
+    accelerations(tree, w, full)
+    newton_euler_forces(tree, w)
     apply_wrenches(tree, w, wrenches)
-    collect(tree, w, tau)
+    joint_torques(tree, w, tau)
     for k in range(tree.nv):
         tau[k] += tree.armature[k] * full[k]
     subtract_passive_torques(tree, q, v, tau)
 
 
 @kernel
-def free_torques(tree: Array, w: Array, c: int, tau: Array) -> None:
+def independent_torques(tree: Array, w: Array, c: int, tau: Array) -> None:
     """``G' tau`` of a cluster, in the place of its free degrees of freedom."""
     for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
         i = tree.tied_dof[d]
@@ -588,19 +606,19 @@ def approximate_rnea(
     pivot: Array,
 ) -> None:
     """Torques of the free joints by the independent tree, as in `approximate` (**clusters** Section II-C)."""
-    unravel(tree, w, q, v)
+    setup_clusters(tree, w, q, v)
     for r in range(tree.nc):
         multipliers[r] = 0.0
     for k in range(tree.nv):
         w.gear[k] = tree.armature[k]
         tau[k] = 0.0
-    reflect(tree, w, tau)
+    add_reflected_inertia(tree, w, tau)
     for f in range(tree.nfree):
         full[tree.free_dof[f]] = a[tree.free_dof[f]]
     for c in range(tree.nclusters):
-        follow_free(tree, w, c, full)
-    hasten(tree, w, full)
-    resist(tree, w)
+        dependent_accelerations(tree, w, c, full)
+    accelerations(tree, w, full)
+    newton_euler_forces(tree, w)
     apply_wrenches(tree, w, wrenches)
     for i in range(tree.n - 1, 0, -1):
         if tree.follows[i] == 0:
@@ -609,19 +627,19 @@ def approximate_rnea(
                 tau[o] = w.f[i, axis_of(tree.kind[i], k)] + w.gear[o] * full[o]
                 if tree.kind[i] == HELICAL:
                     tau[o] += tree.pitch[i] * w.f[i, 5]
-            hand_down(tree, w, i)
+            force_to_parent(tree, w, i)
     subtract_passive_torques(tree, q, v, tau)
     for c in range(tree.nclusters):
-        free_torques(tree, w, c, tau)
+        independent_torques(tree, w, c, tau)
         for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
             tau[tree.tied_dof[d]] = 0.0
     pivot[0] = w.pivot[0]
 
 
 @kernel
-def explicit(tree: Array, w: Array, q: Array, v: Array, matrix: Array, rest: Array, pivot: Array) -> None:
+def explicit_form(tree: Array, w: Array, q: Array, v: Array, matrix: Array, rest: Array, pivot: Array) -> None:
     """``v' = matrix y' + rest``: the explicit form of all rows, free degrees of freedom in their order."""
-    unravel(tree, w, q, v)
+    setup_clusters(tree, w, q, v)
     for k in range(tree.nv):
         rest[k] = 0.0
         for f in range(tree.nfree):
@@ -638,13 +656,13 @@ def explicit(tree: Array, w: Array, q: Array, v: Array, matrix: Array, rest: Arr
 
 
 @kernel
-def settle(tree: Array, w: Array, q: Array, step: Array, error: Array, pivot: Array) -> None:
+def closing_step(tree: Array, w: Array, q: Array, step: Array, error: Array, pivot: Array) -> None:
     """The step of the tied degrees of freedom that closes loops to first order, the free ones standing."""
-    place(tree, w, q)
-    close(tree, w, q, error)
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, error)
     for r in range(tree.nc):
         w.ks[r] = -error[r]
-    embed(tree, w)
+    explicit_constraints(tree, w)
     for k in range(tree.nv):
         step[k] = 0.0
     for d in range(tree.ntied):
@@ -653,7 +671,7 @@ def settle(tree: Array, w: Array, q: Array, step: Array, error: Array, pivot: Ar
 
 
 @kernel
-def project_tree(tree: Array, w: Array) -> None:
+def projected_mass_matrix(tree: Array, w: Array) -> None:
     """``G' M G`` of the whole tree, dense, and its factor; ``M`` is in ``Ml``."""
     for c in range(tree.nclusters):
         for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
@@ -672,7 +690,7 @@ def project_tree(tree: Array, w: Array) -> None:
                 for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
                     x = x + w.Gl[tree.tied_dof[d], i] * w.T[tree.tied_dof[d], k]
                 w.Dl[i, k] = x
-    factor_at(tree.free_dof, 0, tree.nfree, w.Dl)
+    factorize_at(tree.free_dof, 0, tree.nfree, w.Dl)
 
 
 @kernel
@@ -691,11 +709,11 @@ def projection(
     found: Array,
 ) -> None:
     """The projection method: ``G' M G`` of the whole tree, dense (**clusters** Section II-D)."""
-    ready(tree, w, q, v, wrenches, asked)
-    openings(tree, w, regularization, found)
-    embed(tree, w)
-    collect(tree, w, w.push)
-    mass_of(tree, w, w.Ml)
+    setup_problem(tree, w, q, v, wrenches, asked)
+    constraint_violation(tree, w, regularization, found)
+    explicit_constraints(tree, w)
+    joint_torques(tree, w, w.push)
+    mass_matrix(tree, w, w.Ml)
     for k in range(tree.nv):
         w.push[k] = tau[k] - w.push[k]
     for c in range(tree.nclusters):
@@ -709,19 +727,19 @@ def projection(
             a[i] = w.push[i]
             for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
                 a[i] += w.Gl[tree.tied_dof[d], i] * w.push[tree.tied_dof[d]]
-    project_tree(tree, w)
+    projected_mass_matrix(tree, w)
     solve_at(tree.free_dof, 0, tree.nfree, w.Dl, a)
     for r in range(2 * tree.nc):
         found[2 + r] = 0.0
     for c in range(tree.nclusters):
-        follow_free(tree, w, c, a)
+        dependent_accelerations(tree, w, c, a)
     for k in range(tree.nv):  # push is now what pushed, less M g: with M (a - g) it leaves what joints lack
         w.x[k] = -w.push[k]
         for f in range(tree.nfree):
             w.x[k] += w.T[k, tree.free_dof[f]] * a[tree.free_dof[f]]
     for c in range(tree.nclusters):
-        find_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
-        find_residuals(tree, w, c, a, found[2 + tree.nc : tree.nfound])
+        cluster_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
+        cluster_residuals(tree, w, c, a, found[2 + tree.nc : tree.nfound])
     found[0] = w.pivot[0]
     found[1] = 1.0
 
@@ -735,7 +753,7 @@ CLUSTER_RNEA = Algorithm("cluster_rnea", cluster_rnea, _ASKED, _TORQUES, WORK | 
 APPROXIMATE_RNEA = Algorithm("approximate_rnea", approximate_rnea, _ASKED, _TORQUES, WORK | CLUSTERED, CLUSTERS)
 SETTLE = Algorithm(
     "settle",
-    settle,
+    closing_step,
     {"q": ("nq",)},
     {"step": ("nv",), "error": ("nc",), "pivot": (1,)},
     WORK | EMBEDDED,
@@ -743,7 +761,7 @@ SETTLE = Algorithm(
 )
 EXPLICIT = Algorithm(
     "explicit",
-    explicit,
+    explicit_form,
     {"q": ("nq",), "v": ("nv",)},
     {"matrix": ("nv", "nfree"), "rest": ("nv",), "pivot": (1,)},
     WORK | EMBEDDED,

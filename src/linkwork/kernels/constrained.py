@@ -17,9 +17,17 @@ from __future__ import annotations
 
 from linkwork.kernels.aba import ARTICULATED
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constraints import CLOSURE, RATES, close, rates, swing
-from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, follow, hasten
-from linkwork.kernels.rnea import FORCE, WRENCHES, apply_wrenches, forward_body, gravitate, init_root, resist
+from linkwork.kernels.constraints import CLOSURE, RATES, constraint_bias, constraint_rows, constraint_velocities
+from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, accelerations, velocities
+from linkwork.kernels.rnea import (
+    FORCE,
+    WRENCHES,
+    apply_wrenches,
+    forward_pass,
+    init_root,
+    newton_euler_forces,
+    set_root_acceleration,
+)
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 
 SWITCHED_OFF = 1e20
@@ -64,7 +72,7 @@ WORK: dict[str, Shape] = (
 
 
 @kernel
-def ready(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, asked: Array) -> None:
+def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, asked: Array) -> None:
     """Everything that comes before inertias: poses, rows of K, forces, and ``ks``, the right-hand sides of rows.
 
     Forces and right-hand sides are those beyond the motion in which no joint accelerates. Of the rows are ``asked``
@@ -74,12 +82,12 @@ def ready(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, asked: Arr
     for k in range(tree.nv):
         w.still[k] = 0.0
     for i in range(1, tree.n):
-        forward_body(tree, w, i, q, v, w.still)
-    close(tree, w, q, w.error)
-    swing(tree, w, q, v)
+        forward_pass(tree, w, i, q, v, w.still)
+    constraint_rows(tree, w, q, w.error)
+    constraint_bias(tree, w, q, v)
     if tree.pulled != 0:
-        follow(tree, w, v)
-        rates(tree, w, q, v, w.opening)
+        velocities(tree, w, v)
+        constraint_velocities(tree, w, q, v, w.opening)
         for r in range(tree.nc):
             w.target[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * w.opening[r]
     apply_wrenches(tree, w, wrenches)
@@ -92,7 +100,7 @@ def ready(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, asked: Arr
 
 
 @kernel
-def ready_again(tree: Array, w: Array) -> None:
+def clear_forces(tree: Array, w: Array) -> None:
     """Nothing but the rows pushes: no forces, no gravity."""
     for i in range(tree.n):
         for j in range(6):
@@ -104,34 +112,34 @@ def ready_again(tree: Array, w: Array) -> None:
 
 
 @kernel
-def unbalance(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
+def force_residual(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
     """Forces on bodies that the accelerations found leave without a balance, but for those of joints and rows.
 
     Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its
     regularization, the factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
     """
-    gravitate(tree, w)
-    hasten(tree, w, qdd)
-    resist(tree, w)
+    set_root_acceleration(tree, w)
+    accelerations(tree, w, qdd)
+    newton_euler_forces(tree, w)
     apply_wrenches(tree, w, wrenches)
     for j in range(6):
         w.a[0, j] = 0.0
 
 
 @kernel
-def smaller(x: Scalar, y: Scalar) -> Scalar:
+def minimum(x: Scalar, y: Scalar) -> Scalar:
     """The smaller of two numbers."""
     return where(x, y, x, y)
 
 
 @kernel
-def larger(x: Scalar, y: Scalar) -> Scalar:
+def maximum(x: Scalar, y: Scalar) -> Scalar:
     """The larger of two numbers."""
     return where(x, y, y, x)
 
 
 @kernel
-def largest(n: int, x: Array) -> Scalar:
+def max_norm(n: int, x: Array) -> Scalar:
     """The largest magnitude."""
     found = 0.0
     for k in range(n):
@@ -141,22 +149,22 @@ def largest(n: int, x: Array) -> Scalar:
 
 
 @kernel
-def openings(tree: Array, w: Array, regularization: Array, found: Array) -> None:
-    """How far loops are open, and how fast they open where gains ask for that (else -1), after `ready`."""
+def constraint_violation(tree: Array, w: Array, regularization: Array, found: Array) -> None:
+    """How far loops are open, and how fast they open where gains ask for that (else -1), after `setup_problem`."""
     gap = 0.0
     rate = 0.0 if tree.pulled != 0 else -1.0
     for r in range(tree.nc):
-        gap = larger(gap, where(regularization[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
+        gap = maximum(gap, where(regularization[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
         if tree.pulled != 0:
             x = where(w.opening[r], 0.0, -w.opening[r], w.opening[r])
-            rate = larger(rate, where(regularization[r], SWITCHED_OFF, x, 0.0))
+            rate = maximum(rate, where(regularization[r], SWITCHED_OFF, x, 0.0))
     found[tree.nfound - 2] = gap
     found[tree.nfound - 1] = rate
 
 
 @kernel
-def set_magnitude(tree: Array, w: Array, tau: Array, wrenches: Array, settings: Array) -> None:
-    """The square of what forces and velocities do to the robot, after `ready`, to measure what rows miss by."""
+def set_residual_scale(tree: Array, w: Array, tau: Array, wrenches: Array, settings: Array) -> None:
+    """The square of what forces and velocities do to the robot, after `setup_problem`, to measure what rows miss by."""
     mobility = settings[6 : 6 + tree.nv]
     inertia = settings[6 + tree.nv : tree.nsettings]
     x = settings[3]
@@ -172,24 +180,24 @@ def set_magnitude(tree: Array, w: Array, tau: Array, wrenches: Array, settings: 
 
 
 @kernel
-def relative(w: Array, square: Scalar) -> Scalar:
-    """The root of a square that is measured by that of `set_magnitude`; zero where nothing moves the robot."""
+def relative_residual(w: Array, square: Scalar) -> Scalar:
+    """The root of a square that is measured by that of `set_residual_scale`; zero where nothing moves the robot."""
     return sqrt(square / where(0.0, w.magnitude[0], w.magnitude[0], 1.0))
 
 
 @kernel
-def miss(tree: Array, w: Array, settings: Array, residual: Array) -> Scalar:
-    """How much the rows miss, as a part of `set_magnitude`."""
+def residual_norm(tree: Array, w: Array, settings: Array, residual: Array) -> Scalar:
+    """How much the rows miss, as a part of `set_residual_scale`."""
     inertia = settings[6 + tree.nv : tree.nsettings]
     left = 0.0
     for r in range(tree.nc):
-        left = larger(left, inertia[r] * (residual[r] * residual[r]))
+        left = maximum(left, inertia[r] * (residual[r] * residual[r]))
     w.magnitude[1] = SWITCHED_OFF
-    return relative(w, left)
+    return relative_residual(w, left)
 
 
 @kernel
-def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: Array) -> Scalar:
+def residual_progress(tree: Array, w: Array, settings: Array, before: Array, residual: Array) -> Scalar:
     """The same, or, if that is less, how much that is another than it was ``before``.
 
     Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
@@ -201,16 +209,16 @@ def miss_again(tree: Array, w: Array, settings: Array, before: Array, residual: 
     moved = 0.0
     for r in range(tree.nc):
         y = residual[r] - before[r]
-        left = larger(left, inertia[r] * (residual[r] * residual[r]))
-        moved = larger(moved, inertia[r] * (y * y))
-    least = smaller(left, moved)
-    creeping = where(0.25 * w.magnitude[1], moved, NEGLIGIBLE, relative(w, least))
+        left = maximum(left, inertia[r] * (residual[r] * residual[r]))
+        moved = maximum(moved, inertia[r] * (y * y))
+    least = minimum(left, moved)
+    creeping = where(0.25 * w.magnitude[1], moved, NEGLIGIBLE, relative_residual(w, least))
     w.magnitude[1] = moved
-    return where(moved, STUCK * STUCK * left, creeping, relative(w, least))
+    return where(moved, STUCK * STUCK * left, creeping, relative_residual(w, least))
 
 
 @kernel
-def residual_of(tree: Array, change: Array, regularization: Array, residual: Array) -> None:
+def residual_from_step(tree: Array, change: Array, regularization: Array, residual: Array) -> None:
     """What each row misses: ``R`` times the change of its multiplier; nothing where it is switched off."""
     for r in range(tree.nc):
         residual[r] = where(regularization[r], SWITCHED_OFF, regularization[r] * change[r], 0.0)

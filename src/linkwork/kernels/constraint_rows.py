@@ -25,14 +25,14 @@ from linkwork.kernels.spatial import (
     dot,
     linear,
     multiply,
-    put,
-    put_angular,
-    put_linear,
     rotate,
+    rotate_inverse,
     scale,
+    set_angular,
+    set_linear,
+    set_vector,
     sub,
-    symmetric,
-    unrotate,
+    symmetric_product,
 )
 from linkwork.model.pairs import ABOUT_Z, ANY_SHIFT, ANY_TURN, CARDAN, MEET, NO_TURN, ON_LINE, ON_PLANE, ROD, ROLLING
 
@@ -41,26 +41,26 @@ FLIPPED = 1e-12
 
 
 @kernel
-def relate(tree: Array, w: Array, p: int) -> None:
+def relative_pose(tree: Array, w: Array, p: int) -> None:
     """Where the second frame of a pair is, seen from the first."""
     a = tree.first[p]
     b = tree.second[p]
     E = w.E[tree.first_slot[p]]
     G = w.G[p]
     for k in range(3):
-        x = unrotate(tree.F[a], unrotate(E, column(w.E[tree.second_slot[p]], k)))
+        x = rotate_inverse(tree.F[a], rotate_inverse(E, column(w.E[tree.second_slot[p]], k)))
         G[0, k] = x[0]
         G[1, k] = x[1]
         G[2, k] = x[2]
     if tree.turns[p] != ANY_TURN:
         multiply(G, tree.F[b], w.B[p])
     tip = add(w.o[tree.second_slot[p]], rotate(w.E[tree.second_slot[p]], tree.f[b]))
-    seen = unrotate(E, sub(tip, w.o[tree.first_slot[p]]))
-    put(unrotate(tree.F[a], sub(seen, tree.f[a])), w.d[p])
+    seen = rotate_inverse(E, sub(tip, w.o[tree.first_slot[p]]))
+    set_vector(rotate_inverse(tree.F[a], sub(seen, tree.f[a])), w.d[p])
 
 
 @kernel
-def lever_of(tree: Array, w: Array, p: int) -> tuple[Scalar, Scalar, Scalar]:
+def lever_arm(tree: Array, w: Array, p: int) -> tuple[Scalar, Scalar, Scalar]:
     """The arm of the first body's rows: where its points are to meet, one that does not depend on the state."""
     a = tree.first[p]
     f = (tree.f[a, 0], tree.f[a, 1], tree.f[a, 2])
@@ -70,21 +70,21 @@ def lever_of(tree: Array, w: Array, p: int) -> tuple[Scalar, Scalar, Scalar]:
 
 
 @kernel
-def put_row(tree: Array, w: Array, p: int, k: int, n: Vector, f: Vector, lever: Vector) -> None:
+def set_pair_row(tree: Array, w: Array, p: int, k: int, n: Vector, f: Vector, lever: Vector) -> None:
     """Row ``k`` of a pair on its two bodies, as covectors of their accelerations."""
     K = w.K[tree.second_k[p] + k]
-    y = unrotate(w.G[p], f)
-    put_angular(add(unrotate(w.G[p], n), cross(tree.f[tree.second[p]], y)), K)
-    put_linear(y, K)
+    y = rotate_inverse(w.G[p], f)
+    set_angular(add(rotate_inverse(w.G[p], n), cross(tree.f[tree.second[p]], y)), K)
+    set_linear(y, K)
     K = w.K[tree.first_k[p] + k]
     F = tree.F[tree.first[p]]
     y = rotate(F, f)
-    put_angular(scale(-1.0, add(rotate(F, n), cross(lever, y))), K)
-    put_linear(scale(-1.0, y), K)
+    set_angular(scale(-1.0, add(rotate(F, n), cross(lever, y))), K)
+    set_linear(scale(-1.0, y), K)
 
 
 @kernel
-def put_at(x: Vector, y: Array, o: int) -> None:
+def set_at(x: Vector, y: Array, o: int) -> None:
     """Three numbers of ``y``, from ``o`` on."""
     y[o] = x[0]
     y[o + 1] = x[1]
@@ -98,7 +98,7 @@ def axis(k: int) -> tuple[Scalar, Scalar, Scalar]:
 
 
 @kernel
-def half_turn(B: Array) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+def rotation_quaternion(B: Array) -> tuple[Scalar, Scalar, Scalar, Scalar]:
     """The quaternion ``w; x y z`` of a rotation, ``w`` above zero."""
     t = 1.0 + (B[0, 0] + B[1, 1] + B[2, 2])
     root = sqrt(where(t, FLIPPED, FLIPPED, t))
@@ -119,23 +119,23 @@ def half_tilt(B: Array) -> tuple[Scalar, Scalar, Scalar]:
 @kernel
 def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
     """Errors of a pair and its rows of K."""
-    relate(tree, w, p)
+    relative_pose(tree, w, p)
     o = tree.pair_row[p]
     turns = tree.turns[p]
     shifts = tree.shifts[p]
     none = (0.0, 0.0, 0.0)
-    lever = lever_of(tree, w, p)
+    lever = lever_arm(tree, w, p)
     B = w.B[p]
     d = w.d[p]
     k = 0
     if turns == NO_TURN:  # e = 2 sin(angle / 2) axis; its rate is (w spin + spin x e / 2)
-        c, x, y, z = half_turn(B)
+        c, x, y, z = rotation_quaternion(B)
         error[o] = 2.0 * x
         error[o + 1] = 2.0 * y
         error[o + 2] = 2.0 * z
-        put_row(tree, w, p, 0, (c, z, -y), none, lever)
-        put_row(tree, w, p, 1, (-z, c, x), none, lever)
-        put_row(tree, w, p, 2, (y, -x, c), none, lever)
+        set_pair_row(tree, w, p, 0, (c, z, -y), none, lever)
+        set_pair_row(tree, w, p, 1, (-z, c, x), none, lever)
+        set_pair_row(tree, w, p, 2, (y, -x, c), none, lever)
         k = 3
     elif turns == ABOUT_Z:  # e = h (-b1, b0, 0), with b the axis of B: 2 sin(angle / 2) about z x b
         b = column(B, 2)
@@ -145,37 +145,37 @@ def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
         # the rate of b is spin x b: of b_k it is spin . (b x axis k); of h it is -h half / 2 times that of b_2
         u = 0.5 * (half * b[1])
         v = 0.5 * (half * b[0])
-        put_row(tree, w, p, 0, (h * (b[2] + u * b[1]), -(h * (u * b[0])), -(h * b[0])), none, lever)
-        put_row(tree, w, p, 1, (-(h * (v * b[1])), h * (b[2] + v * b[0]), -(h * b[1])), none, lever)
+        set_pair_row(tree, w, p, 0, (h * (b[2] + u * b[1]), -(h * (u * b[0])), -(h * b[0])), none, lever)
+        set_pair_row(tree, w, p, 1, (-(h * (v * b[1])), h * (b[2] + v * b[0]), -(h * b[1])), none, lever)
         k = 2
     elif turns == CARDAN:
         side = column(B, 1)
         error[o] = side[0]
-        put_row(tree, w, p, 0, (0.0, side[2], -side[1]), none, lever)
+        set_pair_row(tree, w, p, 0, (0.0, side[2], -side[1]), none, lever)
         k = 1
     if shifts == MEET:
         for j in range(3):
             error[o + k + j] = d[j]
-            put_row(tree, w, p, k + j, none, axis(j), lever)
+            set_pair_row(tree, w, p, k + j, none, axis(j), lever)
     elif shifts == ON_LINE:
         for j in range(2):
             error[o + k + j] = d[j]
-            put_row(tree, w, p, k + j, none, axis(j), lever)
+            set_pair_row(tree, w, p, k + j, none, axis(j), lever)
     elif shifts == ON_PLANE:
         error[o + k] = d[2]
-        put_row(tree, w, p, k, none, axis(2), lever)
+        set_pair_row(tree, w, p, k, none, axis(2), lever)
     elif shifts == ROD:
         each = 1.0 / tree.size[p]
         error[o + k] = 0.5 * (each * dot(d, d) - tree.size[p])
-        put_row(tree, w, p, k, none, scale(each, d), lever)
+        set_pair_row(tree, w, p, k, none, scale(each, d), lever)
     elif shifts == ROLLING:  # the point under the center does not slip: dd - radius spin x z = 0 in the plane
         radius = tree.size[p]
         error[o + k] = 0.0
         error[o + k + 1] = 0.0
         error[o + k + 2] = d[2] - radius
-        put_row(tree, w, p, k, (0.0, -radius, 0.0), axis(0), lever)
-        put_row(tree, w, p, k + 1, (radius, 0.0, 0.0), axis(1), lever)
-        put_row(tree, w, p, k + 2, none, axis(2), lever)
+        set_pair_row(tree, w, p, k, (0.0, -radius, 0.0), axis(0), lever)
+        set_pair_row(tree, w, p, k + 1, (radius, 0.0, 0.0), axis(1), lever)
+        set_pair_row(tree, w, p, k + 2, none, axis(2), lever)
 
 
 @kernel
@@ -191,18 +191,18 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
     G = w.G[p]
     F = tree.F[a]
     B = w.B[p]
-    turn = unrotate(F, w.omega[i])
+    turn = rotate_inverse(F, w.omega[i])
     spin = sub(rotate(G, w.omega[j]), turn)
     k = 0
     if turns != ANY_TURN:
         # the rate of spin, in axes that turn themselves
-        drift = add(cross(spin, turn), sub(rotate(G, angular(w.a[j])), unrotate(F, angular(w.a[i]))))
+        drift = add(cross(spin, turn), sub(rotate(G, angular(w.a[j])), rotate_inverse(F, angular(w.a[i]))))
         if turns == NO_TURN:
-            c, x, y, z = half_turn(B)
+            c, x, y, z = rotation_quaternion(B)
             e = (x, y, z)
             whirl = 0.5 * dot(spin, spin)
             bias = sub(add(scale(c, drift), cross(drift, e)), scale(whirl, e))
-            put_at(bias, w.beta, o)
+            set_at(bias, w.beta, o)
             k = 3
         elif turns == ABOUT_Z:
             tip = column(B, 2)
@@ -220,14 +220,14 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
             w.beta[o] = dds[0]
             k = 1
     if shifts != ANY_SHIFT:
-        lever = lever_of(tree, w, p)
+        lever = lever_arm(tree, w, p)
         tip = rotate(G, add(linear(w.a[j]), rotate(w.spread[j], tree.f[b])))
-        bias = sub(tip, unrotate(F, add(linear(w.a[i]), rotate(w.spread[i], lever))))
+        bias = sub(tip, rotate_inverse(F, add(linear(w.a[i]), rotate(w.spread[i], lever))))
         if shifts == MEET:
-            put_at(bias, w.beta, o + k)
+            set_at(bias, w.beta, o + k)
         else:
             there = rotate(G, add(w.u[j], cross(w.omega[j], tree.f[b])))
-            dd = sub(there, unrotate(F, add(w.u[i], cross(w.omega[i], lever))))
+            dd = sub(there, rotate_inverse(F, add(w.u[i], cross(w.omega[i], lever))))
             if shifts == ROD:
                 w.beta[o + k] = (dot(w.d[p], bias) + dot(dd, dd)) * (1.0 / tree.size[p])
             else:
@@ -238,7 +238,7 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
                     w.beta[o + k] = bias[0]
                     w.beta[o + k + 1] = bias[1]
                 if shifts == ROLLING:
-                    drift = add(cross(spin, turn), sub(rotate(G, angular(w.a[j])), unrotate(F, angular(w.a[i]))))
+                    drift = add(cross(spin, turn), sub(rotate(G, angular(w.a[j])), rotate_inverse(F, angular(w.a[i]))))
                     radius = tree.size[p]
                     w.beta[o + k] = bias[0] - radius * drift[1]
                     w.beta[o + k + 1] = bias[1] + radius * drift[0]
@@ -246,7 +246,7 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
 
 
 @kernel
-def part_rows(tree: Array, w: Array, t: int, error: Array) -> None:
+def com_rows(tree: Array, w: Array, t: int, error: Array) -> None:
     """What one body adds to a center of mass: to the errors, and its rows of K."""
     i = tree.part_body[t]
     m = tree.part_mass[t]
@@ -255,58 +255,58 @@ def part_rows(tree: Array, w: Array, t: int, error: Array) -> None:
     for k in range(tree.part_rows[t]):
         along = tree.part_axes[t, k]
         error[tree.part_row[t] + k] += dot(along, where_to)
-        y = unrotate(w.E[i], along)
+        y = rotate_inverse(w.E[i], along)
         K = w.K[tree.part_k[t] + k]
-        put_angular(cross(mc, y), K)
-        put_linear(scale(m, y), K)
+        set_angular(cross(mc, y), K)
+        set_linear(scale(m, y), K)
 
 
 @kernel
-def part_bias(tree: Array, w: Array, t: int) -> None:
+def com_bias(tree: Array, w: Array, t: int) -> None:
     """What one body adds to the acceleration of a center of mass."""
     i = tree.part_body[t]
     pull = add(scale(tree.part_mass[t], linear(w.a[i])), rotate(w.spread[i], tree.part_mc[t]))
     for k in range(tree.part_rows[t]):
-        w.beta[tree.part_row[t] + k] += dot(pull, unrotate(w.E[i], tree.part_axes[t, k]))
+        w.beta[tree.part_row[t] + k] += dot(pull, rotate_inverse(w.E[i], tree.part_axes[t, k]))
 
 
 @kernel
-def mix_rows(tree: Array, w: Array, t: int) -> None:
+def combination_rows(tree: Array, w: Array, t: int) -> None:
     """One row of a linear combination on one body."""
     at = tree.mix_frame[t]
-    n = mix_vector(tree, w, t, 0)
-    f = mix_vector(tree, w, t, 3)
+    n = combination_vector(tree, w, t, 0)
+    f = combination_vector(tree, w, t, 3)
     K = w.K[tree.mix_k[t]]
-    put_angular(add(n, cross(tree.f[at], f)), K)
-    put_linear(f, K)
+    set_angular(add(n, cross(tree.f[at], f)), K)
+    set_linear(f, K)
     K = w.K[tree.mix_world_k[t]]
-    put_angular((0.0, 0.0, 0.0), K)
-    put_linear(scale(-1.0, rotate(w.E[tree.body[at]], f)), K)
+    set_angular((0.0, 0.0, 0.0), K)
+    set_linear(scale(-1.0, rotate(w.E[tree.body[at]], f)), K)
 
 
 @kernel
-def mix_vector(tree: Array, w: Array, t: int, start: int) -> tuple[Scalar, Scalar, Scalar]:
+def combination_vector(tree: Array, w: Array, t: int, start: int) -> tuple[Scalar, Scalar, Scalar]:
     """Three numbers of a linear combination, in the axes of the body."""
     at = tree.mix_frame[t]
     x = (tree.mix[t, start], tree.mix[t, start + 1], tree.mix[t, start + 2])
     if tree.mix_aligned[t] != 0:
-        return unrotate(w.E[tree.body[at]], x)
+        return rotate_inverse(w.E[tree.body[at]], x)
     return rotate(tree.F[at], x)
 
 
 @kernel
-def mix_bias(tree: Array, w: Array, t: int) -> None:
+def combination_bias(tree: Array, w: Array, t: int) -> None:
     """What one body adds to the rate of a linear combination."""
     at = tree.mix_frame[t]
     i = tree.body[at]
-    f = mix_vector(tree, w, t, 3)
-    fall = unrotate(w.E[i], linear(w.a[0]))  # the world accelerates in place of gravity
+    f = combination_vector(tree, w, t, 3)
+    fall = rotate_inverse(w.E[i], linear(w.a[0]))  # the world accelerates in place of gravity
     rate = sub(add(linear(w.a[i]), cross(angular(w.a[i]), tree.f[at])), fall)
     if tree.mix_aligned[t] != 0:
-        rate = add(rate, symmetric(w.W[i], tree.f[at]))
+        rate = add(rate, symmetric_product(w.W[i], tree.f[at]))
     else:  # the axes turn with the body
         rate = sub(rate, cross(w.omega[i], w.u[i]))
-    w.beta[tree.mix_row[t]] += dot(mix_vector(tree, w, t, 0), angular(w.a[i])) + dot(f, rate)
+    w.beta[tree.mix_row[t]] += dot(combination_vector(tree, w, t, 0), angular(w.a[i])) + dot(f, rate)
 
 
 @kernel
@@ -318,7 +318,7 @@ def term_value(tree: Array, t: int, q: Array) -> Scalar:
 
 
 @kernel
-def term_slope(tree: Array, t: int, q: Array) -> Scalar:
+def term_derivative(tree: Array, t: int, q: Array) -> Scalar:
     """Its derivative."""
     c = tree.coefficients[t]
     x = q[tree.term_q[t]] - tree.origin[t]
@@ -326,7 +326,7 @@ def term_slope(tree: Array, t: int, q: Array) -> Scalar:
 
 
 @kernel
-def term_curvature(tree: Array, t: int, q: Array) -> Scalar:
+def term_second_derivative(tree: Array, t: int, q: Array) -> Scalar:
     """Its second derivative."""
     c = tree.coefficients[t]
     x = q[tree.term_q[t]] - tree.origin[t]

@@ -16,21 +16,30 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constraint_rows import (
-    mix_bias,
-    mix_rows,
+    com_bias,
+    com_rows,
+    combination_bias,
+    combination_rows,
     pair_bias,
     pair_rows,
-    part_bias,
-    part_rows,
-    term_curvature,
-    term_slope,
+    term_derivative,
+    term_second_derivative,
     term_value,
 )
-from linkwork.kernels.functions import play, rewind, speed_up
-from linkwork.kernels.joints import axis_of, dof_of, to_parent
-from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, coast, follow, locate_body, move, place
+from linkwork.kernels.functions import tape_forward, tape_reverse, tape_second_rates
+from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
+from linkwork.kernels.kinematics import (
+    ACCELERATION,
+    MOTION,
+    POSE,
+    angular_velocities,
+    bias_accelerations,
+    joint_transforms,
+    velocities,
+    world_transform,
+)
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.spatial import add, angular, cross, dot, linear, put, put_angular, put_linear
+from linkwork.kernels.spatial import add, angular, cross, dot, linear, set_angular, set_linear, set_vector
 from linkwork.model.joints import HELICAL
 from linkwork.plans.loops import LOOPS
 
@@ -50,85 +59,85 @@ RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "rate": ("ntape",), "
 
 
 @kernel
-def gather(tree: Array, w: Array) -> None:
+def loop_poses(tree: Array, w: Array) -> None:
     """Poses of the bodies in loops, each relative to the top of its loops."""
     top = tree.slots - 1
-    put((0.0, 0.0, 0.0), w.o[0])
-    put((0.0, 0.0, 0.0), w.o[top])
+    set_vector((0.0, 0.0, 0.0), w.o[0])
+    set_vector((0.0, 0.0, 0.0), w.o[top])
     for j in range(3):
         for k in range(3):
             w.E[0, j, k] = 1.0 if j == k else 0.0
             w.E[top, j, k] = w.E[0, j, k]
     for i in range(1, tree.n):
         if tree.above[i] >= 0:
-            locate_body(tree, w, i, tree.above[i])
+            world_transform(tree, w, i, tree.above[i])
 
 
 @kernel
-def close(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """Errors of all constraints, and K. Poses in the parents are known (`place`)."""
-    gather(tree, w)
+def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
+    """Errors of all constraints, and K. Poses in the parents are known (`joint_transforms`)."""
+    loop_poses(tree, w)
     for r in range(tree.nc):
         error[r] = -tree.value[r]
     for t in range(tree.nterms):
         error[tree.term_row[t]] += term_value(tree, t, q)
-        w.slope[t] = term_slope(tree, t, q)
-    play(tree, w, q)
+        w.slope[t] = term_derivative(tree, t, q)
+    tape_forward(tree, w, q)
     for e in range(tree.nwritten):
         error[tree.written_row[e]] += w.tape[tree.written_step[e]]
-        rewind(tree, w, e)
+        tape_reverse(tree, w, e)
         for k in range(tree.written_inputs[e]):
             w.slope[tree.written_term[e] + k] = w.slopes[tree.written_start[e] + k]
     for t in range(tree.nparts):
-        part_rows(tree, w, t, error)
+        com_rows(tree, w, t, error)
     for t in range(tree.nmixes):
-        mix_rows(tree, w, t)
+        combination_rows(tree, w, t)
     for p in range(tree.npairs):
         pair_rows(tree, w, p, error)
 
 
 @kernel
-def swing(tree: Array, w: Array, q: Array, v: Array) -> None:
-    """``beta``, after `close`, `move` and `coast`."""
+def constraint_bias(tree: Array, w: Array, q: Array, v: Array) -> None:
+    """``beta``, after `constraint_rows`, `angular_velocities` and `bias_accelerations`."""
     if tree.quick != 0:
-        follow(tree, w, v)
+        velocities(tree, w, v)
     for r in range(tree.nc):
         w.beta[r] = 0.0
     for t in range(tree.nterms):
         rate = v[tree.term_v[t]]
-        w.beta[tree.term_row[t]] += term_curvature(tree, t, q) * (rate * rate)
-    speed_up(tree, w, v)
+        w.beta[tree.term_row[t]] += term_second_derivative(tree, t, q) * (rate * rate)
+    tape_second_rates(tree, w, v)
     for e in range(tree.nwritten):
         w.beta[tree.written_row[e]] += w.second[tree.written_step[e]]
     for t in range(tree.nparts):
-        part_bias(tree, w, t)
+        com_bias(tree, w, t)
     for t in range(tree.nmixes):
-        mix_bias(tree, w, t)
+        combination_bias(tree, w, t)
     for p in range(tree.npairs):
         pair_bias(tree, w, p)
 
 
 @kernel
-def errors(tree: Array, w: Array, q: Array, error: Array) -> None:
+def constraint_error(tree: Array, w: Array, q: Array, error: Array) -> None:
     """Position error of each row; zero for rows that bind velocities only."""
-    place(tree, w, q)
-    close(tree, w, q, error)
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, error)
 
 
 @kernel
 def constraint_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
     """The rate of the errors as a linear map of v: rows of K, handed down from body to body as forces are."""
-    place(tree, w, q)
-    close(tree, w, q, w.e)
-    jacobian_of(tree, w, q, jacobian)
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, w.e)
+    jacobian_from_rows(tree, w, q, jacobian)
 
 
 @kernel
-def jacobian_of(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
-    """The same, after `close`."""
+def jacobian_from_rows(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
+    """The same, after `constraint_rows`."""
     coupling_rows(tree, w, jacobian)
     for m in range(tree.nk):
-        row_on_joints(tree, w, m, 0, jacobian)
+        row_jacobian(tree, w, m, 0, jacobian)
 
 
 @kernel
@@ -142,58 +151,58 @@ def coupling_rows(tree: Array, w: Array, jacobian: Array) -> None:
 
 
 @kernel
-def row_on_joints(tree: Array, w: Array, m: int, root: int, jacobian: Array) -> None:
+def row_jacobian(tree: Array, w: Array, m: int, root: int, jacobian: Array) -> None:
     """Row ``m`` of K on the joints between its body and ``root``, a body that carries it."""
     r = tree.k_row[m]
     n = angular(w.K[m])
     f = linear(w.K[m])
     i = tree.k_body[m]
     while i > root:
-        put_angular(n, w.y6)
-        put_linear(f, w.y6)
+        set_angular(n, w.y6)
+        set_linear(f, w.y6)
         for k in range(dof_of(tree.kind[i])):
             jacobian[r, tree.iv[i] + k] += w.y6[axis_of(tree.kind[i], k)]
         if tree.kind[i] == HELICAL:
             jacobian[r, tree.iv[i]] += tree.pitch[i] * w.y6[5]
-        f = to_parent(tree, w, i, f)
-        n = add(to_parent(tree, w, i, n), cross(w.r[i], f))
+        f = rotate_to_parent(tree, w, i, f)
+        n = add(rotate_to_parent(tree, w, i, n), cross(w.r[i], f))
         i = tree.parent[i]
 
 
 @kernel
-def bias(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+def evaluate_constraint_bias(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
     """The second rate of the errors at velocity v, when no joint accelerates: ``dJ/dt v``."""
-    place(tree, w, q)
-    move(tree, w, v)
-    close(tree, w, q, w.e)
+    joint_transforms(tree, w, q)
+    angular_velocities(tree, w, v)
+    constraint_rows(tree, w, q, w.e)
     for j in range(6):
         w.a[0, j] = 0.0
-    coast(tree, w)
-    swing(tree, w, q, v)
+    bias_accelerations(tree, w)
+    constraint_bias(tree, w, q, v)
     for r in range(tree.nc):
         out[r] = w.beta[r]
 
 
 @kernel
-def target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+def evaluate_constraint_target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
     """The acceleration that the gains ask of each row: ``-kp error - kd J v``."""
-    place(tree, w, q)
-    close(tree, w, q, w.error)
-    follow(tree, w, v)
-    pull(tree, w, q, v, out)
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, w.error)
+    velocities(tree, w, v)
+    baumgarte_target(tree, w, q, v, out)
 
 
 @kernel
-def pull(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
-    """The same, after `close` and `follow`."""
-    rates(tree, w, q, v, out)
+def baumgarte_target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+    """The same, after `constraint_rows` and `velocities`."""
+    constraint_velocities(tree, w, q, v, out)
     for r in range(tree.nc):
         out[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * out[r]
 
 
 @kernel
-def rates(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
-    """``J v``: how fast the errors change, after `close` and `follow`."""
+def constraint_velocities(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
+    """``J v``: how fast the errors change, after `constraint_rows` and `velocities`."""
     for r in range(tree.nc):
         out[r] = 0.0
     for t in range(tree.nterms):
@@ -206,7 +215,7 @@ def rates(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
 
 _SPARE: dict[str, Shape] = {"e": ("nc",), "y6": (6,)}
 
-ERRORS = Algorithm("constraint_error", errors, {"q": ("nq",)}, {"error": ("nc",)}, POSE | CLOSURE, LOOPS)
+ERRORS = Algorithm("constraint_error", constraint_error, {"q": ("nq",)}, {"error": ("nc",)}, POSE | CLOSURE, LOOPS)
 CONSTRAINT_JACOBIAN = Algorithm(
     "constraint_jacobian",
     constraint_jacobian,
@@ -217,7 +226,7 @@ CONSTRAINT_JACOBIAN = Algorithm(
 )
 CONSTRAINT_BIAS = Algorithm(
     "constraint_bias",
-    bias,
+    evaluate_constraint_bias,
     {"q": ("nq",), "v": ("nv",)},
     {"bias": ("nc",)},
     POSE | CLOSURE | MOTION | RATES | ACCELERATION | {"e": ("nc",)},
@@ -225,7 +234,7 @@ CONSTRAINT_BIAS = Algorithm(
 )
 TARGET = Algorithm(
     "constraint_target",
-    target,
+    evaluate_constraint_target,
     {"q": ("nq",), "v": ("nv",)},
     {"target": ("nc",)},
     POSE | CLOSURE | {"u": ("n", 3), "omega": ("n", 3), "error": ("nc",)},

@@ -117,7 +117,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         update(tree, w, clock, shared, own, q1, v1, tau1, progress)
 
     @kernel
-    def again(
+    def iterate(
         tree: Array,
         w: Array,
         q: Array,
@@ -147,4 +147,4 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     outputs |= {"found": ("nfound",) if bound else (0,), "progress": (3,)}
     work = one.dynamics.work | one.work | {"control": ("nv",)}
     name = f"{integrator}_{dynamics}_{control.text.__name__}"
-    return Algorithm(name, first, inputs, outputs, work, one.dynamics.layout, again, one.dynamics.folded)
+    return Algorithm(name, first, inputs, outputs, work, one.dynamics.layout, iterate, one.dynamics.folded)

@@ -13,21 +13,30 @@ Cost: n d, with d the depth of the tree.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.joints import axis_of, dof_of, to_parent
-from linkwork.kernels.kinematics import POSE, place
+from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
+from linkwork.kernels.kinematics import POSE, joint_transforms
 from linkwork.kernels.scalar import Array, Scalar, kernel
-from linkwork.kernels.spatial import add, cross, dot, put, rotate_six, scale, spin_six, symmetric
+from linkwork.kernels.spatial import (
+    add,
+    cross,
+    dot,
+    rotate_symmetric,
+    rotate_symmetric_about_z,
+    scale,
+    set_vector,
+    symmetric_product,
+)
 from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
 
 COMPOSITE: dict[str, Shape] = {"m": ("n",), "b": ("n", 3), "J": ("n", 6)}
 
 
 @kernel
-def lump(tree: Array, w: Array) -> None:
+def composite_inertias(tree: Array, w: Array) -> None:
     """Leaves to root: add to each body what it carries."""
     for i in range(1, tree.n):
         w.m[i] = tree.mass[i]
-        put(tree.mc[i], w.b[i])
+        set_vector(tree.mc[i], w.b[i])
         for j in range(6):
             w.J[i, j] = tree.I[i, j]
     for i in range(tree.n - 1, 0, -1):
@@ -35,16 +44,16 @@ def lump(tree: Array, w: Array) -> None:
         if h > 0:
             kind = tree.kind[i]
             r = w.r[i]
-            b = to_parent(tree, w, i, w.b[i])
+            b = rotate_to_parent(tree, w, i, w.b[i])
             J = w.J[i]
             x = (J[0], J[1], J[2], J[3], J[4], J[5])
             if kind == SPHERICAL or kind == FREE:
-                x = rotate_six(w.R[i], x)
+                x = rotate_symmetric(w.R[i], x)
             else:
                 if kind != PRISMATIC:
-                    x = spin_six(w.c[i], w.s[i], x)
+                    x = rotate_symmetric_about_z(w.c[i], w.s[i], x)
                 if tree.turned[i] != 0:
-                    x = rotate_six(tree.P[i], x)
+                    x = rotate_symmetric(tree.P[i], x)
             moved = add(b, scale(w.m[i], r))
             diagonal = dot(r, b) + dot(r, moved)
             G = w.J[h]
@@ -54,12 +63,12 @@ def lump(tree: Array, w: Array) -> None:
             G[3] += x[3] + (diagonal - (b[1] + moved[1]) * r[1])
             G[4] += x[4] - (b[1] * r[2] + r[1] * moved[2])
             G[5] += x[5] + (diagonal - (b[2] + moved[2]) * r[2])
-            put(add(w.b[h], moved), w.b[h])
+            set_vector(add(w.b[h], moved), w.b[h])
             w.m[h] += w.m[i]
 
 
 @kernel
-def unit(j: int, k: int) -> Scalar:
+def kronecker(j: int, k: int) -> Scalar:
     """1 if ``j == k``."""
     return 1.0 if j == k else 0.0
 
@@ -67,14 +76,14 @@ def unit(j: int, k: int) -> Scalar:
 @kernel
 def crba(tree: Array, w: Array, q: Array, M: Array) -> None:
     """``M``: for each degree of freedom, the force of a unit acceleration, felt by every joint below."""
-    place(tree, w, q)
-    mass_of(tree, w, M)
+    joint_transforms(tree, w, q)
+    mass_matrix(tree, w, M)
 
 
 @kernel
-def mass_of(tree: Array, w: Array, M: Array) -> None:
-    """The same, after `place`."""
-    lump(tree, w)
+def mass_matrix(tree: Array, w: Array, M: Array) -> None:
+    """The same, after `joint_transforms`."""
+    composite_inertias(tree, w)
     for j in range(tree.nv):
         for k in range(tree.nv):
             M[j, k] = 0.0
@@ -83,11 +92,11 @@ def mass_of(tree: Array, w: Array, M: Array) -> None:
         for k in range(dof_of(kind)):
             o = tree.iv[i] + k
             axis = axis_of(kind, k)
-            turn = (unit(axis, 0), unit(axis, 1), unit(axis, 2))
-            shift = (unit(axis, 3), unit(axis, 4), unit(axis, 5))
+            turn = (kronecker(axis, 0), kronecker(axis, 1), kronecker(axis, 2))
+            shift = (kronecker(axis, 3), kronecker(axis, 4), kronecker(axis, 5))
             if kind == HELICAL:
                 shift = (0.0, 0.0, tree.pitch[i])
-            n = add(symmetric(w.J[i], turn), cross(w.b[i], shift))
+            n = add(symmetric_product(w.J[i], turn), cross(w.b[i], shift))
             f = add(scale(w.m[i], shift), cross(turn, w.b[i]))
             j = i
             while j > 0:
@@ -99,8 +108,8 @@ def mass_of(tree: Array, w: Array, M: Array) -> None:
                         x = x + tree.pitch[j] * f[2]
                     M[tree.iv[j] + m, o] = x
                     M[o, tree.iv[j] + m] = x
-                f = to_parent(tree, w, j, f)
-                n = add(to_parent(tree, w, j, n), cross(w.r[j], f))
+                f = rotate_to_parent(tree, w, j, f)
+                n = add(rotate_to_parent(tree, w, j, n), cross(w.r[j], f))
                 j = tree.parent[j]
     for k in range(tree.nv):
         M[k, k] += tree.armature[k]

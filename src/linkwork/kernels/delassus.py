@@ -5,8 +5,9 @@ accelerations come back (Algorithms 1 to 3 in two sweeps). ``(D + R)^-1 a``: wit
 ``f = rho (a - J (M + J' rho J)^-1 J' rho a)``, where the matrix in the middle is that of a robot whose rows are
 springs, which LCABA eliminates.
 
-Each operator is split by what its parts depend on: `weigh` and `lay` on q alone, `tense` on the damping, `yield_rows`
-and `resist_rows` on the vector. Run one after the other on the same work arrays, later parts can be repeated.
+Each operator is split by what its parts depend on: `factorize` and `setup_rows` on q alone, `factorize_damped` on the
+damping, `apply_delassus` and `solve_damped` on the vector. Run one after the other on the same work arrays, later parts
+can be repeated.
 
 | symbol | meaning                                                                             |
 |--------|-------------------------------------------------------------------------------------|
@@ -19,24 +20,24 @@ Cost: linear in bodies and rows; of the inverse, times the square of the neighbo
 
 from __future__ import annotations
 
-from linkwork.kernels.aba import ARTICULATED, accelerate, articulate, drive
+from linkwork.kernels.aba import ARTICULATED, articulate, articulated_bias_forces, joint_accelerations
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import largest
-from linkwork.kernels.constraints import CLOSURE, close
-from linkwork.kernels.kinematics import POSE, carry, place
+from linkwork.kernels.constrained import max_norm
+from linkwork.kernels.constraints import CLOSURE, constraint_rows
+from linkwork.kernels.kinematics import POSE, acceleration_from_parent, joint_transforms
 from linkwork.kernels.lcaba import (
     SPRINGS,
-    accelerate_springs,
-    articulate_springs,
-    drive_springs,
-    join,
-    lag,
-    lose_scaled,
-    press,
+    apply_constraint_forces,
+    articulate_loops,
+    constraint_residual,
+    coupled_accelerations,
+    coupled_bias_forces,
+    joint_coupling_rows,
+    subtract_scaled,
 )
-from linkwork.kernels.rnea import FORCE, collect
+from linkwork.kernels.rnea import FORCE, joint_torques
 from linkwork.kernels.scalar import Array, kernel, where
-from linkwork.kernels.spatial import add, angular, cross, dot, linear, put_angular, put_linear, scale, symmetric
+from linkwork.kernels.spatial import add, angular, cross, dot, linear, scale, set_angular, set_linear, symmetric_product
 from linkwork.plans.elimination import COUPLED
 from linkwork.plans.loops import LOOPS
 
@@ -56,27 +57,27 @@ SPRUNG: dict[str, Shape] = SWEPT | SPRINGS | {"rest": ("nc",), "more": ("nv",)}
 
 
 @kernel
-def weigh(tree: Array, w: Array, q: Array, error: Array) -> None:
+def factorize(tree: Array, w: Array, q: Array, error: Array) -> None:
     """Everything that depends on q alone: rows of K and articulated inertias."""
-    place(tree, w, q)
-    close(tree, w, q, error)
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, error)
     articulate(tree, w)
 
 
 @kernel
-def push_rows(tree: Array, w: Array, forces: Array) -> None:
+def row_forces_to_root(tree: Array, w: Array, forces: Array) -> None:
     """Forces of rows on bodies, as what joints must supply less (Algorithm 1, lines 1 to 6), and on joints."""
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
     for m in range(tree.nown):
-        lose_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
+        subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
     for t in range(tree.nterms):
         w.pulls[tree.term_v[t]] += w.slope[t] * forces[tree.term_row[t]]
 
 
 @kernel
-def read_rows(tree: Array, w: Array, motion: Array, rows: Array) -> None:
+def rows_from_accelerations(tree: Array, w: Array, motion: Array, rows: Array) -> None:
     """What rows see of accelerations (Algorithm 3, lines 4 to 8)."""
     for r in range(tree.nc):
         rows[r] = 0.0
@@ -89,40 +90,40 @@ def read_rows(tree: Array, w: Array, motion: Array, rows: Array) -> None:
 
 
 @kernel
-def yield_rows(tree: Array, w: Array, forces: Array, torques: Array, motion: Array, rows: Array) -> None:
-    """``motion = M^-1 (J' forces + torques)`` and ``rows = J motion``, after `weigh`."""
+def apply_delassus(tree: Array, w: Array, forces: Array, torques: Array, motion: Array, rows: Array) -> None:
+    """``motion = M^-1 (J' forces + torques)`` and ``rows = J motion``, after `factorize`."""
     for k in range(tree.nv):
         w.pulls[k] = torques[k]
-    push_rows(tree, w, forces)
-    drive(tree, w, w.pulls)
-    accelerate(tree, w, motion)
-    read_rows(tree, w, motion, rows)
+    row_forces_to_root(tree, w, forces)
+    articulated_bias_forces(tree, w, w.pulls)
+    joint_accelerations(tree, w, motion)
+    rows_from_accelerations(tree, w, motion, rows)
 
 
 @kernel
 def delassus(tree: Array, w: Array, q: Array, forces: Array, torques: Array, motion: Array, rows: Array) -> None:
     """All of it."""
-    weigh(tree, w, q, w.e)
-    yield_rows(tree, w, forces, torques, motion, rows)
+    factorize(tree, w, q, w.e)
+    apply_delassus(tree, w, forces, torques, motion, rows)
 
 
 @kernel
-def see(tree: Array, w: Array, motion: Array, rows: Array) -> None:
-    """``rows = J motion``, after `weigh`."""
+def apply_J(tree: Array, w: Array, motion: Array, rows: Array) -> None:
+    """``rows = J motion``, after `factorize`."""
     for j in range(6):
         w.a[0, j] = 0.0
     for i in range(1, tree.n):
-        carry(tree, w, i, motion)
-    read_rows(tree, w, motion, rows)
+        acceleration_from_parent(tree, w, i, motion)
+    rows_from_accelerations(tree, w, motion, rows)
 
 
 @kernel
-def feel(tree: Array, w: Array, forces: Array, torques: Array) -> None:
-    """``torques = J' forces``, after `weigh`."""
+def apply_JT(tree: Array, w: Array, forces: Array, torques: Array) -> None:
+    """``torques = J' forces``, after `factorize`."""
     for k in range(tree.nv):
         w.pulls[k] = 0.0
-    push_rows(tree, w, forces)
-    collect(tree, w, torques)
+    row_forces_to_root(tree, w, forces)
+    joint_torques(tree, w, torques)
     for k in range(tree.nv):
         torques[k] = w.pulls[k] - torques[k]
 
@@ -131,17 +132,17 @@ def feel(tree: Array, w: Array, forces: Array, torques: Array) -> None:
 
 
 @kernel
-def lay(tree: Array, w: Array, q: Array, error: Array) -> None:
+def setup_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
     """Everything that depends on q alone: rows of K."""
-    place(tree, w, q)
-    close(tree, w, q, error)
-    join(tree, w)
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, error)
+    joint_coupling_rows(tree, w)
 
 
 @kernel
-def tense(tree: Array, w: Array, damping: Array, stiffness: Array) -> None:
+def factorize_damped(tree: Array, w: Array, damping: Array, stiffness: Array) -> None:
     """Inertias of bodies and springs, eliminated; ``stiffness`` is ``1 / damping``, no number if that is below zero."""
-    articulate_springs(tree, w, damping)
+    articulate_loops(tree, w, damping)
     for r in range(tree.nc):
         stiffness[r] = where(0.0, damping[r], w.rho[r], NO_NUMBER)
 
@@ -159,7 +160,7 @@ def release(tree: Array, w: Array) -> None:
 
 
 @kernel
-def resist_rows(
+def solve_damped(
     tree: Array,
     w: Array,
     accelerations: Array,
@@ -168,7 +169,7 @@ def resist_rows(
     forces: Array,
     progress: Array,
 ) -> None:
-    """``forces = (D + R)^-1 accelerations`` and ``motion = M^-1 J' forces``, after `tense`.
+    """``forces = (D + R)^-1 accelerations`` and ``motion = M^-1 J' forces``, after `factorize_damped`.
 
     ``rho a`` and ``rho J v'`` may be far larger than their difference, which then has fewer digits: ``progress`` says
     what part of the forces may be wrong.
@@ -176,21 +177,21 @@ def resist_rows(
     release(tree, w)
     for r in range(tree.nc):
         forces[r] = w.rho[r] * accelerations[r]
-    progress[0] = largest(tree.nc, forces)
-    press(tree, w, forces)
-    drive_springs(tree, w, w.pulls)
-    accelerate_springs(tree, w, motion)
+    progress[0] = max_norm(tree.nc, forces)
+    apply_constraint_forces(tree, w, forces)
+    coupled_bias_forces(tree, w, w.pulls)
+    coupled_accelerations(tree, w, motion)
     for r in range(tree.nc):
         w.rest[r] = accelerations[r]
-    lag(tree, w, motion, w.rest)
+    constraint_residual(tree, w, motion, w.rest)
     for r in range(tree.nc):
         forces[r] = w.rho[r] * w.rest[r]
-    progress[0] = ROUNDING * progress[0] / (largest(tree.nc, forces) + TINY)
+    progress[0] = ROUNDING * progress[0] / (max_norm(tree.nc, forces) + TINY)
     progress[1] = 1.0
 
 
 @kernel
-def resist_rows_again(
+def solve_damped_iterate(
     tree: Array,
     w: Array,
     accelerations: Array,
@@ -204,24 +205,24 @@ def resist_rows_again(
         w.rest[r] = accelerations[r] - forces[r] / w.rho[r]
     release(tree, w)
     for i in range(1, tree.n):
-        carry(tree, w, i, motion)
+        acceleration_from_parent(tree, w, i, motion)
         load(tree, w, i)
-    lag(tree, w, motion, w.rest)
+    constraint_residual(tree, w, motion, w.rest)
     for k in range(tree.nv):
         w.pulls[k] -= tree.armature[k] * motion[k]
-    press(tree, w, forces)
+    apply_constraint_forces(tree, w, forces)
     for r in range(tree.nc):
         w.e[r] = w.rho[r] * w.rest[r]
-    press(tree, w, w.e)
-    drive_springs(tree, w, w.pulls)
-    accelerate_springs(tree, w, w.more)
-    lag(tree, w, w.more, w.rest)
+    apply_constraint_forces(tree, w, w.e)
+    coupled_bias_forces(tree, w, w.pulls)
+    coupled_accelerations(tree, w, w.more)
+    constraint_residual(tree, w, w.more, w.rest)
     for k in range(tree.nv):
         motion[k] += w.more[k]
     for r in range(tree.nc):
         w.rest[r] = w.rho[r] * w.rest[r]
         forces[r] += w.rest[r]
-    progress[0] *= largest(tree.nc, w.rest) / (largest(tree.nc, forces) + TINY)
+    progress[0] *= max_norm(tree.nc, w.rest) / (max_norm(tree.nc, forces) + TINY)
     progress[1] += 1.0
 
 
@@ -232,8 +233,8 @@ def load(tree: Array, w: Array, i: int) -> None:
     turn = angular(a)
     shift = linear(a)
     mc = tree.mc[i]
-    put_angular(add(symmetric(tree.I[i], turn), cross(mc, shift)), w.f[i])
-    put_linear(add(scale(tree.mass[i], shift), cross(turn, mc)), w.f[i])
+    set_angular(add(symmetric_product(tree.I[i], turn), cross(mc, shift)), w.f[i])
+    set_linear(add(scale(tree.mass[i], shift), cross(turn, mc)), w.f[i])
 
 
 @kernel
@@ -249,13 +250,13 @@ def damped_inverse(
     progress: Array,
 ) -> None:
     """All of it."""
-    lay(tree, w, q, w.e)
-    tense(tree, w, damping, forces)
-    resist_rows(tree, w, accelerations, settings, motion, forces, progress)
+    setup_rows(tree, w, q, w.e)
+    factorize_damped(tree, w, damping, forces)
+    solve_damped(tree, w, accelerations, settings, motion, forces, progress)
 
 
 @kernel
-def damped_inverse_again(
+def damped_inverse_iterate(
     tree: Array,
     w: Array,
     q: Array,
@@ -267,7 +268,7 @@ def damped_inverse_again(
     progress: Array,
 ) -> None:
     """One step of refinement."""
-    resist_rows_again(tree, w, accelerations, settings, motion, forces, progress)
+    solve_damped_iterate(tree, w, accelerations, settings, motion, forces, progress)
 
 
 _POSE: dict[str, Shape] = {"q": ("nq",)}
@@ -279,10 +280,10 @@ _FOUND: dict[str, Shape] = {"motion": ("nv",), "forces": ("nc",), "progress": (2
 _ERROR: dict[str, Shape] = {"error": ("nc",)}
 
 DELASSUS = Algorithm("delassus", delassus, _POSE | _PUSH, _MOTION | _ROWS, SWEPT, LOOPS)
-WEIGH = Algorithm("delassus_weigh", weigh, _POSE, _ERROR, SWEPT, LOOPS)
-YIELD = Algorithm("delassus_yield", yield_rows, _PUSH, _MOTION | _ROWS, SWEPT, LOOPS)
-SEE = Algorithm("delassus_see", see, _MOTION, _ROWS, SWEPT, LOOPS)
-FEEL = Algorithm("delassus_feel", feel, {"forces": ("nc",)}, {"torques": ("nv",)}, SWEPT, LOOPS)
+WEIGH = Algorithm("delassus_weigh", factorize, _POSE, _ERROR, SWEPT, LOOPS)
+YIELD = Algorithm("delassus_yield", apply_delassus, _PUSH, _MOTION | _ROWS, SWEPT, LOOPS)
+SEE = Algorithm("delassus_see", apply_J, _MOTION, _ROWS, SWEPT, LOOPS)
+FEEL = Algorithm("delassus_feel", apply_JT, {"forces": ("nc",)}, {"torques": ("nv",)}, SWEPT, LOOPS)
 
 DAMPED_INVERSE = Algorithm(
     "damped_inverse",
@@ -291,8 +292,8 @@ DAMPED_INVERSE = Algorithm(
     _FOUND,
     SPRUNG,
     COUPLED,
-    damped_inverse_again,
+    damped_inverse_iterate,
 )
-LAY = Algorithm("damped_lay", lay, _POSE, _ERROR, SPRUNG, COUPLED)
-TENSE = Algorithm("damped_tense", tense, {"damping": ("nc",)}, {"stiffness": ("nc",)}, SPRUNG, COUPLED)
-RESIST = Algorithm("damped_resist", resist_rows, _ASKED, _FOUND, SPRUNG, COUPLED, resist_rows_again)
+LAY = Algorithm("damped_lay", setup_rows, _POSE, _ERROR, SPRUNG, COUPLED)
+TENSE = Algorithm("damped_tense", factorize_damped, {"damping": ("nc",)}, {"stiffness": ("nc",)}, SPRUNG, COUPLED)
+RESIST = Algorithm("damped_resist", solve_damped, _ASKED, _FOUND, SPRUNG, COUPLED, solve_damped_iterate)

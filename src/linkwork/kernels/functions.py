@@ -7,7 +7,7 @@ from linkwork.model.functions import CONSTANT, COSINE, INPUT, MINUS, OVER, PLUS,
 
 
 @kernel
-def play(tree: Array, w: Array, q: Array) -> None:
+def tape_forward(tree: Array, w: Array, q: Array) -> None:
     """Values of all steps."""
     x = w.tape
     for s in range(tree.ntape):
@@ -35,8 +35,8 @@ def play(tree: Array, w: Array, q: Array) -> None:
 
 
 @kernel
-def rewind(tree: Array, w: Array, e: int) -> None:
-    """Derivatives of result ``e`` with respect to all steps, backwards, after `play`."""
+def tape_reverse(tree: Array, w: Array, e: int) -> None:
+    """Derivatives of result ``e`` with respect to all steps, backwards, after `tape_forward`."""
     x = w.tape
     d = w.slopes
     start = tree.written_start[e]
@@ -71,8 +71,8 @@ def rewind(tree: Array, w: Array, e: int) -> None:
 
 
 @kernel
-def speed_up(tree: Array, w: Array, v: Array) -> None:
-    """Second rates of all steps while no joint accelerates, after `play`."""
+def tape_second_rates(tree: Array, w: Array, v: Array) -> None:
+    """Second rates of all steps while no joint accelerates, after `tape_forward`."""
     x = w.tape
     d = w.rate
     y = w.second

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sincos, sqrt
-from linkwork.kernels.spatial import add, cross, multiply, put, put_angular, put_linear, rotate, unrotate
+from linkwork.kernels.spatial import add, cross, multiply, rotate, rotate_inverse, set_angular, set_linear, set_vector
 from linkwork.model.joints import FREE, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
 
 
@@ -32,29 +32,29 @@ def axis_of(kind: int, k: int) -> int:
 
 
 @kernel
-def joint_place(tree: Array, w: Array, i: int, q: Array) -> None:
+def joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
     """Where body ``i`` stands in its parent: ``r``, and ``c, s`` (turn about z) or a full ``R``."""
     kind = tree.kind[i]
     o = tree.iq[i]
     P = tree.P[i]
     p = tree.p[i]
-    put(p, w.r[i])
+    set_vector(p, w.r[i])
     if kind == REVOLUTE:
         w.s[i], w.c[i] = sincos(q[o])
     elif kind == PRISMATIC:
-        put(_along(P, p, q[o]), w.r[i])
+        set_vector(_along(P, p, q[o]), w.r[i])
     elif kind == HELICAL:
         w.s[i], w.c[i] = sincos(q[o])
-        put(_along(P, p, tree.pitch[i] * q[o]), w.r[i])
+        set_vector(_along(P, p, tree.pitch[i] * q[o]), w.r[i])
     elif kind == PLANAR:
         length = 1.0 / sqrt(q[o + 2] * q[o + 2] + q[o + 3] * q[o + 3])
         w.c[i] = q[o + 2] * length
         w.s[i] = q[o + 3] * length
-        put(add(p, rotate(P, (q[o], q[o + 1], 0.0))), w.r[i])
+        set_vector(add(p, rotate(P, (q[o], q[o + 1], 0.0))), w.r[i])
     elif kind == SPHERICAL:
         _quaternion_place(P, q, o, w.Q, w.R[i])
     else:
-        put(add(p, rotate(P, (q[o], q[o + 1], q[o + 2]))), w.r[i])
+        set_vector(add(p, rotate(P, (q[o], q[o + 1], q[o + 2]))), w.r[i])
         _quaternion_place(P, q, o + 3, w.Q, w.R[i])
 
 
@@ -96,7 +96,7 @@ def _quaternion_place(P: Array, q: Array, o: int, Q: Array, R: Array) -> None:
 
 
 @kernel
-def joint_angular(tree: Array, i: int, v: Array) -> tuple[Scalar, Scalar, Scalar]:
+def joint_angular_velocity(tree: Array, i: int, v: Array) -> tuple[Scalar, Scalar, Scalar]:
     """Angular part of ``S v`` for atom ``i``."""
     kind = tree.kind[i]
     o = tree.iv[i]
@@ -112,7 +112,7 @@ def joint_angular(tree: Array, i: int, v: Array) -> tuple[Scalar, Scalar, Scalar
 
 
 @kernel
-def joint_linear(tree: Array, i: int, v: Array) -> tuple[Scalar, Scalar, Scalar]:
+def joint_linear_velocity(tree: Array, i: int, v: Array) -> tuple[Scalar, Scalar, Scalar]:
     """Linear part of ``S v`` for atom ``i``."""
     kind = tree.kind[i]
     o = tree.iv[i]
@@ -128,14 +128,14 @@ def joint_linear(tree: Array, i: int, v: Array) -> tuple[Scalar, Scalar, Scalar]
 
 
 @kernel
-def to_child(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
+def rotate_to_child(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
     """Turn a vector from the parent's axes into those of body ``i``."""
     kind = tree.kind[i]
     if kind == SPHERICAL or kind == FREE:
-        return unrotate(w.R[i], x)
+        return rotate_inverse(w.R[i], x)
     y = (x[0], x[1], x[2])
     if tree.turned[i] != 0:
-        y = unrotate(tree.P[i], x)
+        y = rotate_inverse(tree.P[i], x)
     if kind == PRISMATIC:
         return y
     c = w.c[i]
@@ -144,7 +144,7 @@ def to_child(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, Scalar, 
 
 
 @kernel
-def to_parent(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
+def rotate_to_parent(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
     """Turn a vector from the axes of body ``i`` into those of its parent."""
     kind = tree.kind[i]
     if kind == SPHERICAL or kind == FREE:
@@ -160,7 +160,7 @@ def to_parent(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, Scalar,
 
 
 @kernel
-def joint_coriolis(tree: Array, w: Array, i: int, v: Array, parent_omega: Vector) -> None:
+def joint_bias_acceleration(tree: Array, w: Array, i: int, v: Array, parent_omega: Vector) -> None:
     """Acceleration of body ``i`` that its joint makes from velocities alone, ``w.k``.
 
     With ``w'`` the parent's angular velocity in the child's axes and ``(o, u)`` the angular and linear
@@ -175,13 +175,13 @@ def joint_coriolis(tree: Array, w: Array, i: int, v: Array, parent_omega: Vector
         k[0] = parent_omega[1] * v[o]
         k[1] = -(parent_omega[0] * v[o])
     elif kind != PRISMATIC:
-        put_angular(cross(parent_omega, joint_angular(tree, i, v)), k)
+        set_angular(cross(parent_omega, joint_angular_velocity(tree, i, v)), k)
     if kind != REVOLUTE and kind != SPHERICAL:
-        put_linear(cross(add(parent_omega, w.omega[i]), joint_linear(tree, i, v)), k)
+        set_linear(cross(add(parent_omega, w.omega[i]), joint_linear_velocity(tree, i, v)), k)
 
 
 @kernel
-def moves(kind: int, j: int) -> int:
+def moves_along(kind: int, j: int) -> int:
     """1 if an atom whose S selects unit axes moves along axis ``j``."""
     for k in range(dof_of(kind)):
         if axis_of(kind, k) == j:

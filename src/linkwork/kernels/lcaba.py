@@ -17,26 +17,32 @@ Cost: linear in the bodies, times the square of the neighbors that a body has wh
 
 from __future__ import annotations
 
-from linkwork.kernels.aba import accelerate_body, drive_body, eliminate, hand_down_inertia, stand
+from linkwork.kernels.aba import (
+    articulated_bias_force,
+    eliminate,
+    inertia_to_parent,
+    init_rigid_inertias,
+    joint_acceleration,
+)
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
     INPUTS,
     OUTPUTS,
     SWITCHED_OFF,
     WORK,
+    constraint_violation,
     copy_rows,
-    larger,
-    miss,
-    miss_again,
-    openings,
-    ready,
-    set_magnitude,
-    unbalance,
+    force_residual,
+    maximum,
+    residual_norm,
+    residual_progress,
+    set_residual_scale,
+    setup_problem,
 )
 from linkwork.kernels.constraint_rows import axis as unit_axis
-from linkwork.kernels.joints import axis_of, dof_of, moves, to_parent
+from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
-from linkwork.kernels.spatial import angular, cross, dot, linear, put_angular, put_linear, scale
+from linkwork.kernels.spatial import angular, cross, dot, linear, scale, set_angular, set_linear
 from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
 from linkwork.plans.elimination import COUPLED
 
@@ -53,7 +59,7 @@ SPRINGS: dict[str, Shape] = {
 
 
 @kernel
-def join(tree: Array, w: Array) -> None:
+def joint_coupling_rows(tree: Array, w: Array) -> None:
     """Rows of K for couplings of joints: a joint's acceleration is that of its body relative to its parent."""
     for t in range(tree.nterms):
         g = w.slope[t]
@@ -63,20 +69,20 @@ def join(tree: Array, w: Array) -> None:
             K = w.K[tree.term_k[t]]
             P = w.K[tree.term_parent_k[t]]
             if tree.kind[i] == PRISMATIC:
-                put_angular((0.0, 0.0, 0.0), K)
-                put_linear(z, K)
-                f = to_parent(tree, w, i, z)
-                put_linear(scale(-1.0, f), P)
-                put_angular(scale(-1.0, cross(w.r[i], f)), P)
+                set_angular((0.0, 0.0, 0.0), K)
+                set_linear(z, K)
+                f = rotate_to_parent(tree, w, i, z)
+                set_linear(scale(-1.0, f), P)
+                set_angular(scale(-1.0, cross(w.r[i], f)), P)
             else:
-                put_angular(z, K)
-                put_linear((0.0, 0.0, 0.0), K)
-                put_angular(scale(-1.0, to_parent(tree, w, i, z)), P)
-                put_linear((0.0, 0.0, 0.0), P)
+                set_angular(z, K)
+                set_linear((0.0, 0.0, 0.0), K)
+                set_angular(scale(-1.0, rotate_to_parent(tree, w, i, z)), P)
+                set_linear((0.0, 0.0, 0.0), P)
 
 
 @kernel
-def gain_square(rho: Scalar, K: Array, H: Array) -> None:
+def add_outer_square(rho: Scalar, K: Array, H: Array) -> None:
     """Add ``rho K K'`` to ``H`` (upper triangle)."""
     x = (K[0], K[1], K[2], K[3], K[4], K[5])
     for j in range(6):
@@ -86,7 +92,7 @@ def gain_square(rho: Scalar, K: Array, H: Array) -> None:
 
 
 @kernel
-def gain_product(rho: Scalar, A: Array, B: Array, C: Array) -> None:
+def add_outer_product(rho: Scalar, A: Array, B: Array, C: Array) -> None:
     """Add ``rho A B'`` to ``C``."""
     x = (A[0], A[1], A[2], A[3], A[4], A[5])
     y = (B[0], B[1], B[2], B[3], B[4], B[5])
@@ -97,15 +103,15 @@ def gain_product(rho: Scalar, A: Array, B: Array, C: Array) -> None:
 
 
 @kernel
-def stiffen(tree: Array, w: Array, regularization: Array) -> None:
+def init_augmented_inertias(tree: Array, w: Array, regularization: Array) -> None:
     """Inertias of bodies with those of their constraints, and the couplings between bodies (**loops** Eq. 25)."""
     for r in range(tree.nc):
         w.rho[r] = 1.0 / regularization[r]
-    stand(tree, w)
+    init_rigid_inertias(tree, w)
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
-            gain_square(w.rho[tree.k_row[m]], w.K[m], w.H[i])
+            add_outer_square(w.rho[tree.k_row[m]], w.K[m], w.H[i])
     for t in range(tree.nterms):
         r = tree.term_row[t]
         if tree.lone[r] != 0:
@@ -121,7 +127,7 @@ def stiffen(tree: Array, w: Array, regularization: Array) -> None:
         B = w.K[tree.first_b[e]]
         rho = w.rho[tree.k_row[tree.first_a[e]]]
         if c >= 0:
-            gain_product(rho, A, B, w.C[c])
+            add_outer_product(rho, A, B, w.C[c])
         else:
             for j in range(6):
                 x = rho * A[j]
@@ -131,7 +137,7 @@ def stiffen(tree: Array, w: Array, regularization: Array) -> None:
 
 
 @kernel
-def lose_upper(A: Array, B: Array, H: Array) -> None:
+def subtract_symmetric_product(A: Array, B: Array, H: Array) -> None:
     """Take ``A B'``, which is symmetric, from ``H`` (upper triangle)."""
     x = (A[0], A[1], A[2], A[3], A[4], A[5])
     y = (B[0], B[1], B[2], B[3], B[4], B[5])
@@ -141,7 +147,7 @@ def lose_upper(A: Array, B: Array, H: Array) -> None:
 
 
 @kernel
-def lose_product(A: Array, B: Array, C: Array) -> None:
+def subtract_product(A: Array, B: Array, C: Array) -> None:
     """Take ``A B'`` from ``C``."""
     x = (A[0], A[1], A[2], A[3], A[4], A[5])
     y = (B[0], B[1], B[2], B[3], B[4], B[5])
@@ -151,7 +157,7 @@ def lose_product(A: Array, B: Array, C: Array) -> None:
 
 
 @kernel
-def solve_rows(n: int, L: Array, T: Array) -> None:
+def solve_ldl_rows(n: int, L: Array, T: Array) -> None:
     """``T = (L D L')^-1 T`` with the factor of `factor`, six columns at once."""
     for j in range(n):
         for k in range(j):
@@ -167,7 +173,7 @@ def solve_rows(n: int, L: Array, T: Array) -> None:
 
 
 @kernel
-def uncouple(tree: Array, w: Array, i: int) -> None:
+def eliminate_couplings(tree: Array, w: Array, i: int) -> None:
     """Take joint ``i`` out of the couplings of its body and hand them to the parent (**loops** Eqs. 30c, 30d, 34)."""
     kind = tree.kind[i]
     dof = dof_of(kind)
@@ -184,7 +190,7 @@ def uncouple(tree: Array, w: Array, i: int) -> None:
                 for c in range(6):
                     U[k, c] = C[axis_of(kind, k), c]
                     T[k, c] = U[k, c]
-            solve_rows(dof, w.L[i], T)
+            solve_ldl_rows(dof, w.L[i], T)
         else:
             for c in range(6):
                 U[0, c] = C[axis, c]
@@ -195,17 +201,17 @@ def uncouple(tree: Array, w: Array, i: int) -> None:
         e = o + a
         H = w.H[tree.link_body[e]]
         for k in range(dof):
-            lose_upper(w.Uc[e, k], w.Tc[e, k], H)
+            subtract_symmetric_product(w.Uc[e, k], w.Tc[e, k], H)
         for b in range(a + 1, n):
             C = w.C[tree.fill[tree.fill_start[e] + b - a - 1]]
             for k in range(dof):
-                lose_product(w.Uc[e, k], w.Tc[o + b, k], C)
+                subtract_product(w.Uc[e, k], w.Tc[o + b, k], C)
     if h > 0:
-        hand_on(tree, w, i)
+        couplings_to_parent(tree, w, i)
 
 
 @kernel
-def hand_on(tree: Array, w: Array, i: int) -> None:
+def couplings_to_parent(tree: Array, w: Array, i: int) -> None:
     """What joint ``i`` leaves of the couplings of its body, to its parent."""
     kind = tree.kind[i]
     dof = dof_of(kind)
@@ -217,7 +223,7 @@ def hand_on(tree: Array, w: Array, i: int) -> None:
         for c in range(6):
             if kind > HELICAL:
                 for j in range(6):
-                    if tree.geared[i] != 0 or moves(kind, j) == 0:
+                    if tree.geared[i] != 0 or moves_along(kind, j) == 0:
                         for k in range(dof):
                             C[j, c] -= w.Y[i, j, k] * U[k, c]
                     else:
@@ -228,7 +234,7 @@ def hand_on(tree: Array, w: Array, i: int) -> None:
                         C[j, c] -= w.V[i, j] * U[0, c]
                     else:
                         C[j, c] = 0.0
-        hand_down_rows(tree, w, i, C, w.X)
+        force_columns_to_parent(tree, w, i, C, w.X)
         X = w.X
         up = tree.link_up[e]
         if up < 0:  # the neighbor is the parent: its own inertia, both halves
@@ -249,12 +255,12 @@ def hand_on(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def hand_down_rows(tree: Array, w: Array, i: int, C: Array, X: Array) -> None:
+def force_columns_to_parent(tree: Array, w: Array, i: int, C: Array, X: Array) -> None:
     """``X``: the columns of ``C``, forces on body ``i``, as forces on its parent; row by row, all columns at once."""
     kind = tree.kind[i]
     r = w.r[i]
     if kind == SPHERICAL or kind == FREE:
-        turn_rows(w.R[i], C, X)
+        rotate_rows(w.R[i], C, X)
     else:
         if kind == PRISMATIC:
             for j in range(6):
@@ -274,7 +280,7 @@ def hand_down_rows(tree: Array, w: Array, i: int, C: Array, X: Array) -> None:
             for j in range(6):
                 for c in range(6):
                     w.X2[j, c] = X[j, c]
-            turn_rows(tree.P[i], w.X2, X)
+            rotate_rows(tree.P[i], w.X2, X)
     for c in range(6):
         X[0, c] += r[1] * X[5, c] - r[2] * X[4, c]
         X[1, c] += r[2] * X[3, c] - r[0] * X[5, c]
@@ -282,7 +288,7 @@ def hand_down_rows(tree: Array, w: Array, i: int, C: Array, X: Array) -> None:
 
 
 @kernel
-def turn_rows(R: Array, C: Array, X: Array) -> None:
+def rotate_rows(R: Array, C: Array, X: Array) -> None:
     """``X``: rows of ``C``, three and three, turned by ``R``."""
     for o in range(2):
         for j in range(3):
@@ -291,19 +297,19 @@ def turn_rows(R: Array, C: Array, X: Array) -> None:
 
 
 @kernel
-def articulate_springs(tree: Array, w: Array, regularization: Array) -> None:
+def articulate_loops(tree: Array, w: Array, regularization: Array) -> None:
     """Backward sweep of inertias and couplings."""
-    join(tree, w)
-    stiffen(tree, w, regularization)
+    joint_coupling_rows(tree, w)
+    init_augmented_inertias(tree, w, regularization)
     for s in range(1, tree.n):
         i = tree.order[s]
         eliminate(tree, w, i)
-        uncouple(tree, w, i)
-        hand_down_inertia(tree, w, i)
+        eliminate_couplings(tree, w, i)
+        inertia_to_parent(tree, w, i)
 
 
 @kernel
-def lose_scaled(x: Scalar, K: Array, f: Array) -> None:
+def subtract_scaled(x: Scalar, K: Array, f: Array) -> None:
     """Take ``x K`` from ``f``; all is read before anything is written, so that it can go by fours."""
     k = (K[0], K[1], K[2], K[3], K[4], K[5])
     old = (f[0], f[1], f[2], f[3], f[4], f[5])
@@ -312,12 +318,12 @@ def lose_scaled(x: Scalar, K: Array, f: Array) -> None:
 
 
 @kernel
-def press(tree: Array, w: Array, forces: Array) -> None:
+def apply_constraint_forces(tree: Array, w: Array, forces: Array) -> None:
     """Forces of constraints on bodies, and on joints for rows of one joint."""
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
-            lose_scaled(forces[tree.k_row[m]], w.K[m], w.f[i])
+            subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[i])
     for t in range(tree.nterms):
         r = tree.term_row[t]
         if tree.lone[r] != 0:
@@ -325,7 +331,7 @@ def press(tree: Array, w: Array, forces: Array) -> None:
 
 
 @kernel
-def uncouple_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
+def forces_to_neighbors(tree: Array, w: Array, i: int, tau: Array) -> None:
     """What joint ``i`` does to the forces on neighbors (**loops** Eq. 30e)."""
     kind = tree.kind[i]
     f = w.f[i]
@@ -340,16 +346,16 @@ def uncouple_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
 
 
 @kernel
-def drive_springs(tree: Array, w: Array, tau: Array) -> None:
+def coupled_bias_forces(tree: Array, w: Array, tau: Array) -> None:
     """Backward sweep of forces."""
     for s in range(1, tree.n):
         i = tree.order[s]
-        uncouple_forces(tree, w, i, tau)
-        drive_body(tree, w, i, tau)
+        forces_to_neighbors(tree, w, i, tau)
+        articulated_bias_force(tree, w, i, tau)
 
 
 @kernel
-def accelerate_springs(tree: Array, w: Array, qdd: Array) -> None:
+def coupled_accelerations(tree: Array, w: Array, qdd: Array) -> None:
     """Forward sweep: in the reverse order neighbors are known before they are needed."""
     for s in range(tree.n - 1, 0, -1):
         i = tree.order[s]
@@ -358,11 +364,11 @@ def accelerate_springs(tree: Array, w: Array, qdd: Array) -> None:
             for k in range(dof_of(tree.kind[i])):
                 for c in range(6):
                     w.y[tree.iv[i] + k] -= w.Tc[e, k, c] * a[c]
-        accelerate_body(tree, w, i, qdd)
+        joint_acceleration(tree, w, i, qdd)
 
 
 @kernel
-def lag(tree: Array, w: Array, qdd: Array, rest: Array) -> None:
+def constraint_residual(tree: Array, w: Array, qdd: Array, rest: Array) -> None:
     """Take from each row what the accelerations give it."""
     for m in range(tree.nk):
         K = w.K[m]
@@ -375,7 +381,7 @@ def lag(tree: Array, w: Array, qdd: Array, rest: Array) -> None:
 
 
 @kernel
-def tighten(tree: Array, w: Array, regularization: Array, multipliers: Array, residual: Array) -> None:
+def update_multipliers(tree: Array, w: Array, regularization: Array, multipliers: Array, residual: Array) -> None:
     """New multipliers from what rows miss (**loops** Eq. 33); rows that are switched off miss nothing."""
     for r in range(tree.nc):
         residual[r] = where(regularization[r], SWITCHED_OFF, residual[r], 0.0)
@@ -393,24 +399,24 @@ def lcaba_sweeps(
     multipliers: Array,
     residual: Array,
 ) -> None:
-    """Algorithm 1, after `ready`: three sweeps, from the multipliers ``start``."""
-    articulate_springs(tree, w, regularization)
+    """Algorithm 1, after `setup_problem`: three sweeps, from the multipliers ``start``."""
+    articulate_loops(tree, w, regularization)
     for k in range(tree.nv):
         w.pulls[k] = tau[k]
     for r in range(tree.nc):
         multipliers[r] = start[r]
         residual[r] = start[r] + w.rho[r] * w.ks[r]
-    press(tree, w, residual)
-    drive_springs(tree, w, w.pulls)
-    accelerate_springs(tree, w, a)
+    apply_constraint_forces(tree, w, residual)
+    coupled_bias_forces(tree, w, w.pulls)
+    coupled_accelerations(tree, w, a)
     for r in range(tree.nc):
         residual[r] = w.ks[r]
-    lag(tree, w, a, residual)
-    tighten(tree, w, regularization, multipliers, residual)
+    constraint_residual(tree, w, a, residual)
+    update_multipliers(tree, w, regularization, multipliers, residual)
 
 
 @kernel
-def lcaba_sweeps_again(
+def lcaba_sweeps_iterate(
     tree: Array,
     w: Array,
     tau: Array,
@@ -421,16 +427,16 @@ def lcaba_sweeps_again(
     residual: Array,
 ) -> None:
     """Algorithm 2: two sweeps of what changes when multipliers do, and with them of what rounding left over."""
-    unbalance(tree, w, wrenches, a)
+    force_residual(tree, w, wrenches, a)
     for k in range(tree.nv):
         w.pulls[k] = tau[k] - tree.armature[k] * a[k]
     for r in range(tree.nc):
         w.ks[r] = multipliers[r] + w.rho[r] * residual[r]
-    press(tree, w, w.ks)
-    drive_springs(tree, w, w.pulls)
-    accelerate_springs(tree, w, w.more)
-    lag(tree, w, w.more, residual)
-    tighten(tree, w, regularization, multipliers, residual)
+    apply_constraint_forces(tree, w, w.ks)
+    coupled_bias_forces(tree, w, w.pulls)
+    coupled_accelerations(tree, w, w.more)
+    constraint_residual(tree, w, w.more, residual)
+    update_multipliers(tree, w, regularization, multipliers, residual)
     for k in range(tree.nv):
         a[k] += w.more[k]
 
@@ -453,16 +459,16 @@ def lcaba(
     """One proximal iteration from the multipliers ``start``."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    ready(tree, w, q, v, wrenches, asked)
-    set_magnitude(tree, w, tau, wrenches, settings)
-    openings(tree, w, regularization, found)
+    setup_problem(tree, w, q, v, wrenches, asked)
+    set_residual_scale(tree, w, tau, wrenches, settings)
+    constraint_violation(tree, w, regularization, found)
     lcaba_sweeps(tree, w, tau, regularization, start, a, multipliers, residual)
-    found[0] = larger(miss(tree, w, settings, residual), settings[2])
+    found[0] = maximum(residual_norm(tree, w, settings, residual), settings[2])
     found[1] = 1.0
 
 
 @kernel
-def lcaba_again(
+def lcaba_iterate(
     tree: Array,
     w: Array,
     q: Array,
@@ -480,9 +486,9 @@ def lcaba_again(
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
     copy_rows(tree, residual, w.error)
-    lcaba_sweeps_again(tree, w, tau, wrenches, regularization, a, multipliers, residual)
-    found[0] = miss_again(tree, w, settings, w.error, residual)
+    lcaba_sweeps_iterate(tree, w, tau, wrenches, regularization, a, multipliers, residual)
+    found[0] = residual_progress(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
 
-LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, lcaba_again)
+LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, lcaba_iterate)

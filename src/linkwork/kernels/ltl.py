@@ -7,8 +7,8 @@ inertia. With ``R = 0`` this is LTL with a dense factor.
 
 | symbol | meaning                                                     |
 |--------|-------------------------------------------------------------|
-| M      | mass matrix; after `factor_mass`, ``L`` and ``D`` of L' D L |
-| J      | Jacobian; after `reduce_rows`, ``J L^-1``                   |
+| M      | mass matrix; after `factorize_mass_matrix`, ``L`` and ``D`` of L' D L |
+| J      | Jacobian; after `rows_by_factor`, ``J L^-1``                   |
 | A      | damped Delassus matrix, then its factor                     |
 | z      | ``L^-T (tau - c)``                                          |
 
@@ -17,7 +17,7 @@ Cost: n d² + m d² + m² d + m³, with d the depth of the tree and m the rows.
 
 from __future__ import annotations
 
-from linkwork.kernels.aba import factor, solve
+from linkwork.kernels.aba import factorize_ldl, solve_ldl
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
     INPUTS,
@@ -25,19 +25,19 @@ from linkwork.kernels.constrained import (
     OUTPUTS,
     SWITCHED_OFF,
     WORK,
+    constraint_violation,
     copy_rows,
-    larger,
-    miss,
-    miss_again,
-    openings,
-    ready,
-    residual_of,
-    set_magnitude,
-    smaller,
+    maximum,
+    minimum,
+    residual_from_step,
+    residual_norm,
+    residual_progress,
+    set_residual_scale,
+    setup_problem,
 )
-from linkwork.kernels.constraints import jacobian_of
-from linkwork.kernels.crba import COMPOSITE, mass_of
-from linkwork.kernels.rnea import collect
+from linkwork.kernels.constraints import jacobian_from_rows
+from linkwork.kernels.crba import COMPOSITE, mass_matrix
+from linkwork.kernels.rnea import joint_torques
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.plans.joints import JOINTS
 
@@ -53,7 +53,7 @@ DENSE: dict[str, Shape] = {
 
 
 @kernel
-def factor_mass(tree: Array, w: Array) -> None:
+def factorize_mass_matrix(tree: Array, w: Array) -> None:
     """``M = L' D L`` in place, leaves first: only entries of joints that carry one another are touched."""
     M = w.M
     for k in range(tree.nv - 1, -1, -1):
@@ -71,7 +71,7 @@ def factor_mass(tree: Array, w: Array) -> None:
 
 
 @kernel
-def reduce_rows(tree: Array, w: Array) -> None:
+def rows_by_factor(tree: Array, w: Array) -> None:
     """``J L^-1``, row by row."""
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
@@ -84,7 +84,7 @@ def reduce_rows(tree: Array, w: Array) -> None:
 
 
 @kernel
-def weigh_rows(tree: Array, w: Array, A: Array) -> None:
+def delassus_matrix(tree: Array, w: Array, A: Array) -> None:
     """``J M^-1 J'``, the lower triangle."""
     for r in range(tree.nc):
         for s in range(r + 1):
@@ -97,19 +97,19 @@ def weigh_rows(tree: Array, w: Array, A: Array) -> None:
 
 
 @kernel
-def compose_rows(tree: Array, w: Array, regularization: Array) -> None:
+def factorize_delassus(tree: Array, w: Array, regularization: Array) -> None:
     """``A = R + J M^-1 J'`` and its factor."""
-    weigh_rows(tree, w, w.A)
+    delassus_matrix(tree, w, w.A)
     for r in range(tree.nc):
         w.A[r, r] += regularization[r]
         w.diagonal[r] = w.A[r, r]
-    factor(tree.nc, w.A)
+    factorize_ldl(tree.nc, w.A)
 
 
 @kernel
-def answer(tree: Array, w: Array, qdd: Array) -> None:
+def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
     """Multipliers ``l`` from the right-hand sides ``l``, then accelerations from ``z``."""
-    solve(tree.nc, w.A, w.l)
+    solve_ldl(tree.nc, w.A, w.l)
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
@@ -141,15 +141,15 @@ def prox_ltl(
     """One proximal iteration from the multipliers ``start``."""
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    ready(tree, w, q, v, wrenches, asked)
-    set_magnitude(tree, w, tau, wrenches, settings)
-    openings(tree, w, regularization, found)
-    collect(tree, w, w.z)
-    mass_of(tree, w, w.M)
-    jacobian_of(tree, w, q, w.Jc)
-    factor_mass(tree, w)
-    reduce_rows(tree, w)
-    compose_rows(tree, w, regularization)
+    setup_problem(tree, w, q, v, wrenches, asked)
+    set_residual_scale(tree, w, tau, wrenches, settings)
+    constraint_violation(tree, w, regularization, found)
+    joint_torques(tree, w, w.z)
+    mass_matrix(tree, w, w.M)
+    jacobian_from_rows(tree, w, q, w.Jc)
+    factorize_mass_matrix(tree, w)
+    rows_by_factor(tree, w)
+    factorize_delassus(tree, w, regularization)
     for k in range(tree.nv):
         w.z[k] = tau[k] - w.z[k]
     for k in range(tree.nv - 1, -1, -1):
@@ -162,17 +162,17 @@ def prox_ltl(
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
             w.l[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
-    answer(tree, w, a)
+    solve_accelerations(tree, w, a)
     for r in range(tree.nc):
         multipliers[r] = w.l[r]
         w.l[r] = w.l[r] - start[r]
-    residual_of(tree, w.l, regularization, residual)
-    found[0] = miss(tree, w, settings, residual)
+    residual_from_step(tree, w.l, regularization, residual)
+    found[0] = residual_norm(tree, w, settings, residual)
     found[1] = 1.0
 
 
 @kernel
-def prox_ltl_again(
+def prox_ltl_iterate(
     tree: Array,
     w: Array,
     q: Array,
@@ -193,14 +193,14 @@ def prox_ltl_again(
         w.z[k] = 0.0
     for r in range(tree.nc):
         w.l[r] = residual[r]
-    answer(tree, w, w.more)
+    solve_accelerations(tree, w, w.more)
     for k in range(tree.nv):
         a[k] += w.more[k]
     for r in range(tree.nc):
         multipliers[r] += w.l[r]
     copy_rows(tree, residual, w.error)
-    residual_of(tree, w.l, regularization, residual)
-    found[0] = miss_again(tree, w, settings, w.error, residual)
+    residual_from_step(tree, w.l, regularization, residual)
+    found[0] = residual_progress(tree, w, settings, w.error, residual)
     found[1] += 1.0
 
 
@@ -212,10 +212,10 @@ def least_pivot(tree: Array, w: Array) -> Scalar:
     biggest = 0.0
     for r in range(tree.nc):
         left = 1.0 / w.A[r, r]
-        least = smaller(left / w.diagonal[r], least)
-        pivot = smaller(left, pivot)
-        biggest = larger(where(w.diagonal[r], SWITCHED_OFF, w.diagonal[r], 0.0), biggest)
-    return smaller(least, NOTHING * (pivot / biggest))
+        least = minimum(left / w.diagonal[r], least)
+        pivot = minimum(left, pivot)
+        biggest = maximum(where(w.diagonal[r], SWITCHED_OFF, w.diagonal[r], 0.0), biggest)
+    return minimum(least, NOTHING * (pivot / biggest))
 
 
 @kernel
@@ -240,5 +240,5 @@ def ltl(
 
 _ALL = WORK | COMPOSITE | DENSE
 
-PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, JOINTS, prox_ltl_again)
+PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, JOINTS, prox_ltl_iterate)
 LTL = Algorithm("ltl", ltl, INPUTS, OUTPUTS, _ALL, JOINTS)

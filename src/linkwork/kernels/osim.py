@@ -21,29 +21,44 @@ with d the depth, m the rows, p the bodies they are on, r the branches at the ba
 
 from __future__ import annotations
 
-from linkwork.kernels.aba import ARTICULATED, articulate, eliminate, factor, hand_down_inertia, solve, stand
+from linkwork.kernels.aba import (
+    ARTICULATED,
+    articulate,
+    eliminate,
+    factorize_ldl,
+    inertia_to_parent,
+    init_rigid_inertias,
+    solve_ldl,
+)
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.bbo import TRAVEL, end_rows, leave_joint, meet_joint, pass_joint, set_out
-from linkwork.kernels.constraints import CLOSURE, close, jacobian_of
-from linkwork.kernels.crba import COMPOSITE, mass_of
-from linkwork.kernels.joints import axis_of, dof_of, moves, to_child, to_parent
-from linkwork.kernels.kinematics import POSE, place
-from linkwork.kernels.lcaba import gain_square, join
-from linkwork.kernels.ltl import DENSE, factor_mass, reduce_rows, weigh_rows
+from linkwork.kernels.bbo import (
+    TRAVEL,
+    eliminate_rows,
+    init_rows,
+    project_rows_on_joint,
+    propagate_rows,
+    rows_to_parent,
+)
+from linkwork.kernels.constraints import CLOSURE, constraint_rows, jacobian_from_rows
+from linkwork.kernels.crba import COMPOSITE, mass_matrix
+from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_child, rotate_to_parent
+from linkwork.kernels.kinematics import POSE, joint_transforms
+from linkwork.kernels.lcaba import add_outer_square, joint_coupling_rows
+from linkwork.kernels.ltl import DENSE, delassus_matrix, factorize_mass_matrix, rows_by_factor
 from linkwork.kernels.rnea import FORCE
 from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.spatial import (
     add,
+    add_shifted_inertia,
     angular,
     cross,
-    gain_shifted,
     linear,
-    mirror,
-    put_angular,
-    put_linear,
     rotate_inertia,
+    rotate_inertia_about_z,
     scale,
-    spin_inertia,
+    set_angular,
+    set_linear,
+    symmetrize,
 )
 from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
 from linkwork.plans.joints import JOINTS
@@ -57,8 +72,8 @@ _WORK: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"e": ("nc",), 
 @kernel
 def open_rows(tree: Array, w: Array, q: Array) -> None:
     """Rows of K."""
-    place(tree, w, q)
-    close(tree, w, q, w.e)
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, w.e)
 
 
 @kernel
@@ -76,11 +91,11 @@ def mirror_rows(tree: Array, matrix: Array) -> None:
 def ltl_osim(tree: Array, w: Array, q: Array, matrix: Array) -> None:
     """``(J L^-1) D^-1 (J L^-1)'``."""
     open_rows(tree, w, q)
-    mass_of(tree, w, w.M)
-    jacobian_of(tree, w, q, w.Jc)
-    factor_mass(tree, w)
-    reduce_rows(tree, w)
-    weigh_rows(tree, w, matrix)
+    mass_matrix(tree, w, w.M)
+    jacobian_from_rows(tree, w, q, w.Jc)
+    factorize_mass_matrix(tree, w)
+    rows_by_factor(tree, w)
+    delassus_matrix(tree, w, matrix)
     mirror_rows(tree, matrix)
 
 
@@ -92,7 +107,7 @@ def prox_ltl_osim(tree: Array, w: Array, q: Array, damping: Array, matrix: Array
         for s in range(tree.nc):
             factored[r, s] = matrix[r, s] if s <= r else 0.0
         factored[r, r] += damping[r]
-    factor(tree.nc, factored)
+    factorize_ldl(tree.nc, factored)
 
 
 # Rows handed down -------------------------------------------------------------------------------------------------
@@ -104,12 +119,12 @@ def pv_osim(tree: Array, w: Array, q: Array, matrix: Array) -> None:
     open_rows(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
-    set_out(tree, w, w.none)
-    stand(tree, w)
+    init_rows(tree, w, w.none)
+    init_rigid_inertias(tree, w)
     for i in range(tree.n - 1, 0, -1):
         eliminate(tree, w, i)
-        pass_joint(tree, w, i)
-        hand_down_inertia(tree, w, i)
+        propagate_rows(tree, w, i)
+        inertia_to_parent(tree, w, i)
     write_rows(tree, w, matrix)
 
 
@@ -151,15 +166,15 @@ def pv_osim_fast(
     open_rows(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
-    set_out(tree, w, w.none)
-    stand(tree, w)
+    init_rows(tree, w, w.none)
+    init_rigid_inertias(tree, w)
     for i in range(tree.n - 1, 0, -1):
         if tree.parent[i] == 0:
             write_rows(tree, w, branches)
             for k in range(dof_of(tree.kind[i])):
                 j = axis_of(tree.kind[i], k)
                 w.H[i, j, j] += w.gear[tree.iv[i] + k]
-            mirror(w.H[i])
+            symmetrize(w.H[i])
             for j in range(6):
                 for k in range(6):
                     base[j, k] = w.H[i, j, k]
@@ -170,7 +185,7 @@ def pv_osim_fast(
                     w.Ls[tree.rr[tree.rr_start[b] + a * (a + 1) // 2 + a]] += damping[r]
                     for j in range(6):
                         rows[r, j] = w.Ks[o + a, j]
-            end_rows(tree, w, i)
+            eliminate_rows(tree, w, i)
             write_rows(tree, w, factored)
             for b in range(tree.nb):
                 o = tree.block_slot[b]
@@ -180,11 +195,11 @@ def pv_osim_fast(
             for j in range(6):
                 for k in range(6):
                     small[j, k] = w.H[i, k, j] if k <= j else 0.0
-            factor(6, small)
+            factorize_ldl(6, small)
         else:
             eliminate(tree, w, i)
-            pass_joint(tree, w, i)
-            hand_down_inertia(tree, w, i)
+            propagate_rows(tree, w, i)
+            inertia_to_parent(tree, w, i)
     pivot[0] = w.pivot[0]
 
 
@@ -195,18 +210,18 @@ def caba_osim(tree: Array, w: Array, q: Array, damping: Array, matrix: Array) ->
     for r in range(tree.nc):
         w.none[r] = 0.0
         w.rho[r] = 1.0 / damping[r]
-    set_out(tree, w, w.none)
-    stand(tree, w)
+    init_rows(tree, w, w.none)
+    init_rigid_inertias(tree, w)
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
-            gain_square(w.rho[tree.k_row[m]], w.K[m], w.H[i])
+            add_outer_square(w.rho[tree.k_row[m]], w.K[m], w.H[i])
     for t in range(tree.nterms):
         w.gear[tree.term_v[t]] += w.rho[tree.term_row[t]] * (w.slope[t] * w.slope[t])
     for i in range(tree.n - 1, 0, -1):
         eliminate(tree, w, i)
-        pass_joint(tree, w, i)
-        hand_down_inertia(tree, w, i)
+        propagate_rows(tree, w, i)
+        inertia_to_parent(tree, w, i)
     write_rows(tree, w, matrix)
     for r in range(tree.nc):
         for s in range(r + 1):
@@ -223,11 +238,11 @@ def own_blocks(tree: Array, w: Array, q: Array, blocks: Array) -> None:
         w.none[r] = 0.0
         for k in range(tree.most):
             blocks[r, k] = 0.0
-    set_out(tree, w, w.none)
-    stand(tree, w)
+    init_rows(tree, w, w.none)
+    init_rigid_inertias(tree, w)
     for i in range(tree.n - 1, 0, -1):
         eliminate(tree, w, i)
-        meet_joint(tree, w, i)
+        project_rows_on_joint(tree, w, i)
         for a in range(tree.slot_start[i], tree.slot_start[i] + tree.slot_count[i]):
             for b in range(tree.slot_first[a], a + 1):
                 r = tree.slot_row[a]
@@ -237,8 +252,8 @@ def own_blocks(tree: Array, w: Array, q: Array, blocks: Array) -> None:
                     blocks[r, tree.row_place[s]] += x
                     if a != b:
                         blocks[s, tree.row_place[r]] += x
-        leave_joint(tree, w, i)
-        hand_down_inertia(tree, w, i)
+        rows_to_parent(tree, w, i)
+        inertia_to_parent(tree, w, i)
 
 
 # Inverse inertias handed up --------------------------------------------------------------------------------------
@@ -253,9 +268,9 @@ def felt_at(tree: Array, w: Array, i: int) -> None:
         for k in range(6):
             A[j, k] = 0.0
     if tree.parent[i] > 0:
-        gain_shifted(scale(-1.0, w.r[i]), w.Om[tree.parent[i]], A)
+        add_shifted_inertia(scale(-1.0, w.r[i]), w.Om[tree.parent[i]], A)
         turn_back(tree, w, i, A)
-        mirror(A)
+        symmetrize(A)
     for k in range(dof_of(kind)):
         z = w.Pi[k]
         for j in range(6):
@@ -300,7 +315,7 @@ def place_of(tree: Array, i: int, k: int) -> int:
 def follows(tree: Array, w: Array, i: int, j: int, k: int) -> Scalar:
     """An entry of ``V = U D^-1``: what degree of freedom ``k`` takes of the acceleration ``j`` of its parent."""
     kind = tree.kind[i]
-    if kind != HELICAL and tree.geared[i] == 0 and moves(kind, j) != 0:
+    if kind != HELICAL and tree.geared[i] == 0 and moves_along(kind, j) != 0:
         return 1.0 if axis_of(kind, k) == j else 0.0
     if kind > HELICAL:
         return w.Y[i, j, k]
@@ -317,7 +332,7 @@ def yielding(tree: Array, w: Array, i: int) -> None:
         for k in range(n):
             for m in range(n):
                 w.y6[m] = 1.0 if m == k else 0.0
-            solve(n, w.L[i], w.y6)
+            solve_ldl(n, w.L[i], w.y6)
             for m in range(n):
                 w.Z[m, k] += w.y6[m]
 
@@ -338,18 +353,18 @@ def turn_back(tree: Array, w: Array, i: int, A: Array) -> None:
                     w.Q[j, k] = tree.P[i, k, j]
             rotate_inertia(w.Q, A)
         if kind != PRISMATIC:
-            spin_inertia(w.c[i], -w.s[i], A)
+            rotate_inertia_about_z(w.c[i], -w.s[i], A)
 
 
 @kernel
 def feel_bodies(tree: Array, w: Array, q: Array) -> None:
     """Rows of K and ``Om`` of the bodies that need it."""
     open_rows(tree, w, q)
-    join(tree, w)
+    joint_coupling_rows(tree, w)
     articulate(tree, w)
     for e in range(tree.nfelt):
         felt_at(tree, w, tree.felt[e])
-        mirror(w.Om[tree.felt[e]])
+        symmetrize(w.Om[tree.felt[e]])
 
 
 @kernel
@@ -366,9 +381,9 @@ def hand_down_part(tree: Array, w: Array, i: int, s: int) -> None:
                 x = x + tree.pitch[i] * K[5]
             for j in range(6):
                 w.y6[j] -= follows(tree, w, i, j, k) * x
-        f = to_parent(tree, w, i, linear(w.y6))
-        put_angular(add(to_parent(tree, w, i, angular(w.y6)), cross(w.r[i], f)), w.Kp[up])
-        put_linear(f, w.Kp[up])
+        f = rotate_to_parent(tree, w, i, linear(w.y6))
+        set_angular(add(rotate_to_parent(tree, w, i, angular(w.y6)), cross(w.r[i], f)), w.Kp[up])
+        set_linear(f, w.Kp[up])
 
 
 @kernel
@@ -419,9 +434,9 @@ def efpa(tree: Array, w: Array, q: Array, matrix: Array) -> None:
 def move_past(tree: Array, w: Array, i: int, x: Array) -> None:
     """The acceleration ``x`` of the parent of body ``i`` as that of the body, its joint giving way."""
     kind = tree.kind[i]
-    turn = to_child(tree, w, i, angular(x))
-    put_linear(to_child(tree, w, i, add(linear(x), cross(angular(x), w.r[i]))), x)
-    put_angular(turn, x)
+    turn = rotate_to_child(tree, w, i, angular(x))
+    set_linear(rotate_to_child(tree, w, i, add(linear(x), cross(angular(x), w.r[i]))), x)
+    set_angular(turn, x)
     for k in range(dof_of(kind)):
         y = 0.0
         for j in range(6):

@@ -22,13 +22,22 @@ Cost: linear in the bodies and in the rows.
 
 from __future__ import annotations
 
-from linkwork.kernels.aba import pass_inertia, stand
+from linkwork.kernels.aba import init_rigid_inertias, whole_inertia_to_parent
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import INPUTS, OUTPUTS, SWITCHED_OFF, WORK, openings, ready, relative, set_magnitude
-from linkwork.kernels.joints import axis_of, dof_of, to_child, to_parent
-from linkwork.kernels.rnea import hand_down
+from linkwork.kernels.constrained import (
+    INPUTS,
+    OUTPUTS,
+    SWITCHED_OFF,
+    WORK,
+    constraint_violation,
+    relative_residual,
+    set_residual_scale,
+    setup_problem,
+)
+from linkwork.kernels.joints import axis_of, dof_of, rotate_to_child, rotate_to_parent
+from linkwork.kernels.rnea import force_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
-from linkwork.kernels.spatial import add, angular, cross, linear, mirror, put_angular, put_linear
+from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize
 from linkwork.model.joints import HELICAL
 from linkwork.plans.early import EARLY
 
@@ -58,7 +67,7 @@ STACKS: dict[str, Shape] = {
 
 
 @kernel
-def reflector(n: int, x: Array, o: int, Q: Array, k: int) -> Scalar:
+def householder_vector(n: int, x: Array, o: int, Q: Array, k: int) -> Scalar:
     """Column ``k`` of ``Q``, from row ``o`` on, and ``s`` such that ``1 - s Q Q'`` takes ``x`` to its first axis."""
     size = 0.0
     for a in range(n):
@@ -73,7 +82,7 @@ def reflector(n: int, x: Array, o: int, Q: Array, k: int) -> Scalar:
 
 
 @kernel
-def reflect_rows(n: int, w: Array, o: int, Q: Array, k: int, scaled: Scalar) -> None:
+def householder_on_rows(n: int, w: Array, o: int, Q: Array, k: int, scaled: Scalar) -> None:
     """Rows of a stack under a reflection."""
     for j in range(6):
         x = 0.0
@@ -93,7 +102,7 @@ def reflect_rows(n: int, w: Array, o: int, Q: Array, k: int, scaled: Scalar) -> 
 
 
 @kernel
-def reflect_back(n: int, w: Array, o: int, Q: Array, k: int, scaled: Scalar) -> None:
+def householder_on_multipliers(n: int, w: Array, o: int, Q: Array, k: int, scaled: Scalar) -> None:
     """Multipliers of a stack under the same reflection."""
     x = 0.0
     for a in range(n):
@@ -103,22 +112,22 @@ def reflect_back(n: int, w: Array, o: int, Q: Array, k: int, scaled: Scalar) -> 
 
 
 @kernel
-def condense(tree: Array, w: Array, i: int) -> None:
+def condense_rows(tree: Array, w: Array, i: int) -> None:
     """A stack of more than six rows as six that say the same; what is left over ought to say ``0 = 0``."""
     o = tree.stack_start[i]
     n = tree.stack_count[i]
     for c in range(6):
         for a in range(c, n):
             w.sk[o + a] = w.Rk[o + a, c]
-        w.qc[i, c] = reflector(n - c, w.sk, o + c, w.Qc, c)
-        reflect_rows(n - c, w, o + c, w.Qc, c, w.qc[i, c])
+        w.qc[i, c] = householder_vector(n - c, w.sk, o + c, w.Qc, c)
+        householder_on_rows(n - c, w, o + c, w.Qc, c, w.qc[i, c])
     for a in range(6, n):
         x = where(w.rk[o + a], 0.0, -w.rk[o + a], w.rk[o + a])
         w.worst[0] = where(w.worst[0], x, x, w.worst[0])
 
 
 @kernel
-def take_out(tree: Array, w: Array, i: int, k: int, n: int, tau: Array) -> None:
+def eliminate_dof(tree: Array, w: Array, i: int, k: int, n: int, tau: Array) -> None:
     """Degree of freedom ``k`` of joint ``i``: the row it satisfies, and what that leaves of inertia and force."""
     kind = tree.kind[i]
     v = tree.iv[i] + k
@@ -152,8 +161,8 @@ def take_out(tree: Array, w: Array, i: int, k: int, n: int, tau: Array) -> None:
     for j in range(6):
         B[j] = U[j] * inverse
     if n > 0:
-        w.qj[i, k] = reflector(n, w.sk, o, w.Qj, k)
-        reflect_rows(n, w, o, w.Qj, k, w.qj[i, k])
+        w.qj[i, k] = householder_vector(n, w.sk, o, w.Qj, k)
+        householder_on_rows(n, w, o, w.Qj, k, w.qj[i, k])
         least = FEELS * w.size[i]
         first = w.Rk[o, axis] + w.gk[o]
         if kind == HELICAL:
@@ -171,14 +180,14 @@ def take_out(tree: Array, w: Array, i: int, k: int, n: int, tau: Array) -> None:
         y = D * B[j]
         for c in range(j, 6):
             H[j, c] -= U[j] * B[c] + B[j] * U[c] - y * B[c]
-    mirror(H)
+    symmetrize(H)
     left = w.lack[v] + D * w.alpha[v]
     for j in range(6):
         f[j] += U[j] * w.alpha[v] - B[j] * left
 
 
 @kernel
-def pass_down(tree: Array, w: Array, i: int, n: int) -> None:
+def rows_to_parent(tree: Array, w: Array, i: int, n: int) -> None:
     """Rows, inertia and force of body ``i`` to its parent."""
     o = tree.stack_start[i]
     h = tree.parent[i]
@@ -189,25 +198,25 @@ def pass_down(tree: Array, w: Array, i: int, n: int) -> None:
             w.worst[0] = where(w.worst[0], x, x, w.worst[0])
         else:
             d = tree.stack_down[i] + a
-            force = to_parent(tree, w, i, linear(K))
-            put_angular(add(to_parent(tree, w, i, angular(K)), cross(w.r[i], force)), w.Rk[d])
-            put_linear(force, w.Rk[d])
+            force = rotate_to_parent(tree, w, i, linear(K))
+            set_angular(add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], force)), w.Rk[d])
+            set_linear(force, w.Rk[d])
             w.rk[d] = w.rk[o + a]
             w.gk[d] = 0.0
     if h > 0:
-        pass_inertia(tree, w, i)
-        hand_down(tree, w, i)
+        whole_inertia_to_parent(tree, w, i)
+        force_to_parent(tree, w, i)
 
 
 @kernel
-def follow_rows(tree: Array, w: Array, i: int, n: int, qdd: Array, multipliers: Array) -> None:
+def accelerations_and_multipliers(tree: Array, w: Array, i: int, n: int, qdd: Array, multipliers: Array) -> None:
     """Accelerations of body ``i`` and its joint, then the multipliers of its rows."""
     kind = tree.kind[i]
     o = tree.stack_start[i]
     b = w.a[tree.parent[i]]
     a = w.a[i]
-    put_angular(to_child(tree, w, i, angular(b)), a)
-    put_linear(to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
+    set_angular(rotate_to_child(tree, w, i, angular(b)), a)
+    set_linear(rotate_to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
     for m in range(n):
         w.mu[o + m] = 0.0
         if tree.parent[i] > 0:
@@ -225,7 +234,7 @@ def follow_rows(tree: Array, w: Array, i: int, n: int, qdd: Array, multipliers: 
         if n > 0:
             need = (need + w.De[v] * x) * w.felt[v]
             w.mu[o] = where(0.0, w.felt[v] * w.felt[v], need, w.mu[o])
-            reflect_back(n, w, o, w.Qj, k, w.qj[i, k])
+            householder_on_multipliers(n, w, o, w.Qj, k, w.qj[i, k])
         a[axis_of(kind, k)] += x
         if kind == HELICAL:
             a[5] += tree.pitch[i] * x
@@ -235,7 +244,7 @@ def follow_rows(tree: Array, w: Array, i: int, n: int, qdd: Array, multipliers: 
             w.mu[o + c] = 0.0
         for back in range(6):
             c = 5 - back
-            reflect_back(m - c, w, o + c, w.Qc, c, w.qc[i, c])
+            householder_on_multipliers(m - c, w, o + c, w.Qc, c, w.qc[i, c])
     for c in range(m):
         r = tree.stack_row[o + c]
         if r >= 0:
@@ -263,10 +272,10 @@ def pv_early(
     """
     multipliers = found[2 : 2 + tree.nc]
     residual = found[2 + tree.nc : tree.nfound]
-    ready(tree, w, q, v, wrenches, asked)
-    openings(tree, w, regularization, found)
-    stand(tree, w)
-    set_magnitude(tree, w, tau, wrenches, settings)
+    setup_problem(tree, w, q, v, wrenches, asked)
+    constraint_violation(tree, w, regularization, found)
+    init_rigid_inertias(tree, w)
+    set_residual_scale(tree, w, tau, wrenches, settings)
     for r in range(tree.nc):
         w.row_scale[r] = sqrt(settings[6 + tree.nv + r])
     w.worst[0] = 0.0
@@ -291,7 +300,7 @@ def pv_early(
         multipliers[r] = 0.0
         residual[r] = 0.0
     for i in range(tree.n - 1, 0, -1):
-        mirror(w.H[i])
+        symmetrize(w.H[i])
         n = tree.stack_count[i]
         for e in range(tree.stack_start[i], tree.stack_start[i] + n):
             if tree.stack_row[e] >= 0:
@@ -299,21 +308,21 @@ def pv_early(
                 for j in range(6):
                     w.size[i] += w.Rk[e, j] * w.Rk[e, j]
         if n > 6:
-            condense(tree, w, i)
+            condense_rows(tree, w, i)
             n = 6
         for k in range(dof_of(tree.kind[i])):
-            take_out(tree, w, i, k, n, tau)
-        pass_down(tree, w, i, n)
+            eliminate_dof(tree, w, i, k, n, tau)
+        rows_to_parent(tree, w, i, n)
         if tree.parent[i] > 0:
             w.size[tree.parent[i]] += w.size[i]
     for i in range(1, tree.n):
         n = tree.stack_count[i]
         if n > 6:
             n = 6
-        follow_rows(tree, w, i, n, a, multipliers)
+        accelerations_and_multipliers(tree, w, i, n, a, multipliers)
     for r in range(tree.nc):
         multipliers[r] *= w.row_scale[r]
-    found[0] = relative(w, w.worst[0] * w.worst[0])
+    found[0] = relative_residual(w, w.worst[0] * w.worst[0])
     found[1] = 1.0
 
 

@@ -7,46 +7,46 @@ Gravity is the root's acceleration. Cost: linear in the number of bodies.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.joints import axis_of, dof_of, joint_place, to_parent
+from linkwork.kernels.joints import axis_of, dof_of, joint_transform, rotate_to_parent
 from linkwork.kernels.kinematics import (
     ACCELERATION,
     MOTION,
     POSE,
-    coast,
-    hasten_body,
-    move_body,
-    place,
-    rest_world,
-    spread_world,
+    bias_accelerations,
+    body_acceleration,
+    body_angular_velocity,
+    init_world_acceleration,
+    init_world_velocity,
+    joint_transforms,
 )
 from linkwork.kernels.passive import subtract_passive_torques
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import (
     add,
+    add_to,
     angular,
     cross,
-    gain,
+    euler_moment,
     linear,
-    put_angular,
-    put_linear,
     rotate,
     scale,
+    set_angular,
+    set_linear,
     sub,
-    tumbling,
 )
 from linkwork.model.joints import HELICAL
 
 FORCE: dict[str, Shape] = {"f": ("n", 6)}
 WRENCHES: Shape = ("nf", 6)
 FORWARD = dict.fromkeys(("omega", "W", "k", "a", "spread"), "forward")
-"""What `forward_body` needs of a body for its children alone."""
+"""What `forward_pass` needs of a body for its children alone."""
 
 
 @kernel
-def gravitate(tree: Array, w: Array) -> None:
+def set_root_acceleration(tree: Array, w: Array) -> None:
     """The world accelerates upwards."""
-    put_angular((0.0, 0.0, 0.0), w.a[0])
-    put_linear((-tree.gravity[0], -tree.gravity[1], -tree.gravity[2]), w.a[0])
+    set_angular((0.0, 0.0, 0.0), w.a[0])
+    set_linear((-tree.gravity[0], -tree.gravity[1], -tree.gravity[2]), w.a[0])
 
 
 @kernel
@@ -57,58 +57,59 @@ def apply_wrenches(tree: Array, w: Array, wrenches: Array) -> None:
         force = rotate(tree.F[f], linear(wrenches[f]))
         moment = add(rotate(tree.F[f], angular(wrenches[f])), cross(tree.f[f], force))
         if b > 0:
-            put_angular(sub(angular(w.f[b]), moment), w.f[b])
-            put_linear(sub(linear(w.f[b]), force), w.f[b])
+            set_angular(sub(angular(w.f[b]), moment), w.f[b])
+            set_linear(sub(linear(w.f[b]), force), w.f[b])
 
 
 @kernel
-def resist(tree: Array, w: Array) -> None:
+def newton_euler_forces(tree: Array, w: Array) -> None:
     """The force that each body's motion needs."""
     for i in range(1, tree.n):
-        resist_body(tree, w, i)
+        newton_euler_force(tree, w, i)
 
 
 @kernel
-def resist_body(tree: Array, w: Array, i: int) -> None:
+def newton_euler_force(tree: Array, w: Array, i: int) -> None:
     """The force that the motion of body ``i`` needs (Newton and Euler)."""
     a = linear(w.a[i])
     mc = tree.mc[i]
-    put_angular(add(tumbling(tree.I[i], w.spread[i]), cross(mc, a)), w.f[i])
-    put_linear(add(scale(tree.mass[i], a), rotate(w.spread[i], mc)), w.f[i])
+    set_angular(add(euler_moment(tree.I[i], w.spread[i]), cross(mc, a)), w.f[i])
+    set_linear(add(scale(tree.mass[i], a), rotate(w.spread[i], mc)), w.f[i])
 
 
 @kernel
 def init_root(tree: Array, w: Array) -> None:
     """The world is at rest and accelerates upwards."""
-    rest_world(w)
-    spread_world(w)
-    gravitate(tree, w)
+    init_world_velocity(w)
+    init_world_acceleration(w)
+    set_root_acceleration(tree, w)
 
 
 @kernel
-def forward_body(tree: Array, w: Array, i: int, q: Array, v: Array, acceleration: Array) -> None:
+def forward_pass(tree: Array, w: Array, i: int, q: Array, v: Array, acceleration: Array) -> None:
     """Of body ``i`` its pose, velocity and acceleration, those of its parent being known, and the force they need.
 
-    One sweep of this does what `place`, `move`, `hasten` and `resist` do, with each body's arrays still in the cache.
+    One sweep of this does what `joint_transforms`, `move`, `hasten` and `newton_euler_forces` do, with each body's
+    arrays still in the cache.
     """
-    joint_place(tree, w, i, q)
-    move_body(tree, w, i, v)
-    hasten_body(tree, w, i, acceleration)
-    resist_body(tree, w, i)
+    joint_transform(tree, w, i, q)
+    body_angular_velocity(tree, w, i, v)
+    body_acceleration(tree, w, i, acceleration)
+    newton_euler_force(tree, w, i)
 
 
 @kernel
-def hand_down(tree: Array, w: Array, i: int) -> None:
+def force_to_parent(tree: Array, w: Array, i: int) -> None:
     """Add the force on body ``i`` to that on its parent."""
     h = tree.parent[i]
     if h > 0:
-        force = to_parent(tree, w, i, linear(w.f[i]))
-        moment = to_parent(tree, w, i, angular(w.f[i]))
-        gain(add(moment, cross(w.r[i], force)), force, w.f[h])
+        force = rotate_to_parent(tree, w, i, linear(w.f[i]))
+        moment = rotate_to_parent(tree, w, i, angular(w.f[i]))
+        add_to(add(moment, cross(w.r[i], force)), force, w.f[h])
 
 
 @kernel
-def collect(tree: Array, w: Array, tau: Array) -> None:
+def joint_torques(tree: Array, w: Array, tau: Array) -> None:
     """Leaves to root: joint torques ``tau = S' f``."""
     for i in range(tree.n - 1, 0, -1):
         kind = tree.kind[i]
@@ -118,7 +119,7 @@ def collect(tree: Array, w: Array, tau: Array) -> None:
             tau[o + k] = f[axis_of(kind, k)]
         if kind == HELICAL:
             tau[o] += tree.pitch[i] * f[5]
-        hand_down(tree, w, i)
+        force_to_parent(tree, w, i)
 
 
 @kernel
@@ -126,9 +127,9 @@ def rnea(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, t
     """``tau = M a + c - sum J' wrench``."""
     init_root(tree, w)
     for i in range(1, tree.n):
-        forward_body(tree, w, i, q, v, a)
+        forward_pass(tree, w, i, q, v, a)
     apply_wrenches(tree, w, wrenches)
-    collect(tree, w, tau)
+    joint_torques(tree, w, tau)
     for k in range(tree.nv):
         tau[k] += tree.armature[k] * a[k]
 
@@ -141,7 +142,7 @@ def inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrench
 
 
 @kernel
-def bias(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, tau: Array) -> None:
+def bias_forces(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, tau: Array) -> None:
     """The torques that hold ``a = 0``: Coriolis, centrifugal, gravity, less external wrenches."""
     for k in range(tree.nv):
         w.still[k] = 0.0
@@ -149,17 +150,17 @@ def bias(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, tau: Array)
 
 
 @kernel
-def gravity(tree: Array, w: Array, q: Array, tau: Array) -> None:
+def gravity_forces(tree: Array, w: Array, q: Array, tau: Array) -> None:
     """The torques that hold the tree at rest."""
-    place(tree, w, q)
-    gravitate(tree, w)
+    joint_transforms(tree, w, q)
+    set_root_acceleration(tree, w)
     for i in range(1, tree.n):
         for j in range(6):
             w.W[i, j] = 0.0
             w.k[i, j] = 0.0
-    coast(tree, w)
-    resist(tree, w)
-    collect(tree, w, tau)
+    bias_accelerations(tree, w)
+    newton_euler_forces(tree, w)
+    joint_torques(tree, w, tau)
 
 
 _WORK: dict[str, Shape] = POSE | MOTION | ACCELERATION | FORCE
@@ -174,10 +175,10 @@ RNEA = Algorithm(
 )
 BIAS = Algorithm(
     "bias",
-    bias,
+    bias_forces,
     {"q": ("nq",), "v": ("nv",), "wrenches": WRENCHES},
     {"tau": ("nv",)},
     _WORK,
     folded=FORWARD,
 )
-GRAVITY = Algorithm("gravity", gravity, {"q": ("nq",)}, {"tau": ("nv",)}, _WORK)
+GRAVITY = Algorithm("gravity", gravity_forces, {"q": ("nq",)}, {"tau": ("nv",)}, _WORK)

@@ -11,7 +11,7 @@ A spatial vector is `[angular; linear]` in the body's own frame. Two things keep
 
 * The axis of a one-DoF joint is the z axis of its body, so a joint turns vectors in a plane.
 
-A 6D inertia ``H`` is a full symmetric 6 x 6 array of which sums touch the upper triangle only; `mirror`
+A 6D inertia ``H`` is a full symmetric 6 x 6 array of which sums touch the upper triangle only; `symmetrize`
 completes it. Its 3 x 3 blocks are ``A`` (angular, angular), ``B`` (angular, linear), ``C`` (linear, linear).
 Rotational inertias are six numbers ``xx xy xz yy yz zz``.
 """
@@ -55,7 +55,7 @@ def cross(x: Vector, y: Vector) -> Triple:
 
 
 @kernel
-def put(x: Vector, y: Array) -> None:
+def set_vector(x: Vector, y: Array) -> None:
     """``y = x``."""
     y[0] = x[0]
     y[1] = x[1]
@@ -75,7 +75,7 @@ def linear(x: Array) -> Triple:
 
 
 @kernel
-def put_angular(x: Vector, y: Array) -> None:
+def set_angular(x: Vector, y: Array) -> None:
     """Set the angular half of the spatial vector ``y``."""
     y[0] = x[0]
     y[1] = x[1]
@@ -83,7 +83,7 @@ def put_angular(x: Vector, y: Array) -> None:
 
 
 @kernel
-def put_linear(x: Vector, y: Array) -> None:
+def set_linear(x: Vector, y: Array) -> None:
     """Set the linear half of the spatial vector ``y``."""
     y[3] = x[0]
     y[4] = x[1]
@@ -91,7 +91,7 @@ def put_linear(x: Vector, y: Array) -> None:
 
 
 @kernel
-def gain(n: Vector, f: Vector, y: Array) -> None:
+def add_to(n: Vector, f: Vector, y: Array) -> None:
     """Add to the spatial vector ``y``."""
     y[0] += n[0]
     y[1] += n[1]
@@ -118,7 +118,7 @@ def rotate(R: Array, x: Vector) -> Triple:
 
 
 @kernel
-def unrotate(R: Array, x: Vector) -> Triple:
+def rotate_inverse(R: Array, x: Vector) -> Triple:
     """``R' x``."""
     return (
         R[0, 0] * x[0] + R[1, 0] * x[1] + R[2, 0] * x[2],
@@ -138,7 +138,7 @@ def multiply(R: Array, Q: Array, P: Array) -> None:
 
 
 @kernel
-def symmetric(I: Vector, x: Vector) -> Triple:
+def symmetric_product(I: Vector, x: Vector) -> Triple:
     """``I x`` for a symmetric matrix of six numbers ``xx xy xz yy yz zz``."""
     return (
         I[0] * x[0] + I[1] * x[1] + I[2] * x[2],
@@ -148,7 +148,7 @@ def symmetric(I: Vector, x: Vector) -> Triple:
 
 
 @kernel
-def spin_six(c: Scalar, s: Scalar, I: Vector) -> Six:
+def rotate_symmetric_about_z(c: Scalar, s: Scalar, I: Vector) -> Six:
     """Turn a symmetric matrix of six numbers about z.
 
     With ``d = xx - yy`` and ``t = s d + 2 c xy`` the 2 x 2 corner becomes ``xx - s t``, ``yy + s t``, ``c t - xy``.
@@ -159,11 +159,11 @@ def spin_six(c: Scalar, s: Scalar, I: Vector) -> Six:
 
 
 @kernel
-def rotate_six(R: Array, I: Vector) -> Six:
+def rotate_symmetric(R: Array, I: Vector) -> Six:
     """``R I R'`` of a symmetric matrix of six numbers."""
-    x = symmetric(I, R[0])
-    y = symmetric(I, R[1])
-    z = symmetric(I, R[2])
+    x = symmetric_product(I, R[0])
+    y = symmetric_product(I, R[1])
+    z = symmetric_product(I, R[2])
     return dot(x, R[0]), dot(x, R[1]), dot(x, R[2]), dot(y, R[1]), dot(y, R[2]), dot(z, R[2])
 
 
@@ -174,7 +174,7 @@ def block(H: Array, o: int) -> Six:
 
 
 @kernel
-def put_block(x: Vector, H: Array, o: int) -> None:
+def set_block(x: Vector, H: Array, o: int) -> None:
     """Set the upper triangle of a diagonal 3 x 3 block."""
     H[o, o] = x[0]
     H[o, o + 1] = x[1]
@@ -194,7 +194,7 @@ def centripetal(w: Vector) -> Six:
 
 
 @kernel
-def put_spread(alpha: Vector, W: Vector, A: Array) -> None:
+def set_acceleration_field(alpha: Vector, W: Vector, A: Array) -> None:
     """The matrix ``A`` with ``A x = alpha x x + w x (w x x)``: how accelerations spread over a body."""
     A[0, 0] = W[0]
     A[0, 1] = W[1] - alpha[2]
@@ -208,8 +208,8 @@ def put_spread(alpha: Vector, W: Vector, A: Array) -> None:
 
 
 @kernel
-def tumbling(I: Vector, A: Array) -> Triple:
-    """``I alpha + w x (I w)`` from the matrix of `put_spread`: the moment of all points' ``A x``."""
+def euler_moment(I: Vector, A: Array) -> Triple:
+    """``I alpha + w x (I w)`` from the matrix of `set_acceleration_field`: the moment of all points' ``A x``."""
     xx = 0.5 * (I[3] + I[5] - I[0])
     yy = 0.5 * (I[0] + I[5] - I[3])
     zz = 0.5 * (I[0] + I[3] - I[5])
@@ -221,9 +221,9 @@ def tumbling(I: Vector, A: Array) -> Triple:
 
 
 @kernel
-def set_rigid(mass: Scalar, mc: Vector, I: Vector, H: Array) -> None:
+def set_rigid_inertia(mass: Scalar, mc: Vector, I: Vector, H: Array) -> None:
     """``H`` of a rigid body (upper triangle): ``A = I``, ``B = [mc]x``, ``C = m 1``."""
-    put_block(I, H, 0)
+    set_block(I, H, 0)
     H[0, 3] = 0.0
     H[0, 4] = -mc[2]
     H[0, 5] = mc[1]
@@ -233,11 +233,11 @@ def set_rigid(mass: Scalar, mc: Vector, I: Vector, H: Array) -> None:
     H[2, 3] = -mc[1]
     H[2, 4] = mc[0]
     H[2, 5] = 0.0
-    put_block((mass, 0.0, 0.0, mass, 0.0, mass), H, 3)
+    set_block((mass, 0.0, 0.0, mass, 0.0, mass), H, 3)
 
 
 @kernel
-def mirror(H: Array) -> None:
+def symmetrize(H: Array) -> None:
     """Copy the upper triangle of a 6 x 6 matrix to the lower one."""
     for k in range(6):
         for j in range(k):
@@ -245,9 +245,9 @@ def mirror(H: Array) -> None:
 
 
 @kernel
-def spin_inertia(c: Scalar, s: Scalar, H: Array) -> None:
+def rotate_inertia_about_z(c: Scalar, s: Scalar, H: Array) -> None:
     """Turn a 6D inertia about z by the angle of ``(c, s)``: ``H = Z H Z'``, in place."""
-    put_block(spin_six(c, s, block(H, 0)), H, 0)
+    set_block(rotate_symmetric_about_z(c, s, block(H, 0)), H, 0)
     # B is not symmetric: the antisymmetric part of its 2 x 2 corner does not turn.
     total = H[0, 4] + H[1, 3]
     t = s * (H[0, 3] - H[1, 4]) + c * total
@@ -265,13 +265,13 @@ def spin_inertia(c: Scalar, s: Scalar, H: Array) -> None:
     y = H[2, 4]
     H[2, 3] = c * x - s * y
     H[2, 4] = s * x + c * y
-    put_block(spin_six(c, s, block(H, 3)), H, 3)
+    set_block(rotate_symmetric_about_z(c, s, block(H, 3)), H, 3)
 
 
 @kernel
 def rotate_inertia(R: Array, H: Array) -> None:
     """Rotate a 6D inertia: each block becomes ``R h R'``, in place."""
-    put_block(rotate_six(R, block(H, 0)), H, 0)
+    set_block(rotate_symmetric(R, block(H, 0)), H, 0)
     x = rotate(R, (H[0, 3], H[0, 4], H[0, 5]))
     y = rotate(R, (H[1, 3], H[1, 4], H[1, 5]))
     z = rotate(R, (H[2, 3], H[2, 4], H[2, 5]))
@@ -280,11 +280,11 @@ def rotate_inertia(R: Array, H: Array) -> None:
         H[0, 3 + k] = b[0]
         H[1, 3 + k] = b[1]
         H[2, 3 + k] = b[2]
-    put_block(rotate_six(R, block(H, 3)), H, 3)
+    set_block(rotate_symmetric(R, block(H, 3)), H, 3)
 
 
 @kernel
-def gain_shifted(r: Vector, H: Array, P: Array) -> None:
+def add_shifted_inertia(r: Vector, H: Array, P: Array) -> None:
     """Add the inertia ``H``, whose origin is at ``r``, to ``P`` (upper triangles).
 
     ``C' = C``, ``B' = B + [r]x C``, ``A' = A + [r]x B'^T + ([r]x B^T)^T``.

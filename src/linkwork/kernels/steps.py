@@ -25,9 +25,9 @@ from typing import NamedTuple
 from linkwork.kernels.aba import ABA, aba
 from linkwork.kernels.actuation import DRIVE_WORK, drive_joints
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import WORK, ready
+from linkwork.kernels.constrained import WORK, setup_problem
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_again
+from linkwork.kernels.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_iterate
 from linkwork.kernels.passive import damper_torque, spring_torque
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sincos, sqrt, where
@@ -300,10 +300,10 @@ def _of_loops(iterations: int) -> Dynamics:
         residual = found[2 + tree.nc : tree.nfound]
         found[tree.nfound - 2] = 0.0
         found[tree.nfound - 1] = -1.0
-        ready(tree, w, q, v, wrenches, w.none)
+        setup_problem(tree, w, q, v, wrenches, w.none)
         lcaba_sweeps(tree, w, torque, regularization, w.none, a, multipliers, residual)
         for _ in range(iterations - 1):
-            lcaba_sweeps_again(tree, w, torque, wrenches, regularization, a, multipliers, residual)
+            lcaba_sweeps_iterate(tree, w, torque, wrenches, regularization, a, multipliers, residual)
 
     work = WORK | SPRINGS | {"none": ("nc",)}
     return Dynamics(f"lcaba{iterations}", accelerations, work, COUPLED, bound=True, folded={}, drive=drive_nothing)
@@ -512,7 +512,7 @@ def repeated(one: Step) -> Algorithm:
         progress[1] = 1.0
 
     @kernel
-    def again(
+    def iterate(
         tree: Array,
         w: Array,
         q: Array,
@@ -536,7 +536,7 @@ def repeated(one: Step) -> Algorithm:
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
     outputs |= {"found": ("nfound",) if dynamics.bound else (0,), "progress": (2,)}
     name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
-    return Algorithm(name, first, inputs, outputs, work, dynamics.layout, again, dynamics.folded)
+    return Algorithm(name, first, inputs, outputs, work, dynamics.layout, iterate, dynamics.folded)
 
 
 @kernel
@@ -564,7 +564,7 @@ def leave(tree: Array, w: Array, q1: Array, v1: Array, progress: Array) -> None:
 def adaptive(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
     """One step with an estimate of its error, of ``x`` and of ``v``."""
     whole = repeated(runge_kutta(scheme, dynamics))
-    first, again = whole.text, whole.again
+    first, iterate = whole.text, whole.iterate
 
     @kernel
     def estimated(
@@ -585,7 +585,7 @@ def adaptive(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
         progress: Array,
     ) -> None:
         first(tree, w, q, v, tau, u, wrenches, law, regularization, clock, clock, q1, v1, found, progress)
-        again(tree, w, q, v, tau, u, wrenches, law, regularization, clock, clock, q1, v1, found, progress)  # type: ignore[misc]
+        iterate(tree, w, q, v, tau, u, wrenches, law, regularization, clock, clock, q1, v1, found, progress)  # type: ignore[misc]
         for k in range(tree.nv):
             off[0, k] = w.off[0, k]
             off[1, k] = w.off[1, k]

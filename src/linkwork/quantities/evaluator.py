@@ -367,8 +367,8 @@ class Evaluator:
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
         traced = trace(self._subject.algorithm, self._subject.tree, limit=sys.maxsize)
-        again = sum(traced.again.operation_count().values()) if traced.again else 0
-        return OperationCount(traced.operation_count(), again=again)
+        iteration = sum(traced.iterate.operation_count().values()) if traced.iterate else 0
+        return OperationCount(traced.operation_count(), iteration=iteration)
 
     def _complete(self, inputs: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         """The inputs, with no external wrenches if none are given."""
@@ -430,12 +430,12 @@ class OperationCount(dict[str, int]):
 
     Args:
         counts: Operations by name.
-        again: All operations of each further iteration.
+        iteration: All operations of each further iteration.
     """
 
-    def __init__(self, counts: Mapping[str, int] = MappingProxyType({}), again: int = 0) -> None:
+    def __init__(self, counts: Mapping[str, int] = MappingProxyType({}), iteration: int = 0) -> None:
         super().__init__(counts)
-        self.again = again
+        self.iteration = iteration
         """All operations of each further iteration."""
 
     @property

@@ -9,9 +9,9 @@ from __future__ import annotations
 import linkwork as lw
 from linkwork.closure.coordinates import clustered
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.clusters import EXPLICIT, explicit
-from linkwork.kernels.kinematics import hasten
-from linkwork.kernels.rnea import collect, gravitate, resist
+from linkwork.kernels.clusters import EXPLICIT, explicit_form
+from linkwork.kernels.kinematics import accelerations
+from linkwork.kernels.rnea import joint_torques, newton_euler_forces, set_root_acceleration
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.plans.clusters import CLUSTERS
 
@@ -19,16 +19,16 @@ from linkwork.plans.clusters import CLUSTERS
 @kernel
 def projected_rnea(tree: Array, w: Array, q: Array, v: Array, second: Array, tau: Array, pivot: Array) -> None:
     """Torques of the free joints that make them accelerate as asked, ``second``."""
-    explicit(tree, w, q, v, w.matrix, w.rest, pivot)
+    explicit_form(tree, w, q, v, w.matrix, w.rest, pivot)
     for k in range(tree.nv):
         x = w.rest[k]
         for f in range(tree.nfree):
             x = x + w.matrix[k, f] * second[f]
         w.full[k] = x
-    gravitate(tree, w)
-    hasten(tree, w, w.full)
-    resist(tree, w)
-    collect(tree, w, w.all)
+    set_root_acceleration(tree, w)
+    accelerations(tree, w, w.full)
+    newton_euler_forces(tree, w)
+    joint_torques(tree, w, w.all)
     for k in range(tree.nv):
         w.all[k] += tree.armature[k] * w.full[k]
     for f in range(tree.nfree):

@@ -148,7 +148,7 @@ def _keep_counts(label: str, made: Made, journal: Journal) -> int:
         journal.metrics[f"{label}.iterations"] = float(np.max(made.evaluator(*made.inputs).iterations))
     if counted is None:
         return 0
-    again = counted.again * (max(journal.metrics.get(f"{label}.iterations", 1.0), 1.0) - 1)
+    again = counted.iteration * (max(journal.metrics.get(f"{label}.iterations", 1.0), 1.0) - 1)
     journal.metrics[f"{label}.operations"] = counted.total + again
     return int(counted.total + again)
 

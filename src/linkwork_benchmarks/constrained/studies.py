@@ -69,8 +69,8 @@ def _system(scenario: System, settings: Settings, journal: Journal) -> None:
     costs = lw.method_costs(robot) if robot.nc else {"aba": lw.ForwardDynamics(robot, "aba").operation_count()}
     for method, cost in costs.items():
         journal.metrics[f"{name}.{method}.operations"] = cost.total
-        if cost.again:
-            journal.metrics[f"{name}.{method}.again"] = cost.again
+        if cost.iteration:
+            journal.metrics[f"{name}.{method}.again"] = cost.iteration
     methods = tuple(m for m in scenario.methods if m in lw.methods_for(robot)) if robot.nc else ("aba",)
     if robot.nc:
         chosen = {k: lw.best_method(robot, k) for k in scenario.iterations}

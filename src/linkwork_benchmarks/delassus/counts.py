@@ -43,10 +43,10 @@ def total(robot: lw.Mechanism, method: str) -> int:
 
 @cache
 def dense_factor(rows: int) -> int:
-    """``L D L'`` of a dense matrix of so many rows, by `aba.factor`."""
+    """``L D L'`` of a dense matrix of so many rows, by `aba.factorize_ldl`."""
 
     def text(tree: Any, w: Any, q: Any, given: Any, out: Any) -> None:
-        aba.factor(rows, given)
+        aba.factorize_ldl(rows, given)
         for j in range(rows):
             for k in range(rows):
                 out[j, k] = given[j, k] if k <= j else 0.0
@@ -98,16 +98,16 @@ def _operations(algorithm: Algorithm, tree: Tree) -> int:
 
 def _mass(tree: Any, w: Any, q: Any) -> None:
     osim.open_rows(tree, w, q)
-    crba.mass_of(tree, w, w.M)
-    ltl.factor_mass(tree, w)
+    crba.mass_matrix(tree, w, w.M)
+    ltl.factorize_mass_matrix(tree, w)
 
 
 def _reduced(tree: Any, w: Any, q: Any) -> None:
     osim.open_rows(tree, w, q)
-    crba.mass_of(tree, w, w.M)
-    loops.jacobian_of(tree, w, q, w.Jc)
-    ltl.factor_mass(tree, w)
-    ltl.reduce_rows(tree, w)
+    crba.mass_matrix(tree, w, w.M)
+    loops.jacobian_from_rows(tree, w, q, w.Jc)
+    ltl.factorize_mass_matrix(tree, w)
+    ltl.rows_by_factor(tree, w)
 
 
 def _articulated(tree: Any, w: Any, q: Any) -> None:
@@ -136,19 +136,19 @@ def _passed(tree: Any, w: Any, q: Any, joints: Iterable[int], rows: bool = True)
     osim.open_rows(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
-    bbo.set_out(tree, w, w.none)
-    aba.stand(tree, w)
+    bbo.init_rows(tree, w, w.none)
+    aba.init_rigid_inertias(tree, w)
     for i in joints:
         aba.eliminate(tree, w, i)
         if rows:
-            bbo.meet_joint(tree, w, i)
-            bbo.leave_joint(tree, w, i)
-        aba.hand_down_inertia(tree, w, i)
+            bbo.project_rows_on_joint(tree, w, i)
+            bbo.rows_to_parent(tree, w, i)
+        aba.inertia_to_parent(tree, w, i)
 
 
 def _propagated(tree: Any, w: Any, q: Any) -> None:
     osim.open_rows(tree, w, q)
-    lcaba.join(tree, w)
+    lcaba.joint_coupling_rows(tree, w)
     aba.articulate(tree, w)
     for i in range(tree.n - 1, 0, -1):
         for s in range(tree.path_start[i], tree.path_start[i] + tree.path_count[i]):
