@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import linkwork as lw
-from linkwork.cli.caching import in_bytes
+from linkwork.cli.cache_report import in_bytes
 from linkwork.compilers import cache
 from robots import REPOSITORY
 from test_cli import PROBE, run

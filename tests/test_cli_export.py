@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import linkwork as lw
-from linkwork.cli.actions import WHATS
+from linkwork.cli.options import QUANTITIES
 from test_cli import four_bar, run, words
 
 
@@ -38,7 +38,7 @@ def test_by_default_forward_dynamics_under_the_name_of_the_model(model: str) -> 
     assert "four_bar_forward_dynamics(q[3], v[3], tau[3], a[3], found[14])" in page
 
 
-@pytest.mark.parametrize("what", WHATS)
+@pytest.mark.parametrize("what", QUANTITIES)
 def test_all_that_can_be_asked_for(model: str, what: str) -> None:
     frames = ["--frame", "coupler"] if what.startswith(("frame", "operational")) else []
     found = exported(model, "--what", what, "--out", "made.c", *frames)

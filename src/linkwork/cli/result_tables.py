@@ -1,4 +1,4 @@
-"""Tables of results: printed for people, and written as CSV and LaTeX."""
+"""Tables of benchmark results: printed, and written as CSV and LaTeX."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from linkwork.cli.pages import table
+from linkwork.cli.layout import table as draw_table
 
 Cell = str | float | None
 """A word, a number, or nothing."""
@@ -19,7 +19,7 @@ SPECIAL = {**{c: f"\\{c}" for c in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ResultTable:
     """A table: words first, then numbers."""
 
     title: str
@@ -28,21 +28,21 @@ class Sheet:
     words: int
     """How many columns are words."""
 
-    def used(self) -> Sheet:
+    def used(self) -> ResultTable:
         """The same without columns of numbers in which there is nothing."""
         empty = [all(row[k] is None for row in self.rows) for k in range(len(self.heads))]
         return self.without(*(head for head, no in zip(self.heads, empty, strict=True) if no))
 
-    def without(self, *heads: str) -> Sheet:
+    def without(self, *heads: str) -> ResultTable:
         """The same without some columns of numbers."""
         kept = [k for k, head in enumerate(self.heads) if k < self.words or head not in heads]
         rows = [tuple(row[k] for k in kept) for row in self.rows]
-        return Sheet(self.title, tuple(self.heads[k] for k in kept), rows, self.words)
+        return ResultTable(self.title, tuple(self.heads[k] for k in kept), rows, self.words)
 
     def draw(self, console: Console) -> None:
-        """For people."""
+        """Print it."""
         columns = [(head, k > 0) for k, head in enumerate(self.heads)]
-        table(console, self.title, columns, [[shown(cell) for cell in row] for row in self.rows])
+        draw_table(console, self.title, columns, [[shown(cell) for cell in row] for row in self.rows])
 
     def latex(self) -> str:
         """A table of the package booktabs, with its title for a caption."""
@@ -53,32 +53,32 @@ class Sheet:
         return "\n".join([*head, rf"\begin{{tabular}}{{{align}}}", *body, r"\end{tabular}", r"\end{table}"]) + "\n"
 
 
-def latex(sheets: Sequence[Sheet], comments: Sequence[str] = ()) -> str:
+def latex(tables: Sequence[ResultTable], comments: Sequence[str] = ()) -> str:
     """Tables one after the other, for ``\\input``, with comments at the top."""
     top = [r"% needs \usepackage{booktabs,textcomp}", *(f"% {' '.join(line.split())}" for line in comments)]
-    return "\n".join(["\n".join(top), *(sheet.latex() for sheet in sheets)])
+    return "\n".join(["\n".join(top), *(table.latex() for table in tables)])
 
 
-def comma_separated(sheet: Sheet) -> str:
-    """For spreadsheets and scripts: a line of heads, numbers with all their digits, nothing where there is nothing."""
+def csv_text(table: ResultTable) -> str:
+    """Comma-separated values: a line of heads, numbers with all their digits, empty cells where there is no value."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([sheet.heads, *sheet.rows])
+    csv.writer(text, lineterminator="\n").writerows([table.heads, *table.rows])
     return text.getvalue()
 
 
-def together(title: str, sheets: Sequence[Sheet]) -> Sheet:
+def merge_tables(title: str, tables: Sequence[ResultTable]) -> ResultTable:
     """One table of all rows and all columns; the first is the title of the table that a row is from."""
-    words = list(dict.fromkeys(head for sheet in sheets for head in sheet.heads[: sheet.words]))
-    numbers = list(dict.fromkeys(head for sheet in sheets for head in sheet.heads[sheet.words :]))
+    words = list(dict.fromkeys(head for table in tables for head in table.heads[: table.words]))
+    numbers = list(dict.fromkeys(head for table in tables for head in table.heads[table.words :]))
     rows = []
-    for sheet in sheets:
-        for row in sheet.rows:
-            cells = dict(zip(sheet.heads, row, strict=True))
-            rows.append((sheet.title, *(cells.get(head) for head in (*words, *numbers))))
-    return Sheet(title, ("table", *words, *numbers), rows, 1 + len(words))
+    for table in tables:
+        for row in table.rows:
+            cells = dict(zip(table.heads, row, strict=True))
+            rows.append((table.title, *(cells.get(head) for head in (*words, *numbers))))
+    return ResultTable(title, ("table", *words, *numbers), rows, 1 + len(words))
 
 
-def of_metrics(title: str, metrics: Mapping[str, float]) -> list[Sheet]:
+def tables_from_metrics(title: str, metrics: Mapping[str, float]) -> list[ResultTable]:
     """Tables of metrics with dotted names: ``talos.forward_dynamics.native.single.us`` is in the table
     ``talos.forward_dynamics``, the row ``native.single`` and the column ``us``."""
     found: dict[str, dict[str, dict[str, float]]] = {}
@@ -87,16 +87,16 @@ def of_metrics(title: str, metrics: Mapping[str, float]) -> list[Sheet]:
         group = parts[: max(0, min(2, len(parts) - 2))]
         row = ".".join(parts[len(group) : -1])
         found.setdefault(".".join(group) or title, {}).setdefault(row, {})[parts[-1]] = value
-    sheets = []
+    tables = []
     for group_name, rows in found.items():
         leaves = list(dict.fromkeys(leaf for row in rows.values() for leaf in row))
         cells = [(name, *(row.get(leaf) for leaf in leaves)) for name, row in rows.items()]
-        sheets.append(Sheet(group_name, ("what", *leaves), cells, 1))
-    return sheets
+        tables.append(ResultTable(group_name, ("what", *leaves), cells, 1))
+    return tables
 
 
 def shown(cell: Cell) -> str:
-    """A cell for people: three digits, and whole numbers as they are."""
+    """A cell as printed: three significant digits, or all digits of a whole number."""
     if cell is None or isinstance(cell, str):
         return cell or ""
     whole = cell == round(cell, 0) or abs(cell) >= 1000

@@ -1,4 +1,4 @@
-"""The disk cache as facts: where it is, how large, when it was used, and what was removed from it."""
+"""The disk cache: where it is, how large, when it was used, and what was removed from it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 import linkwork as lw
-from linkwork.cli.finding import counted
-from linkwork.cli.terminal import printable
+from linkwork.cli.terminal import plural, printable
 from linkwork.compilers import cache as disk
 
 
 @dataclass(frozen=True)
-class CacheFacts:
+class CacheReport:
     """The state of the cache, and the entries that were removed (None if that was not asked for)."""
 
     folder: str
@@ -27,14 +26,14 @@ class CacheFacts:
     removed: Sequence[disk.Entry] | None
 
     @classmethod
-    def collect(cls, *, clear: bool) -> CacheFacts:
-        """The facts, after all entries are removed if ``clear``."""
+    def collect(cls, *, clear: bool) -> CacheReport:
+        """The report, after all entries are removed if ``clear``."""
         limit = disk.limit()
         removed = disk.clear() if clear else None
         return cls(str(disk.folder()), limit, disk.entries(), removed)
 
     def as_json(self) -> dict[str, Any]:
-        """What scripts read; keys are explained in docs/cli.md."""
+        """The same for JSON; keys are explained in docs/cli.md."""
         used = [datetime.fromtimestamp(entry.used, UTC).isoformat(timespec="seconds") for entry in self.entries]
         return {
             "linkwork": lw.__version__,
@@ -51,19 +50,19 @@ def _sums(entries: Sequence[disk.Entry]) -> dict[str, int]:
     return {"entries": len(entries), "bytes": sum(entry.size for entry in entries)}
 
 
-def draw_cache(console: Console, facts: CacheFacts) -> None:
+def draw_cache(console: Console, report: CacheReport) -> None:
     """All of ``linkwork cache``."""
-    if facts.removed is not None:
-        console.print(Text(f"removed {_described(facts.removed)} from {printable(facts.folder)}"), overflow="fold")
+    if report.removed is not None:
+        console.print(Text(f"removed {_described(report.removed)} from {printable(report.folder)}"), overflow="fold")
         return
     lines = {
-        "folder": printable(facts.folder),
-        "entries": str(len(facts.entries)),
-        "size": f"{in_bytes(sum(entry.size for entry in facts.entries))} of at most {in_bytes(facts.limit)}",
+        "folder": printable(report.folder),
+        "entries": str(len(report.entries)),
+        "size": f"{in_bytes(sum(entry.size for entry in report.entries))} of at most {in_bytes(report.limit)}",
     }
-    if facts.entries:
-        lines["oldest"] = f"last used {_local(facts.entries[0].used)}"
-        lines["newest"] = f"last used {_local(facts.entries[-1].used)}"
+    if report.entries:
+        lines["oldest"] = f"last used {_local(report.entries[0].used)}"
+        lines["newest"] = f"last used {_local(report.entries[-1].used)}"
     for word, text in lines.items():
         console.print(Text(f"  {word:<9}", "dim") + Text(text), overflow="fold")
 
@@ -71,7 +70,7 @@ def draw_cache(console: Console, facts: CacheFacts) -> None:
 def _described(entries: Sequence[disk.Entry]) -> str:
     if not entries:
         return "nothing"
-    return f"{counted(len(entries), 'entry', 'entries')}, {in_bytes(sum(entry.size for entry in entries))},"
+    return f"{plural(len(entries), 'entry', 'entries')}, {in_bytes(sum(entry.size for entry in entries))},"
 
 
 def _local(seconds: float) -> str:

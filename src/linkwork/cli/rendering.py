@@ -1,4 +1,4 @@
-"""Facts as tables and trees for people.
+"""ModelReport as tables and trees for people.
 
 A table that is too wide for the terminal folds its texts; where even that has no room, its rows become records of one
 value a line.
@@ -9,98 +9,88 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from linkwork.cli.facts import ActuatorFacts, Facts, JointFacts
-from linkwork.cli.finding import counted
-from linkwork.cli.terminal import printable
+from linkwork.cli.layout import heading, item, records, table
+from linkwork.cli.report import ActuatorReport, JointReport, ModelReport
+from linkwork.cli.terminal import plural, printable
 from linkwork.model.constraints import WORLD
 
 if TYPE_CHECKING:
-    from linkwork.cli.counting import Count, Counts
+    from linkwork.cli.operation_counts import Count, Counts
 
 FEW = 12
-"""Up to so many joints or actuators are listed unasked."""
-
-_NARROWEST = 8
-"""A folded column of text is at least so wide."""
-
-_TWO_COLUMNS = 48
-"""On a narrower terminal, a name and its value follow each other."""
+"""Up to this many joints or actuators are listed by default."""
 
 
-def draw_info(console: Console, facts: Facts, *, joints: bool = False, tree: bool = False) -> None:
+def draw_info(console: Console, report: ModelReport, *, joints: bool = False, tree: bool = False) -> None:
     """All of ``linkwork info``."""
-    _draw_summary(console, facts)
-    if facts.joints and (joints or facts.joints <= FEW):
-        _draw_joints(console, facts)
-    if facts.constraints:
-        _draw_constraints(console, facts)
-        _draw_groups(console, facts)
-        _draw_mobility(console, facts)
-    if facts.methods:
-        costs = [(m.name, str(m.first), str(m.iteration or ""), "auto" if m.chosen else "") for m in facts.methods]
+    _draw_summary(console, report)
+    if report.joints and (joints or report.joints <= FEW):
+        _draw_joints(console, report)
+    if report.constraints:
+        _draw_constraints(console, report)
+        _draw_groups(console, report)
+        _draw_mobility(console, report)
+    if report.methods:
+        costs = [(m.name, str(m.first), str(m.iteration or ""), "auto" if m.chosen else "") for m in report.methods]
         columns = (("method", False), ("operations", True), ("each further iteration", True), ("chosen", False))
         table(console, "Forward dynamics", columns, costs)
-    if facts.actuators and (joints or len(facts.actuators) <= FEW):
+    if report.actuators and (joints or len(report.actuators) <= FEW):
         rows = [
             (a.name, ", ".join((a.joint, *a.also)), _vector((*a.gear, *a.also.values())), _force(a))
-            for a in facts.actuators
+            for a in report.actuators
         ]
         columns = (("actuator", False), ("joint", False), ("gear", False), ("force", False))
         table(console, "Actuators", columns, rows)
     if tree:
-        _draw_tree(console, facts)
-    for title, style, lines in (("Warnings", "yellow", facts.warnings), ("Notes", "cyan", facts.notes)):
+        _draw_tree(console, report)
+    for title, style, lines in (("Warnings", "yellow", report.warnings), ("Notes", "cyan", report.notes)):
         if lines:
             heading(console, title, style)
             for line in lines:
                 item(console, line)
 
 
-def _draw_summary(console: Console, facts: Facts) -> None:
-    console.print(Text(printable(facts.name), "bold"), Text(f"({facts.format})", "dim"))
-    types = ", ".join(f"{count} {kind}" for kind, count in facts.joint_types.items())
+def _draw_summary(console: Console, report: ModelReport) -> None:
+    console.print(Text(printable(report.name), "bold"), Text(f"({report.format})", "dim"))
+    types = ", ".join(f"{count} {kind}" for kind, count in report.joint_types.items())
     lines = {
-        "file": printable(facts.file),
-        "bodies": str(facts.bodies),
-        "joints": f"{facts.joints} ({types})" if types else "0",
-        "sizes": f"nq {facts.nq}, nv {facts.nv}, nc {facts.nc}",
-        "moving mass": f"{facts.mass:.6g} kg",
-        "gravity": f"{_vector(facts.gravity)} m/s²",
-        "coordinates q": facts.coordinates,
-        "in the file": facts.read_as,
-        "degrees of freedom": f"{facts.dof}{_where(facts)}",
+        "file": printable(report.file),
+        "bodies": str(report.bodies),
+        "joints": f"{report.joints} ({types})" if types else "0",
+        "sizes": f"nq {report.nq}, nv {report.nv}, nc {report.nc}",
+        "moving mass": f"{report.mass:.6g} kg",
+        "gravity": f"{_vector(report.gravity)} m/s²",
+        "coordinates q": report.coordinates,
+        "in the file": report.read_as,
+        "degrees of freedom": f"{report.dof}{_where(report)}",
     }
-    if facts.actuators:
-        lines["actuators"] = str(len(facts.actuators))
-    if facts.poses:
-        lines["poses"] = ", ".join(printable(pose.name) for pose in facts.poses)
-    _records(console, [lines])
+    if report.actuators:
+        lines["actuators"] = str(len(report.actuators))
+    if report.poses:
+        lines["poses"] = ", ".join(printable(pose.name) for pose in report.poses)
+    records(console, [lines])
 
 
-def _where(facts: Facts) -> str:
-    if not facts.constraints:
+def _where(report: ModelReport) -> str:
+    if not report.constraints:
         return ""
-    pose = facts.pose
-    if facts.mobility.singular:
-        return f" at pose '{printable(pose.start)}', {facts.dof - facts.mobility.singular} near it (singular)"
+    pose = report.pose
+    if report.mobility.singular:
+        return f" at pose '{printable(pose.start)}', {report.dof - report.mobility.singular} near it (singular)"
     if pose.assembled:
         return f" with the loops closed, near pose '{printable(pose.start)}'"
-    return f" at pose '{printable(pose.start)}'" + ("" if facts.mobility.closed else ", where the loops are open")
+    return f" at pose '{printable(pose.start)}'" + ("" if report.mobility.closed else ", where the loops are open")
 
 
-def _draw_joints(console: Console, facts: Facts) -> None:
+def _draw_joints(console: Console, report: ModelReport) -> None:
     columns = [("joint", False), ("type", True), ("parent", False), ("child", False)]
     columns += [("q", True), ("v", True), ("limits", True)]
-    rows = [[j.name, j.type, j.parent, j.child, _slots(j.q), _slots(j.v), _limits(j)] for j in facts.joint_list]
-    motors = [_motor(facts, joint) for joint in facts.joint_list]
+    rows = [[j.name, j.type, j.parent, j.child, _slots(j.q), _slots(j.v), _limits(j)] for j in report.joint_list]
+    motors = [_motor(report, joint) for joint in report.joint_list]
     if any(motors):
         columns.append(("motor", True))
         rows = [[*row, motor] for row, motor in zip(rows, motors, strict=True)]
@@ -112,7 +102,7 @@ def _slots(at: tuple[int, int]) -> str:
     return str(at[0]) if at[1] - at[0] == 1 else f"{at[0]}:{at[1]}"
 
 
-def _limits(joint: JointFacts) -> str:
+def _limits(joint: JointReport) -> str:
     if len(joint.lower) != 1:
         bounded = any(x is not None for x in (*joint.lower, *joint.upper))
         return "some" if bounded else ""
@@ -122,7 +112,7 @@ def _limits(joint: JointFacts) -> str:
     return f"{'-inf' if low is None else f'{low:.4g}'} .. {'inf' if high is None else f'{high:.4g}'}"
 
 
-def _force(actuator: ActuatorFacts) -> str:
+def _force(actuator: ActuatorReport) -> str:
     """How an actuator makes force."""
     if actuator.refused:
         return f"not modeled: {actuator.refused}"
@@ -131,12 +121,12 @@ def _force(actuator: ActuatorFacts) -> str:
     return f"gain {_vector(actuator.gain)}, bias {_vector(actuator.bias)}"
 
 
-def _motor(facts: Facts, joint: JointFacts) -> str:
-    driven = any(actuator.joint == joint.name for actuator in facts.actuators)
+def _motor(report: ModelReport, joint: JointReport) -> str:
+    driven = any(actuator.joint == joint.name for actuator in report.actuators)
     return "yes" if driven or joint.actuated else "no" if joint.actuated is False else ""
 
 
-def _draw_constraints(console: Console, facts: Facts) -> None:
+def _draw_constraints(console: Console, report: ModelReport) -> None:
     columns = [("constraint", False), ("type", True), ("rows", True), ("between", False), ("root", False)]
     columns += [("joints", True), ("group", True), ("gap", True)]
     rows = [
@@ -150,9 +140,9 @@ def _draw_constraints(console: Console, facts: Facts) -> None:
             str(c.group + 1),
             "" if c.gap is None else f"{c.gap:.1e}" if c.gap > 1e-12 else "0",
         )
-        for c in facts.constraints
+        for c in report.constraints
     ]
-    title = f"Constraints: {facts.nc} rows (gap: the error at pose '{printable(facts.pose.start)}', m or rad)"
+    title = f"Constraints: {report.nc} rows (gap: the error at pose '{printable(report.pose.start)}', m or rad)"
     table(console, title, columns, rows)
 
 
@@ -161,14 +151,14 @@ def _between(places: Sequence[str]) -> str:
     return shown if len(places) <= 3 else f"{shown} and {len(places) - 3} more"
 
 
-def _draw_groups(console: Console, facts: Facts) -> None:
+def _draw_groups(console: Console, report: ModelReport) -> None:
     heading(console, "Which constraints share joints")
-    if len(facts.groups) == len(facts.constraints):
+    if len(report.groups) == len(report.constraints):
         item(console, "none: each depends on joints of its own")
         return
-    for k, group in enumerate(facts.groups, start=1):
+    for k, group in enumerate(report.groups, start=1):
         count = len(group.constraints)
-        carried = f"{counted(len(group.joints), 'joint')} above '{group.top}'"
+        carried = f"{plural(len(group.joints), 'joint')} above '{group.top}'"
         if count == 1:
             item(console, f"group {k}: '{group.constraints[0]}' alone, {carried}")
         else:
@@ -176,11 +166,11 @@ def _draw_groups(console: Console, facts: Facts) -> None:
             item(console, f"group {k}: {_listed(group.constraints)}; {carried}, {shared}")
 
 
-def _draw_mobility(console: Console, facts: Facts) -> None:
-    mobility, pose = facts.mobility, facts.pose
+def _draw_mobility(console: Console, report: ModelReport) -> None:
+    mobility, pose = report.mobility, report.pose
     heading(console, "Mobility" + ("" if pose.assembled else f" at pose '{pose.start}'"))
-    left = counted(mobility.dof, "degree of freedom", "degrees of freedom")
-    item(console, f"{facts.nv} - {mobility.rank} = {left}: nv less the rank of the rows")
+    left = plural(mobility.dof, "degree of freedom", "degrees of freedom")
+    item(console, f"{report.nv} - {mobility.rank} = {left}: nv less the rank of the rows")
     if mobility.redundancy:
         parts = ", ".join(f"'{name}' ({rows})" for name, rows in mobility.redundant.items())
         item(
@@ -198,19 +188,19 @@ def _draw_mobility(console: Console, facts: Facts) -> None:
     if pose.assembled:
         item(console, f"assembled: gap {pose.start_gap:.3g} at pose '{pose.start}', {pose.gap:.1e} here")
     elif pose.failure is not None:
-        item(console, f"counted where the loops are least open, by {pose.gap:.3g}: they do not close")
+        item(console, f"plural where the loops are least open, by {pose.gap:.3g}: they do not close")
 
 
-def _draw_tree(console: Console, facts: Facts) -> None:
+def _draw_tree(console: Console, report: ModelReport) -> None:
     """Bodies with the joints that lead to them, and at each body the constraints that bind it."""
     heading(console, "Tree")
     bound: dict[str, list[str]] = {}
-    for c in facts.constraints:
+    for c in report.constraints:
         for body in c.bodies:
             bound.setdefault(body, []).append(c.name)
     tree = Tree(Text(WORLD, "bold"), guide_style="dim")
     branches = {WORLD: tree}
-    for joint in facts.joint_list:
+    for joint in report.joint_list:
         label = Text(printable(joint.child), "bold")
         label.append(f"  {printable(joint.name)}: {joint.type}", "not bold dim")
         for name in bound.get(joint.child, ()):
@@ -266,9 +256,6 @@ def _kinds(count: Count) -> tuple[str, ...]:
     return (*named, str(count.total - sum(count.operations.get(kind, 0) for kind in _KINDS)))
 
 
-# Blocks --------------------------------------------------------------------------------------------
-
-
 def _vector(x: Sequence[float]) -> str:
     return " ".join(f"{value:.6g}" for value in x)
 
@@ -276,53 +263,3 @@ def _vector(x: Sequence[float]) -> str:
 def _listed(names: Sequence[str], most: int = 8) -> str:
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-
-
-def heading(console: Console, title: str, style: str = "") -> None:
-    """A title, with an empty line before it."""
-    console.print()
-    console.print(Text(printable(title), f"bold {style}".strip()))
-
-
-def item(console: Console, line: str) -> None:
-    """A paragraph with a dash before it, its further lines set in."""
-    grid = Table.grid(padding=0)
-    grid.add_column(width=4)
-    grid.add_column(overflow="fold")
-    grid.add_row("  -", Text(printable(line)))
-    console.print(grid)
-
-
-def table(console: Console, title: str, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> None:
-    """A table; of each column its title and whether it must stay whole."""
-    heading(console, title)
-    widths = [
-        max(cell_len(head), *(cell_len(printable(row[k])) for row in rows)) for k, (head, _) in enumerate(columns)
-    ]
-    least = [w if whole else min(w, _NARROWEST) for w, (_, whole) in zip(widths, columns, strict=True)]
-    if sum(least) + 3 * len(columns) > console.width:
-        _records(console, [{head: row[k] for k, (head, _) in enumerate(columns) if row[k]} for row in rows])
-        return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    for head, whole in columns:
-        table.add_column(head, no_wrap=whole, overflow="ellipsis" if whole else "fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    console.print(Padding(table, (0, 0, 0, 2)))
-
-
-def _records(console: Console, records: Sequence[dict[str, str]]) -> None:
-    """One value a line, an empty line between records."""
-    for k, record in enumerate(records):
-        if k:
-            console.print()
-        if console.width < _TWO_COLUMNS:
-            for key, value in record.items():
-                console.print(Text(f"{key}: ", "dim") + Text(printable(value)), overflow="fold")
-            continue
-        grid = Table.grid(padding=(0, 2, 0, 0))
-        grid.add_column(no_wrap=True, style="dim")
-        grid.add_column(overflow="fold")
-        for key, value in record.items():
-            grid.add_row(key, Text(printable(value)))
-        console.print(Padding(grid, (0, 0, 0, 2)))

@@ -1,7 +1,7 @@
-"""What the command line says of a mechanism, as plain values: found once, then printed as tables or as JSON.
+"""The report on a model, as plain values: computed once, then printed as tables or as JSON.
 
-The fields of `Facts`, in their order, are the keys of ``linkwork info --json`` (`docs/cli.md`): adding one is a change
-of the command line's interface, renaming or dropping one breaks it.
+The fields of `ModelReport`, in their order, are the keys of ``linkwork info --json`` (`docs/cli.md`): adding one
+changes the command line's interface, renaming or dropping one breaks it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+NEUTRAL = "neutral"
+"""The pose that every model has."""
+
+CLOSED_TOLERANCE = 1e-6
+"""A loop whose error (meters or radians) is at most this counts as closed, unless asked otherwise."""
+
 
 @dataclass(frozen=True)
-class JointFacts:
+class JointReport:
     """One joint; a limit is None where there is none."""
 
     name: str
@@ -29,7 +35,7 @@ class JointFacts:
 
 
 @dataclass(frozen=True)
-class ConstraintFacts:
+class ConstraintReport:
     """One constraint."""
 
     name: str
@@ -44,13 +50,13 @@ class ConstraintFacts:
     support: tuple[str, ...]
     """The joints that move it."""
     group: int
-    """Its place in `Facts.groups`, from 0."""
+    """Its place in `ModelReport.groups`, from 0."""
     gap: float | None
     """Its largest error at the pose looked at first."""
 
 
 @dataclass(frozen=True)
-class GroupFacts:
+class GroupReport:
     """Constraints that share joints, directly or through others."""
 
     constraints: tuple[str, ...]
@@ -61,8 +67,8 @@ class GroupFacts:
 
 
 @dataclass(frozen=True)
-class PoseFacts:
-    """Where the mobility was counted."""
+class PoseReport:
+    """Where the mobility was plural."""
 
     start: str
     """The named pose looked at first."""
@@ -78,8 +84,8 @@ class PoseFacts:
 
 
 @dataclass(frozen=True)
-class MobilityFacts:
-    """What the enabled constraints leave free at `PoseFacts.q`."""
+class MobilityReport:
+    """What the enabled constraints leave free at `PoseReport.q`."""
 
     dof: int
     rows: int
@@ -91,11 +97,11 @@ class MobilityFacts:
     singular: int
     """Directions that are free at this pose and at none near it."""
     weak: int
-    """Directions that are all but free: how much of the rank rests on singular values below `finding.WEAK`."""
+    """Directions that are all but free: how much of the rank rests on singular values below `analysis.WEAK`."""
 
 
 @dataclass(frozen=True)
-class MethodFacts:
+class MethodReport:
     """What a method of forward dynamics costs on this mechanism, in exact operations."""
 
     name: str
@@ -108,7 +114,7 @@ class MethodFacts:
 
 
 @dataclass(frozen=True)
-class ActuatorFacts:
+class ActuatorReport:
     """One motor or servo."""
 
     name: str
@@ -123,7 +129,7 @@ class ActuatorFacts:
 
 
 @dataclass(frozen=True)
-class NamedPoseFacts:
+class NamedPoseReport:
     """A configuration that the file names, and how far its loops are open there."""
 
     name: str
@@ -132,11 +138,11 @@ class NamedPoseFacts:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ModelReport:
     """All that ``linkwork info`` says."""
 
     linkwork: str
-    """The version that found these facts."""
+    """The version that found these report."""
     file: str
     format: str
     name: str
@@ -154,14 +160,14 @@ class Facts:
     """How the file writes angles and quaternions, which are these coordinates once it is read."""
     dof: int
     """Degrees of freedom at the pose: nv less the rank of the constraints."""
-    pose: PoseFacts
-    mobility: MobilityFacts
-    constraints: tuple[ConstraintFacts, ...]
-    groups: tuple[GroupFacts, ...]
-    methods: tuple[MethodFacts, ...]
-    joint_list: tuple[JointFacts, ...]
-    actuators: tuple[ActuatorFacts, ...]
-    poses: tuple[NamedPoseFacts, ...]
+    pose: PoseReport
+    mobility: MobilityReport
+    constraints: tuple[ConstraintReport, ...]
+    groups: tuple[GroupReport, ...]
+    methods: tuple[MethodReport, ...]
+    joint_list: tuple[JointReport, ...]
+    actuators: tuple[ActuatorReport, ...]
+    poses: tuple[NamedPoseReport, ...]
     warnings: tuple[str, ...]
     """What is doubtful; ``linkwork check --strict`` takes each for an error."""
     notes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the tab key offers: poses, methods and frames of the model that is on the line already, names of suites."""
+"""Shell completion: poses, methods and frames of the model that is already on the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linkwork.mechanism import Mechanism
 
 
 def model_of(context: typer.Context) -> Mechanism | None:
-    """The model on the line, if there is one that loads."""
+    """The model on the command line, if there is one that loads."""
     # An option that still waits for its value keeps the arguments before it from being read: they are left over.
     given: Any = context.params.get("file") or context.params.get("files") or context.args
     file = given[0] if isinstance(given, list | tuple) and given else given
@@ -29,25 +29,25 @@ def model_of(context: typer.Context) -> Mechanism | None:
         return None
 
 
-def _beginning(incomplete: str, words: Iterable[str]) -> list[str]:
+def _matching(incomplete: str, words: Iterable[str]) -> list[str]:
     return [word for word in words if word.startswith(incomplete)]
 
 
 def poses(context: typer.Context, incomplete: str) -> list[str]:
     """Poses of the model, and the neutral one."""
     robot = model_of(context)
-    return _beginning(incomplete, ["neutral", *(robot.poses if robot is not None else ())])
+    return _matching(incomplete, ["neutral", *(robot.poses if robot is not None else ())])
 
 
 def frames(context: typer.Context, incomplete: str) -> list[str]:
     """Frames of the model."""
     robot = model_of(context)
-    return _beginning(incomplete, robot.frames if robot is not None else ())
+    return _matching(incomplete, robot.frames if robot is not None else ())
 
 
 def methods(context: typer.Context, incomplete: str) -> list[str]:
-    """Methods of forward dynamics that serve the model, or all."""
+    """Methods of forward dynamics that are applicable to the model, or all."""
     from linkwork.dynamics.forward import METHODS, methods_for
 
     robot = model_of(context)
-    return _beginning(incomplete, ["auto", *(METHODS if robot is None else methods_for(robot))])
+    return _matching(incomplete, ["auto", *(METHODS if robot is None else methods_for(robot))])

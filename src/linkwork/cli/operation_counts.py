@@ -1,4 +1,4 @@
-"""Exact operation counts of what one computes with a model."""
+"""Exact operation counts of the dynamics of a model, for ``linkwork count``."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import linkwork as lw
-from linkwork.cli.looking import Look, Misused, read
-from linkwork.cli.terminal import patience
-from linkwork.dynamics.delassus.batches import METHODS as OF_DELASSUS
+from linkwork.cli.loading import ModelRequest, check_method, load_model
+from linkwork.cli.terminal import slow_notice
+from linkwork.dynamics.delassus.batches import METHODS as DELASSUS_METHODS
 from linkwork.dynamics.forward import EXPECTED, METHODS, method_cost
 from linkwork.errors import UnsupportedFeature
-from linkwork.inputs import suggest
 from linkwork.mechanism import Mechanism
 
-TREE = (
+TREE_QUANTITIES = (
     "mass_matrix",
     "inverse_mass_product",
     "bias_forces",
@@ -25,7 +24,7 @@ TREE = (
     "centroidal_momentum",
     "energy",
 )
-CONSTRAINTS = ("constraint_error", "constraint_jacobian", "constraint_bias")
+CONSTRAINT_QUANTITIES = ("constraint_error", "constraint_jacobian", "constraint_bias")
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Count:
     iteration: int
     """Of each further one; 0 where there is none."""
     expected: int
-    """Of as many iterations as `auto` counts with."""
+    """Of `Counts.iterations` iterations, by which ``auto`` chooses."""
     ratio: float
     """Expected operations, as a multiple of those of the cheapest method for the quantity."""
     chosen: bool
@@ -57,26 +56,26 @@ class Counts:
     nv: int
     nc: int
     iterations: int
-    """That `expected` is for."""
+    """For which `expected` is."""
     counts: tuple[Count, ...]
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """What scripts read; keys are explained in docs/cli.md."""
+        """The same for JSON; keys are explained in docs/cli.md."""
         return asdict(self)
 
 
-def count_file(file: Path, how: Look, methods: Sequence[str] = ()) -> Counts:
-    """Load a model and count; of forward dynamics by some methods, or by all that serve it."""
-    robot, _ = read(file, how)
+def count_file(file: Path, request: ModelRequest, methods: Sequence[str] = ()) -> Counts:
+    """Load a model and count; forward dynamics by the given methods, or by all that are applicable."""
+    robot, _ = load_model(file, request)
     chosen = [m for m in known_methods(robot, methods) if m in methods or METHODS[m].algorithm is not None]
     notes: list[str] = []
     found: list[Count] = []
-    with patience(f"counting operations of '{robot.name}'"):
+    with slow_notice(f"counting operations of '{robot.name}'"):
         best = lw.best_method(robot)
         found += _rows("forward_dynamics", _forward(robot, chosen, notes), best)
         found += _rows("inverse_dynamics", _inverse(robot))
-        for quantity in (*TREE, *(CONSTRAINTS if robot.nc else ())):
+        for quantity in (*TREE_QUANTITIES, *(CONSTRAINT_QUANTITIES if robot.nc else ())):
             found += _rows(quantity, [("", lw.Evaluator(robot, quantity).operation_count())])
         if any(c.enabled for c in robot.constraints):
             found += _rows("delassus_matrix", _delassus(robot, notes))
@@ -85,62 +84,62 @@ def count_file(file: Path, how: Look, methods: Sequence[str] = ()) -> Counts:
 
 
 def known_methods(robot: Mechanism, asked: Sequence[str]) -> list[str]:
-    """The methods asked for, which must serve the robot, or all that do."""
+    """The methods asked for, which must be applicable to the robot, or all that are."""
     served = lw.methods_for(robot)
     for name in asked:
-        if name != "auto" and name not in METHODS:
-            known = ["auto", *METHODS]
-            raise Misused(f"--method: no method '{name}'{suggest(name, known)} (there are {', '.join(known)})")
-        if name != "auto":
-            lw.ForwardDynamics(robot, cast(Any, name))  # says why it cannot serve the robot
+        if check_method(name, ["auto", *METHODS]) != "auto":
+            lw.ForwardDynamics(robot, cast(Any, name))  # raises where the method is not applicable, and says why
     named = [lw.best_method(robot) if name == "auto" else name for name in asked]
     return list(dict.fromkeys(named or served))
 
 
-Counted = list[tuple[str, lw.OperationCount]]
+_Counts = list[tuple[str, lw.OperationCount]]
 
 
-def _rows(quantity: str, counted: Counted, best: str = "") -> Iterator[Count]:
+def _rows(quantity: str, counts: _Counts, best: str = "") -> Iterator[Count]:
     def expected(count: lw.OperationCount) -> int:
         return count.total + (EXPECTED - 1) * count.iteration
 
-    least = min((expected(count) for _, count in counted), default=0)
-    for method, count in sorted(counted, key=lambda item: expected(item[1])):
+    least = min((expected(count) for _, count in counts), default=0)
+    for method, count in sorted(counts, key=lambda item: expected(item[1])):
         ratio = expected(count) / least if least else 1.0
         yield Count(
             quantity, method, count.total, count.iteration, expected(count), ratio, method == best != "", dict(count)
         )
 
 
-def _forward(robot: Mechanism, methods: Sequence[str], notes: list[str]) -> Counted:
+def _forward(robot: Mechanism, methods: Sequence[str], notes: list[str]) -> _Counts:
     found = []
     for name in methods:
         cost = method_cost(robot, name)
         if cost is not None:
             found.append((name, cost))
         elif METHODS[name].algorithm is None:
-            notes.append(f"{name} is dense linear algebra in NumPy: it is not counted")
+            notes.append(f"{name} is dense linear algebra in NumPy: it has no operation count")
         else:
-            notes.append(f"{name} has more operations than are counted")
-    for said, those in (
-        ("not exact: dependent bodies count by the inertia they reflect", [m for m in methods if not METHODS[m].exact]),
-        ("for configurations in which loops are closed", [m for m in methods if METHODS[m].closed]),
+            notes.append(f"{name} has too many operations to count")
+    for remark, those in (
+        (
+            "approximate: dependent bodies contribute their reflected inertia only",
+            [m for m in methods if not METHODS[m].exact],
+        ),
+        ("valid only at configurations that close the loops", [m for m in methods if METHODS[m].closed]),
     ):
         if those:
-            notes.append(f"{', '.join(those)}: {said}")
+            notes.append(f"{', '.join(those)}: {remark}")
     return found
 
 
-def _inverse(robot: Mechanism) -> Counted:
+def _inverse(robot: Mechanism) -> _Counts:
     found = [("rnea", lw.InverseDynamics(robot).operation_count())]
     if any(c.enabled for c in robot.constraints):
         found.append(("cluster", lw.InverseDynamics(robot, "cluster").operation_count()))
     return found
 
 
-def _delassus(robot: Mechanism, notes: list[str]) -> Counted:
+def _delassus(robot: Mechanism, notes: list[str]) -> _Counts:
     found = []
-    for name, made in OF_DELASSUS.items():
+    for name, made in DELASSUS_METHODS.items():
         if made is None:
             continue
         try:
