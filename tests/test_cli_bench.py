@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.cli.result_tables import ResultTable, latex, shown, tables_from_metrics
 from linkwork.cli.options import SUITES
+from linkwork.cli.result_tables import ResultTable, latex, shown, tables_from_metrics
 from test_cli import four_bar, joint, link, robot_text, run, words
 
 pytest.importorskip("pinocchio")

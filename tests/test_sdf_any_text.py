@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import linkwork as lw
 from linkwork.errors import LinkworkError, ModelWarning
-from linkwork.parsing import parse_sdf
 from mangled import SAFE, with_any_numbers, with_bytes_overwritten, with_words_exchanged
 from test_sdf import ARM, AXIS, GEARBOX, HERE, ROD, edited, frame, joint, mimic
 
@@ -33,7 +33,7 @@ def only_linkwork_errors(text: bytes | str) -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ModelWarning)
-                robot = parse_sdf(text, **options)  # type: ignore[arg-type]
+                robot = lw.loads(text, "sdf", **options)  # type: ignore[arg-type]
         except LinkworkError:
             continue
         assert np.isfinite(robot.neutral()).all()

@@ -17,7 +17,6 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.dynamics.forward import METHODS
-from linkwork.parsing.mjcf import parse_mjcf
 from linkwork.simulation.closing import Closing
 
 Floats = npt.NDArray[np.float64]
@@ -303,11 +302,11 @@ def test_limits_of_commands_are_read_from_files() -> None:
         '<motor joint="a" ctrlrange="0 0"/>': ((-np.inf, np.inf), (-np.inf, np.inf)),
     }
     for motor, limits in motors.items():
-        robot = parse_mjcf(f"<mujoco><worldbody>{body}</worldbody><actuator>{motor}</actuator></mujoco>")
+        robot = lw.loads(f"<mujoco><worldbody>{body}</worldbody><actuator>{motor}</actuator></mujoco>", "mjcf")
         assert (robot.actuators[0].limits, robot.actuators[0].force_limits) == limits
     wrong = '<motor joint="a" ctrlrange="3 -2" ctrllimited="true"/>'
     with pytest.raises(lw.ModelError, match="ctrlrange goes from 3 to -2"):
-        parse_mjcf(f"<mujoco><worldbody>{body}</worldbody><actuator>{wrong}</actuator></mujoco>")
+        lw.loads(f"<mujoco><worldbody>{body}</worldbody><actuator>{wrong}</actuator></mujoco>", "mjcf")
 
 
 # Files ----------------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import linkwork as lw
 from linkwork.errors import LinkworkError, ModelWarning
-from linkwork.parsing import parse_urdf
-from linkwork.parsing.side_file import parse_side_file
+from linkwork.parsing.urdf.loop_file import parse_loop_file
 from mangled import SAFE, with_any_numbers, with_bytes_overwritten, with_words_exchanged
 from test_loops_in_files import BALL, LINKAGE, LOOP, SIDE, linkage
 from test_urdf import ARM, DRAKE, END, FOLLOWER, TIP
@@ -44,7 +44,7 @@ def only_linkwork_errors(text: bytes | str) -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ModelWarning)
-                robot = parse_urdf(text, **options)  # type: ignore[arg-type]
+                robot = lw.loads(text, "urdf", **options)  # type: ignore[arg-type]
         except LinkworkError:
             continue
         assert np.isfinite(robot.neutral()).all()
@@ -84,7 +84,7 @@ SIDES = SIDE + "joint_name: [q3, 'q2']\njoint_type:\n  - UJOINT_XY\n  - FIXED # 
 @given(with_words_exchanged(SIDES) | with_bytes_overwritten(SIDES) | st.text() | st.binary())
 def test_any_side_file_raises_only_linkwork_errors(text: bytes | str) -> None:
     try:
-        side = parse_side_file(text)
+        side = parse_loop_file(text)
     except LinkworkError:
         return
     assert all(isinstance(name, str) for name in side.frames)
@@ -93,4 +93,4 @@ def test_any_side_file_raises_only_linkwork_errors(text: bytes | str) -> None:
 def test_a_side_file_of_nested_aliases_is_refused_at_once() -> None:
     bomb = "a: &a [x, x]\n" + "".join(f"{n}: &{n} [*{p}, *{p}]\n" for p, n in zip("abcdefgh", "bcdefghi", strict=True))
     with pytest.raises(LinkworkError, match="anchors"):
-        parse_side_file(bomb)
+        parse_loop_file(bomb)

@@ -18,7 +18,7 @@ import linkwork as lw
 from linkwork.model.constraints import WORLD, Constraint, Pair
 from linkwork.model.joints import Fixed
 from linkwork.model.pose import Placement, as_placement, quaternion_of
-from linkwork.parsing.mjcf import MujocoMap, mujoco_map, parse_mjcf
+from linkwork.parsing.mjcf import MujocoMap, mujoco_map
 from linkwork_benchmarks.constrained.ours import dynamics
 from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.peers import Unable
@@ -63,7 +63,7 @@ def twin(robot: lw.Mechanism, file: Path | None = None) -> Twin:
             other, model = lw.load(file), mj.MjModel.from_xml_path(str(file))
         else:
             text = mjcf_of(robot)
-            other, model = parse_mjcf(text), mj.MjModel.from_xml_string(text)
+            other, model = lw.loads(text, "mjcf"), mj.MjModel.from_xml_string(text)
     except (ValueError, lw.LinkworkError) as error:
         raise Unable(f"MuJoCo does not take {robot.name}: {' '.join(str(error).split())}") from None
     if (model.nq, model.nv) != (robot.nq, robot.nv):

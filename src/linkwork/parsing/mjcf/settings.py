@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.pose import Floats, Placement, axis_rotation
-from linkwork.parsing.mjcf.document import ORIENTATIONS, Document
+from linkwork.parsing.mjcf.document import ORIENTATIONS, MjcfDocument
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node, located
 
@@ -111,7 +111,7 @@ def z_along(direction: Floats) -> Floats:
     return axis_rotation(axis, math.atan2(sine, float(direction[2])))
 
 
-def read_settings(document: Document) -> Settings:
+def read_settings(document: MjcfDocument) -> Settings:
     """The settings of a model; those that no mechanism here can have are an `UnsupportedFeature`."""
     compiler = _last(document, list(document.children(document.root, "compiler")))
     option = _last(document, list(document.children(document.root, "option")))
@@ -149,7 +149,7 @@ def read_settings(document: Document) -> Settings:
     )
 
 
-def _last(document: Document, nodes: list[Node]) -> Node:
+def _last(document: MjcfDocument, nodes: list[Node]) -> Node:
     """The last element of a kind, with what the others say before it."""
     if not nodes:
         return document.root  # which has none of their attributes

@@ -1,4 +1,4 @@
-"""What ties the joints of a URDF file beyond its tree, in every way that files say it.
+"""Constraints of a URDF file beyond its tree, in every notation in use.
 
 | in the file                                   | here                                                              |
 |-----------------------------------------------|-------------------------------------------------------------------|
@@ -8,8 +8,8 @@
 | ``<coupling>`` (URDF+)                        | JointCoupling: ``ratio`` times the sum of the joints to the       |
 |                                               | predecessor is the sum of those to the successor                  |
 | ``<drake:ball_constraint>``                   | Point                                                             |
-| SDF ``<joint>`` inside ``<gazebo>``           | a joint more, by which the graph has a loop                       |
-| ``closed_loop`` of a side file                | Weld (6d) or Point (3d)                                           |
+| SDF ``<joint>`` inside ``<gazebo>``           | an additional joint, by which the graph has a loop                |
+| ``closed_loop`` of a loop file                | Weld (6d) or Point (3d)                                           |
 | frames ``closing_x_1``, ``closing_x_2``       | Point ``closing_x`` (convention of onshape-to-robot)              |
 
 The axis of a ``<loop>`` stands in the frame of that joint, which is where the origins on predecessor and successor
@@ -23,7 +23,6 @@ onshape-to-robot is used for, this is the whole constraint or implies it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,12 +31,12 @@ from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD, JointCoupling, Point, Weld, closing
 from linkwork.model.joints import Fixed, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwork.model.pose import Floats, Placement
-from linkwork.parsing.assembly import Assembly, mimic_constraint
-from linkwork.parsing.options import Mimic
-from linkwork.parsing.sdf_frames import read_pose
-from linkwork.parsing.sdf_joints import read_joint
-from linkwork.parsing.side_file import SideFile
-from linkwork.parsing.urdf_parts import UrdfJoint, UrdfLink, placement, placement_of_origin
+from linkwork.parsing.located_builder import LocatedBuilder, mimic_constraint
+from linkwork.parsing.options import LoadSettings
+from linkwork.parsing.sdf.frames import read_pose
+from linkwork.parsing.sdf.joints import read_joint
+from linkwork.parsing.urdf.elements import UrdfGraph, UrdfJoint, UrdfLink, placement, placement_of_origin
+from linkwork.parsing.urdf.loop_file import LoopFile
 from linkwork.parsing.xml import Node, located, warn
 
 _LOOPS: dict[str, type[Joint]] = {
@@ -58,36 +57,30 @@ Joints = dict[str, UrdfJoint]
 
 
 def add_loops(
-    assembly: Assembly,
-    robot: Node,
-    roots: Sequence[str],
-    links: Links,
-    joints: Joints,
-    side: SideFile | None,
-    outside: bool,
-    mimic: Mimic,
+    builder: LocatedBuilder, robot: Node, graph: UrdfGraph, loop_file: LoopFile | None, settings: LoadSettings
 ) -> None:
-    """Add every constraint of a file; ``outside`` those that are not of URDF itself too."""
+    """Add every constraint of a file; unless ``settings.loops`` is False, also those that are not of URDF itself."""
+    links, joints, beyond_urdf = graph.links, graph.joints, settings.loops is not False
     for node in robot.children("loop", "loop_joint"):
-        _add_loop(assembly, node, links)
+        _add_loop(builder, node, links)
     for node in robot.children("coupling"):
-        _add_coupling(assembly, node, links, joints)
+        _add_coupling(builder, node, links, joints)
     for k, node in enumerate(robot.children("drake:ball_constraint")):
-        _add_ball(assembly, node, links, k)
-    if mimic == "constrain":
+        _add_ball(builder, node, links, k)
+    if settings.mimic == "constrain":
         for joint in joints.values():
-            _add_mimic(assembly, joint, joints)
-    _read_gazebo(assembly, robot, roots, joints, outside)
-    if side is not None:
-        _add_pairs(assembly, side, robot, links, joints)
-    elif outside:
-        _add_closing_frames(assembly, links, joints)
+            _add_mimic(builder, joint, joints)
+    _read_gazebo(builder, robot, graph, with_joints=beyond_urdf)
+    if loop_file is not None:
+        _add_pairs(builder, loop_file, robot, links, joints)
+    elif beyond_urdf:
+        _add_closing_frames(builder, links, joints)
 
 
 # Elements of the file ------------------------------------------------------------------------------
 
 
-def _add_mimic(assembly: Assembly, joint: UrdfJoint, joints: Joints) -> None:
+def _add_mimic(builder: LocatedBuilder, joint: UrdfJoint, joints: Joints) -> None:
     nodes = list(joint.node.children("mimic", "drake:mimic"))
     if not nodes or isinstance(joint.type, Fixed):
         return
@@ -103,13 +96,13 @@ def _add_mimic(assembly: Assembly, joint: UrdfJoint, joints: Joints) -> None:
     for end in (joint, leader):
         if end.type.nv > 1:
             raise node.error(
-                f"joint '{end.name}' ({end.type.kind_name}) has {end.type.nv} degrees of freedom: none of them is "
-                "meant by a mimic",
+                f"joint '{end.name}' ({end.type.kind_name}) has {end.type.nv} degrees of freedom: a mimic does not "
+                "say which of them follows",
                 UnsupportedFeature,
             )
     fixed = isinstance(leader.type, Fixed)
     multiplier, offset = node.number("multiplier", 1.0), node.number("offset", 0.0)
-    assembly.constrain(node, mimic_constraint(joint.name, leader.name, fixed, multiplier, offset))
+    builder.constrain(node, mimic_constraint(joint.name, leader.name, fixed, multiplier, offset))
 
 
 def _ends(node: Node, links: Links) -> list[Node]:
@@ -127,8 +120,10 @@ def _ends(node: Node, links: Links) -> list[Node]:
     return ends
 
 
-def _add_loop(assembly: Assembly, node: Node, links: Links) -> None:
-    node.holds_only({"link1", "link2", "axis"} if node.tag == "loop_joint" else {"predecessor", "successor", "axis"})
+def _add_loop(builder: LocatedBuilder, node: Node, links: Links) -> None:
+    node.refuse_other_elements(
+        {"link1", "link2", "axis"} if node.tag == "loop_joint" else {"predecessor", "successor", "axis"}
+    )
     kind = node.text("type")
     if kind not in _LOOPS:
         raise node.error(f"loop type '{kind}' is none of {', '.join(_LOOPS)}", UnsupportedFeature)
@@ -143,11 +138,11 @@ def _add_loop(assembly: Assembly, node: Node, links: Links) -> None:
         ]
         constraint = closing(node.text("name"), joint, first.text("link"), second.text("link"), *places)
     if constraint is not None:
-        assembly.constrain(node, constraint)
+        builder.constrain(node, constraint)
 
 
-def _add_coupling(assembly: Assembly, node: Node, links: Links, joints: Joints) -> None:
-    node.holds_only({"predecessor", "successor", "ratio"})
+def _add_coupling(builder: LocatedBuilder, node: Node, links: Links, joints: Joints) -> None:
+    node.refuse_other_elements({"predecessor", "successor", "ratio"})
     if (node.get("type") or "rolling") != "rolling":
         raise node.error(f"coupling type '{node.get('type')}' is not 'rolling'", UnsupportedFeature)
     ratio = node.need("ratio").number("value")
@@ -162,10 +157,10 @@ def _add_coupling(assembly: Assembly, node: Node, links: Links, joints: Joints) 
         if joints[name].type.nv > 1:
             raise node.error(f"joint '{name}' of the coupling has several degrees of freedom", UnsupportedFeature)
     terms = dict.fromkeys(moving[1], 1.0) | dict.fromkeys(moving[0], -ratio)
-    assembly.constrain(node, JointCoupling(terms, name=node.text("name")))
+    builder.constrain(node, JointCoupling(terms, name=node.text("name")))
 
 
-def _chain(asked_by: Node, link: str, joints: Joints) -> list[str]:
+def _chain(referrer: Node, link: str, joints: Joints) -> list[str]:
     """The joints above a link, in a file where each link has one."""
     above: dict[str, list[UrdfJoint]] = {}
     for joint in joints.values():
@@ -173,18 +168,18 @@ def _chain(asked_by: Node, link: str, joints: Joints) -> list[str]:
     chain: list[str] = []
     while link in above:
         if len(above[link]) > 1:
-            raise asked_by.error(
-                f"link '{link}' is the child of several joints: which of them the coupling counts is not settled",
+            raise referrer.error(
+                f"link '{link}' is the child of several joints: which of them counts for the coupling is ambiguous",
                 UnsupportedFeature,
             )
         chain.append(above[link][0].name)
         link = above[link][0].parent
         if len(chain) > len(joints):
-            raise asked_by.error("the joints above the link form a cycle", TopologyError)
+            raise referrer.error("the joints above the link form a cycle", TopologyError)
     return chain
 
 
-def _add_ball(assembly: Assembly, node: Node, links: Links, k: int) -> None:
+def _add_ball(builder: LocatedBuilder, node: Node, links: Links, k: int) -> None:
     ends = [node.need(f"drake:ball_constraint_body_{end}") for end in "AB"]
     for end in ends:
         if end.text("name") not in links:
@@ -196,44 +191,44 @@ def _add_ball(assembly: Assembly, node: Node, links: Links, k: int) -> None:
     at = [point.vector("value", (0.0, 0.0, 0.0)) for point in points]
     name = node.get("name") or f"ball_constraint_{k}"
     names = [end.text("name") for end in ends]
-    assembly.constrain(node, Point(names[0], names[1], first_at=at[0], second_at=at[1], name=name))
+    builder.constrain(node, Point(names[0], names[1], first_at=at[0], second_at=at[1], name=name))
 
 
 # Gazebo --------------------------------------------------------------------------------------------
 
 
-def _read_gazebo(assembly: Assembly, robot: Node, roots: Sequence[str], joints: Joints, with_joints: bool) -> None:
-    """SDF inside ``<gazebo>``: joints are read, matter is refused, the rest is of contact, sensors and plugins."""
+def _read_gazebo(builder: LocatedBuilder, robot: Node, graph: UrdfGraph, with_joints: bool) -> None:
+    """SDF inside ``<gazebo>``: joints are read, bodies are refused, the rest concerns contact, sensors and plugins."""
     rest: dict[str, Placement] | None = None
     for gazebo in robot.children("gazebo"):
         for node in gazebo.children():
             if node.tag in ("link", "model", "include"):
                 raise node.error(f"a <{node.tag}> inside <gazebo> adds bodies, which is not read", UnsupportedFeature)
             if (node.tag == "joint" or node.tag.startswith("joint:")) and with_joints:
-                rest = rest or _at_rest(roots, joints)
-                _add_gazebo_joint(assembly, node, rest)
+                rest = rest or _zero_configuration(graph)
+                _add_gazebo_joint(builder, node, rest)
             if node.tag in ("turnGravityOff", "gravity"):
                 off = (node.get("value") or node.content).strip().lower() in ("true", "1")
                 if off is (node.tag == "turnGravityOff"):
                     warn(node, f"Gazebo lets '{gazebo.get('reference')}' float without gravity; here it falls")
 
 
-def _at_rest(roots: Sequence[str], joints: Joints) -> dict[str, Placement]:
-    """Where links stand in the world when all joints are at zero."""
-    below: dict[str, list[UrdfJoint]] = {}
-    for joint in joints.values():
-        below.setdefault(joint.parent, []).append(joint)
-    places, stack = {root: Placement() for root in roots}, list(roots)
+def _zero_configuration(graph: UrdfGraph) -> dict[str, Placement]:
+    """Placements of the links in the world when all joints are at zero."""
+    children: dict[str, list[UrdfJoint]] = {}
+    for joint in graph.joints.values():
+        children.setdefault(joint.parent, []).append(joint)
+    places, stack = {root: Placement() for root in graph.roots}, list(graph.roots)
     while stack:
         parent = stack.pop()
-        for joint in below.get(parent, ()):
+        for joint in children.get(parent, ()):
             if joint.child not in places:
                 places[joint.child] = places[parent] * joint.place
                 stack.append(joint.child)
     return places
 
 
-def _add_gazebo_joint(assembly: Assembly, node: Node, rest: dict[str, Placement]) -> None:
+def _add_gazebo_joint(builder: LocatedBuilder, node: Node, rest: dict[str, Placement]) -> None:
     if node.tag != "joint":
         raise node.error(
             f"a <{node.tag}> inside <gazebo> is of a Gazebo before SDF; loops=False leaves it out", UnsupportedFeature
@@ -249,17 +244,17 @@ def _add_gazebo_joint(assembly: Assembly, node: Node, rest: dict[str, Placement]
     places = [rest.get(end, Placement()) for end in ends]
     here = places[1] * read_pose(node, _GAZEBO_SDF)
 
-    def axes(asked_by: Node, frame: str) -> Floats:
+    def axes(referrer: Node, frame: str) -> Floats:
         if frame != "__model__" and frame not in rest:
-            raise asked_by.error(f"the axis is given in '{frame}', which is no link of this robot", TopologyError)
+            raise referrer.error(f"the axis is given in '{frame}', which is no link of this robot", TopologyError)
         turned: Floats = here.rotation.T @ rest.get(frame, Placement()).rotation
         return turned
 
-    words = read_joint(node, name, _GAZEBO_SDF, axes)
-    if words.mimics:
-        raise words.mimics[0].where.error("a mimic inside <gazebo> is not read", UnsupportedFeature)
+    element = read_joint(node, name, _GAZEBO_SDF, axes)
+    if element.mimics:
+        raise element.mimics[0].where.error("a mimic inside <gazebo> is not read", UnsupportedFeature)
     at = [place.inverse() * here for place in places]
-    assembly.joint(node, name, words.type, ends[0], ends[1], at[0], at[1], **words.options)
+    builder.joint(node, name, element.type, ends[0], ends[1], at[0], at[1], **element.options)
 
 
 def gazebo_springs(robot: Node) -> dict[str, dict[str, float]]:
@@ -275,50 +270,50 @@ def gazebo_springs(robot: Node) -> dict[str, dict[str, float]]:
     return found
 
 
-# Beside the file, and by names ------------------------------------------------------------------------
+# Loop file, and frames named as pairs ----------------------------------------------------------------
 
 
-def apply_side_file(side: SideFile, joints: Joints) -> Joints:
-    """The joints with the types and motors that a side file gives them."""
+def apply_loop_file(loop_file: LoopFile, joints: Joints) -> Joints:
+    """The joints with the types and motors that a loop file gives them."""
     found = dict(joints)
-    for name, (type, where) in side.types.items():
-        joint = _named(side, name, where, joints)
+    for name, (type, where) in loop_file.types.items():
+        joint = _named(loop_file, name, where, joints)
         if not isinstance(joint.type, Revolute):
             raise where.error(f"joint '{name}' is {joint.type.kind_name} in the URDF, not revolute", UnsupportedFeature)
         if any(joint.node.children("mimic", "drake:mimic")):
             raise where.error(f"joint '{name}' mimics another in the URDF", UnsupportedFeature)
         kept: dict[str, Any] = {key: v for key, v in joint.options.items() if key in ("actuated", "independent")}
         found[name] = replace(joint, type=type, options=kept)
-    for name, where in (side.motors or {}).items():
-        _named(side, name, where, joints)
-    if side.motors is not None:
+    for name, where in (loop_file.motors or {}).items():
+        _named(loop_file, name, where, joints)
+    if loop_file.motors is not None:
         for joint in found.values():
-            joint.options["actuated"] = joint.name in side.motors
+            joint.options["actuated"] = joint.name in loop_file.motors
     return found
 
 
-def _named(side: SideFile, name: str, where: Any, joints: Joints) -> UrdfJoint:
+def _named(loop_file: LoopFile, name: str, where: Any, joints: Joints) -> UrdfJoint:
     if name not in joints:
         error: ModelError = where.error(
-            f"joint '{name}' is no joint of the URDF; loops=False loads the URDF without '{side.file}'"
+            f"joint '{name}' is no joint of the URDF; loops=False loads the URDF without '{loop_file.file}'"
         )
         raise error
     return joints[name]
 
 
-def _add_pairs(assembly: Assembly, side: SideFile, robot: Node, links: Links, joints: Joints) -> None:
+def _add_pairs(builder: LocatedBuilder, loop_file: LoopFile, robot: Node, links: Links, joints: Joints) -> None:
     here = {name: joint.child for name, joint in joints.items()}
     here |= {name: name for name in (*links, *(frame.text("name") for frame in robot.children("frame")))}
-    for pair in side.pairs:
+    for pair in loop_file.pairs:
         for name in (pair.first, pair.second):
             if name not in here:
                 raise pair.where.error(f"frame '{name}' is neither link nor joint of the URDF")
         kind = Weld if pair.kind == "6d" else Point
         constraint = kind(here[pair.first], here[pair.second], name=f"{pair.first}:{pair.second}")
-        assembly.constrain(pair.where, constraint)
+        builder.constrain(pair.where, constraint)
 
 
-def _add_closing_frames(assembly: Assembly, links: Links, joints: Joints) -> None:
+def _add_closing_frames(builder: LocatedBuilder, links: Links, joints: Joints) -> None:
     """Pairs of links that are mere frames: fixed to something, carrying nothing."""
     carrying = {joint.parent for joint in joints.values()}
     fixed = {joint.child for joint in joints.values() if isinstance(joint.type, Fixed)}
@@ -326,4 +321,4 @@ def _add_closing_frames(assembly: Assembly, links: Links, joints: Joints) -> Non
         match = _CLOSING.fullmatch(name)
         other = f"{match[1]}_2" if match else ""
         if match and {name, other} <= fixed and not {name, other} & carrying:
-            assembly.constrain(link.node, Point(name, other, name=match[1]))
+            builder.constrain(link.node, Point(name, other, name=match[1]))

@@ -2,16 +2,16 @@
 
 Read: one ``<model>``, alone or in a ``<world>`` (whose gravity is taken), with nested models (their names become
 ``model::link``), links, joints of all types, frames, mimics, gearboxes, and of Drake's additions the inertia of rotors,
-``drake:mimic`` and ``drake:ball_constraint``; and shapes, for viewers. What senses or controls is passed over. Anything
+``drake:mimic`` and ``drake:ball_constraint``; and shapes, for viewers. What senses or controls is skipped. Anything
 else could change the dynamics and is an `UnsupportedFeature`.
 
 Where files and the standard leave room:
 - All joints are at zero in the pose that the file gives the links, so that loops of joints are closed there. Joints may
   form any graph; see `Builder.joint` for which of them become constraints.
-- What no joint holds in the world floats: a `Free` joint ``root_joint`` leads to it, and the pose ``"initial"`` is
-  where the file puts it. ``base="fixed"`` holds it there instead. A ``<static>`` model does not move at all.
+- What no joint connects to the world floats: a `Free` joint ``root_joint`` leads to it, and the pose ``"initial"`` is
+  where the file puts it. ``base="fixed"`` fixes it there instead. A ``<static>`` model does not move at all.
 - A link without an ``<inertial>`` weighs 1 kg and has unit moments of inertia, by the standard; this is a warning.
-- A joint stands where its child is. A parent that is named by a frame elsewhere on the parent link is a warning: Drake
+- A joint is placed at its child. A parent that is named by a frame elsewhere on the parent link is a warning: Drake
   and Gazebo do not move that frame to the joint, and neither does this.
 - A gearbox binds the angles of two revolute joints from its reference body, to its parent and to its child:
   ``angle of child = - gearbox_ratio (angle of parent)``, each about the axis that the gearbox gives it.
@@ -20,25 +20,23 @@ Where files and the standard leave room:
 from __future__ import annotations
 
 import re
-from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import WORLD, JointCoupling, Point
 from linkwork.model.joints import Fixed, Free, Joint, Revolute
 from linkwork.model.model import GRAVITY
 from linkwork.model.pose import Floats, Placement, quaternion_of
 from linkwork.parsing.appearance import MeshFinder
-from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, mimic_constraint
-from linkwork.parsing.options import Base, Inertias, check_options, model_path, read_file
-from linkwork.parsing.options import Mimic as MimicOption
-from linkwork.parsing.sdf_frames import Scope, read_scope
-from linkwork.parsing.sdf_joints import IN_JOINT, Axes, Mimic, Version, axis_direction, read_joint
-from linkwork.parsing.sdf_links import read_link
-from linkwork.parsing.sdf_shapes import Frames, read_shapes
+from linkwork.parsing.located_builder import ROOT_JOINT, LocatedBuilder, mimic_constraint, unused_name
+from linkwork.parsing.options import Document, LoadSettings
+from linkwork.parsing.sdf.frames import Scope, read_scope
+from linkwork.parsing.sdf.joints import IN_JOINT, Axes, Mimic, Version, axis_direction, read_joint
+from linkwork.parsing.sdf.links import read_link
+from linkwork.parsing.sdf.shapes import Frames, read_shapes
 from linkwork.parsing.xml import Node, located, read_xml, warn
 
 _OLDEST, _NEWEST = (1, 4), (1, 12)
@@ -56,48 +54,17 @@ _UNDERSTOOD = {
 }
 
 
-def load_sdf(
-    path: str | PathLike[str],
-    base: Base | None = None,
-    *,
-    mimic: MimicOption = "constrain",
-    inertias: Inertias = "warn",
-) -> Mechanism:
-    """A mechanism from an SDF file.
-
-    ``base``: what no joint holds in the world is ``"floating"`` (default) or ``"fixed"`` where it stands.
-    ``mimic``: a joint that mimics another is bound by a constraint, or ``"ignore"`` the tag and leave the joint free.
-    ``inertias``: those that no distribution of mass has are a warning (``"warn"``), an error (``"check"``), or taken
-    silently (``"trust"``).
-    """
-    check_options(base=base, mimic=mimic, inertias=inertias)
-    file = model_path(path)
-    return parse_sdf(read_file(file), str(file), base, mimic=mimic, inertias=inertias)
-
-
-def parse_sdf(
-    text: bytes | str,
-    file: str = "<text>",
-    base: Base | None = None,
-    *,
-    mimic: MimicOption = "constrain",
-    inertias: Inertias = "warn",
-) -> Mechanism:
-    """A mechanism from the text of an SDF file; ``file`` is its name in messages. Options as for `load_sdf`."""
-    check_options(base=base, mimic=mimic, inertias=inertias)
-    if not isinstance(text, bytes | str):
-        raise InputError(f"text is str or bytes, not {type(text).__name__}")
-    sdf = read_xml(text, file)
+def read_sdf(document: Document, settings: LoadSettings) -> Mechanism:
+    """A mechanism from an SDF file."""
+    sdf = read_xml(document.text, document.name)
     if sdf.tag != "sdf":
         raise sdf.error("the root element of an SDF file is <sdf>")
     version = _version(sdf)
-    model, gravity = _the_model(sdf)
+    model, gravity = _only_model(sdf)
     for node in (model, *model.descendants("model")):
         _refuse_unknown(node)
-    reader = _Reader(
-        read_scope(model, version), Assembly(model, model.text("name"), inertias, gravity), inertias == "trust"
-    )
-    return reader.read(base, mimic)
+    builder = LocatedBuilder(model, model.text("name"), settings.inertias, gravity)
+    return _Reader(read_scope(model, version), builder, settings).read()
 
 
 def _version(sdf: Node) -> Version:
@@ -109,7 +76,7 @@ def _version(sdf: Node) -> Version:
     return version
 
 
-def _the_model(sdf: Node) -> tuple[Node, Floats]:
+def _only_model(sdf: Node) -> tuple[Node, Floats]:
     """The one model of the file, and the gravity it stands in."""
     _refuse_unknown(sdf)
     worlds, models, gravity = list(sdf.children("world")), list(sdf.children("model")), np.array(GRAVITY)
@@ -136,7 +103,7 @@ def _the_model(sdf: Node) -> tuple[Node, Floats]:
 def _refuse_unknown(node: Node) -> None:
     for child in node.children("include"):
         raise child.error("other files are not opened: put the model that it includes in its place", UnsupportedFeature)
-    node.holds_only(_UNDERSTOOD[node.tag])
+    node.refuse_other_elements(_UNDERSTOOD[node.tag])
 
 
 class _Joint(NamedTuple):
@@ -156,16 +123,16 @@ class _Joint(NamedTuple):
 class _Reader:
     """One reading of one model."""
 
-    def __init__(self, top: Scope, assembly: Assembly, quiet: bool) -> None:
+    def __init__(self, top: Scope, builder: LocatedBuilder, settings: LoadSettings) -> None:
         self.top = top
-        self.assembly = assembly
-        self.quiet = quiet
+        self.builder = builder
+        self.settings = settings
         self.links: dict[str, Placement] = {}
         self.joints: dict[str, _Joint] = {}
         self.mimics: list[Mimic] = []
         self.meshes = MeshFinder(top.node.file)
 
-    def read(self, base: Base | None, mimic: MimicOption) -> Mechanism:
+    def read(self) -> Mechanism:
         """The mechanism."""
         static = _flag(self.top.node, "static")
         for scope in self.top.walk():
@@ -177,21 +144,21 @@ class _Reader:
         if static:
             for name in self.links:
                 self._to_world(name, f"{name}_static", Fixed())
-            return self.assembly.finish()
+            return self.builder.finish()
         for scope in self.top.walk():
             for node in scope.node.children("joint"):
                 self._read_joint(scope, node)
-        self._stand_in_world(base)
+        self._add_root_joints()
         for joint in self.joints.values():
             self._add_joint(joint)
         for scope in self.top.walk():
             self._add_frames(scope)
             for k, node in enumerate(scope.node.children("drake:ball_constraint")):
                 self._add_ball(scope, node, k)
-        if mimic == "constrain":
+        if self.settings.mimic == "constrain":
             for follower in self.mimics:
                 self._add_mimic(follower)
-        return self.assembly.finish()
+        return self.builder.finish()
 
     # Links ---------------------------------------------------------------------------------------
 
@@ -199,14 +166,15 @@ class _Reader:
         for node in scope.node.children("link"):
             name = scope.prefix + node.text("name")
             self.links[name] = self.top.place(node, name)
-            self.assembly.link(node, name, read_link(node, name, scope.version, quiet=self.quiet))
-            self.assembly.look(name, read_shapes(node, scope.version, self._frames_from(scope, name), self.meshes))
+            quiet = self.settings.inertias == "trust"
+            self.builder.link(node, name, read_link(node, name, scope.version, quiet=quiet))
+            self.builder.shapes(name, read_shapes(node, scope.version, self._frames_from(scope, name), self.meshes))
 
     def _frames_from(self, scope: Scope, link: str) -> Frames:
-        """Where frames of a model stand, seen from a link."""
+        """Placements of frames of a model in the frame of a link."""
 
-        def frames(asked_by: Node, frame: str) -> Placement:
-            return self.links[link].inverse() * self._in_whole(scope, asked_by) * scope.place(asked_by, frame)
+        def frames(referrer: Node, frame: str) -> Placement:
+            return self.links[link].inverse() * self._model_place(scope, referrer) * scope.place(referrer, frame)
 
         return frames
 
@@ -218,50 +186,50 @@ class _Reader:
             raise node.error(f"two joints are called '{name}'; the first is on line {self.joints[name].node.line}")
         parent, child = node.need("parent"), node.need("child")
         ends = [scope.body(end, end.word()) for end in (parent, child)]
-        place = self._in_whole(scope, node) * scope.stands(node)
+        place = self._model_place(scope, node) * scope.element_place(node)
 
         if node.text("type") == "gearbox":
-            node.holds_only(IN_JOINT)
+            node.refuse_other_elements(IN_JOINT)
             self.joints[name] = _Joint(node, scope, name, None, ends[0], ends[1], place, {})
             return
-        words = read_joint(node, name, scope.version, self._axes(scope, place))
-        self.joints[name] = _Joint(node, scope, name, words.type, ends[0], ends[1], place, words.options)
-        self.mimics += words.mimics
+        element = read_joint(node, name, scope.version, self._axes(scope, place))
+        self.joints[name] = _Joint(node, scope, name, element.type, ends[0], ends[1], place, element.options)
+        self.mimics += element.mimics
         named = scope.look_up(parent, parent.word())
         if named[1] in named[0].elements and named[0].elements[named[1]].tag == "frame":
-            at = self._in_whole(scope, node) * scope.place(parent, parent.word())
+            at = self._model_place(scope, node) * scope.place(parent, parent.word())
             if np.abs(at.position - place.position).max() > 1e-6:
                 warn(
                     parent,
-                    f"frame '{parent.word()}' is not where joint '{name}' stands, which is where its child is: the "
-                    "frame only says which link the parent is",
+                    f"frame '{parent.word()}' is not at joint '{name}', which is placed at its child: the frame "
+                    "only names the parent link",
                 )
 
     def _axes(self, scope: Scope, joint: Placement) -> Axes:
-        """How frames of a model are turned, seen from a joint."""
+        """Rotations of frames of a model in the frame of a joint."""
 
-        def axes(asked_by: Node, frame: str) -> Floats:
-            there = self._in_whole(scope, asked_by) * scope.place(asked_by, frame)
-            turned: Floats = joint.rotation.T @ there.rotation
-            return turned
+        def axes(referrer: Node, frame: str) -> Floats:
+            there = self._model_place(scope, referrer) * scope.place(referrer, frame)
+            rotation: Floats = joint.rotation.T @ there.rotation
+            return rotation
 
         return axes
 
-    def _in_whole(self, scope: Scope, asked_by: Node) -> Placement:
-        """The frame of a nested model, in that of the whole."""
-        return self.top.place(asked_by, scope.prefix.removesuffix("::")) if scope.prefix else Placement()
+    def _model_place(self, scope: Scope, referrer: Node) -> Placement:
+        """The frame of a nested model, in that of the outermost one."""
+        return self.top.place(referrer, scope.prefix.removesuffix("::")) if scope.prefix else Placement()
 
     def _add_joint(self, joint: _Joint) -> None:
         if joint.type is None:
             self._add_gearbox(joint)
             return
         ends = [self._link_place(joint.node, end).inverse() * joint.place for end in (joint.parent, joint.child)]
-        self.assembly.joint(
+        self.builder.joint(
             joint.node, joint.name, joint.type, joint.parent, joint.child, ends[0], ends[1], **joint.options
         )
 
-    def _link_place(self, asked_by: Node, name: str) -> Placement:
-        return self.top.place(asked_by, WORLD) if name == WORLD else self.links[name]
+    def _link_place(self, referrer: Node, name: str) -> Placement:
+        return self.top.place(referrer, WORLD) if name == WORLD else self.links[name]
 
     def _add_gearbox(self, gearbox: _Joint) -> None:
         node = gearbox.node
@@ -269,20 +237,20 @@ class _Reader:
         given = node.need("gearbox_reference_body")
         reference = gearbox.scope.body(given, given.word())
         if ratio == 0:
-            raise node.error("gearbox_ratio is zero")
-        turns: dict[str, float] = {}
+            raise node.error("gearbox_ratio is 0; it must not be zero")
+        coefficients: dict[str, float] = {}
         for end, tag, factor in ((gearbox.parent, "axis", ratio), (gearbox.child, "axis2", 1.0)):
             axis = node.need(tag)
             axes = self._axes(gearbox.scope, gearbox.place)
             direction = gearbox.place.rotation @ axis_direction(axis, self.top.version, axes)
-            joint, sign = self._turning(axis, reference, end, direction)
-            if joint in turns:
+            joint, sign = self._geared_joint(axis, reference, end, direction)
+            if joint in coefficients:
                 raise node.error(f"both sides of the gearbox are joint '{joint}'")
-            turns[joint] = sign * factor
-        self.assembly.constrain(node, JointCoupling(turns, name=gearbox.name))
+            coefficients[joint] = sign * factor
+        self.builder.constrain(node, JointCoupling(coefficients, name=gearbox.name))
 
-    def _turning(self, axis: Node, reference: str, end: str, direction: Floats) -> tuple[str, float]:
-        """The revolute joint between two links, and which way its angle counts about a direction."""
+    def _geared_joint(self, axis: Node, reference: str, end: str, direction: Floats) -> tuple[str, float]:
+        """The revolute joint between two links, and the sign of its angle about a direction."""
         length = float(np.linalg.norm(direction))
         for joint in self.joints.values():
             if {joint.parent, joint.child} != {reference, end} or not isinstance(joint.type, Revolute):
@@ -306,48 +274,49 @@ class _Reader:
         if (k, n) != (0, 0) or any(t is not None and t.nv > 1 for t in (type, self.joints[follower].type)):
             raise mimic.where.error("joints of several degrees of freedom cannot mimic here", UnsupportedFeature)
         constraint = mimic_constraint(follower, leader, isinstance(type, Fixed), mimic.multiplier, mimic.offset)
-        self.assembly.constrain(mimic.where, constraint)
+        self.builder.constrain(mimic.where, constraint)
 
-    # The whole -----------------------------------------------------------------------------------
+    # World and frames -----------------------------------------------------------------------------------
 
-    def _stand_in_world(self, base: Base | None) -> None:
-        """A joint from the world to each part that none holds."""
+    def _add_root_joints(self) -> None:
+        """Add a joint from the world to each connected part that has none."""
+        base = self.settings.base
         placed: dict[str, Any] = {}
         joints = [joint for joint in self.joints.values() if joint.type is not None]
-        for part in _parts(list(self.links), joints):
+        for part in _connected_parts(list(self.links), joints):
             if WORLD in part:
                 if base == "floating":
                     held = next(joint for joint in joints if WORLD in (joint.parent, joint.child))
                     raise held.node.error("the joint holds the model in the world: load without base='floating'")
                 continue
             root = self._root(part, joints)
-            name = free_name(ROOT_JOINT, {*self.links, *self.joints, *placed})
+            name = unused_name(ROOT_JOINT, {*self.links, *self.joints, *placed})
             self._to_world(root, name, Fixed() if base == "fixed" else Free())
             if base != "fixed":
                 at = self.top.in_world(self.top.node, root)
                 placed[name] = np.concatenate([at.position, quaternion_of(at.rotation)])
         if placed:
-            self.assembly.pose("initial", placed)
+            self.builder.pose("initial", placed)
 
     def _to_world(self, link: str, name: str, type: Joint) -> None:
         at = self.top.in_world(self.top.node, link) if isinstance(type, Fixed) else Placement()
-        self.assembly.joint(self.top.node, name, type, WORLD, link, at)
+        self.builder.joint(self.top.node, name, type, WORLD, link, at)
 
     def _root(self, part: set[str], joints: list[_Joint]) -> str:
         """The canonical link, or else the first from which joints lead to all others; or else the first."""
         scope, name = self.top.canonical(self.top.node)
         ordered = [link for link in (scope.prefix + name, *self.links) if link in part]
-        below: dict[str, list[str]] = {}
+        children: dict[str, list[str]] = {}
         for joint in joints:
-            below.setdefault(joint.parent, []).append(joint.child)
-        return next((link for link in _sources(ordered, below) if _reached(link, below) >= part), ordered[0])
+            children.setdefault(joint.parent, []).append(joint.child)
+        return next((link for link in _sources(ordered, children) if _reachable(link, children) >= part), ordered[0])
 
     def _add_frames(self, scope: Scope) -> None:
         for node in scope.node.children("frame"):
             name = scope.prefix + node.text("name")
             body = scope.body(node, node.text("name"))
             here = self._link_place(node, body).inverse() * self.top.place(node, name)
-            self.assembly.frame(node, name, body, here)
+            self.builder.frame(node, name, body, here)
 
     def _add_ball(self, scope: Scope, node: Node, k: int) -> None:
         ends = [node.need(f"drake:ball_constraint_body_{end}") for end in "AB"]
@@ -356,7 +325,7 @@ class _Reader:
         name = f"{scope.prefix}ball_constraint_{k}"
         with located(node):
             constraint = Point(bodies[0], bodies[1], first_at=points[0], second_at=points[1], name=name)
-        self.assembly.constrain(node, constraint)
+        self.builder.constrain(node, constraint)
 
 
 def _flag(node: Node, tag: str) -> bool:
@@ -364,31 +333,31 @@ def _flag(node: Node, tag: str) -> bool:
     return child is not None and bool(child.content) and child.flag()
 
 
-def _parts(links: list[str], joints: list[_Joint]) -> list[set[str]]:
-    """The links that joints connect, however; in the order of their first links."""
-    around: dict[str, list[str]] = {link: [] for link in links}
+def _connected_parts(links: list[str], joints: list[_Joint]) -> list[set[str]]:
+    """The connected components of links and joints, in the order of their first links."""
+    neighbors: dict[str, list[str]] = {link: [] for link in links}
     for joint in joints:
-        around.setdefault(joint.parent, []).append(joint.child)
-        around.setdefault(joint.child, []).append(joint.parent)
+        neighbors.setdefault(joint.parent, []).append(joint.child)
+        neighbors.setdefault(joint.child, []).append(joint.parent)
     parts: list[set[str]] = []
     seen: set[str] = set()
     for link in links:
         if link not in seen:
-            parts.append(_reached(link, around))
+            parts.append(_reachable(link, neighbors))
             seen |= parts[-1]
     return parts
 
 
-def _reached(start: str, below: dict[str, list[str]]) -> set[str]:
+def _reachable(start: str, children: dict[str, list[str]]) -> set[str]:
     found, stack = {start}, [start]
     while stack:
-        new = [name for name in below.get(stack.pop(), ()) if name not in found]
+        new = [name for name in children.get(stack.pop(), ()) if name not in found]
         found.update(new)
         stack += new
     return found
 
 
-def _sources(ordered: list[str], below: dict[str, list[str]]) -> list[str]:
+def _sources(ordered: list[str], children: dict[str, list[str]]) -> list[str]:
     """The first link, and those that no joint leads to: if one reaches all others, it is one of them."""
-    led_to = {child for children in below.values() for child in children}
+    led_to = {child for led in children.values() for child in led}
     return ordered[:1] + [link for link in ordered[1:] if link not in led_to]

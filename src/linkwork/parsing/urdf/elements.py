@@ -1,14 +1,15 @@
-"""Links and joints of a URDF file as they are read, and its placements."""
+"""Links and joints of a URDF file, and its placements."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Joint
 from linkwork.model.pose import Placement
-from linkwork.parsing.appearance import Seen
+from linkwork.parsing.appearance import LinkShape
 from linkwork.parsing.xml import Node, located
 
 
@@ -19,7 +20,7 @@ class UrdfLink:
     name: str
     node: Node
     inertia: Inertia
-    shapes: tuple[Seen, ...]
+    shapes: tuple[LinkShape, ...]
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,24 @@ class UrdfJoint:
     options: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class UrdfGraph:
+    """Links and joints of a file by their names."""
+
+    roots: Sequence[str]
+    """The links that are the child of no joint."""
+    links: dict[str, UrdfLink]
+    joints: dict[str, UrdfJoint]
+
+
 def placement_of_origin(node: Node) -> Placement:
-    """Where the ``<origin>`` inside says."""
+    """The placement of the ``<origin>`` inside."""
     origin = node.child("origin")
     return Placement() if origin is None else placement(origin)
 
 
 def placement(node: Node) -> Placement:
-    """Where ``xyz`` and ``rpy`` of an element say."""
+    """The placement by ``xyz`` and ``rpy`` of an element."""
     position, angles = node.vector("xyz", (0, 0, 0)), node.vector("rpy", (0, 0, 0))
     with located(node):
         return Placement.rpy(*angles, position=position) if any(angles) else Placement(position)

@@ -9,7 +9,7 @@ joint_name: [joint, ...]                    joints that are of another type than
 joint_type: [SPHERICAL, ...]                and that type: SPHERICAL, FIXED, UJOINT_XY (about x, then y), CARDAN (as XY)
 ```
 
-The file is read without trust: of bounded size and depth, plain scalars only, no anchors, aliases or tags.
+The file is not trusted: it is of bounded size and depth, plain scalars only, no anchors, aliases or tags.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import yaml
 
 from linkwork.errors import ModelError, UnsupportedFeature
 from linkwork.model.joints import Fixed, Joint, Spherical, Universal
-from linkwork.parsing.options import model_path
-from linkwork.parsing.xml import Mark
+from linkwork.parsing.options import model_path, read_file
+from linkwork.parsing.xml import LineLocation
 
 NAME = "robot.yaml"
 
@@ -49,18 +49,18 @@ class FramePair:
     first: str
     second: str
     kind: str
-    where: Mark
+    where: LineLocation
 
 
 @dataclass(frozen=True)
-class SideFile:
-    """What a ``robot.yaml`` says."""
+class LoopFile:
+    """The content of a ``robot.yaml``."""
 
     file: str
     pairs: tuple[FramePair, ...]
-    motors: dict[str, Mark] | None
-    """The actuated joints; None where the file does not say."""
-    types: dict[str, tuple[Joint, Mark]]
+    motors: dict[str, LineLocation] | None
+    """The actuated joints; None where the file does not list them."""
+    types: dict[str, tuple[Joint, LineLocation]]
     """Joints that are of another type than in the URDF."""
 
     @property
@@ -69,7 +69,7 @@ class SideFile:
         return {name for pair in self.pairs for name in (pair.first, pair.second)}
 
 
-def find_side_file(model: Path) -> SideFile | None:
+def find_loop_file(model: Path) -> LoopFile | None:
     """The ``robot.yaml`` in the folder of a model file, if it is there and describes loops."""
     file = model.parent / NAME
     if not file.is_file():
@@ -80,26 +80,18 @@ def find_side_file(model: Path) -> SideFile | None:
             "loops=False to do without it",
             file=file,
         )
-    text = _text_of(file)
-    return parse_side_file(text, str(file)) if b"closed_loop" in text else None
+    text = read_file(file, _LARGEST + 1)
+    return parse_loop_file(text, str(file)) if b"closed_loop" in text else None
 
 
-def load_side_file(path: str | PathLike[str]) -> SideFile:
+def load_loop_file(path: str | PathLike[str]) -> LoopFile:
     """A ``robot.yaml``, wherever it is."""
     file = model_path(path)
-    return parse_side_file(_text_of(file), str(file))
+    return parse_loop_file(read_file(file, _LARGEST + 1), str(file))
 
 
-def _text_of(file: Path) -> bytes:
-    try:
-        with file.open("rb") as stream:
-            return stream.read(_LARGEST + 1)
-    except OSError as e:
-        raise ModelError(f"the file cannot be read: {e.strerror or e}", file=file) from None
-
-
-def parse_side_file(text: bytes | str, file: str = "<text>") -> SideFile:
-    """What the text of a ``robot.yaml`` says; ``file`` is its name in messages."""
+def parse_loop_file(text: bytes | str, file: str = "<text>") -> LoopFile:
+    """The content of a ``robot.yaml``; ``file`` is its name in messages."""
     found = _sections(text, file)
     if "closed_loop" not in found:
         raise ModelError("there is no 'closed_loop': pairs of frames that are held together", file=file)
@@ -116,15 +108,15 @@ def parse_side_file(text: bytes | str, file: str = "<text>") -> SideFile:
             raise _mark(pair, "closed_loop", file).error(f"a loop is closed by two frames, not {len(names)}")
         pairs.append(FramePair(names[0][0], names[1][0], kind, names[0][1]))
     motors = dict(_words(found, "name_mot", file)) if "name_mot" in found else None
-    return SideFile(file, tuple(pairs), motors, _joint_types(found, file))
+    return LoopFile(file, tuple(pairs), motors, _joint_types(found, file))
 
 
-def _joint_types(found: dict[str, tuple[list[Any], Mark]], file: str) -> dict[str, tuple[Joint, Mark]]:
+def _joint_types(found: dict[str, tuple[list[Any], LineLocation]], file: str) -> dict[str, tuple[Joint, LineLocation]]:
     names, kinds = _words(found, "joint_name", file), _words(found, "joint_type", file)
     if len(names) != len(kinds):
         where = names[0][1] if names else kinds[0][1]
         raise where.error(f"{len(names)} joint names and {len(kinds)} joint types: give one type for each joint")
-    types: dict[str, tuple[Joint, Mark]] = {}
+    types: dict[str, tuple[Joint, LineLocation]] = {}
     for (name, where), (kind, at) in zip(names, kinds, strict=True):
         if kind not in _JOINTS:
             raise at.error(f"joint type '{kind}' is none of {', '.join(_JOINTS)}", UnsupportedFeature)
@@ -155,10 +147,10 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def _sections(text: bytes | str, file: str) -> dict[str, tuple[list[Any], Mark]]:
+def _sections(text: bytes | str, file: str) -> dict[str, tuple[list[Any], LineLocation]]:
     """The list under each key, as nodes."""
     if len(text) > _LARGEST:
-        raise ModelError(f"the file has more than {_LARGEST // 1024} KiB; a description of loops has not", file=file)
+        raise ModelError(f"the file has more than {_LARGEST // 1024} KiB; a description of loops is shorter", file=file)
     try:
         root = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as e:
@@ -168,36 +160,38 @@ def _sections(text: bytes | str, file: str) -> dict[str, tuple[list[Any], Mark]]
         raise ModelError(f"not readable as YAML: {problem}", file=file, line=line) from None
     if not isinstance(root, yaml.MappingNode):
         raise ModelError("the file is no list of keys such as 'closed_loop: ...'", file=file)
-    found: dict[str, tuple[list[Any], Mark]] = {}
+    found: dict[str, tuple[list[Any], LineLocation]] = {}
     for key, value in root.value:
         where = _mark(key, None, file)
         name = key.value if isinstance(key, yaml.ScalarNode) else "?"
         if name not in _KEYS:
             raise where.error(f"key '{name}' is none of {', '.join(_KEYS)}", UnsupportedFeature)
         if name in found:
-            raise where.error(f"key '{name}' stands here a second time")
+            raise where.error(f"key '{name}' is given a second time")
         if not isinstance(value, yaml.SequenceNode):
             raise where.error(f"'{name}' is a list: {name}: [...]")
         found[name] = (value.value, _mark(key, name, file))
     return found
 
 
-def _words(found: dict[str, tuple[list[Any], Mark]], key: str, file: str) -> list[tuple[str, Mark]]:
+def _words(found: dict[str, tuple[list[Any], LineLocation]], key: str, file: str) -> list[tuple[str, LineLocation]]:
     return [_name(node, key, file) for node in found.get(key, ([], None))[0]]
 
 
-def _names(node: Any, key: str, file: str) -> list[tuple[str, Mark]]:
+def _names(node: Any, key: str, file: str) -> list[tuple[str, LineLocation]]:
     if not isinstance(node, yaml.SequenceNode):
         raise _mark(node, key, file).error(f"'{key}' is a list of pairs: {key}: [[frame_a, frame_b], ...]")
     return [_name(part, key, file) for part in node.value]
 
 
-def _name(node: Any, key: str, file: str) -> tuple[str, Mark]:
+def _name(node: Any, key: str, file: str) -> tuple[str, LineLocation]:
     where = _mark(node, key, file)
     if not isinstance(node, yaml.ScalarNode) or node.tag != _PLAIN or not node.value:
-        raise where.error(f"'{key}' holds names, and this is none (put quotes around a name that looks like a number)")
+        raise where.error(
+            f"'{key}' holds names, and this is not one (put quotes around a name that looks like a number)"
+        )
     return str(node.value), where
 
 
-def _mark(node: Any, key: str | None, file: str) -> Mark:
-    return Mark(file, node.start_mark.line + 1, key)
+def _mark(node: Any, key: str | None, file: str) -> LineLocation:
+    return LineLocation(file, node.start_mark.line + 1, key)

@@ -4,7 +4,7 @@
 |-----------------------|---------------------------------------------------------------------------------------------|
 | revolute, continuous  | Revolute                                                                                    |
 | prismatic             | Prismatic                                                                                   |
-| ball                  | Spherical; an ``<axis>`` means nothing to it and is passed over                             |
+| ball                  | Spherical; an ``<axis>`` has no meaning for it and is skipped                             |
 | universal, revolute2  | Universal: about ``axis`` on the parent, then about ``axis2`` on the child                  |
 | screw                 | Helical; ``screw_thread_pitch`` in m a turn, right-handed; or ``thread_pitch`` in rad/m,    |
 |                       | left-handed, as Gazebo has it. Its position limits have no settled unit and are not read    |
@@ -61,25 +61,25 @@ class Mimic:
 
 
 @dataclass(frozen=True)
-class JointWords:
-    """What the element of a joint says of it, but where it stands."""
+class JointElement:
+    """A joint without its placement: type, options of `Builder.joint`, mimics."""
 
     type: Joint
     options: dict[str, Any] = field(default_factory=dict)
     mimics: tuple[Mimic, ...] = ()
 
 
-def read_joint(node: Node, name: str, version: Version, axes: Axes) -> JointWords:
+def read_joint(node: Node, name: str, version: Version, axes: Axes) -> JointElement:
     """The type and the numbers of a joint, axes in the joint's frame."""
-    node.holds_only(IN_JOINT)
+    node.refuse_other_elements(IN_JOINT)
     kind = node.text("type")
     if kind not in TYPES:
         raise node.error(f"joint type '{kind}' is none of {', '.join(TYPES)}, gearbox", UnsupportedFeature)
     options: dict[str, Any] = {"cut": True} if _must_close_loop(node) else {}
     if kind == "fixed":
-        return JointWords(Fixed(), options)
+        return JointElement(Fixed(), options)
     if kind == "ball":
-        return JointWords(Spherical(), options)
+        return JointElement(Spherical(), options)
     nodes = [node.need("axis")]
     if kind in ("universal", "revolute2"):
         nodes.append(node.need("axis2"))
@@ -94,7 +94,7 @@ def read_joint(node: Node, name: str, version: Version, axes: Axes) -> JointWord
     if follower is not None:
         multiplier, offset = follower.number("multiplier", 1.0), follower.number("offset", 0.0)
         mimics.append(Mimic(follower, (name, 0), (follower.text("joint"), 0), multiplier, offset))
-    return JointWords(type, options, tuple(mimics))
+    return JointElement(type, options, tuple(mimics))
 
 
 def axis_direction(axis: Node, version: Version, axes: Axes) -> Floats:
@@ -103,7 +103,7 @@ def axis_direction(axis: Node, version: Version, axes: Axes) -> Floats:
     SDF 1.4 gives it in the axes of the model; 1.5 and 1.6 in those of the joint, or of the model if
     ``use_parent_model_frame`` says so; later ones in those of the joint, or of the frame it is ``expressed_in``.
     """
-    axis.holds_only(_UNDERSTOOD["axis"])
+    axis.refuse_other_elements(_UNDERSTOOD["axis"])
     node = axis.child("xyz")
     xyz = np.array((0.0, 0.0, 1.0) if node is None else node.values(3))
     in_model = axis.child("use_parent_model_frame")
@@ -112,8 +112,8 @@ def axis_direction(axis: Node, version: Version, axes: Axes) -> Floats:
         raise axis.error("'expressed_in' is of SDF 1.7 and later", UnsupportedFeature)
     if version < (1, 5) or (in_model is not None and in_model.flag()):
         frame = "__model__"
-    turned: Floats = axes(axis, frame) @ xyz if frame else xyz
-    return turned
+    direction: Floats = axes(axis, frame) @ xyz if frame else xyz
+    return direction
 
 
 def _type(node: Node, kind: str, directions: list[Floats]) -> Joint:
@@ -131,10 +131,10 @@ def _pitch(node: Node) -> float:
     if node.child("screw_thread_pitch") is not None:
         return node.value_of("screw_thread_pitch") / (2 * math.pi)
     if node.child("thread_pitch") is None:
-        raise node.error("a screw joint needs a <screw_thread_pitch> inside: meters for each turn")
+        raise node.error("a screw joint needs a <screw_thread_pitch> inside: meters per revolution")
     turns = node.value_of("thread_pitch")
     if abs(turns) < 1e-9:
-        raise node.error(f"thread pitch {turns} rad/m: no thread slides without turning")
+        raise node.error(f"thread pitch {turns} rad/m: it must be at least 1e-9")
     return -1.0 / turns
 
 
@@ -142,7 +142,7 @@ def _numbers(axis: Node, limited: bool) -> dict[str, float]:
     found: dict[str, float] = {}
     limit = axis.child("limit")
     if limit is not None:
-        limit.holds_only(_UNDERSTOOD["limit"])
+        limit.refuse_other_elements(_UNDERSTOOD["limit"])
         if limited:
             found["lower"] = _bound(limit, "lower", -math.inf)
             found["upper"] = _bound(limit, "upper", math.inf)
@@ -154,7 +154,7 @@ def _numbers(axis: Node, limited: bool) -> dict[str, float]:
         found |= {"velocity": math.inf, "effort": math.inf}
     dynamics = axis.child("dynamics")
     if dynamics is not None:
-        dynamics.holds_only(_UNDERSTOOD["dynamics"])
+        dynamics.refuse_other_elements(_UNDERSTOOD["dynamics"])
     words = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness", "rest": "spring_reference"}
     return found | {key: 0.0 if dynamics is None else dynamics.value_of(tag, 0.0) for key, tag in words.items()}
 

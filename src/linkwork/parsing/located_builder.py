@@ -1,4 +1,4 @@
-"""From parts found in a file to a mechanism: every complaint of the builder gets its place in the file."""
+"""A builder of mechanisms whose errors name the place in the file."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Joint
 from linkwork.model.model import GRAVITY
 from linkwork.model.pose import Placement, PlacementLike, VectorLike
-from linkwork.parsing.appearance import Seen
+from linkwork.parsing.appearance import LinkShape
 from linkwork.parsing.options import Inertias
-from linkwork.parsing.xml import Node, Where, located, warn
+from linkwork.parsing.xml import Location, Node, located, warn
 
 ROOT_JOINT = "root_joint"
 
 
-class Assembly:
+class LocatedBuilder:
     """A builder that knows where in the file each body, joint, frame and constraint comes from."""
 
     def __init__(self, root: Node, name: str, inertias: Inertias, gravity: VectorLike = GRAVITY) -> None:
         self._root = root
         self._inertias = inertias
         self._builder = Builder(name, gravity)
-        self._where: dict[str, Where] = {}
+        self._where: dict[str, Location] = {}
         self._constraints: set[str] = set()
 
-    def link(self, where: Where, name: str, inertia: Inertia, gravity_compensation: float = 0.0) -> None:
+    def link(self, where: Location, name: str, inertia: Inertia, gravity_compensation: float = 0.0) -> None:
         """Add a body."""
         self._where[name] = where
         with located(where):
@@ -37,14 +37,14 @@ class Assembly:
                 name, inertia, check=self._inertias == "check", gravity_compensation=gravity_compensation
             )
 
-    def look(self, body: str, shapes: Iterable[Seen]) -> None:
-        """Say what a body looks like and collides with."""
-        for seen in shapes:
-            self._builder.shape(body, seen.solid, seen.place, seen.color, seen.role)
+    def shapes(self, body: str, shapes: Iterable[LinkShape]) -> None:
+        """Add the visual and collision shapes of a body."""
+        for shape in shapes:
+            self._builder.shape(body, shape.solid, shape.place, shape.color, shape.role)
 
     def joint(
         self,
-        where: Where,
+        where: Location,
         name: str,
         type: Joint,
         parent: str,
@@ -58,13 +58,13 @@ class Assembly:
         with located(where):
             self._builder.joint(name, type, parent, child, at, child_at, **options)
 
-    def frame(self, where: Where, name: str, on: str, at: Placement) -> None:
+    def frame(self, where: Location, name: str, on: str, at: Placement) -> None:
         """Add a frame."""
         self._where[name] = where
         with located(where):
             self._builder.frame(name, on, at)
 
-    def constrain(self, where: Where, constraint: Constraint) -> None:
+    def constrain(self, where: Location, constraint: Constraint) -> None:
         """Add a constraint."""
         if constraint.name in self._constraints:
             raise where.error(f"two constraints are called '{constraint.name}'")
@@ -72,7 +72,7 @@ class Assembly:
         self._where.setdefault(constraint.name, where)
         self._builder.constrain(constraint)
 
-    def actuator(self, where: Where, name: str, joint: str, gear: float | Sequence[float], **options: Any) -> None:
+    def actuator(self, where: Location, name: str, joint: str, gear: float | Sequence[float], **options: Any) -> None:
         """Add a motor or a servo on a joint; ``options`` are those of `Builder.actuator`."""
         self._where.setdefault(name, where)
         with located(where):
@@ -83,11 +83,11 @@ class Assembly:
         self._builder.pose(name, positions)
 
     def finish(self) -> Mechanism:
-        """The mechanism; inertias that no distribution of mass has are said here."""
+        """The mechanism; inertias that no distribution of mass has are reported here."""
         try:
             robot = self._builder.build()
         except ModelError as e:
-            hint = "; or load with inertias='trust' to take the file as it is" if "moments of inertia" in str(e) else ""
+            hint = "; or load with inertias='trust' to accept it" if "moments of inertia" in str(e) else ""
             raise self.where(e.subject).error(f"{e}{hint}", type(e)) from e
         if self._inertias == "warn":
             self._warn_of_inertias(robot)
@@ -103,17 +103,17 @@ class Assembly:
                 found[body] = e
         if found:
             first, *others = found
-            more = f". So it is with {len(others)} others: {', '.join(others[:5])}" if others else ""
+            more = f". The same for {len(others)} others: {', '.join(others[:5])}" if others else ""
             more += ", ..." if len(others) > 5 else ""
-            advice = "Loaded as it is; inertias='check' makes this an error, 'trust' silences it"
+            advice = "Loaded unchanged; inertias='check' makes this an error, 'trust' silences it"
             warn(self.where(first), f"{found[first]}{more}. {advice}")
 
-    def where(self, subject: str | None) -> Where:
-        """Where something comes from; the root element if that is not known."""
+    def where(self, subject: str | None) -> Location:
+        """The place in the file that something comes from; the root element if that is not known."""
         return self._where.get(subject or "", self._root)
 
 
-def free_name(name: str, taken: Iterable[str | None]) -> str:
+def unused_name(name: str, taken: Iterable[str | None]) -> str:
     """The name, or with a number after it if it is taken."""
     names, free, k = set(taken), name, 0
     while free in names:
@@ -132,28 +132,28 @@ def mimic_constraint(
     return JointCoupling({follower: 1.0, leader: -multiplier}, offset, name=name)
 
 
-def refuse_untied(assembly: Assembly, robot: Mechanism) -> None:
-    """A joint that the file calls dependent depends on others by some constraint, or the file does not say all."""
+def refuse_unconstrained_dependents(builder: LocatedBuilder, robot: Mechanism) -> None:
+    """Raise `UnsupportedFeature` for a joint that the file calls dependent and that no constraint acts on."""
     parents = {joint.child: joint for joint in robot.joints}
 
-    def above(body: str) -> set[str]:
+    def ancestors(body: str) -> set[str]:
         found = set()
         while body in parents:
             found.add(parents[body].name)
             body = parents[body].parent
         return found
 
-    tied: set[str] = set()
+    constrained: set[str] = set()
     for constraint in robot.constraints:
-        tied.update(constraint.joints)
+        constrained.update(constraint.joints)
         if not isinstance(constraint, Coupling):
-            paths = [above(robot.frames[place].body) for place in constraint.places]
-            tied |= set().union(*paths) - paths[0].intersection(*paths)
+            paths = [ancestors(robot.frames[place].body) for place in constraint.places]
+            constrained |= set().union(*paths) - paths[0].intersection(*paths)
     for joint in robot.joints:
-        if joint.independent is False and joint.name not in tied:
-            raise assembly.where(joint.name).error(
-                f"joint '{joint.name}' is not independent, and no loop or coupling in the file ties it: what it "
-                "depends on, such as a differential, is not in the file. dependent='free' loads it as a free joint, "
+        if joint.independent is False and joint.name not in constrained:
+            raise builder.where(joint.name).error(
+                f"joint '{joint.name}' is not independent, and no loop or coupling in the file constrains it: what "
+                "it depends on, such as a differential, is not in the file. dependent='free' loads it as a free joint, "
                 "to be constrained in code",
                 UnsupportedFeature,
             )

@@ -6,8 +6,8 @@ import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.inertia import Inertia
-from linkwork.parsing.sdf_frames import read_pose
-from linkwork.parsing.sdf_joints import Version
+from linkwork.parsing.sdf.frames import read_pose
+from linkwork.parsing.sdf.joints import Version
 from linkwork.parsing.xml import Node, warn
 
 _IN_LINK = (
@@ -20,8 +20,8 @@ _IN_LINK = (
 
 def read_link(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
     """The inertia of a link; ``quiet`` says nothing of an inertia that is left out."""
-    link.holds_only(_IN_LINK)
-    _refuse_strange(link)
+    link.refuse_other_elements(_IN_LINK)
+    _refuse_dynamics_flags(link)
     return _inertia(link, name, version, quiet)
 
 
@@ -33,7 +33,7 @@ def _inertia(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
         return Inertia(1.0, rotational=np.eye(3))
     if (inertial.get("auto") or "").lower() in ("true", "1"):
         raise inertial.error("the inertia is to be computed from shapes (auto); write it out", UnsupportedFeature)
-    inertial.holds_only({"pose", "mass", "inertia", "density"})
+    inertial.refuse_other_elements({"pose", "mass", "inertia", "density"})
     mass = inertial.value_of("mass", 1.0)
     if mass < 0:
         raise inertial.need("mass").error(f"link '{name}' has mass {mass}; a mass is not negative")
@@ -51,7 +51,7 @@ def _inertia(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
     return Inertia(mass, place.position, (turned + turned.T) / 2)
 
 
-def _refuse_strange(link: Node) -> None:
+def _refuse_dynamics_flags(link: Node) -> None:
     for tag, usual in (("gravity", True), ("kinematic", False)):
         node = link.child(tag)
         if node is not None and node.content and node.flag() is not usual:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from linkwork.errors import ModelError
 from linkwork.model.shapes import Box, Color, Ellipsoid, Mesh, Solid, Sphere, Tube, as_color
-from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
-from linkwork.parsing.urdf_parts import placement_of_origin
+from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
+from linkwork.parsing.urdf.elements import placement_of_origin
 from linkwork.parsing.xml import Node
 
 
@@ -30,10 +30,10 @@ def _own_color(material: Node) -> Color | None:
         return None
 
 
-def read_shapes(link: Node, colors: Mapping[str, Color], meshes: MeshFinder) -> tuple[Seen, ...]:
+def read_shapes(link: Node, colors: Mapping[str, Color], meshes: MeshFinder) -> tuple[LinkShape, ...]:
     """What a link looks like and collides with."""
 
-    def read(node: Node) -> Seen | None:
+    def read(node: Node) -> LinkShape | None:
         solid = _solid(node.need("geometry"), meshes)
         if solid is None:
             return None
@@ -41,9 +41,9 @@ def read_shapes(link: Node, colors: Mapping[str, Color], meshes: MeshFinder) -> 
         color = None
         if material is not None:
             color = _own_color(material) or colors.get(material.get("name") or "")
-        return Seen(solid, placement_of_origin(node), color, "visual" if node.tag == "visual" else "collision")
+        return LinkShape(solid, placement_of_origin(node), color, "visual" if node.tag == "visual" else "collision")
 
-    return what_can_be_seen(link.children("visual", "collision"), read)
+    return readable_shapes(link.children("visual", "collision"), read)
 
 
 def _solid(geometry: Node, meshes: MeshFinder) -> Solid | None:

@@ -8,19 +8,19 @@ import numpy as np
 
 from linkwork.model.pose import Placement, aligning_rotation
 from linkwork.model.shapes import Box, Color, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube, as_color
-from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
-from linkwork.parsing.sdf_frames import read_pose
-from linkwork.parsing.sdf_joints import Version
+from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
+from linkwork.parsing.sdf.frames import read_pose
+from linkwork.parsing.sdf.joints import Version
 from linkwork.parsing.xml import Node
 
 Frames = Callable[[Node, str], Placement]
-"""Where a frame of the model stands in the frame of the link, asked by an element."""
+"""The placement of a frame of the model in the frame of the link: ``(element that refers to it, its name)``."""
 
 
-def read_shapes(link: Node, version: Version, frames: Frames, meshes: MeshFinder) -> tuple[Seen, ...]:
+def read_shapes(link: Node, version: Version, frames: Frames, meshes: MeshFinder) -> tuple[LinkShape, ...]:
     """What a link looks like and collides with."""
 
-    def read(node: Node) -> Seen | None:
+    def read(node: Node) -> LinkShape | None:
         found = _solid(node.need("geometry"), meshes)
         if found is None:
             return None
@@ -30,9 +30,9 @@ def read_shapes(link: Node, version: Version, frames: Frames, meshes: MeshFinder
         place = read_pose(node, version) * turned
         if named and named != link.get("name"):
             place = frames(node, named) * place
-        return Seen(solid, place, _color(node), "visual" if node.tag == "visual" else "collision")
+        return LinkShape(solid, place, _color(node), "visual" if node.tag == "visual" else "collision")
 
-    return what_can_be_seen(link.children("visual", "collision"), read)
+    return readable_shapes(link.children("visual", "collision"), read)
 
 
 def _color(node: Node) -> Color | None:

@@ -1,4 +1,4 @@
-"""Where the links, joints and frames of an SDF model stand: its pose graph, resolved.
+"""Placements of the links, joints and frames of an SDF model: its pose graph, resolved.
 
 Every element with a ``<pose>`` stands relative to another one: the named one (``relative_to``), or by default a link
 to its model, a joint to its child, a frame to what it is attached to, a model to the model around it. A model with a
@@ -16,7 +16,7 @@ from linkwork.errors import TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD
 from linkwork.model.pose import Placement
-from linkwork.parsing.sdf_joints import Version
+from linkwork.parsing.sdf.joints import Version
 from linkwork.parsing.xml import Node, located
 
 MODEL = "__model__"
@@ -25,7 +25,7 @@ _HERE = ("link", "joint", "frame", "model", "drake:joint")
 
 @dataclass(eq=False)
 class Scope:
-    """A model: a room of names. ``prefix`` stands before them in the mechanism (``arm::`` for a nested model)."""
+    """A model: a namespace. ``prefix`` precedes its names in the mechanism (``arm::`` for a nested model)."""
 
     node: Node
     prefix: str
@@ -46,20 +46,20 @@ class Scope:
             yield scope
             stack.extend(reversed(scope.inner.values()))
 
-    def look_up(self, asked_by: Node, name: str) -> tuple[Scope, str]:
+    def look_up(self, referrer: Node, name: str) -> tuple[Scope, str]:
         """The model that a name stands in, and the name there."""
         scope, rest = self, name
         while rest not in scope.elements and "::" in rest:
             model, rest = rest.split("::", 1)
             if model not in scope.inner:
-                raise asked_by.error(f"'{name}': there is no model '{model}' inside", TopologyError)
+                raise referrer.error(f"'{name}': there is no model '{model}' inside", TopologyError)
             scope = scope.inner[model]
         if rest not in scope.elements and rest not in (MODEL, WORLD):
             near = suggest(rest, scope.elements)
-            raise asked_by.error(f"'{name}' is no link, joint, frame or model here{near}", TopologyError)
+            raise referrer.error(f"'{name}' is no link, joint, frame or model here{near}", TopologyError)
         return scope, rest
 
-    def canonical(self, asked_by: Node) -> tuple[Scope, str]:
+    def canonical(self, referrer: Node) -> tuple[Scope, str]:
         """The link that the frame of this model is attached to: the one named, or the first."""
         named = self.node.get("canonical_link")
         if named:
@@ -71,21 +71,21 @@ class Scope:
             for name, node in scope.elements.items():
                 if node.tag == "link":
                     return scope, name
-        raise asked_by.error("the model has no <link>", TopologyError)
+        raise referrer.error("the model has no <link>", TopologyError)
 
-    def body(self, asked_by: Node, name: str) -> str:
+    def body(self, referrer: Node, name: str) -> str:
         """The link (its name in the mechanism, or ``world``) that something is attached to."""
         scope, seen, body = self, dict[tuple[Scope, str], None](), ""
         while not body:
-            scope, name = scope.look_up(asked_by, name)
+            scope, name = scope.look_up(referrer, name)
             if (scope, name) in seen:
-                raise asked_by.error(f"'{name}' is attached to itself, around a circle", TopologyError)
+                raise referrer.error(f"'{name}' is attached to itself, in a cycle", TopologyError)
             seen[scope, name] = None
             node = scope.elements.get(name)
             if name in scope._bodies or name == WORLD:
                 body = scope._bodies.get(name, WORLD)
             elif node is None:
-                scope, name = scope.canonical(asked_by)
+                scope, name = scope.canonical(referrer)
             elif node.tag == "link":
                 body = scope.prefix + name
             elif node.tag == "model":
@@ -100,25 +100,25 @@ class Scope:
 
     # Places --------------------------------------------------------------------------------------
 
-    def place(self, asked_by: Node, name: str) -> Placement:
-        """Where something stands, in the frame of this model."""
-        scope, inner = self.look_up(asked_by, name)
-        placement = scope._own_place(asked_by, inner)
+    def place(self, referrer: Node, name: str) -> Placement:
+        """The placement of something in the frame of this model."""
+        scope, inner = self.look_up(referrer, name)
+        placement = scope._own_place(referrer, inner)
         while scope is not self:
             assert scope.outer is not None  # an inner model has one around it
-            placement = scope.outer._own_place(asked_by, _name_of(scope)) * placement
+            placement = scope.outer._own_place(referrer, _name_of(scope)) * placement
             scope = scope.outer
         return placement
 
-    def stands(self, node: Node) -> Placement:
-        """Where an element of this model stands in its frame."""
+    def element_place(self, node: Node) -> Placement:
+        """The placement of an element of this model in its frame."""
         return self.place(node, self._relative_to(node)) * read_pose(node, self.version)
 
-    def in_world(self, asked_by: Node, name: str) -> Placement:
-        """Where something stands in the world when the model is as the file says."""
-        return self.place(asked_by, WORLD).inverse() * self.place(asked_by, name)
+    def in_world(self, referrer: Node, name: str) -> Placement:
+        """The placement of something in the world, in the pose that the file gives the model."""
+        return self.place(referrer, WORLD).inverse() * self.place(referrer, name)
 
-    def _own_place(self, asked_by: Node, name: str) -> Placement:
+    def _own_place(self, referrer: Node, name: str) -> Placement:
         """Depth first over what it stands relative to, without recursion: chains may be long."""
         open_: dict[tuple[Scope, str], None] = {(self, name): None}
         while open_:
@@ -128,8 +128,8 @@ class Scope:
                 scope._placed[inner] = scope._combine(inner)
                 open_.popitem()
             elif missing in open_:
-                node = missing[0].elements.get(missing[1], asked_by)
-                raise node.error(f"the pose of '{missing[1]}' depends on itself, around a circle", TopologyError)
+                node = missing[0].elements.get(missing[1], referrer)
+                raise node.error(f"the pose of '{missing[1]}' depends on itself, in a cycle", TopologyError)
             else:
                 open_[missing] = None
         return self._placed[name]
@@ -149,8 +149,8 @@ class Scope:
             needs += self.inner[name]._path(node, frame) if frame else []
         return needs
 
-    def _path(self, asked_by: Node, name: str) -> list[tuple[Scope, str]]:
-        scope, inner = self.look_up(asked_by, name)
+    def _path(self, referrer: Node, name: str) -> list[tuple[Scope, str]]:
+        scope, inner = self.look_up(referrer, name)
         found = [(scope, inner)]
         while scope is not self:
             assert scope.outer is not None
@@ -177,9 +177,9 @@ class Scope:
         pose = read_pose(node, self.version)
         return pose * model._along(node, frame).inverse() if frame else pose
 
-    def _along(self, asked_by: Node, name: str) -> Placement:
+    def _along(self, referrer: Node, name: str) -> Placement:
         placement = Placement()
-        for scope, inner in self._path(asked_by, name):
+        for scope, inner in self._path(referrer, name):
             placement = scope._placed[inner] * placement
         return placement
 
@@ -215,7 +215,7 @@ def read_scope(node: Node, version: Version, prefix: str = "", outer: Scope | No
         if child.tag == "model":
             scope.inner[name] = read_scope(child, version, f"{prefix}{name}::", scope)
         elif child.tag == "frame" and version < (1, 7):
-            raise child.error("frames have a settled meaning since SDF 1.7 only", UnsupportedFeature)
+            raise child.error("<frame> is defined since SDF 1.7; set version='1.7' or later", UnsupportedFeature)
     return scope
 
 
@@ -226,7 +226,7 @@ def read_pose(node: Node, version: Version) -> Placement:
         return Placement()
     if pose.get("frame"):
         raise pose.error(
-            "attribute 'frame' of a pose never got a meaning; SDF 1.7 has 'relative_to'", UnsupportedFeature
+            "attribute 'frame' of a pose has no defined meaning; SDF 1.7 has 'relative_to'", UnsupportedFeature
         )
     form = pose.get("rotation_format") or "euler_rpy"
     if form == "quat_xyzw":
