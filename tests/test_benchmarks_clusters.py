@@ -67,8 +67,8 @@ def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> Non
     for scenario in TINY:
         assert any(name.startswith(scenario.name) for name in metrics), scenario.name
     for method in ("cluster", "projection", "lagrange", "lcaba", "prox_bbo", "tree"):
-        for way in ("native", "native_bound", "specialized", "bound", "batch"):
-            assert metrics[f"systems.geared chain.forward.{method}.{way}.us"] > 0
+        for backend in ("native", "native_bound", "specialized", "bound", "batch"):
+            assert metrics[f"systems.geared chain.forward.{method}.{backend}.us"] > 0
         assert metrics[f"systems.geared chain.forward.{method}.operations"] > 0
     for method in ("cluster", "projected", "rnea", "tree"):
         assert metrics[f"systems.MIT Humanoid.inverse.{method}.bound.us"] > 0

@@ -79,13 +79,13 @@ TINY: tuple[Scenario, ...] = (
     Convergence(
         "AH²-cube",
         partial(zoo.single_loop, 8),
-        dampings=(1e-5,),
+        regularizations=(1e-5,),
         iterations=(1, 2, 3),
         extremes=(1e-3, 1e-5),
         states=10,
     ),
     Softness("Talos", partial(zoo.held_chain, 8), weights=(1e3, 1e6), states=10),
-    Duplicated("Talos", partial(twice, partial(zoo.held_chain, 8)), dampings=(1e-6,), states=4),
+    Duplicated("Talos", partial(twice, partial(zoo.held_chain, 8)), regularizations=(1e-6,), states=4),
     Factor("UR5 (6)", partial(zoo.held_chain, 6)),
 )
 
@@ -103,8 +103,8 @@ def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> Non
     metrics = results["metrics"]
     for scenario in TINY:
         assert any(name.startswith(scenario.name) for name in metrics), scenario.name
-    for way in ("lcaba.native", "lcaba.specialized", "lcaba.batch", "pinocchio.lcaba", "mujoco.forward"):
-        assert metrics[f"loops.AH-cube.3.{way}.us"] > 0
+    for backend in ("lcaba.native", "lcaba.specialized", "lcaba.batch", "pinocchio.lcaba", "mujoco.forward"):
+        assert metrics[f"loops.AH-cube.3.{backend}.us"] > 0
     assert all(np.isfinite(x) for x in metrics.values())
 
 

@@ -16,6 +16,7 @@ pytest.importorskip("pinocchio")
 pytest.importorskip("matplotlib")
 from linkwork_benchmarks import report
 from linkwork_benchmarks.delassus import bars, counts, dense, page, papers, robots, studies
+from linkwork_benchmarks.delassus.operators import Bench
 from linkwork_benchmarks.delassus.pinocchio import Peer
 from linkwork_benchmarks.delassus.scenarios import (
     DAMPING,
@@ -29,7 +30,6 @@ from linkwork_benchmarks.delassus.scenarios import (
     Table,
     smaller,
 )
-from linkwork_benchmarks.delassus.ways import Bench
 from linkwork_benchmarks.robots import ROBOTS
 
 TINY: tuple[Scenario, ...] = (
@@ -58,10 +58,10 @@ def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> Non
     for scenario in TINY:
         assert any(name.startswith(scenario.name) for name in metrics), scenario.name
     for quantity in ("product", "inverse"):
-        for way in ("native", "specialized", "batch"):
-            assert metrics[f"table.Go2 standing.{quantity}.{way}.us"] > 0
+        for backend in ("native", "specialized", "batch"):
+            assert metrics[f"table.Go2 standing.{quantity}.{backend}.us"] > 0
         assert metrics[f"growth.swimmer.55.{quantity}.native.us"] > 0
-    for what in ("again.product", "again.inverse", "again.damping", "again.plain", "dense.damping"):
+    for what in ("further.product", "further.inverse", "further.damping", "further.plain", "dense.damping"):
         assert metrics[f"table.Go2 standing.{what}.us"] > 0
     assert all(np.isfinite(x) for x in metrics.values())
 
@@ -249,9 +249,9 @@ def test_the_papers_numbers_are_those_of_its_table() -> None:
         pytest.approx(398.2, abs=0.1),
         pytest.approx(354.2, abs=0.1),
     )
-    faster = [name for name, r in papers.TABLE.items() if r.again_inverse.ratio > 1]
+    faster = [name for name, r in papers.TABLE.items() if r.further_inverse.ratio > 1]
     assert faster == ["G1 fallen, friction", "Stack of boxes", "Box pyramid", "Pyramid and robots"]
-    assert papers.TABLE["Pyramid and robots"].again_damping == (32.02, 906.6)
+    assert papers.TABLE["Pyramid and robots"].further_damping == (32.02, 906.6)
 
 
 def test_dense_algebra_makes_the_matrix() -> None:

@@ -16,7 +16,7 @@ import linkwork as lw
 from linkwork.dynamics.forward import EXPECTED, METHODS
 from linkwork_benchmarks.constrained import mujoco, pinocchio
 from linkwork_benchmarks.constrained.ours import NEVER, in_the_papers_units
-from linkwork_benchmarks.constrained.scenarios import DAMPING
+from linkwork_benchmarks.constrained.scenarios import REGULARIZATION
 from linkwork_benchmarks.constrained.states import closed_states
 from linkwork_benchmarks.constrained.studies import worst_difference
 from linkwork_benchmarks.contender import Contender, one_by_one
@@ -142,14 +142,14 @@ def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found:
         fd = lw.ForwardDynamics(
             plain,
             cast(Any, method),
-            regularization=DAMPING,
+            regularization=REGULARIZATION,
             tolerance=NEVER,
             max_iterations=found.iterations,
             threads=1,
         )
         try:
             exact = robot.nc and METHODS[method].exact and method != "pv_soft"
-            wanted = lw.ForwardDynamics(plain, "kkt" if exact else fd.method, regularization=DAMPING)(
+            wanted = lw.ForwardDynamics(plain, "kkt" if exact else fd.method, regularization=REGULARIZATION)(
                 *states
             ).acceleration
             out = (np.empty(robot.nv), np.empty(4 + 2 * robot.nc)) if fd.method != "aba" else np.empty(robot.nv)
@@ -220,9 +220,11 @@ def _forward_peers(robot: lw.Mechanism, states: States, twin: Any, mjcf: Path | 
     if twin is not None:
         solver: Literal["prox_ltl", "aba"] = "prox_ltl" if bound else "aba"
         plain = in_the_papers_units(robot)
-        fd = lw.ForwardDynamics(plain, solver, regularization=DAMPING, tolerance=NEVER, max_iterations=found.iterations)
+        fd = lw.ForwardDynamics(
+            plain, solver, regularization=REGULARIZATION, tolerance=NEVER, max_iterations=found.iterations
+        )
         for name in pinocchio.SOLVERS if bound else ("aba",):
-            c = pinocchio.contender(twin, name, states, DAMPING, found.iterations)
+            c = pinocchio.contender(twin, name, states, REGULARIZATION, found.iterations)
             yield Entry(f"Pinocchio {name}", "call", c, fd(*states).acceleration)
     theirs = _twin("MuJoCo", lambda: mujoco.twin(robot, mjcf), found)
     if theirs is None:

@@ -156,7 +156,7 @@ def _timing(scenario: Timing, settings: Settings) -> Metrics:
             contenders.append(contender(peer, robot, quantity, states))
         except Unable as reason:
             say(f"  without {peer}: {reason}")
-    contenders += [ours(way, load(robot), quantity, states) for way in scenario.ways]
+    contenders += [ours(backend, load(robot), quantity, states) for backend in scenario.backends]
     forward = quantity == "forward_dynamics"
     errors = agreement(contenders, lw.mass_matrix(load(robot), states.q[:CALLS]) if forward else None)
     times = {c.name: t * 1e6 for c, t in zip(contenders, best_times(contenders, settings), strict=True)}

@@ -1,7 +1,7 @@
 """A mechanism with points, welds and coupled joints in MuJoCo, and ``mj_forward`` as a contender.
 
 MuJoCo's rows are soft, with a softness ``R`` of its own choice, and leave out the bias ``dJ/dt v``. So it is compared
-at rest, with the first iteration of ours that is given its ``R`` for damping: the same problem to the last digit.
+at rest, with the first iteration of ours with ``R`` as its regularization: the same problem to the last digit.
 """
 
 from __future__ import annotations

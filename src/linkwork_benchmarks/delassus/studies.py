@@ -12,6 +12,7 @@ from linkwork import zoo
 from linkwork.dynamics.delassus import Delassus
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus import counts, dense
+from linkwork_benchmarks.delassus.operators import AGREES, Bench, bound, contender
 from linkwork_benchmarks.delassus.pinocchio import Peer
 from linkwork_benchmarks.delassus.scenarios import (
     DAMPING,
@@ -24,7 +25,6 @@ from linkwork_benchmarks.delassus.scenarios import (
     Stalk,
     Table,
 )
-from linkwork_benchmarks.delassus.ways import AGREES, Bench, bound, contender
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats
 from linkwork_benchmarks.runner import Journal, Settings, best_times, say
@@ -107,7 +107,7 @@ def _table(scenario: Table, settings: Settings, journal: Journal) -> None:
     journal.metrics |= {f"{name}.passes": bench.passes(DAMPING), f"{name}.stiff.passes": bench.passes(STIFF)}
     ours = [c for quantity in QUANTITIES for c in _first(scenario, bench, quantity, journal)]
     stiff = bench.first("stiff.native", bench.family.inverse, bench.inputs("inverse", STIFF))
-    ours += [(stiff, bench.inverse(STIFF)), *bench.again().values()]
+    ours += [(stiff, bench.inverse(STIFF)), *bench.further().values()]
     ours += [
         (bound(f"matrix.{m}", _matrix(robot, m), (bench.q,)), bench.matrix)
         for m in scenario.explicit
@@ -189,15 +189,15 @@ def _peers(label: str, bench: Bench, journal: Journal, everything: bool = True) 
             calls["damped"] = damped, off(spectrum(damped()), 1 / (values[::-1] + DAMPING))
             by_lemma = (np.eye(rows) - soft / DAMPING) / DAMPING
             calls["lemma"] = lemma, off(spectrum(by_lemma), 1 / (values[::-1] + DAMPING))
-    cholesky, again = peer.cholesky(), peer.cholesky()
+    cholesky, ready = peer.cholesky(), peer.cholesky()
     matrix = cholesky.matrix()
     full = np.triu(matrix) + np.triu(matrix, 1).T
     wrong = off(spectrum(matrix), values + DAMPING)
     solved = max(wrong, off(full @ cholesky.solve(), bench.accelerations))
     calls["cholesky.matrix"] = cholesky.matrix, wrong
     calls["cholesky.first"] = cholesky.first, solved
-    calls["cholesky.inverse"] = again.solve, solved
-    calls["cholesky.damping"] = again.refactor, solved
+    calls["cholesky.inverse"] = ready.solve, solved
+    calls["cholesky.damping"] = ready.refactor, solved
     if everything:
         jacobian = peer.jacobian()
         calls["cholesky.calc"] = cholesky.calc, 0.0

@@ -1,6 +1,6 @@
-"""linkwork's evaluators as contenders, called in every way.
+"""linkwork's evaluators as contenders, by every backend.
 
-| way          | what is timed                                                      |
+| backend          | what is timed                                                      |
 |--------------|--------------------------------------------------------------------|
 | native       | ``evaluator(...)``, a state a call, arguments checked              |
 | native_bound | the same code through ``bind``: what is computed, and little else  |
@@ -22,8 +22,8 @@ from linkwork_benchmarks.robots import Floats
 from linkwork_benchmarks.scenarios import BATCH
 
 NATIVE = ("native", "native_bound")
-SPECIALISED = ("specialized", "bound", "batch")
-WAYS = (*NATIVE, *SPECIALISED)
+SPECIALIZED = ("specialized", "bound", "batch")
+BACKENDS = (*NATIVE, *SPECIALIZED)
 
 Pick = Callable[[Any], Floats]
 """Takes what is compared out of a result."""
@@ -32,21 +32,23 @@ AGREES = 1e-6
 """What exact methods may differ by, of the largest number of a state."""
 
 
-def contenders(name: str, evaluator: lw.Evaluator, inputs: Sequence[Floats], pick: Pick, way: str) -> list[Contender]:
-    """An evaluator in the ways of its code: ``way`` is ``"native"`` or ``"specialized"``; states are rows of inputs."""
+def contenders(
+    name: str, evaluator: lw.Evaluator, inputs: Sequence[Floats], pick: Pick, backend: str
+) -> list[Contender]:
+    """An evaluator by the backends of its code, ``"native"`` or ``"specialized"``; states are rows of inputs."""
     states = one_by_one(inputs)
 
     def answer() -> Floats:
         return np.array([pick(evaluator(*state)) for state in states])
 
-    single = Contender(f"{name}.{way}", evaluator, states, len(states), answer, AGREES)
+    single = Contender(f"{name}.{backend}", evaluator, states, len(states), answer, AGREES)
     bound = bind(evaluator, states[0])
-    named = "native_bound" if way == "native" else "bound"
+    named = "native_bound" if backend == "native" else "bound"
     found = [single, Contender(f"{name}.{named}", bound, [()] * len(states), len(states), answer, AGREES)]
-    if way == "native":
+    if backend == "native":
         return found
-    again = np.arange(BATCH) % len(states)
-    many = tuple(np.ascontiguousarray(x[again]) for x in inputs)
+    repeated = np.arange(BATCH) % len(states)
+    many = tuple(np.ascontiguousarray(x[repeated]) for x in inputs)
 
     def first() -> Floats:
         return pick(evaluator(*many))[: len(states)]

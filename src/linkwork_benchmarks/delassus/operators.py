@@ -1,11 +1,11 @@
 """linkwork's operators as contenders.
 
-| way         | what is timed                                                                 |
+| backend         | what is timed                                                                 |
 |-------------|-------------------------------------------------------------------------------|
 | native      | ``Delassus(robot).product`` or ``.inverse`` through `bind`, a state a call      |
 | specialized | that of ``Delassus(robot).compile()``                                           |
 | batch       | that program, many states a call on one thread                                |
-| again       | an operator that is there, on another vector: ``at(q).bind(f, out)`` and its kin |
+| further     | an existing operator on another vector: ``at(q).bind(f, out)`` and its kin |
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Bench:
         return contender(name, step, answer)
 
     def batch(self, name: str, evaluator: lw.Evaluator, inputs: tuple[Floats, ...]) -> Contender:
-        """Many states a call: the pose again and again."""
+        """Many states a call: copies of the pose."""
         states = BATCH if self.robot.nc < MANY_ROWS else FEW
         many = [np.tile(x, (states, 1)) for x in inputs]
         out = [np.empty((states, *shape)) for shape in evaluator._output_shapes]
@@ -123,8 +123,8 @@ class Bench:
 
     # Further applications
 
-    def again(self) -> dict[str, tuple[Contender, Floats]]:
-        """Of an operator that is there, with what each is to give."""
+    def further(self) -> dict[str, tuple[Contender, Floats]]:
+        """Further applications of an operator, with the expected results."""
         operator = self.family.at(self.q)
         inverse = operator.damped_inverse(DAMPING)
         f, a, R = self.forces, self.accelerations, np.full(self.robot.nc, NEW)
@@ -134,17 +134,17 @@ class Bench:
             "inverse": (inverse.bind(a, out[1]), out[1], self.inverse()),
             "damping": (operator.bind_damped_inverse(R, a, out[2]), out[2], self.inverse(NEW)),
         }
-        found = {name: (_again(name, step, y), wanted) for name, (step, y, wanted) in steps.items()}
-        plain = contender("again.plain", lambda: operator @ f, lambda: np.asarray(operator @ f))
+        found = {name: (_further(name, step, y), wanted) for name, (step, y, wanted) in steps.items()}
+        plain = contender("further.plain", lambda: operator @ f, lambda: np.asarray(operator @ f))
         return found | {"plain": (plain, self.matrix @ f)}
 
 
-def _again(name: str, step: Callable[[], None], out: Floats) -> Contender:
+def _further(name: str, step: Callable[[], None], out: Floats) -> Contender:
     def answer() -> Floats:
         step()
         return out.copy()
 
-    return contender(f"again.{name}", step, answer)
+    return contender(f"further.{name}", step, answer)
 
 
 def bound(name: str, evaluator: lw.Evaluator, inputs: tuple[Floats, ...], pick: int = 0) -> Contender:
