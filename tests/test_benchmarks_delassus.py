@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from linkwork import zoo
 
 pytest.importorskip("pinocchio")
 pytest.importorskip("matplotlib")
+from benchmark_pages import check_page, check_that_results_survive_their_file, small_results
 from linkwork_benchmarks import report
 from linkwork_benchmarks.delassus import bars, counts, dense, page, papers, robots, studies
 from linkwork_benchmarks.delassus.operators import Bench
@@ -44,13 +45,8 @@ TINY: tuple[Scenario, ...] = (
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, object]:
-    journal = studies.Journal()
-    dense.one_thread()
-    for scenario in TINY:
-        studies.measure(scenario, studies.QUICK, journal)
-    found = {"rounds": 3, "seconds": 1, "quick": True, "notes": journal.notes}
-    return {**report.circumstances(), **found, "metrics": journal.metrics}
+def results() -> dict[str, Any]:
+    return small_results(studies, TINY)
 
 
 def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> None:
@@ -66,7 +62,7 @@ def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> Non
     assert all(np.isfinite(x) for x in metrics.values())
 
 
-def test_our_answers_are_right_and_nothing_is_left_out(results: dict[str, object]) -> None:
+def test_our_answers_are_right_and_nothing_is_left_out(results: dict[str, Any]) -> None:
     metrics, notes = results["metrics"], results["notes"]
     assert isinstance(metrics, dict) and isinstance(notes, list)
     errors = {name: x for name, x in metrics.items() if name.endswith(".error") and "pinocchio" not in name}
@@ -74,34 +70,18 @@ def test_our_answers_are_right_and_nothing_is_left_out(results: dict[str, object
     assert all("is not specialized" in note for note in notes)
 
 
-def test_results_survive_their_file(results: dict[str, object], tmp_path: Path) -> None:
-    report.save(results, tmp_path / "results.json")
-    again = report.read(tmp_path / "results.json")
-    assert again["metrics"].keys() == results["metrics"].keys()  # type: ignore[attr-defined]
+def test_results_survive_their_file(results: dict[str, Any], tmp_path: Path) -> None:
+    check_that_results_survive_their_file(results, tmp_path)
 
 
-def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str, object], tmp_path: Path) -> None:
-    text = page.write(results, tmp_path / "page.md").read_text(encoding="utf-8")
-    images = re.findall(r"!\[[^]]*\]\(([^)]*)\)", text)
-    assert len(images) == 4
-    assert all((tmp_path / image).stat().st_size < 150_000 for image in images)
-    for title in (
-        "Bars",
-        "Pinocchio",
-        "first applications",
-        "further",
-        "memory",
-        "Fig. 2: growth",
-        "lqr Fig. 2",
-        "stalk",
-    ):
-        assert re.search(rf"^## .*{re.escape(title)}", text, re.M), title
-    assert "the times mean nothing" in text  # of a quick run
+def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str, Any], tmp_path: Path) -> None:
+    titles = ("Bars", "Pinocchio", "first applications", "further", "memory", "Fig. 2: growth", "lqr Fig. 2", "stalk")
+    text = check_page(page, results, tmp_path, titles, plots=4)
     assert "`computeDelassusMatrix`: **wrong** on Box pyramid" in text
     assert "nan" not in text.lower()
 
 
-def test_the_same_results_make_the_same_plots(results: dict[str, object], tmp_path: Path) -> None:
+def test_the_same_results_make_the_same_plots(results: dict[str, Any], tmp_path: Path) -> None:
     found = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +103,15 @@ def run(*args: str, **env: str | None) -> Result:
     return CliRunner(env={"COLUMNS": None, "NO_COLOR": None, **env}).invoke(app, list(args), prog_name="linkwork")
 
 
-def report(*args: str) -> dict[str, Any]:
-    result = run("info", "--json", *args)
+def json_of(command: str, *args: str) -> dict[str, Any]:
+    """The JSON object that a command prints."""
+    result = run(command, "--json", *args)
     assert result.exit_code == 0, result.output
     found: dict[str, Any] = json.loads(result.stdout)
     return found
+
+
+report = partial(json_of, "info")
 
 
 def words(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Every quantity of a mechanism as a case to run in several ways: what to ask for, and random inputs for it."""
+"""Every quantity of a mechanism as a case to run by every backend: what to ask for, and random inputs for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small algorithms of kernel text, and every way to run them without the cache: for tests of the compilers."""
+"""Small algorithms of kernel text, and every backend that runs them, without the cache: for tests of the compilers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from linkwork.export.c_source import CText, Iterations, size_name
 from linkwork.export.fixed import fixed
 from linkwork.kernels.algorithm import Algorithm, resolve
 
-Trajectory = Callable[..., list[Any]]
+Run = Callable[..., list[Any]]
 """``run(*inputs)`` gives outputs; inputs have one batch axis, or none where all states share them."""
 
 COMPILER = shutil.which("cc")
@@ -53,28 +53,28 @@ def written(text: str, folder: Path) -> ModuleType:
     return module
 
 
-# Ways ----------------------------------------------------------------------------------------------------------------
+# Backends ------------------------------------------------------------------------------------------------------------
 
 
-def plain(algorithm: Algorithm, tree: Any) -> Trajectory:
+def plain(algorithm: Algorithm, tree: Any) -> Run:
     """Python on floats."""
     return _called(algorithm, tree, "float64", Runner(Subject(algorithm, tree, (), "test")).own_entry(True))
 
 
-def compiled(algorithm: Algorithm, tree: Any, t: Type = SCALAR, contract: bool = True) -> Trajectory:
+def compiled(algorithm: Algorithm, tree: Any, t: Type = SCALAR, contract: bool = True) -> Run:
     """Native code; without ``contract`` each operation is rounded by itself, as in Python."""
     level = native.SCALAR_LEVEL if t.lanes == 1 else native.LANE_LEVEL
     code = llvm.Code(llvm.object_code(native.module(algorithm, t, contract), level), batch.SYMBOL)
     return _called(algorithm, tree, t.dtype, _entry(algorithm, tree, t, code, native.Context(algorithm, tree, t)))
 
 
-def specialized(algorithm: Algorithm, tree: Any, t: Type = SCALAR) -> Trajectory:
+def specialized(algorithm: Algorithm, tree: Any, t: Type = SCALAR) -> Run:
     """A straight-line program for one tree."""
     code = llvm.Code(llvm.object_code(emit.module(trace(algorithm, tree), t.dtype, t.lanes)), batch.SYMBOL)
     return _called(algorithm, tree, t.dtype, _entry(algorithm, tree, t, code, None))
 
 
-def exported(algorithm: Algorithm, tree: Any, folder: Path, known: Mapping[str, Any]) -> Trajectory:
+def exported(algorithm: Algorithm, tree: Any, folder: Path, known: Mapping[str, Any]) -> Run:
     """The straight-line program as C, with known values of some inputs, the others as arguments."""
     traced = fixed(trace(algorithm, tree), {name: np.ravel(x).tolist() for name, x in known.items()})
     name = f"exported_{next(_NUMBERS)}"
@@ -110,7 +110,7 @@ def _entry(algorithm: Algorithm, tree: Any, t: Type, code: llvm.Code, context: A
     return entry.entry_point(code, context, np.dtype(t.dtype), shapes, len(algorithm.inputs), ())
 
 
-def _called(algorithm: Algorithm, tree: Any, dtype: str, enter: Callable[..., int]) -> Trajectory:
+def _called(algorithm: Algorithm, tree: Any, dtype: str, enter: Callable[..., int]) -> Run:
     ranks = [len(shape) for shape in algorithm.inputs.values()]
 
     def run(*inputs: Any) -> list[Any]:

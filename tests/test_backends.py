@@ -1,4 +1,4 @@
-"""One text, three ways: plain, native and specialized compute the same numbers, for every quantity and any batch."""
+"""One text, three backends: plain, native and specialized give the same numbers, for every quantity and any batch."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+import backends
 import linkwork as lw
-import ways
+from backends import CASES, Case, inputs, native, results, specialized, tree
 from linkwork.kernels.algorithm import resolve
 from linkwork.plans.actuation import DRIVEN, driven_tree
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.evaluator import QUANTITIES, REFERENCES, Evaluator
 from states import assert_close
-from ways import CASES, Case, inputs, native, results, specialized, tree
 
 AGREEMENT = 1e-12
-"""Relative to the largest number of a result. The ways differ by where multiplications and additions fuse: 1e-16 an
+"""Relative to the largest number of a result. Backends differ by where multiplications and additions fuse: 1e-16 an
 operation, times the condition number of M (below 1e3 for these small trees)."""
 
 SINGLE = 1e-5
@@ -83,9 +83,9 @@ def test_the_trees_have_every_joint_type_armature_and_several_roots() -> None:
 @each_case
 def test_text_reads_no_memory_that_it_has_not_written(case: Case, seed: int) -> None:
     """Work and outputs start as NaN, which would spread."""
-    robot = ways.driven(lw.zoo.random_tree(seed, bodies=5), seed)
+    robot = backends.driven(lw.zoo.random_tree(seed, bodies=5), seed)
     algorithm = QUANTITIES[case.quantity]
-    frames = ways.FRAMES if "nf" in str({**algorithm.inputs, **algorithm.outputs}) else ()
+    frames = backends.FRAMES if "nf" in str({**algorithm.inputs, **algorithm.outputs}) else ()
     arrays = constrained_tree if algorithm.layout is LOOPS else tree_of
     data = arrays(robot, frames, REFERENCES[case.reference])
     if algorithm.layout is DRIVEN:
@@ -96,11 +96,11 @@ def test_text_reads_no_memory_that_it_has_not_written(case: Case, seed: int) -> 
     assert all(np.isfinite(y).all() for y in outputs)
 
 
-@pytest.mark.parametrize("way", ["native", "specialized"])
+@pytest.mark.parametrize("backend", ["native", "specialized"])
 @each_case
-def test_a_result_does_not_depend_on_the_calls_before(case: Case, way: str) -> None:
+def test_a_result_does_not_depend_on_the_calls_before(case: Case, backend: str) -> None:
     robot = tree(1)
-    evaluator = native(case, robot) if way == "native" else specialized(case, robot)
+    evaluator = native(case, robot) if backend == "native" else specialized(case, robot)
     arguments = inputs(case, robot, 1)
     first = results(evaluator, arguments)
     results(evaluator, [1e3 * x for x in inputs(case, robot, 2)])
@@ -111,12 +111,12 @@ def test_a_result_does_not_depend_on_the_calls_before(case: Case, way: str) -> N
 # Leading axes ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
+@pytest.mark.parametrize("backend", ["plain", "native", "specialized"])
 @each_case
-def test_leading_axes_broadcast_as_in_numpy(case: Case, way: str) -> None:
+def test_leading_axes_broadcast_as_in_numpy(case: Case, backend: str) -> None:
     """The first argument (3, 1), the last (4,), others none; each state is that of its own numbers."""
     robot = tree(3)
-    evaluator = {"plain": native(case, robot).plain(), "native": native(case, robot), "specialized": None}[way]
+    evaluator = {"plain": native(case, robot).plain(), "native": native(case, robot), "specialized": None}[backend]
     evaluator = evaluator or specialized(case, robot)
     arguments = inputs(case, robot, 5)
     arguments[-1] = inputs(case, robot, 6, 4)[-1]
@@ -132,22 +132,22 @@ def test_leading_axes_broadcast_as_in_numpy(case: Case, way: str) -> None:
 
 
 @pytest.mark.parametrize("lead", [(0,), (2, 0), (0, 3)])
-@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
-def test_a_batch_of_nothing_gives_nothing(way: str, lead: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("backend", ["plain", "native", "specialized"])
+def test_a_batch_of_nothing_gives_nothing(backend: str, lead: tuple[int, ...]) -> None:
     robot, case = tree(1), Case("forward_dynamics")
-    evaluator = {"plain": native(case, robot).plain(), "native": native(case, robot)}.get(way)
+    evaluator = {"plain": native(case, robot).plain(), "native": native(case, robot)}.get(backend)
     evaluator = evaluator or specialized(case, robot)
     assert results(evaluator, inputs(case, robot, 0, *lead))[0].shape == (*lead, robot.nv)
 
 
-@pytest.mark.parametrize("way", ["plain", "native", "specialized"])
+@pytest.mark.parametrize("backend", ["plain", "native", "specialized"])
 @pytest.mark.parametrize("case", [case for case in CASES if not case.quantity.startswith("cent")], ids=str)
-def test_a_mechanism_without_joints_has_empty_dynamics(case: Case, way: str) -> None:
+def test_a_mechanism_without_joints_has_empty_dynamics(case: Case, backend: str) -> None:
     """All but a center of mass."""
     robot = lw.Builder("nothing").build()
     frames = ("world",) if case.quantity.startswith("frame") else ()
     evaluator = Evaluator(robot, case.quantity, frames, case.reference)
-    evaluator = {"plain": evaluator.plain, "native": lambda: evaluator, "specialized": evaluator.compile}[way]()
+    evaluator = {"plain": evaluator.plain, "native": lambda: evaluator, "specialized": evaluator.compile}[backend]()
     arguments = [np.zeros(0) for name in QUANTITIES[case.quantity].inputs if name != "wrenches"]
     assert all(np.isfinite(y).all() for y in results(evaluator, arguments))
 
@@ -155,15 +155,15 @@ def test_a_mechanism_without_joints_has_empty_dynamics(case: Case, way: str) -> 
 # Threads -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["native", "specialized"])
+@pytest.mark.parametrize("backend", ["native", "specialized"])
 @each_case
-def test_results_do_not_depend_on_the_number_of_threads(case: Case, way: str) -> None:
+def test_results_do_not_depend_on_the_number_of_threads(case: Case, backend: str) -> None:
     """Bit for bit; 2100 states make four shares of more than 512, none a multiple of the lanes."""
     robot = tree(2)
     arguments = inputs(case, robot, 0, 2101)
 
     def made(threads: int) -> Evaluator:
-        return native(case, robot, threads) if way == "native" else specialized(case, robot, threads=threads)
+        return native(case, robot, threads) if backend == "native" else specialized(case, robot, threads=threads)
 
     expected = results(made(1), arguments)
     for threads in (2, 3, 8):
@@ -172,10 +172,10 @@ def test_results_do_not_depend_on_the_number_of_threads(case: Case, way: str) ->
 
 
 @pytest.mark.parametrize("batch", [(), (5,), (100,), (1200,)], ids=str)
-@pytest.mark.parametrize("way", ["native", "specialized"])
-def test_one_evaluator_serves_several_python_threads(way: str, batch: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("backend", ["native", "specialized"])
+def test_one_evaluator_serves_several_python_threads(backend: str, batch: tuple[int, ...]) -> None:
     robot, case = tree(1), Case("forward_dynamics")
-    evaluator = native(case, robot, 2) if way == "native" else specialized(case, robot, threads=2)
+    evaluator = native(case, robot, 2) if backend == "native" else specialized(case, robot, threads=2)
     jobs = [inputs(case, robot, seed, *batch) for seed in range(16)]
     expected = [results(evaluator, job)[0] for job in jobs]
 

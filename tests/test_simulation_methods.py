@@ -1,4 +1,4 @@
-"""Ways to simulate: any method, minimal coordinates, compiled controllers, files, workers elsewhere."""
+"""Simulation by any method, minimal coordinates, compiled controllers, files, workers elsewhere."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_iterations_go_on() -> None:
 
 
 def test_commands_have_limits() -> None:
-    """Two motors on three joints; what is beyond their limits is as these, in every way to simulate."""
+    """Two motors on three joints; what is beyond their limits is as these, however it is simulated."""
     build = lw.Builder("arm", gravity=(0, 0, 0)).add_mechanism(zoo.serial_chain(3).with_gravity((0, 0, 0)))
     names = [joint.name for joint in zoo.serial_chain(3).joints]
     build.actuator("strong", names[0], gear=3.0, limits=(-2.0, 2.0)).actuator("weak", names[2], limits=(-0.5, 0.1))
