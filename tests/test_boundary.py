@@ -29,6 +29,7 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.scalar import kernel
 from linkwork.plans.layout import Layout
 from linkwork.quantities.evaluator import Evaluator
+from robots import MODELS, models_required
 
 STRESS = int(os.environ.get("LINKWORK_STRESS", "1"))
 
@@ -136,9 +137,8 @@ def test_sections_of_a_program_stay_together_in_memory_full_of_holes() -> None:
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_torch_and_compiled_programs_share_a_process(order: str) -> None:
-    models = Path(os.environ.get("LINKWORK_MODELS", Path(__file__).parents[2] / "shared" / "models"))
-    digit = models / "digit" / "digit-v3_nomesh.xml"
-    survives(WITH_TORCH, order, str(digit) if digit.exists() else "", times=STRESS)
+    digit = MODELS / "digit" / "digit-v3_nomesh.xml"
+    survives(WITH_TORCH, order, str(digit) if digit.exists() or models_required() else "", times=STRESS)
 
 
 # Arrays are what they are ---------------------------------------------------------------------------------------------

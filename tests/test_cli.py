@@ -24,7 +24,7 @@ from linkwork.cli import app
 from linkwork.cli.program import ORDER
 from linkwork.cli.terminal import patience, quietly
 from linkwork.plans.loops import loops_of
-from robots import MODELS, REPOSITORY
+from robots import REPOSITORY, model_file
 
 INERTIAL = """<inertial><origin xyz="{x} {y} 0"/><mass value="1"/>
   <inertia ixx="{I}" ixy="0" ixz="0" iyy="{I}" iyz="0" izz="{I}"/></inertial>"""
@@ -695,9 +695,8 @@ REAL = {
 
 @pytest.mark.parametrize("name", REAL)
 def test_rank_of_real_robots_is_that_of_mujoco(name: str) -> None:
-    if not (MODELS / name).is_file():
-        pytest.skip(f"no model file {MODELS / name}")
-    found = facts(str(MODELS / name))
+    file = str(model_file(name))
+    found = facts(file)
     nv, rows, rank = REAL[name]
     assert (found["nv"], found["nc"], found["mobility"]["rank"], found["dof"]) == (nv, rows, rank, nv - rank)
-    assert run("check", "--strict", str(MODELS / name)).exit_code == 0
+    assert run("check", "--strict", file).exit_code == 0

@@ -21,7 +21,7 @@ from linkwork.plans.clusters import Cluster, clusters_of, enabled_rows
 from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import LOCAL
 from linkwork.quantities.scales import typical_row_units
-from robots import MODELS
+from robots import model_file
 from states import Floats, assert_close
 
 AGREEMENT = 1e-9
@@ -65,9 +65,7 @@ BENT = {
 
 @cache
 def from_file(name: str) -> Mechanism:
-    path = MODELS / FILES[name]
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = model_file(FILES[name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.ModelWarning)
         return lw.load(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ import test_zoo
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
 from linkwork.dynamics.forward import METHODS
 from linkwork.mechanism import Mechanism
-from robots import MODELS
+from robots import model_file
 
 AGREEMENT = 1e-9
 """Relative to the largest acceleration, or to 1 m/s² if that is larger."""
@@ -61,9 +60,7 @@ FILES = {
 
 @cache
 def from_file(name: str) -> Mechanism:
-    path = Path(MODELS / FILES[name])
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = model_file(FILES[name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.ModelWarning)
         return lw.load(path)

@@ -20,7 +20,7 @@ from linkwork.model.pose import Placement
 from linkwork.model.shapes import Box, Ellipsoid, Ground, Mesh, Shape, Solid, Sphere, Tube
 from linkwork.parsing import parse_sdf, parse_urdf
 from linkwork.parsing.mjcf import load_mjcf, mujoco_map, parse_mjcf
-from robots import MODELS
+from robots import model_file
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,9 +72,7 @@ def mujoco_type(solid: Solid) -> str:
 @pytest.mark.parametrize("name", MJCF)
 def test_geoms_stand_where_mujoco_has_them(name: str) -> None:
     mujoco = pytest.importorskip("mujoco")
-    path = MODELS / f"{name}_nomesh.xml"
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = model_file(f"{name}_nomesh.xml")
     robot = load_mjcf(path, inertias="trust")
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)

@@ -18,7 +18,7 @@ from gauss import ROUNDING
 from linkwork import zoo
 from linkwork.dynamics.forward import REGULARIZATION
 from linkwork.zoo import ASSEMBLED
-from robots import MODELS
+from robots import model_file
 
 Floats = npt.NDArray[np.float64]
 FREE: dict[str, Any] = {"passive": False, "limits": False}
@@ -32,9 +32,7 @@ def moving(robot: lw.Mechanism, size: float = 1.0, seed: int = 0) -> tuple[Float
 
 
 def cassie() -> lw.Mechanism:
-    path = MODELS / "cassie" / "cassie_nomesh.xml"
-    if not path.is_file():
-        pytest.skip("no model files")
+    path = model_file("cassie/cassie_nomesh.xml")
     return lw.load(path)
 
 

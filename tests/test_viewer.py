@@ -25,7 +25,7 @@ from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.pose import aligning_rotation, quaternion_of
 from linkwork.model.shapes import Box, Mesh, Sphere, Tube
 from linkwork.zoo import ASSEMBLED
-from robots import MODELS
+from robots import model_file
 from test_pages import code_of
 
 pytest.importorskip("viser")
@@ -660,9 +660,7 @@ def held(robot: lw.Mechanism, q: npt.NDArray[np.float64], *feet: lw.Constraint) 
 
 
 def model(name: str) -> lw.Mechanism:
-    path = MODELS / name
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = model_file(name)
     return lw.load(path)
 
 

@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     )
     from linkwork.simulation import Controller, MinimalMotion, Stepper, Sweep, Trajectory, rollouts, simulate
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 _LAZY = {
