@@ -74,6 +74,7 @@ def test_of_a_model():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ci", "status", "said"), [("", 0, "1 skipped"), ("1", 1, "1 error")])
 def test_marked_tests_do_not_run_without_models(tmp_path: Path, ci: str, status: int, said: str) -> None:
     for name in ("conftest.py", "robots.py"):

@@ -523,6 +523,7 @@ def in_terminal(*args: str, columns: int = 100, **env: str) -> str:
     return text.decode()
 
 
+@pytest.mark.slow
 def test_color_on_a_terminal_only_and_not_where_unwanted(write: Write) -> None:
     file = write(four_bar())
     assert "\x1b[" in in_terminal("info", file)
@@ -624,6 +625,7 @@ print("loaded:", code, *(name for name in ("numba", "llvmlite", "scipy", "matplo
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "args",
     [["--help"], ["info", "--help"], ["bench", "--help"], ["--version"], ["info", "TREE"], ["check", "TREE"]],
@@ -636,6 +638,7 @@ def test_no_compiler_is_imported_where_none_is_needed(write: Write, args: list[s
     assert done.stdout.splitlines()[-1] == "loaded: 0", done.stderr
 
 
+@pytest.mark.slow
 def test_script_and_module_are_the_same_program(write: Write) -> None:
     script = shutil.which("linkwork", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if script is None:
@@ -693,6 +696,7 @@ REAL = {
 """nv, rows and rank of the constraints as MuJoCo has them (README of the models)."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_rank_of_real_robots_is_that_of_mujoco(name: str) -> None:
     file = str(model_file(name))

@@ -476,6 +476,7 @@ def moved_problem(seed: int) -> Problem | None:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_inverse_and_forward_dynamics_undo_each_other_on_random_mechanisms(block: int) -> None:
     """More than three hundred in all; at a dead center of the free joints both say so."""

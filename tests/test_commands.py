@@ -106,6 +106,7 @@ def test_commands_differ_from_robot_to_robot() -> None:
     assert np.abs(parts.q - many.q).max() < 1e-12 and np.array_equal(parts.commands, many.commands)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs numba")
 def test_compiled_controllers_give_commands() -> None:
     from numba import njit

@@ -220,6 +220,7 @@ def test_rows_are_as_many_as_the_page_says(kind: type[Pair]) -> None:
 # Captured at a configuration -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_captured_constraint_holds_where_it_was_captured(name: str, seed: int) -> None:

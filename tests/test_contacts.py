@@ -33,6 +33,7 @@ def bare(scene: lw.Mechanism) -> lw.Mechanism:
     return replace(scene, constraints=tuple(c for c in scene.constraints if not isinstance(c, Pair)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

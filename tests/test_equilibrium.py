@@ -64,6 +64,7 @@ def still(robot: Mechanism) -> Floats:
     return np.zeros(robot.nv)
 
 
+@pytest.mark.slow
 @needs_models
 @each_robot
 def test_motors_of_standing_robots_carry_little(name: str) -> None:

@@ -73,6 +73,10 @@ SYSTEMS: dict[str, Callable[[], Mechanism]] = {
     **{f"file: {name}": partial(from_file, name) for name in FILES},
     **{f"linkage: {name}": partial(linkages.made, name) for name in linkages.MECHANISMS},
 }
+each_system = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if "cube" in name else name for name in SYSTEMS]
+)
+"""Robots around a cube are large."""
 
 
 @cache
@@ -148,7 +152,7 @@ def check(p: Problem, method: str, fd: lw.ForwardDynamics | None = None) -> None
 
 
 @pytest.mark.parametrize("method", BOUND)
-@pytest.mark.parametrize("name", SYSTEMS)
+@each_system
 def test_every_method_agrees_with_least_squares(name: str, method: str) -> None:
     if method not in lw.methods_for(SYSTEMS[name]()):
         with pytest.raises(lw.UnsupportedFeature):
@@ -158,7 +162,7 @@ def test_every_method_agrees_with_least_squares(name: str, method: str) -> None:
         check(p, method)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@each_system
 def test_default_settings_converge_to_seven_digits(name: str) -> None:
     """Seven: rows may miss 1e-10, and along the weakest direction of the zoo that is 1e-8 of an acceleration."""
     robot = SYSTEMS[name]()
@@ -176,6 +180,7 @@ BLOCK = 10
 RANDOM = 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, RANDOM, BLOCK))
 def test_every_method_agrees_on_random_mechanisms(first: int) -> None:
     """Three to ten bodies on any joints, bound by one to four constraints of any type, closed and open."""

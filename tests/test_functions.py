@@ -110,6 +110,7 @@ def second(function: Callable[..., Any], q: Floats, v: Floats, h: float) -> Floa
     return np.asarray((8 * (rates[1] - rates[-1]) - (rates[2] - rates[-2])) / (12 * h))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(results=st.lists(expressions, min_size=1, max_size=3), at=places, along=speeds)
 def test_derivatives_of_any_expression(

@@ -445,6 +445,7 @@ LOOPS: dict[str, tuple[list[lw.Joint], list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", LOOPS)
 def test_bodies_accelerate_alike_wherever_a_loop_is_cut(name: str, seed: int) -> None:

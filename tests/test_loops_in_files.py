@@ -61,6 +61,7 @@ def load_quietly(file: Path, **options: Any) -> Mechanism:
         return load(file, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=name_of)
 def test_every_file_loads_or_says_what_is_missing(file: Path) -> None:
     wrong = trouble(file)
@@ -80,6 +81,7 @@ def as_tree(file: Path) -> Mechanism | None:
     return robot.unconstrained()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=name_of)
 def test_spanning_trees_of_all_files_are_those_of_pinocchio(file: Path) -> None:
     pin = pytest.importorskip("pinocchio")
@@ -174,6 +176,7 @@ def test_the_degrees_of_freedom_that_a_looped_file_leaves(name: str) -> None:
     assert found.dof == FREEDOM[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["explicit", "implicit"])
 @pytest.mark.parametrize("depth", [5, 10, 20, 40])
 def test_parallel_chains_have_one_loop_that_takes_one_freedom(kind: str, depth: int) -> None:

@@ -619,6 +619,7 @@ def test_a_frame_attached_to_the_world_stands_in_it() -> None:
     np.testing.assert_array_equal(robot.frames["f"].placement.position, [0, 0, 6])
 
 
+@pytest.mark.slow
 def test_long_chains_of_frames_are_no_trouble() -> None:
     """The first to be asked for is the last of the chain."""
     n = 3000

@@ -148,6 +148,7 @@ def test_geoms_say_what_they_are_for() -> None:
 # URDF against Pinocchio -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["visual", "collision"])
 @pytest.mark.parametrize("name", ["ur5", "panda", "solo12", "simple_humanoid", "anymal_b", "go2"])
 def test_shapes_of_urdf_stand_where_pinocchio_has_them(name: str, kind: str) -> None:

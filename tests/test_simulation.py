@@ -308,6 +308,7 @@ def test_rollouts_with_a_controller_and_a_lost_robot() -> None:
     assert np.isfinite(run.v[10, 2, 0])
 
 
+@pytest.mark.slow
 def test_executors(tmp_path: Path) -> None:
     """Threads and processes give the same bits as here."""
     from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor

@@ -188,7 +188,7 @@ def test_transmissions_come_once() -> None:
 
 
 def test_other_poses_are_kept() -> None:
-    plain = lw.load(FILES["legs"], dependent="free")
+    plain = lw.load(model_file(FILES["legs"]), dependent="free")
     named = replace(plain, poses={"zero": plain.neutral()})
     assert set(lw.zoo.tello(named).poses) == {"zero", "assembled"}
-    assert not lw.load(FILES["legs"], dependent="free").constraints
+    assert not lw.load(model_file(FILES["legs"]), dependent="free").constraints
