@@ -18,7 +18,7 @@ import linkwork as lw
 from catalog import NAMES, PAIRS, SEEDS, SIZES, bound, constraints, free_tree
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Constraint, Coupling, Pair, closing
-from linkwork.model.pose import axis_rotation
+from linkwork.model.rotations import axis_rotation
 from states import Floats, assert_close, random_state
 
 BOX = lw.Inertia.box(1.5, (0.1, 0.2, 0.3), com=(0.05, -0.1, 0.2))

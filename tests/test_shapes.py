@@ -16,7 +16,7 @@ import linkwork as lw
 import robots
 from linkwork.drawing.skeleton import skeleton
 from linkwork.errors import ModelError, TopologyError
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 from linkwork.model.shapes import Box, Ellipsoid, Ground, Mesh, Shape, Solid, Sphere, Tube
 from linkwork.parsing import parse_sdf, parse_urdf
 from linkwork.parsing.mjcf import load_mjcf, mujoco_map, parse_mjcf

@@ -22,7 +22,7 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
-from linkwork.model.pose import aligning_rotation, quaternion_of
+from linkwork.model.rotations import aligning_rotation, quaternion_of
 from linkwork.model.shapes import Box, Mesh, Sphere, Tube
 from linkwork.zoo import ASSEMBLED
 from robots import MODELS

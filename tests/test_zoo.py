@@ -16,7 +16,7 @@ import linkwork as lw
 from linkwork import zoo
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import JointCoupling, Pair
-from linkwork.model.pose import quaternion_matrix
+from linkwork.model.rotations import quaternion_matrix
 from linkwork.zoo.places import placements, quaternion_of
 from states import assert_close
 

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.mechanism import Mechanism
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
     TURN_ROWS,
     CenterOfMass,
@@ -37,8 +38,8 @@ from linkwork.model.constraints import (
 )
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic
-from linkwork.model.model import Actuator, JointEntry, Limits
-from linkwork.model.pose import Floats, Placement, as_placement
+from linkwork.model.parts import Actuator, Limits, TreeJoint
+from linkwork.model.placement import Placement, as_placement
 from linkwork.model.shapes import Box, Ellipsoid, Mesh, Shape, Solid, Sphere, Tube
 
 
@@ -150,7 +151,7 @@ def _inertia(inertia: Inertia, units: Units) -> Inertia:
     return Inertia(inertia.mass * units.mass, inertia.com * units.length, I)
 
 
-def _joint(joint: JointEntry, units: Units) -> JointEntry:
+def _joint(joint: TreeJoint, units: Units) -> TreeJoint:
     q, v = lengths_of_q(joint.type, units.length), lengths_of_v(joint.type, units.length)
     stiffness = units.energy / v**2
     type = Helical(joint.type.axis, joint.type.pitch * units.length) if isinstance(joint.type, Helical) else joint.type

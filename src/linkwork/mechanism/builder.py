@@ -16,6 +16,7 @@ import numpy.typing as npt
 from linkwork.errors import InputError, ModelError, TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.mechanism.mechanism import Mechanism
+from linkwork.model.arrays import Floats, VectorLike
 from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, closing
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import (
@@ -32,8 +33,9 @@ from linkwork.model.joints import (
     Revolute,
     atoms_of,
 )
-from linkwork.model.model import GRAVITY, Actuator, Frame, JointEntry, Limits, Model
-from linkwork.model.pose import Floats, Placement, PlacementLike, VectorLike, as_placement
+from linkwork.model.model import Model
+from linkwork.model.parts import GRAVITY, Actuator, Frame, Limits, TreeJoint
+from linkwork.model.placement import Placement, PlacementLike, as_placement
 from linkwork.model.shapes import Ground, Role, Shape, Solid, as_color
 from linkwork.model.spanning import Edge, Spanning, spanning_tree
 
@@ -54,7 +56,7 @@ def _per_dof(value: float | Sequence[float] | Floats | None, count: int, default
 class _Joint:
     """A joint as it was added: between ``entry.placement`` on the parent and ``child_at`` on the child."""
 
-    entry: JointEntry
+    entry: TreeJoint
     child_at: Placement
     cut: bool | None
 
@@ -198,7 +200,7 @@ class Builder:
                 raise ModelError(f"joint '{name}': {what} {numbers[what]} is negative or infinite")
         at_rest = np.array(type.neutral) if rest is None else np.array(rest, dtype=np.float64).reshape(-1)
         numbers["rest"] = _per_dof(at_rest, nq, 0.0, f"joint '{name}': rest position of the spring")
-        entry = JointEntry(
+        entry = TreeJoint(
             name, type, parent, child, as_placement(at), limits, **numbers, actuated=actuated, independent=independent
         )
         self._joints[name] = _Joint(entry, as_placement(child_at), cut)
@@ -483,13 +485,13 @@ class Builder:
 
     def _merge_fixed(
         self, spanning: Spanning
-    ) -> tuple[dict[str, tuple[str, Placement]], list[JointEntry], dict[str, Inertia], dict[str, Frame]]:
+    ) -> tuple[dict[str, tuple[str, Placement]], list[TreeJoint], dict[str, Inertia], dict[str, Frame]]:
         """Where each body ends up (body, place), the joints and inertias that move, and all frames.
 
         A body that moves has the frame of its joint, so that its own frame may stand somewhere in it.
         """
         home: dict[str, tuple[str, Placement]] = {WORLD: (WORLD, Placement())}
-        joints: list[JointEntry] = []
+        joints: list[TreeJoint] = []
         inertias: dict[str, Inertia] = {}
         frames = {WORLD: Frame(WORLD, WORLD, Placement())}
         for name, turned in spanning.order:
@@ -568,7 +570,7 @@ def _reversible(type: Joint) -> bool:
     return isinstance(type, Revolute | Prismatic | Helical | Fixed)
 
 
-def _turned_around(joint: JointEntry, child_at: Placement) -> JointEntry:
+def _turned_around(joint: TreeJoint, child_at: Placement) -> TreeJoint:
     """The joint that leads from its child to its parent, with the same coordinate."""
     type = joint.type
     if isinstance(type, Helical):
@@ -585,7 +587,7 @@ def _same(a: Placement, b: Placement) -> bool:
     return bool(np.abs(a.position - b.position).max() < 1e-6 and np.abs(a.rotation - b.rotation).max() < 1e-6)
 
 
-def _check_leaves(joints: Sequence[JointEntry], inertias: Mapping[str, Inertia]) -> None:
+def _check_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -> None:
     """A leaf that its joint can move without moving any mass has no determined acceleration."""
     parents = {j.parent for j in joints}
     for joint in joints:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Self
 
 import numpy.typing as npt
 
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats
 
 if TYPE_CHECKING:
     import os

@@ -35,10 +35,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.model.arrays import Floats, VectorLike
 from linkwork.model.functions import Tape, record
 from linkwork.model.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute, Spherical, Universal, unit_axis
 from linkwork.model.pairs import ABOUT_Z, ANY_SHIFT, ANY_TURN, CARDAN, MEET, NO_TURN, ON_LINE, ON_PLANE, ROD, ROLLING
-from linkwork.model.pose import Floats, Placement, PlacementLike, VectorLike, aligning_rotation, as_placement
+from linkwork.model.placement import Placement, PlacementLike, as_placement
+from linkwork.model.rotations import aligning_rotation
 
 WORLD = "world"
 

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import ModelError
-from linkwork.model.pose import Floats, Placement, VectorLike, _frozen, aligning_rotation
+from linkwork.model.arrays import Floats, VectorLike, finite_array
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import aligning_rotation
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +38,8 @@ class Inertia:
         if values.shape == (3,):
             values = np.diag(values)
         object.__setattr__(self, "mass", float(mass))
-        object.__setattr__(self, "com", _frozen(com, (3,), "center of mass"))
-        object.__setattr__(self, "rotational", _frozen(values, (3, 3), "rotational inertia"))
+        object.__setattr__(self, "com", finite_array(com, (3,), "center of mass"))
+        object.__setattr__(self, "rotational", finite_array(values, (3, 3), "rotational inertia"))
 
     @staticmethod
     def zero() -> Inertia:

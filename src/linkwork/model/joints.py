@@ -24,7 +24,7 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model import lie
-from linkwork.model.pose import Floats, VectorLike, _frozen
+from linkwork.model.arrays import Floats, VectorLike, finite_array
 
 REVOLUTE, PRISMATIC, HELICAL, SPHERICAL, PLANAR, FREE = range(6)
 
@@ -40,13 +40,13 @@ def unit_axis(axis: str | VectorLike) -> Floats:
         if axis not in _NAMED_AXES:
             raise ModelError(f"axis '{axis}' is none of {', '.join(_NAMED_AXES)}; give one of them or three numbers")
         axis = _NAMED_AXES[axis]
-    values = np.array(_frozen(axis, (3,), "axis"))
+    values = np.array(finite_array(axis, (3,), "axis"))
     length = float(np.linalg.norm(values))
     if length < 1e-9:
         raise ModelError("a joint axis of zero length has no direction")
     values /= length
     whole = np.rint(values)
-    return _frozen(np.where(np.abs(values - whole) < 4e-16, whole + 0.0, values), (3,), "axis")
+    return finite_array(np.where(np.abs(values - whole) < 4e-16, whole + 0.0, values), (3,), "axis")
 
 
 @dataclass(frozen=True, eq=False)

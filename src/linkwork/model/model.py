@@ -8,125 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import InputError, ModelError, UnknownName
+from linkwork.errors import InputError, ModelError
 from linkwork.inputs import real_array, suggest
 from linkwork.model import lie
+from linkwork.model.arrays import Floats, VectorLike
 from linkwork.model.computed import Computed
 from linkwork.model.constraints import CenterOfMass, Constraint, Coupling, JointLock
 from linkwork.model.inertia import Inertia
-from linkwork.model.joints import Joint
+from linkwork.model.named import Named
 from linkwork.model.notebook import mechanism_tables
-from linkwork.model.pose import Floats, Placement, PlacementLike, VectorLike, as_placement
+from linkwork.model.parts import Actuator, Frame, Limits, TreeJoint
+from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.shapes import Mesh, Shape
-
-GRAVITY = (0.0, 0.0, -9.81)
-
-T = TypeVar("T")
-
-
-class _Named(dict[str, T], Generic[T]):
-    """What a robot has of one kind, by name; asking for another is an error that says which there are."""
-
-    def __init__(self, robot: str, kind: str, found: Mapping[str, T]) -> None:
-        super().__init__(found)
-        self._whose = f"robot '{robot}' has no {kind}"
-
-    def __missing__(self, name: str) -> T:
-        near = suggest(name, self)
-        if not near and 0 < len(self) <= 8:
-            near = f"; there {'is' if len(self) == 1 else 'are'} {', '.join(self)}"
-        raise UnknownName(f"{self._whose} '{name}'{near}")
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Bounds of one joint: position as long as q, the others as long as v; infinite where there is none."""
-
-    lower: Floats
-    upper: Floats
-    velocity: Floats
-    effort: Floats
-    actuation: tuple[float, float] = (-np.inf, np.inf)
-    """Of the torque that all actuators together make on a joint with one degree of freedom; applied to commands."""
-
-
-@dataclass(frozen=True, eq=False)
-class JointEntry:
-    """A joint in its place: it leads from ``parent`` to ``child``, at ``placement`` in the parent's frame."""
-
-    name: str
-    type: Joint
-    parent: str
-    child: str
-    placement: Placement
-    limits: Limits
-    armature: Floats
-    damping: Floats
-    friction: Floats
-    stiffness: Floats
-    """Of a spring that pulls the joint to ``rest``; see `dynamics.passive_forces`."""
-    rest: Floats
-    actuated: bool | None = None
-    """Whether a motor drives it; None where nobody has said."""
-    independent: bool | None = None
-    """Whether its coordinates are among those that describe the mechanism; None where nobody has said."""
-
-
-@dataclass(frozen=True, eq=False)
-class Actuator:
-    """A motor or a servo. With ``l`` its length and ``r`` the rate of it, its force for a command ``u`` is::
-
-        force = (gain[0] + gain[1] l + gain[2] r) u + bias[0] + bias[1] l + bias[2] r
-
-    and ``gear`` times the force are torques on the degrees of freedom of its joint, whose coordinates times ``gear``
-    are the length. A plain motor has the gain ``(1, 0, 0)`` and no bias, so that its command is its force; a position
-    servo with the stiffness ``kp`` and the damping ``kv`` the gain ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``.
-
-    Args:
-        name: Its name.
-        joint: The joint that it drives.
-        gear: Torques or forces on the joint's degrees of freedom that one unit of force makes.
-    """
-
-    name: str
-    joint: str
-    gear: tuple[float, ...]
-    limits: tuple[float, float] = (-np.inf, np.inf)
-    """Commands beyond these are as these."""
-    gain: tuple[float, float, float] = (1.0, 0.0, 0.0)
-    """Of the command: a constant, and by length and rate."""
-    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """The same, without the command."""
-    force_limits: tuple[float, float] = (-np.inf, np.inf)
-    """Forces beyond these are as these, before the gear."""
-    also: tuple[tuple[str, float], ...] = ()
-    """Further joints that it pulls, as over a tendon, with their gears; each has one degree of freedom."""
-    refused: str = ""
-    """What it is, if its force is not modeled (``"a <muscle>"``): it takes no commands. Empty if it is."""
-
-    @property
-    def gears(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        """All joints that it drives, with the gears of their degrees of freedom."""
-        return ((self.joint, self.gear), *((joint, (gear,)) for joint, gear in self.also))
-
-    @property
-    def has_feedback(self) -> bool:
-        """Whether its force depends on the state, as that of a servo does."""
-        return any(self.gain[1:]) or any(self.bias[1:])
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """A named place on a body."""
-
-    name: str
-    body: str
-    placement: Placement
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +37,7 @@ class Model:
 
     name: str
     """What messages and pictures call it."""
-    joints: tuple[JointEntry, ...]
+    joints: tuple[TreeJoint, ...]
     """Joints of the tree, parents first."""
     inertias: Mapping[str, Inertia]
     """Inertias of the moving bodies by name, in the frames of their joints."""
@@ -207,7 +105,7 @@ class Model:
         for key, value in {
             "nq": nq,
             "nv": nv,
-            "_at": _Named(self.name, "joint", {j.name: k for k, j in enumerate(self.joints)}),
+            "_at": Named(self.name, "joint", {j.name: k for k, j in enumerate(self.joints)}),
             "_q": tuple(qs),
             "_v": tuple(vs),
             "computed": Computed(),
@@ -217,17 +115,17 @@ class Model:
                 for j, at in zip(self.joints, qs, strict=True)
                 if j.type.unit is not None
             ),
-            "inertias": MappingProxyType(_Named(self.name, "body", self.inertias)),
-            "frames": MappingProxyType(_Named(self.name, "frame", self.frames)),
+            "inertias": MappingProxyType(Named(self.name, "body", self.inertias)),
+            "frames": MappingProxyType(Named(self.name, "frame", self.frames)),
             "poses": MappingProxyType(
-                _Named(self.name, "pose", {name: self._stored(q, nq, name) for name, q in self.poses.items()})
+                Named(self.name, "pose", {name: self._stored(q, nq, name) for name, q in self.poses.items()})
             ),
             "gravity_compensation": MappingProxyType(dict(self.gravity_compensation)),
         }.items():
             object.__setattr__(self, key, value)
         for actuator in self.actuators:
             self._check_actuator(actuator)
-        rows: dict[str, slice] = _Named(self.name, "constraint", {})
+        rows: dict[str, slice] = Named(self.name, "constraint", {})
         nc = 0
         for constraint in self.constraints:
             if constraint.name in rows:
@@ -301,7 +199,7 @@ class Model:
             body = self.frames[constraint.places[0]].body
             raise fail(f"'{constraint.places[0]}' and '{constraint.places[1]}' are both part of '{body}'")
 
-    def joint(self, name: str) -> JointEntry:
+    def joint(self, name: str) -> TreeJoint:
         """The joint of that name.
 
         Args:
@@ -618,7 +516,7 @@ _INSTEAD = {
 def _refuse_assignment(robot: Model, name: str, value: object) -> NoReturn:
     instead = _INSTEAD.get(name)
     if instead is None:
-        of_joint = {f.name for kind in (JointEntry, Limits) for f in fields(kind)} | {"velocity_limit", "effort_limit"}
+        of_joint = {f.name for kind in (TreeJoint, Limits) for f in fields(kind)} | {"velocity_limit", "effort_limit"}
         if name in {f.name for f in fields(robot) if f.init}:
             instead = f"dataclasses.replace(robot, {name}=...)"
         elif name in of_joint:
@@ -631,7 +529,7 @@ Model.__setattr__ = _refuse_assignment  # type: ignore[method-assign, assignment
 
 
 def _runs(
-    joints: Sequence[JointEntry], qs: Sequence[slice], vs: Sequence[slice]
+    joints: Sequence[TreeJoint], qs: Sequence[slice], vs: Sequence[slice]
 ) -> tuple[tuple[lie.Group, slice, slice], ...]:
     """The group of each joint and its places in q and v, neighbors that are plain numbers taken together."""
     runs: list[tuple[lie.Group, slice, slice]] = []

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from linkwork.errors import ModelError
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 
 Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, from 0 to 1."""

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwork.model.pose import Placement, aligning_rotation
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import aligning_rotation
 from linkwork.model.shapes import Box, Color, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube, as_color
 from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
 from linkwork.parsing.sdf_frames import read_pose

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.model.joints import Helical, Joint, Prismatic, Revolute
-from linkwork.model.pose import Placement, aligning_rotation
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import aligning_rotation
 from linkwork.model.shapes import Box, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube
 from linkwork.quantities.evaluator import Array
 

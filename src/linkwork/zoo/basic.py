@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.arrays import Floats
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
-from linkwork.model.pose import Floats, Placement
+from linkwork.model.placement import Placement
 
 
 def pendulum(links: int = 1, length: float = 1.0, mass: float = 1.0) -> Mechanism:
@@ -163,7 +164,7 @@ def random_placement(rng: np.random.Generator) -> Placement:
     position = rng.uniform(-0.5, 0.5, 3) * (rng.random(3) < 0.7)
     if rng.random() < 0.5:
         x, y, z, w = rng.normal(size=4)
-        return Placement.quaternion(x, y, z, w, position=position)
+        return Placement.from_quaternion(x, y, z, w, position=position)
     roll, pitch, yaw = np.pi / 2 * rng.integers(-1, 2, 3)
     return Placement.rpy(roll, pitch, yaw, position)
 

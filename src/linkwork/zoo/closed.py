@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.model import lie
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
     WORLD,
     Cardan,
@@ -32,7 +33,7 @@ from linkwork.model.constraints import (
     Slider,
     Weld,
 )
-from linkwork.model.pose import Floats, Placement
+from linkwork.model.placement import Placement
 from linkwork.zoo.basic import random_direction, random_placement, random_tree
 from linkwork.zoo.places import ASSEMBLED, placements, turn
 
@@ -141,7 +142,7 @@ def _spin(rng: Rng) -> Placement:
 
 def _any_turn(rng: Rng) -> Placement:
     x, y, z, w = rng.normal(size=4)
-    return Placement.quaternion(x, y, z, w)
+    return Placement.from_quaternion(x, y, z, w)
 
 
 def _shift(rng: Rng, along: Sequence[float]) -> Placement:

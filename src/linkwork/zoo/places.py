@@ -10,10 +10,12 @@ from linkwork.errors import InputError
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.kinematics import PLACEMENTS
 from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.arrays import Floats, VectorLike
 from linkwork.model.constraints import WORLD, Weld
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Revolute, unit_axis
-from linkwork.model.pose import Floats, Placement, VectorLike, axis_rotation, quaternion_of
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import axis_rotation
 from linkwork.plans.tree import tree_of
 
 ASSEMBLED = "assembled"
@@ -63,7 +65,7 @@ class Sketch:
         """A link that floats."""
         self._add(body, where)
         self.build.joint(f"{body}_joint", Free(), WORLD, body)
-        self.pose[f"{body}_joint"] = np.concatenate([where.position, quaternion_of(where.rotation)])
+        self.pose[f"{body}_joint"] = np.concatenate([where.position, where.quaternion])
 
     def hinged(self, body: str, parent: str, at: Placement, about: str = "z", bend: float = 0.0) -> None:
         """A link that turns on another, or on the world; joints about one axis do the bending, the others a little."""

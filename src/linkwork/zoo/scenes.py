@@ -22,10 +22,11 @@ from linkwork.errors import InputError
 from linkwork.inputs import real_array
 from linkwork.mechanism import Builder, Mechanism, compose
 from linkwork.model import lie
+from linkwork.model.arrays import Floats, VectorLike
 from linkwork.model.constraints import WORLD, Constraint, JointLock, Point
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Revolute
-from linkwork.model.pose import Floats, Placement, VectorLike, as_placement, quaternion_of
+from linkwork.model.placement import Placement, as_placement
 from linkwork.zoo.contacts import pyramid
 from linkwork.zoo.places import ASSEMBLED, at_least, placements, turn
 
@@ -155,7 +156,7 @@ def _carries(above: Mapping[str, str], body: str, other: str) -> bool:
 def _posed(robot: Mechanism, angles: Mapping[str, float], base: Placement) -> Floats:
     """A configuration of a floating robot."""
     q = robot.neutral()
-    q[robot.q_slice("base")] = [*base.position, *quaternion_of(base.rotation)]
+    q[robot.q_slice("base")] = [*base.position, *base.quaternion]
     for joint, angle in angles.items():
         q[robot.q_index(joint)] = angle
     return q
@@ -425,7 +426,7 @@ def robots_on_pyramid(robots: int = 3) -> Mechanism:
         base = side * where
         at = scene.q_slice(f"robot{k}/base")
         q[at.start : at.start + robot.nq] = leaning
-        q[at] = [*base.position, *quaternion_of(base.rotation)]
+        q[at] = [*base.position, *base.quaternion]
         for body, point in edges:
             edge = (side * Placement(point)).position
             box = int(np.argmin(np.abs(centers - edge).max(axis=1)))
@@ -451,7 +452,7 @@ def _on_slope(robot: Mechanism) -> tuple[Floats, list[tuple[str, Floats]], list[
         y = start[1] + along[1] * (x - start[0]) / along[0] + beside
         edges.append((body, (slope * Placement((x, y, 0.0))).position))
     base = slope * where["pelvis"]
-    q[robot.q_slice("base")] = [*base.position, *quaternion_of(base.rotation)]
+    q[robot.q_slice("base")] = [*base.position, *base.quaternion]
     for side, _ in SIDES:
         q[robot.q_index(f"{side}_hip_pitch_joint")], q[robot.q_index(f"{side}_knee_joint")] = -0.8, 0.8
     rests = {f"{side}_knee_joint": _Ball(f"{side}_ankle_roll", (-0.05, 0.0, -0.035)) for side, _ in SIDES}

@@ -22,7 +22,7 @@ from linkwork.model.constraints import (
     Term,
     Weld,
 )
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.joints import MjcfJoint, scalar_joint
 from linkwork.parsing.mjcf.settings import YES_NO, YES_NO_AUTO, Settings, quaternion

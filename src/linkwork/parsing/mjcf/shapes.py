@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.pose import Floats, Placement
+from linkwork.model.arrays import Floats
+from linkwork.model.placement import Placement
 from linkwork.model.shapes import Box, Color, Ellipsoid, Ground, Mesh, Role, Solid, Sphere, Tube, as_color
 from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
 from linkwork.parsing.mjcf.document import Defaults, Document

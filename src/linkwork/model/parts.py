@@ -1,0 +1,100 @@
+"""Parts of a model: joints of the tree with their limits, actuators, frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwork.model.arrays import Floats
+from linkwork.model.joints import Joint
+from linkwork.model.placement import Placement
+
+GRAVITY = (0.0, 0.0, -9.81)
+"""Acceleration of free fall by default, in m/s²."""
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Bounds of one joint: position as long as q, the others as long as v; infinite where there is none."""
+
+    lower: Floats
+    upper: Floats
+    velocity: Floats
+    effort: Floats
+    actuation: tuple[float, float] = (-np.inf, np.inf)
+    """Of the torque that all actuators together make on a joint with one degree of freedom; applied to commands."""
+
+
+@dataclass(frozen=True, eq=False)
+class TreeJoint:
+    """A joint in its place: it leads from ``parent`` to ``child``, at ``placement`` in the parent's frame."""
+
+    name: str
+    type: Joint
+    parent: str
+    child: str
+    placement: Placement
+    limits: Limits
+    armature: Floats
+    damping: Floats
+    friction: Floats
+    stiffness: Floats
+    """Of a spring that pulls the joint to ``rest``; see `dynamics.passive_forces`."""
+    rest: Floats
+    actuated: bool | None = None
+    """Whether a motor drives it; None where nobody has said."""
+    independent: bool | None = None
+    """Whether its coordinates are among those that describe the mechanism; None where nobody has said."""
+
+
+@dataclass(frozen=True, eq=False)
+class Actuator:
+    """A motor or a servo. With ``l`` its length and ``r`` the rate of it, its force for a command ``u`` is::
+
+        force = (gain[0] + gain[1] l + gain[2] r) u + bias[0] + bias[1] l + bias[2] r
+
+    and ``gear`` times the force are torques on the degrees of freedom of its joint, whose coordinates times ``gear``
+    are the length. A plain motor has the gain ``(1, 0, 0)`` and no bias, so that its command is its force; a position
+    servo with the stiffness ``kp`` and the damping ``kv`` the gain ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``.
+
+    Args:
+        name: Its name.
+        joint: The joint that it drives.
+        gear: Torques or forces on the joint's degrees of freedom that one unit of force makes.
+    """
+
+    name: str
+    joint: str
+    gear: tuple[float, ...]
+    limits: tuple[float, float] = (-np.inf, np.inf)
+    """Commands beyond these are as these."""
+    gain: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    """Of the command: a constant, and by length and rate."""
+    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """The same, without the command."""
+    force_limits: tuple[float, float] = (-np.inf, np.inf)
+    """Forces beyond these are as these, before the gear."""
+    also: tuple[tuple[str, float], ...] = ()
+    """Further joints that it pulls, as over a tendon, with their gears; each has one degree of freedom."""
+    refused: str = ""
+    """What it is, if its force is not modeled (``"a <muscle>"``): it takes no commands. Empty if it is."""
+
+    @property
+    def gears(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """All joints that it drives, with the gears of their degrees of freedom."""
+        return ((self.joint, self.gear), *((joint, (gear,)) for joint, gear in self.also))
+
+    @property
+    def has_feedback(self) -> bool:
+        """Whether its force depends on the state, as that of a servo does."""
+        return any(self.gain[1:]) or any(self.bias[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named place on a body."""
+
+    name: str
+    body: str
+    placement: Placement
