@@ -456,7 +456,7 @@ KINDS = (
     ["JointCoupling", "PolynomialCoupling", "JointLock"],
     ["Hinge", "Point", "JointCoupling"],
     ["Point", "Rod", "PointOnLine", "PointOnPlane"],
-    ["Weld", "Slider", "Cylinder", "Cardan", "PlaneOnPlane"],
+    ["Weld", "Slider", "Cylindrical", "Cardan", "PlaneOnPlane"],
     None,
 )
 """Constraints to draw from, by turns; None means all."""

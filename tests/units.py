@@ -24,10 +24,13 @@ from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
     TURN_ROWS,
+    Belt,
     CenterOfMass,
     Constraint,
     Coupling,
+    Follows,
     FunctionCoupling,
+    Gear,
     JointCoupling,
     JointLock,
     LinearCombination,
@@ -40,7 +43,7 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic
 from linkwork.model.parts import Actuator, Limits, TreeJoint
 from linkwork.model.placement import Placement, as_placement
-from linkwork.model.shapes import Box, Ellipsoid, Mesh, Shape, Solid, Sphere, Tube
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Mesh, Shape, Solid, Sphere
 
 
 class Units:
@@ -202,7 +205,7 @@ def _solid(solid: Solid, length: float) -> Solid:
         return Ellipsoid(times(solid.radii))
     if isinstance(solid, Sphere):
         return Sphere(solid.radius * length)
-    if isinstance(solid, Tube):
+    if isinstance(solid, Cylinder):
         return replace(solid, radius=solid.radius * length, length=solid.length * length)
     if isinstance(solid, Mesh):
         return replace(solid, scale=times(solid.scale))
@@ -220,6 +223,13 @@ def _constraint(robot: Mechanism, constraint: Constraint, units: Units) -> Const
             changes["length"] = constraint.length * units.length
         if isinstance(constraint, Rolling):
             changes["radius"] = constraint.radius * units.length
+    elif isinstance(constraint, Gear):
+        changes["ratio"] = constraint.ratio * row[0] / units.coordinate(robot, constraint.driven)
+        changes["offset"] = constraint.offset * row[0]
+    elif isinstance(constraint, Belt):
+        ratios = constraint.driven.items()
+        changes["driven"] = {name: ratio * row[0] / units.coordinate(robot, name) for name, ratio in ratios}
+        changes["offset"] = constraint.offset * row[0]
     elif isinstance(constraint, JointCoupling):
         terms = constraint.coefficients.items()
         changes["coefficients"] = {name: c * row[0] / units.coordinate(robot, name) for name, c in terms}
@@ -231,6 +241,11 @@ def _constraint(robot: Mechanism, constraint: Constraint, units: Units) -> Const
         changes["leader_origin"] = constraint.leader_origin * x
     elif isinstance(constraint, JointLock):
         changes["position"] = (np.asarray(constraint.position) * row).tolist()
+    elif isinstance(constraint, Follows):
+        leaders = [units.coordinate(robot, name) for name in constraint.leaders]
+        scaled = _function(constraint.function, leaders, row)
+        changes["function"] = lambda *q: scaled(*q)[0]
+        changes["offset"] = (np.asarray(constraint.offset) * row).tolist()
     elif isinstance(constraint, FunctionCoupling):
         over = [units.coordinate(robot, name) for name in constraint.over]
         changes["function"] = _function(constraint.function, over, row)

@@ -17,7 +17,7 @@ from linkwork.errors import InputError, ModelError, TopologyError, UnsupportedFe
 from linkwork.inputs import suggest
 from linkwork.mechanism.mechanism import Mechanism
 from linkwork.model.arrays import Floats, VectorLike
-from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, closing
+from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming, closing
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import (
     FREE,
@@ -363,8 +363,8 @@ class Builder:
         for constraint in other.constraints:
             if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
                 constraint = replace(constraint, bodies=other.body_names)
-            start = f"{prefix}/" if prefix else ""
-            self._constraints.append(constraint.renamed(named, named, (to, place), start))
+            names = Renaming(named, named, to, place, f"{prefix}/" if prefix else "")
+            self._constraints.append(constraint.renamed(names))
         for actuator in other.actuators:
             also = tuple((named(joint), gear) for joint, gear in actuator.also)
             self._actuators.append(replace(actuator, name=named(actuator.name), joint=named(actuator.joint), also=also))

@@ -19,23 +19,33 @@ def frozen(array: Floats) -> Floats:
     return array
 
 
-def finite(values: npt.ArrayLike, what: str) -> Floats:
-    """A copy of ``values`` as doubles; `ModelError` unless all are finite numbers.
+def numbers(values: object, what: str) -> Floats:
+    """A copy of ``values`` as doubles; `ModelError` unless they are numbers.
 
     Args:
         values: Numbers of any shape.
         what: What the error calls them.
     """
     try:
-        array = np.array(values, dtype=np.float64)
+        return np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ModelError(f"{what} is {values!r}, needs numbers") from None
+
+
+def finite(values: object, what: str) -> Floats:
+    """A copy of ``values`` as doubles; `ModelError` unless all are finite numbers.
+
+    Args:
+        values: Numbers of any shape.
+        what: What the error calls them.
+    """
+    array = numbers(values, what)
     if not np.isfinite(array).all():
         raise ModelError(f"{what} holds NaN or infinity")
     return array
 
 
-def finite_array(values: npt.ArrayLike, shape: tuple[int, ...], what: str) -> Floats:
+def finite_array(values: object, shape: tuple[int, ...], what: str) -> Floats:
     """A read-only copy of ``values``; `ModelError` unless they are finite numbers of this shape.
 
     Args:

@@ -53,7 +53,7 @@ class Ellipsoid:
 
 
 @dataclass(frozen=True)
-class Tube:
+class Cylinder:
     """A cylinder around the z axis, ``length`` from end to end; ``rounded`` ends are half spheres beyond it."""
 
     radius: float
@@ -61,7 +61,7 @@ class Tube:
     rounded: bool = False
 
     def __post_init__(self) -> None:
-        _above_zero("a tube of", self.radius, self.length)
+        _above_zero("a cylinder of", self.radius, self.length)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Mesh:
             raise ModelError(f"mesh '{self.name}' is scaled by {self.scale}: scales are finite and not zero")
 
 
-Solid = Box | Sphere | Ellipsoid | Tube | Ground | Mesh
+Solid = Box | Sphere | Ellipsoid | Cylinder | Ground | Mesh
 
 
 @dataclass(frozen=True, eq=False)
