@@ -608,12 +608,12 @@ MISPLACED: dict[str, tuple[Callable[[], tuple[Constraint, ...]], str]] = {
     ),
     "a spherical joint in a coupling": (
         lambda: (lw.JointCoupling({"wrist": 1.0, "shoulder": 2.0}, name="c"),),
-        "JointCoupling 'c': joint 'wrist' (spherical) has coordinates that are no plain numbers; bind its bodies "
-        "instead, e.g. with a Weld",
+        "JointCoupling 'c': joint 'wrist' (spherical) has a configuration space that is not a vector space; "
+        "constrain its bodies instead, e.g. with a Weld",
     ),
     "a lock of too many": (
         lambda: (lw.JointLock("shoulder", (0.1, 0.2)),),
-        "JointLock 'shoulder': joint 'shoulder' has 1 coordinates, not 2",
+        "JointLock 'shoulder': joint 'shoulder' has 1 coordinates, the constraint 2",
     ),
     "the center of a frame": (
         lambda: (lw.CenterOfMass(bodies=("tip",)),),

@@ -500,7 +500,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a table": (lambda: bound(lambda a, b, c: [[a, b], [b, c]]), "reckons with list, needs numbers"),
     "three offsets for two rows": (
         lambda: bound(lambda a, b, c: (a, b), offset=(1, 2, 3)),
-        r"offset \(1, 2, 3\) is one number for each of 2 rows",
+        r"offset is \(1, 2, 3\), needs one number for each of 2 rows",
     ),
     "two offsets for one row": (lambda: bound(lambda a, b, c: a, offset=(1, 2)), "one number for each of 1 rows"),
     "a table of offsets": (lambda: bound(lambda a, b, c: (a, b), offset=[[1], [2]]), "one number for each of 2 rows"),
@@ -535,10 +535,10 @@ def test_a_function_coupling_refuses(what: str) -> None:
 @pytest.mark.parametrize(
     ("joint", "message"),
     [
-        (lw.Spherical(), r"joint 'ball' \(spherical\) has coordinates that are no plain numbers"),
-        (lw.Free(), "no plain numbers"),
-        (lw.Planar(), "no plain numbers"),
-        (lw.Universal(), "joint 'ball' has 2 coordinates, not 1"),
+        (lw.Spherical(), r"joint 'ball' \(spherical\) has a configuration space that is not a vector space"),
+        (lw.Free(), "not a vector space"),
+        (lw.Planar(), "not a vector space"),
+        (lw.Universal(), "joint 'ball' has 2 coordinates, the constraint 1"),
     ],
     ids=["spherical", "free", "planar", "universal"],
 )

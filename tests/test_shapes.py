@@ -438,5 +438,5 @@ def test_shapes_that_cannot_be_say_so(make: Callable[[], object], words: str) ->
 
 def test_a_shape_on_no_body_says_so() -> None:
     build = lw.Builder().body("upper", lw.Inertia.sphere(1.0, 0.1)).joint("j", lw.Free(), "world", "upper")
-    with pytest.raises(TopologyError, match="'uper', which is no body; did you mean 'upper'"):
+    with pytest.raises(TopologyError, match="'uper', which is not a body; did you mean 'upper'"):
         build.shape("uper", Sphere(1)).build()

@@ -14,17 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, ModelError
-from linkwork.inputs import real_array, suggest
-from linkwork.model import lie
-from linkwork.model.arrays import Floats, VectorLike
+from linkwork.model.arrays import Floats, VectorLike, finite_array
+from linkwork.model.checks import check_actuator, check_constraint
 from linkwork.model.computed import Computed
-from linkwork.model.constraints import CenterOfMass, Constraint, Coupling, JointLock
+from linkwork.model.constraints import Constraint
 from linkwork.model.inertia import Inertia
 from linkwork.model.named import Named
 from linkwork.model.notebook import mechanism_tables
 from linkwork.model.parts import Actuator, Frame, Limits, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.shapes import Mesh, Shape
+from linkwork.model.space import ConfigurationSpace
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,47 +84,32 @@ class Model:
         return {body: tuple(names) for body, names in found.items()}
 
     nq: int = field(init=False)
+    """Numbers of a configuration q."""
     nv: int = field(init=False)
+    """Degrees of freedom of the tree: numbers of v, tau and accelerations."""
     nc: int = field(init=False)
     """Rows of all constraints."""
-    _rows: Mapping[str, slice] = field(init=False)
-    _at: Mapping[str, int] = field(init=False)
-    _q: tuple[slice, ...] = field(init=False)
-    _v: tuple[slice, ...] = field(init=False)
-    _groups: tuple[tuple[lie.Group, slice, slice], ...] = field(init=False)
-    _units: tuple[slice, ...] = field(init=False)
+    space: ConfigurationSpace = field(init=False, repr=False)
+    """Where in q and v joints have their coordinates, and the operations on them."""
+    _rows: Mapping[str, slice] = field(init=False, repr=False)
     computed: Computed = field(init=False, repr=False)
     """What functions have computed once for this mechanism; goes with it."""
 
     def __post_init__(self) -> None:
-        qs, vs, nq, nv = [], [], 0, 0
-        for joint in self.joints:
-            qs.append(slice(nq, nq + joint.type.nq))
-            vs.append(slice(nv, nv + joint.type.nv))
-            nq, nv = qs[-1].stop, vs[-1].stop
-        for key, value in {
-            "nq": nq,
-            "nv": nv,
-            "_at": Named(self.name, "joint", {j.name: k for k, j in enumerate(self.joints)}),
-            "_q": tuple(qs),
-            "_v": tuple(vs),
-            "computed": Computed(),
-            "_groups": _runs(self.joints, qs, vs),
-            "_units": tuple(
-                slice(at.start + j.type.unit[0], at.start + sum(j.type.unit))
-                for j, at in zip(self.joints, qs, strict=True)
-                if j.type.unit is not None
-            ),
-            "inertias": MappingProxyType(Named(self.name, "body", self.inertias)),
-            "frames": MappingProxyType(Named(self.name, "frame", self.frames)),
-            "poses": MappingProxyType(
-                Named(self.name, "pose", {name: self._stored(q, nq, name) for name, q in self.poses.items()})
-            ),
-            "gravity_compensation": MappingProxyType(dict(self.gravity_compensation)),
-        }.items():
-            object.__setattr__(self, key, value)
+        space = ConfigurationSpace(self.name, self.joints)
+        poses = {name: self._stored(q, space.nq, name) for name, q in self.poses.items()}
+        self._set(
+            nq=space.nq,
+            nv=space.nv,
+            space=space,
+            computed=Computed(),
+            inertias=MappingProxyType(Named(self.name, "body", self.inertias)),
+            frames=MappingProxyType(Named(self.name, "frame", self.frames)),
+            poses=MappingProxyType(Named(self.name, "pose", poses)),
+            gravity_compensation=MappingProxyType(dict(self.gravity_compensation)),
+        )
         for actuator in self.actuators:
-            self._check_actuator(actuator)
+            check_actuator(self, actuator)
         rows: dict[str, slice] = Named(self.name, "constraint", {})
         nc = 0
         for constraint in self.constraints:
@@ -132,72 +117,17 @@ class Model:
                 raise ModelError(
                     f"two constraints are called '{constraint.name}'; give one another name", subject=constraint.name
                 )
-            self._check_constraint(constraint)
+            check_constraint(self, constraint)
             rows[constraint.name] = slice(nc, nc + constraint.rows)
             nc += constraint.rows
-        object.__setattr__(self, "_rows", rows)
-        object.__setattr__(self, "nc", nc)
+        self._set(_rows=rows, nc=nc)
+
+    def _set(self, **values: object) -> None:
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
 
     def _stored(self, q: npt.ArrayLike, nq: int, name: str) -> Floats:
-        array = np.array(q, dtype=np.float64)
-        if array.shape != (nq,) or not np.isfinite(array).all():
-            raise ModelError(f"pose '{name}' is not {nq} finite numbers")
-        array.setflags(write=False)
-        return array
-
-    def _check_actuator(self, actuator: Actuator) -> None:
-        """It drives joints that move, with a gear for each degree of freedom; a servo has coordinates to follow."""
-        for joint, gear in actuator.gears:
-            if joint not in self._at:
-                raise ModelError(
-                    f"actuator '{actuator.name}' drives joint '{joint}', which does not move{suggest(joint, self._at)}",
-                    subject=actuator.name,
-                )
-            type = self.joint(joint).type
-            if len(gear) != type.nv:
-                raise ModelError(
-                    f"actuator '{actuator.name}' has {len(gear)} gears, joint '{joint}' {type.nv} degrees of freedom",
-                    subject=actuator.name,
-                )
-            if type.nq != type.nv and (actuator.gain[1] != 0 or actuator.bias[1] != 0):
-                raise ModelError(
-                    f"actuator '{actuator.name}' is a servo of the position of joint '{joint}' ({type.kind_name}), "
-                    "whose coordinates are no plain numbers",
-                    subject=actuator.name,
-                )
-
-    def _check_constraint(self, constraint: Constraint) -> None:
-        """Everything it binds is there and can be bound."""
-
-        def fail(message: str) -> ModelError:
-            return ModelError(f"{constraint}: {message}", subject=constraint.name)
-
-        for place in constraint.places:
-            if place not in self.frames:
-                raise fail(f"robot '{self.name}' has no body or frame '{place}'{suggest(place, self.frames)}")
-        for name in constraint.joints:
-            if name not in self._at:
-                raise fail(f"robot '{self.name}' has no joint '{name}'{suggest(name, self._at)}")
-        if isinstance(constraint, Coupling):
-            for term in (term for terms, _ in constraint.equations() for term in terms):
-                joint = self.joint(term.joint).type
-                if joint.group is not lie.VECTOR:
-                    raise fail(
-                        f"joint '{term.joint}' ({joint.kind_name}) has coordinates that are no plain numbers; "
-                        "bind its bodies instead, e.g. with a Weld"
-                    )
-                bound = constraint.rows if isinstance(constraint, JointLock) else 1
-                if joint.nv != bound:
-                    raise fail(f"joint '{term.joint}' has {joint.nv} coordinates, not {bound}")
-        elif isinstance(constraint, CenterOfMass):
-            for place in constraint.places:
-                if place not in self.inertias:
-                    raise fail(f"'{place}' is a frame, not a body that moves")
-            if not sum(self.inertias[name].mass for name in constraint.bodies or self.body_names) > 0:
-                raise fail("the bodies have no mass")
-        elif len(constraint.places) > 1 and len({self.frames[place].body for place in constraint.places}) == 1:
-            body = self.frames[constraint.places[0]].body
-            raise fail(f"'{constraint.places[0]}' and '{constraint.places[1]}' are both part of '{body}'")
+        return finite_array(q, (nq,), f"pose '{name}'")
 
     def joint(self, name: str) -> TreeJoint:
         """The joint of that name.
@@ -205,7 +135,7 @@ class Model:
         Args:
             name: Name of the joint.
         """
-        return self.joints[self._joint_index(name)]
+        return self.joints[self.space.indices[name]]
 
     def q_slice(self, joint: str) -> slice:
         """Where in q the numbers of a joint stand.
@@ -213,7 +143,7 @@ class Model:
         Args:
             joint: Name of the joint.
         """
-        return self._q[self._joint_index(joint)]
+        return self.space.q_slices[self.space.indices[joint]]
 
     def v_slice(self, joint: str) -> slice:
         """Where in v, tau and accelerations the numbers of a joint stand.
@@ -221,7 +151,7 @@ class Model:
         Args:
             joint: Name of the joint.
         """
-        return self._v[self._joint_index(joint)]
+        return self.space.v_slices[self.space.indices[joint]]
 
     def q_index(self, joint: str) -> int:
         """The place in q of a joint with one number.
@@ -263,9 +193,6 @@ class Model:
             name: Name of a frame or body.
         """
         return self.frames[name]
-
-    def _joint_index(self, name: str) -> int:
-        return self._at[name]
 
     # Numbers of the joints, in one array each -----------------------------------------------------
 
@@ -323,7 +250,7 @@ class Model:
 
     def neutral(self) -> Floats:
         """The configuration of all joints at rest, ``(nq,)``."""
-        return np.array([x for j in self.joints for x in j.type.neutral], dtype=np.float64)
+        return self.space.neutral()
 
     def random(self, seed: int | np.random.Generator, size: int | Sequence[int] = ()) -> Floats:
         """A random configuration within the limits, ``(nq,)``: angles without limits in ±π, positions in ±1 m.
@@ -332,10 +259,7 @@ class Model:
             seed: Of the random numbers, or what makes them.
             size: Shape of a batch: ``robot.random(0, 4096)`` is ``(4096, nq)``.
         """
-        rng = np.random.default_rng(seed)
-        lead = (size,) if isinstance(size, int | np.integer) else tuple(size)
-        parts = [j.type.group.random(rng, j.limits.lower, j.limits.upper, j.type.width, lead) for j in self.joints]
-        return np.concatenate(parts, axis=-1) if parts else np.zeros((*lead, 0))
+        return self.space.random(seed, size)
 
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
         """Move ``q`` along the velocity ``v`` for one second, ``(..., nq)``: ``q + v`` on the joints' manifolds.
@@ -344,7 +268,7 @@ class Model:
             q: Configuration, ``(..., nq)``.
             v: Joint velocities, ``(..., nv)``.
         """
-        return self._combine("integrate", self._configuration(q, "q"), self._checked(v, self.nv, "v"), self.nq)
+        return self.space.integrate(q, v)
 
     def difference(self, q: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
         """The velocity that leads from ``q`` to ``p`` in one second, ``(..., nv)``.
@@ -353,7 +277,7 @@ class Model:
             q: Configuration to start from, ``(..., nq)``.
             p: Configuration to reach, ``(..., nq)``.
         """
-        return self._combine("difference", self._configuration(q, "q"), self._configuration(p, "p"), self.nv)
+        return self.space.difference(q, p)
 
     def normalize(self, q: npt.ArrayLike) -> Floats:
         """``q`` with quaternions (and the cos, sin of planar joints) of unit length.
@@ -361,48 +285,11 @@ class Model:
         Args:
             q: Configuration, ``(..., nq)``.
         """
-        out = self._configuration(q, "q").copy()
-        for at in self.unit_slices():
-            part = out[..., at] / np.abs(out[..., at]).max(axis=-1, keepdims=True)  # squares must not overflow
-            out[..., at] = part / np.linalg.norm(part, axis=-1, keepdims=True)
-        return out
+        return self.space.normalize(q)
 
     def unit_slices(self) -> tuple[slice, ...]:
         """Where in q numbers of unit length stand: quaternions, and cos and sin of planar joints."""
-        return self._units
-
-    def _combine(self, operation: str, q: Floats, other: Floats, width: int) -> Floats:
-        batch = q.shape[:-1]
-        if batch != other.shape[:-1]:
-            try:
-                batch = np.broadcast_shapes(batch, other.shape[:-1])
-            except ValueError:
-                raise InputError(f"leading axes {batch} and {other.shape[:-1]} do not broadcast") from None
-            q = np.broadcast_to(q, (*batch, q.shape[-1]))
-            other = np.broadcast_to(other, (*batch, other.shape[-1]))
-        out = np.empty((*batch, width))
-        integrating = operation == "integrate"
-        for group, in_q, in_v in self._groups:
-            second, result = (in_v, in_q) if integrating else (in_q, in_v)
-            out[..., result] = getattr(group, operation)(q[..., in_q], other[..., second])
-        return out
-
-    def _configuration(self, q: npt.ArrayLike, name: str) -> Floats:
-        """``q`` as an array, its numbers of unit length having a length."""
-        array = self._checked(q, self.nq, name)
-        for at in self.unit_slices():
-            if (np.abs(array[..., at]).max(axis=-1, initial=0.0) < 1e-6).any():
-                raise InputError(f"{name}[{at.start}:{at.stop}] has zero length: no direction to normalize to")
-        return array
-
-    def _checked(self, x: npt.ArrayLike, width: int, name: str) -> Floats:
-        array: Floats = real_array(x, name).astype(np.float64, copy=False)
-        if array.ndim == 0 or array.shape[-1] != width:
-            found = "a single number" if array.ndim == 0 else f"{array.shape[-1]} numbers"
-            raise InputError(f"{name} has {found}, robot '{self.name}' needs {width}")
-        if not np.isfinite(array).all():
-            raise InputError(f"{name} holds NaN or infinity")
-        return array
+        return self.space.unit_slices
 
     # New mechanisms from old ones ------------------------------------------------------------------
 
@@ -485,11 +372,7 @@ class Model:
         Args:
             gravity: Acceleration of free fall, in m/s², in the world's axes.
         """
-        g = np.array(gravity, dtype=np.float64)
-        if g.shape != (3,) or not np.isfinite(g).all():
-            raise InputError("gravity is three finite numbers")
-        g.setflags(write=False)
-        return replace(self, gravity=g)
+        return replace(self, gravity=finite_array(gravity, (3,), "gravity", InputError))
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
@@ -526,20 +409,6 @@ def _refuse_assignment(robot: Model, name: str, value: object) -> NoReturn:
 
 
 Model.__setattr__ = _refuse_assignment  # type: ignore[method-assign, assignment]  # the dataclass made its own
-
-
-def _runs(
-    joints: Sequence[TreeJoint], qs: Sequence[slice], vs: Sequence[slice]
-) -> tuple[tuple[lie.Group, slice, slice], ...]:
-    """The group of each joint and its places in q and v, neighbors that are plain numbers taken together."""
-    runs: list[tuple[lie.Group, slice, slice]] = []
-    for joint, q, v in zip(joints, qs, vs, strict=True):
-        group = joint.type.group
-        if runs and group is lie.VECTOR and runs[-1][0] is lie.VECTOR:
-            q, v = slice(runs[-1][1].start, q.stop), slice(runs[-1][2].start, v.stop)
-            runs.pop()
-        runs.append((group, q, v))
-    return tuple(runs)
 
 
 def _single(at: slice, joint: str, other: str) -> int:
