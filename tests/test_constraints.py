@@ -636,12 +636,12 @@ def test_the_builder_refuses_what_the_mechanism_does() -> None:
     build = lw.Builder("arm").body("upper", BOX).joint("shoulder", lw.Revolute("y"), "world", "upper")
     with pytest.raises(lw.ModelError, match="has no body or frame 'uper'; did you mean 'upper'"):
         build.constrain(lw.Point("uper", "world")).build()
-    with pytest.raises(lw.ModelError, match="'weld' is no constraint, such as Weld or Gear"):
+    with pytest.raises(lw.ModelError, match="'weld' is not a constraint, such as Weld or Gear"):
         build.constrain("weld")  # type: ignore[arg-type]
 
 
 CALLS: dict[str, tuple[Callable[[Mechanism], object], str]] = {
-    "no constraint": (lambda r: r.constrained("weld"), "'weld' is no constraint, such as Weld or Gear"),
+    "no constraint": (lambda r: r.constrained("weld"), "'weld' is not a constraint, such as Weld or Gear"),
     "at a batch": (
         lambda r: r.constrained(lw.Weld("hand", "world"), at=[r.neutral()] * 2),
         "at is one configuration of 7 numbers, not (2, 7)",

@@ -155,7 +155,7 @@ class Builder:
         """
         for constraint in constraints:
             if not isinstance(constraint, Constraint):
-                raise ModelError(f"{constraint!r} is no constraint, such as Weld or Gear")
+                raise ModelError(f"{constraint!r} is not a constraint, such as Weld or Gear")
         self._constraints += constraints
         return self
 

@@ -1,14 +1,14 @@
-"""A mechanism: bodies, joints, frames and constraints, immutable, with names to look things up by.
+"""`Model`: bodies, joints, frames and constraints of a mechanism as immutable data, with lookup by name.
 
-Made by `builder`. What needs kernels (`Mechanism.assemble` and its kin) is in `closure`, imported when asked for.
+Users hold a `mechanism.Mechanism`, which adds what needs kernels: assembly, simulation, drawing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.inertia import Inertia
 from linkwork.model.named import Named
 from linkwork.model.notebook import mechanism_tables
-from linkwork.model.parts import Actuator, Frame, Limits, TreeJoint
+from linkwork.model.parts import Actuator, Frame, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.shapes import Mesh, Shape
 from linkwork.model.space import ConfigurationSpace
@@ -29,33 +29,33 @@ from linkwork.model.space import ConfigurationSpace
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Bodies connected by joints into a tree, and constraints that close its loops, ready for computation.
+    """Bodies connected by joints into a tree, and constraints that close its loops.
 
-    Made by `Builder`, `load`, `compose` or `attach`. Joint ``k`` leads to body ``k``; bodies are ordered so that
+    Joint ``k`` leads to body ``k``; bodies are ordered so that
     parents come first. A body moves with the frame of its joint, in which its inertia is given.
     """
 
     name: str
-    """What messages and pictures call it."""
+    """Name in messages and pictures."""
     joints: tuple[TreeJoint, ...]
     """Joints of the tree, parents first."""
     inertias: Mapping[str, Inertia]
     """Inertias of the moving bodies by name, in the frames of their joints."""
     frames: Mapping[str, Frame]
-    """Every named place: bodies, merged bodies, and frames added by hand."""
+    """All frames by name: moving bodies, bodies merged into them, and frames that were added."""
     gravity: Floats
     """Acceleration of free fall, ``(3,)``, in m/s², in the world's axes."""
     shapes: tuple[Shape, ...] = ()
     """What bodies look like and collide with, for viewers."""
     constraints: tuple[Constraint, ...] = ()
-    """What closes loops and binds joints, in the order of rows."""
+    """Constraints that close loops and couple joints, in the order of rows."""
     poses: Mapping[str, Floats] = field(default_factory=dict)
-    """Configurations that have a name: keyframes of a file, the assembled pose of a mechanism of the zoo."""
+    """Named configurations: keyframes of a file, the assembled pose of a mechanism of the zoo."""
     actuators: tuple[Actuator, ...] = ()
-    """Motors, in the order of commands."""
+    """Motors and servos, in the order of commands."""
     gravity_compensation: Mapping[str, Inertia] = field(default_factory=dict)
-    """Mass of the bodies whose weight, or a part of it, something holds up that is not modeled, in their frames (MJCF:
-    ``gravcomp``). Simulations apply it with the springs and dampers of joints."""
+    """Masses whose weight is compensated, by body and in its frame (MJCF: ``gravcomp``). Simulations apply the
+    compensation as a passive force, with springs and dampers of joints."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -71,12 +71,12 @@ class Model:
 
     @property
     def frame_names(self) -> tuple[str, ...]:
-        """Every name that frame functions take."""
+        """Names of all frames, bodies among them."""
         return tuple(self.frames)
 
     @property
     def meshes(self) -> dict[str, tuple[str, ...]]:
-        """Mesh file names of each body that has any, as the model file spells them."""
+        """Names of mesh files by body, as written in the model file."""
         found: dict[str, dict[str, None]] = {}
         for shape in self.shapes:
             if isinstance(shape.solid, Mesh):
@@ -138,7 +138,7 @@ class Model:
         return self.joints[self.space.indices[name]]
 
     def q_slice(self, joint: str) -> slice:
-        """Where in q the numbers of a joint stand.
+        """Coordinates of a joint in q.
 
         Args:
             joint: Name of the joint.
@@ -146,7 +146,7 @@ class Model:
         return self.space.q_slices[self.space.indices[joint]]
 
     def v_slice(self, joint: str) -> slice:
-        """Where in v, tau and accelerations the numbers of a joint stand.
+        """Degrees of freedom of a joint in v, tau and accelerations.
 
         Args:
             joint: Name of the joint.
@@ -154,7 +154,7 @@ class Model:
         return self.space.v_slices[self.space.indices[joint]]
 
     def q_index(self, joint: str) -> int:
-        """The place in q of a joint with one number.
+        """Index in q of a joint with one coordinate.
 
         Args:
             joint: Name of the joint.
@@ -162,7 +162,7 @@ class Model:
         return _single(self.q_slice(joint), joint, "q_slice")
 
     def v_index(self, joint: str) -> int:
-        """The place in v of a joint with one degree of freedom.
+        """Index in v of a joint with one degree of freedom.
 
         Args:
             joint: Name of the joint.
@@ -179,7 +179,7 @@ class Model:
         return next(c for c in self.constraints if c.name == name)
 
     def row_slice(self, constraint: str) -> slice:
-        """Where among the rows of all constraints those of one stand.
+        """Rows of a constraint among those of all.
 
         Args:
             constraint: Name of the constraint.
@@ -194,7 +194,7 @@ class Model:
         """
         return self.frames[name]
 
-    # Numbers of the joints, in one array each -----------------------------------------------------
+    # Constants of all joints, in one array each -----------------------------------------------------
 
     def _gather(self, pick: str, of_limits: bool = False) -> Floats:
         parts = [getattr(j.limits if of_limits else j, pick) for j in self.joints]
@@ -222,23 +222,23 @@ class Model:
 
     @property
     def armature(self) -> Floats:
-        """Inertia of rotors seen at the joints, ``(nv,)``: added to the diagonal of the mass matrix."""
+        """Reflected inertia of rotors, ``(nv,)``: added to the diagonal of the mass matrix."""
         return self._gather("armature")
 
     @property
     def damping(self) -> Floats:
-        """Viscous damping of the joints, ``(nv,)``: part of motion in time and of inverse dynamics (`passive_forces`);
-        forward dynamics takes all torques from ``tau``."""
+        """Viscous damping of the joints, ``(nv,)``: a passive force of simulations and inverse dynamics
+        (`passive_forces`); forward dynamics takes all torques from ``tau``."""
         return self._gather("damping")
 
     @property
     def friction(self) -> Floats:
-        """Dry friction of the joints, ``(nv,)``. Kept from files; not applied."""
+        """Dry friction of the joints, ``(nv,)``: read from files, not applied."""
         return self._gather("friction")
 
     @property
     def stiffness(self) -> Floats:
-        """Stiffness of the joints' springs, ``(nv,)``; where it counts, see `damping`."""
+        """Stiffness of the joints' springs, ``(nv,)``: a passive force, as `damping` is."""
         return self._gather("stiffness")
 
     @property
@@ -249,14 +249,14 @@ class Model:
     # Configurations ------------------------------------------------------------------------------
 
     def neutral(self) -> Floats:
-        """The configuration of all joints at rest, ``(nq,)``."""
+        """The neutral configuration of all joints, ``(nq,)``."""
         return self.space.neutral()
 
     def random(self, seed: int | np.random.Generator, size: int | Sequence[int] = ()) -> Floats:
         """A random configuration within the limits, ``(nq,)``: angles without limits in ±π, positions in ±1 m.
 
         Args:
-            seed: Of the random numbers, or what makes them.
+            seed: Of the random numbers, or their generator.
             size: Shape of a batch: ``robot.random(0, 4096)`` is ``(4096, nq)``.
         """
         return self.space.random(seed, size)
@@ -288,7 +288,7 @@ class Model:
         return self.space.normalize(q)
 
     def unit_slices(self) -> tuple[slice, ...]:
-        """Where in q numbers of unit length stand: quaternions, and cos and sin of planar joints."""
+        """Coordinates in q that have unit length together: quaternions, and cos and sin of planar joints."""
         return self.space.unit_slices
 
     # New mechanisms from old ones ------------------------------------------------------------------
@@ -307,7 +307,7 @@ class Model:
             if not isinstance(constraint, Constraint):
                 pose = "; a configuration at which constraints are to hold is given by name: at=q"
                 hint = pose if np.shape(constraint) == (self.nq,) and self.nq else ""
-                raise InputError(f"{constraint!r} is no constraint, such as Weld or Gear{hint}")
+                raise InputError(f"{constraint!r} is not a constraint, such as Weld or Gear{hint}")
 
     def unconstrained(self, *names: str) -> Self:
         """A new mechanism without these constraints; without any, if none is named.
@@ -321,24 +321,24 @@ class Model:
         return replace(self, constraints=kept)
 
     def switched(self, enabled: Mapping[str, bool]) -> Self:
-        """The same mechanism with constraints switched on or off; nothing has to be prepared anew.
+        """The same mechanism with constraints enabled or disabled; what was computed for it is shared.
 
         Args:
-            enabled: Whether constraints bind, by name; others stay as they are.
+            enabled: Whether constraints are enabled, by name; others keep their state.
         """
         for name in enabled:
             self.row_slice(name)
         new = replace(
             self, constraints=tuple(replace(c, enabled=enabled.get(c.name, c.enabled)) for c in self.constraints)
         )
-        object.__setattr__(new, "computed", self.computed)
+        new._set(computed=self.computed)
         return new
 
-    def with_frame(self, name: str, body: str, placement: PlacementLike = (0.0, 0.0, 0.0)) -> Model:
-        """A new mechanism with a named place more; this one is unchanged.
+    def with_frame(self, name: str, body: str, placement: PlacementLike = (0.0, 0.0, 0.0)) -> Self:
+        """A new mechanism with one more frame; this one is unchanged.
 
         Args:
-            name: What frame functions and constraints are to call it.
+            name: Name of the frame.
             body: The body that it is on, ``"world"``, or another frame.
             placement: Where it is in the frame of that body: a position, or a `Placement`.
         """
@@ -348,7 +348,7 @@ class Model:
         return replace(self, frames={**self.frames, name: Frame(name, on.body, on.placement * as_placement(placement))})
 
     def with_actuators(self, *actuators: Actuator | str) -> Self:
-        """A new mechanism with these motors more, whose joints are marked as actuated; this one is unchanged.
+        """A new mechanism with more actuators, whose joints are marked as actuated; this one is unchanged.
 
         Args:
             actuators: Motors, or names of joints with one degree of freedom: each is driven by a motor of the joint's
@@ -387,31 +387,7 @@ class Model:
         return mechanism_tables(self)
 
 
-_INSTEAD = {
-    "gravity": "robot.with_gravity(...)",
-    "frames": "robot.with_frame(name, body, placement)",
-    "actuators": "robot.with_actuators(...)",
-    "constraints": "robot.constrained(...), unconstrained(...) or switched(...)",
-}
-"""What gives a new mechanism where people assign to fields of one."""
-
-
-def _refuse_assignment(robot: Model, name: str, value: object) -> NoReturn:
-    instead = _INSTEAD.get(name)
-    if instead is None:
-        of_joint = {f.name for kind in (TreeJoint, Limits) for f in fields(kind)} | {"velocity_limit", "effort_limit"}
-        if name in {f.name for f in fields(robot) if f.init}:
-            instead = f"dataclasses.replace(robot, {name}=...)"
-        elif name in of_joint:
-            instead = f"dataclasses.replace(robot, joints=...), {name} being kept with each of robot.joints,"
-    more = f"; {instead} gives a new one" if instead else ""
-    raise FrozenInstanceError(f"cannot assign to '{name}': a mechanism does not change{more}")
-
-
-Model.__setattr__ = _refuse_assignment  # type: ignore[method-assign, assignment]  # the dataclass made its own
-
-
 def _single(at: slice, joint: str, other: str) -> int:
     if at.stop - at.start != 1:
-        raise InputError(f"joint '{joint}' has {at.stop - at.start} numbers, not one: use {other}")
+        raise InputError(f"joint '{joint}' has {at.stop - at.start} coordinates, not one: use {other}")
     return int(at.start)
