@@ -428,7 +428,7 @@ def test_mesh_names_are_those_of_shapes() -> None:
         (lambda: Cylinder(0.1, 0), "cylinder of 0.1, 0"),
         (lambda: Mesh("x", None, (0, 1, 1)), "'x' is scaled by"),
         (lambda: lw.Builder().shape("a", Sphere(1), color=(1, 2, 3)), "from 0 to 1"),
-        (lambda: lw.Builder().shape("a", Sphere(1), color=(1, 0)), "a color is red"),
+        (lambda: lw.Builder().shape("a", Sphere(1), color=(1, 0)), "needs red, green, blue"),
     ],
 )
 def test_shapes_that_cannot_be_say_so(make: Callable[[], object], words: str) -> None:

@@ -7,7 +7,7 @@ stay), and bodies are ordered depth first; see `topology`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Unpack
 
 import numpy as np
@@ -24,7 +24,7 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Joint
 from linkwork.model.model import Model
 from linkwork.model.parts import GRAVITY, Actuator, Frame, TreeJoint
-from linkwork.model.placement import PlacementLike, as_placement
+from linkwork.model.placement import Placement, PlacementLike, as_placement
 from linkwork.model.shapes import Ground, Role, Shape, Solid, as_color
 
 
@@ -67,8 +67,8 @@ class Builder:
             name: Its name.
             inertia: Mass, center of mass and inertia in its frame. Without, it is massless, which only a body that
                 carries others may be.
-            check: Whether an inertia that no distribution of mass has, as some model files hold, is an error.
-            gravity_compensation: Part of its weight that is held up in simulations: 1 for all of it.
+            check: Whether an inertia that no distribution of mass has, as in some model files, is an error.
+            gravity_compensation: Part of its weight that is compensated in simulations: 1 for all of it.
         """
         if not name or name == WORLD:
             raise ModelError(f"a body cannot be called '{name}'", subject=name)
@@ -112,20 +112,20 @@ class Builder:
             type: How it moves, such as ``Revolute("y")``.
             parent: The body it starts from, or ``"world"``.
             child: The body it leads to.
-            at: Its place in the parent's frame (three numbers, or a `Placement`).
-            child_at: Its place in the child's frame.
+            at: Its placement in the parent's frame (three numbers for a position, or a `Placement`).
+            child_at: Its placement in the child's frame.
             lower: Lower limits of position; by default none.
             upper: Upper limits of position; by default none.
-            velocity: Limits of speed; by default none.
+            velocity: Limits of the magnitude of velocity; by default none.
             effort: Limits of torque or force; by default none.
-            actuation: Bounds of the torque that all actuators of a joint with one degree of freedom make together.
-            armature: Inertia of the rotor, seen at the joint.
+            actuation: Limits of the sum of actuator torques on a joint with one degree of freedom.
+            armature: Reflected inertia of the rotor.
             damping: Viscous damping.
-            friction: Dry friction; kept, not applied.
+            friction: Dry friction; stored, not applied.
             stiffness: Stiffness of a spring.
-            rest: Where that spring is at rest; by default at the joint's neutral position.
-            actuated: Whether a motor drives it; None: nobody has said.
-            independent: Whether its coordinates are among those that describe the mechanism; None: nobody has said.
+            rest: Rest position of the spring; by default the neutral position of the joint.
+            actuated: Whether a motor drives it; None: not specified.
+            independent: Whether it is one of the minimal coordinates of its loops; None: not specified.
             cut: Whether it becomes a constraint where it closes a loop; None: the library chooses.
         """
         if not name:
@@ -148,7 +148,7 @@ class Builder:
         return self
 
     def constrain(self, *constraints: Constraint) -> Builder:
-        """Add constraints between bodies and frames that are or will be added.
+        """Add constraints; the bodies, frames and joints that they name may be added later.
 
         Args:
             constraints: Those to add.
@@ -172,25 +172,29 @@ class Builder:
         also: Mapping[str, float] | Sequence[tuple[str, float]] = (),
         refused: str = "",
     ) -> Builder:
-        """Add a motor or a servo on a joint: by default one unit of its command makes ``gear`` torques or forces there.
+        """Add a motor or a servo on a joint; by default its torque is ``gear`` times the command.
 
         Args:
             name: Its name.
             joint: The joint that it drives.
-            gear: Torques or forces on the joint's degrees of freedom that one unit of command makes.
-            limits: Commands beyond these are as these, in simulations.
-            gain: Of the force of a servo, as `Actuator` says: constant, and by length and rate, times the command.
-            bias: The same, without the command.
-            force_limits: Forces beyond these are as these, before the gear.
+            gear: Torque or force on each degree of freedom of the joint per unit of force of the actuator.
+            limits: Commands are clamped to these, in simulations.
+            gain: Factors of the command in its force (see `Actuator`): constant, of the length, of its rate.
+            bias: The part of its force that does not depend on the command: constant, of the length, of its rate.
+            force_limits: Its force is clamped to these, before the gear.
             also: Further joints that it drives, with gears of their own.
             refused: What it is, if its force is not modeled: it takes no commands.
         """
         low, high = (float(x) for x in limits)
         if not low <= high:
-            raise ModelError(f"actuator '{name}' takes commands from {low} to {high}, which are none", subject=name)
+            raise ModelError(
+                f"actuator '{name}' has command limits {low} to {high}; the first must not be greater", subject=name
+            )
         least, most = (float(x) for x in force_limits)
         if not least <= most:
-            raise ModelError(f"actuator '{name}' has forces from {least} to {most}, which are none", subject=name)
+            raise ModelError(
+                f"actuator '{name}' has force limits {least} to {most}; the first must not be greater", subject=name
+            )
         law = {}
         for what, given in (("gain", gain), ("bias", bias)):
             numbers = tuple(float(x) for x in given)
@@ -205,22 +209,22 @@ class Builder:
         return self
 
     def pose(self, name: str, positions: Mapping[str, npt.ArrayLike]) -> Builder:
-        """Name a configuration: coordinates by joint, those at rest left out.
+        """Name a configuration.
 
         Args:
             name: Its name.
-            positions: Coordinates by joint; joints left out are at rest.
+            positions: Coordinates by joint; joints left out are at their neutral position.
         """
         self._poses[name] = {joint: np.array(q, dtype=np.float64).reshape(-1) for joint, q in dict(positions).items()}
         return self
 
     def frame(self, name: str, on: str, at: PlacementLike = (0.0, 0.0, 0.0)) -> Builder:
-        """Add a named place on a body.
+        """Add a frame on a body.
 
         Args:
             name: Its name.
             on: The body.
-            at: Its place in the body's frame (three numbers, or a `Placement`).
+            at: Its placement in the body's frame (three numbers, or a `Placement`).
         """
         if name in self._frames:
             raise ModelError(f"two frames are called '{name}'")
@@ -235,12 +239,12 @@ class Builder:
         color: Sequence[float] | None = None,
         role: Role = "visual",
     ) -> Builder:
-        """Say what a body looks like; dynamics never ask.
+        """Add a shape to a body, for viewers; dynamics do not use it.
 
         Args:
             body: The body, or ``"world"``.
             solid: A solid of `shapes`.
-            at: Its place in the body's frame (three numbers, or a `Placement`).
+            at: Its placement in the body's frame (three numbers, or a `Placement`).
             color: Red, green, blue and perhaps opacity, from 0 to 1.
             role: Shapes that are ``"visual"`` are drawn; those for ``"collision"`` on demand, or where a body has no
                 others.
@@ -251,68 +255,55 @@ class Builder:
     def add_mechanism(
         self, other: Model, prefix: str = "", to: str = WORLD, at: PlacementLike = (0.0, 0.0, 0.0)
     ) -> Builder:
-        """Add a copy of a whole mechanism, standing on ``to`` instead of the world, its names prefixed.
+        """Add a copy of a mechanism, fixed to the body ``to`` instead of the world, its names prefixed.
 
         Args:
             other: The mechanism to copy.
             prefix: Its names become ``prefix/name``; by default they stay.
-            to: The body that it stands on.
-            at: Where its world stands in that body's frame (three numbers, or a `Placement`).
+            to: The body that it is fixed to.
+            at: Placement of its world in that body's frame (three numbers, or a `Placement`).
         """
-        place = as_placement(at)
         if not np.array_equal(other.gravity, self._gravity):
             raise ModelError(
                 f"'{other.name}' has gravity {other.gravity.tolist()}, '{self.name}' has {self._gravity.tolist()}; "
                 "use with_gravity() to make them equal"
             )
-
-        def named(name: str) -> str:
-            return f"{prefix}/{name}" if prefix else name
-
+        part = _Part(other, prefix, to, as_placement(at))
         for joint in other.joints:
-            at_root = joint.parent == WORLD
-            seen = other.frames[joint.child].placement.inverse()  # the joint, from the frame that users see
-            inertia = other.inertias[joint.child].moved(seen)
-            self.body(named(joint.child), inertia, check=False)
-            if joint.child in other.gravity_compensation:
-                self._compensation[named(joint.child)] = other.gravity_compensation[joint.child].moved(seen)
-            name = named(joint.name)
-            if name in self._joints:
-                raise ModelError(f"two joints are called '{name}'; give a prefix")
-            below = place if at_root else other.frames[joint.parent].placement.inverse()
-            entry = replace(
-                joint,
-                name=name,
-                parent=to if at_root else named(joint.parent),
-                child=named(joint.child),
-                placement=below * joint.placement,
-            )
-            self._joints[name] = GraphJoint(entry, seen)
+            self._copy_joint(part, joint)
         for frame in other.frames.values():
-            if frame.name == WORLD or frame.name in other.inertias:
-                continue
-            on_world = frame.body == WORLD
-            below = place if on_world else other.frames[frame.body].placement.inverse()
-            self.frame(named(frame.name), to if on_world else named(frame.body), below * frame.placement)
+            if frame.name != WORLD and frame.name not in other.inertias:
+                self.frame(part.named(frame.name), *part.moved(frame.body, frame.placement))
         for shape in other.shapes:
-            on_world = shape.body == WORLD
-            if isinstance(shape.solid, Ground) and to != WORLD:
-                continue  # what stands on a body has left its floor
-            below = place if on_world else other.frames[shape.body].placement.inverse()
-            body = to if on_world else named(shape.body)
-            self._shapes.append(replace(shape, body=body, placement=below * shape.placement))
+            if not isinstance(shape.solid, Ground) or to == WORLD:  # a part on a body leaves its ground behind
+                body, placement = part.moved(shape.body, shape.placement)
+                self._shapes.append(replace(shape, body=body, placement=placement))
+        names = Renaming(part.named, part.named, to, part.at, part.named(""))
         for constraint in other.constraints:
             if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
                 constraint = replace(constraint, bodies=other.body_names)
-            names = Renaming(named, named, to, place, f"{prefix}/" if prefix else "")
             self._constraints.append(constraint.renamed(names))
         for actuator in other.actuators:
-            also = tuple((named(joint), gear) for joint, gear in actuator.also)
-            self._actuators.append(replace(actuator, name=named(actuator.name), joint=named(actuator.joint), also=also))
+            also = tuple((part.named(joint), gear) for joint, gear in actuator.also)
+            name, driven = part.named(actuator.name), part.named(actuator.joint)
+            self._actuators.append(replace(actuator, name=name, joint=driven, also=also))
         for pose, q in other.poses.items():
             known = self._poses.setdefault(pose, {})
-            known.update({named(joint.name): q[other.q_slice(joint.name)] for joint in other.joints})
+            known.update({part.named(joint.name): q[other.q_slice(joint.name)] for joint in other.joints})
         return self
+
+    def _copy_joint(self, part: _Part, joint: TreeJoint) -> None:
+        """Add a joint of a mechanism, and the body that it leads to."""
+        name, child = part.named(joint.name), part.named(joint.child)
+        if name in self._joints:
+            raise ModelError(f"two joints are called '{name}'; give a prefix")
+        seen = part.other.frames[joint.child].placement.inverse()  # the joint, from the frame that users see
+        self.body(child, part.other.inertias[joint.child].moved(seen), check=False)
+        if joint.child in part.other.gravity_compensation:
+            self._compensation[child] = part.other.gravity_compensation[joint.child].moved(seen)
+        parent, placement = part.moved(joint.parent, joint.placement)
+        copy = replace(joint, name=name, parent=parent, child=child, placement=placement)
+        self._joints[name] = GraphJoint(copy, seen)
 
     def build(self) -> Mechanism:
         """Check everything and make the mechanism."""
@@ -364,3 +355,22 @@ class Builder:
                     raise ModelError(f"pose '{name}': joint '{joint}' has {at.stop - at.start} numbers", subject=name)
                 q[at] = values
         return q
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A mechanism that becomes a part of another: names get a prefix, its world becomes ``at`` on the body ``to``."""
+
+    other: Model
+    prefix: str
+    to: str
+    at: Placement
+
+    def named(self, name: str) -> str:
+        return f"{self.prefix}/{name}" if self.prefix else name
+
+    def moved(self, body: str, placement: Placement) -> tuple[str, Placement]:
+        """Body and placement in the whole of a frame on a body of the part."""
+        if body == WORLD:
+            return self.to, self.at * placement
+        return self.named(body), self.other.frames[body].placement.inverse() * placement

@@ -20,7 +20,7 @@ def compose(
 
     Args:
         parts: Mechanisms by key.
-        at: Where the world of a part stands in the scene, by key (three numbers, or a `Placement`); by default at its
+        at: Placement of the world of a part in the scene, by key (three numbers, or a `Placement`); by default at its
             origin.
         name: Name of the scene.
     """
@@ -39,13 +39,13 @@ def compose(
 def attach(
     base: Model, other: Model, to: str, at: PlacementLike = (0.0, 0.0, 0.0), prefix: str | None = None
 ) -> Mechanism:
-    """A new mechanism in which one stands on a body of another instead of the world.
+    """A new mechanism in which one is fixed to a body of another instead of the world.
 
     Args:
         base: The mechanism that carries.
         other: The mechanism that is carried.
-        to: Body or frame of ``base`` that it stands on.
-        at: Where its world stands in that frame (three numbers, or a `Placement`).
+        to: Body or frame of ``base`` that it is fixed to.
+        at: Placement of its world in that frame (three numbers, or a `Placement`).
         prefix: Names of ``other`` become ``prefix/name``; by default the prefix is its own name.
     """
     frame = base.frame(to)

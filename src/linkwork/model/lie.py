@@ -1,7 +1,8 @@
-"""How the q of a joint moves along a velocity: the groups of joint configurations.
+"""Lie groups of joint configurations: vector spaces, SO(3), SE(2), SE(3).
 
-`integrate(q, v)` follows the constant body velocity ``v`` for one second; `difference(q, p)` is the velocity that
-leads from ``q`` to ``p`` along the shortest turn. Leading axes are batch axes. Quaternions are ``x y z w``.
+`integrate(q, v)` is ``q exp(v)``: the constant body velocity ``v`` for one second. `difference(q, p)` is
+``log(q⁻¹ p)``: the velocity that leads from ``q`` to ``p`` along the shortest rotation. Leading axes are batch
+axes. Quaternions are ``x y z w``.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from linkwork.model.rotations import cross, quaternion_conjugate, quaternion_pro
 
 @dataclass(frozen=True)
 class Group:
-    """The operations of one kind of configuration."""
+    """Operations of one group."""
 
     integrate: Callable[[Floats, Floats], Floats]
     difference: Callable[[Floats, Floats], Floats]
     random: Callable[[np.random.Generator, Floats, Floats, float, tuple[int, ...]], Floats]
-    """From a generator, limits of q, how wide to draw without them, and batch axes: configurations."""
+    """Configurations from a generator, limits of q, half the width without them, and batch axes."""
 
 
 def _versine(t: Floats) -> Floats:
@@ -57,7 +58,7 @@ def _so3_exp(w: Floats) -> Floats:
 
 
 def _so3_log(q: Floats) -> Floats:
-    q = np.where(q[..., 3:] < 0, -q, q)  # the shorter way round
+    q = np.where(q[..., 3:] < 0, -q, q)  # the shorter rotation
     sine = np.linalg.norm(q[..., :3], axis=-1, keepdims=True)
     angle = 2 * np.arctan2(sine, q[..., 3:])
     small = sine < 1e-9
@@ -125,7 +126,7 @@ def _random_turn(rng: np.random.Generator, size: tuple[int, ...]) -> Floats:
 def _random_place(
     rng: np.random.Generator, lower: Floats, upper: Floats, width: float, size: tuple[int, ...]
 ) -> Floats:
-    """A position within its limits, in the plane or in space, and any turn."""
+    """A position within its limits, in the plane or in space, and any rotation."""
     n = len(lower) // 2  # x y and cos sin, or x y z and a quaternion
     position = _bounded(rng, lower[:n], upper[:n], width, size)
     return np.concatenate([position, _random_turn(rng, (*size, len(lower) - n))], axis=-1)

@@ -16,19 +16,19 @@ GRAVITY = (0.0, 0.0, -9.81)
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Bounds of one joint: position as long as q, the others as long as v; infinite where there is none."""
+    """Limits of one joint: of position, one for each q; of velocity and effort, one for each v. Infinite where none."""
 
     lower: Floats
     upper: Floats
     velocity: Floats
     effort: Floats
     actuation: tuple[float, float] = (-np.inf, np.inf)
-    """Of the torque that all actuators together make on a joint with one degree of freedom; applied to commands."""
+    """Of the sum of actuator torques on a joint with one degree of freedom."""
 
 
 @dataclass(frozen=True, eq=False)
 class TreeJoint:
-    """A joint in its place: it leads from ``parent`` to ``child``, at ``placement`` in the parent's frame."""
+    """A joint of the spanning tree: it leads from ``parent`` to ``child``, at ``placement`` in the parent's frame."""
 
     name: str
     type: Joint
@@ -40,17 +40,17 @@ class TreeJoint:
     damping: Floats
     friction: Floats
     stiffness: Floats
-    """Of a spring that pulls the joint to ``rest``; see `dynamics.passive_forces`."""
+    """Of a spring with the rest position ``rest``; see `passive_forces`."""
     rest: Floats
     actuated: bool | None = None
-    """Whether a motor drives it; None where nobody has said."""
+    """Whether a motor drives it; None where not specified."""
     independent: bool | None = None
-    """Whether its coordinates are among those that describe the mechanism; None where nobody has said."""
+    """Whether it is one of the minimal coordinates of its loops; None where not specified."""
 
 
 @dataclass(frozen=True, eq=False)
 class Actuator:
-    """A motor or a servo. With ``l`` its length and ``r`` the rate of it, its force for a command ``u`` is::
+    """A motor or a servo. With ``l`` its length and ``r`` its rate, its force for a command ``u`` is::
 
         force = (gain[0] + gain[1] l + gain[2] r) u + bias[0] + bias[1] l + bias[2] r
 
@@ -61,22 +61,22 @@ class Actuator:
     Args:
         name: Its name.
         joint: The joint that it drives.
-        gear: Torques or forces on the joint's degrees of freedom that one unit of force makes.
+        gear: Torque or force on each degree of freedom of the joint per unit of force.
     """
 
     name: str
     joint: str
     gear: tuple[float, ...]
     limits: tuple[float, float] = (-np.inf, np.inf)
-    """Commands beyond these are as these."""
+    """Commands are clamped to these."""
     gain: tuple[float, float, float] = (1.0, 0.0, 0.0)
-    """Of the command: a constant, and by length and rate."""
+    """Factors of the command: constant, of the length, of its rate."""
     bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """The same, without the command."""
+    """The part that does not depend on the command: constant, of the length, of its rate."""
     force_limits: tuple[float, float] = (-np.inf, np.inf)
-    """Forces beyond these are as these, before the gear."""
+    """Forces are clamped to these, before the gear."""
     also: tuple[tuple[str, float], ...] = ()
-    """Further joints that it pulls, as over a tendon, with their gears; each has one degree of freedom."""
+    """Further joints that it drives, as by a tendon, with their gears; each has one degree of freedom."""
     refused: str = ""
     """What it is, if its force is not modeled (``"a <muscle>"``): it takes no commands. Empty if it is."""
 
@@ -93,7 +93,7 @@ class Actuator:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A named place on a body."""
+    """A named frame, fixed to a body."""
 
     name: str
     body: str

@@ -142,14 +142,14 @@ def _random_joint(rng: np.random.Generator, kind: str) -> Joint:
             return Planar()
         case "f":
             return Free()
-    raise ValueError(f"no joint kind '{kind}'")
+    raise ValueError(f"joint kind '{kind}' is none of r, p, h, u, s, S, f")
 
 
 def random_direction(rng: np.random.Generator) -> Floats:
     """A random unit vector.
 
     Args:
-        rng: What makes the random numbers.
+        rng: Generator of random numbers.
     """
     x = rng.normal(size=3)
     return x / np.linalg.norm(x)
@@ -159,7 +159,7 @@ def random_placement(rng: np.random.Generator) -> Placement:
     """A random offset; half of the time a random rotation, else none or quarter turns.
 
     Args:
-        rng: What makes the random numbers.
+        rng: Generator of random numbers.
     """
     position = rng.uniform(-0.5, 0.5, 3) * (rng.random(3) < 0.7)
     if rng.random() < 0.5:
@@ -170,10 +170,10 @@ def random_placement(rng: np.random.Generator) -> Placement:
 
 
 def random_inertia(rng: np.random.Generator) -> Inertia:
-    """A random cloud of points, so that the inertia is one that matter can have.
+    """The inertia of random point masses, so that it is physically consistent.
 
     Args:
-        rng: What makes the random numbers.
+        rng: Generator of random numbers.
     """
     points = rng.uniform(-0.3, 0.3, (6, 3))
     masses = rng.uniform(0.1, 0.5, 6)

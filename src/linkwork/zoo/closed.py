@@ -50,7 +50,7 @@ class _Scene:
     rng: Rng
 
     def numbers(self) -> list[tuple[str, float]]:
-        """Joints of one coordinate that is a plain number, and that number."""
+        """Joints with one coordinate in a vector space, and that coordinate."""
         return [
             (joint.name, float(self.q[self.robot.q_slice(joint.name)][0]))
             for joint in self.robot.joints
@@ -68,7 +68,7 @@ def random_loops(
 ) -> Mechanism:
     """A `random_tree` with random constraints, all of which hold in the pose ``"assembled"``.
 
-    Constraints bind two bodies, or a body and the world; their frames are chosen so that they hold at a random
+    Constraints are between two bodies, or a body and the world; their frames are chosen so that they hold at a random
     configuration, somewhere in the middle of the motion that they allow. A constraint on joint coordinates becomes a
     `Point` if no joint has such coordinates.
 
@@ -100,7 +100,7 @@ def random_loops(
 
 
 def _pair(make: Callable[[str, str, Placement, Rng], Pair], allowed: Callable[[Rng], Placement]) -> _Maker:
-    """Binds two places so that the second frame stands where ``allowed`` moves it from the first."""
+    """Constrains two bodies so that the second frame is where ``allowed`` moves it from the first."""
 
     def closed(scene: _Scene) -> Constraint:
         rng, places = scene.rng, list(scene.where)

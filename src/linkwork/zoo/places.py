@@ -1,4 +1,4 @@
-"""Where things stand: frames of a mechanism at a configuration, and chains of links laid out in a posture."""
+"""Frames of a mechanism at a configuration, and chains of links in a posture in which loops are closed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ END = Placement((LINK, 0.0, 0.0))
 
 
 def placements(robot: Mechanism, q: Floats, names: Sequence[str]) -> dict[str, Placement]:
-    """Frames in the world, by the plain text of the kernel."""
+    """Placements of frames in the world, computed by the kernel in Python: nothing is compiled."""
     tree = tree_of(robot, names)
     work = PLACEMENTS.work_type()(*(np.zeros(resolve(shape, tree)) for shape in PLACEMENTS.work.values()))
     rotation, position = np.empty((len(names), 3, 3)), np.empty((len(names), 3))
@@ -43,9 +43,9 @@ def turn(axis: str | VectorLike, angle: float) -> Placement:
 
 
 def at_least(value: int, least: int, what: str) -> None:
-    """Refuse a size that makes no mechanism."""
+    """Raise `InputError` for a size below the least."""
     if value < least:
-        raise InputError(f"{what}: at least {least}, not {value}")
+        raise InputError(f"{what} must be at least {least}, not {value}")
 
 
 class Sketch:

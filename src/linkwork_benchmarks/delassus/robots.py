@@ -21,7 +21,7 @@ from linkwork import zoo
 from linkwork.model.constraints import Constraint
 from linkwork.model.parts import TreeJoint
 from linkwork.model.rotations import quaternion_of
-from linkwork.zoo.scenes import Contact
+from linkwork.zoo.supports import Contact
 from linkwork_benchmarks.robots import MODELS, ROBOTS, Floats, load
 from linkwork_benchmarks.scenes import ASSEMBLED
 

@@ -111,7 +111,7 @@ class Pair(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class Weld(Pair):
-    """Two frames stay together. Its force is ``[moment, force]``."""
+    """Two frames coincide. Its force is ``[moment, force]``."""
 
     turns: ClassVar[int] = NO_TURN
     shifts: ClassVar[int] = MEET
@@ -119,7 +119,7 @@ class Weld(Pair):
 
 @dataclass(frozen=True, eq=False)
 class Point(Pair):
-    """Two origins stay together: a ball joint."""
+    """Two origins coincide: a spherical joint that closes a loop."""
 
     shifts: ClassVar[int] = MEET
 
@@ -154,7 +154,7 @@ def _z_along(axis: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Hinge(Axial):
-    """Turns about an axis: a revolute joint that closes a loop."""
+    """Rotation about an axis is free: a revolute joint that closes a loop."""
 
     turns: ClassVar[int] = ABOUT_Z
     shifts: ClassVar[int] = MEET
@@ -162,7 +162,7 @@ class Hinge(Axial):
 
 @dataclass(frozen=True, eq=False)
 class Slider(Axial):
-    """Slides along an axis: a prismatic joint that closes a loop."""
+    """Translation along an axis is free: a prismatic joint that closes a loop."""
 
     turns: ClassVar[int] = NO_TURN
     shifts: ClassVar[int] = ON_LINE
@@ -170,7 +170,7 @@ class Slider(Axial):
 
 @dataclass(frozen=True, eq=False)
 class Cylindrical(Axial):
-    """Turns about an axis and slides along it."""
+    """Rotation about an axis and translation along it are free: a cylindrical joint that closes a loop."""
 
     turns: ClassVar[int] = ABOUT_Z
     shifts: ClassVar[int] = ON_LINE
@@ -249,7 +249,7 @@ class Rod(Pair):
 class Rolling(Axial):
     """A ball (or an upright wheel) about the second origin rolls on a plane of the first, to which ``axis`` is normal.
 
-    Two rows bind velocities only (the point that touches does not slip), the third keeps the center at its height.
+    Two rows constrain velocities alone (the point of contact does not slip), the third keeps the center at its height.
 
     Args:
         radius: Of the ball or wheel, in meters.
@@ -269,5 +269,5 @@ class Rolling(Axial):
 
     @property
     def holonomic(self) -> tuple[bool, ...]:
-        """Slipping has no position."""
+        """Rows against slipping are nonholonomic."""
         return False, False, True
