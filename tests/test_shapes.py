@@ -423,8 +423,8 @@ def test_mesh_names_are_those_of_shapes() -> None:
     ("make", "words"),
     [
         (lambda: Box((1, 0, 1)), "box of 1, 0, 1"),
-        (lambda: Sphere(float("nan")), "finite and above zero"),
-        (lambda: Ellipsoid((1, 1, -1)), "above zero"),
+        (lambda: Sphere(float("nan")), "finite and > 0"),
+        (lambda: Ellipsoid((1, 1, -1)), "> 0"),
         (lambda: Cylinder(0.1, 0), "cylinder of 0.1, 0"),
         (lambda: Mesh("x", None, (0, 1, 1)), "'x' is scaled by"),
         (lambda: lw.Builder().shape("a", Sphere(1), color=(1, 2, 3)), "from 0 to 1"),

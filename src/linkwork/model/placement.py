@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import ModelError
-from linkwork.model.arrays import Floats, VectorLike, finite, frozen
+from linkwork.model.arrays import Floats, VectorLike, finite
 from linkwork.model.rotations import axis_rotation, quaternion_matrix, quaternion_of, rotate, tidy
 
 
@@ -26,8 +26,8 @@ class Placement:
     Args:
         position: Of the inner frame's origin, ``(..., 3)``, in meters.
         rotation: Matrix, ``(..., 3, 3)``; by default no rotation.
-        check: Whether to check that these are finite numbers and rotation matrices. Without, they are arrays of
-            doubles, which become read-only.
+        check: Whether to check that these are finite numbers and rotation matrices. Without, both are given as arrays
+            of doubles, which become read-only.
     """
 
     position: Floats
@@ -42,10 +42,14 @@ class Placement:
         *,
         check: bool = True,
     ) -> None:
-        R: npt.ArrayLike = np.eye(3) if rotation is None else rotation
-        p, R = _checked(position, R) if check else (np.asarray(position), np.asarray(R))
-        object.__setattr__(self, "position", frozen(p))
-        object.__setattr__(self, "rotation", frozen(R))
+        p: Any = position
+        R: Any = np.eye(3) if rotation is None else rotation
+        if check:
+            p, R = _checked(p, R)
+        p.setflags(False)
+        R.setflags(False)
+        fields = self.__dict__  # the class is frozen
+        fields["position"], fields["rotation"] = p, R
 
     @staticmethod
     def rpy(roll: float, pitch: float, yaw: float, position: VectorLike = (0.0, 0.0, 0.0)) -> Placement:
@@ -119,7 +123,7 @@ class Placement:
         return f"Placement(position={self.position.tolist()}{turned})"
 
 
-def _checked(position: npt.ArrayLike, rotation: npt.ArrayLike) -> tuple[Floats, Floats]:
+def _checked(position: object, rotation: object) -> tuple[Floats, Floats]:
     """Both as arrays of the same leading axes."""
     p, R = finite(position, "position"), finite(rotation, "rotation")
     for array, shape, what in ((p, (3,), "position"), (R, (3, 3), "rotation")):
