@@ -14,7 +14,7 @@ pytest.importorskip("pinocchio")
 import linkwork as lw
 import twins
 from linkwork.mechanism import Mechanism
-from linkwork.model.pose import aligning_rotation
+from linkwork.model.rotations import aligning_rotation
 from robots import ROBOTS
 from states import Floats, State, assert_close, random_state
 from twins import Twin

@@ -454,7 +454,7 @@ KINDS = (
     ["JointCoupling", "PolynomialCoupling", "JointLock"],
     ["Hinge", "Point", "JointCoupling"],
     ["Point", "Rod", "PointOnLine", "PointOnPlane"],
-    ["Weld", "Slider", "Cylinder", "Cardan", "PlaneOnPlane"],
+    ["Weld", "Slider", "Cylindrical", "Cardan", "PlaneOnPlane"],
     None,
 )
 """Constraints to draw from, by turns; None means all."""

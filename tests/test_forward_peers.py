@@ -17,7 +17,7 @@ from gauss import Problem, closed_state, distance
 from linkwork.dynamics.forward import AUTOMATIC
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Pair
-from linkwork.model.pose import as_placement
+from linkwork.model.placement import as_placement
 from robots import model_file
 from states import Floats, assert_close
 from test_forward_models import from_file

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import linkwork as lw
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import closing
-from linkwork.model.pose import axis_rotation
+from linkwork.model.rotations import axis_rotation
 from linkwork.model.spanning import Edge, Spanning, spanning_tree
 from states import Floats, assert_close, random_state
 

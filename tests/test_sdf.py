@@ -13,7 +13,8 @@ import pytest
 import linkwork as lw
 from linkwork.errors import ModelError, ModelWarning
 from linkwork.mechanism import Mechanism
-from linkwork.model.pose import Floats, Placement
+from linkwork.model.arrays import Floats
+from linkwork.model.placement import Placement
 from linkwork.parsing import load, parse_sdf, parse_urdf
 from robots import EXAMPLES, model_file
 from states import assert_close, random_state

@@ -238,7 +238,7 @@ def test_the_arrow_of_a_rod_points_along_it(ends: tuple[str, str]) -> None:
     [
         lw.PointOnPlane("world", "ball"),
         lw.PointOnLine("world", "ball", axis="x"),
-        lw.Cylinder("world", "ball", axis="y"),
+        lw.Cylindrical("world", "ball", axis="y"),
         lw.Rolling("world", "ball", radius=0.1),
     ],
     ids=lambda c: type(c).__name__,

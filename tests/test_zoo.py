@@ -16,8 +16,8 @@ import linkwork as lw
 from linkwork import zoo
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import JointCoupling, Pair
-from linkwork.model.pose import quaternion_matrix
-from linkwork.zoo.places import placements, quaternion_of
+from linkwork.model.rotations import quaternion_matrix, quaternion_of
+from linkwork.zoo.places import placements
 from states import assert_close
 
 CLOSED = 1e-12

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.model.arrays import Floats
 from linkwork.model.joints import DOF, PRISMATIC
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats
 from linkwork.plans.loops import LOOPS, constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
 

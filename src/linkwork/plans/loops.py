@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import CenterOfMass, Constraint, Coupling, FunctionCoupling, LinearCombination, Pair
 from linkwork.model.functions import INPUT
 from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_SHIFT, MEET
-from linkwork.model.pose import Floats, Placement
+from linkwork.model.placement import Placement
 from linkwork.plans.tree import LENGTH, LOCAL, TREE, Ground, Tree, plant, regrouped, rounded
 
 
