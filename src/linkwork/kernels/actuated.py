@@ -28,7 +28,7 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.clusters import CLUSTER_RNEA, cluster_multipliers, independent_torques, tree_torques
 from linkwork.kernels.constrained import maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
-from linkwork.plans.actuated import ACTUATED
+from linkwork.plans.actuated import ACTUATED_TREE
 
 OPEN = 10.0
 """Motions that actuated joints cause by less than so many times what loops are open by, they are taken not to cause."""
@@ -38,10 +38,10 @@ PIVOT, UNDONE, NEEDED, GAP = range(4)
 tree need, and by how much loops are open."""
 
 SPREAD: dict[str, Shape] = {
-    "Ap": ("nfree", "npush"),
-    "bp": ("nfree",),
-    "up": ("npush",),
-    "tp": ("npush",),
+    "Ap": ("nind", "nactuated"),
+    "bp": ("nind",),
+    "up": ("nactuated",),
+    "tp": ("nactuated",),
     "need": ("nv",),
 }
 
@@ -51,7 +51,7 @@ def max_constraint_error(tree: Array, w: Array) -> Scalar:
     """By how much the loops of enabled constraints are open, at most."""
     gap = 0.0
     for r in range(tree.nc):
-        if tree.row_top[r] >= 0:
+        if tree.row_cluster_parent[r] >= 0:
             x = tree.row_scale[r] * w.error[r]
             gap = maximum(gap, where(x, 0.0, -x, x))
     return gap
@@ -70,27 +70,27 @@ def max_required_torque(tree: Array, w: Array) -> Scalar:
 @kernel
 def actuator_column(tree: Array, w: Array, p: int, f: int) -> Scalar:
     """What the free degree of freedom ``f`` makes the one move that pushes as ``p``."""
-    x = 1.0 if tree.push_free[p] == f else 0.0
-    if tree.push_free[p] < 0:
-        x = w.Gl[tree.push_dof[p], tree.free_dof[f]]
+    x = 1.0 if tree.actuated_ind[p] == f else 0.0
+    if tree.actuated_ind[p] < 0:
+        x = w.Gl[tree.actuated_dof[p], tree.ind_dof[f]]
     return x
 
 
 @kernel
 def least_torques(tree: Array, w: Array, c: int, tolerance: Scalar) -> None:
     """``tp``: the smallest torques of those who push in a cluster, to do ``need`` on its free degrees of freedom."""
-    free = tree.free_start[c]
-    ends = free + tree.free_count[c]
-    push = tree.push_start[c]
-    endp = push + tree.push_count[c]
+    free = tree.ind_start[c]
+    ends = free + tree.ind_count[c]
+    push = tree.actuated_start[c]
+    endp = push + tree.actuated_count[c]
     for p in range(push, endp):
         w.tp[p] = 0.0
     for f in range(free, ends):
-        unit = tree.joint_unit[tree.free_dof[f]]
-        w.bp[f] = unit * w.need[tree.free_dof[f]]
+        unit = tree.joint_unit[tree.ind_dof[f]]
+        w.bp[f] = unit * w.need[tree.ind_dof[f]]
         for p in range(push, endp):
-            w.Ap[f, p] = actuator_column(tree, w, p, f) * (unit / tree.joint_unit[tree.push_dof[p]])
-    steps = tree.free_count[c] if tree.free_count[c] < tree.push_count[c] else tree.push_count[c]
+            w.Ap[f, p] = actuator_column(tree, w, p, f) * (unit / tree.joint_unit[tree.actuated_dof[p]])
+    steps = tree.ind_count[c] if tree.ind_count[c] < tree.actuated_count[c] else tree.actuated_count[c]
     floor = 0.0
     for step in range(steps):
         longest = 0.0
@@ -118,18 +118,18 @@ def least_torques(tree: Array, w: Array, c: int, tolerance: Scalar) -> None:
         for p in range(push, endp):
             w.tp[p] += y * w.up[p]
     for p in range(push, endp):
-        w.tp[p] = w.tp[p] / tree.joint_unit[tree.push_dof[p]]
+        w.tp[p] = w.tp[p] / tree.joint_unit[tree.actuated_dof[p]]
 
 
 @kernel
 def unmet_torque(tree: Array, w: Array, c: int) -> Scalar:
     """What the torques ``tp`` leave undone of ``need``, at most."""
     worst = 0.0
-    for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-        x = w.need[tree.free_dof[f]]
-        for p in range(tree.push_start[c], tree.push_start[c] + tree.push_count[c]):
+    for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+        x = w.need[tree.ind_dof[f]]
+        for p in range(tree.actuated_start[c], tree.actuated_start[c] + tree.actuated_count[c]):
             x = x - actuator_column(tree, w, p, f) * w.tp[p]
-        x = tree.joint_unit[tree.free_dof[f]] * x
+        x = tree.joint_unit[tree.ind_dof[f]] * x
         worst = maximum(worst, where(x, 0.0, -x, x))
     return worst
 
@@ -166,10 +166,10 @@ def actuated_rnea(
         independent_torques(tree, w, c, w.need)
         least_torques(tree, w, c, least)
         checks[UNDONE] = maximum(checks[UNDONE], unmet_torque(tree, w, c))
-        for p in range(tree.push_start[c], tree.push_start[c] + tree.push_count[c]):
-            tau[tree.push_dof[p]] = w.tp[p]
-        for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-            w.need[tree.tied_dof[d]] -= tau[tree.tied_dof[d]]
+        for p in range(tree.actuated_start[c], tree.actuated_start[c] + tree.actuated_count[c]):
+            tau[tree.actuated_dof[p]] = w.tp[p]
+        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            w.need[tree.dep_dof[d]] -= tau[tree.dep_dof[d]]
         cluster_multipliers(tree, w, c, w.need, multipliers)
     checks[PIVOT] = w.pivot[0]
 
@@ -180,5 +180,5 @@ ACTUATED_RNEA = Algorithm(
     {**CLUSTER_RNEA.inputs, "tolerance": (1,)},
     {"tau": ("nv",), "full": ("nv",), "multipliers": ("nc",), "checks": (4,)},
     {**CLUSTER_RNEA.work, **SPREAD},
-    ACTUATED,
+    ACTUATED_TREE,
 )

@@ -30,7 +30,7 @@ from linkwork.kernels.kinematics import POSE
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.steps import follow_velocity
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
-from linkwork.plans.assembly import SUPPORTS
+from linkwork.plans.assembly import ASSEMBLY_TREE
 
 DAMPING = 1e-3
 """Of a step, in parts of the error."""
@@ -219,6 +219,6 @@ ASSEMBLY = Algorithm(
         "best": ("nq",),
         "trial": ("nq",),
     },
-    SUPPORTS,
+    ASSEMBLY_TREE,
     iterate,
 )

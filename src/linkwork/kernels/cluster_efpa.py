@@ -37,12 +37,12 @@ from linkwork.kernels.kinematics import joint_transforms
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import column, cross, set_angular, set_linear, symmetrize
 from linkwork.model.joints import HELICAL
-from linkwork.plans.effectors import EFFECTORS
+from linkwork.plans.cluster_efpa import CLUSTER_EFPA_TREE
 
 STEPS: dict[str, Shape] = {
-    "X": ("nsteps", 6, 6),
-    "We": ("nsteps", 6, "nv"),
-    "Te": ("nsteps", 6, "nv"),
+    "X": ("npropagators", 6, 6),
+    "We": ("npropagators", 6, "nv"),
+    "Te": ("npropagators", 6, "nv"),
 }
 
 
@@ -56,63 +56,63 @@ def init_row(tree: Array, w: Array, source: int, k: int) -> None:
             w.y6[j] = w.X[source, k, j]
     else:
         f = -1 - source
-        z = column(tree.F[f], k % 3)
+        z = column(tree.frame_rotation[f], k % 3)
         if k < 3:
             set_angular(z, w.y6)
         else:
-            set_angular(cross(tree.f[f], z), w.y6)
+            set_angular(cross(tree.frame_position[f], z), w.y6)
             set_linear(z, w.y6)
 
 
 @kernel
 def propagate_rows_past_cluster(tree: Array, w: Array, s: int) -> None:
     """Take a cluster out of six rows and bring them to its top (**clusters** Eq. 62)."""
-    c = tree.step_cluster[s]
-    top = tree.cluster_top[c]
-    free = tree.free_start[c]
-    n = tree.free_count[c]
-    tied = tree.tied_start[c]
+    c = tree.propagator_cluster[s]
+    top = tree.cluster_parent[c]
+    free = tree.ind_start[c]
+    n = tree.ind_count[c]
+    tied = tree.dep_start[c]
     for k in range(6):
         W = w.We[s, k]
         T = w.Te[s, k]
         for b in range(n):
-            W[tree.free_dof[free + b]] = 0.0
-        for d in range(tree.tied_count[c]):
-            W[tree.tied_dof[tied + d]] = 0.0
-        init_row(tree, w, tree.step_from[s], k)
-        i = tree.step_body[s]
+            W[tree.ind_dof[free + b]] = 0.0
+        for d in range(tree.dep_count[c]):
+            W[tree.dep_dof[tied + d]] = 0.0
+        init_row(tree, w, tree.propagator_source[s], k)
+        i = tree.propagator_body[s]
         while i != top:
             for m in range(dof_of(tree.kind[i])):
                 W[tree.iv[i] + m] = joint_component(tree, i, m, w.y6)
             shift_force_to_parent(tree, w, i, w.y6)
             i = tree.parent[i]
         for b in range(n):
-            j = tree.free_dof[free + b]
-            for d in range(tree.tied_count[c]):
-                W[j] += w.Gl[tree.tied_dof[tied + d], j] * W[tree.tied_dof[tied + d]]
-        forward_substitute_at(tree.free_dof, free, n, w.Dl, W)
+            j = tree.ind_dof[free + b]
+            for d in range(tree.dep_count[c]):
+                W[j] += w.Gl[tree.dep_dof[tied + d], j] * W[tree.dep_dof[tied + d]]
+        forward_substitute_at(tree.ind_dof, free, n, w.Dl, W)
         for b in range(n):
-            j = tree.free_dof[free + b]
+            j = tree.ind_dof[free + b]
             T[j] = w.Dl[j, j] * W[j]
         for j in range(6):
             x = w.y6[j]
             for b in range(n):
-                x = x - T[tree.free_dof[free + b]] * w.Ug[tree.free_dof[free + b], j]
+                x = x - T[tree.ind_dof[free + b]] * w.Ug[tree.ind_dof[free + b], j]
             w.X[s, k, j] = x
 
 
 @kernel
 def accumulate_pair(tree: Array, w: Array, m: int, out: Array) -> None:
     """Add how rows of one frame yield, in a cluster, to forces along those of another (or of the same)."""
-    s = tree.meet_step[m]
-    t = tree.meet_other[m]
-    a = 6 * tree.meet_first[m]
-    b = 6 * tree.meet_second[m]
-    c = tree.step_cluster[s]
+    s = tree.shared_first_propagator[m]
+    t = tree.shared_second_propagator[m]
+    a = 6 * tree.shared_first[m]
+    b = 6 * tree.shared_second[m]
+    c = tree.propagator_cluster[s]
     for j in range(6):
         for k in range(j + 1 if s == t else 6):
-            for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-                out[a + j, b + k] += w.We[s, j, tree.free_dof[f]] * w.Te[t, k, tree.free_dof[f]]
+            for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+                out[a + j, b + k] += w.We[s, j, tree.ind_dof[f]] * w.Te[t, k, tree.ind_dof[f]]
 
 
 @kernel
@@ -130,21 +130,21 @@ def cluster_efpa(tree: Array, w: Array, q: Array, out: Array, pivot: Array) -> N
     for k in range(tree.nv):
         w.still[k] = 0.0
     for c in range(tree.nclusters):
-        if tree.alone[c] != 0:
+        if tree.single_body[c] != 0:
             i = tree.member[tree.member_start[c]]
             factorize_single_joint(tree, w, c)
             inertia_to_parent(tree, w, i)
         else:
             cluster_mass_matrix(tree, w, c, w.still)
             project_on_independent(tree, w, c)
-            if tree.cluster_top[c] > 0:
+            if tree.cluster_parent[c] > 0:
                 articulate_cluster(tree, w, c)
-    for s in range(tree.nsteps):
+    for s in range(tree.npropagators):
         propagate_rows_past_cluster(tree, w, s)
     for j in range(tree.nrows):
         for k in range(j + 1):
             out[j, k] = 0.0
-    for m in range(tree.nmeet):
+    for m in range(tree.nshared):
         accumulate_pair(tree, w, m, out)
     for j in range(tree.nrows):
         for k in range(j):
@@ -193,37 +193,39 @@ def projected_inertia(tree: Array, w: Array, q: Array, out: Array, pivot: Array)
             for j in range(tree.nv):
                 row[j] = 0.0
             init_row(tree, w, -1 - f, k)
-            i = tree.body[f]
+            i = tree.frame_body[f]
             while i > 0:
                 for m in range(dof_of(tree.kind[i])):
                     row[tree.iv[i] + m] = joint_component(tree, i, m, w.y6)
                 shift_force_to_parent(tree, w, i, w.y6)
                 i = tree.parent[i]
             for c in range(tree.nclusters):
-                for e in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-                    j = tree.free_dof[e]
-                    for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                        row[j] += w.Gl[tree.tied_dof[d], j] * row[tree.tied_dof[d]]
+                for e in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+                    j = tree.ind_dof[e]
+                    for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+                        row[j] += w.Gl[tree.dep_dof[d], j] * row[tree.dep_dof[d]]
     for a in range(tree.nrows):
         for j in range(tree.nv):
             w.x[j] = w.Wf[a, j]
-        solve_at(tree.free_dof, 0, tree.nfree, w.Dl, w.x)
+        solve_at(tree.ind_dof, 0, tree.nind, w.Dl, w.x)
         for b in range(tree.nrows):
             x = 0.0
-            for e in range(tree.nfree):
-                x = x + w.x[tree.free_dof[e]] * w.Wf[b, tree.free_dof[e]]
+            for e in range(tree.nind):
+                x = x + w.x[tree.ind_dof[e]] * w.Wf[b, tree.ind_dof[e]]
             out[a, b] = x
     pivot[0] = w.pivot[0]
 
 
 _OUT: dict[str, Shape] = {"inertia": ("nrows", "nrows"), "pivot": (1,)}
 
-CLUSTER_EFPA = Algorithm("cluster_efpa", cluster_efpa, {"q": ("nq",)}, _OUT, WORK | CLUSTERED | STEPS, EFFECTORS)
+CLUSTER_EFPA = Algorithm(
+    "cluster_efpa", cluster_efpa, {"q": ("nq",)}, _OUT, WORK | CLUSTERED | STEPS, CLUSTER_EFPA_TREE
+)
 PROJECTED_INERTIA = Algorithm(
     "projected_inertia",
     projected_inertia,
     {"q": ("nq",)},
     _OUT,
     WORK | COMPOSITE | CLUSTERED | STEPS | {"Wf": ("nrows", "nv")},
-    EFFECTORS,
+    CLUSTER_EFPA_TREE,
 )

@@ -61,7 +61,7 @@ from linkwork.kernels.rnea import (
 from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize
 from linkwork.model.joints import HELICAL
-from linkwork.plans.clusters import CLUSTERS
+from linkwork.plans.clusters import CLUSTER_TREE
 
 EMBEDDED: dict[str, Shape] = {
     "Jl": ("nc", "nv"),
@@ -140,19 +140,19 @@ def solve_at(at: Array, o: int, n: int, L: Array, x: Array) -> None:
 def cluster_rows(tree: Array, w: Array) -> None:
     """Rows on the joints of their clusters: K handed down to the cluster's top."""
     for c in range(tree.nclusters):
-        for e in range(tree.bound_start[c], tree.bound_start[c] + tree.bound_count[c]):
-            r = tree.bound_row[e]
-            for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-                w.Jl[r, tree.free_dof[f]] = 0.0
-            for f in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                w.Jl[r, tree.tied_dof[f]] = 0.0
+        for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
+            r = tree.cluster_row[e]
+            for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+                w.Jl[r, tree.ind_dof[f]] = 0.0
+            for f in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+                w.Jl[r, tree.dep_dof[f]] = 0.0
     for t in range(tree.nterms):
-        if tree.row_top[tree.term_row[t]] >= 0:
+        if tree.row_cluster_parent[tree.term_row[t]] >= 0:
             w.Jl[tree.term_row[t], tree.term_v[t]] += w.slope[t]
-    for m in range(tree.nown):
+    for m in range(tree.nk_link):
         r = tree.k_row[m]
         i = tree.k_body[m]
-        top = tree.row_top[r]
+        top = tree.row_cluster_parent[r]
         if top >= 0 and i > top:
             set_angular(angular(w.K[m]), w.y6)
             set_linear(linear(w.K[m]), w.y6)
@@ -187,53 +187,53 @@ def explicit_constraints(tree: Array, w: Array) -> None:
     cluster_rows(tree, w)
     w.pivot[0] = 1.0
     for c in range(tree.nclusters):
-        o = tree.tied_start[c]
-        n = tree.tied_count[c]
-        rows = tree.bound_start[c]
-        end = rows + tree.bound_count[c]
+        o = tree.dep_start[c]
+        n = tree.dep_count[c]
+        rows = tree.cluster_row_start[c]
+        end = rows + tree.cluster_row_count[c]
         size = 0.0
         for e in range(rows, end):
-            r = tree.bound_row[e]
-            for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-                x = w.Jl[r, tree.free_dof[f]] * (tree.row_scale[r] * tree.joint_unit[tree.free_dof[f]])
+            r = tree.cluster_row[e]
+            for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+                x = w.Jl[r, tree.ind_dof[f]] * (tree.row_scale[r] * tree.joint_unit[tree.ind_dof[f]])
                 size = size + x * x
             for a in range(n):
-                j = tree.tied_dof[o + a]
+                j = tree.dep_dof[o + a]
                 w.Wl[r, j] = (tree.row_scale[r] * tree.row_scale[r]) * w.Jl[r, j]
         for a in range(n):
-            j = tree.tied_dof[o + a]
+            j = tree.dep_dof[o + a]
             for b in range(a + 1):
-                k = tree.tied_dof[o + b]
+                k = tree.dep_dof[o + b]
                 x = 0.0
                 for e in range(rows, end):
-                    r = tree.bound_row[e]
+                    r = tree.cluster_row[e]
                     x = x + w.Wl[r, j] * w.Jl[r, k]
                 w.N[j, k] = x
             size = size + (tree.joint_unit[j] * tree.joint_unit[j]) * w.N[j, j]
-        factorize_at(tree.tied_dof, o, n, w.N)
+        factorize_at(tree.dep_dof, o, n, w.N)
         for a in range(n):
-            j = tree.tied_dof[o + a]
+            j = tree.dep_dof[o + a]
             unit = tree.joint_unit[j] * tree.joint_unit[j]
             w.pivot[0] = minimum(w.pivot[0], unit / (w.N[j, j] * size))
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            k = tree.free_dof[f]
+        for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+            k = tree.ind_dof[f]
             for a in range(n):
-                j = tree.tied_dof[o + a]
+                j = tree.dep_dof[o + a]
                 w.x[j] = 0.0
                 for e in range(rows, end):
-                    r = tree.bound_row[e]
+                    r = tree.cluster_row[e]
                     w.x[j] -= w.Wl[r, j] * w.Jl[r, k]
-            solve_at(tree.tied_dof, o, n, w.N, w.x)
+            solve_at(tree.dep_dof, o, n, w.N, w.x)
             for a in range(n):
-                j = tree.tied_dof[o + a]
+                j = tree.dep_dof[o + a]
                 w.Gl[j, k] = w.x[j]
         for a in range(n):
-            j = tree.tied_dof[o + a]
+            j = tree.dep_dof[o + a]
             w.gl[j] = 0.0
             for e in range(rows, end):
-                r = tree.bound_row[e]
+                r = tree.cluster_row[e]
                 w.gl[j] += w.Wl[r, j] * w.ks[r]
-        solve_at(tree.tied_dof, o, n, w.N, w.gl)
+        solve_at(tree.dep_dof, o, n, w.N, w.gl)
 
 
 @kernel
@@ -253,11 +253,11 @@ def setup_clusters(tree: Array, w: Array, q: Array, v: Array) -> None:
 @kernel
 def dependent_accelerations(tree: Array, w: Array, c: int, a: Array) -> None:
     """Accelerations of the tied degrees of freedom of a cluster from those of the free ones."""
-    for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-        j = tree.tied_dof[d]
+    for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+        j = tree.dep_dof[d]
         x = w.gl[j]
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            k = tree.free_dof[f]
+        for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+            k = tree.ind_dof[f]
             x = x + w.Gl[j, k] * a[k]
         a[j] = x
 
@@ -265,26 +265,26 @@ def dependent_accelerations(tree: Array, w: Array, c: int, a: Array) -> None:
 @kernel
 def cluster_multipliers(tree: Array, w: Array, c: int, lack: Array, multipliers: Array) -> None:
     """The smallest multipliers, without units, with ``J' lambda`` the torques that the tied joints ``lack``."""
-    o = tree.tied_start[c]
-    n = tree.tied_count[c]
-    solve_at(tree.tied_dof, o, n, w.N, lack)
-    for e in range(tree.bound_start[c], tree.bound_start[c] + tree.bound_count[c]):
-        r = tree.bound_row[e]
+    o = tree.dep_start[c]
+    n = tree.dep_count[c]
+    solve_at(tree.dep_dof, o, n, w.N, lack)
+    for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
+        r = tree.cluster_row[e]
         multipliers[r] = 0.0
         for d in range(o, o + n):
-            multipliers[r] += w.Wl[r, tree.tied_dof[d]] * lack[tree.tied_dof[d]]
+            multipliers[r] += w.Wl[r, tree.dep_dof[d]] * lack[tree.dep_dof[d]]
 
 
 @kernel
 def cluster_residuals(tree: Array, w: Array, c: int, qdd: Array, residual: Array) -> None:
     """What the rows of a cluster miss."""
-    for e in range(tree.bound_start[c], tree.bound_start[c] + tree.bound_count[c]):
-        r = tree.bound_row[e]
+    for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
+        r = tree.cluster_row[e]
         x = w.ks[r]
-        for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-            x = x - w.Jl[r, tree.tied_dof[d]] * qdd[tree.tied_dof[d]]
-        for b in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            x = x - w.Jl[r, tree.free_dof[b]] * qdd[tree.free_dof[b]]
+        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            x = x - w.Jl[r, tree.dep_dof[d]] * qdd[tree.dep_dof[d]]
+        for b in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+            x = x - w.Jl[r, tree.ind_dof[b]] * qdd[tree.ind_dof[b]]
         residual[r] = x
 
 
@@ -296,10 +296,10 @@ def cluster_mass_matrix(tree: Array, w: Array, c: int, tau: Array) -> None:
     """Mass matrix of a cluster's joints, forces at its top, and what pushes; inertias and forces go to the top."""
     start = tree.member_start[c]
     end = start + tree.member_count[c]
-    top = tree.cluster_top[c]
-    for e in range(tree.apart_start[c], tree.apart_start[c] + tree.apart_count[c]):
-        w.Ml[tree.apart_one[e], tree.apart_other[e]] = 0.0
-        w.Ml[tree.apart_other[e], tree.apart_one[e]] = 0.0
+    top = tree.cluster_parent[c]
+    for e in range(tree.zero_start[c], tree.zero_start[c] + tree.zero_count[c]):
+        w.Ml[tree.zero_first[e], tree.zero_second[e]] = 0.0
+        w.Ml[tree.zero_second[e], tree.zero_first[e]] = 0.0
     for back in range(tree.member_count[c]):
         i = tree.member[end - 1 - back]
         kind = tree.kind[i]
@@ -331,60 +331,60 @@ def cluster_mass_matrix(tree: Array, w: Array, c: int, tau: Array) -> None:
 @kernel
 def project_on_independent(tree: Array, w: Array, c: int) -> None:
     """``D = G' M G``, ``G' U`` and ``G'`` times what pushes (**clusters** Eq. 49), on the free degrees of freedom."""
-    free = tree.free_start[c]
-    ends = free + tree.free_count[c]
-    tied = tree.tied_start[c]
-    endt = tied + tree.tied_count[c]
+    free = tree.ind_start[c]
+    ends = free + tree.ind_count[c]
+    tied = tree.dep_start[c]
+    endt = tied + tree.dep_count[c]
     for b in range(free, ends):
-        k = tree.free_dof[b]
+        k = tree.ind_dof[b]
         for j in range(6):
             w.Ug[k, j] = w.Ul[k, j]
         for d in range(tied, endt):
-            i = tree.tied_dof[d]
+            i = tree.dep_dof[d]
             for j in range(6):
                 w.Ug[k, j] += w.Gl[i, k] * w.Ul[i, j]
             x = w.Ml[i, k]
             for e in range(tied, endt):
-                x = x + w.Ml[i, tree.tied_dof[e]] * w.Gl[tree.tied_dof[e], k]
+                x = x + w.Ml[i, tree.dep_dof[e]] * w.Gl[tree.dep_dof[e], k]
             w.T[i, k] = x
         for a in range(free, ends):
-            i = tree.free_dof[a]
+            i = tree.ind_dof[a]
             x = w.Ml[i, k]
             for e in range(tied, endt):
-                x = x + w.Ml[i, tree.tied_dof[e]] * w.Gl[tree.tied_dof[e], k]
+                x = x + w.Ml[i, tree.dep_dof[e]] * w.Gl[tree.dep_dof[e], k]
             w.T[i, k] = x
     for a in range(free, ends):
-        i = tree.free_dof[a]
+        i = tree.ind_dof[a]
         for b in range(free, a + 1):
-            k = tree.free_dof[b]
+            k = tree.ind_dof[b]
             x = w.T[i, k]
             for d in range(tied, endt):
-                x = x + w.Gl[tree.tied_dof[d], i] * w.T[tree.tied_dof[d], k]
+                x = x + w.Gl[tree.dep_dof[d], i] * w.T[tree.dep_dof[d], k]
             w.Dl[i, k] = x
     for a in range(free, ends):
-        i = tree.free_dof[a]
+        i = tree.ind_dof[a]
         for d in range(tied, endt):
-            w.push[i] -= w.Ml[i, tree.tied_dof[d]] * w.gl[tree.tied_dof[d]]
+            w.push[i] -= w.Ml[i, tree.dep_dof[d]] * w.gl[tree.dep_dof[d]]
     for d in range(tied, endt):
-        i = tree.tied_dof[d]
+        i = tree.dep_dof[d]
         x = w.push[i]
         for e in range(tied, endt):
-            x = x - w.Ml[i, tree.tied_dof[e]] * w.gl[tree.tied_dof[e]]
+            x = x - w.Ml[i, tree.dep_dof[e]] * w.gl[tree.dep_dof[e]]
         for a in range(free, ends):
-            w.push[tree.free_dof[a]] += w.Gl[i, tree.free_dof[a]] * x
-    factorize_at(tree.free_dof, free, ends - free, w.Dl)
-    forward_substitute_at(tree.free_dof, free, ends - free, w.Dl, w.push)
+            w.push[tree.ind_dof[a]] += w.Gl[i, tree.ind_dof[a]] * x
+    factorize_at(tree.ind_dof, free, ends - free, w.Dl)
+    forward_substitute_at(tree.ind_dof, free, ends - free, w.Dl, w.push)
     half_solve_rows(tree, w, c)
 
 
 @kernel
 def half_solve_rows(tree: Array, w: Array, c: int) -> None:
     """``L^-1 G' U`` of a cluster's free degrees of freedom, in place."""
-    free = tree.free_start[c]
-    for a in range(tree.free_count[c]):
-        i = tree.free_dof[free + a]
+    free = tree.ind_start[c]
+    for a in range(tree.ind_count[c]):
+        i = tree.ind_dof[free + a]
         for b in range(a):
-            k = tree.free_dof[free + b]
+            k = tree.ind_dof[free + b]
             for j in range(6):
                 w.Ug[i, j] -= w.Dl[i, k] * w.Ug[k, j]
 
@@ -392,17 +392,17 @@ def half_solve_rows(tree: Array, w: Array, c: int) -> None:
 @kernel
 def articulate_cluster(tree: Array, w: Array, c: int) -> None:
     """What the cluster leaves of its inertia and force to its top (**clusters** Eqs. 55, 56)."""
-    free = tree.free_start[c]
-    n = tree.free_count[c]
-    top = tree.cluster_top[c]
+    free = tree.ind_start[c]
+    n = tree.ind_count[c]
+    top = tree.cluster_parent[c]
     H = w.H[top]
     f = w.f[top]
-    for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-        i = tree.tied_dof[d]
+    for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+        i = tree.dep_dof[d]
         for j in range(6):
             f[j] += w.Ul[i, j] * w.gl[i]
     for b in range(n):
-        k = tree.free_dof[free + b]
+        k = tree.ind_dof[free + b]
         U = w.Ug[k]
         for j in range(6):
             scaled = w.Dl[k, k] * U[j]
@@ -414,33 +414,33 @@ def articulate_cluster(tree: Array, w: Array, c: int) -> None:
 @kernel
 def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array, found: Array) -> None:
     """Accelerations of a cluster whose top's is known, then its multipliers and what its rows miss."""
-    free = tree.free_start[c]
-    n = tree.free_count[c]
-    a = w.a[tree.cluster_top[c]]
+    free = tree.ind_start[c]
+    n = tree.ind_count[c]
+    a = w.a[tree.cluster_parent[c]]
     for b in range(free, free + n):
-        k = tree.free_dof[b]
+        k = tree.ind_dof[b]
         x = w.push[k]
         for j in range(6):
             x = x - w.Ug[k, j] * a[j]
         qdd[k] = w.Dl[k, k] * x
-    back_substitute_at(tree.free_dof, free, n, w.Dl, qdd)
+    back_substitute_at(tree.ind_dof, free, n, w.Dl, qdd)
     dependent_accelerations(tree, w, c, qdd)
     for e in range(tree.member_start[c], tree.member_start[c] + tree.member_count[c]):
         acceleration_from_parent(tree, w, tree.member[e], qdd)
-    tied = tree.tied_start[c]
-    endt = tied + tree.tied_count[c]
+    tied = tree.dep_start[c]
+    endt = tied + tree.dep_count[c]
     for d in range(tied, endt):
-        i = tree.tied_dof[d]
+        i = tree.dep_dof[d]
         x = -w.push[i]
         for j in range(6):
             x = x + w.Ul[i, j] * a[j]
         for e in range(tied, endt):
-            x = x + w.Ml[i, tree.tied_dof[e]] * qdd[tree.tied_dof[e]]
+            x = x + w.Ml[i, tree.dep_dof[e]] * qdd[tree.dep_dof[e]]
         for b in range(free, free + n):
-            x = x + w.Ml[i, tree.free_dof[b]] * qdd[tree.free_dof[b]]
+            x = x + w.Ml[i, tree.ind_dof[b]] * qdd[tree.ind_dof[b]]
         w.x[i] = x
     cluster_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
-    cluster_residuals(tree, w, c, qdd, found[2 + tree.nc : tree.nfound])
+    cluster_residuals(tree, w, c, qdd, found[2 + tree.nc : tree.nresult])
 
 
 @kernel
@@ -466,7 +466,7 @@ def cluster_aba(
     for r in range(2 * tree.nc):
         found[2 + r] = 0.0
     for c in range(tree.nclusters):
-        if tree.alone[c] != 0:
+        if tree.single_body[c] != 0:
             i = tree.member[tree.member_start[c]]
             eliminate(tree, w, i)
             inertia_to_parent(tree, w, i)
@@ -474,11 +474,11 @@ def cluster_aba(
         else:
             cluster_mass_matrix(tree, w, c, tau)
             project_on_independent(tree, w, c)
-            if tree.cluster_top[c] > 0:
+            if tree.cluster_parent[c] > 0:
                 articulate_cluster(tree, w, c)
     for back in range(tree.nclusters):
         c = tree.nclusters - 1 - back
-        if tree.alone[c] != 0:
+        if tree.single_body[c] != 0:
             joint_acceleration(tree, w, tree.member[tree.member_start[c]], a)
         else:
             cluster_accelerations(tree, w, c, a, found)
@@ -512,12 +512,12 @@ def approximate(
         found[2 + r] = 0.0
     add_reflected_inertia(tree, w, tau)
     for i in range(tree.n - 1, 0, -1):
-        if tree.follows[i] == 0:
+        if tree.is_dependent[i] == 0:
             eliminate(tree, w, i)
             inertia_to_parent(tree, w, i)
             articulated_bias_force(tree, w, i, w.push)
     for i in range(1, tree.n):
-        if tree.follows[i] == 0:
+        if tree.is_dependent[i] == 0:
             joint_acceleration(tree, w, i, a)
     for c in range(tree.nclusters):
         dependent_accelerations(tree, w, c, a)
@@ -529,13 +529,13 @@ def approximate(
 def add_reflected_inertia(tree: Array, w: Array, tau: Array) -> None:
     """Add inertia and torque of tied joints to those of the free ones that drive them."""
     for c in range(tree.nclusters):
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            k = tree.free_dof[f]
+        for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+            k = tree.ind_dof[f]
             w.push[k] = tau[k]
-            for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                j = tree.tied_dof[d]
+            for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+                j = tree.dep_dof[d]
                 w.push[k] += w.Gl[j, k] * tau[j]
-                w.gear[k] += (w.Gl[j, k] * w.Gl[j, k]) * (tree.spin[j] + tree.armature[j])
+                w.gear[k] += (w.Gl[j, k] * w.Gl[j, k]) * (tree.rotor_inertia[j] + tree.armature[j])
 
 
 @kernel
@@ -561,8 +561,8 @@ def cluster_rnea(
     for c in range(tree.nclusters):
         independent_torques(tree, w, c, tau)
         cluster_multipliers(tree, w, c, tau, multipliers)
-        for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-            tau[tree.tied_dof[d]] = 0.0
+        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            tau[tree.dep_dof[d]] = 0.0
     pivot[0] = w.pivot[0]
 
 
@@ -570,8 +570,8 @@ def cluster_rnea(
 def tree_torques(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array, full: Array) -> None:
     """Torques of all joints of the tree, springs and dampers doing their part, and the accelerations they make."""
     setup_clusters(tree, w, q, v)
-    for f in range(tree.nfree):
-        full[tree.free_dof[f]] = a[tree.free_dof[f]]
+    for f in range(tree.nind):
+        full[tree.ind_dof[f]] = a[tree.ind_dof[f]]
     for c in range(tree.nclusters):
         dependent_accelerations(tree, w, c, full)
     accelerations(tree, w, full)
@@ -586,10 +586,10 @@ def tree_torques(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: 
 @kernel
 def independent_torques(tree: Array, w: Array, c: int, tau: Array) -> None:
     """``G' tau`` of a cluster, in the place of its free degrees of freedom."""
-    for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-        i = tree.tied_dof[d]
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            tau[tree.free_dof[f]] += w.Gl[i, tree.free_dof[f]] * tau[i]
+    for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+        i = tree.dep_dof[d]
+        for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+            tau[tree.ind_dof[f]] += w.Gl[i, tree.ind_dof[f]] * tau[i]
 
 
 @kernel
@@ -613,15 +613,15 @@ def approximate_rnea(
         w.gear[k] = tree.armature[k]
         tau[k] = 0.0
     add_reflected_inertia(tree, w, tau)
-    for f in range(tree.nfree):
-        full[tree.free_dof[f]] = a[tree.free_dof[f]]
+    for f in range(tree.nind):
+        full[tree.ind_dof[f]] = a[tree.ind_dof[f]]
     for c in range(tree.nclusters):
         dependent_accelerations(tree, w, c, full)
     accelerations(tree, w, full)
     newton_euler_forces(tree, w)
     apply_wrenches(tree, w, wrenches)
     for i in range(tree.n - 1, 0, -1):
-        if tree.follows[i] == 0:
+        if tree.is_dependent[i] == 0:
             for k in range(dof_of(tree.kind[i])):
                 o = tree.iv[i] + k
                 tau[o] = w.f[i, axis_of(tree.kind[i], k)] + w.gear[o] * full[o]
@@ -631,8 +631,8 @@ def approximate_rnea(
     subtract_passive_torques(tree, q, v, tau)
     for c in range(tree.nclusters):
         independent_torques(tree, w, c, tau)
-        for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-            tau[tree.tied_dof[d]] = 0.0
+        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            tau[tree.dep_dof[d]] = 0.0
     pivot[0] = w.pivot[0]
 
 
@@ -642,16 +642,16 @@ def explicit_form(tree: Array, w: Array, q: Array, v: Array, matrix: Array, rest
     setup_clusters(tree, w, q, v)
     for k in range(tree.nv):
         rest[k] = 0.0
-        for f in range(tree.nfree):
+        for f in range(tree.nind):
             matrix[k, f] = 0.0
     for c in range(tree.nclusters):
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            k = tree.free_dof[f]
-            matrix[k, tree.free_place[f]] = 1.0
-            for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                matrix[tree.tied_dof[d], tree.free_place[f]] = w.Gl[tree.tied_dof[d], k]
-        for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-            rest[tree.tied_dof[d]] = w.gl[tree.tied_dof[d]]
+        for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+            k = tree.ind_dof[f]
+            matrix[k, tree.ind_column[f]] = 1.0
+            for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+                matrix[tree.dep_dof[d], tree.ind_column[f]] = w.Gl[tree.dep_dof[d], k]
+        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            rest[tree.dep_dof[d]] = w.gl[tree.dep_dof[d]]
     pivot[0] = w.pivot[0]
 
 
@@ -665,8 +665,8 @@ def closing_step(tree: Array, w: Array, q: Array, step: Array, error: Array, piv
     explicit_constraints(tree, w)
     for k in range(tree.nv):
         step[k] = 0.0
-    for d in range(tree.ntied):
-        step[tree.tied_dof[d]] = w.gl[tree.tied_dof[d]]
+    for d in range(tree.ndep):
+        step[tree.dep_dof[d]] = w.gl[tree.dep_dof[d]]
     pivot[0] = w.pivot[0]
 
 
@@ -674,23 +674,23 @@ def closing_step(tree: Array, w: Array, q: Array, step: Array, error: Array, piv
 def projected_mass_matrix(tree: Array, w: Array) -> None:
     """``G' M G`` of the whole tree, dense, and its factor; ``M`` is in ``Ml``."""
     for c in range(tree.nclusters):
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            k = tree.free_dof[f]
+        for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+            k = tree.ind_dof[f]
             for i in range(tree.nv):
                 x = w.Ml[i, k]
-                for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                    x = x + w.Ml[i, tree.tied_dof[d]] * w.Gl[tree.tied_dof[d], k]
+                for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+                    x = x + w.Ml[i, tree.dep_dof[d]] * w.Gl[tree.dep_dof[d], k]
                 w.T[i, k] = x
     for c in range(tree.nclusters):
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            i = tree.free_dof[f]
-            for e in range(tree.nfree):
-                k = tree.free_dof[e]
+        for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+            i = tree.ind_dof[f]
+            for e in range(tree.nind):
+                k = tree.ind_dof[e]
                 x = w.T[i, k]
-                for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                    x = x + w.Gl[tree.tied_dof[d], i] * w.T[tree.tied_dof[d], k]
+                for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+                    x = x + w.Gl[tree.dep_dof[d], i] * w.T[tree.dep_dof[d], k]
                 w.Dl[i, k] = x
-    factorize_at(tree.free_dof, 0, tree.nfree, w.Dl)
+    factorize_at(tree.ind_dof, 0, tree.nind, w.Dl)
 
 
 @kernel
@@ -717,53 +717,53 @@ def projection(
     for k in range(tree.nv):
         w.push[k] = tau[k] - w.push[k]
     for c in range(tree.nclusters):
-        for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-            i = tree.tied_dof[d]
+        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            i = tree.dep_dof[d]
             for k in range(tree.nv):
                 w.push[k] -= w.Ml[k, i] * w.gl[i]
     for c in range(tree.nclusters):
-        for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
-            i = tree.free_dof[f]
+        for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+            i = tree.ind_dof[f]
             a[i] = w.push[i]
-            for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                a[i] += w.Gl[tree.tied_dof[d], i] * w.push[tree.tied_dof[d]]
+            for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+                a[i] += w.Gl[tree.dep_dof[d], i] * w.push[tree.dep_dof[d]]
     projected_mass_matrix(tree, w)
-    solve_at(tree.free_dof, 0, tree.nfree, w.Dl, a)
+    solve_at(tree.ind_dof, 0, tree.nind, w.Dl, a)
     for r in range(2 * tree.nc):
         found[2 + r] = 0.0
     for c in range(tree.nclusters):
         dependent_accelerations(tree, w, c, a)
     for k in range(tree.nv):  # push is now what pushed, less M g: with M (a - g) it leaves what joints lack
         w.x[k] = -w.push[k]
-        for f in range(tree.nfree):
-            w.x[k] += w.T[k, tree.free_dof[f]] * a[tree.free_dof[f]]
+        for f in range(tree.nind):
+            w.x[k] += w.T[k, tree.ind_dof[f]] * a[tree.ind_dof[f]]
     for c in range(tree.nclusters):
         cluster_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
-        cluster_residuals(tree, w, c, a, found[2 + tree.nc : tree.nfound])
+        cluster_residuals(tree, w, c, a, found[2 + tree.nc : tree.nresult])
     found[0] = w.pivot[0]
     found[1] = 1.0
 
 
-CLUSTER_ABA = Algorithm("cluster_aba", cluster_aba, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTERS)
-APPROXIMATE = Algorithm("approximate", approximate, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTERS)
-PROJECTION = Algorithm("projection", projection, INPUTS, OUTPUTS, WORK | COMPOSITE | CLUSTERED, CLUSTERS)
+CLUSTER_ABA = Algorithm("cluster_aba", cluster_aba, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTER_TREE)
+APPROXIMATE = Algorithm("approximate", approximate, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTER_TREE)
+PROJECTION = Algorithm("projection", projection, INPUTS, OUTPUTS, WORK | COMPOSITE | CLUSTERED, CLUSTER_TREE)
 _ASKED: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES}
 _TORQUES: dict[str, Shape] = {"tau": ("nv",), "full": ("nv",), "multipliers": ("nc",), "pivot": (1,)}
-CLUSTER_RNEA = Algorithm("cluster_rnea", cluster_rnea, _ASKED, _TORQUES, WORK | EMBEDDED, CLUSTERS)
-APPROXIMATE_RNEA = Algorithm("approximate_rnea", approximate_rnea, _ASKED, _TORQUES, WORK | CLUSTERED, CLUSTERS)
+CLUSTER_RNEA = Algorithm("cluster_rnea", cluster_rnea, _ASKED, _TORQUES, WORK | EMBEDDED, CLUSTER_TREE)
+APPROXIMATE_RNEA = Algorithm("approximate_rnea", approximate_rnea, _ASKED, _TORQUES, WORK | CLUSTERED, CLUSTER_TREE)
 SETTLE = Algorithm(
     "settle",
     closing_step,
     {"q": ("nq",)},
     {"step": ("nv",), "error": ("nc",), "pivot": (1,)},
     WORK | EMBEDDED,
-    CLUSTERS,
+    CLUSTER_TREE,
 )
 EXPLICIT = Algorithm(
     "explicit",
     explicit_form,
     {"q": ("nq",), "v": ("nv",)},
-    {"matrix": ("nv", "nfree"), "rest": ("nv",), "pivot": (1,)},
+    {"matrix": ("nv", "nind"), "rest": ("nv",), "pivot": (1,)},
     WORK | EMBEDDED,
-    CLUSTERS,
+    CLUSTER_TREE,
 )

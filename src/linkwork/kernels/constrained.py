@@ -55,7 +55,7 @@ INPUTS: dict[str, Shape] = {
 """``settings``: the tolerance, the most iterations, what rounding leaves of stiff rows in one iteration; then what is
 large for this robot (`quantities.scales`): the square of gravity times the mass, the inverse of the mass and of a
 moment of inertia, the mobility of each joint, the inertia that each row feels."""
-OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}
+OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nresult",)}
 """``found`` is progress (2 numbers), multipliers, residuals, and by how much loops are open (2 numbers): one array,
 since making arrays takes time."""
 
@@ -85,7 +85,7 @@ def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, as
         forward_pass(tree, w, i, q, v, w.still)
     constraint_rows(tree, w, q, w.error)
     constraint_bias(tree, w, q, v)
-    if tree.pulled != 0:
+    if tree.has_gains != 0:
         velocities(tree, w, v)
         constraint_velocities(tree, w, q, v, w.opening)
         for r in range(tree.nc):
@@ -95,7 +95,7 @@ def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, as
         w.a[0, j] = 0.0
     for r in range(tree.nc):
         w.ks[r] = asked[r] - w.beta[r]
-        if tree.pulled != 0:
+        if tree.has_gains != 0:
             w.ks[r] += w.target[r]
 
 
@@ -152,14 +152,14 @@ def max_norm(n: int, x: Array) -> Scalar:
 def constraint_violation(tree: Array, w: Array, regularization: Array, found: Array) -> None:
     """How far loops are open, and how fast they open where gains ask for that (else -1), after `setup_problem`."""
     gap = 0.0
-    rate = 0.0 if tree.pulled != 0 else -1.0
+    rate = 0.0 if tree.has_gains != 0 else -1.0
     for r in range(tree.nc):
         gap = maximum(gap, where(regularization[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
-        if tree.pulled != 0:
+        if tree.has_gains != 0:
             x = where(w.opening[r], 0.0, -w.opening[r], w.opening[r])
             rate = maximum(rate, where(regularization[r], SWITCHED_OFF, x, 0.0))
-    found[tree.nfound - 2] = gap
-    found[tree.nfound - 1] = rate
+    found[tree.nresult - 2] = gap
+    found[tree.nresult - 1] = rate
 
 
 @kernel

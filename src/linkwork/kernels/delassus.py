@@ -38,8 +38,8 @@ from linkwork.kernels.lcaba import (
 from linkwork.kernels.rnea import FORCE, joint_torques
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import add, angular, cross, dot, linear, scale, set_angular, set_linear, symmetric_product
-from linkwork.plans.elimination import COUPLED
-from linkwork.plans.loops import LOOPS
+from linkwork.plans.constraints import CONSTRAINED_TREE
+from linkwork.plans.lcaba import LCABA_TREE
 
 ROUNDING = 1e-15
 """What a sum of numbers is off by, as a part of the largest of them."""
@@ -70,7 +70,7 @@ def row_forces_to_root(tree: Array, w: Array, forces: Array) -> None:
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
-    for m in range(tree.nown):
+    for m in range(tree.nk_link):
         subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
     for t in range(tree.nterms):
         w.pulls[tree.term_v[t]] += w.slope[t] * forces[tree.term_row[t]]
@@ -81,7 +81,7 @@ def rows_from_accelerations(tree: Array, w: Array, motion: Array, rows: Array) -
     """What rows see of accelerations (Algorithm 3, lines 4 to 8)."""
     for r in range(tree.nc):
         rows[r] = 0.0
-    for m in range(tree.nown):
+    for m in range(tree.nk_link):
         K = w.K[m]
         a = w.a[tree.k_body[m]]
         rows[tree.k_row[m]] += dot(angular(K), angular(a)) + dot(linear(K), linear(a))
@@ -279,11 +279,11 @@ _ASKED: dict[str, Shape] = {"accelerations": ("nc",), "settings": (2,)}
 _FOUND: dict[str, Shape] = {"motion": ("nv",), "forces": ("nc",), "progress": (2,)}
 _ERROR: dict[str, Shape] = {"error": ("nc",)}
 
-DELASSUS = Algorithm("delassus", delassus, _POSE | _PUSH, _MOTION | _ROWS, SWEPT, LOOPS)
-WEIGH = Algorithm("delassus_weigh", factorize, _POSE, _ERROR, SWEPT, LOOPS)
-YIELD = Algorithm("delassus_yield", apply_delassus, _PUSH, _MOTION | _ROWS, SWEPT, LOOPS)
-SEE = Algorithm("delassus_see", apply_J, _MOTION, _ROWS, SWEPT, LOOPS)
-FEEL = Algorithm("delassus_feel", apply_JT, {"forces": ("nc",)}, {"torques": ("nv",)}, SWEPT, LOOPS)
+DELASSUS = Algorithm("delassus", delassus, _POSE | _PUSH, _MOTION | _ROWS, SWEPT, CONSTRAINED_TREE)
+WEIGH = Algorithm("delassus_weigh", factorize, _POSE, _ERROR, SWEPT, CONSTRAINED_TREE)
+YIELD = Algorithm("delassus_yield", apply_delassus, _PUSH, _MOTION | _ROWS, SWEPT, CONSTRAINED_TREE)
+SEE = Algorithm("delassus_see", apply_J, _MOTION, _ROWS, SWEPT, CONSTRAINED_TREE)
+FEEL = Algorithm("delassus_feel", apply_JT, {"forces": ("nc",)}, {"torques": ("nv",)}, SWEPT, CONSTRAINED_TREE)
 
 DAMPED_INVERSE = Algorithm(
     "damped_inverse",
@@ -291,9 +291,9 @@ DAMPED_INVERSE = Algorithm(
     _POSE | {"damping": ("nc",)} | _ASKED,
     _FOUND,
     SPRUNG,
-    COUPLED,
+    LCABA_TREE,
     damped_inverse_iterate,
 )
-LAY = Algorithm("damped_lay", setup_rows, _POSE, _ERROR, SPRUNG, COUPLED)
-TENSE = Algorithm("damped_tense", factorize_damped, {"damping": ("nc",)}, {"stiffness": ("nc",)}, SPRUNG, COUPLED)
-RESIST = Algorithm("damped_resist", solve_damped, _ASKED, _FOUND, SPRUNG, COUPLED, solve_damped_iterate)
+LAY = Algorithm("damped_lay", setup_rows, _POSE, _ERROR, SPRUNG, LCABA_TREE)
+TENSE = Algorithm("damped_tense", factorize_damped, {"damping": ("nc",)}, {"stiffness": ("nc",)}, SPRUNG, LCABA_TREE)
+RESIST = Algorithm("damped_resist", solve_damped, _ASKED, _FOUND, SPRUNG, LCABA_TREE, solve_damped_iterate)

@@ -22,8 +22,8 @@ from linkwork.kernels.lcaba import (
 )
 from linkwork.kernels.rnea import newton_euler_forces
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.plans.elimination import COUPLED
-from linkwork.plans.rows import ROWS
+from linkwork.plans.bbo import BBO_TREE
+from linkwork.plans.lcaba import LCABA_TREE
 
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
@@ -33,7 +33,7 @@ INPUTS: dict[str, Shape] = {
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
-OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nfound",)}
+OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nresult",)}
 
 
 @kernel
@@ -48,8 +48,8 @@ def setup_impact(tree: Array, w: Array, q: Array, v: Array, restitution: Array, 
     constraint_velocities(tree, w, q, v, w.ks)
     for r in range(tree.nc):
         w.ks[r] = -((1.0 + restitution[r]) * w.ks[r])
-    found[tree.nfound - 2] = 0.0
-    found[tree.nfound - 1] = -1.0
+    found[tree.nresult - 2] = 0.0
+    found[tree.nresult - 1] = -1.0
     w.magnitude[0] = 0.0
     for k in range(tree.nv):
         w.magnitude[0] += v[k] * v[k] / settings[6 + k]
@@ -71,7 +71,7 @@ def impact_rows(
 ) -> None:
     """By rows that travel, as in `bbo`."""
     multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
+    residual = found[2 + tree.nc : tree.nresult]
     setup_impact(tree, w, q, v, restitution, settings, found)
     for r in range(tree.nc):
         residual[r] = w.ks[r]
@@ -102,7 +102,7 @@ def impact_rows_iterate(
 ) -> None:
     """One more iteration."""
     multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
+    residual = found[2 + tree.nc : tree.nresult]
     clear_forces(tree, w)
     for r in range(tree.nc):
         w.ks[r] = residual[r]
@@ -133,7 +133,7 @@ def impact_springs(
 ) -> None:
     """By springs between bodies, as in `lcaba`."""
     multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
+    residual = found[2 + tree.nc : tree.nresult]
     setup_impact(tree, w, q, v, restitution, settings, found)
     articulate_loops(tree, w, regularization)
     for k in range(tree.nv):
@@ -182,7 +182,7 @@ def impact_springs_iterate(
 ) -> None:
     """One more iteration."""
     multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
+    residual = found[2 + tree.nc : tree.nresult]
     for k in range(tree.nv):
         w.still[k] = after[k] - v[k]
         w.pulls[k] = -(tree.armature[k] * w.still[k])
@@ -201,7 +201,7 @@ def impact_springs_iterate(
     found[1] += 1.0
 
 
-IMPACT_ROWS = Algorithm("impact_rows", impact_rows, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, impact_rows_iterate)
+IMPACT_ROWS = Algorithm("impact_rows", impact_rows, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE, impact_rows_iterate)
 IMPACT_SPRINGS = Algorithm(
-    "impact_springs", impact_springs, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, impact_springs_iterate
+    "impact_springs", impact_springs, INPUTS, OUTPUTS, WORK | SPRINGS, LCABA_TREE, impact_springs_iterate
 )

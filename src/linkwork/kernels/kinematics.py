@@ -185,23 +185,23 @@ def world_transform(tree: Array, w: Array, i: int, h: int) -> None:
 @kernel
 def frame_transform(tree: Array, w: Array, f: int, rotation: Array, position: Array) -> None:
     """A frame in the world."""
-    b = tree.body[f]
-    multiply(w.E[b], tree.F[f], rotation)
-    set_vector(add(w.o[b], rotate(w.E[b], tree.f[f])), position)
+    b = tree.frame_body[f]
+    multiply(w.E[b], tree.frame_rotation[f], rotation)
+    set_vector(add(w.o[b], rotate(w.E[b], tree.frame_position[f])), position)
 
 
 @kernel
 def express_in_reference(tree: Array, w: Array, f: int, turn: Vector, shift: Vector, out: Array) -> None:
     """A motion given at frame ``f`` in the axes of its body, written in the axes of ``tree.reference``."""
-    b = tree.body[f]
+    b = tree.frame_body[f]
     if tree.reference == LOCAL:
-        set_angular(rotate_inverse(tree.F[f], turn), out)
-        set_linear(rotate_inverse(tree.F[f], shift), out)
+        set_angular(rotate_inverse(tree.frame_rotation[f], turn), out)
+        set_linear(rotate_inverse(tree.frame_rotation[f], shift), out)
     else:
         around = rotate(w.E[b], turn)
         along = rotate(w.E[b], shift)
         if tree.reference != ALIGNED:
-            here = add(w.o[b], rotate(w.E[b], tree.f[f]))
+            here = add(w.o[b], rotate(w.E[b], tree.frame_position[f]))
             along = add(along, cross(here, around))
         set_angular(around, out)
         set_linear(along, out)
@@ -224,8 +224,8 @@ def frame_velocities(tree: Array, w: Array, q: Array, v: Array, velocity: Array)
     if tree.reference != LOCAL:
         world_transforms(tree, w)
     for f in range(tree.nf):
-        b = tree.body[f]
-        shift = add(w.u[b], cross(w.omega[b], tree.f[f]))
+        b = tree.frame_body[f]
+        shift = add(w.u[b], cross(w.omega[b], tree.frame_position[f]))
         express_in_reference(tree, w, f, w.omega[b], shift, velocity[f])
 
 
@@ -240,9 +240,9 @@ def frame_accelerations(tree: Array, w: Array, q: Array, v: Array, acceleration:
     if tree.reference != LOCAL:
         world_transforms(tree, w)
     for f in range(tree.nf):
-        b = tree.body[f]
+        b = tree.frame_body[f]
         a = w.a[b]
-        shift = add(linear(a), rotate(w.spread[b], tree.f[f]))
+        shift = add(linear(a), rotate(w.spread[b], tree.frame_position[f]))
         express_in_reference(tree, w, f, angular(a), shift, out[f])
 
 
@@ -256,8 +256,8 @@ def frame_jacobians(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
         for j in range(6):
             for k in range(tree.nv):
                 J[j, k] = 0.0
-        b = tree.body[f]
-        tip = add(w.o[b], rotate(w.E[b], tree.f[f]))
+        b = tree.frame_body[f]
+        tip = add(w.o[b], rotate(w.E[b], tree.frame_position[f]))
         i = b
         while i > 0:
             arm = sub(tip, w.o[i])
@@ -269,8 +269,8 @@ def frame_jacobians(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
                 if tree.kind[i] == HELICAL:
                     shift = add(shift, scale(tree.pitch[i], z))
                 if tree.reference == LOCAL:
-                    turn = rotate_inverse(tree.F[f], rotate_inverse(w.E[b], turn))
-                    shift = rotate_inverse(tree.F[f], rotate_inverse(w.E[b], shift))
+                    turn = rotate_inverse(tree.frame_rotation[f], rotate_inverse(w.E[b], turn))
+                    shift = rotate_inverse(tree.frame_rotation[f], rotate_inverse(w.E[b], shift))
                 elif tree.reference != ALIGNED:
                     shift = add(shift, cross(tip, turn))
                 for j in range(3):

@@ -39,7 +39,7 @@ from linkwork.kernels.rnea import force_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize
 from linkwork.model.joints import HELICAL
-from linkwork.plans.early import EARLY
+from linkwork.plans.pv_early import PV_EARLY_TREE
 
 FEELS = 1e-18
 """A row feels a joint if the square of what it feels is more than this part of the rows as they started."""
@@ -197,7 +197,7 @@ def rows_to_parent(tree: Array, w: Array, i: int, n: int) -> None:
             x = where(w.rk[o + a], 0.0, -w.rk[o + a], w.rk[o + a])
             w.worst[0] = where(w.worst[0], x, x, w.worst[0])
         else:
-            d = tree.stack_down[i] + a
+            d = tree.stack_parent[i] + a
             force = rotate_to_parent(tree, w, i, linear(K))
             set_angular(add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], force)), w.Rk[d])
             set_linear(force, w.Rk[d])
@@ -220,7 +220,7 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, n: int, qdd: Ar
     for m in range(n):
         w.mu[o + m] = 0.0
         if tree.parent[i] > 0:
-            w.mu[o + m] = w.mu[tree.stack_down[i] + m]
+            w.mu[o + m] = w.mu[tree.stack_parent[i] + m]
     # the last degree of freedom was taken out last: it is the first to be known
     for back in range(dof_of(kind)):
         k = dof_of(kind) - 1 - back
@@ -271,7 +271,7 @@ def pv_early(
     Rows are measured by the root of the inertia that they feel, so that rows of different units can be compared.
     """
     multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
+    residual = found[2 + tree.nc : tree.nresult]
     setup_problem(tree, w, q, v, wrenches, asked)
     constraint_violation(tree, w, regularization, found)
     init_rigid_inertias(tree, w)
@@ -326,4 +326,4 @@ def pv_early(
     found[1] = 1.0
 
 
-PV_EARLY = Algorithm("pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS, EARLY)
+PV_EARLY = Algorithm("pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS, PV_EARLY_TREE)

@@ -53,9 +53,9 @@ def set_root_acceleration(tree: Array, w: Array) -> None:
 def apply_wrenches(tree: Array, w: Array, wrenches: Array) -> None:
     """Take external wrenches, each in the axes of its frame, off the forces that joints must supply."""
     for f in range(tree.nf):
-        b = tree.body[f]
-        force = rotate(tree.F[f], linear(wrenches[f]))
-        moment = add(rotate(tree.F[f], angular(wrenches[f])), cross(tree.f[f], force))
+        b = tree.frame_body[f]
+        force = rotate(tree.frame_rotation[f], linear(wrenches[f]))
+        moment = add(rotate(tree.frame_rotation[f], angular(wrenches[f])), cross(tree.frame_position[f], force))
         if b > 0:
             set_angular(sub(angular(w.f[b]), moment), w.f[b])
             set_linear(sub(linear(w.f[b]), force), w.f[b])

@@ -13,7 +13,7 @@ from linkwork.kernels.clusters import EXPLICIT, explicit_form
 from linkwork.kernels.kinematics import accelerations
 from linkwork.kernels.rnea import joint_torques, newton_euler_forces, set_root_acceleration
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.plans.clusters import CLUSTERS
+from linkwork.plans.clusters import CLUSTER_TREE
 
 
 @kernel
@@ -22,7 +22,7 @@ def projected_rnea(tree: Array, w: Array, q: Array, v: Array, second: Array, tau
     explicit_form(tree, w, q, v, w.matrix, w.rest, pivot)
     for k in range(tree.nv):
         x = w.rest[k]
-        for f in range(tree.nfree):
+        for f in range(tree.nind):
             x = x + w.matrix[k, f] * second[f]
         w.full[k] = x
     set_root_acceleration(tree, w)
@@ -31,7 +31,7 @@ def projected_rnea(tree: Array, w: Array, q: Array, v: Array, second: Array, tau
     joint_torques(tree, w, w.all)
     for k in range(tree.nv):
         w.all[k] += tree.armature[k] * w.full[k]
-    for f in range(tree.nfree):
+    for f in range(tree.nind):
         x = 0.0
         for k in range(tree.nv):
             x = x + w.matrix[k, f] * w.all[k]
@@ -41,10 +41,10 @@ def projected_rnea(tree: Array, w: Array, q: Array, v: Array, second: Array, tau
 PROJECTED_RNEA = Algorithm(
     "projected_rnea",
     projected_rnea,
-    {"q": ("nq",), "v": ("nv",), "second": ("nfree",)},
-    {"tau": ("nfree",), "pivot": (1,)},
-    {**EXPLICIT.work, "matrix": ("nv", "nfree"), "rest": ("nv",), "full": ("nv",), "all": ("nv",)},
-    CLUSTERS,
+    {"q": ("nq",), "v": ("nv",), "second": ("nind",)},
+    {"tau": ("nind",), "pivot": (1,)},
+    {**EXPLICIT.work, "matrix": ("nv", "nind"), "rest": ("nv",), "full": ("nv",), "all": ("nv",)},
+    CLUSTER_TREE,
 )
 
 

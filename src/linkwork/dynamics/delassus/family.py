@@ -18,9 +18,9 @@ from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
 from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
-from linkwork.plans.elimination import coupled_tree
-from linkwork.plans.loops import constrained_tree
-from linkwork.plans.rows import NOWHERE, rows_tree
+from linkwork.plans.bbo import NOWHERE, bbo_tree
+from linkwork.plans.constraints import constrained_tree
+from linkwork.plans.lcaba import lcaba_tree
 from linkwork.quantities.evaluator import Array, thread_count
 
 
@@ -120,7 +120,7 @@ class Delassus:
     @cached_property
     def blocks(self) -> Pool:
         """Work arrays for ``D`` within each constraint."""
-        tree = rows_tree(self.robot, end=NOWHERE)
+        tree = bbo_tree(self.robot, end=NOWHERE)
         return Pool(self.robot, osim.OWN_BLOCKS, tree, (osim.OWN_BLOCKS,), self._moving)
 
     @cached_property
@@ -133,7 +133,7 @@ class Delassus:
     @cached_property
     def sprung(self) -> Pool:
         """Work arrays of damped inverses."""
-        tree = coupled_tree(self.robot)
+        tree = lcaba_tree(self.robot)
         return Pool(self.robot, texts.DAMPED_INVERSE, tree, (texts.LAY, texts.TENSE, texts.RESIST), self._moving)
 
     def at(self, q: npt.ArrayLike) -> DelassusOperator:

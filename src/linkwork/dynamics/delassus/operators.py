@@ -110,7 +110,8 @@ class DelassusOperator(RowOperator):
         held = pool.take()
         if self._frames is not None:
             where, turns, shifts = self._frames
-            held.context.own["F"][where], held.context.own["f"][where] = turns, shifts
+            own = held.context.own
+            own["frame_rotation"][where], own["frame_position"][where] = turns, shifts
         return Prepared(pool, held)
 
     @property
