@@ -59,7 +59,7 @@ TRAVEL: dict[str, Shape] = {
     "Zs": ("nslots", 6),
     "g": ("nslots",),
     "Ls": ("nentries",),
-    "Ws": ("nru",),
+    "Ws": ("ncross",),
     "x": ("max_block",),
     "l": ("nc",),
     "pivot": (3,),
