@@ -360,14 +360,14 @@ class _Settle(Tied):
     """The step that closes loops with the tied degrees of freedom."""
 
     def __init__(self, robot: Model) -> None:
-        self._prepare(robot, "settle", kernels.SETTLE, clustered(robot, ()), (), None)
+        self._prepare(robot, "settle", kernels.CLOSING_STEP, clustered(robot, ()), (), None)
 
 
 class _Explicit(Tied):
     """The explicit form of a robot's constraints."""
 
     def __init__(self, robot: Model) -> None:
-        self._prepare(robot, "explicit", kernels.EXPLICIT, clustered(robot, ()), (), None)
+        self._prepare(robot, "explicit", kernels.EXPLICIT_FORM, clustered(robot, ()), (), None)
 
 
 def check_pivots(robot: Model, least: Array) -> None:

@@ -35,7 +35,7 @@ from linkwork.errors import (
     UnsupportedFeature,
 )
 from linkwork.inputs import Auto, ForwardMethod, above_zero, count, real_array
-from linkwork.kernels import aba, bbo, clusters, lcaba, ltl
+from linkwork.kernels import aba, approximate, bbo, cluster_aba, lcaba, ltl, projection
 from linkwork.kernels import pv_early as early
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.computed import computed_once
@@ -120,9 +120,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "pv_soft": Method(lcaba.LCABA, lcaba_tree, internal=False),
         "constrained_aba": Method(lcaba.LCABA, lcaba_tree, iterates=True, internal=False),
         "lcaba": Method(lcaba.LCABA, lcaba_tree, iterates=True),
-        "cluster": Method(clusters.CLUSTER_ABA, clustered, hard=True, closed=True),
-        "projection": Method(clusters.PROJECTION, clustered, hard=True, closed=True),
-        "approximate": Method(clusters.APPROXIMATE, clustered, hard=True, closed=True, exact=False),
+        "cluster": Method(cluster_aba.CLUSTER_ABA, clustered, hard=True, closed=True),
+        "projection": Method(projection.PROJECTION, clustered, hard=True, closed=True),
+        "approximate": Method(approximate.APPROXIMATE_ABA, clustered, hard=True, closed=True, exact=False),
         "lagrange": Method(ltl.LTL, ltl_tree, hard=True),
     }
 )

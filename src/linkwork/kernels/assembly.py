@@ -22,9 +22,9 @@ Cost of an iteration: with m rows of a group on d joints, m² d + m³ for each g
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.clusters import factorize_at, solve_at
 from linkwork.kernels.constrained import max_norm, maximum, minimum
 from linkwork.kernels.constraints import CLOSURE, constraint_error, coupling_rows, row_jacobian
+from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.kinematics import POSE
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where

@@ -127,14 +127,20 @@ class Delassus:
     def swept(self) -> Pool:
         """Work arrays of operators."""
         tree = constrained_tree(self.robot)
-        stages = (texts.WEIGH, texts.YIELD, texts.SEE, texts.FEEL)
+        stages = (texts.FACTORIZE, texts.APPLY_DELASSUS, texts.APPLY_J, texts.APPLY_JT)
         return Pool(self.robot, texts.DELASSUS, tree, stages, self._moving)
 
     @cached_property
     def sprung(self) -> Pool:
         """Work arrays of damped inverses."""
         tree = lcaba_tree(self.robot)
-        return Pool(self.robot, texts.DAMPED_INVERSE, tree, (texts.LAY, texts.TENSE, texts.RESIST), self._moving)
+        return Pool(
+            self.robot,
+            texts.DAMPED_INVERSE,
+            tree,
+            (texts.SETUP_ROWS, texts.FACTORIZE_DAMPED, texts.SOLVE_DAMPED),
+            self._moving,
+        )
 
     def at(self, q: npt.ArrayLike) -> DelassusOperator:
         """The operator at a configuration, ``(nq,)``.
