@@ -2,8 +2,8 @@
 
 **delassus** Sections IV and V; the paper's ``Lambda^-1`` and ``Lambda_R``. The operator is ``J o M^-1 o J'``
 (Algorithms 3, 2 and 1) with backward sweeps merged, and forward sweeps (Section IV-D): forces of rows act on bodies,
-ABA takes them to the root, and accelerations come back. The damped inverse is, with ``rho = 1 / R`` (the paper's ``R``),
-``rho - rho J (M + J' rho J)^-1 J' rho`` (Eq. 8): LCABA solves the modified mass matrix in the middle (Algorithm 4).
+ABA takes them to the root, and accelerations come back. The damped inverse is, with ``mu = 1 / R`` (the paper's ``R``),
+``mu - mu J (M + J' mu J)^-1 J' mu`` (Eq. 8): LCABA solves the modified mass matrix in the middle (Algorithm 4).
 
 Each operator is split by what its parts depend on: `factorize` and `setup_rows` on q alone, `factorize_damped` on the
 damping, `apply_delassus` and `solve_damped` on the vector. Run one after the other on the same work arrays, later parts
@@ -141,7 +141,7 @@ def setup_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
 
 @kernel
 def factorize_damped(tree: Array, w: Array, damping: Array, stiffness: Array) -> None:
-    """``M + J' rho J``, factorized (Algorithm 4, lines 2 to 32); ``stiffness`` is ``rho``, NaN if the damping is negative."""
+    """``M + J' mu J``, factorized (Algorithm 4, lines 2 to 32); ``stiffness`` is ``mu``, NaN for negative damping."""
     articulate_loops(tree, w, damping)
     for r in range(tree.nc):
         stiffness[r] = where(0.0, damping[r], w.rho[r], NO_NUMBER)
