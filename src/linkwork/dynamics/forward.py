@@ -658,7 +658,7 @@ class ForwardDynamics(Evaluator):
         """Without the text of further iterations where there are to be none: it needs much of the first to be kept."""
         once = self.max_iterations == 1 or not METHODS[self.method].iterates
         return (
-            replace(self._subject, algorithm=replace(self._subject.algorithm, iterate=None)) if once else self._subject
+            replace(self._subject, algorithm=replace(self._subject.algorithm, iteration=None)) if once else self._subject
         )
 
     def _need_kernel(self, what: str) -> None:

@@ -37,9 +37,12 @@ from linkwork.kernels.constrained import (
     OUTPUTS,
     SWITCHED_OFF,
     WORK,
+    Problem,
+    Result,
     clear_forces,
     constraint_violation,
     copy_rows,
+    forward_view,
     maximum,
     minimum,
     residual_norm,
@@ -342,90 +345,47 @@ def row_residuals(tree: Array, w: Array, qdd: Array, regularization: Array, resi
 
 
 @kernel
-def prox_bbo(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def prox_bbo(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One proximal iteration from the multipliers ``start``: accelerations, new multipliers, what rows miss."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
-    setup_problem(tree, w, q, v, wrenches, asked)
-    set_residual_scale(tree, w, tau, wrenches, settings)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    set_residual_scale(tree, w, problem)
+    constraint_violation(tree, w, problem.R, result)
     for r in range(tree.nc):
-        residual[r] = w.ks[r]
-        w.ks[r] += regularization[r] * start[r]
-    articulate_rows(tree, w, regularization)
-    row_bias_forces(tree, w, tau)
-    multipliers_and_accelerations(tree, w, a)
-    copy_rows(tree, w.l, multipliers)
-    row_residuals(tree, w, a, regularization, residual)
-    found[0] = residual_norm(tree, w, settings, residual)
-    found[1] = 1.0
+        result.residual[r] = w.ks[r]
+        w.ks[r] += problem.R[r] * problem.multipliers0[r]
+    articulate_rows(tree, w, problem.R)
+    row_bias_forces(tree, w, problem.tau)
+    multipliers_and_accelerations(tree, w, result.a)
+    copy_rows(tree, w.l, result.multipliers)
+    row_residuals(tree, w, result.a, problem.R, result.residual)
+    result.progress[0] = residual_norm(tree, w, problem.settings, result.residual)
+    result.iterations[0] = 1.0
 
 
 @kernel
-def prox_bbo_iterate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
     clear_forces(tree, w)
     for r in range(tree.nc):
-        w.ks[r] = residual[r]
+        w.ks[r] = result.residual[r]
     row_bias_forces(tree, w, w.still)
     multipliers_and_accelerations(tree, w, w.more)
     for k in range(tree.nv):
-        a[k] += w.more[k]
+        result.a[k] += w.more[k]
     for r in range(tree.nc):
-        multipliers[r] += w.l[r]
-    copy_rows(tree, residual, w.error)
-    row_residuals(tree, w, w.more, regularization, residual)
-    found[0] = residual_progress(tree, w, settings, w.error, residual)
-    found[1] += 1.0
+        result.multipliers[r] += w.l[r]
+    copy_rows(tree, result.residual, w.error)
+    row_residuals(tree, w, w.more, problem.R, result.residual)
+    result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.iterations[0] += 1.0
 
 
 @kernel
-def pv(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def pv(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The same without iterations, for rows without regularization; ``progress`` says how independent they are."""
-    prox_bbo(tree, w, q, v, tau, wrenches, regularization, asked, start, settings, a, found)
-    found[0] = minimum(w.pivot[0], NOTHING * (w.pivot[1] / w.pivot[2]))
+    prox_bbo(tree, w, problem, result)
+    result.progress[0] = minimum(w.pivot[0], NOTHING * (w.pivot[1] / w.pivot[2]))
 
 
-PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS)
-PROX_BBO = Algorithm("prox_bbo", prox_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, prox_bbo_iterate)
+PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, view=forward_view)
+PROX_BBO = Algorithm("prox_bbo", prox_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, prox_bbo_iterate, view=forward_view)

@@ -38,7 +38,17 @@ from linkwork.kernels.aba import (
     whole_inertia_to_parent,
 )
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import INPUTS, OUTPUTS, WORK, constraint_violation, minimum, setup_problem
+from linkwork.kernels.constrained import (
+    INPUTS,
+    OUTPUTS,
+    WORK,
+    Problem,
+    Result,
+    constraint_violation,
+    forward_view,
+    minimum,
+    setup_problem,
+)
 from linkwork.kernels.constraints import constraint_bias, constraint_rows
 from linkwork.kernels.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
@@ -412,7 +422,7 @@ def articulate_cluster(tree: Array, w: Array, c: int) -> None:
 
 
 @kernel
-def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array, found: Array) -> None:
+def cluster_accelerations(tree: Array, w: Array, c: int, result: Result) -> None:
     """Accelerations of a cluster whose top's is known, then its multipliers and what its rows miss."""
     free = tree.free_start[c]
     n = tree.free_count[c]
@@ -422,11 +432,11 @@ def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array, found: Arra
         x = w.push[k]
         for j in range(6):
             x = x - w.Ug[k, j] * a[j]
-        qdd[k] = w.Dl[k, k] * x
-    back_substitute_at(tree.free_dof, free, n, w.Dl, qdd)
-    dependent_accelerations(tree, w, c, qdd)
+        result.a[k] = w.Dl[k, k] * x
+    back_substitute_at(tree.free_dof, free, n, w.Dl, result.a)
+    dependent_accelerations(tree, w, c, result.a)
     for e in range(tree.member_start[c], tree.member_start[c] + tree.member_count[c]):
-        acceleration_from_parent(tree, w, tree.member[e], qdd)
+        acceleration_from_parent(tree, w, tree.member[e], result.a)
     tied = tree.tied_start[c]
     endt = tied + tree.tied_count[c]
     for d in range(tied, endt):
@@ -435,82 +445,58 @@ def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array, found: Arra
         for j in range(6):
             x = x + w.Ul[i, j] * a[j]
         for e in range(tied, endt):
-            x = x + w.Ml[i, tree.tied_dof[e]] * qdd[tree.tied_dof[e]]
+            x = x + w.Ml[i, tree.tied_dof[e]] * result.a[tree.tied_dof[e]]
         for b in range(free, free + n):
-            x = x + w.Ml[i, tree.free_dof[b]] * qdd[tree.free_dof[b]]
+            x = x + w.Ml[i, tree.free_dof[b]] * result.a[tree.free_dof[b]]
         w.x[i] = x
-    cluster_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
-    cluster_residuals(tree, w, c, qdd, found[2 + tree.nc : tree.nfound])
+    cluster_multipliers(tree, w, c, w.x, result.multipliers)
+    cluster_residuals(tree, w, c, result.a, result.residual)
 
 
 @kernel
-def cluster_aba(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def cluster_aba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """C-ABA (**clusters** Algorithm 1); ``progress`` says how well the tied joints are determined."""
-    setup_problem(tree, w, q, v, wrenches, asked)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    constraint_violation(tree, w, problem.R, result)
     explicit_constraints(tree, w)
     init_rigid_inertias(tree, w)
-    for r in range(2 * tree.nc):
-        found[2 + r] = 0.0
+    for r in range(tree.nc):
+        result.multipliers[r] = 0.0
+        result.residual[r] = 0.0
     for c in range(tree.nclusters):
         if tree.alone[c] != 0:
             i = tree.member[tree.member_start[c]]
             eliminate(tree, w, i)
             inertia_to_parent(tree, w, i)
-            articulated_bias_force(tree, w, i, tau)
+            articulated_bias_force(tree, w, i, problem.tau)
         else:
-            cluster_mass_matrix(tree, w, c, tau)
+            cluster_mass_matrix(tree, w, c, problem.tau)
             project_on_independent(tree, w, c)
             if tree.cluster_top[c] > 0:
                 articulate_cluster(tree, w, c)
     for back in range(tree.nclusters):
         c = tree.nclusters - 1 - back
         if tree.alone[c] != 0:
-            joint_acceleration(tree, w, tree.member[tree.member_start[c]], a)
+            joint_acceleration(tree, w, tree.member[tree.member_start[c]], result.a)
         else:
-            cluster_accelerations(tree, w, c, a, found)
-    found[0] = w.pivot[0]
-    found[1] = 1.0
+            cluster_accelerations(tree, w, c, result)
+    result.progress[0] = w.pivot[0]
+    result.iterations[0] = 1.0
 
 
 @kernel
-def approximate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def approximate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The independent tree (**clusters** Section II-D): tied bodies are left out but for the inertia that free joints
     feel of their spin, ``G² I`` on the diagonal. Not the dynamics of the robot, but what many controllers reckon with.
     """
-    setup_problem(tree, w, q, v, wrenches, asked)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    constraint_violation(tree, w, problem.R, result)
     explicit_constraints(tree, w)
     init_rigid_inertias(tree, w)
-    for r in range(2 * tree.nc):
-        found[2 + r] = 0.0
-    add_reflected_inertia(tree, w, tau)
+    for r in range(tree.nc):
+        result.multipliers[r] = 0.0
+        result.residual[r] = 0.0
+    add_reflected_inertia(tree, w, problem.tau)
     for i in range(tree.n - 1, 0, -1):
         if tree.follows[i] == 0:
             eliminate(tree, w, i)
@@ -518,11 +504,11 @@ def approximate(
             articulated_bias_force(tree, w, i, w.push)
     for i in range(1, tree.n):
         if tree.follows[i] == 0:
-            joint_acceleration(tree, w, i, a)
+            joint_acceleration(tree, w, i, result.a)
     for c in range(tree.nclusters):
-        dependent_accelerations(tree, w, c, a)
-    found[0] = w.pivot[0]
-    found[1] = 1.0
+        dependent_accelerations(tree, w, c, result.a)
+    result.progress[0] = w.pivot[0]
+    result.iterations[0] = 1.0
 
 
 @kernel
@@ -694,28 +680,15 @@ def projected_mass_matrix(tree: Array, w: Array) -> None:
 
 
 @kernel
-def projection(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def projection(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The projection method: ``G' M G`` of the whole tree, dense (**clusters** Section II-D)."""
-    setup_problem(tree, w, q, v, wrenches, asked)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    constraint_violation(tree, w, problem.R, result)
     explicit_constraints(tree, w)
     joint_torques(tree, w, w.push)
     mass_matrix(tree, w, w.Ml)
     for k in range(tree.nv):
-        w.push[k] = tau[k] - w.push[k]
+        w.push[k] = problem.tau[k] - w.push[k]
     for c in range(tree.nclusters):
         for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
             i = tree.tied_dof[d]
@@ -724,29 +697,32 @@ def projection(
     for c in range(tree.nclusters):
         for f in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
             i = tree.free_dof[f]
-            a[i] = w.push[i]
+            result.a[i] = w.push[i]
             for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
-                a[i] += w.Gl[tree.tied_dof[d], i] * w.push[tree.tied_dof[d]]
+                result.a[i] += w.Gl[tree.tied_dof[d], i] * w.push[tree.tied_dof[d]]
     projected_mass_matrix(tree, w)
-    solve_at(tree.free_dof, 0, tree.nfree, w.Dl, a)
-    for r in range(2 * tree.nc):
-        found[2 + r] = 0.0
+    solve_at(tree.free_dof, 0, tree.nfree, w.Dl, result.a)
+    for r in range(tree.nc):
+        result.multipliers[r] = 0.0
+        result.residual[r] = 0.0
     for c in range(tree.nclusters):
-        dependent_accelerations(tree, w, c, a)
-    for k in range(tree.nv):  # push is now what pushed, less M g: with M (a - g) it leaves what joints lack
+        dependent_accelerations(tree, w, c, result.a)
+    for k in range(tree.nv):  # push is now what pushed, less M g: with M (result.a - g) it leaves what joints lack
         w.x[k] = -w.push[k]
         for f in range(tree.nfree):
-            w.x[k] += w.T[k, tree.free_dof[f]] * a[tree.free_dof[f]]
+            w.x[k] += w.T[k, tree.free_dof[f]] * result.a[tree.free_dof[f]]
     for c in range(tree.nclusters):
-        cluster_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
-        cluster_residuals(tree, w, c, a, found[2 + tree.nc : tree.nfound])
-    found[0] = w.pivot[0]
-    found[1] = 1.0
+        cluster_multipliers(tree, w, c, w.x, result.multipliers)
+        cluster_residuals(tree, w, c, result.a, result.residual)
+    result.progress[0] = w.pivot[0]
+    result.iterations[0] = 1.0
 
 
-CLUSTER_ABA = Algorithm("cluster_aba", cluster_aba, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTERS)
-APPROXIMATE = Algorithm("approximate", approximate, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTERS)
-PROJECTION = Algorithm("projection", projection, INPUTS, OUTPUTS, WORK | COMPOSITE | CLUSTERED, CLUSTERS)
+CLUSTER_ABA = Algorithm("cluster_aba", cluster_aba, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTERS, view=forward_view)
+APPROXIMATE = Algorithm("approximate", approximate, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTERS, view=forward_view)
+PROJECTION = Algorithm(
+    "projection", projection, INPUTS, OUTPUTS, WORK | COMPOSITE | CLUSTERED, CLUSTERS, view=forward_view
+)
 _ASKED: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES}
 _TORQUES: dict[str, Shape] = {"tau": ("nv",), "full": ("nv",), "multipliers": ("nc",), "pivot": (1,)}
 CLUSTER_RNEA = Algorithm("cluster_rnea", cluster_rnea, _ASKED, _TORQUES, WORK | EMBEDDED, CLUSTERS)

@@ -15,6 +15,8 @@ no unit.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from linkwork.kernels.aba import ARTICULATED
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constraints import CLOSURE, RATES, constraint_bias, constraint_rows, constraint_velocities
@@ -52,12 +54,102 @@ INPUTS: dict[str, Shape] = {
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
-"""``settings``: the tolerance, the most iterations, what rounding leaves of stiff rows in one iteration; then what is
-large for this robot (`quantities.scales`): the square of gravity times the mass, the inverse of the mass and of a
-moment of inertia, the mobility of each joint, the inertia that each row feels."""
+"""Flat inputs, as `Problem` names them; ``settings`` are the tolerance, the maximum number of iterations, and `Settings`.
+"""
 OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}
-"""``found`` is progress (2 numbers), multipliers, residuals, and by how much loops are open (2 numbers): one array,
-since making arrays takes time."""
+"""Flat outputs, as `Result` names them: ``found`` is one array, since making arrays takes time."""
+
+
+class Settings(NamedTuple):
+    """Scales of the convergence test (`quantities.scales`), without units of their own where they are multiplied."""
+
+    rounding: Scalar
+    """The relative residual that rounding leaves after one iteration with stiff rows."""
+    gravity: Scalar
+    """Square of the robot's weight over its mass."""
+    inverse_mass: Scalar
+    inverse_inertia: Scalar
+    """1 over a moment of inertia of the robot."""
+    mobility: Array
+    """(nv,) inverse inertia of each joint."""
+    row_inertia: Array
+    """(nc,) inertia that each row feels."""
+
+
+class Problem(NamedTuple):
+    """What constrained forward dynamics is given."""
+
+    q: Array
+    v: Array
+    tau: Array
+    wrenches: Array
+    """(nf, 6) external wrenches."""
+    R: Array
+    """(nc,) regularization of each row; infinite where a row is not enabled."""
+    target: Array
+    """(nc,) accelerations of the rows beyond those of Baumgarte's gains."""
+    multipliers0: Array
+    """(nc,) lambda0, the warm start."""
+    settings: Settings
+
+
+class Result(NamedTuple):
+    """What constrained forward dynamics returns."""
+
+    a: Array
+    """(nv,) joint accelerations."""
+    progress: Array
+    """(1,) relative residual; of methods that do not iterate, how independent the rows are."""
+    iterations: Array
+    """(1,) number of iterations."""
+    multipliers: Array
+    """(nc,) lambda, the constraint forces."""
+    residual: Array
+    """(nc,) k - J a."""
+    violation: Array
+    """(2,) largest position error, and largest velocity error (-1 where no row has gains)."""
+
+
+@kernel
+def settings_view(tree: Array, settings: Array) -> Settings:
+    """The flat input ``settings`` by name; the first two numbers are the loop's."""
+    mobility = settings[6 : 6 + tree.nv]
+    row_inertia = settings[6 + tree.nv : tree.nsettings]
+    return Settings(settings[2], settings[3], settings[4], settings[5], mobility, row_inertia)
+
+
+@kernel
+def result_view(tree: Array, a: Array, found: Array) -> Result:
+    """The flat outputs by name."""
+    nc = tree.nc
+    return Result(
+        a=a,
+        progress=found[0:1],
+        iterations=found[1:2],
+        multipliers=found[2 : 2 + nc],
+        residual=found[2 + nc : 2 + 2 * nc],
+        violation=found[2 + 2 * nc : tree.nfound],
+    )
+
+
+@kernel
+def forward_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    R: Array,
+    target: Array,
+    multipliers0: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> tuple[Problem, Result]:
+    """Flat inputs and outputs by name: `Algorithm.view` of every method of constrained forward dynamics."""
+    problem = Problem(q, v, tau, wrenches, R, target, multipliers0, settings_view(tree, settings))
+    return problem, result_view(tree, a, found)
+
 
 WORK: dict[str, Shape] = (
     POSE
@@ -149,33 +241,34 @@ def max_norm(n: int, x: Array) -> Scalar:
 
 
 @kernel
-def constraint_violation(tree: Array, w: Array, regularization: Array, found: Array) -> None:
-    """How far loops are open, and how fast they open where gains ask for that (else -1), after `setup_problem`."""
-    gap = 0.0
-    rate = 0.0 if tree.pulled != 0 else -1.0
+def constraint_violation(tree: Array, w: Array, R: Array, result: Result) -> None:
+    """Largest position error, and velocity error where rows have gains (else -1), after `setup_problem`."""
+    position = 0.0
+    velocity = 0.0 if tree.pulled != 0 else -1.0
     for r in range(tree.nc):
-        gap = maximum(gap, where(regularization[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
+        position = maximum(position, where(R[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
         if tree.pulled != 0:
             x = where(w.opening[r], 0.0, -w.opening[r], w.opening[r])
-            rate = maximum(rate, where(regularization[r], SWITCHED_OFF, x, 0.0))
-    found[tree.nfound - 2] = gap
-    found[tree.nfound - 1] = rate
+            velocity = maximum(velocity, where(R[r], SWITCHED_OFF, x, 0.0))
+    result.violation[0] = position
+    result.violation[1] = velocity
 
 
 @kernel
-def set_residual_scale(tree: Array, w: Array, tau: Array, wrenches: Array, settings: Array) -> None:
-    """The square of what forces and velocities do to the robot, after `setup_problem`, to measure what rows miss by."""
-    mobility = settings[6 : 6 + tree.nv]
-    inertia = settings[6 + tree.nv : tree.nsettings]
-    x = settings[3]
+def set_residual_scale(tree: Array, w: Array, problem: Problem) -> None:
+    """Square of the scale of residuals: gravity, torques, wrenches and velocities, weighed by inertia."""
+    settings = problem.settings
+    tau = problem.tau
+    wrenches = problem.wrenches
+    x = settings.gravity
     for k in range(tree.nv):
-        x = x + mobility[k] * (tau[k] * tau[k])
+        x = x + settings.mobility[k] * (tau[k] * tau[k])
     for r in range(tree.nc):
-        x = x + inertia[r] * (w.ks[r] * w.ks[r])
+        x = x + settings.row_inertia[r] * (w.ks[r] * w.ks[r])
     for e in range(tree.nf):
         for j in range(3):
-            x = x + settings[5] * (wrenches[e, j] * wrenches[e, j])
-            x = x + settings[4] * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
+            x = x + settings.inverse_inertia * (wrenches[e, j] * wrenches[e, j])
+            x = x + settings.inverse_mass * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
     w.magnitude[0] = x
 
 
@@ -186,9 +279,9 @@ def relative_residual(w: Array, square: Scalar) -> Scalar:
 
 
 @kernel
-def residual_norm(tree: Array, w: Array, settings: Array, residual: Array) -> Scalar:
+def residual_norm(tree: Array, w: Array, settings: Settings, residual: Array) -> Scalar:
     """How much the rows miss, as a part of `set_residual_scale`."""
-    inertia = settings[6 + tree.nv : tree.nsettings]
+    inertia = settings.row_inertia
     left = 0.0
     for r in range(tree.nc):
         left = maximum(left, inertia[r] * (residual[r] * residual[r]))
@@ -197,14 +290,14 @@ def residual_norm(tree: Array, w: Array, settings: Array, residual: Array) -> Sc
 
 
 @kernel
-def residual_progress(tree: Array, w: Array, settings: Array, before: Array, residual: Array) -> Scalar:
+def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, residual: Array) -> Scalar:
     """The same, or, if that is less, how much that is another than it was ``before``.
 
     Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
     rounding does to accelerations. So do rows that differ from others by rounded numbers in a file alone, which creep:
     what changes by less than `STUCK` in an iteration, and by as much as in the one before, is taken not to change.
     """
-    inertia = settings[6 + tree.nv : tree.nsettings]
+    inertia = settings.row_inertia
     left = 0.0
     moved = 0.0
     for r in range(tree.nc):

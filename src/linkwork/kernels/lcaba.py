@@ -30,9 +30,12 @@ from linkwork.kernels.constrained import (
     OUTPUTS,
     SWITCHED_OFF,
     WORK,
+    Problem,
+    Result,
     constraint_violation,
     copy_rows,
     force_residual,
+    forward_view,
     maximum,
     residual_norm,
     residual_progress,
@@ -442,53 +445,25 @@ def lcaba_sweeps_iterate(
 
 
 @kernel
-def lcaba(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One proximal iteration from the multipliers ``start``."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
-    setup_problem(tree, w, q, v, wrenches, asked)
-    set_residual_scale(tree, w, tau, wrenches, settings)
-    constraint_violation(tree, w, regularization, found)
-    lcaba_sweeps(tree, w, tau, regularization, start, a, multipliers, residual)
-    found[0] = maximum(residual_norm(tree, w, settings, residual), settings[2])
-    found[1] = 1.0
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    set_residual_scale(tree, w, problem)
+    constraint_violation(tree, w, problem.R, result)
+    lcaba_sweeps(tree, w, problem.tau, problem.R, problem.multipliers0, result.a, result.multipliers, result.residual)
+    result.progress[0] = maximum(residual_norm(tree, w, problem.settings, result.residual), problem.settings.rounding)
+    result.iterations[0] = 1.0
 
 
 @kernel
-def lcaba_iterate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One more iteration."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
-    copy_rows(tree, residual, w.error)
-    lcaba_sweeps_iterate(tree, w, tau, wrenches, regularization, a, multipliers, residual)
-    found[0] = residual_progress(tree, w, settings, w.error, residual)
-    found[1] += 1.0
+    copy_rows(tree, result.residual, w.error)
+    lcaba_sweeps_iterate(
+        tree, w, problem.tau, problem.wrenches, problem.R, result.a, result.multipliers, result.residual
+    )
+    result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.iterations[0] += 1.0
 
 
-LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, lcaba_iterate)
+LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, lcaba_iterate, view=forward_view)

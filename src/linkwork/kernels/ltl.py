@@ -25,8 +25,11 @@ from linkwork.kernels.constrained import (
     OUTPUTS,
     SWITCHED_OFF,
     WORK,
+    Problem,
+    Result,
     constraint_violation,
     copy_rows,
+    forward_view,
     maximum,
     minimum,
     residual_from_step,
@@ -124,84 +127,54 @@ def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
 
 
 @kernel
-def prox_ltl(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def prox_ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One proximal iteration from the multipliers ``start``."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
-    setup_problem(tree, w, q, v, wrenches, asked)
-    set_residual_scale(tree, w, tau, wrenches, settings)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    set_residual_scale(tree, w, problem)
+    constraint_violation(tree, w, problem.R, result)
     joint_torques(tree, w, w.z)
     mass_matrix(tree, w, w.M)
-    jacobian_from_rows(tree, w, q, w.Jc)
+    jacobian_from_rows(tree, w, problem.q, w.Jc)
     factorize_mass_matrix(tree, w)
     rows_by_factor(tree, w)
-    factorize_delassus(tree, w, regularization)
+    factorize_delassus(tree, w, problem.R)
     for k in range(tree.nv):
-        w.z[k] = tau[k] - w.z[k]
+        w.z[k] = problem.tau[k] - w.z[k]
     for k in range(tree.nv - 1, -1, -1):
         i = tree.dof_up[k]
         while i >= 0:
             w.z[i] -= w.M[k, i] * w.z[k]
             i = tree.dof_up[i]
     for r in range(tree.nc):
-        w.l[r] = w.ks[r] + regularization[r] * start[r]
+        w.l[r] = w.ks[r] + problem.R[r] * problem.multipliers0[r]
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
             w.l[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
-    solve_accelerations(tree, w, a)
+    solve_accelerations(tree, w, result.a)
     for r in range(tree.nc):
-        multipliers[r] = w.l[r]
-        w.l[r] = w.l[r] - start[r]
-    residual_from_step(tree, w.l, regularization, residual)
-    found[0] = residual_norm(tree, w, settings, residual)
-    found[1] = 1.0
+        result.multipliers[r] = w.l[r]
+        w.l[r] = w.l[r] - problem.multipliers0[r]
+    residual_from_step(tree, w.l, problem.R, result.residual)
+    result.progress[0] = residual_norm(tree, w, problem.settings, result.residual)
+    result.iterations[0] = 1.0
 
 
 @kernel
-def prox_ltl_iterate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def prox_ltl_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
     for k in range(tree.nv):
         w.z[k] = 0.0
     for r in range(tree.nc):
-        w.l[r] = residual[r]
+        w.l[r] = result.residual[r]
     solve_accelerations(tree, w, w.more)
     for k in range(tree.nv):
-        a[k] += w.more[k]
+        result.a[k] += w.more[k]
     for r in range(tree.nc):
-        multipliers[r] += w.l[r]
-    copy_rows(tree, residual, w.error)
-    residual_from_step(tree, w.l, regularization, residual)
-    found[0] = residual_progress(tree, w, settings, w.error, residual)
-    found[1] += 1.0
+        result.multipliers[r] += w.l[r]
+    copy_rows(tree, result.residual, w.error)
+    residual_from_step(tree, w.l, problem.R, result.residual)
+    result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.iterations[0] += 1.0
 
 
 @kernel
@@ -219,26 +192,13 @@ def least_pivot(tree: Array, w: Array) -> Scalar:
 
 
 @kernel
-def ltl(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The same without iterations; ``progress`` says how independent the rows are."""
-    prox_ltl(tree, w, q, v, tau, wrenches, regularization, asked, start, settings, a, found)
-    found[0] = least_pivot(tree, w)
+    prox_ltl(tree, w, problem, result)
+    result.progress[0] = least_pivot(tree, w)
 
 
 _ALL = WORK | COMPOSITE | DENSE
 
-PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, JOINTS, prox_ltl_iterate)
-LTL = Algorithm("ltl", ltl, INPUTS, OUTPUTS, _ALL, JOINTS)
+PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, JOINTS, prox_ltl_iterate, view=forward_view)
+LTL = Algorithm("ltl", ltl, INPUTS, OUTPUTS, _ALL, JOINTS, view=forward_view)

@@ -29,7 +29,10 @@ from linkwork.kernels.constrained import (
     OUTPUTS,
     SWITCHED_OFF,
     WORK,
+    Problem,
+    Result,
     constraint_violation,
+    forward_view,
     relative_residual,
     set_residual_scale,
     setup_problem,
@@ -252,32 +255,17 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, n: int, qdd: Ar
 
 
 @kernel
-def pv_early(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def pv_early(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """Accelerations and multipliers; ``progress`` says by how much rows contradict each other.
 
     Rows are measured by the root of the inertia that they feel, so that rows of different units can be compared.
     """
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
-    setup_problem(tree, w, q, v, wrenches, asked)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    constraint_violation(tree, w, problem.R, result)
     init_rigid_inertias(tree, w)
-    set_residual_scale(tree, w, tau, wrenches, settings)
+    set_residual_scale(tree, w, problem)
     for r in range(tree.nc):
-        w.row_scale[r] = sqrt(settings[6 + tree.nv + r])
+        w.row_scale[r] = sqrt(problem.settings.row_inertia[r])
     w.worst[0] = 0.0
     for i in range(tree.n):
         w.size[i] = 0.0
@@ -289,7 +277,7 @@ def pv_early(
         for j in range(6):
             w.Rk[e, j] = 0.0
         if r >= 0:
-            on = where(regularization[r], SWITCHED_OFF, w.row_scale[r], 0.0)
+            on = where(problem.R[r], SWITCHED_OFF, w.row_scale[r], 0.0)
             w.rk[e] = on * w.ks[r]
             if t >= 0:
                 w.gk[e] = on * w.slope[t]
@@ -297,8 +285,8 @@ def pv_early(
                 for j in range(6):
                     w.Rk[e, j] = on * w.K[m, j]
     for r in range(tree.nc):
-        multipliers[r] = 0.0
-        residual[r] = 0.0
+        result.multipliers[r] = 0.0
+        result.residual[r] = 0.0
     for i in range(tree.n - 1, 0, -1):
         symmetrize(w.H[i])
         n = tree.stack_count[i]
@@ -311,7 +299,7 @@ def pv_early(
             condense_rows(tree, w, i)
             n = 6
         for k in range(dof_of(tree.kind[i])):
-            eliminate_dof(tree, w, i, k, n, tau)
+            eliminate_dof(tree, w, i, k, n, problem.tau)
         rows_to_parent(tree, w, i, n)
         if tree.parent[i] > 0:
             w.size[tree.parent[i]] += w.size[i]
@@ -319,11 +307,11 @@ def pv_early(
         n = tree.stack_count[i]
         if n > 6:
             n = 6
-        accelerations_and_multipliers(tree, w, i, n, a, multipliers)
+        accelerations_and_multipliers(tree, w, i, n, result.a, result.multipliers)
     for r in range(tree.nc):
-        multipliers[r] *= w.row_scale[r]
-    found[0] = relative_residual(w, w.worst[0] * w.worst[0])
-    found[1] = 1.0
+        result.multipliers[r] *= w.row_scale[r]
+    result.progress[0] = relative_residual(w, w.worst[0] * w.worst[0])
+    result.iterations[0] = 1.0
 
 
-PV_EARLY = Algorithm("pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS, EARLY)
+PV_EARLY = Algorithm("pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS, EARLY, view=forward_view)
