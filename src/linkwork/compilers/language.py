@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeGuard
 
 from linkwork.errors import KernelError
 from linkwork.plans.layout import Layout, Shape
@@ -102,7 +102,7 @@ class RecordType:
     fields: tuple[Any, ...]
 
 
-def is_record_class(value: Any) -> bool:
+def is_record_class(value: Any) -> TypeGuard[type]:
     """Whether a value is a class of named tuples."""
     return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
 
