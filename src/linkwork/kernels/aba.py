@@ -47,7 +47,7 @@ ARTICULATED: dict[str, Shape] = {
     "Y": ("n", 6, 6),
     "Z": (6, 6),
     "y": ("nv",),
-    "gear": ("nv",),
+    "joint_inertia": ("nv",),
 }
 
 
@@ -83,7 +83,7 @@ def eliminate_one_dof(tree: Array, w: Array, i: int) -> None:
         for j in range(6):
             U[j] += tree.pitch[i] * H[j, 5]
         D = U[2] + tree.pitch[i] * U[5]
-    w.D[i] = 1.0 / (D + w.gear[tree.iv[i]])
+    w.D[i] = 1.0 / (D + w.joint_inertia[tree.iv[i]])
     for j in range(6):
         V[j] = U[j] * w.D[i]
     for j in range(6):
@@ -131,7 +131,7 @@ def eliminate_multi_dof(tree: Array, w: Array, i: int) -> None:
     for j in range(n):
         for k in range(j + 1):
             L[j, k] = H[axis_of(kind, j), axis_of(kind, k)]
-        L[j, j] += w.gear[tree.iv[i] + j]
+        L[j, j] += w.joint_inertia[tree.iv[i] + j]
     factorize_ldl(n, L)
     geared = tree.geared[i]
     U = w.Z
@@ -175,7 +175,7 @@ def init_rigid_inertias(tree: Array, w: Array) -> None:
     for i in range(1, tree.n):
         init_rigid_inertia(tree, w, i)
     for k in range(tree.nv):
-        w.gear[k] = tree.armature[k]
+        w.joint_inertia[k] = tree.armature[k]
 
 
 @kernel
@@ -212,7 +212,7 @@ def whole_inertia_to_parent(tree: Array, w: Array, i: int) -> None:
             rotate_inertia(w.R[i], H)
         else:
             if kind != PRISMATIC:
-                rotate_inertia_about_z(w.c[i], w.s[i], H)
+                rotate_inertia_about_z(w.cos[i], w.sin[i], H)
             if tree.turned[i] != 0:
                 rotate_inertia(tree.P[i], H)
         add_shifted_inertia(w.r[i], H, w.H[h])
@@ -331,10 +331,10 @@ def aba(tree: Array, w: Array, q: Array, v: Array, tau: Array, wrenches: Array, 
     """``a = M^-1 (tau - c + sum J' wrench)``, in the book's three passes."""
     init_root(tree, w)
     for k in range(tree.nv):
-        w.still[k] = 0.0
-        w.gear[k] = tree.armature[k]
+        w.qdd0[k] = 0.0
+        w.joint_inertia[k] = tree.armature[k]
     for i in range(1, tree.n):
-        forward_pass(tree, w, i, q, v, w.still)
+        forward_pass(tree, w, i, q, v, w.qdd0)
     apply_wrenches(tree, w, wrenches)
     for i in range(tree.n - 1, 0, -1):
         h = tree.parent[i]

@@ -33,9 +33,9 @@ from linkwork.kernels.aba import (
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
     INPUTS,
-    NOTHING,
+    NEGLIGIBLE_ROW,
     OUTPUTS,
-    SWITCHED_OFF,
+    DISABLED,
     WORK,
     Problem,
     Result,
@@ -64,7 +64,7 @@ TRAVEL: dict[str, Shape] = {
     "Ls": ("nl",),
     "Ws": ("nru",),
     "x": ("widest",),
-    "l": ("nc",),
+    "lam": ("nc",),
     "pivot": (3,),
 }
 
@@ -82,9 +82,9 @@ def init_rows(tree: Array, w: Array, regularization: Array) -> None:
             for j in range(6):
                 w.Ks[s, j] += w.K[m, j]
     for t in range(tree.nterms):
-        w.g[tree.term_slot[t]] += w.slope[t]
+        w.g[tree.term_slot[t]] += w.dphi[t]
     w.pivot[0] = 1.0
-    w.pivot[1] = SWITCHED_OFF
+    w.pivot[1] = DISABLED
     w.pivot[2] = 0.0
     for e in range(tree.nl):
         w.Ls[e] = 0.0
@@ -118,7 +118,7 @@ def factorize_block(tree: Array, w: Array, b: int) -> None:
         left = x / whole
         w.pivot[0] = minimum(left, w.pivot[0])
         w.pivot[1] = minimum(x, w.pivot[1])
-        w.pivot[2] = maximum(where(whole, SWITCHED_OFF, whole, 0.0), w.pivot[2])
+        w.pivot[2] = maximum(where(whole, DISABLED, whole, 0.0), w.pivot[2])
 
 
 @kernel
@@ -262,16 +262,16 @@ def eliminate_row_forces(tree: Array, w: Array, i: int) -> None:
         n = tree.block_size[b]
         m = tree.bu_count[b]
         for a in range(n):
-            w.x[a] = w.ks[tree.slot_row[o + a]]
+            w.x[a] = w.k[tree.slot_row[o + a]]
         solve_block(tree, w, b)
         for a in range(n):
-            w.ks[tree.slot_row[o + a]] = w.x[a]
+            w.k[tree.slot_row[o + a]] = w.x[a]
             if i > 0:
                 for j in range(6):
                     w.f[i, j] -= w.Ks[o + a, j] * w.x[a]
             for u in range(m):
                 r = tree.slot_row[tree.bu[tree.bu_start[b] + u]]
-                w.ks[r] -= w.Ls[tree.ru[tree.ru_start[b] + a * m + u]] * w.x[a]
+                w.k[r] -= w.Ls[tree.ru[tree.ru_start[b] + a * m + u]] * w.x[a]
 
 
 @kernel
@@ -286,7 +286,7 @@ def propagate_row_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
             u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
             if kind == HELICAL:
                 u = u - tree.pitch[i] * f[5]
-            w.ks[r] -= w.Ts[o + a, k] * u
+            w.k[r] -= w.Ts[o + a, k] * u
 
 
 @kernel
@@ -307,13 +307,13 @@ def solve_multipliers(tree: Array, w: Array, i: int) -> None:
         m = tree.bu_count[b]
         for a in range(tree.block_size[b]):
             r = tree.slot_row[o + a]
-            x = w.ks[r]
+            x = w.k[r]
             if i > 0:
                 for j in range(6):
                     x = x - w.Zs[o + a, j] * w.a[i, j]
             for u in range(m):
-                x = x - w.Ws[tree.ru_start[b] + a * m + u] * w.l[tree.slot_row[tree.bu[tree.bu_start[b] + u]]]
-            w.l[r] = x
+                x = x - w.Ws[tree.ru_start[b] + a * m + u] * w.lam[tree.slot_row[tree.bu[tree.bu_start[b] + u]]]
+            w.lam[r] = x
 
 
 @kernel
@@ -324,7 +324,7 @@ def multipliers_and_accelerations(tree: Array, w: Array, qdd: Array) -> None:
         o = tree.slot_start[i]
         for a in range(tree.slot_count[i]):
             for k in range(dof_of(tree.kind[i])):
-                w.y[tree.iv[i] + k] += w.Ts[o + a, k] * w.l[tree.slot_row[o + a]]
+                w.y[tree.iv[i] + k] += w.Ts[o + a, k] * w.lam[tree.slot_row[o + a]]
         joint_acceleration(tree, w, i, qdd)
         solve_multipliers(tree, w, i)
 
@@ -339,9 +339,9 @@ def row_residuals(tree: Array, w: Array, qdd: Array, regularization: Array, resi
             a = w.a[i]
             residual[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
     for t in range(tree.nterms):
-        residual[tree.term_row[t]] -= w.slope[t] * qdd[tree.term_v[t]]
+        residual[tree.term_row[t]] -= w.dphi[t] * qdd[tree.term_v[t]]
     for r in range(tree.nc):
-        residual[r] = where(regularization[r], SWITCHED_OFF, residual[r], 0.0)
+        residual[r] = where(regularization[r], DISABLED, residual[r], 0.0)
 
 
 @kernel
@@ -351,12 +351,12 @@ def prox_bbo(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     set_residual_scale(tree, w, problem)
     constraint_violation(tree, w, problem.R, result)
     for r in range(tree.nc):
-        result.residual[r] = w.ks[r]
-        w.ks[r] += problem.R[r] * problem.multipliers0[r]
+        result.residual[r] = w.k[r]
+        w.k[r] += problem.R[r] * problem.multipliers0[r]
     articulate_rows(tree, w, problem.R)
     row_bias_forces(tree, w, problem.tau)
     multipliers_and_accelerations(tree, w, result.a)
-    copy_rows(tree, w.l, result.multipliers)
+    copy_rows(tree, w.lam, result.multipliers)
     row_residuals(tree, w, result.a, problem.R, result.residual)
     result.progress[0] = residual_norm(tree, w, problem.settings, result.residual)
     result.iterations[0] = 1.0
@@ -367,15 +367,15 @@ def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
     """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
     clear_forces(tree, w)
     for r in range(tree.nc):
-        w.ks[r] = result.residual[r]
-    row_bias_forces(tree, w, w.still)
-    multipliers_and_accelerations(tree, w, w.more)
+        w.k[r] = result.residual[r]
+    row_bias_forces(tree, w, w.qdd0)
+    multipliers_and_accelerations(tree, w, w.da)
     for k in range(tree.nv):
-        result.a[k] += w.more[k]
+        result.a[k] += w.da[k]
     for r in range(tree.nc):
-        result.multipliers[r] += w.l[r]
+        result.multipliers[r] += w.lam[r]
     copy_rows(tree, result.residual, w.error)
-    row_residuals(tree, w, w.more, problem.R, result.residual)
+    row_residuals(tree, w, w.da, problem.R, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
 
@@ -384,7 +384,7 @@ def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
 def pv(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The same without iterations, for rows without regularization; ``progress`` says how independent they are."""
     prox_bbo(tree, w, problem, result)
-    result.progress[0] = minimum(w.pivot[0], NOTHING * (w.pivot[1] / w.pivot[2]))
+    result.progress[0] = minimum(w.pivot[0], NEGLIGIBLE_ROW * (w.pivot[1] / w.pivot[2]))
 
 
 PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, view=forward_view)

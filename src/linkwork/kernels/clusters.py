@@ -158,7 +158,7 @@ def cluster_rows(tree: Array, w: Array) -> None:
                 w.Jl[r, tree.tied_dof[f]] = 0.0
     for t in range(tree.nterms):
         if tree.row_top[tree.term_row[t]] >= 0:
-            w.Jl[tree.term_row[t], tree.term_v[t]] += w.slope[t]
+            w.Jl[tree.term_row[t], tree.term_v[t]] += w.dphi[t]
     for m in range(tree.nown):
         r = tree.k_row[m]
         i = tree.k_body[m]
@@ -242,7 +242,7 @@ def explicit_constraints(tree: Array, w: Array) -> None:
             w.gl[j] = 0.0
             for e in range(rows, end):
                 r = tree.bound_row[e]
-                w.gl[j] += w.Wl[r, j] * w.ks[r]
+                w.gl[j] += w.Wl[r, j] * w.k[r]
         solve_at(tree.tied_dof, o, n, w.N, w.gl)
 
 
@@ -256,7 +256,7 @@ def setup_clusters(tree: Array, w: Array, q: Array, v: Array) -> None:
     bias_accelerations(tree, w)
     constraint_bias(tree, w, q, v)
     for r in range(tree.nc):
-        w.ks[r] = -w.beta[r]
+        w.k[r] = -w.beta[r]
     explicit_constraints(tree, w)
 
 
@@ -290,7 +290,7 @@ def cluster_residuals(tree: Array, w: Array, c: int, qdd: Array, residual: Array
     """What the rows of a cluster miss."""
     for e in range(tree.bound_start[c], tree.bound_start[c] + tree.bound_count[c]):
         r = tree.bound_row[e]
-        x = w.ks[r]
+        x = w.k[r]
         for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
             x = x - w.Jl[r, tree.tied_dof[d]] * qdd[tree.tied_dof[d]]
         for b in range(tree.free_start[c], tree.free_start[c] + tree.free_count[c]):
@@ -330,7 +330,7 @@ def cluster_mass_matrix(tree: Array, w: Array, c: int, tau: Array) -> None:
                     w.Ml[o, tree.iv[j] + m] = x
                 shift_force_to_parent(tree, w, j, U)
                 j = tree.parent[j]
-            w.Ml[o, o] += w.gear[o]
+            w.Ml[o, o] += w.joint_inertia[o]
             w.push[o] = tau[o] - w.f[i, axis_of(kind, k)]
             if kind == HELICAL:
                 w.push[o] -= tree.pitch[i] * w.f[i, 5]
@@ -521,7 +521,7 @@ def add_reflected_inertia(tree: Array, w: Array, tau: Array) -> None:
             for d in range(tree.tied_start[c], tree.tied_start[c] + tree.tied_count[c]):
                 j = tree.tied_dof[d]
                 w.push[k] += w.Gl[j, k] * tau[j]
-                w.gear[k] += (w.Gl[j, k] * w.Gl[j, k]) * (tree.spin[j] + tree.armature[j])
+                w.joint_inertia[k] += (w.Gl[j, k] * w.Gl[j, k]) * (tree.spin[j] + tree.armature[j])
 
 
 @kernel
@@ -596,7 +596,7 @@ def approximate_rnea(
     for r in range(tree.nc):
         multipliers[r] = 0.0
     for k in range(tree.nv):
-        w.gear[k] = tree.armature[k]
+        w.joint_inertia[k] = tree.armature[k]
         tau[k] = 0.0
     add_reflected_inertia(tree, w, tau)
     for f in range(tree.nfree):
@@ -610,7 +610,7 @@ def approximate_rnea(
         if tree.follows[i] == 0:
             for k in range(dof_of(tree.kind[i])):
                 o = tree.iv[i] + k
-                tau[o] = w.f[i, axis_of(tree.kind[i], k)] + w.gear[o] * full[o]
+                tau[o] = w.f[i, axis_of(tree.kind[i], k)] + w.joint_inertia[o] * full[o]
                 if tree.kind[i] == HELICAL:
                     tau[o] += tree.pitch[i] * w.f[i, 5]
             force_to_parent(tree, w, i)
@@ -647,7 +647,7 @@ def closing_step(tree: Array, w: Array, q: Array, step: Array, error: Array, piv
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
     for r in range(tree.nc):
-        w.ks[r] = -error[r]
+        w.k[r] = -error[r]
     explicit_constraints(tree, w)
     for k in range(tree.nv):
         step[k] = 0.0

@@ -32,16 +32,16 @@ from linkwork.kernels.rnea import (
 )
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 
-SWITCHED_OFF = 1e20
+DISABLED = 1e20
 """A row with more regularization than this is one that is not enabled."""
 
-NOTHING = 1e9
+NEGLIGIBLE_ROW = 1e9
 """A row whose inverse inertia is less than `LEAST_PIVOT` over this of the largest moves nothing: it is rounding."""
 
 NEGLIGIBLE = 1e-20
 """Progress below any tolerance that can be met, and above one that is meant never to be."""
 
-STUCK = 1e-4
+STAGNATION = 1e-4
 """The part of what rows miss by which an iteration has to change it to be worth another."""
 
 INPUTS: dict[str, Shape] = {
@@ -159,7 +159,7 @@ WORK: dict[str, Shape] = (
     | ACCELERATION
     | FORCE
     | ARTICULATED
-    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",), "magnitude": (2,), "opening": ("nc",)}
+    | {"error": ("nc",), "target": ("nc",), "k": ("nc",), "da": ("nv",), "residual_scale": (2,), "Jv": ("nc",)}
 )
 
 
@@ -172,23 +172,23 @@ def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, as
     """
     init_root(tree, w)
     for k in range(tree.nv):
-        w.still[k] = 0.0
+        w.qdd0[k] = 0.0
     for i in range(1, tree.n):
-        forward_pass(tree, w, i, q, v, w.still)
+        forward_pass(tree, w, i, q, v, w.qdd0)
     constraint_rows(tree, w, q, w.error)
     constraint_bias(tree, w, q, v)
     if tree.pulled != 0:
         velocities(tree, w, v)
-        constraint_velocities(tree, w, q, v, w.opening)
+        constraint_velocities(tree, w, q, v, w.Jv)
         for r in range(tree.nc):
-            w.target[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * w.opening[r]
+            w.target[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * w.Jv[r]
     apply_wrenches(tree, w, wrenches)
     for j in range(6):
         w.a[0, j] = 0.0
     for r in range(tree.nc):
-        w.ks[r] = asked[r] - w.beta[r]
+        w.k[r] = asked[r] - w.beta[r]
         if tree.pulled != 0:
-            w.ks[r] += w.target[r]
+            w.k[r] += w.target[r]
 
 
 @kernel
@@ -200,7 +200,7 @@ def clear_forces(tree: Array, w: Array) -> None:
     for j in range(6):
         w.a[0, j] = 0.0
     for k in range(tree.nv):
-        w.still[k] = 0.0
+        w.qdd0[k] = 0.0
 
 
 @kernel
@@ -246,10 +246,10 @@ def constraint_violation(tree: Array, w: Array, R: Array, result: Result) -> Non
     position = 0.0
     velocity = 0.0 if tree.pulled != 0 else -1.0
     for r in range(tree.nc):
-        position = maximum(position, where(R[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
+        position = maximum(position, where(R[r], DISABLED, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
         if tree.pulled != 0:
-            x = where(w.opening[r], 0.0, -w.opening[r], w.opening[r])
-            velocity = maximum(velocity, where(R[r], SWITCHED_OFF, x, 0.0))
+            x = where(w.Jv[r], 0.0, -w.Jv[r], w.Jv[r])
+            velocity = maximum(velocity, where(R[r], DISABLED, x, 0.0))
     result.violation[0] = position
     result.violation[1] = velocity
 
@@ -264,18 +264,18 @@ def set_residual_scale(tree: Array, w: Array, problem: Problem) -> None:
     for k in range(tree.nv):
         x = x + settings.mobility[k] * (tau[k] * tau[k])
     for r in range(tree.nc):
-        x = x + settings.row_inertia[r] * (w.ks[r] * w.ks[r])
+        x = x + settings.row_inertia[r] * (w.k[r] * w.k[r])
     for e in range(tree.nf):
         for j in range(3):
             x = x + settings.inverse_inertia * (wrenches[e, j] * wrenches[e, j])
             x = x + settings.inverse_mass * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
-    w.magnitude[0] = x
+    w.residual_scale[0] = x
 
 
 @kernel
 def relative_residual(w: Array, square: Scalar) -> Scalar:
     """The root of a square that is measured by that of `set_residual_scale`; zero where nothing moves the robot."""
-    return sqrt(square / where(0.0, w.magnitude[0], w.magnitude[0], 1.0))
+    return sqrt(square / where(0.0, w.residual_scale[0], w.residual_scale[0], 1.0))
 
 
 @kernel
@@ -285,7 +285,7 @@ def residual_norm(tree: Array, w: Array, settings: Settings, residual: Array) ->
     left = 0.0
     for r in range(tree.nc):
         left = maximum(left, inertia[r] * (residual[r] * residual[r]))
-    w.magnitude[1] = SWITCHED_OFF
+    w.residual_scale[1] = DISABLED
     return relative_residual(w, left)
 
 
@@ -295,7 +295,7 @@ def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, 
 
     Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
     rounding does to accelerations. So do rows that differ from others by rounded numbers in a file alone, which creep:
-    what changes by less than `STUCK` in an iteration, and by as much as in the one before, is taken not to change.
+    what changes by less than `STAGNATION` in an iteration, and by as much as in the one before, is taken not to change.
     """
     inertia = settings.row_inertia
     left = 0.0
@@ -305,16 +305,16 @@ def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, 
         left = maximum(left, inertia[r] * (residual[r] * residual[r]))
         moved = maximum(moved, inertia[r] * (y * y))
     least = minimum(left, moved)
-    creeping = where(0.25 * w.magnitude[1], moved, NEGLIGIBLE, relative_residual(w, least))
-    w.magnitude[1] = moved
-    return where(moved, STUCK * STUCK * left, creeping, relative_residual(w, least))
+    creeping = where(0.25 * w.residual_scale[1], moved, NEGLIGIBLE, relative_residual(w, least))
+    w.residual_scale[1] = moved
+    return where(moved, STAGNATION * STAGNATION * left, creeping, relative_residual(w, least))
 
 
 @kernel
 def residual_from_step(tree: Array, change: Array, regularization: Array, residual: Array) -> None:
     """What each row misses: ``R`` times the change of its multiplier; nothing where it is switched off."""
     for r in range(tree.nc):
-        residual[r] = where(regularization[r], SWITCHED_OFF, regularization[r] * change[r], 0.0)
+        residual[r] = where(regularization[r], DISABLED, regularization[r] * change[r], 0.0)
 
 
 @kernel

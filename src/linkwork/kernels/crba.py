@@ -51,7 +51,7 @@ def composite_inertias(tree: Array, w: Array) -> None:
                 x = rotate_symmetric(w.R[i], x)
             else:
                 if kind != PRISMATIC:
-                    x = rotate_symmetric_about_z(w.c[i], w.s[i], x)
+                    x = rotate_symmetric_about_z(w.cos[i], w.sin[i], x)
                 if tree.turned[i] != 0:
                     x = rotate_symmetric(tree.P[i], x)
             moved = add(b, scale(w.m[i], r))

@@ -49,8 +49,8 @@ TINY = 1e-300
 
 NO_NUMBER = float("nan")
 
-SWEPT: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"a": ("n", 6), "pulls": ("nv",), "e": ("nc",)}
-SPRUNG: dict[str, Shape] = SWEPT | SPRINGS | {"rest": ("nc",), "more": ("nv",)}
+SWEPT: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"a": ("n", 6), "tau": ("nv",), "e": ("nc",)}
+SPRUNG: dict[str, Shape] = SWEPT | SPRINGS | {"rest": ("nc",), "da": ("nv",)}
 
 
 # The operator ------------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def row_forces_to_root(tree: Array, w: Array, forces: Array) -> None:
     for m in range(tree.nown):
         subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
     for t in range(tree.nterms):
-        w.pulls[tree.term_v[t]] += w.slope[t] * forces[tree.term_row[t]]
+        w.tau[tree.term_v[t]] += w.dphi[t] * forces[tree.term_row[t]]
 
 
 @kernel
@@ -86,16 +86,16 @@ def rows_from_accelerations(tree: Array, w: Array, motion: Array, rows: Array) -
         a = w.a[tree.k_body[m]]
         rows[tree.k_row[m]] += dot(angular(K), angular(a)) + dot(linear(K), linear(a))
     for t in range(tree.nterms):
-        rows[tree.term_row[t]] += w.slope[t] * motion[tree.term_v[t]]
+        rows[tree.term_row[t]] += w.dphi[t] * motion[tree.term_v[t]]
 
 
 @kernel
 def apply_delassus(tree: Array, w: Array, forces: Array, torques: Array, motion: Array, rows: Array) -> None:
     """``motion = M^-1 (J' forces + torques)`` and ``rows = J motion``, after `factorize`."""
     for k in range(tree.nv):
-        w.pulls[k] = torques[k]
+        w.tau[k] = torques[k]
     row_forces_to_root(tree, w, forces)
-    articulated_bias_forces(tree, w, w.pulls)
+    articulated_bias_forces(tree, w, w.tau)
     joint_accelerations(tree, w, motion)
     rows_from_accelerations(tree, w, motion, rows)
 
@@ -121,11 +121,11 @@ def apply_J(tree: Array, w: Array, motion: Array, rows: Array) -> None:
 def apply_JT(tree: Array, w: Array, forces: Array, torques: Array) -> None:
     """``torques = J' forces``, after `factorize`."""
     for k in range(tree.nv):
-        w.pulls[k] = 0.0
+        w.tau[k] = 0.0
     row_forces_to_root(tree, w, forces)
     joint_torques(tree, w, torques)
     for k in range(tree.nv):
-        torques[k] = w.pulls[k] - torques[k]
+        torques[k] = w.tau[k] - torques[k]
 
 
 # The damped inverse ----------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def factorize_damped(tree: Array, w: Array, damping: Array, stiffness: Array) ->
     """Inertias of bodies and springs, eliminated; ``stiffness`` is ``1 / damping``, no number if that is below zero."""
     articulate_loops(tree, w, damping)
     for r in range(tree.nc):
-        stiffness[r] = where(0.0, damping[r], w.rho[r], NO_NUMBER)
+        stiffness[r] = where(0.0, damping[r], w.mu[r], NO_NUMBER)
 
 
 @kernel
@@ -156,7 +156,7 @@ def release(tree: Array, w: Array) -> None:
     for j in range(6):
         w.a[0, j] = 0.0
     for k in range(tree.nv):
-        w.pulls[k] = 0.0
+        w.tau[k] = 0.0
 
 
 @kernel
@@ -176,16 +176,16 @@ def solve_damped(
     """
     release(tree, w)
     for r in range(tree.nc):
-        forces[r] = w.rho[r] * accelerations[r]
+        forces[r] = w.mu[r] * accelerations[r]
     progress[0] = max_norm(tree.nc, forces)
     apply_constraint_forces(tree, w, forces)
-    coupled_bias_forces(tree, w, w.pulls)
+    coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, motion)
     for r in range(tree.nc):
         w.rest[r] = accelerations[r]
     constraint_residual(tree, w, motion, w.rest)
     for r in range(tree.nc):
-        forces[r] = w.rho[r] * w.rest[r]
+        forces[r] = w.mu[r] * w.rest[r]
     progress[0] = ROUNDING * progress[0] / (max_norm(tree.nc, forces) + TINY)
     progress[1] = 1.0
 
@@ -202,25 +202,25 @@ def solve_damped_iterate(
 ) -> None:
     """One step of refinement: what forces and motion leave of ``M v' = J' f`` and ``J v' + R f = a`` is solved for."""
     for r in range(tree.nc):
-        w.rest[r] = accelerations[r] - forces[r] / w.rho[r]
+        w.rest[r] = accelerations[r] - forces[r] / w.mu[r]
     release(tree, w)
     for i in range(1, tree.n):
         acceleration_from_parent(tree, w, i, motion)
         load(tree, w, i)
     constraint_residual(tree, w, motion, w.rest)
     for k in range(tree.nv):
-        w.pulls[k] -= tree.armature[k] * motion[k]
+        w.tau[k] -= tree.armature[k] * motion[k]
     apply_constraint_forces(tree, w, forces)
     for r in range(tree.nc):
-        w.e[r] = w.rho[r] * w.rest[r]
+        w.e[r] = w.mu[r] * w.rest[r]
     apply_constraint_forces(tree, w, w.e)
-    coupled_bias_forces(tree, w, w.pulls)
-    coupled_accelerations(tree, w, w.more)
-    constraint_residual(tree, w, w.more, w.rest)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, w.da)
+    constraint_residual(tree, w, w.da, w.rest)
     for k in range(tree.nv):
-        motion[k] += w.more[k]
+        motion[k] += w.da[k]
     for r in range(tree.nc):
-        w.rest[r] = w.rho[r] * w.rest[r]
+        w.rest[r] = w.mu[r] * w.rest[r]
         forces[r] += w.rest[r]
     progress[0] *= max_norm(tree.nc, w.rest) / (max_norm(tree.nc, forces) + TINY)
     progress[1] += 1.0

@@ -102,14 +102,14 @@ def setup_impact(tree: Array, w: Array, problem: ImpactProblem, result: ImpactRe
     joint_transforms(tree, w, problem.q)
     constraint_rows(tree, w, problem.q, w.error)
     velocities(tree, w, v)
-    constraint_velocities(tree, w, problem.q, v, w.ks)
+    constraint_velocities(tree, w, problem.q, v, w.k)
     for r in range(tree.nc):
-        w.ks[r] = -((1.0 + problem.restitution[r]) * w.ks[r])
+        w.k[r] = -((1.0 + problem.restitution[r]) * w.k[r])
     result.violation[0] = 0.0
     result.violation[1] = -1.0
-    w.magnitude[0] = 0.0
+    w.residual_scale[0] = 0.0
     for k in range(tree.nv):
-        w.magnitude[0] += v[k] * v[k] / problem.settings.mobility[k]
+        w.residual_scale[0] += v[k] * v[k] / problem.settings.mobility[k]
     clear_forces(tree, w)
 
 
@@ -118,15 +118,15 @@ def impact_rows(tree: Array, w: Array, problem: ImpactProblem, result: ImpactRes
     """By rows that travel, as in `bbo`."""
     setup_impact(tree, w, problem, result)
     for r in range(tree.nc):
-        result.residual[r] = w.ks[r]
-        w.ks[r] += problem.R[r] * problem.multipliers0[r]
+        result.residual[r] = w.k[r]
+        w.k[r] += problem.R[r] * problem.multipliers0[r]
     articulate_rows(tree, w, problem.R)
-    row_bias_forces(tree, w, w.still)
-    multipliers_and_accelerations(tree, w, w.more)
+    row_bias_forces(tree, w, w.qdd0)
+    multipliers_and_accelerations(tree, w, w.da)
     for k in range(tree.nv):
-        result.v[k] = problem.v[k] + w.more[k]
-    copy_rows(tree, w.l, result.multipliers)
-    row_residuals(tree, w, w.more, problem.R, result.residual)
+        result.v[k] = problem.v[k] + w.da[k]
+    copy_rows(tree, w.lam, result.multipliers)
+    row_residuals(tree, w, w.da, problem.R, result.residual)
     result.progress[0] = residual_norm(tree, w, problem.settings, result.residual)
     result.iterations[0] = 1.0
 
@@ -136,15 +136,15 @@ def impact_rows_iterate(tree: Array, w: Array, problem: ImpactProblem, result: I
     """One more iteration."""
     clear_forces(tree, w)
     for r in range(tree.nc):
-        w.ks[r] = result.residual[r]
-    row_bias_forces(tree, w, w.still)
-    multipliers_and_accelerations(tree, w, w.more)
+        w.k[r] = result.residual[r]
+    row_bias_forces(tree, w, w.qdd0)
+    multipliers_and_accelerations(tree, w, w.da)
     for k in range(tree.nv):
-        result.v[k] += w.more[k]
+        result.v[k] += w.da[k]
     for r in range(tree.nc):
-        result.multipliers[r] += w.l[r]
+        result.multipliers[r] += w.lam[r]
     copy_rows(tree, result.residual, w.error)
-    row_residuals(tree, w, w.more, problem.R, result.residual)
+    row_residuals(tree, w, w.da, problem.R, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
 
@@ -155,19 +155,19 @@ def impact_springs(tree: Array, w: Array, problem: ImpactProblem, result: Impact
     setup_impact(tree, w, problem, result)
     articulate_loops(tree, w, problem.R)
     for k in range(tree.nv):
-        w.pulls[k] = 0.0
+        w.tau[k] = 0.0
     for r in range(tree.nc):
         result.multipliers[r] = problem.multipliers0[r]
-        result.residual[r] = problem.multipliers0[r] + w.rho[r] * w.ks[r]
+        result.residual[r] = problem.multipliers0[r] + w.mu[r] * w.k[r]
     apply_constraint_forces(tree, w, result.residual)
-    coupled_bias_forces(tree, w, w.pulls)
-    coupled_accelerations(tree, w, w.more)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, w.da)
     for r in range(tree.nc):
-        result.residual[r] = w.ks[r]
-    constraint_residual(tree, w, w.more, result.residual)
+        result.residual[r] = w.k[r]
+    constraint_residual(tree, w, w.da, result.residual)
     update_multipliers(tree, w, problem.R, result.multipliers, result.residual)
     for k in range(tree.nv):
-        result.v[k] = problem.v[k] + w.more[k]
+        result.v[k] = problem.v[k] + w.da[k]
     result.progress[0] = maximum(residual_norm(tree, w, problem.settings, result.residual), problem.settings.rounding)
     result.iterations[0] = 1.0
 
@@ -178,7 +178,7 @@ def impact_force_residual(tree: Array, w: Array, change: Array) -> None:
     for i in range(tree.n):
         for j in range(6):
             w.W[i, j] = 0.0
-            w.k[i, j] = 0.0
+            w.c[i, j] = 0.0
     for j in range(6):
         w.a[0, j] = 0.0
     accelerations(tree, w, change)
@@ -189,19 +189,19 @@ def impact_force_residual(tree: Array, w: Array, change: Array) -> None:
 def impact_springs_iterate(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
     """One more iteration."""
     for k in range(tree.nv):
-        w.still[k] = result.v[k] - problem.v[k]
-        w.pulls[k] = -(tree.armature[k] * w.still[k])
-    impact_force_residual(tree, w, w.still)
+        w.qdd0[k] = result.v[k] - problem.v[k]
+        w.tau[k] = -(tree.armature[k] * w.qdd0[k])
+    impact_force_residual(tree, w, w.qdd0)
     for r in range(tree.nc):
-        w.ks[r] = result.multipliers[r] + w.rho[r] * result.residual[r]
-    apply_constraint_forces(tree, w, w.ks)
-    coupled_bias_forces(tree, w, w.pulls)
-    coupled_accelerations(tree, w, w.more)
+        w.k[r] = result.multipliers[r] + w.mu[r] * result.residual[r]
+    apply_constraint_forces(tree, w, w.k)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, w.da)
     copy_rows(tree, result.residual, w.error)
-    constraint_residual(tree, w, w.more, result.residual)
+    constraint_residual(tree, w, w.da, result.residual)
     update_multipliers(tree, w, problem.R, result.multipliers, result.residual)
     for k in range(tree.nv):
-        result.v[k] += w.more[k]
+        result.v[k] += w.da[k]
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
 

@@ -40,16 +40,16 @@ def joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
     p = tree.p[i]
     set_vector(p, w.r[i])
     if kind == REVOLUTE:
-        w.s[i], w.c[i] = sincos(q[o])
+        w.sin[i], w.cos[i] = sincos(q[o])
     elif kind == PRISMATIC:
         set_vector(_along(P, p, q[o]), w.r[i])
     elif kind == HELICAL:
-        w.s[i], w.c[i] = sincos(q[o])
+        w.sin[i], w.cos[i] = sincos(q[o])
         set_vector(_along(P, p, tree.pitch[i] * q[o]), w.r[i])
     elif kind == PLANAR:
         length = 1.0 / sqrt(q[o + 2] * q[o + 2] + q[o + 3] * q[o + 3])
-        w.c[i] = q[o + 2] * length
-        w.s[i] = q[o + 3] * length
+        w.cos[i] = q[o + 2] * length
+        w.sin[i] = q[o + 3] * length
         set_vector(add(p, rotate(P, (q[o], q[o + 1], 0.0))), w.r[i])
     elif kind == SPHERICAL:
         _quaternion_place(P, q, o, w.Q, w.R[i])
@@ -138,8 +138,8 @@ def rotate_to_child(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, S
         y = rotate_inverse(tree.P[i], x)
     if kind == PRISMATIC:
         return y
-    c = w.c[i]
-    s = w.s[i]
+    c = w.cos[i]
+    s = w.sin[i]
     return c * y[0] + s * y[1], c * y[1] - s * y[0], y[2]
 
 
@@ -151,8 +151,8 @@ def rotate_to_parent(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, 
         return rotate(w.R[i], x)
     y = (x[0], x[1], x[2])
     if kind != PRISMATIC:
-        c = w.c[i]
-        s = w.s[i]
+        c = w.cos[i]
+        s = w.sin[i]
         y = (c * x[0] - s * x[1], s * x[0] + c * x[1], x[2])
     if tree.turned[i] != 0:
         return rotate(tree.P[i], y)
@@ -161,14 +161,14 @@ def rotate_to_parent(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, 
 
 @kernel
 def joint_bias_acceleration(tree: Array, w: Array, i: int, v: Array, parent_omega: Vector) -> None:
-    """Acceleration of body ``i`` that its joint makes from velocities alone, ``w.k``.
+    """Acceleration of body ``i`` that its joint makes from velocities alone, ``w.c``.
 
     With ``w'`` the parent's angular velocity in the child's axes and ``(o, u)`` the angular and linear
     parts of ``S v``: angular ``w' x o``, linear ``(w' + w) x u``.
     """
     kind = tree.kind[i]
     o = tree.iv[i]
-    k = w.k[i]
+    k = w.c[i]
     for j in range(6):
         k[j] = 0.0
     if kind == REVOLUTE or kind == HELICAL:

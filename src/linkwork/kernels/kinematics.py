@@ -46,10 +46,10 @@ from linkwork.kernels.spatial import (
 from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
 from linkwork.plans.tree import ALIGNED, LOCAL
 
-POSE: dict[str, Shape] = {"c": ("n",), "s": ("n",), "R": ("n", 3, 3), "r": ("n", 3), "Q": (3, 3)}
+POSE: dict[str, Shape] = {"cos": ("n",), "sin": ("n",), "R": ("n", 3, 3), "r": ("n", 3), "Q": (3, 3)}
 WORLD_POSE: dict[str, Shape] = {"E": ("n", 3, 3), "o": ("n", 3)}
-MOTION: dict[str, Shape] = {"omega": ("n", 3), "W": ("n", 6), "k": ("n", 6)}
-ACCELERATION: dict[str, Shape] = {"a": ("n", 6), "spread": ("n", 3, 3), "still": ("nv",)}
+MOTION: dict[str, Shape] = {"omega": ("n", 3), "W": ("n", 6), "c": ("n", 6)}
+ACCELERATION: dict[str, Shape] = {"a": ("n", 6), "accel_field": ("n", 3, 3), "qdd0": ("nv",)}
 VELOCITY: dict[str, Shape] = {"omega": ("n", 3), "u": ("n", 3)}
 
 
@@ -112,7 +112,7 @@ def init_world_acceleration(w: Array) -> None:
     """The acceleration of the world is the same everywhere."""
     for j in range(3):
         for k in range(3):
-            w.spread[0, j, k] = 0.0
+            w.accel_field[0, j, k] = 0.0
 
 
 @kernel
@@ -120,21 +120,21 @@ def body_acceleration(tree: Array, w: Array, i: int, acceleration: Array) -> Non
     """The acceleration of body ``i``, that of its parent being known."""
     h = tree.parent[i]
     a = w.a[h]
-    here = add(linear(a), rotate(w.spread[h], w.r[i]))
-    k = w.k[i]
+    here = add(linear(a), rotate(w.accel_field[h], w.r[i]))
+    k = w.c[i]
     turn = add(rotate_to_child(tree, w, i, angular(a)), joint_angular_velocity(tree, i, acceleration))
     set_angular(add(turn, angular(k)), w.a[i])
     shift = add(rotate_to_child(tree, w, i, here), joint_linear_velocity(tree, i, acceleration))
     set_linear(add(shift, linear(k)), w.a[i])
-    set_acceleration_field(angular(w.a[i]), w.W[i], w.spread[i])
+    set_acceleration_field(angular(w.a[i]), w.W[i], w.accel_field[i])
 
 
 @kernel
 def bias_accelerations(tree: Array, w: Array) -> None:
     """The same while no joint accelerates."""
     for k in range(tree.nv):
-        w.still[k] = 0.0
-    accelerations(tree, w, w.still)
+        w.qdd0[k] = 0.0
+    accelerations(tree, w, w.qdd0)
 
 
 @kernel
@@ -173,8 +173,8 @@ def world_transform(tree: Array, w: Array, i: int, h: int) -> None:
     else:
         multiply(w.E[h], tree.P[i], E)
         if kind != PRISMATIC:
-            c = w.c[i]
-            s = w.s[i]
+            c = w.cos[i]
+            s = w.sin[i]
             x = column(E, 0)
             y = column(E, 1)
             for j in range(3):
@@ -242,7 +242,7 @@ def frame_accelerations(tree: Array, w: Array, q: Array, v: Array, acceleration:
     for f in range(tree.nf):
         b = tree.body[f]
         a = w.a[b]
-        shift = add(linear(a), rotate(w.spread[b], tree.f[f]))
+        shift = add(linear(a), rotate(w.accel_field[b], tree.f[f]))
         express_in_reference(tree, w, f, angular(a), shift, out[f])
 
 

@@ -21,9 +21,9 @@ from linkwork.kernels.aba import factorize_ldl, solve_ldl
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
     INPUTS,
-    NOTHING,
+    NEGLIGIBLE_ROW,
     OUTPUTS,
-    SWITCHED_OFF,
+    DISABLED,
     WORK,
     Problem,
     Result,
@@ -50,7 +50,7 @@ DENSE: dict[str, Shape] = {
     "A": ("nc", "nc"),
     "diagonal": ("nc",),
     "z": ("nv",),
-    "l": ("nc",),
+    "lam": ("nc",),
     "y6": (6,),
 }
 
@@ -112,11 +112,11 @@ def factorize_delassus(tree: Array, w: Array, regularization: Array) -> None:
 @kernel
 def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
     """Multipliers ``l`` from the right-hand sides ``l``, then accelerations from ``z``."""
-    solve_ldl(tree.nc, w.A, w.l)
+    solve_ldl(tree.nc, w.A, w.lam)
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
-            w.z[k] += w.Jc[r, k] * w.l[r]
+            w.z[k] += w.Jc[r, k] * w.lam[r]
     for k in range(tree.nv):
         x = w.z[k] * w.M[k, k]
         i = tree.dof_up[k]
@@ -146,15 +146,15 @@ def prox_ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
             w.z[i] -= w.M[k, i] * w.z[k]
             i = tree.dof_up[i]
     for r in range(tree.nc):
-        w.l[r] = w.ks[r] + problem.R[r] * problem.multipliers0[r]
+        w.lam[r] = w.k[r] + problem.R[r] * problem.multipliers0[r]
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
-            w.l[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
+            w.lam[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
     solve_accelerations(tree, w, result.a)
     for r in range(tree.nc):
-        result.multipliers[r] = w.l[r]
-        w.l[r] = w.l[r] - problem.multipliers0[r]
-    residual_from_step(tree, w.l, problem.R, result.residual)
+        result.multipliers[r] = w.lam[r]
+        w.lam[r] = w.lam[r] - problem.multipliers0[r]
+    residual_from_step(tree, w.lam, problem.R, result.residual)
     result.progress[0] = residual_norm(tree, w, problem.settings, result.residual)
     result.iterations[0] = 1.0
 
@@ -165,14 +165,14 @@ def prox_ltl_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
     for k in range(tree.nv):
         w.z[k] = 0.0
     for r in range(tree.nc):
-        w.l[r] = result.residual[r]
-    solve_accelerations(tree, w, w.more)
+        w.lam[r] = result.residual[r]
+    solve_accelerations(tree, w, w.da)
     for k in range(tree.nv):
-        result.a[k] += w.more[k]
+        result.a[k] += w.da[k]
     for r in range(tree.nc):
-        result.multipliers[r] += w.l[r]
+        result.multipliers[r] += w.lam[r]
     copy_rows(tree, result.residual, w.error)
-    residual_from_step(tree, w.l, problem.R, result.residual)
+    residual_from_step(tree, w.lam, problem.R, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
 
@@ -181,14 +181,14 @@ def prox_ltl_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
 def least_pivot(tree: Array, w: Array) -> Scalar:
     """How much of a row's own entry of ``A`` the other rows leave, at least; near zero where rows are dependent."""
     least = 1.0
-    pivot = SWITCHED_OFF
+    pivot = DISABLED
     biggest = 0.0
     for r in range(tree.nc):
         left = 1.0 / w.A[r, r]
         least = minimum(left / w.diagonal[r], least)
         pivot = minimum(left, pivot)
-        biggest = maximum(where(w.diagonal[r], SWITCHED_OFF, w.diagonal[r], 0.0), biggest)
-    return minimum(least, NOTHING * (pivot / biggest))
+        biggest = maximum(where(w.diagonal[r], DISABLED, w.diagonal[r], 0.0), biggest)
+    return minimum(least, NEGLIGIBLE_ROW * (pivot / biggest))
 
 
 @kernel

@@ -173,7 +173,7 @@ def pv_osim_fast(
             write_rows(tree, w, branches)
             for k in range(dof_of(tree.kind[i])):
                 j = axis_of(tree.kind[i], k)
-                w.H[i, j, j] += w.gear[tree.iv[i] + k]
+                w.H[i, j, j] += w.joint_inertia[tree.iv[i] + k]
             symmetrize(w.H[i])
             for j in range(6):
                 for k in range(6):
@@ -209,15 +209,15 @@ def caba_osim(tree: Array, w: Array, q: Array, damping: Array, matrix: Array) ->
     open_rows(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
-        w.rho[r] = 1.0 / damping[r]
+        w.mu[r] = 1.0 / damping[r]
     init_rows(tree, w, w.none)
     init_rigid_inertias(tree, w)
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
-            add_outer_square(w.rho[tree.k_row[m]], w.K[m], w.H[i])
+            add_outer_square(w.mu[tree.k_row[m]], w.K[m], w.H[i])
     for t in range(tree.nterms):
-        w.gear[tree.term_v[t]] += w.rho[tree.term_row[t]] * (w.slope[t] * w.slope[t])
+        w.joint_inertia[tree.term_v[t]] += w.mu[tree.term_row[t]] * (w.dphi[t] * w.dphi[t])
     for i in range(tree.n - 1, 0, -1):
         eliminate(tree, w, i)
         propagate_rows(tree, w, i)
@@ -225,8 +225,8 @@ def caba_osim(tree: Array, w: Array, q: Array, damping: Array, matrix: Array) ->
     write_rows(tree, w, matrix)
     for r in range(tree.nc):
         for s in range(r + 1):
-            matrix[r, s] = -(w.rho[r] * matrix[r, s]) * w.rho[s]
-        matrix[r, r] += w.rho[r]
+            matrix[r, s] = -(w.mu[r] * matrix[r, s]) * w.mu[s]
+        matrix[r, r] += w.mu[r]
     mirror_rows(tree, matrix)
 
 
@@ -353,7 +353,7 @@ def turn_back(tree: Array, w: Array, i: int, A: Array) -> None:
                     w.Q[j, k] = tree.P[i, k, j]
             rotate_inertia(w.Q, A)
         if kind != PRISMATIC:
-            rotate_inertia_about_z(w.c[i], -w.s[i], A)
+            rotate_inertia_about_z(w.cos[i], -w.sin[i], A)
 
 
 @kernel
@@ -495,7 +495,7 @@ _POSE: dict[str, Shape] = {"q": ("nq",)}
 _DAMPED: dict[str, Shape] = _POSE | {"damping": ("nc",)}
 _MATRIX: dict[str, Shape] = {"matrix": ("nc", "nc")}
 _JOINTS = _WORK | COMPOSITE | DENSE
-_TRAVEL = _WORK | TRAVEL | {"rho": ("nc",)}
+_TRAVEL = _WORK | TRAVEL | {"mu": ("nc",)}
 _MEET = _WORK | {"Om": ("n", 6, 6), "Kp": ("npaths", 6), "Pi": (6, 6), "y6": (6,)}
 
 LTL_OSIM = Algorithm("ltl_osim", ltl_osim, _POSE, _MATRIX, _JOINTS, JOINTS)

@@ -38,7 +38,7 @@ from linkwork.model.joints import HELICAL
 
 FORCE: dict[str, Shape] = {"f": ("n", 6)}
 WRENCHES: Shape = ("nf", 6)
-FORWARD = dict.fromkeys(("omega", "W", "k", "a", "spread"), "forward")
+FORWARD = dict.fromkeys(("omega", "W", "c", "a", "accel_field"), "forward")
 """What `forward_pass` needs of a body for its children alone."""
 
 
@@ -73,8 +73,8 @@ def newton_euler_force(tree: Array, w: Array, i: int) -> None:
     """The force that the motion of body ``i`` needs (Newton and Euler)."""
     a = linear(w.a[i])
     mc = tree.mc[i]
-    set_angular(add(euler_moment(tree.I[i], w.spread[i]), cross(mc, a)), w.f[i])
-    set_linear(add(scale(tree.mass[i], a), rotate(w.spread[i], mc)), w.f[i])
+    set_angular(add(euler_moment(tree.I[i], w.accel_field[i]), cross(mc, a)), w.f[i])
+    set_linear(add(scale(tree.mass[i], a), rotate(w.accel_field[i], mc)), w.f[i])
 
 
 @kernel
@@ -145,8 +145,8 @@ def inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrench
 def bias_forces(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, tau: Array) -> None:
     """The torques that hold ``a = 0``: Coriolis, centrifugal, gravity, less external wrenches."""
     for k in range(tree.nv):
-        w.still[k] = 0.0
-    rnea(tree, w, q, v, w.still, wrenches, tau)
+        w.qdd0[k] = 0.0
+    rnea(tree, w, q, v, w.qdd0, wrenches, tau)
 
 
 @kernel
@@ -157,7 +157,7 @@ def gravity_forces(tree: Array, w: Array, q: Array, tau: Array) -> None:
     for i in range(1, tree.n):
         for j in range(6):
             w.W[i, j] = 0.0
-            w.k[i, j] = 0.0
+            w.c[i, j] = 0.0
     bias_accelerations(tree, w)
     newton_euler_forces(tree, w)
     joint_torques(tree, w, tau)
