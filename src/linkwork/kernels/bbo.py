@@ -32,10 +32,10 @@ from linkwork.kernels.aba import (
 )
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
+    DISABLED,
     INPUTS,
     NEGLIGIBLE_ROW,
     OUTPUTS,
-    DISABLED,
     WORK,
     Problem,
     Result,

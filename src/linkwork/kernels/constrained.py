@@ -54,8 +54,7 @@ INPUTS: dict[str, Shape] = {
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
-"""Flat inputs, as `Problem` names them; ``settings`` are the tolerance, the maximum number of iterations, then `Settings`.
-"""
+"""Flat inputs, as `Problem` names them; ``settings``: tolerance, maximum number of iterations, then `Settings`."""
 OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}
 """Flat outputs, as `Result` names them: ``found`` is one array, since making arrays takes time."""
 

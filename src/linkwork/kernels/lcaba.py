@@ -26,9 +26,9 @@ from linkwork.kernels.aba import (
 )
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
+    DISABLED,
     INPUTS,
     OUTPUTS,
-    DISABLED,
     WORK,
     Problem,
     Result,

@@ -20,10 +20,10 @@ from __future__ import annotations
 from linkwork.kernels.aba import factorize_ldl, solve_ldl
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
+    DISABLED,
     INPUTS,
     NEGLIGIBLE_ROW,
     OUTPUTS,
-    DISABLED,
     WORK,
     Problem,
     Result,

@@ -25,9 +25,9 @@ from __future__ import annotations
 from linkwork.kernels.aba import init_rigid_inertias, whole_inertia_to_parent
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
+    DISABLED,
     INPUTS,
     OUTPUTS,
-    DISABLED,
     WORK,
     Problem,
     Result,
