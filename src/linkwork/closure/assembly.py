@@ -35,7 +35,7 @@ from linkwork.model.constraints import (
 from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_TURN, NO_TURN
 from linkwork.model.pose import Floats, Placement, aligning_rotation, as_placement
-from linkwork.plans.assembly import supports_tree
+from linkwork.plans.assembly import assembly_tree
 from linkwork.plans.loops import loops_of
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.functions import constraint_error, frame_placement
@@ -185,7 +185,7 @@ class _Descent(Evaluator):
     """Gauss-Newton from given configurations."""
 
     def __init__(self, robot: Model) -> None:
-        self._prepare(robot, "assembly", ASSEMBLY, supports_tree(robot), (), None)
+        self._prepare(robot, "assembly", ASSEMBLY, assembly_tree(robot), (), None)
 
 
 class _Problem:

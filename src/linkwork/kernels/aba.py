@@ -134,7 +134,7 @@ def eliminate_multi_dof(tree: Array, w: Array, i: int) -> None:
             L[j, k] = H[axis_of(kind, j), axis_of(kind, k)]
         L[j, j] += w.joint_inertia[tree.iv[i] + j]
     factorize_ldl(n, L)
-    geared = tree.geared[i]
+    geared = tree.has_armature[i]
     U = w.Z
     for j in range(6):
         for k in range(n):
@@ -187,7 +187,7 @@ def eliminate(tree: Array, w: Array, i: int) -> None:
     symmetrize(H)
     if kind > HELICAL:
         eliminate_multi_dof(tree, w, i)
-    elif tree.geared[i] != 0 or kind == HELICAL:
+    elif tree.has_armature[i] != 0 or kind == HELICAL:
         eliminate_one_dof(tree, w, i)
     elif kind == REVOLUTE:
         w.D[i] = eliminate_axis(H, w.V[i], 2)
@@ -198,7 +198,7 @@ def eliminate(tree: Array, w: Array, i: int) -> None:
 @kernel
 def inertia_to_parent(tree: Array, w: Array, i: int) -> None:
     """``IA_p(i) = IA_p(i) + p(i)X*i Ia iXp(i)``; of a free joint without armature, ``Ia = 0``."""
-    if tree.kind[i] != FREE or tree.geared[i] != 0:
+    if tree.kind[i] != FREE or tree.has_armature[i] != 0:
         whole_inertia_to_parent(tree, w, i)
 
 
@@ -214,7 +214,7 @@ def whole_inertia_to_parent(tree: Array, w: Array, i: int) -> None:
         else:
             if kind != PRISMATIC:
                 rotate_inertia_about_z(w.cos[i], w.sin[i], H)
-            if tree.turned[i] != 0:
+            if tree.has_rotation[i] != 0:
                 rotate_inertia(tree.P[i], H)
         add_shifted_inertia(w.r[i], H, w.H[h])
 
@@ -232,7 +232,7 @@ def bias_force_one_dof(tree: Array, w: Array, i: int, tau: Array) -> None:
         u = u - tree.pitch[i] * f[5]
     w.y[o] = w.D[i] * u
     if tree.parent[i] > 0:
-        if kind == HELICAL or tree.geared[i] != 0:
+        if kind == HELICAL or tree.has_armature[i] != 0:
             for j in range(6):
                 f[j] += V[j] * u
         else:
@@ -256,10 +256,10 @@ def bias_force_multi_dof(tree: Array, w: Array, i: int, tau: Array) -> None:
     solve_ldl(n, w.L[i], w.y[o : o + n])
     if tree.parent[i] > 0:
         for j in range(6):
-            if tree.geared[i] != 0 or moves_along(kind, j) == 0:
+            if tree.has_armature[i] != 0 or moves_along(kind, j) == 0:
                 for k in range(n):
                     f[j] += w.Y[i, j, k] * u[k]
-        if tree.geared[i] == 0:
+        if tree.has_armature[i] == 0:
             for k in range(n):
                 f[axis_of(kind, k)] = tau[o + k]
 
@@ -303,9 +303,9 @@ def joint_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
         for k in range(dof_of(kind)):
             x = w.y[o + k]
             for j in range(6):
-                if tree.geared[i] != 0 or moves_along(kind, j) == 0:
+                if tree.has_armature[i] != 0 or moves_along(kind, j) == 0:
                     x = x - w.Y[i, j, k] * a[j]
-            if tree.geared[i] == 0:
+            if tree.has_armature[i] == 0:
                 x = x - a[axis_of(kind, k)]
             qdd[o + k] = x
         for k in range(dof_of(kind)):
@@ -316,7 +316,7 @@ def joint_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
         for j in range(6):
             if j != axis:
                 x = x - w.V[i, j] * a[j]
-        if kind == HELICAL or tree.geared[i] != 0:
+        if kind == HELICAL or tree.has_armature[i] != 0:
             x = x - w.V[i, axis] * a[axis]
             qdd[o] = x
             a[axis] += x

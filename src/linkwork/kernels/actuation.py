@@ -20,7 +20,7 @@ from linkwork.kernels.kinematics import ACCELERATION, POSE, joint_transforms
 from linkwork.kernels.rnea import FORCE, joint_torques, set_root_acceleration
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import cross, linear, scale, set_angular, set_linear
-from linkwork.plans.actuation import DRIVEN
+from linkwork.plans.actuation import ACTUATION_TREE
 
 
 @kernel
@@ -38,14 +38,14 @@ def actuator_torques(tree: Array, w: Array, q: Array, v: Array, u: Array, tau: A
     for a in range(tree.nu):
         l = 0.0
         r = 0.0
-        for t in range(tree.pull_start[a], tree.pull_start[a] + tree.pull_count[a]):
-            l = l + tree.pull_length[t] * q[tree.pull_q[t]]
-            r = r + tree.pull_gear[t] * v[tree.pull_v[t]]
-        gain = tree.gain[a, 0] + tree.gain[a, 1] * l + tree.gain[a, 2] * r
-        bias = tree.bias[a, 0] + tree.bias[a, 1] * l + tree.bias[a, 2] * r
+        for t in range(tree.transmission_start[a], tree.transmission_start[a] + tree.transmission_count[a]):
+            l = l + tree.transmission_length[t] * q[tree.transmission_q[t]]
+            r = r + tree.transmission_gear[t] * v[tree.transmission_v[t]]
+        gain = tree.actuator_gain[a, 0] + tree.actuator_gain[a, 1] * l + tree.actuator_gain[a, 2] * r
+        bias = tree.actuator_bias[a, 0] + tree.actuator_bias[a, 1] * l + tree.actuator_bias[a, 2] * r
         force = clamp(gain * clamp(u[a], tree.command_range[a]) + bias, tree.force_range[a])
-        for t in range(tree.pull_start[a], tree.pull_start[a] + tree.pull_count[a]):
-            tau[tree.pull_v[t]] += tree.pull_gear[t] * force
+        for t in range(tree.transmission_start[a], tree.transmission_start[a] + tree.transmission_count[a]):
+            tau[tree.transmission_v[t]] += tree.transmission_gear[t] * force
     for k in range(tree.nv):
         tau[k] = clamp(tau[k], tree.actuation_range[k])
 
@@ -58,8 +58,8 @@ def gravity_compensation(tree: Array, w: Array, q: Array, tau: Array) -> None:
     for i in range(1, tree.n):
         a = rotate_to_child(tree, w, i, linear(w.a[tree.parent[i]]))  # -gravity in the axes of body i
         set_linear(a, w.a[i])
-        set_angular(cross(tree.held_mc[i], a), w.f[i])
-        set_linear(scale(tree.held_mass[i], a), w.f[i])
+        set_angular(cross(tree.compensated_mc[i], a), w.f[i])
+        set_linear(scale(tree.compensated_mass[i], a), w.f[i])
     joint_torques(tree, w, tau)
 
 
@@ -85,7 +85,7 @@ ACTUATOR_TORQUES = Algorithm(
     {"q": ("nq",), "v": ("nv",), "commands": ("nu",)},
     {"tau": ("nv",)},
     {},
-    DRIVEN,
+    ACTUATION_TREE,
 )
 GRAVITY_COMPENSATION = Algorithm(
     "gravity_compensation",
@@ -93,5 +93,5 @@ GRAVITY_COMPENSATION = Algorithm(
     {"q": ("nq",)},
     {"tau": ("nv",)},
     POSE | {"a": ACCELERATION["a"]} | FORCE,
-    DRIVEN,
+    ACTUATION_TREE,
 )

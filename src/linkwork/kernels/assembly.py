@@ -22,15 +22,15 @@ Cost of an iteration: with m rows of a group on d joints, m² d + m³ for each g
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.clusters import factorize_at, solve_at
 from linkwork.kernels.constrained import max_norm, maximum, minimum
 from linkwork.kernels.constraints import CLOSURE, constraint_error, coupling_rows, row_jacobian
+from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.kinematics import POSE
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.steps import follow_velocity
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
-from linkwork.plans.assembly import SUPPORTS
+from linkwork.plans.assembly import ASSEMBLY_TREE
 
 DAMPING = 1e-3
 """Of a step, in parts of the error."""
@@ -219,6 +219,6 @@ ASSEMBLY = Algorithm(
         "best": ("nq",),
         "trial": ("nq",),
     },
-    SUPPORTS,
+    ASSEMBLY_TREE,
     iterate,
 )

@@ -54,16 +54,16 @@ from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_pare
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import add, add_to, angular, cross, dot, linear
 from linkwork.model.joints import HELICAL
-from linkwork.plans.rows import ROWS
+from linkwork.plans.bbo import BBO_TREE
 
 TRAVEL: dict[str, Shape] = {
     "Ks": ("nslots", 6),
     "Ts": ("nslots", 6),
     "Zs": ("nslots", 6),
     "g": ("nslots",),
-    "Ls": ("nl",),
-    "Ws": ("nru",),
-    "x": ("widest",),
+    "Ls": ("nentries",),
+    "Ws": ("ncross",),
+    "x": ("max_block",),
     "lam": ("nc",),
     "pivot": (3,),
 }
@@ -86,35 +86,35 @@ def init_rows(tree: Array, w: Array, regularization: Array) -> None:
     w.pivot[0] = 1.0
     w.pivot[1] = DISABLED
     w.pivot[2] = 0.0
-    for e in range(tree.nl):
+    for e in range(tree.nentries):
         w.Ls[e] = 0.0
-    for b in range(tree.nb):
+    for b in range(tree.nblocks):
         for a in range(tree.block_size[b]):
             r = tree.slot_row[tree.block_slot[b] + a]
-            w.Ls[tree.rr[tree.rr_start[b] + a * (a + 1) // 2 + a]] = regularization[r]
+            w.Ls[tree.block_entry[tree.block_entry_start[b] + a * (a + 1) // 2 + a]] = regularization[r]
 
 
 @kernel
 def factorize_block(tree: Array, w: Array, b: int) -> None:
     """``L D L'`` of the couplings of a block, in place; the diagonal becomes ``1 / D``."""
-    o = tree.rr_start[b]
+    o = tree.block_entry_start[b]
     L = w.Ls
     for j in range(tree.block_size[b]):
         row = o + j * (j + 1) // 2
         for k in range(j):
-            x = L[tree.rr[row + k]]
+            x = L[tree.block_entry[row + k]]
             other = o + k * (k + 1) // 2
             for m in range(k):
-                x = x - L[tree.rr[row + m]] * L[tree.rr[other + m]]
-            L[tree.rr[row + k]] = x
-        x = L[tree.rr[row + j]]
+                x = x - L[tree.block_entry[row + m]] * L[tree.block_entry[other + m]]
+            L[tree.block_entry[row + k]] = x
+        x = L[tree.block_entry[row + j]]
         whole = x
         for k in range(j):
-            y = L[tree.rr[row + k]]
-            scaled = y * L[tree.rr[o + k * (k + 1) // 2 + k]]
+            y = L[tree.block_entry[row + k]]
+            scaled = y * L[tree.block_entry[o + k * (k + 1) // 2 + k]]
             x = x - y * scaled
-            L[tree.rr[row + k]] = scaled
-        L[tree.rr[row + j]] = 1.0 / x
+            L[tree.block_entry[row + k]] = scaled
+        L[tree.block_entry[row + j]] = 1.0 / x
         left = x / whole
         w.pivot[0] = minimum(left, w.pivot[0])
         w.pivot[1] = minimum(x, w.pivot[1])
@@ -124,18 +124,18 @@ def factorize_block(tree: Array, w: Array, b: int) -> None:
 @kernel
 def solve_block(tree: Array, w: Array, b: int) -> None:
     """``x = L^-1 x`` with the factor of a block."""
-    o = tree.rr_start[b]
+    o = tree.block_entry_start[b]
     n = tree.block_size[b]
     L = w.Ls
     x = w.x
     for j in range(n):
         for k in range(j):
-            x[j] -= L[tree.rr[o + j * (j + 1) // 2 + k]] * x[k]
+            x[j] -= L[tree.block_entry[o + j * (j + 1) // 2 + k]] * x[k]
     for j in range(n):
-        x[j] *= L[tree.rr[o + j * (j + 1) // 2 + j]]
+        x[j] *= L[tree.block_entry[o + j * (j + 1) // 2 + j]]
     for j in range(n - 1, -1, -1):
         for k in range(j + 1, n):
-            x[j] -= L[tree.rr[o + k * (k + 1) // 2 + j]] * x[k]
+            x[j] -= L[tree.block_entry[o + k * (k + 1) // 2 + j]] * x[k]
 
 
 @kernel
@@ -145,8 +145,8 @@ def eliminate_rows(tree: Array, w: Array, i: int) -> None:
         factorize_block(tree, w, b)
         o = tree.block_slot[b]
         n = tree.block_size[b]
-        m = tree.bu_count[b]
-        ru = tree.ru_start[b]
+        m = tree.coupled_count[b]
+        ru = tree.cross_start[b]
         if i > 0:
             for j in range(6):
                 for a in range(n):
@@ -160,19 +160,20 @@ def eliminate_rows(tree: Array, w: Array, i: int) -> None:
                         w.H[i, j, k] += w.Ks[o + a, j] * w.Zs[o + a, k]
         for u in range(m):
             for a in range(n):
-                w.x[a] = w.Ls[tree.ru[ru + a * m + u]]
+                w.x[a] = w.Ls[tree.cross_entry[ru + a * m + u]]
             solve_block(tree, w, b)
             for a in range(n):
                 w.Ws[ru + a * m + u] = w.x[a]
         for u in range(m):
-            s = tree.bu[tree.bu_start[b] + u]
+            s = tree.coupled_slot[tree.coupled_start[b] + u]
             for a in range(n):
-                y = w.Ls[tree.ru[ru + a * m + u]]
+                y = w.Ls[tree.cross_entry[ru + a * m + u]]
                 if i > 0:
                     for j in range(6):
                         w.Ks[s, j] -= y * w.Zs[o + a, j]
                 for t in range(u + 1):
-                    w.Ls[tree.uu[tree.bu_uu[b] + u * (u + 1) // 2 + t]] -= y * w.Ws[ru + a * m + t]
+                    entry = tree.passing_entry[tree.coupled_passing_start[b] + u * (u + 1) // 2 + t]
+                    w.Ls[entry] -= y * w.Ws[ru + a * m + t]
 
 
 @kernel
@@ -183,8 +184,9 @@ def propagate_rows(tree: Array, w: Array, i: int) -> None:
     project_rows_on_joint(tree, w, i)
     for a in range(n):
         for b in range(a + 1):
+            entry = tree.passing_entry[tree.passing_start[i] + a * (a + 1) // 2 + b]
             for k in range(dof_of(tree.kind[i])):
-                w.Ls[tree.uu[tree.uu_start[i] + a * (a + 1) // 2 + b]] += w.Zs[o + a, k] * w.Ts[o + b, k]
+                w.Ls[entry] += w.Zs[o + a, k] * w.Ts[o + b, k]
     rows_to_parent(tree, w, i)
 
 
@@ -224,18 +226,18 @@ def rows_to_parent(tree: Array, w: Array, i: int) -> None:
         S = w.Zs[o + a]
         if kind > HELICAL:
             for j in range(6):
-                if tree.geared[i] != 0 or moves_along(kind, j) == 0:
+                if tree.has_armature[i] != 0 or moves_along(kind, j) == 0:
                     for k in range(dof):
                         K[j] -= w.Y[i, j, k] * S[k]
                 else:
                     K[j] = 0.0
         else:
             for j in range(6):
-                if j != axis or kind == HELICAL or tree.geared[i] != 0:
+                if j != axis or kind == HELICAL or tree.has_armature[i] != 0:
                     K[j] -= w.V[i, j] * S[0]
-            if kind != HELICAL and tree.geared[i] == 0:
+            if kind != HELICAL and tree.has_armature[i] == 0:
                 K[axis] = -w.g[o + a]
-        s = tree.slot_up[o + a]
+        s = tree.slot_parent[o + a]
         if s >= 0:
             f = rotate_to_parent(tree, w, i, linear(K))
             add_to(add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], f)), f, w.Ks[s])
@@ -260,7 +262,7 @@ def eliminate_row_forces(tree: Array, w: Array, i: int) -> None:
     for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
         o = tree.block_slot[b]
         n = tree.block_size[b]
-        m = tree.bu_count[b]
+        m = tree.coupled_count[b]
         for a in range(n):
             w.x[a] = w.k[tree.slot_row[o + a]]
         solve_block(tree, w, b)
@@ -270,8 +272,8 @@ def eliminate_row_forces(tree: Array, w: Array, i: int) -> None:
                 for j in range(6):
                     w.f[i, j] -= w.Ks[o + a, j] * w.x[a]
             for u in range(m):
-                r = tree.slot_row[tree.bu[tree.bu_start[b] + u]]
-                w.k[r] -= w.Ls[tree.ru[tree.ru_start[b] + a * m + u]] * w.x[a]
+                r = tree.slot_row[tree.coupled_slot[tree.coupled_start[b] + u]]
+                w.k[r] -= w.Ls[tree.cross_entry[tree.cross_start[b] + a * m + u]] * w.x[a]
 
 
 @kernel
@@ -304,7 +306,7 @@ def solve_multipliers(tree: Array, w: Array, i: int) -> None:
     """Multipliers of rows that end at body ``i``, whose acceleration is known (**loops** Eq. 51)."""
     for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
         o = tree.block_slot[b]
-        m = tree.bu_count[b]
+        m = tree.coupled_count[b]
         for a in range(tree.block_size[b]):
             r = tree.slot_row[o + a]
             x = w.k[r]
@@ -312,7 +314,8 @@ def solve_multipliers(tree: Array, w: Array, i: int) -> None:
                 for j in range(6):
                     x = x - w.Zs[o + a, j] * w.a[i, j]
             for u in range(m):
-                x = x - w.Ws[tree.ru_start[b] + a * m + u] * w.lam[tree.slot_row[tree.bu[tree.bu_start[b] + u]]]
+                coupled = tree.slot_row[tree.coupled_slot[tree.coupled_start[b] + u]]
+                x = x - w.Ws[tree.cross_start[b] + a * m + u] * w.lam[coupled]
             w.lam[r] = x
 
 
@@ -332,7 +335,7 @@ def multipliers_and_accelerations(tree: Array, w: Array, qdd: Array) -> None:
 @kernel
 def row_residuals(tree: Array, w: Array, qdd: Array, regularization: Array, residual: Array) -> None:
     """Take from each row what the accelerations give it; rows that are switched off miss nothing."""
-    for m in range(tree.nown):
+    for m in range(tree.nk_link):
         i = tree.k_body[m]
         if i > 0:
             K = w.K[m]
@@ -387,5 +390,7 @@ def pv(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     result.progress[0] = minimum(w.pivot[0], NEGLIGIBLE_ROW * (w.pivot[1] / w.pivot[2]))
 
 
-PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, view=forward_view)
-PROX_BBO = Algorithm("prox_bbo", prox_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, prox_bbo_iterate, view=forward_view)
+PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE, view=forward_view)
+PROX_BBO = Algorithm(
+    "prox_bbo", prox_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE, prox_bbo_iterate, view=forward_view
+)

@@ -55,7 +55,7 @@ INPUTS: dict[str, Shape] = {
     "settings": ("nsettings",),
 }
 """Flat inputs, as `Problem` names them; ``settings``: tolerance, maximum number of iterations, then `Settings`."""
-OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}
+OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nresult",)}
 """Flat outputs, as `Result` names them: ``found`` is one array, since making arrays takes time."""
 
 
@@ -127,7 +127,7 @@ def result_view(tree: Array, a: Array, found: Array) -> Result:
         iterations=found[1:2],
         multipliers=found[2 : 2 + nc],
         residual=found[2 + nc : 2 + 2 * nc],
-        violation=found[2 + 2 * nc : tree.nfound],
+        violation=found[2 + 2 * nc : tree.nresult],
     )
 
 
@@ -176,7 +176,7 @@ def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, as
         forward_pass(tree, w, i, q, v, w.qdd0)
     constraint_rows(tree, w, q, w.error)
     constraint_bias(tree, w, q, v)
-    if tree.pulled != 0:
+    if tree.has_gains != 0:
         velocities(tree, w, v)
         constraint_velocities(tree, w, q, v, w.Jv)
         for r in range(tree.nc):
@@ -186,7 +186,7 @@ def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, as
         w.a[0, j] = 0.0
     for r in range(tree.nc):
         w.k[r] = asked[r] - w.beta[r]
-        if tree.pulled != 0:
+        if tree.has_gains != 0:
             w.k[r] += w.target[r]
 
 
@@ -243,10 +243,10 @@ def max_norm(n: int, x: Array) -> Scalar:
 def constraint_violation(tree: Array, w: Array, R: Array, result: Result) -> None:
     """Largest position error, and velocity error where rows have gains (else -1), after `setup_problem`."""
     position = 0.0
-    velocity = 0.0 if tree.pulled != 0 else -1.0
+    velocity = 0.0 if tree.has_gains != 0 else -1.0
     for r in range(tree.nc):
         position = maximum(position, where(R[r], DISABLED, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
-        if tree.pulled != 0:
+        if tree.has_gains != 0:
             x = where(w.Jv[r], 0.0, -w.Jv[r], w.Jv[r])
             velocity = maximum(velocity, where(R[r], DISABLED, x, 0.0))
     result.violation[0] = position

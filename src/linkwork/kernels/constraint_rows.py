@@ -43,41 +43,41 @@ HALF_TURN = 1e-12
 @kernel
 def relative_pose(tree: Array, w: Array, p: int) -> None:
     """Where the second frame of a pair is, seen from the first."""
-    a = tree.first[p]
-    b = tree.second[p]
-    E = w.E[tree.first_slot[p]]
+    a = tree.pair_first[p]
+    b = tree.pair_second[p]
+    E = w.E[tree.pair_first_pose[p]]
     G = w.G[p]
     for k in range(3):
-        x = rotate_inverse(tree.F[a], rotate_inverse(E, column(w.E[tree.second_slot[p]], k)))
+        x = rotate_inverse(tree.frame_rotation[a], rotate_inverse(E, column(w.E[tree.pair_second_pose[p]], k)))
         G[0, k] = x[0]
         G[1, k] = x[1]
         G[2, k] = x[2]
-    if tree.turns[p] != ANY_TURN:
-        multiply(G, tree.F[b], w.B[p])
-    tip = add(w.o[tree.second_slot[p]], rotate(w.E[tree.second_slot[p]], tree.f[b]))
-    seen = rotate_inverse(E, sub(tip, w.o[tree.first_slot[p]]))
-    set_vector(rotate_inverse(tree.F[a], sub(seen, tree.f[a])), w.d[p])
+    if tree.pair_rotation[p] != ANY_TURN:
+        multiply(G, tree.frame_rotation[b], w.B[p])
+    tip = add(w.o[tree.pair_second_pose[p]], rotate(w.E[tree.pair_second_pose[p]], tree.frame_position[b]))
+    seen = rotate_inverse(E, sub(tip, w.o[tree.pair_first_pose[p]]))
+    set_vector(rotate_inverse(tree.frame_rotation[a], sub(seen, tree.frame_position[a])), w.d[p])
 
 
 @kernel
 def lever_arm(tree: Array, w: Array, p: int) -> tuple[Scalar, Scalar, Scalar]:
     """The arm of the first body's rows: where its points are to meet, one that does not depend on the state."""
-    a = tree.first[p]
-    f = (tree.f[a, 0], tree.f[a, 1], tree.f[a, 2])
-    if tree.shifts[p] == MEET or tree.shifts[p] == ROD:
+    a = tree.pair_first[p]
+    f = (tree.frame_position[a, 0], tree.frame_position[a, 1], tree.frame_position[a, 2])
+    if tree.pair_translation[p] == MEET or tree.pair_translation[p] == ROD:
         return f
-    return add(f, rotate(tree.F[a], w.d[p]))
+    return add(f, rotate(tree.frame_rotation[a], w.d[p]))
 
 
 @kernel
 def set_pair_row(tree: Array, w: Array, p: int, k: int, n: Vector, f: Vector, lever: Vector) -> None:
     """Row ``k`` of a pair on its two bodies, as covectors of their accelerations."""
-    K = w.K[tree.second_k[p] + k]
+    K = w.K[tree.pair_second_k[p] + k]
     y = rotate_inverse(w.G[p], f)
-    set_angular(add(rotate_inverse(w.G[p], n), cross(tree.f[tree.second[p]], y)), K)
+    set_angular(add(rotate_inverse(w.G[p], n), cross(tree.frame_position[tree.pair_second[p]], y)), K)
     set_linear(y, K)
-    K = w.K[tree.first_k[p] + k]
-    F = tree.F[tree.first[p]]
+    K = w.K[tree.pair_first_k[p] + k]
+    F = tree.frame_rotation[tree.pair_first[p]]
     y = rotate(F, f)
     set_angular(scale(-1.0, add(rotate(F, n), cross(lever, y))), K)
     set_linear(scale(-1.0, y), K)
@@ -121,8 +121,8 @@ def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
     """Errors of a pair and its rows of K."""
     relative_pose(tree, w, p)
     o = tree.pair_row[p]
-    turns = tree.turns[p]
-    shifts = tree.shifts[p]
+    turns = tree.pair_rotation[p]
+    shifts = tree.pair_translation[p]
     none = (0.0, 0.0, 0.0)
     lever = lever_arm(tree, w, p)
     B = w.B[p]
@@ -165,11 +165,11 @@ def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
         error[o + k] = d[2]
         set_pair_row(tree, w, p, k, none, axis(2), lever)
     elif shifts == ROD:
-        each = 1.0 / tree.size[p]
-        error[o + k] = 0.5 * (each * dot(d, d) - tree.size[p])
+        each = 1.0 / tree.pair_size[p]
+        error[o + k] = 0.5 * (each * dot(d, d) - tree.pair_size[p])
         set_pair_row(tree, w, p, k, none, scale(each, d), lever)
     elif shifts == ROLLING:  # the point under the center does not slip: dd - radius spin x z = 0 in the plane
-        radius = tree.size[p]
+        radius = tree.pair_size[p]
         error[o + k] = 0.0
         error[o + k + 1] = 0.0
         error[o + k + 2] = d[2] - radius
@@ -182,14 +182,14 @@ def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
 def pair_bias(tree: Array, w: Array, p: int) -> None:
     """The second rates of a pair's errors, from the velocities and accelerations of its bodies."""
     o = tree.pair_row[p]
-    turns = tree.turns[p]
-    shifts = tree.shifts[p]
-    a = tree.first[p]
-    b = tree.second[p]
-    i = tree.body[a]
-    j = tree.body[b]
+    turns = tree.pair_rotation[p]
+    shifts = tree.pair_translation[p]
+    a = tree.pair_first[p]
+    b = tree.pair_second[p]
+    i = tree.frame_body[a]
+    j = tree.frame_body[b]
     G = w.G[p]
-    F = tree.F[a]
+    F = tree.frame_rotation[a]
     B = w.B[p]
     turn = rotate_inverse(F, w.omega[i])
     spin = sub(rotate(G, w.omega[j]), turn)
@@ -221,15 +221,15 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
             k = 1
     if shifts != ANY_SHIFT:
         lever = lever_arm(tree, w, p)
-        tip = rotate(G, add(linear(w.a[j]), rotate(w.accel_field[j], tree.f[b])))
+        tip = rotate(G, add(linear(w.a[j]), rotate(w.accel_field[j], tree.frame_position[b])))
         bias = sub(tip, rotate_inverse(F, add(linear(w.a[i]), rotate(w.accel_field[i], lever))))
         if shifts == MEET:
             set_at(bias, w.beta, o + k)
         else:
-            there = rotate(G, add(w.u[j], cross(w.omega[j], tree.f[b])))
+            there = rotate(G, add(w.u[j], cross(w.omega[j], tree.frame_position[b])))
             dd = sub(there, rotate_inverse(F, add(w.u[i], cross(w.omega[i], lever))))
             if shifts == ROD:
-                w.beta[o + k] = (dot(w.d[p], bias) + dot(dd, dd)) * (1.0 / tree.size[p])
+                w.beta[o + k] = (dot(w.d[p], bias) + dot(dd, dd)) * (1.0 / tree.pair_size[p])
             else:
                 bias = sub(bias, scale(2.0, cross(turn, dd)))
                 if shifts == ON_PLANE:
@@ -239,7 +239,7 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
                     w.beta[o + k + 1] = bias[1]
                 if shifts == ROLLING:
                     drift = add(cross(spin, turn), sub(rotate(G, angular(w.a[j])), rotate_inverse(F, angular(w.a[i]))))
-                    radius = tree.size[p]
+                    radius = tree.pair_size[p]
                     w.beta[o + k] = bias[0] - radius * drift[1]
                     w.beta[o + k + 1] = bias[1] + radius * drift[0]
                     w.beta[o + k + 2] = bias[2]
@@ -248,15 +248,15 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
 @kernel
 def com_rows(tree: Array, w: Array, t: int, error: Array) -> None:
     """What one body adds to a center of mass: to the errors, and its rows of K."""
-    i = tree.part_body[t]
-    m = tree.part_mass[t]
-    mc = tree.part_mc[t]
+    i = tree.com_body[t]
+    m = tree.com_mass[t]
+    mc = tree.com_mc[t]
     where_to = add(scale(m, w.o[i]), rotate(w.E[i], mc))
-    for k in range(tree.part_rows[t]):
-        along = tree.part_axes[t, k]
-        error[tree.part_row[t] + k] += dot(along, where_to)
+    for k in range(tree.com_nrows[t]):
+        along = tree.com_axes[t, k]
+        error[tree.com_row[t] + k] += dot(along, where_to)
         y = rotate_inverse(w.E[i], along)
-        K = w.K[tree.part_k[t] + k]
+        K = w.K[tree.com_k[t] + k]
         set_angular(cross(mc, y), K)
         set_linear(scale(m, y), K)
 
@@ -264,70 +264,70 @@ def com_rows(tree: Array, w: Array, t: int, error: Array) -> None:
 @kernel
 def com_bias(tree: Array, w: Array, t: int) -> None:
     """What one body adds to the acceleration of a center of mass."""
-    i = tree.part_body[t]
-    pull = add(scale(tree.part_mass[t], linear(w.a[i])), rotate(w.accel_field[i], tree.part_mc[t]))
-    for k in range(tree.part_rows[t]):
-        w.beta[tree.part_row[t] + k] += dot(pull, rotate_inverse(w.E[i], tree.part_axes[t, k]))
+    i = tree.com_body[t]
+    pull = add(scale(tree.com_mass[t], linear(w.a[i])), rotate(w.accel_field[i], tree.com_mc[t]))
+    for k in range(tree.com_nrows[t]):
+        w.beta[tree.com_row[t] + k] += dot(pull, rotate_inverse(w.E[i], tree.com_axes[t, k]))
 
 
 @kernel
 def combination_rows(tree: Array, w: Array, t: int) -> None:
     """One row of a linear combination on one body."""
-    at = tree.mix_frame[t]
+    at = tree.combination_frame[t]
     n = combination_vector(tree, w, t, 0)
     f = combination_vector(tree, w, t, 3)
-    K = w.K[tree.mix_k[t]]
-    set_angular(add(n, cross(tree.f[at], f)), K)
+    K = w.K[tree.combination_k[t]]
+    set_angular(add(n, cross(tree.frame_position[at], f)), K)
     set_linear(f, K)
-    K = w.K[tree.mix_world_k[t]]
+    K = w.K[tree.combination_world_k[t]]
     set_angular((0.0, 0.0, 0.0), K)
-    set_linear(scale(-1.0, rotate(w.E[tree.body[at]], f)), K)
+    set_linear(scale(-1.0, rotate(w.E[tree.frame_body[at]], f)), K)
 
 
 @kernel
 def combination_vector(tree: Array, w: Array, t: int, start: int) -> tuple[Scalar, Scalar, Scalar]:
     """Three numbers of a linear combination, in the axes of the body."""
-    at = tree.mix_frame[t]
-    x = (tree.mix[t, start], tree.mix[t, start + 1], tree.mix[t, start + 2])
-    if tree.mix_aligned[t] != 0:
-        return rotate_inverse(w.E[tree.body[at]], x)
-    return rotate(tree.F[at], x)
+    at = tree.combination_frame[t]
+    x = (tree.combination[t, start], tree.combination[t, start + 1], tree.combination[t, start + 2])
+    if tree.combination_aligned[t] != 0:
+        return rotate_inverse(w.E[tree.frame_body[at]], x)
+    return rotate(tree.frame_rotation[at], x)
 
 
 @kernel
 def combination_bias(tree: Array, w: Array, t: int) -> None:
     """What one body adds to the rate of a linear combination."""
-    at = tree.mix_frame[t]
-    i = tree.body[at]
+    at = tree.combination_frame[t]
+    i = tree.frame_body[at]
     f = combination_vector(tree, w, t, 3)
     fall = rotate_inverse(w.E[i], linear(w.a[0]))  # the world accelerates in place of gravity
-    rate = sub(add(linear(w.a[i]), cross(angular(w.a[i]), tree.f[at])), fall)
-    if tree.mix_aligned[t] != 0:
-        rate = add(rate, symmetric_product(w.W[i], tree.f[at]))
+    rate = sub(add(linear(w.a[i]), cross(angular(w.a[i]), tree.frame_position[at])), fall)
+    if tree.combination_aligned[t] != 0:
+        rate = add(rate, symmetric_product(w.W[i], tree.frame_position[at]))
     else:  # the axes turn with the body
         rate = sub(rate, cross(w.omega[i], w.u[i]))
-    w.beta[tree.mix_row[t]] += dot(combination_vector(tree, w, t, 0), angular(w.a[i])) + dot(f, rate)
+    w.beta[tree.combination_row[t]] += dot(combination_vector(tree, w, t, 0), angular(w.a[i])) + dot(f, rate)
 
 
 @kernel
 def term_value(tree: Array, t: int, q: Array) -> Scalar:
     """A term of a coupling."""
-    c = tree.coefficients[t]
-    x = q[tree.term_q[t]] - tree.origin[t]
+    c = tree.term_coefficients[t]
+    x = q[tree.term_q[t]] - tree.term_origin[t]
     return x * (c[0] + x * (c[1] + x * (c[2] + x * c[3])))
 
 
 @kernel
 def term_derivative(tree: Array, t: int, q: Array) -> Scalar:
     """Its derivative."""
-    c = tree.coefficients[t]
-    x = q[tree.term_q[t]] - tree.origin[t]
+    c = tree.term_coefficients[t]
+    x = q[tree.term_q[t]] - tree.term_origin[t]
     return c[0] + x * (2.0 * c[1] + x * (3.0 * c[2] + x * (4.0 * c[3])))
 
 
 @kernel
 def term_second_derivative(tree: Array, t: int, q: Array) -> Scalar:
     """Its second derivative."""
-    c = tree.coefficients[t]
-    x = q[tree.term_q[t]] - tree.origin[t]
+    c = tree.term_coefficients[t]
+    x = q[tree.term_q[t]] - tree.term_origin[t]
     return 2.0 * c[1] + x * (6.0 * c[2] + x * (12.0 * c[3]))

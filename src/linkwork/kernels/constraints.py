@@ -41,11 +41,11 @@ from linkwork.kernels.kinematics import (
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add, angular, cross, dot, linear, set_angular, set_linear, set_vector
 from linkwork.model.joints import HELICAL
-from linkwork.plans.loops import LOOPS
+from linkwork.plans.constraints import CONSTRAINED_TREE
 
 CLOSURE: dict[str, Shape] = {
-    "E": ("slots", 3, 3),
-    "o": ("slots", 3),
+    "E": ("nposes", 3, 3),
+    "o": ("nposes", 3),
     "G": ("npairs", 3, 3),
     "B": ("npairs", 3, 3),
     "d": ("npairs", 3),
@@ -61,7 +61,7 @@ RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "rate": ("ntape",), "
 @kernel
 def loop_poses(tree: Array, w: Array) -> None:
     """Poses of the bodies in loops, each relative to the top of its loops."""
-    top = tree.slots - 1
+    top = tree.nposes - 1
     set_vector((0.0, 0.0, 0.0), w.o[0])
     set_vector((0.0, 0.0, 0.0), w.o[top])
     for j in range(3):
@@ -69,8 +69,8 @@ def loop_poses(tree: Array, w: Array) -> None:
             w.E[0, j, k] = 1.0 if j == k else 0.0
             w.E[top, j, k] = w.E[0, j, k]
     for i in range(1, tree.n):
-        if tree.above[i] >= 0:
-            world_transform(tree, w, i, tree.above[i])
+        if tree.pose_parent[i] >= 0:
+            world_transform(tree, w, i, tree.pose_parent[i])
 
 
 @kernel
@@ -78,19 +78,19 @@ def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
     """Errors of all constraints, and K. Poses in the parents are known (`joint_transforms`)."""
     loop_poses(tree, w)
     for r in range(tree.nc):
-        error[r] = -tree.value[r]
+        error[r] = -tree.row_value[r]
     for t in range(tree.nterms):
         error[tree.term_row[t]] += term_value(tree, t, q)
         w.dphi[t] = term_derivative(tree, t, q)
     tape_forward(tree, w, q)
-    for e in range(tree.nwritten):
-        error[tree.written_row[e]] += w.tape[tree.written_step[e]]
+    for e in range(tree.noutputs):
+        error[tree.output_row[e]] += w.tape[tree.output_node[e]]
         tape_reverse(tree, w, e)
-        for k in range(tree.written_inputs[e]):
-            w.dphi[tree.written_term[e] + k] = w.slopes[tree.written_start[e] + k]
-    for t in range(tree.nparts):
+        for k in range(tree.output_inputs[e]):
+            w.dphi[tree.output_term[e] + k] = w.slopes[tree.output_tape_start[e] + k]
+    for t in range(tree.ncom):
         com_rows(tree, w, t, error)
-    for t in range(tree.nmixes):
+    for t in range(tree.ncombinations):
         combination_rows(tree, w, t)
     for p in range(tree.npairs):
         pair_rows(tree, w, p, error)
@@ -99,7 +99,7 @@ def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
 @kernel
 def constraint_bias(tree: Array, w: Array, q: Array, v: Array) -> None:
     """``beta``, after `constraint_rows`, `angular_velocities` and `bias_accelerations`."""
-    if tree.quick != 0:
+    if tree.needs_velocities != 0:
         velocities(tree, w, v)
     for r in range(tree.nc):
         w.beta[r] = 0.0
@@ -107,11 +107,11 @@ def constraint_bias(tree: Array, w: Array, q: Array, v: Array) -> None:
         rate = v[tree.term_v[t]]
         w.beta[tree.term_row[t]] += term_second_derivative(tree, t, q) * (rate * rate)
     tape_second_rates(tree, w, v)
-    for e in range(tree.nwritten):
-        w.beta[tree.written_row[e]] += w.second[tree.written_step[e]]
-    for t in range(tree.nparts):
+    for e in range(tree.noutputs):
+        w.beta[tree.output_row[e]] += w.second[tree.output_node[e]]
+    for t in range(tree.ncom):
         com_bias(tree, w, t)
-    for t in range(tree.nmixes):
+    for t in range(tree.ncombinations):
         combination_bias(tree, w, t)
     for p in range(tree.npairs):
         pair_bias(tree, w, p)
@@ -207,7 +207,7 @@ def constraint_velocities(tree: Array, w: Array, q: Array, v: Array, out: Array)
         out[r] = 0.0
     for t in range(tree.nterms):
         out[tree.term_row[t]] += w.dphi[t] * v[tree.term_v[t]]
-    for m in range(tree.nown):
+    for m in range(tree.nk_link):
         i = tree.k_body[m]
         K = w.K[m]
         out[tree.k_row[m]] += dot(angular(K), w.omega[i]) + dot(linear(K), w.u[i])
@@ -215,14 +215,16 @@ def constraint_velocities(tree: Array, w: Array, q: Array, v: Array, out: Array)
 
 _SPARE: dict[str, Shape] = {"e": ("nc",), "y6": (6,)}
 
-ERRORS = Algorithm("constraint_error", constraint_error, {"q": ("nq",)}, {"error": ("nc",)}, POSE | CLOSURE, LOOPS)
+ERRORS = Algorithm(
+    "constraint_error", constraint_error, {"q": ("nq",)}, {"error": ("nc",)}, POSE | CLOSURE, CONSTRAINED_TREE
+)
 CONSTRAINT_JACOBIAN = Algorithm(
     "constraint_jacobian",
     constraint_jacobian,
     {"q": ("nq",)},
     {"jacobian": ("nc", "nv")},
     POSE | CLOSURE | _SPARE,
-    LOOPS,
+    CONSTRAINED_TREE,
 )
 CONSTRAINT_BIAS = Algorithm(
     "constraint_bias",
@@ -230,7 +232,7 @@ CONSTRAINT_BIAS = Algorithm(
     {"q": ("nq",), "v": ("nv",)},
     {"bias": ("nc",)},
     POSE | CLOSURE | MOTION | RATES | ACCELERATION | {"e": ("nc",)},
-    LOOPS,
+    CONSTRAINED_TREE,
 )
 TARGET = Algorithm(
     "constraint_target",
@@ -238,5 +240,5 @@ TARGET = Algorithm(
     {"q": ("nq",), "v": ("nv",)},
     {"target": ("nc",)},
     POSE | CLOSURE | {"u": ("n", 3), "omega": ("n", 3), "error": ("nc",)},
-    LOOPS,
+    CONSTRAINED_TREE,
 )

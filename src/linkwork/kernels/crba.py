@@ -53,7 +53,7 @@ def composite_inertias(tree: Array, w: Array) -> None:
             else:
                 if kind != PRISMATIC:
                     x = rotate_symmetric_about_z(w.cos[i], w.sin[i], x)
-                if tree.turned[i] != 0:
+                if tree.has_rotation[i] != 0:
                     x = rotate_symmetric(tree.P[i], x)
             moved = add(b, scale(w.m[i], r))
             diagonal = dot(r, b) + dot(r, moved)

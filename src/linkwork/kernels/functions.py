@@ -39,9 +39,9 @@ def tape_reverse(tree: Array, w: Array, e: int) -> None:
     """Derivatives of result ``e`` with respect to all steps, backwards, after `tape_forward`."""
     x = w.tape
     d = w.slopes
-    start = tree.written_start[e]
-    last = tree.written_step[e]
-    for s in range(start, start + tree.written_inputs[e]):
+    start = tree.output_tape_start[e]
+    last = tree.output_node[e]
+    for s in range(start, start + tree.output_inputs[e]):
         d[s] = 0.0
     for s in range(start, last + 1):
         d[s] = 0.0

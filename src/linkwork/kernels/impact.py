@@ -34,8 +34,8 @@ from linkwork.kernels.lcaba import (
 )
 from linkwork.kernels.rnea import newton_euler_forces
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.plans.elimination import COUPLED
-from linkwork.plans.rows import ROWS
+from linkwork.plans.bbo import BBO_TREE
+from linkwork.plans.lcaba import LCABA_TREE
 
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
@@ -45,7 +45,7 @@ INPUTS: dict[str, Shape] = {
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
-OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nfound",)}
+OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nresult",)}
 
 
 class ImpactProblem(NamedTuple):
@@ -207,8 +207,15 @@ def impact_springs_iterate(tree: Array, w: Array, problem: ImpactProblem, result
 
 
 IMPACT_ROWS = Algorithm(
-    "impact_rows", impact_rows, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, impact_rows_iterate, view=impact_view
+    "impact_rows", impact_rows, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE, impact_rows_iterate, view=impact_view
 )
 IMPACT_SPRINGS = Algorithm(
-    "impact_springs", impact_springs, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, impact_springs_iterate, view=impact_view
+    "impact_springs",
+    impact_springs,
+    INPUTS,
+    OUTPUTS,
+    WORK | SPRINGS,
+    LCABA_TREE,
+    impact_springs_iterate,
+    view=impact_view,
 )

@@ -140,7 +140,7 @@ def rotate_to_child(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, S
     if kind == SPHERICAL or kind == FREE:
         return rotate_inverse(w.R[i], x)
     y = (x[0], x[1], x[2])
-    if tree.turned[i] != 0:
+    if tree.has_rotation[i] != 0:
         y = rotate_inverse(tree.P[i], x)
     if kind == PRISMATIC:
         return y
@@ -160,7 +160,7 @@ def rotate_to_parent(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, 
         c = w.cos[i]
         s = w.sin[i]
         y = (c * x[0] - s * x[1], s * x[0] + c * x[1], x[2])
-    if tree.turned[i] != 0:
+    if tree.has_rotation[i] != 0:
         return rotate(tree.P[i], y)
     return y
 

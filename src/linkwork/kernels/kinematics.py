@@ -190,23 +190,23 @@ def world_transform(tree: Array, w: Array, i: int, h: int) -> None:
 @kernel
 def frame_transform(tree: Array, w: Array, f: int, rotation: Array, position: Array) -> None:
     """Pose of a frame in the world."""
-    b = tree.body[f]
-    multiply(w.E[b], tree.F[f], rotation)
-    set_vector(add(w.o[b], rotate(w.E[b], tree.f[f])), position)
+    b = tree.frame_body[f]
+    multiply(w.E[b], tree.frame_rotation[f], rotation)
+    set_vector(add(w.o[b], rotate(w.E[b], tree.frame_position[f])), position)
 
 
 @kernel
 def express_in_reference(tree: Array, w: Array, f: int, angular_part: Vector, linear_part: Vector, out: Array) -> None:
     """A velocity or acceleration at frame ``f`` in the axes of its body, in the reference frame ``tree.reference``."""
-    b = tree.body[f]
+    b = tree.frame_body[f]
     if tree.reference == LOCAL:
-        set_angular(rotate_inverse(tree.F[f], angular_part), out)
-        set_linear(rotate_inverse(tree.F[f], linear_part), out)
+        set_angular(rotate_inverse(tree.frame_rotation[f], angular_part), out)
+        set_linear(rotate_inverse(tree.frame_rotation[f], linear_part), out)
     else:
         world_angular = rotate(w.E[b], angular_part)
         world_linear = rotate(w.E[b], linear_part)
         if tree.reference != ALIGNED:
-            position = add(w.o[b], rotate(w.E[b], tree.f[f]))
+            position = add(w.o[b], rotate(w.E[b], tree.frame_position[f]))
             world_linear = add(world_linear, cross(position, world_angular))
         set_angular(world_angular, out)
         set_linear(world_linear, out)
@@ -229,8 +229,8 @@ def frame_velocities(tree: Array, w: Array, q: Array, v: Array, velocity: Array)
     if tree.reference != LOCAL:
         world_transforms(tree, w)
     for f in range(tree.nf):
-        b = tree.body[f]
-        linear_part = add(w.u[b], cross(w.omega[b], tree.f[f]))
+        b = tree.frame_body[f]
+        linear_part = add(w.u[b], cross(w.omega[b], tree.frame_position[f]))
         express_in_reference(tree, w, f, w.omega[b], linear_part, velocity[f])
 
 
@@ -245,9 +245,9 @@ def frame_accelerations(tree: Array, w: Array, q: Array, v: Array, acceleration:
     if tree.reference != LOCAL:
         world_transforms(tree, w)
     for f in range(tree.nf):
-        b = tree.body[f]
+        b = tree.frame_body[f]
         a = w.a[b]
-        linear_part = add(linear(a), rotate(w.accel_field[b], tree.f[f]))
+        linear_part = add(linear(a), rotate(w.accel_field[b], tree.frame_position[f]))
         express_in_reference(tree, w, f, angular(a), linear_part, out[f])
 
 
@@ -261,8 +261,8 @@ def frame_jacobians(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
         for j in range(6):
             for k in range(tree.nv):
                 J[j, k] = 0.0
-        b = tree.body[f]
-        tip = add(w.o[b], rotate(w.E[b], tree.f[f]))
+        b = tree.frame_body[f]
+        tip = add(w.o[b], rotate(w.E[b], tree.frame_position[f]))
         i = b
         while i > 0:
             arm = sub(tip, w.o[i])
@@ -274,8 +274,8 @@ def frame_jacobians(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
                 if tree.kind[i] == HELICAL:
                     linear_part = add(linear_part, scale(tree.pitch[i], z))
                 if tree.reference == LOCAL:
-                    angular_part = rotate_inverse(tree.F[f], rotate_inverse(w.E[b], angular_part))
-                    linear_part = rotate_inverse(tree.F[f], rotate_inverse(w.E[b], linear_part))
+                    angular_part = rotate_inverse(tree.frame_rotation[f], rotate_inverse(w.E[b], angular_part))
+                    linear_part = rotate_inverse(tree.frame_rotation[f], rotate_inverse(w.E[b], linear_part))
                 elif tree.reference != ALIGNED:
                     linear_part = add(linear_part, cross(tip, angular_part))
                 for j in range(3):

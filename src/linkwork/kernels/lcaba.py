@@ -3,7 +3,7 @@
 **loops** Section IV, Algorithms 1 to 3; where no constraint is between two moving bodies, constrainedABA; with one
 iteration, PV-soft (**lqr** Section V). A constraint with regularization ``R`` pulls with ``lambda = lambda0 + (k - K a)
 / R``: to the bodies it looks like inertia ``K' K / R`` that couples their accelerations. Bodies are eliminated in the
-order of `plans.elimination`.
+order of `plans.lcaba`.
 
 | symbol | meaning                                                                               |
 |--------|---------------------------------------------------------------------------------------|
@@ -47,12 +47,12 @@ from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_pare
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import angular, cross, dot, linear, scale, set_angular, set_linear
 from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
-from linkwork.plans.elimination import COUPLED
+from linkwork.plans.lcaba import LCABA_TREE
 
 SPRINGS: dict[str, Shape] = {
     "Hij": ("ncouplings", 6, 6),
-    "SH": ("nlinks", 6, 6),
-    "DSH": ("nlinks", 6, 6),
+    "SH": ("nneighbors", 6, 6),
+    "DSH": ("nneighbors", 6, 6),
     "mu": ("nc",),
     "tau": ("nv",),
     "x": (6,),
@@ -117,18 +117,18 @@ def init_augmented_inertias(tree: Array, w: Array, regularization: Array) -> Non
             add_outer_square(w.mu[tree.k_row[m]], w.K[m], w.H[i])
     for t in range(tree.nterms):
         r = tree.term_row[t]
-        if tree.lone[r] != 0:
+        if tree.single_joint[r] != 0:
             w.joint_inertia[tree.term_v[t]] += w.mu[r] * (w.dphi[t] * w.dphi[t])
     for c in range(tree.ncouplings):
         for j in range(6):
             for k in range(6):
                 w.Hij[c, j, k] = 0.0
-    for e in range(tree.nfirst):
-        c = tree.first_block[e]
-        i = tree.k_body[tree.first_a[e]]
-        A = w.K[tree.first_a[e]]
-        B = w.K[tree.first_b[e]]
-        rho = w.mu[tree.k_row[tree.first_a[e]]]
+    for e in range(tree.ninitial):
+        c = tree.initial_coupling[e]
+        i = tree.k_body[tree.initial_a[e]]
+        A = w.K[tree.initial_a[e]]
+        B = w.K[tree.initial_b[e]]
+        rho = w.mu[tree.k_row[tree.initial_a[e]]]
         if c >= 0:
             add_outer_product(rho, A, B, w.Hij[c])
         else:
@@ -181,11 +181,11 @@ def eliminate_couplings(tree: Array, w: Array, i: int) -> None:
     kind = tree.kind[i]
     dof = dof_of(kind)
     axis = axis_of(kind, 0)
-    o = tree.link_start[i]
-    n = tree.link_count[i]
+    o = tree.neighbor_start[i]
+    n = tree.neighbor_count[i]
     h = tree.parent[i]
     for e in range(o, o + n):
-        C = w.Hij[tree.link_block[e]]
+        C = w.Hij[tree.neighbor_coupling[e]]
         U = w.SH[e]
         T = w.DSH[e]
         if kind > HELICAL:
@@ -202,7 +202,7 @@ def eliminate_couplings(tree: Array, w: Array, i: int) -> None:
                 T[0, c] = U[0, c] * w.D[i]
     for a in range(n):
         e = o + a
-        H = w.H[tree.link_body[e]]
+        H = w.H[tree.neighbor_body[e]]
         for k in range(dof):
             subtract_symmetric_product(w.SH[e, k], w.DSH[e, k], H)
         for b in range(a + 1, n):
@@ -220,32 +220,32 @@ def couplings_to_parent(tree: Array, w: Array, i: int) -> None:
     dof = dof_of(kind)
     axis = axis_of(kind, 0)
     h = tree.parent[i]
-    for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
-        C = w.Hij[tree.link_block[e]]
+    for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
+        C = w.Hij[tree.neighbor_coupling[e]]
         U = w.SH[e]
         for c in range(6):
             if kind > HELICAL:
                 for j in range(6):
-                    if tree.geared[i] != 0 or moves_along(kind, j) == 0:
+                    if tree.has_armature[i] != 0 or moves_along(kind, j) == 0:
                         for k in range(dof):
                             C[j, c] -= w.Y[i, j, k] * U[k, c]
                     else:
                         C[j, c] = 0.0
             else:
                 for j in range(6):
-                    if j != axis or kind == HELICAL or tree.geared[i] != 0:
+                    if j != axis or kind == HELICAL or tree.has_armature[i] != 0:
                         C[j, c] -= w.V[i, j] * U[0, c]
                     else:
                         C[j, c] = 0.0
         force_columns_to_parent(tree, w, i, C, w.X)
         X = w.X
-        up = tree.link_up[e]
+        up = tree.parent_coupling[e]
         if up < 0:  # the neighbor is the parent: its own inertia, both halves
             H = w.H[h]
             for j in range(6):
                 for c in range(j, 6):
                     H[j, c] += X[j, c] + X[c, j]
-        elif tree.link_turned[e] != 0:
+        elif tree.parent_coupling_transposed[e] != 0:
             P = w.Hij[up]
             for j in range(6):
                 for c in range(6):
@@ -279,7 +279,7 @@ def force_columns_to_parent(tree: Array, w: Array, i: int, C: Array, X: Array) -
                 X[3, c] = cos * C[3, c] - sin * C[4, c]
                 X[4, c] = sin * C[3, c] + cos * C[4, c]
                 X[5, c] = C[5, c]
-        if tree.turned[i] != 0:
+        if tree.has_rotation[i] != 0:
             for j in range(6):
                 for c in range(6):
                     w.X2[j, c] = X[j, c]
@@ -305,7 +305,7 @@ def articulate_loops(tree: Array, w: Array, regularization: Array) -> None:
     joint_coupling_rows(tree, w)
     init_augmented_inertias(tree, w, regularization)
     for s in range(1, tree.n):
-        i = tree.order[s]
+        i = tree.elimination_order[s]
         eliminate(tree, w, i)
         eliminate_couplings(tree, w, i)
         inertia_to_parent(tree, w, i)
@@ -329,7 +329,7 @@ def apply_constraint_forces(tree: Array, w: Array, forces: Array) -> None:
             subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[i])
     for t in range(tree.nterms):
         r = tree.term_row[t]
-        if tree.lone[r] != 0:
+        if tree.single_joint[r] != 0:
             w.tau[tree.term_v[t]] += w.dphi[t] * forces[r]
 
 
@@ -338,8 +338,8 @@ def forces_to_neighbors(tree: Array, w: Array, i: int, tau: Array) -> None:
     """What joint ``i`` does to the forces on neighbors (**loops** Eq. 30e)."""
     kind = tree.kind[i]
     f = w.f[i]
-    for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
-        other = w.f[tree.link_body[e]]
+    for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
+        other = w.f[tree.neighbor_body[e]]
         for k in range(dof_of(kind)):
             u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
             if kind == HELICAL:
@@ -352,7 +352,7 @@ def forces_to_neighbors(tree: Array, w: Array, i: int, tau: Array) -> None:
 def coupled_bias_forces(tree: Array, w: Array, tau: Array) -> None:
     """Backward sweep of forces."""
     for s in range(1, tree.n):
-        i = tree.order[s]
+        i = tree.elimination_order[s]
         forces_to_neighbors(tree, w, i, tau)
         articulated_bias_force(tree, w, i, tau)
 
@@ -361,9 +361,9 @@ def coupled_bias_forces(tree: Array, w: Array, tau: Array) -> None:
 def coupled_accelerations(tree: Array, w: Array, qdd: Array) -> None:
     """Forward sweep: in the reverse order neighbors are known before they are needed."""
     for s in range(tree.n - 1, 0, -1):
-        i = tree.order[s]
-        for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
-            a = w.a[tree.link_body[e]]
+        i = tree.elimination_order[s]
+        for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
+            a = w.a[tree.neighbor_body[e]]
             for k in range(dof_of(tree.kind[i])):
                 for c in range(6):
                     w.y[tree.iv[i] + k] -= w.DSH[e, k, c] * a[c]
@@ -379,7 +379,7 @@ def constraint_residual(tree: Array, w: Array, qdd: Array, rest: Array) -> None:
         if tree.k_body[m] > 0:
             rest[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
     for t in range(tree.nterms):
-        if tree.lone[tree.term_row[t]] != 0:
+        if tree.single_joint[tree.term_row[t]] != 0:
             rest[tree.term_row[t]] -= w.dphi[t] * qdd[tree.term_v[t]]
 
 
@@ -466,4 +466,4 @@ def lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> No
     result.iterations[0] += 1.0
 
 
-LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, lcaba_iterate, view=forward_view)
+LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, LCABA_TREE, lcaba_iterate, view=forward_view)

@@ -42,7 +42,7 @@ from linkwork.kernels.constraints import jacobian_from_rows
 from linkwork.kernels.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.rnea import joint_torques
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
-from linkwork.plans.joints import JOINTS
+from linkwork.plans.ltl import LTL_TREE
 
 DENSE: dict[str, Shape] = {
     "M": ("nv", "nv"),
@@ -61,15 +61,15 @@ def factorize_mass_matrix(tree: Array, w: Array) -> None:
     M = w.M
     for k in range(tree.nv - 1, -1, -1):
         inverse = 1.0 / M[k, k]
-        i = tree.dof_up[k]
+        i = tree.dof_parent[k]
         while i >= 0:
             x = M[k, i] * inverse
             j = i
             while j >= 0:
                 M[i, j] -= x * M[k, j]
-                j = tree.dof_up[j]
+                j = tree.dof_parent[j]
             M[k, i] = x
-            i = tree.dof_up[i]
+            i = tree.dof_parent[i]
         M[k, k] = inverse
 
 
@@ -80,10 +80,10 @@ def rows_by_factor(tree: Array, w: Array) -> None:
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
             x = w.Jc[r, k]
-            i = tree.dof_up[k]
+            i = tree.dof_parent[k]
             while i >= 0:
                 w.Jc[r, i] -= w.M[k, i] * x
-                i = tree.dof_up[i]
+                i = tree.dof_parent[i]
 
 
 @kernel
@@ -119,10 +119,10 @@ def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
             w.z[k] += w.Jc[r, k] * w.lam[r]
     for k in range(tree.nv):
         x = w.z[k] * w.M[k, k]
-        i = tree.dof_up[k]
+        i = tree.dof_parent[k]
         while i >= 0:
             x = x - w.M[k, i] * qdd[i]
-            i = tree.dof_up[i]
+            i = tree.dof_parent[i]
         qdd[k] = x
 
 
@@ -141,10 +141,10 @@ def prox_ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     for k in range(tree.nv):
         w.z[k] = problem.tau[k] - w.z[k]
     for k in range(tree.nv - 1, -1, -1):
-        i = tree.dof_up[k]
+        i = tree.dof_parent[k]
         while i >= 0:
             w.z[i] -= w.M[k, i] * w.z[k]
-            i = tree.dof_up[i]
+            i = tree.dof_parent[i]
     for r in range(tree.nc):
         w.lam[r] = w.k[r] + problem.R[r] * problem.multipliers0[r]
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
@@ -200,5 +200,5 @@ def ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 
 _ALL = WORK | COMPOSITE | DENSE
 
-PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, JOINTS, prox_ltl_iterate, view=forward_view)
-LTL = Algorithm("ltl", ltl, INPUTS, OUTPUTS, _ALL, JOINTS, view=forward_view)
+PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, LTL_TREE, prox_ltl_iterate, view=forward_view)
+LTL = Algorithm("ltl", ltl, INPUTS, OUTPUTS, _ALL, LTL_TREE, view=forward_view)

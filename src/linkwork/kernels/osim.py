@@ -61,10 +61,10 @@ from linkwork.kernels.spatial import (
     symmetrize,
 )
 from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
-from linkwork.plans.joints import JOINTS
-from linkwork.plans.loops import LOOPS
-from linkwork.plans.propagators import PROPAGATORS
-from linkwork.plans.rows import ROWS
+from linkwork.plans.bbo import BBO_TREE
+from linkwork.plans.constraints import CONSTRAINED_TREE
+from linkwork.plans.efpa import EFPA_TREE
+from linkwork.plans.ltl import LTL_TREE
 
 _WORK: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"e": ("nc",), "none": ("nc",)}
 
@@ -134,11 +134,11 @@ def write_rows(tree: Array, w: Array, matrix: Array) -> None:
     for r in range(tree.nc):
         for s in range(tree.nc):
             matrix[r, s] = 0.0
-    for b in range(tree.nb):
+    for b in range(tree.nblocks):
         o = tree.block_slot[b]
         for a in range(tree.block_size[b]):
             for c in range(a + 1):
-                x = w.Ls[tree.rr[tree.rr_start[b] + a * (a + 1) // 2 + c]]
+                x = w.Ls[tree.block_entry[tree.block_entry_start[b] + a * (a + 1) // 2 + c]]
                 matrix[tree.slot_row[o + a], tree.slot_row[o + c]] = x
                 matrix[tree.slot_row[o + c], tree.slot_row[o + a]] = x
 
@@ -178,16 +178,16 @@ def pv_osim_fast(
             for j in range(6):
                 for k in range(6):
                     base[j, k] = w.H[i, j, k]
-            for b in range(tree.nb):
+            for b in range(tree.nblocks):
                 o = tree.block_slot[b]
                 for a in range(tree.block_size[b]):
                     r = tree.slot_row[o + a]
-                    w.Ls[tree.rr[tree.rr_start[b] + a * (a + 1) // 2 + a]] += damping[r]
+                    w.Ls[tree.block_entry[tree.block_entry_start[b] + a * (a + 1) // 2 + a]] += damping[r]
                     for j in range(6):
                         rows[r, j] = w.Ks[o + a, j]
             eliminate_rows(tree, w, i)
             write_rows(tree, w, factored)
-            for b in range(tree.nb):
+            for b in range(tree.nblocks):
                 o = tree.block_slot[b]
                 for a in range(tree.block_size[b]):
                     for j in range(6):
@@ -236,7 +236,7 @@ def own_blocks(tree: Array, w: Array, q: Array, blocks: Array) -> None:
     open_rows(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
-        for k in range(tree.most):
+        for k in range(tree.max_rows):
             blocks[r, k] = 0.0
     init_rows(tree, w, w.none)
     init_rigid_inertias(tree, w)
@@ -244,14 +244,14 @@ def own_blocks(tree: Array, w: Array, q: Array, blocks: Array) -> None:
         eliminate(tree, w, i)
         project_rows_on_joint(tree, w, i)
         for a in range(tree.slot_start[i], tree.slot_start[i] + tree.slot_count[i]):
-            for b in range(tree.slot_first[a], a + 1):
+            for b in range(tree.slot_constraint_first[a], a + 1):
                 r = tree.slot_row[a]
                 s = tree.slot_row[b]
                 for k in range(dof_of(tree.kind[i])):
                     x = w.Zs[a, k] * w.Ts[b, k]
-                    blocks[r, tree.row_place[s]] += x
+                    blocks[r, tree.row_in_constraint[s]] += x
                     if a != b:
-                        blocks[s, tree.row_place[r]] += x
+                        blocks[s, tree.row_in_constraint[r]] += x
         rows_to_parent(tree, w, i)
         inertia_to_parent(tree, w, i)
 
@@ -315,7 +315,7 @@ def place_of(tree: Array, i: int, k: int) -> int:
 def follows(tree: Array, w: Array, i: int, j: int, k: int) -> Scalar:
     """An entry of ``V = U D^-1``: what degree of freedom ``k`` takes of the acceleration ``j`` of its parent."""
     kind = tree.kind[i]
-    if kind != HELICAL and tree.geared[i] == 0 and moves_along(kind, j) != 0:
+    if kind != HELICAL and tree.has_armature[i] == 0 and moves_along(kind, j) != 0:
         return 1.0 if axis_of(kind, k) == j else 0.0
     if kind > HELICAL:
         return w.Y[i, j, k]
@@ -347,7 +347,7 @@ def turn_back(tree: Array, w: Array, i: int, A: Array) -> None:
                 w.Q[j, k] = w.R[i, k, j]
         rotate_inertia(w.Q, A)
     else:
-        if tree.turned[i] != 0:
+        if tree.has_rotation[i] != 0:
             for j in range(3):
                 for k in range(3):
                     w.Q[j, k] = tree.P[i, k, j]
@@ -362,15 +362,15 @@ def feel_bodies(tree: Array, w: Array, q: Array) -> None:
     open_rows(tree, w, q)
     joint_coupling_rows(tree, w)
     articulate(tree, w)
-    for e in range(tree.nfelt):
-        felt_at(tree, w, tree.felt[e])
-        symmetrize(w.Om[tree.felt[e]])
+    for e in range(tree.nomega):
+        felt_at(tree, w, tree.omega_body[e])
+        symmetrize(w.Om[tree.omega_body[e]])
 
 
 @kernel
 def hand_down_part(tree: Array, w: Array, i: int, s: int) -> None:
     """A row of K on body ``i``, with the joint taken out of it, on the parent."""
-    up = tree.path_up[s]
+    up = tree.path_parent[s]
     if up >= 0:
         K = w.Kp[s]
         for j in range(6):
@@ -408,25 +408,25 @@ def efpa(tree: Array, w: Array, q: Array, matrix: Array) -> None:
             matrix[r, s] = 0.0
     for i in range(tree.n - 1, 0, -1):
         for s in range(tree.path_start[i], tree.path_start[i] + tree.path_count[i]):
-            m = tree.path_part[s]
+            m = tree.path_k[s]
             if tree.k_body[m] == i:
                 for j in range(6):
                     w.Kp[s, j] = w.K[m, j]
             hand_down_part(tree, w, i, s)
     for i in range(1, tree.n):
         for s in range(tree.path_start[i], tree.path_start[i] + tree.path_count[i]):
-            if tree.meet_count[s] > 0:
+            if tree.common_count[s] > 0:
                 for j in range(6):
                     x = 0.0
                     for k in range(6):
                         x = x + w.Om[i, j, k] * w.Kp[s, (k + 3) % 6]
                     w.y6[j] = x
-                for e in range(tree.meet_start[s], tree.meet_start[s] + tree.meet_count[s]):
-                    t = tree.meet_path[e]
+                for e in range(tree.common_start[s], tree.common_start[s] + tree.common_count[s]):
+                    t = tree.common_path[e]
                     x = 0.0
                     for j in range(6):
                         x = x + w.y6[j] * w.Kp[t, (j + 3) % 6]
-                    gain_pair(tree, tree.path_part[s], tree.path_part[t], x, matrix)
+                    gain_pair(tree, tree.path_k[s], tree.path_k[t], x, matrix)
     mirror_rows(tree, matrix)
 
 
@@ -455,30 +455,30 @@ def kjr(tree: Array, w: Array, q: Array, matrix: Array) -> None:
     for r in range(tree.nc):
         for s in range(tree.nc):
             matrix[r, s] = 0.0
-    for p in range(tree.ncouples):
-        c = tree.couple_body[p]
+    for p in range(tree.nbody_pairs):
+        c = tree.body_pair_ancestor[p]
         for j in range(6):
             for k in range(6):
                 w.Pi[j, k] = w.Om[c, (j + 3) % 6, (k + 3) % 6]
-        for e in range(tree.first_start[p], tree.first_start[p] + tree.first_count[p]):
+        for e in range(tree.first_descent_start[p], tree.first_descent_start[p] + tree.first_descent_count[p]):
             for k in range(6):
-                move_past(tree, w, tree.step[e], w.Pi[k])
+                move_past(tree, w, tree.descent_body[e], w.Pi[k])
         for j in range(6):
             for k in range(j):
                 x = w.Pi[j, k]
                 w.Pi[j, k] = w.Pi[k, j]
                 w.Pi[k, j] = x
-        for e in range(tree.second_start[p], tree.second_start[p] + tree.second_count[p]):
+        for e in range(tree.second_descent_start[p], tree.second_descent_start[p] + tree.second_descent_count[p]):
             for k in range(6):
-                move_past(tree, w, tree.step[e], w.Pi[k])
+                move_past(tree, w, tree.descent_body[e], w.Pi[k])
         for e in range(tree.product_start[p], tree.product_start[p] + tree.product_count[p]):
-            A = w.K[tree.product_one[e]]
-            B = w.K[tree.product_other[e]]
+            A = w.K[tree.product_first_k[e]]
+            B = w.K[tree.product_second_k[e]]
             x = 0.0
             for j in range(6):
                 for k in range(6):
                     x = x + A[j] * w.Pi[j, k] * B[k]
-            gain_pair(tree, tree.product_one[e], tree.product_other[e], x, matrix)
+            gain_pair(tree, tree.product_first_k[e], tree.product_second_k[e], x, matrix)
     mirror_rows(tree, matrix)
 
 
@@ -498,11 +498,11 @@ _JOINTS = _WORK | COMPOSITE | DENSE
 _TRAVEL = _WORK | TRAVEL | {"mu": ("nc",)}
 _MEET = _WORK | {"Om": ("n", 6, 6), "Kp": ("npaths", 6), "Pi": (6, 6), "y6": (6,)}
 
-LTL_OSIM = Algorithm("ltl_osim", ltl_osim, _POSE, _MATRIX, _JOINTS, JOINTS)
+LTL_OSIM = Algorithm("ltl_osim", ltl_osim, _POSE, _MATRIX, _JOINTS, LTL_TREE)
 PROX_LTL_OSIM = Algorithm(
-    "prox_ltl_osim", prox_ltl_osim, _DAMPED, _MATRIX | {"factored": ("nc", "nc")}, _JOINTS, JOINTS
+    "prox_ltl_osim", prox_ltl_osim, _DAMPED, _MATRIX | {"factored": ("nc", "nc")}, _JOINTS, LTL_TREE
 )
-PV_OSIM = Algorithm("pv_osim", pv_osim, _POSE, _MATRIX, _TRAVEL, ROWS)
+PV_OSIM = Algorithm("pv_osim", pv_osim, _POSE, _MATRIX, _TRAVEL, BBO_TREE)
 PV_OSIM_FAST = Algorithm(
     "pv_osim_fast",
     pv_osim_fast,
@@ -517,10 +517,10 @@ PV_OSIM_FAST = Algorithm(
         "pivot": (1,),
     },
     _TRAVEL,
-    ROWS,
+    BBO_TREE,
 )
-CABA_OSIM = Algorithm("caba_osim", caba_osim, _DAMPED, _MATRIX, _TRAVEL, ROWS)
-OWN_BLOCKS = Algorithm("own_blocks", own_blocks, _POSE, {"blocks": ("nc", "most")}, _TRAVEL, ROWS)
-EFPA = Algorithm("efpa", efpa, _POSE, _MATRIX, _MEET, PROPAGATORS)
-KJR = Algorithm("kjr", kjr, _POSE, _MATRIX, _MEET, PROPAGATORS)
-PARTS = Algorithm("parts", parts, _POSE, {"K": ("nk", 6)}, POSE | CLOSURE | {"e": ("nc",)}, LOOPS)
+CABA_OSIM = Algorithm("caba_osim", caba_osim, _DAMPED, _MATRIX, _TRAVEL, BBO_TREE)
+OWN_BLOCKS = Algorithm("own_blocks", own_blocks, _POSE, {"blocks": ("nc", "max_rows")}, _TRAVEL, BBO_TREE)
+EFPA = Algorithm("efpa", efpa, _POSE, _MATRIX, _MEET, EFPA_TREE)
+KJR = Algorithm("kjr", kjr, _POSE, _MATRIX, _MEET, EFPA_TREE)
+PARTS = Algorithm("parts", parts, _POSE, {"K": ("nk", 6)}, POSE | CLOSURE | {"e": ("nc",)}, CONSTRAINED_TREE)

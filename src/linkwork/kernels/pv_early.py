@@ -42,7 +42,7 @@ from linkwork.kernels.rnea import force_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize
 from linkwork.model.joints import HELICAL
-from linkwork.plans.early import EARLY
+from linkwork.plans.pv_early import PV_EARLY_TREE
 
 RANK_TOLERANCE = 1e-18
 """A row feels a joint if the square of what it feels is more than this part of the rows as they started."""
@@ -200,7 +200,7 @@ def rows_to_parent(tree: Array, w: Array, i: int, n: int) -> None:
             x = where(w.kA[o + a], 0.0, -w.kA[o + a], w.kA[o + a])
             w.infeasibility[0] = where(w.infeasibility[0], x, x, w.infeasibility[0])
         else:
-            d = tree.stack_down[i] + a
+            d = tree.stack_parent[i] + a
             force = rotate_to_parent(tree, w, i, linear(K))
             set_angular(add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], force)), w.KA[d])
             set_linear(force, w.KA[d])
@@ -223,7 +223,7 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, n: int, qdd: Ar
     for m in range(n):
         w.lam[o + m] = 0.0
         if tree.parent[i] > 0:
-            w.lam[o + m] = w.lam[tree.stack_down[i] + m]
+            w.lam[o + m] = w.lam[tree.stack_parent[i] + m]
     # the last degree of freedom was taken out last: it is the first to be known
     for back in range(dof_of(kind)):
         k = dof_of(kind) - 1 - back
@@ -314,4 +314,4 @@ def pv_early(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     result.iterations[0] = 1.0
 
 
-PV_EARLY = Algorithm("pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS, EARLY, view=forward_view)
+PV_EARLY = Algorithm("pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS, PV_EARLY_TREE, view=forward_view)

@@ -61,9 +61,9 @@ def set_root_acceleration(tree: Array, w: Array) -> None:
 def apply_wrenches(tree: Array, w: Array, wrenches: Array) -> None:
     """``f_i = f_i - fx_i``: external wrenches, each in the axes of its frame."""
     for f in range(tree.nf):
-        b = tree.body[f]
-        force = rotate(tree.F[f], linear(wrenches[f]))
-        moment = add(rotate(tree.F[f], angular(wrenches[f])), cross(tree.f[f], force))
+        b = tree.frame_body[f]
+        force = rotate(tree.frame_rotation[f], linear(wrenches[f]))
+        moment = add(rotate(tree.frame_rotation[f], angular(wrenches[f])), cross(tree.frame_position[f], force))
         if b > 0:
             set_angular(sub(angular(w.f[b]), moment), w.f[b])
             set_linear(sub(linear(w.f[b]), force), w.f[b])

@@ -152,9 +152,9 @@ def _propagated(tree: Any, w: Any, q: Any) -> None:
     aba.articulate(tree, w)
     for i in range(tree.n - 1, 0, -1):
         for s in range(tree.path_start[i], tree.path_start[i] + tree.path_count[i]):
-            if tree.k_body[tree.path_part[s]] == i:
+            if tree.k_body[tree.path_k[s]] == i:
                 for j in range(6):
-                    w.Kp[s, j] = w.K[tree.path_part[s], j]
+                    w.Kp[s, j] = w.K[tree.path_k[s], j]
             osim.hand_down_part(tree, w, i, s)
 
 
