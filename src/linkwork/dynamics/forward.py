@@ -656,10 +656,9 @@ class ForwardDynamics(Evaluator):
 
     def _program(self) -> Subject:
         """Without the text of further iterations where there are to be none: it needs much of the first to be kept."""
-        once = self.max_iterations == 1 or not METHODS[self.method].iterates
-        return (
-            replace(self._subject, algorithm=replace(self._subject.algorithm, iterate=None)) if once else self._subject
-        )
+        if self.max_iterations != 1 and METHODS[self.method].iterates:
+            return self._subject
+        return replace(self._subject, algorithm=replace(self._subject.algorithm, iteration=None))
 
     def _need_kernel(self, what: str) -> None:
         if METHODS[self.method].algorithm is None:

@@ -19,7 +19,16 @@ from linkwork.kernels.aba import (
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.cluster_rnea import MOTION, TORQUES, independent_torques
 from linkwork.kernels.clusters import EXPLICIT, dependent_accelerations, explicit_constraints, update_constraints
-from linkwork.kernels.constrained import INPUTS, OUTPUTS, WORK, constraint_violation, setup_problem
+from linkwork.kernels.constrained import (
+    INPUTS,
+    OUTPUTS,
+    WORK,
+    Problem,
+    Result,
+    constraint_violation,
+    forward_view,
+    setup_problem,
+)
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.kinematics import accelerations
 from linkwork.kernels.passive import subtract_passive_torques
@@ -42,32 +51,20 @@ def add_reflected_inertia(tree: Array, w: Array, tau: Array) -> None:
             for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
                 j = tree.dep_dof[d]
                 w.uc[k] += w.Gc[j, k] * tau[j]
-                w.gear[k] += (w.Gc[j, k] * w.Gc[j, k]) * (tree.rotor_inertia[j] + tree.armature[j])
+                w.joint_inertia[k] += (w.Gc[j, k] * w.Gc[j, k]) * (tree.rotor_inertia[j] + tree.armature[j])
 
 
 @kernel
-def approximate_aba(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def approximate_aba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """Approximate ABA: ``y'' = (H_ind + G² I)^-1 (tau_ind - c_ind)`` by ABA on the independent tree (Section II-D)."""
-    setup_problem(tree, w, q, v, wrenches, asked)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    constraint_violation(tree, w, problem.R, result)
     explicit_constraints(tree, w)
     init_rigid_inertias(tree, w)
-    for r in range(2 * tree.nc):
-        found[2 + r] = 0.0
-    add_reflected_inertia(tree, w, tau)
+    for r in range(tree.nc):
+        result.multipliers[r] = 0.0
+        result.residual[r] = 0.0
+    add_reflected_inertia(tree, w, problem.tau)
     for i in range(tree.n - 1, 0, -1):
         if tree.is_dependent[i] == 0:
             eliminate(tree, w, i)
@@ -75,11 +72,11 @@ def approximate_aba(
             articulated_bias_force(tree, w, i, w.uc)
     for i in range(1, tree.n):
         if tree.is_dependent[i] == 0:
-            joint_acceleration(tree, w, i, a)
+            joint_acceleration(tree, w, i, result.a)
     for c in range(tree.nclusters):
-        dependent_accelerations(tree, w, c, a)
-    found[0] = w.pivot[0]
-    found[1] = 1.0
+        dependent_accelerations(tree, w, c, result.a)
+    result.progress[0] = w.pivot[0]
+    result.iterations[0] = 1.0
 
 
 @kernel
@@ -100,7 +97,7 @@ def approximate_rnea(
     for r in range(tree.nc):
         multipliers[r] = 0.0
     for k in range(tree.nv):
-        w.gear[k] = tree.armature[k]
+        w.joint_inertia[k] = tree.armature[k]
         tau[k] = 0.0
     add_reflected_inertia(tree, w, tau)
     for f in range(tree.nind):
@@ -114,7 +111,7 @@ def approximate_rnea(
         if tree.is_dependent[i] == 0:
             for k in range(dof_of(tree.kind[i])):
                 o = tree.iv[i] + k
-                tau[o] = w.f[i, axis_of(tree.kind[i], k)] + w.gear[o] * full[o]
+                tau[o] = w.f[i, axis_of(tree.kind[i], k)] + w.joint_inertia[o] * full[o]
                 if tree.kind[i] == HELICAL:
                     tau[o] += tree.pitch[i] * w.f[i, 5]
             force_to_parent(tree, w, i)
@@ -126,5 +123,7 @@ def approximate_rnea(
     pivot[0] = w.pivot[0]
 
 
-APPROXIMATE_ABA = Algorithm("approximate_aba", approximate_aba, INPUTS, OUTPUTS, WORK | REFLECTED, CLUSTER_TREE)
+APPROXIMATE_ABA = Algorithm(
+    "approximate_aba", approximate_aba, INPUTS, OUTPUTS, WORK | REFLECTED, CLUSTER_TREE, view=forward_view
+)
 APPROXIMATE_RNEA = Algorithm("approximate_rnea", approximate_rnea, MOTION, TORQUES, WORK | REFLECTED, CLUSTER_TREE)

@@ -32,14 +32,17 @@ from linkwork.kernels.aba import (
 )
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
+    DISABLED,
     INPUTS,
-    NOTHING,
+    NEGLIGIBLE_ROW,
     OUTPUTS,
-    SWITCHED_OFF,
     WORK,
+    Problem,
+    Result,
     clear_forces,
     constraint_violation,
     copy_rows,
+    forward_view,
     maximum,
     minimum,
     residual_norm,
@@ -61,7 +64,7 @@ TRAVEL: dict[str, Shape] = {
     "Ls": ("nentries",),
     "Ws": ("ncross",),
     "x": ("max_block",),
-    "l": ("nc",),
+    "lam": ("nc",),
     "pivot": (3,),
 }
 
@@ -79,9 +82,9 @@ def init_rows(tree: Array, w: Array, regularization: Array) -> None:
             for j in range(6):
                 w.Ks[s, j] += w.K[m, j]
     for t in range(tree.nterms):
-        w.g[tree.term_slot[t]] += w.slope[t]
+        w.g[tree.term_slot[t]] += w.dphi[t]
     w.pivot[0] = 1.0
-    w.pivot[1] = SWITCHED_OFF
+    w.pivot[1] = DISABLED
     w.pivot[2] = 0.0
     for e in range(tree.nentries):
         w.Ls[e] = 0.0
@@ -115,7 +118,7 @@ def factorize_block(tree: Array, w: Array, b: int) -> None:
         left = x / whole
         w.pivot[0] = minimum(left, w.pivot[0])
         w.pivot[1] = minimum(x, w.pivot[1])
-        w.pivot[2] = maximum(where(whole, SWITCHED_OFF, whole, 0.0), w.pivot[2])
+        w.pivot[2] = maximum(where(whole, DISABLED, whole, 0.0), w.pivot[2])
 
 
 @kernel
@@ -261,16 +264,16 @@ def eliminate_row_forces(tree: Array, w: Array, i: int) -> None:
         n = tree.block_size[b]
         m = tree.coupled_count[b]
         for a in range(n):
-            w.x[a] = w.ks[tree.slot_row[o + a]]
+            w.x[a] = w.k[tree.slot_row[o + a]]
         solve_block(tree, w, b)
         for a in range(n):
-            w.ks[tree.slot_row[o + a]] = w.x[a]
+            w.k[tree.slot_row[o + a]] = w.x[a]
             if i > 0:
                 for j in range(6):
                     w.f[i, j] -= w.Ks[o + a, j] * w.x[a]
             for u in range(m):
                 r = tree.slot_row[tree.coupled_slot[tree.coupled_start[b] + u]]
-                w.ks[r] -= w.Ls[tree.cross_entry[tree.cross_start[b] + a * m + u]] * w.x[a]
+                w.k[r] -= w.Ls[tree.cross_entry[tree.cross_start[b] + a * m + u]] * w.x[a]
 
 
 @kernel
@@ -285,7 +288,7 @@ def propagate_row_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
             u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
             if kind == HELICAL:
                 u = u - tree.pitch[i] * f[5]
-            w.ks[r] -= w.Ts[o + a, k] * u
+            w.k[r] -= w.Ts[o + a, k] * u
 
 
 @kernel
@@ -306,14 +309,14 @@ def solve_multipliers(tree: Array, w: Array, i: int) -> None:
         m = tree.coupled_count[b]
         for a in range(tree.block_size[b]):
             r = tree.slot_row[o + a]
-            x = w.ks[r]
+            x = w.k[r]
             if i > 0:
                 for j in range(6):
                     x = x - w.Zs[o + a, j] * w.a[i, j]
             for u in range(m):
                 coupled = tree.slot_row[tree.coupled_slot[tree.coupled_start[b] + u]]
-                x = x - w.Ws[tree.cross_start[b] + a * m + u] * w.l[coupled]
-            w.l[r] = x
+                x = x - w.Ws[tree.cross_start[b] + a * m + u] * w.lam[coupled]
+            w.lam[r] = x
 
 
 @kernel
@@ -324,7 +327,7 @@ def multipliers_and_accelerations(tree: Array, w: Array, qdd: Array) -> None:
         o = tree.slot_start[i]
         for a in range(tree.slot_count[i]):
             for k in range(dof_of(tree.kind[i])):
-                w.y[tree.iv[i] + k] += w.Ts[o + a, k] * w.l[tree.slot_row[o + a]]
+                w.y[tree.iv[i] + k] += w.Ts[o + a, k] * w.lam[tree.slot_row[o + a]]
         joint_acceleration(tree, w, i, qdd)
         solve_multipliers(tree, w, i)
 
@@ -339,96 +342,55 @@ def row_residuals(tree: Array, w: Array, qdd: Array, regularization: Array, resi
             a = w.a[i]
             residual[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
     for t in range(tree.nterms):
-        residual[tree.term_row[t]] -= w.slope[t] * qdd[tree.term_v[t]]
+        residual[tree.term_row[t]] -= w.dphi[t] * qdd[tree.term_v[t]]
     for r in range(tree.nc):
-        residual[r] = where(regularization[r], SWITCHED_OFF, residual[r], 0.0)
+        residual[r] = where(regularization[r], DISABLED, residual[r], 0.0)
 
 
 @kernel
-def prox_bbo(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def prox_bbo(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One proximal iteration from the multipliers ``start``: accelerations, new multipliers, what rows miss."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nresult]
-    setup_problem(tree, w, q, v, wrenches, asked)
-    set_residual_scale(tree, w, tau, wrenches, settings)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    set_residual_scale(tree, w, problem)
+    constraint_violation(tree, w, problem.R, result)
     for r in range(tree.nc):
-        residual[r] = w.ks[r]
-        w.ks[r] += regularization[r] * start[r]
-    articulate_rows(tree, w, regularization)
-    row_bias_forces(tree, w, tau)
-    multipliers_and_accelerations(tree, w, a)
-    copy_rows(tree, w.l, multipliers)
-    row_residuals(tree, w, a, regularization, residual)
-    found[0] = residual_norm(tree, w, settings, residual)
-    found[1] = 1.0
+        result.residual[r] = w.k[r]
+        w.k[r] += problem.R[r] * problem.multipliers0[r]
+    articulate_rows(tree, w, problem.R)
+    row_bias_forces(tree, w, problem.tau)
+    multipliers_and_accelerations(tree, w, result.a)
+    copy_rows(tree, w.lam, result.multipliers)
+    row_residuals(tree, w, result.a, problem.R, result.residual)
+    result.progress[0] = residual_norm(tree, w, problem.settings, result.residual)
+    result.iterations[0] = 1.0
 
 
 @kernel
-def prox_bbo_iterate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nresult]
     clear_forces(tree, w)
     for r in range(tree.nc):
-        w.ks[r] = residual[r]
-    row_bias_forces(tree, w, w.still)
-    multipliers_and_accelerations(tree, w, w.more)
+        w.k[r] = result.residual[r]
+    row_bias_forces(tree, w, w.qdd0)
+    multipliers_and_accelerations(tree, w, w.da)
     for k in range(tree.nv):
-        a[k] += w.more[k]
+        result.a[k] += w.da[k]
     for r in range(tree.nc):
-        multipliers[r] += w.l[r]
-    copy_rows(tree, residual, w.error)
-    row_residuals(tree, w, w.more, regularization, residual)
-    found[0] = residual_progress(tree, w, settings, w.error, residual)
-    found[1] += 1.0
+        result.multipliers[r] += w.lam[r]
+    copy_rows(tree, result.residual, w.error)
+    row_residuals(tree, w, w.da, problem.R, result.residual)
+    result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.iterations[0] += 1.0
 
 
 @kernel
-def pv(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def pv(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The same without iterations, for rows without regularization; ``progress`` says how independent they are."""
-    prox_bbo(tree, w, q, v, tau, wrenches, regularization, asked, start, settings, a, found)
-    found[0] = minimum(w.pivot[0], NOTHING * (w.pivot[1] / w.pivot[2]))
+    prox_bbo(tree, w, problem, result)
+    result.progress[0] = minimum(w.pivot[0], NEGLIGIBLE_ROW * (w.pivot[1] / w.pivot[2]))
 
 
-PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE)
-PROX_BBO = Algorithm("prox_bbo", prox_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE, prox_bbo_iterate)
+PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE, view=forward_view)
+PROX_BBO = Algorithm(
+    "prox_bbo", prox_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE, prox_bbo_iterate, view=forward_view
+)

@@ -36,7 +36,16 @@ from linkwork.kernels.clusters import (
     generalized_force,
     shift_force_to_parent,
 )
-from linkwork.kernels.constrained import INPUTS, OUTPUTS, WORK, constraint_violation, setup_problem
+from linkwork.kernels.constrained import (
+    INPUTS,
+    OUTPUTS,
+    WORK,
+    Problem,
+    Result,
+    constraint_violation,
+    forward_view,
+    setup_problem,
+)
 from linkwork.kernels.indexed_ldl import back_substitute_at, factorize_at, forward_substitute_at
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.kinematics import acceleration_from_parent
@@ -86,7 +95,7 @@ def cluster_mass_matrix(tree: Array, w: Array, c: int, tau: Array) -> None:
                     w.Mc[o, tree.iv[j] + m] = x
                 shift_force_to_parent(tree, w, j, F)
                 j = tree.parent[j]
-            w.Mc[o, o] += w.gear[o]
+            w.Mc[o, o] += w.joint_inertia[o]
             w.uc[o] = tau[o] - w.f[i, axis_of(kind, k)]
             if kind == HELICAL:
                 w.uc[o] -= tree.pitch[i] * w.f[i, 5]
@@ -178,8 +187,9 @@ def articulate_cluster(tree: Array, w: Array, c: int) -> None:
 
 
 @kernel
-def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array, found: Array) -> None:
+def cluster_accelerations(tree: Array, w: Array, c: int, result: Result) -> None:
     """Accelerations of a cluster from that of its parent (lines 40 to 42), then its multipliers and residuals."""
+    qdd = result.a
     ind = tree.ind_start[c]
     n = tree.ind_count[c]
     a = w.a[tree.cluster_parent[c]]
@@ -205,51 +215,39 @@ def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array, found: Arra
         for b in range(ind, ind + n):
             x = x + w.Mc[i, tree.ind_dof[b]] * qdd[tree.ind_dof[b]]
         w.x[i] = x
-    cluster_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
-    cluster_residuals(tree, w, c, qdd, found[2 + tree.nc : tree.nresult])
+    cluster_multipliers(tree, w, c, w.x, result.multipliers)
+    cluster_residuals(tree, w, c, qdd, result.residual)
 
 
 @kernel
-def cluster_aba(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def cluster_aba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """C-ABA (**clusters** Algorithm 1); ``progress`` is the least pivot of the dependent joints."""
-    setup_problem(tree, w, q, v, wrenches, asked)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    constraint_violation(tree, w, problem.R, result)
     explicit_constraints(tree, w)  # line 11
     init_rigid_inertias(tree, w)  # lines 20, 21
-    for r in range(2 * tree.nc):
-        found[2 + r] = 0.0
+    for r in range(tree.nc):
+        result.multipliers[r] = 0.0
+        result.residual[r] = 0.0
     for c in range(tree.nclusters):  # backward pass, lines 24 to 35
         if tree.single_body[c] != 0:
             i = tree.member[tree.member_start[c]]
             eliminate(tree, w, i)
             inertia_to_parent(tree, w, i)
-            articulated_bias_force(tree, w, i, tau)
+            articulated_bias_force(tree, w, i, problem.tau)
         else:
-            cluster_mass_matrix(tree, w, c, tau)
+            cluster_mass_matrix(tree, w, c, problem.tau)
             project_on_independent(tree, w, c)
             if tree.cluster_parent[c] > 0:
                 articulate_cluster(tree, w, c)
     for back in range(tree.nclusters):  # second forward pass, lines 37 to 43
         c = tree.nclusters - 1 - back
         if tree.single_body[c] != 0:
-            joint_acceleration(tree, w, tree.member[tree.member_start[c]], a)
+            joint_acceleration(tree, w, tree.member[tree.member_start[c]], result.a)
         else:
-            cluster_accelerations(tree, w, c, a, found)
-    found[0] = w.pivot[0]
-    found[1] = 1.0
+            cluster_accelerations(tree, w, c, result)
+    result.progress[0] = w.pivot[0]
+    result.iterations[0] = 1.0
 
 
-CLUSTER_ABA = Algorithm("cluster_aba", cluster_aba, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTER_TREE)
+CLUSTER_ABA = Algorithm("cluster_aba", cluster_aba, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTER_TREE, view=forward_view)

@@ -119,21 +119,21 @@ def cluster_efpa(tree: Array, w: Array, q: Array, out: Array, pivot: Array) -> N
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, w.error)
     for r in range(tree.nc):
-        w.ks[r] = 0.0
+        w.k[r] = 0.0
     explicit_constraints(tree, w)
     init_rigid_inertias(tree, w)
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
     for k in range(tree.nv):
-        w.still[k] = 0.0
+        w.qdd0[k] = 0.0
     for c in range(tree.nclusters):
         if tree.single_body[c] != 0:
             i = tree.member[tree.member_start[c]]
             factorize_single_joint(tree, w, c)
             inertia_to_parent(tree, w, i)
         else:
-            cluster_mass_matrix(tree, w, c, w.still)
+            cluster_mass_matrix(tree, w, c, w.qdd0)
             project_on_independent(tree, w, c)
             if tree.cluster_parent[c] > 0:
                 articulate_cluster(tree, w, c)
@@ -181,7 +181,7 @@ def projected_inertia(tree: Array, w: Array, q: Array, out: Array, pivot: Array)
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, w.error)
     for r in range(tree.nc):
-        w.ks[r] = 0.0
+        w.k[r] = 0.0
     explicit_constraints(tree, w)
     mass_matrix(tree, w, w.Mc)
     projected_mass_matrix(tree, w)

@@ -57,7 +57,7 @@ def cluster_jacobian(tree: Array, w: Array) -> None:
                 w.Kc[r, tree.dep_dof[f]] = 0.0
     for t in range(tree.nterms):
         if tree.row_cluster_parent[tree.term_row[t]] >= 0:
-            w.Kc[tree.term_row[t], tree.term_v[t]] += w.slope[t]
+            w.Kc[tree.term_row[t], tree.term_v[t]] += w.dphi[t]
     for m in range(tree.nk_link):
         r = tree.k_row[m]
         i = tree.k_body[m]
@@ -165,7 +165,7 @@ def explicit_bias(tree: Array, w: Array, c: int) -> None:
         w.gc[j] = 0.0
         for e in range(rows, rows + tree.cluster_row_count[c]):
             r = tree.cluster_row[e]
-            w.gc[j] += w.WKc[r, j] * w.ks[r]
+            w.gc[j] += w.WKc[r, j] * w.k[r]
     solve_at(tree.dep_dof, o, n, w.N, w.gc)
 
 
@@ -179,7 +179,7 @@ def update_constraints(tree: Array, w: Array, q: Array, v: Array) -> None:
     bias_accelerations(tree, w)
     constraint_bias(tree, w, q, v)
     for r in range(tree.nc):
-        w.ks[r] = -w.beta[r]
+        w.k[r] = -w.beta[r]
     explicit_constraints(tree, w)
 
 
@@ -213,7 +213,7 @@ def cluster_residuals(tree: Array, w: Array, c: int, qdd: Array, residual: Array
     """``k - K q''``: the residual of the rows of a cluster."""
     for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
         r = tree.cluster_row[e]
-        x = w.ks[r]
+        x = w.k[r]
         for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
             x = x - w.Kc[r, tree.dep_dof[d]] * qdd[tree.dep_dof[d]]
         for b in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
@@ -246,7 +246,7 @@ def closing_step(tree: Array, w: Array, q: Array, step: Array, error: Array, piv
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
     for r in range(tree.nc):
-        w.ks[r] = -error[r]
+        w.k[r] = -error[r]
     explicit_constraints(tree, w)
     for k in range(tree.nv):
         step[k] = 0.0

@@ -15,6 +15,8 @@ no unit.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from linkwork.kernels.aba import ARTICULATED
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constraints import CLOSURE, RATES, constraint_bias, constraint_rows, constraint_velocities
@@ -30,16 +32,16 @@ from linkwork.kernels.rnea import (
 )
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 
-SWITCHED_OFF = 1e20
+DISABLED = 1e20
 """A row with more regularization than this is one that is not enabled."""
 
-NOTHING = 1e9
+NEGLIGIBLE_ROW = 1e9
 """A row whose inverse inertia is less than `LEAST_PIVOT` over this of the largest moves nothing: it is rounding."""
 
 NEGLIGIBLE = 1e-20
 """Progress below any tolerance that can be met, and above one that is meant never to be."""
 
-STUCK = 1e-4
+STAGNATION = 1e-4
 """The part of what rows miss by which an iteration has to change it to be worth another."""
 
 INPUTS: dict[str, Shape] = {
@@ -52,12 +54,101 @@ INPUTS: dict[str, Shape] = {
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
-"""``settings``: the tolerance, the most iterations, what rounding leaves of stiff rows in one iteration; then what is
-large for this robot (`quantities.scales`): the square of gravity times the mass, the inverse of the mass and of a
-moment of inertia, the mobility of each joint, the inertia that each row feels."""
+"""Flat inputs, as `Problem` names them; ``settings``: tolerance, maximum number of iterations, then `Settings`."""
 OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nresult",)}
-"""``found`` is progress (2 numbers), multipliers, residuals, and by how much loops are open (2 numbers): one array,
-since making arrays takes time."""
+"""Flat outputs, as `Result` names them: ``found`` is one array, since making arrays takes time."""
+
+
+class Settings(NamedTuple):
+    """Scales of the convergence test (`quantities.scales`), without units of their own where they are multiplied."""
+
+    rounding: Scalar
+    """The relative residual that rounding leaves after one iteration with stiff rows."""
+    gravity: Scalar
+    """Square of the robot's weight over its mass."""
+    inverse_mass: Scalar
+    inverse_inertia: Scalar
+    """1 over a moment of inertia of the robot."""
+    mobility: Array
+    """(nv,) inverse inertia of each joint."""
+    row_inertia: Array
+    """(nc,) inertia that each row feels."""
+
+
+class Problem(NamedTuple):
+    """What constrained forward dynamics is given."""
+
+    q: Array
+    v: Array
+    tau: Array
+    wrenches: Array
+    """(nf, 6) external wrenches."""
+    R: Array
+    """(nc,) regularization of each row; infinite where a row is not enabled."""
+    target: Array
+    """(nc,) accelerations of the rows beyond those of Baumgarte's gains."""
+    multipliers0: Array
+    """(nc,) lambda0, the warm start."""
+    settings: Settings
+
+
+class Result(NamedTuple):
+    """What constrained forward dynamics returns."""
+
+    a: Array
+    """(nv,) joint accelerations."""
+    progress: Array
+    """(1,) relative residual; of methods that do not iterate, how independent the rows are."""
+    iterations: Array
+    """(1,) number of iterations."""
+    multipliers: Array
+    """(nc,) lambda, the constraint forces."""
+    residual: Array
+    """(nc,) k - J a."""
+    violation: Array
+    """(2,) largest position error, and largest velocity error (-1 where no row has gains)."""
+
+
+@kernel
+def settings_view(tree: Array, settings: Array) -> Settings:
+    """The flat input ``settings`` by name; the first two numbers are the loop's."""
+    mobility = settings[6 : 6 + tree.nv]
+    row_inertia = settings[6 + tree.nv : tree.nsettings]
+    return Settings(settings[2], settings[3], settings[4], settings[5], mobility, row_inertia)
+
+
+@kernel
+def result_view(tree: Array, a: Array, found: Array) -> Result:
+    """The flat outputs by name."""
+    nc = tree.nc
+    return Result(
+        a=a,
+        progress=found[0:1],
+        iterations=found[1:2],
+        multipliers=found[2 : 2 + nc],
+        residual=found[2 + nc : 2 + 2 * nc],
+        violation=found[2 + 2 * nc : tree.nresult],
+    )
+
+
+@kernel
+def forward_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    R: Array,
+    target: Array,
+    multipliers0: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> tuple[Problem, Result]:
+    """Flat inputs and outputs by name: `Algorithm.view` of every method of constrained forward dynamics."""
+    problem = Problem(q, v, tau, wrenches, R, target, multipliers0, settings_view(tree, settings))
+    return problem, result_view(tree, a, found)
+
 
 WORK: dict[str, Shape] = (
     POSE
@@ -67,7 +158,7 @@ WORK: dict[str, Shape] = (
     | ACCELERATION
     | FORCE
     | ARTICULATED
-    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",), "magnitude": (2,), "opening": ("nc",)}
+    | {"error": ("nc",), "target": ("nc",), "k": ("nc",), "da": ("nv",), "residual_scale": (2,), "Jv": ("nc",)}
 )
 
 
@@ -80,23 +171,23 @@ def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, as
     """
     init_root(tree, w)
     for k in range(tree.nv):
-        w.still[k] = 0.0
+        w.qdd0[k] = 0.0
     for i in range(1, tree.n):
-        forward_pass(tree, w, i, q, v, w.still)
+        forward_pass(tree, w, i, q, v, w.qdd0)
     constraint_rows(tree, w, q, w.error)
     constraint_bias(tree, w, q, v)
     if tree.has_gains != 0:
         velocities(tree, w, v)
-        constraint_velocities(tree, w, q, v, w.opening)
+        constraint_velocities(tree, w, q, v, w.Jv)
         for r in range(tree.nc):
-            w.target[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * w.opening[r]
+            w.target[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * w.Jv[r]
     apply_wrenches(tree, w, wrenches)
     for j in range(6):
         w.a[0, j] = 0.0
     for r in range(tree.nc):
-        w.ks[r] = asked[r] - w.beta[r]
+        w.k[r] = asked[r] - w.beta[r]
         if tree.has_gains != 0:
-            w.ks[r] += w.target[r]
+            w.k[r] += w.target[r]
 
 
 @kernel
@@ -108,7 +199,7 @@ def clear_forces(tree: Array, w: Array) -> None:
     for j in range(6):
         w.a[0, j] = 0.0
     for k in range(tree.nv):
-        w.still[k] = 0.0
+        w.qdd0[k] = 0.0
 
 
 @kernel
@@ -149,62 +240,63 @@ def max_norm(n: int, x: Array) -> Scalar:
 
 
 @kernel
-def constraint_violation(tree: Array, w: Array, regularization: Array, found: Array) -> None:
-    """How far loops are open, and how fast they open where gains ask for that (else -1), after `setup_problem`."""
-    gap = 0.0
-    rate = 0.0 if tree.has_gains != 0 else -1.0
+def constraint_violation(tree: Array, w: Array, R: Array, result: Result) -> None:
+    """Largest position error, and velocity error where rows have gains (else -1), after `setup_problem`."""
+    position = 0.0
+    velocity = 0.0 if tree.has_gains != 0 else -1.0
     for r in range(tree.nc):
-        gap = maximum(gap, where(regularization[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
+        position = maximum(position, where(R[r], DISABLED, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
         if tree.has_gains != 0:
-            x = where(w.opening[r], 0.0, -w.opening[r], w.opening[r])
-            rate = maximum(rate, where(regularization[r], SWITCHED_OFF, x, 0.0))
-    found[tree.nresult - 2] = gap
-    found[tree.nresult - 1] = rate
+            x = where(w.Jv[r], 0.0, -w.Jv[r], w.Jv[r])
+            velocity = maximum(velocity, where(R[r], DISABLED, x, 0.0))
+    result.violation[0] = position
+    result.violation[1] = velocity
 
 
 @kernel
-def set_residual_scale(tree: Array, w: Array, tau: Array, wrenches: Array, settings: Array) -> None:
-    """The square of what forces and velocities do to the robot, after `setup_problem`, to measure what rows miss by."""
-    mobility = settings[6 : 6 + tree.nv]
-    inertia = settings[6 + tree.nv : tree.nsettings]
-    x = settings[3]
+def set_residual_scale(tree: Array, w: Array, problem: Problem) -> None:
+    """Square of the scale of residuals: gravity, torques, wrenches and velocities, weighed by inertia."""
+    settings = problem.settings
+    tau = problem.tau
+    wrenches = problem.wrenches
+    x = settings.gravity
     for k in range(tree.nv):
-        x = x + mobility[k] * (tau[k] * tau[k])
+        x = x + settings.mobility[k] * (tau[k] * tau[k])
     for r in range(tree.nc):
-        x = x + inertia[r] * (w.ks[r] * w.ks[r])
+        x = x + settings.row_inertia[r] * (w.k[r] * w.k[r])
     for e in range(tree.nf):
         for j in range(3):
-            x = x + settings[5] * (wrenches[e, j] * wrenches[e, j])
-            x = x + settings[4] * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
-    w.magnitude[0] = x
+            x = x + settings.inverse_inertia * (wrenches[e, j] * wrenches[e, j])
+            x = x + settings.inverse_mass * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
+    w.residual_scale[0] = x
 
 
 @kernel
 def relative_residual(w: Array, square: Scalar) -> Scalar:
     """The root of a square that is measured by that of `set_residual_scale`; zero where nothing moves the robot."""
-    return sqrt(square / where(0.0, w.magnitude[0], w.magnitude[0], 1.0))
+    return sqrt(square / where(0.0, w.residual_scale[0], w.residual_scale[0], 1.0))
 
 
 @kernel
-def residual_norm(tree: Array, w: Array, settings: Array, residual: Array) -> Scalar:
+def residual_norm(tree: Array, w: Array, settings: Settings, residual: Array) -> Scalar:
     """How much the rows miss, as a part of `set_residual_scale`."""
-    inertia = settings[6 + tree.nv : tree.nsettings]
+    inertia = settings.row_inertia
     left = 0.0
     for r in range(tree.nc):
         left = maximum(left, inertia[r] * (residual[r] * residual[r]))
-    w.magnitude[1] = SWITCHED_OFF
+    w.residual_scale[1] = DISABLED
     return relative_residual(w, left)
 
 
 @kernel
-def residual_progress(tree: Array, w: Array, settings: Array, before: Array, residual: Array) -> Scalar:
+def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, residual: Array) -> Scalar:
     """The same, or, if that is less, how much that is another than it was ``before``.
 
     Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
     rounding does to accelerations. So do rows that differ from others by rounded numbers in a file alone, which creep:
-    what changes by less than `STUCK` in an iteration, and by as much as in the one before, is taken not to change.
+    what changes by less than `STAGNATION` in an iteration, and by as much as in the one before, is taken not to change.
     """
-    inertia = settings[6 + tree.nv : tree.nsettings]
+    inertia = settings.row_inertia
     left = 0.0
     moved = 0.0
     for r in range(tree.nc):
@@ -212,16 +304,16 @@ def residual_progress(tree: Array, w: Array, settings: Array, before: Array, res
         left = maximum(left, inertia[r] * (residual[r] * residual[r]))
         moved = maximum(moved, inertia[r] * (y * y))
     least = minimum(left, moved)
-    creeping = where(0.25 * w.magnitude[1], moved, NEGLIGIBLE, relative_residual(w, least))
-    w.magnitude[1] = moved
-    return where(moved, STUCK * STUCK * left, creeping, relative_residual(w, least))
+    creeping = where(0.25 * w.residual_scale[1], moved, NEGLIGIBLE, relative_residual(w, least))
+    w.residual_scale[1] = moved
+    return where(moved, STAGNATION * STAGNATION * left, creeping, relative_residual(w, least))
 
 
 @kernel
 def residual_from_step(tree: Array, change: Array, regularization: Array, residual: Array) -> None:
     """What each row misses: ``R`` times the change of its multiplier; nothing where it is switched off."""
     for r in range(tree.nc):
-        residual[r] = where(regularization[r], SWITCHED_OFF, regularization[r] * change[r], 0.0)
+        residual[r] = where(regularization[r], DISABLED, regularization[r] * change[r], 0.0)
 
 
 @kernel

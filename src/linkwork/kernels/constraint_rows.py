@@ -36,7 +36,7 @@ from linkwork.kernels.spatial import (
 )
 from linkwork.model.pairs import ABOUT_Z, ANY_SHIFT, ANY_TURN, CARDAN, MEET, NO_TURN, ON_LINE, ON_PLANE, ROD, ROLLING
 
-FLIPPED = 1e-12
+HALF_TURN = 1e-12
 """Below this, ``1 + cos`` of an angle is that of half a turn, whose axis is not known."""
 
 
@@ -101,9 +101,9 @@ def axis(k: int) -> tuple[Scalar, Scalar, Scalar]:
 def rotation_quaternion(B: Array) -> tuple[Scalar, Scalar, Scalar, Scalar]:
     """The quaternion ``w; x y z`` of a rotation, ``w`` above zero."""
     t = 1.0 + (B[0, 0] + B[1, 1] + B[2, 2])
-    root = sqrt(where(t, FLIPPED, FLIPPED, t))
+    root = sqrt(where(t, HALF_TURN, HALF_TURN, t))
     k = 0.5 / root
-    x = where(t, FLIPPED, 1.0, k * (B[2, 1] - B[1, 2]))
+    x = where(t, HALF_TURN, 1.0, k * (B[2, 1] - B[1, 2]))
     return 0.5 * root, x, k * (B[0, 2] - B[2, 0]), k * (B[1, 0] - B[0, 1])
 
 
@@ -111,9 +111,9 @@ def rotation_quaternion(B: Array) -> tuple[Scalar, Scalar, Scalar, Scalar]:
 def half_tilt(B: Array) -> tuple[Scalar, Scalar, Scalar]:
     """Of the z axis of B, with x, y, z its direction: ``h = sqrt(2 / (1 + z))``, ``h² / 2``, and the error about x."""
     t = 1.0 + B[2, 2]
-    half = 1.0 / where(t, FLIPPED, FLIPPED, t)
+    half = 1.0 / where(t, HALF_TURN, HALF_TURN, t)
     h = sqrt(2.0 * half)
-    return h, half, where(t, FLIPPED, 2.0, -(h * B[1, 2]))
+    return h, half, where(t, HALF_TURN, 2.0, -(h * B[1, 2]))
 
 
 @kernel
@@ -221,8 +221,8 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
             k = 1
     if shifts != ANY_SHIFT:
         lever = lever_arm(tree, w, p)
-        tip = rotate(G, add(linear(w.a[j]), rotate(w.spread[j], tree.frame_position[b])))
-        bias = sub(tip, rotate_inverse(F, add(linear(w.a[i]), rotate(w.spread[i], lever))))
+        tip = rotate(G, add(linear(w.a[j]), rotate(w.accel_field[j], tree.frame_position[b])))
+        bias = sub(tip, rotate_inverse(F, add(linear(w.a[i]), rotate(w.accel_field[i], lever))))
         if shifts == MEET:
             set_at(bias, w.beta, o + k)
         else:
@@ -265,7 +265,7 @@ def com_rows(tree: Array, w: Array, t: int, error: Array) -> None:
 def com_bias(tree: Array, w: Array, t: int) -> None:
     """What one body adds to the acceleration of a center of mass."""
     i = tree.com_body[t]
-    pull = add(scale(tree.com_mass[t], linear(w.a[i])), rotate(w.spread[i], tree.com_mc[t]))
+    pull = add(scale(tree.com_mass[t], linear(w.a[i])), rotate(w.accel_field[i], tree.com_mc[t]))
     for k in range(tree.com_nrows[t]):
         w.beta[tree.com_row[t] + k] += dot(pull, rotate_inverse(w.E[i], tree.com_axes[t, k]))
 

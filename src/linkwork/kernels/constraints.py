@@ -50,7 +50,7 @@ CLOSURE: dict[str, Shape] = {
     "B": ("npairs", 3, 3),
     "d": ("npairs", 3),
     "K": ("nk", 6),
-    "slope": ("nterms",),
+    "dphi": ("nterms",),
     "tape": ("ntape",),
     "other": ("ntape",),
     "slopes": ("ntape",),
@@ -81,13 +81,13 @@ def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
         error[r] = -tree.row_value[r]
     for t in range(tree.nterms):
         error[tree.term_row[t]] += term_value(tree, t, q)
-        w.slope[t] = term_derivative(tree, t, q)
+        w.dphi[t] = term_derivative(tree, t, q)
     tape_forward(tree, w, q)
     for e in range(tree.noutputs):
         error[tree.output_row[e]] += w.tape[tree.output_node[e]]
         tape_reverse(tree, w, e)
         for k in range(tree.output_inputs[e]):
-            w.slope[tree.output_term[e] + k] = w.slopes[tree.output_tape_start[e] + k]
+            w.dphi[tree.output_term[e] + k] = w.slopes[tree.output_tape_start[e] + k]
     for t in range(tree.ncom):
         com_rows(tree, w, t, error)
     for t in range(tree.ncombinations):
@@ -147,7 +147,7 @@ def coupling_rows(tree: Array, w: Array, jacobian: Array) -> None:
         for k in range(tree.nv):
             jacobian[r, k] = 0.0
     for t in range(tree.nterms):
-        jacobian[tree.term_row[t], tree.term_v[t]] += w.slope[t]
+        jacobian[tree.term_row[t], tree.term_v[t]] += w.dphi[t]
 
 
 @kernel
@@ -206,7 +206,7 @@ def constraint_velocities(tree: Array, w: Array, q: Array, v: Array, out: Array)
     for r in range(tree.nc):
         out[r] = 0.0
     for t in range(tree.nterms):
-        out[tree.term_row[t]] += w.slope[t] * v[tree.term_v[t]]
+        out[tree.term_row[t]] += w.dphi[t] * v[tree.term_v[t]]
     for m in range(tree.nk_link):
         i = tree.k_body[m]
         K = w.K[m]

@@ -13,7 +13,7 @@ can be repeated.
 |----------|-----------------------------------------------------------------------------------|
 | tau      | torques on joints                                                                 |
 | residual | residual of each row: ``a_c - J v' - R f``                                          |
-| dv       | correction of joint accelerations in a step of refinement                          |
+| da       | correction of joint accelerations in a step of refinement                          |
 
 Cost: linear in bodies and rows; of the inverse, times the square of the neighbors that a body has when eliminated.
 """
@@ -50,7 +50,7 @@ TINY = 1e-300
 NO_NUMBER = float("nan")
 
 OPERATOR: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"a": ("n", 6), "tau": ("nv",), "e": ("nc",)}
-DAMPED: dict[str, Shape] = OPERATOR | SPRINGS | {"residual": ("nc",), "dv": ("nv",)}
+DAMPED: dict[str, Shape] = OPERATOR | SPRINGS | {"residual": ("nc",), "da": ("nv",)}
 
 
 # The operator ------------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def apply_row_forces(tree: Array, w: Array, forces: Array) -> None:
     for m in range(tree.nk_link):
         subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
     for t in range(tree.nterms):
-        w.tau[tree.term_v[t]] += w.slope[t] * forces[tree.term_row[t]]
+        w.tau[tree.term_v[t]] += w.dphi[t] * forces[tree.term_row[t]]
 
 
 @kernel
@@ -86,7 +86,7 @@ def constraint_accelerations(tree: Array, w: Array, motion: Array, rows: Array) 
         a = w.a[tree.k_body[m]]
         rows[tree.k_row[m]] += dot(angular(K), angular(a)) + dot(linear(K), linear(a))
     for t in range(tree.nterms):
-        rows[tree.term_row[t]] += w.slope[t] * motion[tree.term_v[t]]
+        rows[tree.term_row[t]] += w.dphi[t] * motion[tree.term_v[t]]
 
 
 @kernel
@@ -144,7 +144,7 @@ def factorize_damped(tree: Array, w: Array, damping: Array, stiffness: Array) ->
     """``M + J' mu J``, factorized (Algorithm 4, lines 2 to 32); ``stiffness`` is ``mu``, NaN for negative damping."""
     articulate_loops(tree, w, damping)
     for r in range(tree.nc):
-        stiffness[r] = where(0.0, damping[r], w.rho[r], NO_NUMBER)
+        stiffness[r] = where(0.0, damping[r], w.mu[r], NO_NUMBER)
 
 
 @kernel
@@ -171,21 +171,21 @@ def solve_damped(
 ) -> None:
     """``forces = (D + R)^-1 accelerations`` and ``motion = M^-1 J' forces`` (Section V-B), after `factorize_damped`.
 
-    ``rho a`` and ``rho J v'`` may be far larger than their difference, which then has fewer digits: ``progress`` is the
+    ``mu a`` and ``mu J v'`` may be far larger than their difference, which then has fewer digits: ``progress`` is the
     relative error that this may leave in the forces.
     """
     clear_forces(tree, w)
     for r in range(tree.nc):
-        forces[r] = w.rho[r] * accelerations[r]  # step 1: lambda_R = rho a_c
+        forces[r] = w.mu[r] * accelerations[r]  # step 1: lambda_R = mu a_c
     progress[0] = max_norm(tree.nc, forces)
     apply_constraint_forces(tree, w, forces)
     coupled_bias_forces(tree, w, w.tau)
-    coupled_accelerations(tree, w, motion)  # step 2: v' = (M + J' rho J)^-1 J' lambda_R
+    coupled_accelerations(tree, w, motion)  # step 2: v' = (M + J' mu J)^-1 J' lambda_R
     for r in range(tree.nc):
         w.residual[r] = accelerations[r]
     constraint_residual(tree, w, motion, w.residual)  # step 3: a_c - J v'
     for r in range(tree.nc):
-        forces[r] = w.rho[r] * w.residual[r]  # step 4: lambda = lambda_R - rho J v'
+        forces[r] = w.mu[r] * w.residual[r]  # step 4: lambda = lambda_R - mu J v'
     progress[0] = ROUNDING * progress[0] / (max_norm(tree.nc, forces) + TINY)
     progress[1] = 1.0
 
@@ -202,7 +202,7 @@ def solve_damped_iterate(
 ) -> None:
     """One step of iterative refinement: the residuals of ``M v' = J' f`` and ``J v' + R f = a`` are solved for."""
     for r in range(tree.nc):
-        w.residual[r] = accelerations[r] - forces[r] / w.rho[r]
+        w.residual[r] = accelerations[r] - forces[r] / w.mu[r]
     clear_forces(tree, w)
     for i in range(1, tree.n):
         acceleration_from_parent(tree, w, i, motion)
@@ -212,15 +212,15 @@ def solve_damped_iterate(
         w.tau[k] -= tree.armature[k] * motion[k]
     apply_constraint_forces(tree, w, forces)
     for r in range(tree.nc):
-        w.e[r] = w.rho[r] * w.residual[r]
+        w.e[r] = w.mu[r] * w.residual[r]
     apply_constraint_forces(tree, w, w.e)
     coupled_bias_forces(tree, w, w.tau)
-    coupled_accelerations(tree, w, w.dv)
-    constraint_residual(tree, w, w.dv, w.residual)
+    coupled_accelerations(tree, w, w.da)
+    constraint_residual(tree, w, w.da, w.residual)
     for k in range(tree.nv):
-        motion[k] += w.dv[k]
+        motion[k] += w.da[k]
     for r in range(tree.nc):
-        w.residual[r] = w.rho[r] * w.residual[r]
+        w.residual[r] = w.mu[r] * w.residual[r]
         forces[r] += w.residual[r]
     progress[0] *= max_norm(tree.nc, w.residual) / (max_norm(tree.nc, forces) + TINY)
     progress[1] += 1.0

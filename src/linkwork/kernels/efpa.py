@@ -142,7 +142,7 @@ def rotate_to_child_axes(tree: Array, w: Array, i: int, A: Array) -> None:
                     w.Q[j, k] = tree.P[i, k, j]
             rotate_inertia(w.Q, A)
         if kind != PRISMATIC:
-            rotate_inertia_about_z(w.c[i], -w.s[i], A)
+            rotate_inertia_about_z(w.cos[i], -w.sin[i], A)
 
 
 @kernel

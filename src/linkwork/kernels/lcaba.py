@@ -3,7 +3,7 @@
 **loops** Section IV, Algorithms 1 to 3; where no constraint is between two moving bodies, constrainedABA; with one
 iteration, PV-soft (**lqr** Section V). A constraint with regularization ``R`` pulls with ``lambda = lambda0 + (k - K a)
 / R``: to the bodies it looks like inertia ``K' K / R`` that couples their accelerations. Bodies are eliminated in the
-order of `plans.elimination`.
+order of `plans.lcaba`.
 
 | symbol | meaning                                                                               |
 |--------|---------------------------------------------------------------------------------------|
@@ -26,13 +26,16 @@ from linkwork.kernels.aba import (
 )
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
+    DISABLED,
     INPUTS,
     OUTPUTS,
-    SWITCHED_OFF,
     WORK,
+    Problem,
+    Result,
     constraint_violation,
     copy_rows,
     force_residual,
+    forward_view,
     maximum,
     residual_norm,
     residual_progress,
@@ -47,11 +50,11 @@ from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
 from linkwork.plans.lcaba import LCABA_TREE
 
 SPRINGS: dict[str, Shape] = {
-    "C": ("ncouplings", 6, 6),
-    "Uc": ("nneighbors", 6, 6),
-    "Tc": ("nneighbors", 6, 6),
-    "rho": ("nc",),
-    "pulls": ("nv",),
+    "Hij": ("ncouplings", 6, 6),
+    "SH": ("nneighbors", 6, 6),
+    "DSH": ("nneighbors", 6, 6),
+    "mu": ("nc",),
+    "tau": ("nv",),
     "x": (6,),
     "X": (6, 6),
     "X2": (6, 6),
@@ -62,7 +65,7 @@ SPRINGS: dict[str, Shape] = {
 def joint_coupling_rows(tree: Array, w: Array) -> None:
     """Rows of K for couplings of joints: a joint's acceleration is that of its body relative to its parent."""
     for t in range(tree.nterms):
-        g = w.slope[t]
+        g = w.dphi[t]
         if tree.term_k[t] >= 0:
             i = tree.term_body[t]
             z = scale(g, unit_axis(2))
@@ -106,28 +109,28 @@ def add_outer_product(rho: Scalar, A: Array, B: Array, C: Array) -> None:
 def init_augmented_inertias(tree: Array, w: Array, regularization: Array) -> None:
     """Inertias of bodies with those of their constraints, and the couplings between bodies (**loops** Eq. 25)."""
     for r in range(tree.nc):
-        w.rho[r] = 1.0 / regularization[r]
+        w.mu[r] = 1.0 / regularization[r]
     init_rigid_inertias(tree, w)
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
-            add_outer_square(w.rho[tree.k_row[m]], w.K[m], w.H[i])
+            add_outer_square(w.mu[tree.k_row[m]], w.K[m], w.H[i])
     for t in range(tree.nterms):
         r = tree.term_row[t]
         if tree.single_joint[r] != 0:
-            w.gear[tree.term_v[t]] += w.rho[r] * (w.slope[t] * w.slope[t])
+            w.joint_inertia[tree.term_v[t]] += w.mu[r] * (w.dphi[t] * w.dphi[t])
     for c in range(tree.ncouplings):
         for j in range(6):
             for k in range(6):
-                w.C[c, j, k] = 0.0
+                w.Hij[c, j, k] = 0.0
     for e in range(tree.ninitial):
         c = tree.initial_coupling[e]
         i = tree.k_body[tree.initial_a[e]]
         A = w.K[tree.initial_a[e]]
         B = w.K[tree.initial_b[e]]
-        rho = w.rho[tree.k_row[tree.initial_a[e]]]
+        rho = w.mu[tree.k_row[tree.initial_a[e]]]
         if c >= 0:
-            add_outer_product(rho, A, B, w.C[c])
+            add_outer_product(rho, A, B, w.Hij[c])
         else:
             for j in range(6):
                 x = rho * A[j]
@@ -182,9 +185,9 @@ def eliminate_couplings(tree: Array, w: Array, i: int) -> None:
     n = tree.neighbor_count[i]
     h = tree.parent[i]
     for e in range(o, o + n):
-        C = w.C[tree.neighbor_coupling[e]]
-        U = w.Uc[e]
-        T = w.Tc[e]
+        C = w.Hij[tree.neighbor_coupling[e]]
+        U = w.SH[e]
+        T = w.DSH[e]
         if kind > HELICAL:
             for k in range(dof):
                 for c in range(6):
@@ -201,11 +204,11 @@ def eliminate_couplings(tree: Array, w: Array, i: int) -> None:
         e = o + a
         H = w.H[tree.neighbor_body[e]]
         for k in range(dof):
-            subtract_symmetric_product(w.Uc[e, k], w.Tc[e, k], H)
+            subtract_symmetric_product(w.SH[e, k], w.DSH[e, k], H)
         for b in range(a + 1, n):
-            C = w.C[tree.fill[tree.fill_start[e] + b - a - 1]]
+            C = w.Hij[tree.fill[tree.fill_start[e] + b - a - 1]]
             for k in range(dof):
-                subtract_product(w.Uc[e, k], w.Tc[o + b, k], C)
+                subtract_product(w.SH[e, k], w.DSH[o + b, k], C)
     if h > 0:
         couplings_to_parent(tree, w, i)
 
@@ -218,8 +221,8 @@ def couplings_to_parent(tree: Array, w: Array, i: int) -> None:
     axis = axis_of(kind, 0)
     h = tree.parent[i]
     for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
-        C = w.C[tree.neighbor_coupling[e]]
-        U = w.Uc[e]
+        C = w.Hij[tree.neighbor_coupling[e]]
+        U = w.SH[e]
         for c in range(6):
             if kind > HELICAL:
                 for j in range(6):
@@ -243,12 +246,12 @@ def couplings_to_parent(tree: Array, w: Array, i: int) -> None:
                 for c in range(j, 6):
                     H[j, c] += X[j, c] + X[c, j]
         elif tree.parent_coupling_transposed[e] != 0:
-            P = w.C[up]
+            P = w.Hij[up]
             for j in range(6):
                 for c in range(6):
                     P[c, j] += X[j, c]
         else:
-            P = w.C[up]
+            P = w.Hij[up]
             for j in range(6):
                 for c in range(6):
                     P[j, c] += X[j, c]
@@ -267,8 +270,8 @@ def force_columns_to_parent(tree: Array, w: Array, i: int, C: Array, X: Array) -
                 for c in range(6):
                     X[j, c] = C[j, c]
         else:
-            cos = w.c[i]
-            sin = w.s[i]
+            cos = w.cos[i]
+            sin = w.sin[i]
             for c in range(6):
                 X[0, c] = cos * C[0, c] - sin * C[1, c]
                 X[1, c] = sin * C[0, c] + cos * C[1, c]
@@ -327,7 +330,7 @@ def apply_constraint_forces(tree: Array, w: Array, forces: Array) -> None:
     for t in range(tree.nterms):
         r = tree.term_row[t]
         if tree.single_joint[r] != 0:
-            w.pulls[tree.term_v[t]] += w.slope[t] * forces[r]
+            w.tau[tree.term_v[t]] += w.dphi[t] * forces[r]
 
 
 @kernel
@@ -342,7 +345,7 @@ def forces_to_neighbors(tree: Array, w: Array, i: int, tau: Array) -> None:
             if kind == HELICAL:
                 u = u - tree.pitch[i] * f[5]
             for c in range(6):
-                other[c] += w.Tc[e, k, c] * u
+                other[c] += w.DSH[e, k, c] * u
 
 
 @kernel
@@ -363,7 +366,7 @@ def coupled_accelerations(tree: Array, w: Array, qdd: Array) -> None:
             a = w.a[tree.neighbor_body[e]]
             for k in range(dof_of(tree.kind[i])):
                 for c in range(6):
-                    w.y[tree.iv[i] + k] -= w.Tc[e, k, c] * a[c]
+                    w.y[tree.iv[i] + k] -= w.DSH[e, k, c] * a[c]
         joint_acceleration(tree, w, i, qdd)
 
 
@@ -377,15 +380,15 @@ def constraint_residual(tree: Array, w: Array, qdd: Array, rest: Array) -> None:
             rest[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
     for t in range(tree.nterms):
         if tree.single_joint[tree.term_row[t]] != 0:
-            rest[tree.term_row[t]] -= w.slope[t] * qdd[tree.term_v[t]]
+            rest[tree.term_row[t]] -= w.dphi[t] * qdd[tree.term_v[t]]
 
 
 @kernel
 def update_multipliers(tree: Array, w: Array, regularization: Array, multipliers: Array, residual: Array) -> None:
     """New multipliers from what rows miss (**loops** Eq. 33); rows that are switched off miss nothing."""
     for r in range(tree.nc):
-        residual[r] = where(regularization[r], SWITCHED_OFF, residual[r], 0.0)
-        multipliers[r] += w.rho[r] * residual[r]
+        residual[r] = where(regularization[r], DISABLED, residual[r], 0.0)
+        multipliers[r] += w.mu[r] * residual[r]
 
 
 @kernel
@@ -402,15 +405,15 @@ def lcaba_sweeps(
     """Algorithm 1, after `setup_problem`: three sweeps, from the multipliers ``start``."""
     articulate_loops(tree, w, regularization)
     for k in range(tree.nv):
-        w.pulls[k] = tau[k]
+        w.tau[k] = tau[k]
     for r in range(tree.nc):
         multipliers[r] = start[r]
-        residual[r] = start[r] + w.rho[r] * w.ks[r]
+        residual[r] = start[r] + w.mu[r] * w.k[r]
     apply_constraint_forces(tree, w, residual)
-    coupled_bias_forces(tree, w, w.pulls)
+    coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, a)
     for r in range(tree.nc):
-        residual[r] = w.ks[r]
+        residual[r] = w.k[r]
     constraint_residual(tree, w, a, residual)
     update_multipliers(tree, w, regularization, multipliers, residual)
 
@@ -429,66 +432,38 @@ def lcaba_sweeps_iterate(
     """Algorithm 2: two sweeps of what changes when multipliers do, and with them of what rounding left over."""
     force_residual(tree, w, wrenches, a)
     for k in range(tree.nv):
-        w.pulls[k] = tau[k] - tree.armature[k] * a[k]
+        w.tau[k] = tau[k] - tree.armature[k] * a[k]
     for r in range(tree.nc):
-        w.ks[r] = multipliers[r] + w.rho[r] * residual[r]
-    apply_constraint_forces(tree, w, w.ks)
-    coupled_bias_forces(tree, w, w.pulls)
-    coupled_accelerations(tree, w, w.more)
-    constraint_residual(tree, w, w.more, residual)
+        w.k[r] = multipliers[r] + w.mu[r] * residual[r]
+    apply_constraint_forces(tree, w, w.k)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, w.da)
+    constraint_residual(tree, w, w.da, residual)
     update_multipliers(tree, w, regularization, multipliers, residual)
     for k in range(tree.nv):
-        a[k] += w.more[k]
+        a[k] += w.da[k]
 
 
 @kernel
-def lcaba(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One proximal iteration from the multipliers ``start``."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nresult]
-    setup_problem(tree, w, q, v, wrenches, asked)
-    set_residual_scale(tree, w, tau, wrenches, settings)
-    constraint_violation(tree, w, regularization, found)
-    lcaba_sweeps(tree, w, tau, regularization, start, a, multipliers, residual)
-    found[0] = maximum(residual_norm(tree, w, settings, residual), settings[2])
-    found[1] = 1.0
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    set_residual_scale(tree, w, problem)
+    constraint_violation(tree, w, problem.R, result)
+    lcaba_sweeps(tree, w, problem.tau, problem.R, problem.multipliers0, result.a, result.multipliers, result.residual)
+    result.progress[0] = maximum(residual_norm(tree, w, problem.settings, result.residual), problem.settings.rounding)
+    result.iterations[0] = 1.0
 
 
 @kernel
-def lcaba_iterate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One more iteration."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nresult]
-    copy_rows(tree, residual, w.error)
-    lcaba_sweeps_iterate(tree, w, tau, wrenches, regularization, a, multipliers, residual)
-    found[0] = residual_progress(tree, w, settings, w.error, residual)
-    found[1] += 1.0
+    copy_rows(tree, result.residual, w.error)
+    lcaba_sweeps_iterate(
+        tree, w, problem.tau, problem.wrenches, problem.R, result.a, result.multipliers, result.residual
+    )
+    result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.iterations[0] += 1.0
 
 
-LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, LCABA_TREE, lcaba_iterate)
+LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, LCABA_TREE, lcaba_iterate, view=forward_view)

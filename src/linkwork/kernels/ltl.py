@@ -20,13 +20,16 @@ from __future__ import annotations
 from linkwork.kernels.aba import factorize_ldl, solve_ldl
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
+    DISABLED,
     INPUTS,
-    NOTHING,
+    NEGLIGIBLE_ROW,
     OUTPUTS,
-    SWITCHED_OFF,
     WORK,
+    Problem,
+    Result,
     constraint_violation,
     copy_rows,
+    forward_view,
     maximum,
     minimum,
     residual_from_step,
@@ -47,7 +50,7 @@ DENSE: dict[str, Shape] = {
     "A": ("nc", "nc"),
     "diagonal": ("nc",),
     "z": ("nv",),
-    "l": ("nc",),
+    "lam": ("nc",),
     "y6": (6,),
 }
 
@@ -109,11 +112,11 @@ def factorize_delassus(tree: Array, w: Array, regularization: Array) -> None:
 @kernel
 def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
     """Multipliers ``l`` from the right-hand sides ``l``, then accelerations from ``z``."""
-    solve_ldl(tree.nc, w.A, w.l)
+    solve_ldl(tree.nc, w.A, w.lam)
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
-            w.z[k] += w.Jc[r, k] * w.l[r]
+            w.z[k] += w.Jc[r, k] * w.lam[r]
     for k in range(tree.nv):
         x = w.z[k] * w.M[k, k]
         i = tree.dof_parent[k]
@@ -124,121 +127,78 @@ def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
 
 
 @kernel
-def prox_ltl(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def prox_ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One proximal iteration from the multipliers ``start``."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nresult]
-    setup_problem(tree, w, q, v, wrenches, asked)
-    set_residual_scale(tree, w, tau, wrenches, settings)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    set_residual_scale(tree, w, problem)
+    constraint_violation(tree, w, problem.R, result)
     joint_torques(tree, w, w.z)
     mass_matrix(tree, w, w.M)
-    jacobian_from_rows(tree, w, q, w.Jc)
+    jacobian_from_rows(tree, w, problem.q, w.Jc)
     factorize_mass_matrix(tree, w)
     rows_by_factor(tree, w)
-    factorize_delassus(tree, w, regularization)
+    factorize_delassus(tree, w, problem.R)
     for k in range(tree.nv):
-        w.z[k] = tau[k] - w.z[k]
+        w.z[k] = problem.tau[k] - w.z[k]
     for k in range(tree.nv - 1, -1, -1):
         i = tree.dof_parent[k]
         while i >= 0:
             w.z[i] -= w.M[k, i] * w.z[k]
             i = tree.dof_parent[i]
     for r in range(tree.nc):
-        w.l[r] = w.ks[r] + regularization[r] * start[r]
+        w.lam[r] = w.k[r] + problem.R[r] * problem.multipliers0[r]
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
-            w.l[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
-    solve_accelerations(tree, w, a)
+            w.lam[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
+    solve_accelerations(tree, w, result.a)
     for r in range(tree.nc):
-        multipliers[r] = w.l[r]
-        w.l[r] = w.l[r] - start[r]
-    residual_from_step(tree, w.l, regularization, residual)
-    found[0] = residual_norm(tree, w, settings, residual)
-    found[1] = 1.0
+        result.multipliers[r] = w.lam[r]
+        w.lam[r] = w.lam[r] - problem.multipliers0[r]
+    residual_from_step(tree, w.lam, problem.R, result.residual)
+    result.progress[0] = residual_norm(tree, w, problem.settings, result.residual)
+    result.iterations[0] = 1.0
 
 
 @kernel
-def prox_ltl_iterate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def prox_ltl_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nresult]
     for k in range(tree.nv):
         w.z[k] = 0.0
     for r in range(tree.nc):
-        w.l[r] = residual[r]
-    solve_accelerations(tree, w, w.more)
+        w.lam[r] = result.residual[r]
+    solve_accelerations(tree, w, w.da)
     for k in range(tree.nv):
-        a[k] += w.more[k]
+        result.a[k] += w.da[k]
     for r in range(tree.nc):
-        multipliers[r] += w.l[r]
-    copy_rows(tree, residual, w.error)
-    residual_from_step(tree, w.l, regularization, residual)
-    found[0] = residual_progress(tree, w, settings, w.error, residual)
-    found[1] += 1.0
+        result.multipliers[r] += w.lam[r]
+    copy_rows(tree, result.residual, w.error)
+    residual_from_step(tree, w.lam, problem.R, result.residual)
+    result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.iterations[0] += 1.0
 
 
 @kernel
 def least_pivot(tree: Array, w: Array) -> Scalar:
     """How much of a row's own entry of ``A`` the other rows leave, at least; near zero where rows are dependent."""
     least = 1.0
-    pivot = SWITCHED_OFF
+    pivot = DISABLED
     biggest = 0.0
     for r in range(tree.nc):
         left = 1.0 / w.A[r, r]
         least = minimum(left / w.diagonal[r], least)
         pivot = minimum(left, pivot)
-        biggest = maximum(where(w.diagonal[r], SWITCHED_OFF, w.diagonal[r], 0.0), biggest)
-    return minimum(least, NOTHING * (pivot / biggest))
+        biggest = maximum(where(w.diagonal[r], DISABLED, w.diagonal[r], 0.0), biggest)
+    return minimum(least, NEGLIGIBLE_ROW * (pivot / biggest))
 
 
 @kernel
-def ltl(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The same without iterations; ``progress`` says how independent the rows are."""
-    prox_ltl(tree, w, q, v, tau, wrenches, regularization, asked, start, settings, a, found)
-    found[0] = least_pivot(tree, w)
+    prox_ltl(tree, w, problem, result)
+    result.progress[0] = least_pivot(tree, w)
 
 
 _ALL = WORK | COMPOSITE | DENSE
 
-PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, LTL_TREE, prox_ltl_iterate)
-LTL = Algorithm("ltl", ltl, INPUTS, OUTPUTS, _ALL, LTL_TREE)
+PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, LTL_TREE, prox_ltl_iterate, view=forward_view)
+LTL = Algorithm("ltl", ltl, INPUTS, OUTPUTS, _ALL, LTL_TREE, view=forward_view)

@@ -154,7 +154,7 @@ def pv_osim_fast(
             matrix_from_entries(tree, w, branches)
             for k in range(dof_of(tree.kind[i])):
                 j = axis_of(tree.kind[i], k)
-                w.H[i, j, j] += w.gear[tree.iv[i] + k]
+                w.H[i, j, j] += w.joint_inertia[tree.iv[i] + k]
             symmetrize(w.H[i])
             for j in range(6):
                 for k in range(6):
@@ -186,19 +186,19 @@ def pv_osim_fast(
 
 @kernel
 def caba_osim(tree: Array, w: Array, q: Array, damping: Array, matrix: Array) -> None:
-    """cABA-OSIM: ``(D + R)^-1 = rho - rho J (M + J' rho J)^-1 J' rho``, for rows of one moving body or joint each."""
+    """cABA-OSIM: ``(D + R)^-1 = mu - mu J (M + J' mu J)^-1 J' mu``, for rows of one moving body or joint each."""
     rows_at(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
-        w.rho[r] = 1.0 / damping[r]
+        w.mu[r] = 1.0 / damping[r]
     init_rows(tree, w, w.none)
     init_rigid_inertias(tree, w)
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
-            add_outer_square(w.rho[tree.k_row[m]], w.K[m], w.H[i])
+            add_outer_square(w.mu[tree.k_row[m]], w.K[m], w.H[i])
     for t in range(tree.nterms):
-        w.gear[tree.term_v[t]] += w.rho[tree.term_row[t]] * (w.slope[t] * w.slope[t])
+        w.joint_inertia[tree.term_v[t]] += w.mu[tree.term_row[t]] * (w.dphi[t] * w.dphi[t])
     for i in range(tree.n - 1, 0, -1):
         eliminate(tree, w, i)
         propagate_rows(tree, w, i)
@@ -206,8 +206,8 @@ def caba_osim(tree: Array, w: Array, q: Array, damping: Array, matrix: Array) ->
     matrix_from_entries(tree, w, matrix)
     for r in range(tree.nc):
         for s in range(r + 1):
-            matrix[r, s] = -(w.rho[r] * matrix[r, s]) * w.rho[s]
-        matrix[r, r] += w.rho[r]
+            matrix[r, s] = -(w.mu[r] * matrix[r, s]) * w.mu[s]
+        matrix[r, r] += w.mu[r]
     symmetrize_matrix(tree, matrix)
 
 
@@ -241,7 +241,7 @@ _POSE: dict[str, Shape] = {"q": ("nq",)}
 _DAMPED: dict[str, Shape] = _POSE | {"damping": ("nc",)}
 _MATRIX: dict[str, Shape] = {"matrix": ("nc", "nc")}
 _DENSE = ROWS | COMPOSITE | DENSE
-_PROPAGATED = ROWS | TRAVEL | {"rho": ("nc",)}
+_PROPAGATED = ROWS | TRAVEL | {"mu": ("nc",)}
 
 LTL_OSIM = Algorithm("ltl_osim", ltl_osim, _POSE, _MATRIX, _DENSE, LTL_TREE)
 PROX_LTL_OSIM = Algorithm(

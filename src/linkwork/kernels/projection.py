@@ -14,7 +14,16 @@ from linkwork.kernels.clusters import (
     dependent_accelerations,
     explicit_constraints,
 )
-from linkwork.kernels.constrained import INPUTS, OUTPUTS, WORK, constraint_violation, setup_problem
+from linkwork.kernels.constrained import (
+    INPUTS,
+    OUTPUTS,
+    WORK,
+    Problem,
+    Result,
+    constraint_violation,
+    forward_view,
+    setup_problem,
+)
 from linkwork.kernels.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.rnea import joint_torques
@@ -46,28 +55,15 @@ def projected_mass_matrix(tree: Array, w: Array) -> None:
 
 
 @kernel
-def projection(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def projection(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The projection method: ``y'' = (G' M G)^-1 G' (tau - c - M g)``, dense (**clusters** Section II-D)."""
-    setup_problem(tree, w, q, v, wrenches, asked)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    constraint_violation(tree, w, problem.R, result)
     explicit_constraints(tree, w)
     joint_torques(tree, w, w.uc)
     mass_matrix(tree, w, w.Mc)
     for k in range(tree.nv):
-        w.uc[k] = tau[k] - w.uc[k]
+        w.uc[k] = problem.tau[k] - w.uc[k]
     for c in range(tree.nclusters):
         for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
             i = tree.dep_dof[d]
@@ -76,24 +72,27 @@ def projection(
     for c in range(tree.nclusters):
         for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
             i = tree.ind_dof[f]
-            a[i] = w.uc[i]
+            result.a[i] = w.uc[i]
             for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
-                a[i] += w.Gc[tree.dep_dof[d], i] * w.uc[tree.dep_dof[d]]
+                result.a[i] += w.Gc[tree.dep_dof[d], i] * w.uc[tree.dep_dof[d]]
     projected_mass_matrix(tree, w)
-    solve_at(tree.ind_dof, 0, tree.nind, w.Dc, a)
-    for r in range(2 * tree.nc):
-        found[2 + r] = 0.0
+    solve_at(tree.ind_dof, 0, tree.nind, w.Dc, result.a)
+    for r in range(tree.nc):
+        result.multipliers[r] = 0.0
+        result.residual[r] = 0.0
     for c in range(tree.nclusters):
-        dependent_accelerations(tree, w, c, a)
+        dependent_accelerations(tree, w, c, result.a)
     for k in range(tree.nv):  # tau_c = M q'' + c - tau, with u = tau - c - M g
         w.x[k] = -w.uc[k]
         for f in range(tree.nind):
-            w.x[k] += w.MGc[k, tree.ind_dof[f]] * a[tree.ind_dof[f]]
+            w.x[k] += w.MGc[k, tree.ind_dof[f]] * result.a[tree.ind_dof[f]]
     for c in range(tree.nclusters):
-        cluster_multipliers(tree, w, c, w.x, found[2 : 2 + tree.nc])
-        cluster_residuals(tree, w, c, a, found[2 + tree.nc : tree.nresult])
-    found[0] = w.pivot[0]
-    found[1] = 1.0
+        cluster_multipliers(tree, w, c, w.x, result.multipliers)
+        cluster_residuals(tree, w, c, result.a, result.residual)
+    result.progress[0] = w.pivot[0]
+    result.iterations[0] = 1.0
 
 
-PROJECTION = Algorithm("projection", projection, INPUTS, OUTPUTS, WORK | COMPOSITE | CLUSTERED, CLUSTER_TREE)
+PROJECTION = Algorithm(
+    "projection", projection, INPUTS, OUTPUTS, WORK | COMPOSITE | CLUSTERED, CLUSTER_TREE, view=forward_view
+)

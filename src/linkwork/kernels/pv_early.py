@@ -25,11 +25,14 @@ from __future__ import annotations
 from linkwork.kernels.aba import init_rigid_inertias, whole_inertia_to_parent
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
+    DISABLED,
     INPUTS,
     OUTPUTS,
-    SWITCHED_OFF,
     WORK,
+    Problem,
+    Result,
     constraint_violation,
+    forward_view,
     relative_residual,
     set_residual_scale,
     setup_problem,
@@ -41,28 +44,28 @@ from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, s
 from linkwork.model.joints import HELICAL
 from linkwork.plans.pv_early import PV_EARLY_TREE
 
-FEELS = 1e-18
+RANK_TOLERANCE = 1e-18
 """A row feels a joint if the square of what it feels is more than this part of the rows as they started."""
 
 STACKS: dict[str, Shape] = {
-    "Rk": ("nstack", 6),
-    "rk": ("nstack",),
-    "gk": ("nstack",),
+    "KA": ("nstack", 6),
+    "kA": ("nstack",),
+    "gA": ("nstack",),
     "Qc": ("nstack", 6),
     "Qj": ("nstack", 6),
     "qc": ("n", 6),
     "qj": ("n", 6),
-    "mu": ("nstack",),
-    "Ue": ("nv", 6),
-    "De": ("nv",),
-    "Be": ("nv", 6),
+    "lam": ("nstack",),
+    "Uv": ("nv", 6),
+    "Dv": ("nv",),
+    "Bv": ("nv", 6),
     "alpha": ("nv",),
-    "felt": ("nv",),
-    "lack": ("nv",),
-    "sk": ("nstack",),
-    "worst": (1,),
-    "row_scale": ("nc",),
-    "size": ("n",),
+    "inverse_KS": ("nv",),
+    "minus_u": ("nv",),
+    "KS": ("nstack",),
+    "infeasibility": (1,),
+    "sqrt_inertia": ("nc",),
+    "row_norm2": ("n",),
 }
 
 
@@ -87,18 +90,18 @@ def householder_on_rows(n: int, w: Array, o: int, Q: Array, k: int, scaled: Scal
     for j in range(6):
         x = 0.0
         for a in range(n):
-            x = x + Q[o + a, k] * w.Rk[o + a, j]
+            x = x + Q[o + a, k] * w.KA[o + a, j]
         x = x * scaled
         for a in range(n):
-            w.Rk[o + a, j] -= x * Q[o + a, k]
+            w.KA[o + a, j] -= x * Q[o + a, k]
     x = 0.0
     y = 0.0
     for a in range(n):
-        x = x + Q[o + a, k] * w.rk[o + a]
-        y = y + Q[o + a, k] * w.gk[o + a]
+        x = x + Q[o + a, k] * w.kA[o + a]
+        y = y + Q[o + a, k] * w.gA[o + a]
     for a in range(n):
-        w.rk[o + a] -= (x * scaled) * Q[o + a, k]
-        w.gk[o + a] -= (y * scaled) * Q[o + a, k]
+        w.kA[o + a] -= (x * scaled) * Q[o + a, k]
+        w.gA[o + a] -= (y * scaled) * Q[o + a, k]
 
 
 @kernel
@@ -106,9 +109,9 @@ def householder_on_multipliers(n: int, w: Array, o: int, Q: Array, k: int, scale
     """Multipliers of a stack under the same reflection."""
     x = 0.0
     for a in range(n):
-        x = x + Q[o + a, k] * w.mu[o + a]
+        x = x + Q[o + a, k] * w.lam[o + a]
     for a in range(n):
-        w.mu[o + a] -= (x * scaled) * Q[o + a, k]
+        w.lam[o + a] -= (x * scaled) * Q[o + a, k]
 
 
 @kernel
@@ -118,12 +121,12 @@ def condense_rows(tree: Array, w: Array, i: int) -> None:
     n = tree.stack_count[i]
     for c in range(6):
         for a in range(c, n):
-            w.sk[o + a] = w.Rk[o + a, c]
-        w.qc[i, c] = householder_vector(n - c, w.sk, o + c, w.Qc, c)
+            w.KS[o + a] = w.KA[o + a, c]
+        w.qc[i, c] = householder_vector(n - c, w.KS, o + c, w.Qc, c)
         householder_on_rows(n - c, w, o + c, w.Qc, c, w.qc[i, c])
     for a in range(6, n):
-        x = where(w.rk[o + a], 0.0, -w.rk[o + a], w.rk[o + a])
-        w.worst[0] = where(w.worst[0], x, x, w.worst[0])
+        x = where(w.kA[o + a], 0.0, -w.kA[o + a], w.kA[o + a])
+        w.infeasibility[0] = where(w.infeasibility[0], x, x, w.infeasibility[0])
 
 
 @kernel
@@ -135,53 +138,53 @@ def eliminate_dof(tree: Array, w: Array, i: int, k: int, n: int, tau: Array) -> 
     o = tree.stack_start[i]
     H = w.H[i]
     f = w.f[i]
-    U = w.Ue[v]
-    B = w.Be[v]
+    U = w.Uv[v]
+    B = w.Bv[v]
     for j in range(6):
         U[j] = H[j, axis]
-    D = U[axis] + w.gear[v]
+    D = U[axis] + w.joint_inertia[v]
     pushed = f[axis]
     if kind == HELICAL:
         for j in range(6):
             U[j] += tree.pitch[i] * H[j, 5]
-        D = U[2] + tree.pitch[i] * U[5] + w.gear[v]
+        D = U[2] + tree.pitch[i] * U[5] + w.joint_inertia[v]
         pushed = pushed + tree.pitch[i] * f[5]
-    w.De[v] = D
-    w.lack[v] = pushed - tau[v]
+    w.Dv[v] = D
+    w.minus_u[v] = pushed - tau[v]
     inverse = 1.0 / D
     feels = 0.0
     for a in range(n):
-        w.sk[o + a] = w.Rk[o + a, axis] + w.gk[o + a]
+        w.KS[o + a] = w.KA[o + a, axis] + w.gA[o + a]
         if kind == HELICAL:
-            w.sk[o + a] += tree.pitch[i] * w.Rk[o + a, 5]
-        feels = feels + w.sk[o + a] * w.sk[o + a]
-    alpha = -(w.lack[v] * inverse)
+            w.KS[o + a] += tree.pitch[i] * w.KA[o + a, 5]
+        feels = feels + w.KS[o + a] * w.KS[o + a]
+    alpha = -(w.minus_u[v] * inverse)
     w.alpha[v] = alpha
-    w.felt[v] = 0.0
+    w.inverse_KS[v] = 0.0
     for j in range(6):
         B[j] = U[j] * inverse
     if n > 0:
-        w.qj[i, k] = householder_vector(n, w.sk, o, w.Qj, k)
+        w.qj[i, k] = householder_vector(n, w.KS, o, w.Qj, k)
         householder_on_rows(n, w, o, w.Qj, k, w.qj[i, k])
-        least = FEELS * w.size[i]
-        first = w.Rk[o, axis] + w.gk[o]
+        least = RANK_TOLERANCE * w.row_norm2[i]
+        first = w.KA[o, axis] + w.gA[o]
         if kind == HELICAL:
-            first = first + tree.pitch[i] * w.Rk[o, 5]
+            first = first + tree.pitch[i] * w.KA[o, 5]
         # feels <= least: no row feels the joint
-        w.felt[v] = where(least, feels, 1.0 / where(least, feels, first, 1.0), 0.0)
-        w.alpha[v] = where(least, feels, w.rk[o] * w.felt[v], alpha)
+        w.inverse_KS[v] = where(least, feels, 1.0 / where(least, feels, first, 1.0), 0.0)
+        w.alpha[v] = where(least, feels, w.kA[o] * w.inverse_KS[v], alpha)
         for j in range(6):
-            B[j] = where(least, feels, w.Rk[o, j] * w.felt[v], B[j])
-            w.Rk[o, j] = where(least, feels, 0.0, w.Rk[o, j])
-        w.rk[o] = where(least, feels, 0.0, w.rk[o])
+            B[j] = where(least, feels, w.KA[o, j] * w.inverse_KS[v], B[j])
+            w.KA[o, j] = where(least, feels, 0.0, w.KA[o, j])
+        w.kA[o] = where(least, feels, 0.0, w.kA[o])
         for a in range(n):
-            w.gk[o + a] = 0.0
+            w.gA[o + a] = 0.0
     for j in range(6):
         y = D * B[j]
         for c in range(j, 6):
             H[j, c] -= U[j] * B[c] + B[j] * U[c] - y * B[c]
     symmetrize(H)
-    left = w.lack[v] + D * w.alpha[v]
+    left = w.minus_u[v] + D * w.alpha[v]
     for j in range(6):
         f[j] += U[j] * w.alpha[v] - B[j] * left
 
@@ -192,17 +195,17 @@ def rows_to_parent(tree: Array, w: Array, i: int, n: int) -> None:
     o = tree.stack_start[i]
     h = tree.parent[i]
     for a in range(n):
-        K = w.Rk[o + a]
+        K = w.KA[o + a]
         if h == 0:
-            x = where(w.rk[o + a], 0.0, -w.rk[o + a], w.rk[o + a])
-            w.worst[0] = where(w.worst[0], x, x, w.worst[0])
+            x = where(w.kA[o + a], 0.0, -w.kA[o + a], w.kA[o + a])
+            w.infeasibility[0] = where(w.infeasibility[0], x, x, w.infeasibility[0])
         else:
             d = tree.stack_parent[i] + a
             force = rotate_to_parent(tree, w, i, linear(K))
-            set_angular(add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], force)), w.Rk[d])
-            set_linear(force, w.Rk[d])
-            w.rk[d] = w.rk[o + a]
-            w.gk[d] = 0.0
+            set_angular(add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], force)), w.KA[d])
+            set_linear(force, w.KA[d])
+            w.kA[d] = w.kA[o + a]
+            w.gA[d] = 0.0
     if h > 0:
         whole_inertia_to_parent(tree, w, i)
         force_to_parent(tree, w, i)
@@ -218,22 +221,22 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, n: int, qdd: Ar
     set_angular(rotate_to_child(tree, w, i, angular(b)), a)
     set_linear(rotate_to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
     for m in range(n):
-        w.mu[o + m] = 0.0
+        w.lam[o + m] = 0.0
         if tree.parent[i] > 0:
-            w.mu[o + m] = w.mu[tree.stack_parent[i] + m]
+            w.lam[o + m] = w.lam[tree.stack_parent[i] + m]
     # the last degree of freedom was taken out last: it is the first to be known
     for back in range(dof_of(kind)):
         k = dof_of(kind) - 1 - back
         v = tree.iv[i] + k
         x = w.alpha[v]
-        need = w.lack[v]
+        need = w.minus_u[v]
         for j in range(6):
-            x = x - w.Be[v, j] * a[j]
-            need = need + w.Ue[v, j] * a[j]
+            x = x - w.Bv[v, j] * a[j]
+            need = need + w.Uv[v, j] * a[j]
         qdd[v] = x
         if n > 0:
-            need = (need + w.De[v] * x) * w.felt[v]
-            w.mu[o] = where(0.0, w.felt[v] * w.felt[v], need, w.mu[o])
+            need = (need + w.Dv[v] * x) * w.inverse_KS[v]
+            w.lam[o] = where(0.0, w.inverse_KS[v] * w.inverse_KS[v], need, w.lam[o])
             householder_on_multipliers(n, w, o, w.Qj, k, w.qj[i, k])
         a[axis_of(kind, k)] += x
         if kind == HELICAL:
@@ -241,89 +244,74 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, n: int, qdd: Ar
     m = tree.stack_count[i]
     if m > 6:
         for c in range(6, m):
-            w.mu[o + c] = 0.0
+            w.lam[o + c] = 0.0
         for back in range(6):
             c = 5 - back
             householder_on_multipliers(m - c, w, o + c, w.Qc, c, w.qc[i, c])
     for c in range(m):
         r = tree.stack_row[o + c]
         if r >= 0:
-            multipliers[r] += w.mu[o + c]
+            multipliers[r] += w.lam[o + c]
 
 
 @kernel
-def pv_early(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
+def pv_early(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """Accelerations and multipliers; ``progress`` says by how much rows contradict each other.
 
     Rows are measured by the root of the inertia that they feel, so that rows of different units can be compared.
     """
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nresult]
-    setup_problem(tree, w, q, v, wrenches, asked)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    constraint_violation(tree, w, problem.R, result)
     init_rigid_inertias(tree, w)
-    set_residual_scale(tree, w, tau, wrenches, settings)
+    set_residual_scale(tree, w, problem)
     for r in range(tree.nc):
-        w.row_scale[r] = sqrt(settings[6 + tree.nv + r])
-    w.worst[0] = 0.0
+        w.sqrt_inertia[r] = sqrt(problem.settings.row_inertia[r])
+    w.infeasibility[0] = 0.0
     for i in range(tree.n):
-        w.size[i] = 0.0
+        w.row_norm2[i] = 0.0
     for e in range(tree.nstack):
         r = tree.stack_row[e]
         m = tree.stack_k[e]
         t = tree.stack_term[e]
-        w.gk[e] = 0.0
+        w.gA[e] = 0.0
         for j in range(6):
-            w.Rk[e, j] = 0.0
+            w.KA[e, j] = 0.0
         if r >= 0:
-            on = where(regularization[r], SWITCHED_OFF, w.row_scale[r], 0.0)
-            w.rk[e] = on * w.ks[r]
+            on = where(problem.R[r], DISABLED, w.sqrt_inertia[r], 0.0)
+            w.kA[e] = on * w.k[r]
             if t >= 0:
-                w.gk[e] = on * w.slope[t]
+                w.gA[e] = on * w.dphi[t]
             else:
                 for j in range(6):
-                    w.Rk[e, j] = on * w.K[m, j]
+                    w.KA[e, j] = on * w.K[m, j]
     for r in range(tree.nc):
-        multipliers[r] = 0.0
-        residual[r] = 0.0
+        result.multipliers[r] = 0.0
+        result.residual[r] = 0.0
     for i in range(tree.n - 1, 0, -1):
         symmetrize(w.H[i])
         n = tree.stack_count[i]
         for e in range(tree.stack_start[i], tree.stack_start[i] + n):
             if tree.stack_row[e] >= 0:
-                w.size[i] += w.gk[e] * w.gk[e]
+                w.row_norm2[i] += w.gA[e] * w.gA[e]
                 for j in range(6):
-                    w.size[i] += w.Rk[e, j] * w.Rk[e, j]
+                    w.row_norm2[i] += w.KA[e, j] * w.KA[e, j]
         if n > 6:
             condense_rows(tree, w, i)
             n = 6
         for k in range(dof_of(tree.kind[i])):
-            eliminate_dof(tree, w, i, k, n, tau)
+            eliminate_dof(tree, w, i, k, n, problem.tau)
         rows_to_parent(tree, w, i, n)
         if tree.parent[i] > 0:
-            w.size[tree.parent[i]] += w.size[i]
+            w.row_norm2[tree.parent[i]] += w.row_norm2[i]
     for i in range(1, tree.n):
         n = tree.stack_count[i]
         if n > 6:
             n = 6
-        accelerations_and_multipliers(tree, w, i, n, a, multipliers)
+        accelerations_and_multipliers(tree, w, i, n, result.a, result.multipliers)
     for r in range(tree.nc):
-        multipliers[r] *= w.row_scale[r]
-    found[0] = relative_residual(w, w.worst[0] * w.worst[0])
-    found[1] = 1.0
+        result.multipliers[r] *= w.sqrt_inertia[r]
+    result.progress[0] = relative_residual(w, w.infeasibility[0] * w.infeasibility[0])
+    result.iterations[0] = 1.0
 
 
-PV_EARLY = Algorithm("pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS, PV_EARLY_TREE)
+PV_EARLY = Algorithm("pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS, PV_EARLY_TREE, view=forward_view)
