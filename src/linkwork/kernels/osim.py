@@ -43,12 +43,13 @@ from linkwork.kernels.constraints import CLOSURE, constraint_rows, jacobian_from
 from linkwork.kernels.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_child, rotate_to_parent
 from linkwork.kernels.kinematics import POSE, joint_transforms
-from linkwork.kernels.lcaba import add_outer_square, joint_coupling_rows
+from linkwork.kernels.lcaba import joint_coupling_rows
 from linkwork.kernels.ltl import DENSE, delassus_matrix, factorize_mass_matrix, rows_by_factor
 from linkwork.kernels.rnea import FORCE
 from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.spatial import (
     add,
+    add_outer_square,
     add_shifted_inertia,
     angular,
     cross,
