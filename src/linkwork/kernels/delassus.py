@@ -13,7 +13,7 @@ can be repeated.
 |----------|-----------------------------------------------------------------------------------|
 | tau      | torques on joints                                                                 |
 | residual | residual of each row: ``a_c - J v' - R f``                                          |
-| dv       | correction of joint accelerations in a step of refinement                          |
+| da       | correction of joint accelerations in a step of refinement                          |
 
 Cost: linear in bodies and rows; of the inverse, times the square of the neighbors that a body has when eliminated.
 """
@@ -60,7 +60,7 @@ TINY = 1e-300
 NO_NUMBER = float("nan")
 
 OPERATOR: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"a": ("n", 6), "tau": ("nv",), "e": ("nc",)}
-DAMPED: dict[str, Shape] = OPERATOR | SPRINGS | {"residual": ("nc",), "dv": ("nv",)}
+DAMPED: dict[str, Shape] = OPERATOR | SPRINGS | {"residual": ("nc",), "da": ("nv",)}
 
 
 # The operator ------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def setup_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
 
 @kernel
 def factorize_damped(tree: Array, w: Array, damping: Array, stiffness: Array) -> None:
-    """Factorize ``M + J' mu J`` (Algorithm 4, lines 2 to 32); ``stiffness``: ``mu``, NaN if damping is negative."""
+    """``M + J' mu J``, factorized (Algorithm 4, lines 2 to 32); ``stiffness`` is ``mu``, NaN for negative damping."""
     articulate_loops(tree, w, damping)
     for r in range(tree.nc):
         stiffness[r] = where(0.0, damping[r], w.mu[r], NO_NUMBER)
@@ -181,21 +181,21 @@ def solve_damped(
 ) -> None:
     """``forces = (D + R)^-1 accelerations`` and ``motion = M^-1 J' forces`` (Section V-B), after `factorize_damped`.
 
-    ``rho a`` and ``rho J v'`` may be far larger than their difference, which then has fewer digits: ``progress`` is the
+    ``mu a`` and ``mu J v'`` may be far larger than their difference, which then has fewer digits: ``progress`` is the
     relative error that this may leave in the forces.
     """
     clear_forces(tree, w)
     for r in range(tree.nc):
-        forces[r] = w.mu[r] * accelerations[r]  # step 1: lambda_R = rho a_c
+        forces[r] = w.mu[r] * accelerations[r]  # step 1: lambda_R = mu a_c
     progress[0] = max_norm(tree.nc, forces)
     apply_constraint_forces(tree, w, forces)
     coupled_bias_forces(tree, w, w.tau)
-    coupled_accelerations(tree, w, motion)  # step 2: v' = (M + J' rho J)^-1 J' lambda_R
+    coupled_accelerations(tree, w, motion)  # step 2: v' = (M + J' mu J)^-1 J' lambda_R
     for r in range(tree.nc):
         w.residual[r] = accelerations[r]
     constraint_residual(tree, w, motion, w.residual)  # step 3: a_c - J v'
     for r in range(tree.nc):
-        forces[r] = w.mu[r] * w.residual[r]  # step 4: lambda = lambda_R - rho J v'
+        forces[r] = w.mu[r] * w.residual[r]  # step 4: lambda = lambda_R - mu J v'
     progress[0] = ROUNDING * progress[0] / (max_norm(tree.nc, forces) + TINY)
     progress[1] = 1.0
 
@@ -225,10 +225,10 @@ def solve_damped_iterate(
         w.e[r] = w.mu[r] * w.residual[r]
     apply_constraint_forces(tree, w, w.e)
     coupled_bias_forces(tree, w, w.tau)
-    coupled_accelerations(tree, w, w.dv)
-    constraint_residual(tree, w, w.dv, w.residual)
+    coupled_accelerations(tree, w, w.da)
+    constraint_residual(tree, w, w.da, w.residual)
     for k in range(tree.nv):
-        motion[k] += w.dv[k]
+        motion[k] += w.da[k]
     for r in range(tree.nc):
         w.residual[r] = w.mu[r] * w.residual[r]
         forces[r] += w.residual[r]

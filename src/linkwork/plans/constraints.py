@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import CenterOfMass, Coupling, FunctionCoupling, LinearCombination, Pair
-from linkwork.model.functions import INPUT
+from linkwork.model.expressions import CODES, CONST, INPUT
 from linkwork.model.graphs import ancestors, connected
 from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_SHIFT, MEET
@@ -217,12 +217,16 @@ class _ConstraintTables:
         """The tape of a function; each of its outputs has terms for all inputs, which come next."""
         tape, joints = constraint.tape, constraint.joints
         start, terms = len(self.columns["tape_op"]), len(self.columns["term_row"])
-        for step in tape.steps:
-            left, right = start + step.left, start + step.right
-            if step.op == INPUT:
-                name = joints[step.left]
+        for node in tape.nodes:
+            left, right, value = -1, -1, 0.0
+            if node[0] == INPUT:
+                name = joints[node[2]]
                 left, right = self.mechanism.q_slice(name).start, self.mechanism.v_slice(name).start
-            self._add(tape_op=step.op, tape_left=left, tape_right=right, tape_value=step.value)
+            elif node[0] == CONST:
+                value = node[1]
+            else:
+                left, right = start + node[1], start + node[-1]
+            self._add(tape_op=CODES[node[0]], tape_left=left, tape_right=right, tape_value=value)
         for k, output in enumerate(tape.outputs):
             self._add(output_row=row + k, output_tape_start=start, output_node=start + output)
             self._add(output_term=terms + k * len(joints), output_inputs=len(joints))

@@ -1,4 +1,4 @@
-"""Which rows meet on which body when each joint eliminates the constraints it can satisfy (PV-early, **lqr** VI).
+"""Which rows meet on which body when each joint eliminates the constraints it can satisfy (PV-early, **lqr** VIII).
 
 Rows start on the bodies they constrain and are propagated from child to parent. On each body they form a stack: first
 the body's own rows, then those of its children. No more than six rows of six numbers are independent, so that no more

@@ -14,7 +14,7 @@ from linkwork.dynamics.operational import OperationalInertia
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import DelassusMethod, real_array
 from linkwork.kernels import delassus as texts
-from linkwork.kernels import osim
+from linkwork.kernels import efpa, osim
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.constraints import WORLD, CenterOfMass, Pair
 from linkwork.model.model import Model
@@ -48,8 +48,8 @@ METHODS: Mapping[str, Method | None] = MappingProxyType(
         "prox_ltl": Method(osim.PROX_LTL_OSIM, ltl_tree, damped=True),
         "pv_osim": Method(osim.PV_OSIM, lambda robot: bbo_tree(robot, end=WORLD_END)),
         "pv_osim_fast": Method(osim.PV_OSIM_FAST, lambda robot: bbo_tree(robot, end=BASE), damped=True),
-        "kjr": Method(osim.KJR, lambda robot: efpa_tree(robot, pairs=True)),
-        "efpa": Method(osim.EFPA, efpa_tree),
+        "kjr": Method(efpa.KJR, lambda robot: efpa_tree(robot, pairs=True)),
+        "efpa": Method(efpa.EFPA, efpa_tree),
         "cluster_efpa": None,
     }
 )
@@ -148,7 +148,7 @@ class ClusterMatrix:
         self.frames = sorted(bodies)
         self._inertia = OperationalInertia(replace(whole, constraints=rest), self.frames, threads=threads)
         self._parts = object.__new__(Evaluator)
-        self._parts._prepare(robot, "rows", osim.PARTS, constrained_tree(robot, self.frames), (), threads)
+        self._parts._prepare(robot, "rows", osim.LINK_ROWS, constrained_tree(robot, self.frames), (), threads)
 
     def __call__(self, q: npt.ArrayLike) -> Array:
         """For ``q: (..., nq)``."""

@@ -121,7 +121,7 @@ class Delassus:
     def blocks(self) -> Pool:
         """Work arrays for ``D`` within each constraint."""
         tree = bbo_tree(self.robot, end=NOWHERE)
-        return Pool(self.robot, osim.OWN_BLOCKS, tree, (osim.OWN_BLOCKS,), self._moving)
+        return Pool(self.robot, osim.DIAGONAL_BLOCKS, tree, (osim.DIAGONAL_BLOCKS,), self._moving)
 
     @cached_property
     def swept(self) -> Pool:

@@ -178,8 +178,8 @@ class DelassusOperator(RowOperator):
 
     def _own_blocks(self) -> Array:
         pool = self._family.blocks
-        found = np.empty(pool.runner(osim.OWN_BLOCKS.name).outputs[0])
-        self._fresh(pool).call(osim.OWN_BLOCKS.name, self._pose, found)
+        found = np.empty(pool.runner(osim.DIAGONAL_BLOCKS.name).outputs[0])
+        self._fresh(pool).call(osim.DIAGONAL_BLOCKS.name, self._pose, found)
         return found
 
     def diagonal(self) -> Array:
