@@ -1,23 +1,26 @@
-"""Constraint rows handed from body to body: proxBBO, and with rows that all end at the world, PV and proxPV.
+"""proxBBO: constraints are propagated towards the root with the articulated bodies, and eliminated where loops close.
 
-**loops** Section V (Algorithms 4 to 6); **lqr** Eqs. 42 and 46 to 49 for rows that end at the world. In our signs
-``M a + c = tau + J' lambda`` and, with ``R`` the regularization of each row and ``lambda0`` the multipliers it starts
-from, ``J a + R (lambda - lambda0) = k``; rows of a body satisfy ``K a + L lambda = k`` at every step.
+**loops** Section V, Algorithms 4 to 6. Where all constraints are with the world this is the PV solver, and proxPV
+(**lqr** Algorithm 1, Eqs. 42 and 46 to 49). Rows of K at link i satisfy ``K a_i + L lambda = k`` at every step, with
+``L = R`` at first and ``k = k + R lambda0``. A row at a link has a *slot*; rows that are eliminated at the same link,
+``R_i`` of the paper, are a *block*, coupled to the rows ``U_i`` that are propagated on.
 
-| symbol | meaning                                                                                  |
-|--------|------------------------------------------------------------------------------------------|
-| Ks     | rows in their slots: what is left of K once the joint is taken out                       |
-| Ts     | ``D^-1 S' K'``: how a row's force moves the joint                                        |
-| Ls     | couplings of rows, **loops** Eq. 46d; those of a block are replaced by their factor      |
-| Zs, Ws | ``L^-1 K``, and ``L^-1`` times the couplings to rows that go on, of rows that end here   |
-| ks     | right-hand side of each row; of a row that has ended, ``L^-1 k``                         |
-| pivot  | what other rows leave of a row's entry of L, at least: as a part of it, as it is; and     |
-|        | the largest entry                                                                        |
-| g      | coefficient of a row on the acceleration of the joint that its slot's body hangs on      |
+| symbol | meaning                                                                                     |
+|--------|---------------------------------------------------------------------------------------------|
+| Ks     | ``K_i`` of each slot; after `rows_to_parent`, ``K P' = K (1 - S D^-1 U')``                  |
+| Ts     | ``D^-1 S' K'``                                                                              |
+| Ls     | entries of L (**loops** Eq. 46d); those of an eliminated block, its factor ``L D L'``       |
+| Zs     | ``S' K'`` while a joint is eliminated; of an eliminated block, ``L_RR^-1 K_R``              |
+| Ws     | ``L_RR^-1 L_RU`` of an eliminated block                                                     |
+| k      | right-hand side of each row; of an eliminated row, ``L_RR^-1 k_R``                          |
+| lam    | multipliers lambda                                                                          |
+| g      | coefficient of a row on the acceleration of joint i itself (joint couplings)                |
+| pivot  | least pivot of L, relative to its diagonal entry and absolute; and the largest such entry   |
 
-Everything that depends on q and R alone is in `articulate_rows`; `row_bias_forces` and `multipliers_and_accelerations`
-solve for one right-hand side, first with all forces and then, for each proximal iteration, with what rows still miss.
-Cost: linear in the bodies and in the slots times the rows that travel together.
+All that depends on q and R alone is in `articulate_rows`; `row_bias_forces` and `multipliers_and_accelerations` solve
+for one right-hand side: all forces in the first iteration, the residual in each further one. Multipliers have the sign
+of ``M a + c = tau + J' lambda``, opposite to the paper's.
+Cost: O(n + m_b^3 n), with m_b the largest number of rows propagated together.
 """
 
 from __future__ import annotations
@@ -70,8 +73,8 @@ TRAVEL: dict[str, Shape] = {
 
 
 @kernel
-def init_rows(tree: Array, w: Array, regularization: Array) -> None:
-    """Rows where they start."""
+def init_rows(tree: Array, w: Array, R: Array) -> None:
+    """``K``, ``L = R`` of each row at the links that it constrains (**loops** Algorithm 4, lines 4 to 7)."""
     for s in range(tree.nslots):
         for j in range(6):
             w.Ks[s, j] = 0.0
@@ -91,39 +94,39 @@ def init_rows(tree: Array, w: Array, regularization: Array) -> None:
     for b in range(tree.nblocks):
         for a in range(tree.block_size[b]):
             r = tree.slot_row[tree.block_slot[b] + a]
-            w.Ls[tree.block_entry[tree.block_entry_start[b] + a * (a + 1) // 2 + a]] = regularization[r]
+            w.Ls[tree.block_entry[tree.block_entry_start[b] + a * (a + 1) // 2 + a]] = R[r]
 
 
 @kernel
 def factorize_block(tree: Array, w: Array, b: int) -> None:
-    """``L D L'`` of the couplings of a block, in place; the diagonal becomes ``1 / D``."""
+    """``L_RR = L D L'`` of a block, in place; the diagonal becomes ``1 / D``."""
     o = tree.block_entry_start[b]
     L = w.Ls
     for j in range(tree.block_size[b]):
         row = o + j * (j + 1) // 2
         for k in range(j):
             x = L[tree.block_entry[row + k]]
-            other = o + k * (k + 1) // 2
+            row_k = o + k * (k + 1) // 2
             for m in range(k):
-                x = x - L[tree.block_entry[row + m]] * L[tree.block_entry[other + m]]
+                x = x - L[tree.block_entry[row + m]] * L[tree.block_entry[row_k + m]]
             L[tree.block_entry[row + k]] = x
         x = L[tree.block_entry[row + j]]
-        whole = x
+        diagonal = x
         for k in range(j):
             y = L[tree.block_entry[row + k]]
             scaled = y * L[tree.block_entry[o + k * (k + 1) // 2 + k]]
             x = x - y * scaled
             L[tree.block_entry[row + k]] = scaled
         L[tree.block_entry[row + j]] = 1.0 / x
-        left = x / whole
-        w.pivot[0] = minimum(left, w.pivot[0])
+        relative = x / diagonal
+        w.pivot[0] = minimum(relative, w.pivot[0])
         w.pivot[1] = minimum(x, w.pivot[1])
-        w.pivot[2] = maximum(where(whole, DISABLED, whole, 0.0), w.pivot[2])
+        w.pivot[2] = maximum(where(diagonal, DISABLED, diagonal, 0.0), w.pivot[2])
 
 
 @kernel
 def solve_block(tree: Array, w: Array, b: int) -> None:
-    """``x = L^-1 x`` with the factor of a block."""
+    """``x = L_RR^-1 x`` with the factor of a block."""
     o = tree.block_entry_start[b]
     n = tree.block_size[b]
     L = w.Ls
@@ -140,7 +143,7 @@ def solve_block(tree: Array, w: Array, b: int) -> None:
 
 @kernel
 def eliminate_rows(tree: Array, w: Array, i: int) -> None:
-    """Eliminate the forces of rows that end at body ``i`` (**loops** Eq. 52a)."""
+    """``H += K_R' L_RR^-1 K_R``, ``K_U``, ``L_UU``: eliminate the rows that close at link ``i`` (**loops** Eq. 52)."""
     for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
         factorize_block(tree, w, b)
         o = tree.block_slot[b]
@@ -178,7 +181,7 @@ def eliminate_rows(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def propagate_rows(tree: Array, w: Array, i: int) -> None:
-    """Take joint ``i`` out of the rows that pass it and hand them down (**loops** Eqs. 46c, 46d)."""
+    """``K_p(i)`` and ``L`` of the rows that are propagated past joint ``i`` (**loops** Eqs. 46c, 46d)."""
     o = tree.slot_start[i]
     n = tree.slot_count[i]
     project_rows_on_joint(tree, w, i)
@@ -192,7 +195,7 @@ def propagate_rows(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def project_rows_on_joint(tree: Array, w: Array, i: int) -> None:
-    """What rows see of the joint that they pass, and how their forces move it."""
+    """``S' K'`` and ``D^-1 S' K'`` of the rows at link ``i``."""
     kind = tree.kind[i]
     o = tree.slot_start[i]
     n = tree.slot_count[i]
@@ -216,7 +219,7 @@ def project_rows_on_joint(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def rows_to_parent(tree: Array, w: Array, i: int) -> None:
-    """Rows with the joint taken out of them, on the parent."""
+    """``K_p(i) += K_i P' iXp(i)`` (**loops** Eq. 46c)."""
     kind = tree.kind[i]
     o = tree.slot_start[i]
     dof = dof_of(kind)
@@ -244,9 +247,9 @@ def rows_to_parent(tree: Array, w: Array, i: int) -> None:
 
 
 @kernel
-def articulate_rows(tree: Array, w: Array, regularization: Array) -> None:
-    """Leaves to root: inertias, rows and their couplings, with everything that depends on the configuration alone."""
-    init_rows(tree, w, regularization)
+def articulate_rows(tree: Array, w: Array, R: Array) -> None:
+    """Backward sweep of inertias, K and L (**loops** Algorithm 4, lines 8 to 17 without forces)."""
+    init_rows(tree, w, R)
     init_rigid_inertias(tree, w)
     for i in range(tree.n - 1, 0, -1):
         eliminate_rows(tree, w, i)
@@ -258,7 +261,7 @@ def articulate_rows(tree: Array, w: Array, regularization: Array) -> None:
 
 @kernel
 def eliminate_row_forces(tree: Array, w: Array, i: int) -> None:
-    """Right-hand sides of rows that end at body ``i`` (**loops** Eq. 52b)."""
+    """``f -= K_R' L_RR^-1 k_R``, ``k_U -= L_UR L_RR^-1 k_R`` (**loops** Eq. 52; Algorithm 5, line 3)."""
     for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
         o = tree.block_slot[b]
         n = tree.block_size[b]
@@ -278,7 +281,7 @@ def eliminate_row_forces(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def propagate_row_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
-    """Right-hand sides of rows that pass joint ``i`` (**loops** Eq. 46e)."""
+    """``k -= K S D^-1 u`` of the rows propagated past joint ``i`` (**loops** Eq. 46e; Algorithm 5, line 6)."""
     kind = tree.kind[i]
     o = tree.slot_start[i]
     f = w.f[i]
@@ -293,7 +296,7 @@ def propagate_row_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
 
 @kernel
 def row_bias_forces(tree: Array, w: Array, tau: Array) -> None:
-    """Leaves to root: forces on bodies, and right-hand sides of rows."""
+    """Backward sweep of forces and right-hand sides (**loops** Algorithm 5, lines 1 to 8)."""
     for i in range(tree.n - 1, 0, -1):
         eliminate_row_forces(tree, w, i)
         propagate_row_forces(tree, w, i, tau)
@@ -303,7 +306,7 @@ def row_bias_forces(tree: Array, w: Array, tau: Array) -> None:
 
 @kernel
 def solve_multipliers(tree: Array, w: Array, i: int) -> None:
-    """Multipliers of rows that end at body ``i``, whose acceleration is known (**loops** Eq. 51)."""
+    """``lambda_R = L_RR^-1 (k_R - K_R a_i - L_RU lambda_U)`` (**loops** Eq. 51; Algorithm 4, line 23)."""
     for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
         o = tree.block_slot[b]
         m = tree.coupled_count[b]
@@ -321,7 +324,7 @@ def solve_multipliers(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def multipliers_and_accelerations(tree: Array, w: Array, qdd: Array) -> None:
-    """Root to leaves: multipliers, then accelerations."""
+    """Forward sweep: joint torques of rows, accelerations, multipliers (**loops** Algorithm 4, lines 18 to 23)."""
     solve_multipliers(tree, w, 0)
     for i in range(1, tree.n):
         o = tree.slot_start[i]
@@ -333,8 +336,8 @@ def multipliers_and_accelerations(tree: Array, w: Array, qdd: Array) -> None:
 
 
 @kernel
-def row_residuals(tree: Array, w: Array, qdd: Array, regularization: Array, residual: Array) -> None:
-    """Take from each row what the accelerations give it; rows that are switched off miss nothing."""
+def row_residuals(tree: Array, w: Array, qdd: Array, R: Array, residual: Array) -> None:
+    """``residual = residual - K a``; zero where a row is not enabled."""
     for m in range(tree.nk_link):
         i = tree.k_body[m]
         if i > 0:
@@ -344,12 +347,12 @@ def row_residuals(tree: Array, w: Array, qdd: Array, regularization: Array, resi
     for t in range(tree.nterms):
         residual[tree.term_row[t]] -= w.dphi[t] * qdd[tree.term_v[t]]
     for r in range(tree.nc):
-        residual[r] = where(regularization[r], DISABLED, residual[r], 0.0)
+        residual[r] = where(R[r], DISABLED, residual[r], 0.0)
 
 
 @kernel
 def prox_bbo(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """One proximal iteration from the multipliers ``start``: accelerations, new multipliers, what rows miss."""
+    """The first iteration of **loops** Algorithm 6: the three-sweep Algorithm 4."""
     setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
     set_residual_scale(tree, w, problem)
     constraint_violation(tree, w, problem.R, result)
@@ -367,7 +370,7 @@ def prox_bbo(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 
 @kernel
 def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
+    """A further iteration of **loops** Algorithm 6: the two-sweep Algorithm 5 with the residual for k."""
     clear_forces(tree, w)
     for r in range(tree.nc):
         w.k[r] = result.residual[r]
@@ -385,7 +388,7 @@ def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
 
 @kernel
 def pv(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """The same without iterations, for rows without regularization; ``progress`` says how independent they are."""
+    """The PV solver (**lqr** Algorithm 1), ``R = 0``, no iterations; ``progress`` is the least pivot of L."""
     prox_bbo(tree, w, problem, result)
     result.progress[0] = minimum(w.pivot[0], NEGLIGIBLE_ROW * (w.pivot[1] / w.pivot[2]))
 

@@ -1,16 +1,25 @@
-"""What all methods of constrained forward dynamics share: the problem, its arrays, and how iterations end.
+"""Constrained forward dynamics: the problem that all methods solve, its first forward sweep, and convergence.
 
-With ``R`` the regularization of each row (a diagonal) and ``lambda0`` the multipliers to start from, a method finds::
+With ``R`` the regularization of each row (a diagonal; the papers' ``1/mu``, or ``mu`` of **proximal**) and ``lambda0``
+the warm start, one iteration solves::
 
     M a + c = tau + J' lambda
     J a + R (lambda - lambda0) = k,        k = target - bias
 
-and, starting again from what it found, ends at ``J a = k`` also where rows are redundant (the proximal method of
-multipliers: **proximal** Section III, **loops** Section III-D). Rows that are not enabled have infinite regularization.
+The proximal method of multipliers (**proximal** Section III, **loops** Section III-D) repeats this with the new
+multipliers for lambda0, and converges to ``J a = k`` also where rows are redundant. Rows that are not enabled have
+infinite regularization.
 
-Iterations end where what rows miss, weighed by the inertia that each row feels, is a small part of what gravity,
-torques, wrenches and velocities would do to the robot, weighed by inertia as well. Both are in kg m²/s⁴: the ratio has
-no unit.
+| symbol         | meaning                                                                                  |
+|----------------|------------------------------------------------------------------------------------------|
+| k              | right-hand side of each row, beyond the motion with ``qdd = 0``                          |
+| error, Jv      | position and velocity error of each row                                                  |
+| target         | Baumgarte's target                                                                       |
+| da             | change of joint accelerations in an iteration                                            |
+| residual_scale | square of the scale of residuals; square of the residual's change in the iteration before |
+
+Convergence: the residual ``k - J a``, weighed by the inertia of each row, relative to the effect of gravity, torques,
+wrenches and velocities, weighed by inertia as well. Both are in kg m²/s⁴: the ratio has no unit.
 """
 
 from __future__ import annotations
@@ -33,16 +42,16 @@ from linkwork.kernels.rnea import (
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 
 DISABLED = 1e20
-"""A row with more regularization than this is one that is not enabled."""
+"""A row with more regularization than this is not enabled."""
 
 NEGLIGIBLE_ROW = 1e9
-"""A row whose inverse inertia is less than `LEAST_PIVOT` over this of the largest moves nothing: it is rounding."""
+"""A row whose inverse inertia is less than `LEAST_PIVOT` over this, relative to the largest, is rounding error."""
 
 NEGLIGIBLE = 1e-20
-"""Progress below any tolerance that can be met, and above one that is meant never to be."""
+"""A relative residual below any tolerance that can be met, and above one that is meant never to be."""
 
 STAGNATION = 1e-4
-"""The part of what rows miss by which an iteration has to change it to be worth another."""
+"""The least relative change of the residual in an iteration that is worth another."""
 
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
@@ -163,11 +172,10 @@ WORK: dict[str, Shape] = (
 
 
 @kernel
-def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, asked: Array) -> None:
-    """Everything that comes before inertias: poses, rows of K, forces, and ``ks``, the right-hand sides of rows.
+def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, target: Array) -> None:
+    """First forward sweep (**loops** Section IV-C1): poses, bias forces, rows of K and their right-hand sides ``k``.
 
-    Forces and right-hand sides are those beyond the motion in which no joint accelerates. Of the rows are ``asked``
-    accelerations beyond those that their gains ask for.
+    Forces and right-hand sides are those beyond the motion with ``qdd = 0``; ``target`` is added to Baumgarte's.
     """
     init_root(tree, w)
     for k in range(tree.nv):
@@ -185,14 +193,14 @@ def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, as
     for j in range(6):
         w.a[0, j] = 0.0
     for r in range(tree.nc):
-        w.k[r] = asked[r] - w.beta[r]
+        w.k[r] = target[r] - w.beta[r]
         if tree.has_gains != 0:
             w.k[r] += w.target[r]
 
 
 @kernel
 def clear_forces(tree: Array, w: Array) -> None:
-    """Nothing but the rows pushes: no forces, no gravity."""
+    """``f = 0``, ``a0 = 0``, ``qdd = 0``: no forces but those of rows (**loops** Algorithm 6, lines 3 and 4)."""
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
@@ -204,10 +212,10 @@ def clear_forces(tree: Array, w: Array) -> None:
 
 @kernel
 def force_residual(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
-    """Forces on bodies that the accelerations found leave without a balance, but for those of joints and rows.
+    """Iterative refinement: bias forces of the accelerations so far, by Newton's and Euler's equations.
 
     Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its
-    regularization, the factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
+    regularization, the factor has seven digits of the dynamics. The next iteration corrects the unbalanced force.
     """
     set_root_acceleration(tree, w)
     accelerations(tree, w, qdd)
@@ -232,11 +240,11 @@ def maximum(x: Scalar, y: Scalar) -> Scalar:
 @kernel
 def max_norm(n: int, x: Array) -> Scalar:
     """The largest magnitude."""
-    found = 0.0
+    norm = 0.0
     for k in range(n):
         y = where(x[k], 0.0, -x[k], x[k])
-        found = where(found, y, y, found)
-    return found
+        norm = where(norm, y, y, norm)
+    return norm
 
 
 @kernel
@@ -273,47 +281,47 @@ def set_residual_scale(tree: Array, w: Array, problem: Problem) -> None:
 
 @kernel
 def relative_residual(w: Array, square: Scalar) -> Scalar:
-    """The root of a square that is measured by that of `set_residual_scale`; zero where nothing moves the robot."""
+    """Root of a square relative to that of `set_residual_scale`; zero where nothing moves the robot."""
     return sqrt(square / where(0.0, w.residual_scale[0], w.residual_scale[0], 1.0))
 
 
 @kernel
 def residual_norm(tree: Array, w: Array, settings: Settings, residual: Array) -> Scalar:
-    """How much the rows miss, as a part of `set_residual_scale`."""
+    """Largest residual, relative to `set_residual_scale`."""
     inertia = settings.row_inertia
-    left = 0.0
+    square = 0.0
     for r in range(tree.nc):
-        left = maximum(left, inertia[r] * (residual[r] * residual[r]))
+        square = maximum(square, inertia[r] * (residual[r] * residual[r]))
     w.residual_scale[1] = DISABLED
-    return relative_residual(w, left)
+    return relative_residual(w, square)
 
 
 @kernel
 def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, residual: Array) -> Scalar:
-    """The same, or, if that is less, how much that is another than it was ``before``.
+    """`residual_norm`, or the change of the residual since ``before`` if that is less (**loops** Algorithm 3, line 9).
 
-    Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
-    rounding does to accelerations. So do rows that differ from others by rounded numbers in a file alone, which creep:
-    what changes by less than `STAGNATION` in an iteration, and by as much as in the one before, is taken not to change.
+    The residual of contradictory rows stays as it is, while their multipliers grow, and with these the rounding errors
+    of accelerations. So does that of rows that differ from others by rounded numbers in a file alone, which creep: a
+    change of less than `STAGNATION` in an iteration, about as large as in the one before, counts as none.
     """
     inertia = settings.row_inertia
-    left = 0.0
-    moved = 0.0
+    square = 0.0
+    change = 0.0
     for r in range(tree.nc):
         y = residual[r] - before[r]
-        left = maximum(left, inertia[r] * (residual[r] * residual[r]))
-        moved = maximum(moved, inertia[r] * (y * y))
-    least = minimum(left, moved)
-    creeping = where(0.25 * w.residual_scale[1], moved, NEGLIGIBLE, relative_residual(w, least))
-    w.residual_scale[1] = moved
-    return where(moved, STAGNATION * STAGNATION * left, creeping, relative_residual(w, least))
+        square = maximum(square, inertia[r] * (residual[r] * residual[r]))
+        change = maximum(change, inertia[r] * (y * y))
+    smaller = minimum(square, change)
+    stagnant = where(0.25 * w.residual_scale[1], change, NEGLIGIBLE, relative_residual(w, smaller))
+    w.residual_scale[1] = change
+    return where(change, STAGNATION * STAGNATION * square, stagnant, relative_residual(w, smaller))
 
 
 @kernel
-def residual_from_step(tree: Array, change: Array, regularization: Array, residual: Array) -> None:
-    """What each row misses: ``R`` times the change of its multiplier; nothing where it is switched off."""
+def residual_from_step(tree: Array, change: Array, R: Array, residual: Array) -> None:
+    """``k - J a = R (lambda - lambda0)``; zero where a row is not enabled."""
     for r in range(tree.nc):
-        residual[r] = where(regularization[r], DISABLED, regularization[r] * change[r], 0.0)
+        residual[r] = where(R[r], DISABLED, R[r] * change[r], 0.0)
 
 
 @kernel

@@ -1,15 +1,16 @@
-"""Constraints in joint space: their errors, Jacobian, bias, and the acceleration that pulls errors back.
+"""Constraints: position errors, rows on bodies, Jacobian, bias, and Baumgarte's target.
 
-| symbol  | meaning                                                                             |
-|---------|-------------------------------------------------------------------------------------|
-| K       | rows of the constraints on the accelerations of single bodies                       |
-| beta    | second rate of the errors while no joint accelerates                                |
-| E, o    | pose of a body relative to the top of its loops                                     |
-| slope   | derivative of each term of a coupling, by its joint                                 |
+A constrained motion satisfies ``J a + bias = target`` (**loops** Eq. 1): ``J v`` is the rate of the
+errors, ``bias = dJ/dt v``, and Baumgarte stabilization asks for ``target = -kp error - kd J v``.
 
-``J a + bias = target`` is what a constrained motion satisfies: ``J`` gathers K over the joints that carry each body,
-``bias`` is ``beta``, ``target`` is ``-kp error - kd J v``.
-Cost: linear in the joints that the constraints touch; the Jacobian rows times depth.
+| symbol | meaning                                                                                       |
+|--------|-----------------------------------------------------------------------------------------------|
+| K      | rows on the spatial accelerations of single bodies: ``J a = sum K a_i``                       |
+| beta   | bias: second derivative of the errors where ``qdd = 0``                                       |
+| E, o   | pose of a body relative to the root of its loops                                              |
+| dphi   | derivative of each term of a joint coupling by its joint's coordinate                         |
+
+Cost: linear in the joints that support the constraints; of the Jacobian O(m d), with m rows and d the depth.
 """
 
 from __future__ import annotations
@@ -60,14 +61,14 @@ RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "tape_dot": ("ntape",
 
 @kernel
 def loop_poses(tree: Array, w: Array) -> None:
-    """Poses of the bodies in loops, each relative to the top of its loops."""
-    top = tree.nposes - 1
+    """Poses of the bodies in loops, each relative to the root of its loops."""
+    root = tree.nposes - 1
     set_vector((0.0, 0.0, 0.0), w.o[0])
-    set_vector((0.0, 0.0, 0.0), w.o[top])
+    set_vector((0.0, 0.0, 0.0), w.o[root])
     for j in range(3):
         for k in range(3):
             w.E[0, j, k] = 1.0 if j == k else 0.0
-            w.E[top, j, k] = w.E[0, j, k]
+            w.E[root, j, k] = w.E[0, j, k]
     for i in range(1, tree.n):
         if tree.pose_parent[i] >= 0:
             world_transform(tree, w, i, tree.pose_parent[i])
@@ -75,7 +76,7 @@ def loop_poses(tree: Array, w: Array) -> None:
 
 @kernel
 def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """Errors of all constraints, and K. Poses in the parents are known (`joint_transforms`)."""
+    """Position errors of all constraints, and K; after `joint_transforms`."""
     loop_poses(tree, w)
     for r in range(tree.nc):
         error[r] = -tree.row_value[r]
@@ -119,14 +120,14 @@ def constraint_bias(tree: Array, w: Array, q: Array, v: Array) -> None:
 
 @kernel
 def constraint_error(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """Position error of each row; zero for rows that bind velocities only."""
+    """Position error of each row; zero for nonholonomic rows."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
 
 
 @kernel
 def constraint_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
-    """The rate of the errors as a linear map of v: rows of K, handed down from body to body as forces are."""
+    """``J``: rows of K, transformed from body to body as forces are."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, w.e)
     jacobian_from_rows(tree, w, q, jacobian)
@@ -134,7 +135,7 @@ def constraint_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> Non
 
 @kernel
 def jacobian_from_rows(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
-    """The same, after `constraint_rows`."""
+    """``J``, after `constraint_rows`."""
     coupling_rows(tree, w, jacobian)
     for m in range(tree.nk):
         row_jacobian(tree, w, m, 0, jacobian)
@@ -152,7 +153,7 @@ def coupling_rows(tree: Array, w: Array, jacobian: Array) -> None:
 
 @kernel
 def row_jacobian(tree: Array, w: Array, m: int, root: int, jacobian: Array) -> None:
-    """Row ``m`` of K on the joints between its body and ``root``, a body that carries it."""
+    """Row ``m`` of K on the joints between its body and ``root``, an ancestor."""
     r = tree.k_row[m]
     n = angular(w.K[m])
     f = linear(w.K[m])
@@ -171,7 +172,7 @@ def row_jacobian(tree: Array, w: Array, m: int, root: int, jacobian: Array) -> N
 
 @kernel
 def evaluate_constraint_bias(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
-    """The second rate of the errors at velocity v, when no joint accelerates: ``dJ/dt v``."""
+    """``bias = dJ/dt v``."""
     joint_transforms(tree, w, q)
     angular_velocities(tree, w, v)
     constraint_rows(tree, w, q, w.e)
@@ -185,7 +186,7 @@ def evaluate_constraint_bias(tree: Array, w: Array, q: Array, v: Array, out: Arr
 
 @kernel
 def evaluate_constraint_target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
-    """The acceleration that the gains ask of each row: ``-kp error - kd J v``."""
+    """Baumgarte stabilization: ``target = -kp error - kd J v``."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, w.error)
     velocities(tree, w, v)
@@ -194,7 +195,7 @@ def evaluate_constraint_target(tree: Array, w: Array, q: Array, v: Array, out: A
 
 @kernel
 def baumgarte_target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
-    """The same, after `constraint_rows` and `velocities`."""
+    """``target = -kp error - kd J v``, after `constraint_rows` and `velocities`."""
     constraint_velocities(tree, w, q, v, out)
     for r in range(tree.nc):
         out[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * out[r]
@@ -202,7 +203,7 @@ def baumgarte_target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> N
 
 @kernel
 def constraint_velocities(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
-    """``J v``: how fast the errors change, after `constraint_rows` and `velocities`."""
+    """``J v``, the velocity errors, after `constraint_rows` and `velocities`."""
     for r in range(tree.nc):
         out[r] = 0.0
     for t in range(tree.nterms):

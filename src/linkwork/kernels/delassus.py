@@ -33,11 +33,21 @@ from linkwork.kernels.lcaba import (
     coupled_accelerations,
     coupled_bias_forces,
     joint_coupling_rows,
-    subtract_scaled,
 )
 from linkwork.kernels.rnea import FORCE, joint_torques
 from linkwork.kernels.scalar import Array, kernel, where
-from linkwork.kernels.spatial import add, angular, cross, dot, linear, scale, set_angular, set_linear, symmetric_product
+from linkwork.kernels.spatial import (
+    add,
+    angular,
+    cross,
+    dot,
+    linear,
+    scale,
+    set_angular,
+    set_linear,
+    subtract_scaled,
+    symmetric_product,
+)
 from linkwork.plans.constraints import CONSTRAINED_TREE
 from linkwork.plans.lcaba import LCABA_TREE
 

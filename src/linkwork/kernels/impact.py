@@ -1,7 +1,9 @@
-"""Impacts: how velocities jump when constraints act at once, by the sweeps of forward dynamics.
+"""Impact dynamics: the jump of velocities at an impact with Newton's law of restitution.
 
-With ``e`` the restitution of each row, ``M (v+ - v) = J' impulse`` and ``J v+ = -e J v``: forward dynamics without
-gravity, torques and velocities, whose accelerations are the change of velocity. Iterations as in `constrained`.
+Featherstone, Rigid Body Dynamics Algorithms, Section 11.7; Pinocchio's ``impulseDynamics``. With ``e`` the coefficient
+of restitution of each row, ``M (v+ - v) = J' impulse`` and ``J v+ = -e J v``: forward dynamics without gravity, torques
+and velocities, whose accelerations are the change of velocity, by the sweeps of `bbo` and of `lcaba`. Symbols and
+convergence as there and in `constrained`. Cost: as of the method.
 """
 
 from __future__ import annotations
@@ -94,9 +96,9 @@ def impact_view(
 
 @kernel
 def setup_impact(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
-    """Poses, rows of K, and by how much each row's rate is to change, ``ks``; nothing else pushes.
+    """First forward sweep: poses, rows of K, and ``k = -(1 + e) J v``; no other forces.
 
-    What is left of the rows is measured by what joints have of kinetic energy.
+    Residuals are relative to the kinetic energy of joints.
     """
     v = problem.v
     joint_transforms(tree, w, problem.q)
@@ -114,8 +116,8 @@ def setup_impact(tree: Array, w: Array, problem: ImpactProblem, result: ImpactRe
 
 
 @kernel
-def impact_rows(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
-    """By rows that travel, as in `bbo`."""
+def impact_bbo(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
+    """The first iteration, by the sweeps of `bbo.prox_bbo`."""
     setup_impact(tree, w, problem, result)
     for r in range(tree.nc):
         result.residual[r] = w.k[r]
@@ -132,8 +134,8 @@ def impact_rows(tree: Array, w: Array, problem: ImpactProblem, result: ImpactRes
 
 
 @kernel
-def impact_rows_iterate(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
-    """One more iteration."""
+def impact_bbo_iterate(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
+    """A further iteration, by the sweeps of `bbo.prox_bbo_iterate`."""
     clear_forces(tree, w)
     for r in range(tree.nc):
         w.k[r] = result.residual[r]
@@ -150,8 +152,8 @@ def impact_rows_iterate(tree: Array, w: Array, problem: ImpactProblem, result: I
 
 
 @kernel
-def impact_springs(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
-    """By springs between bodies, as in `lcaba`."""
+def impact_lcaba(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
+    """The first iteration, by the sweeps of `lcaba.lcaba`."""
     setup_impact(tree, w, problem, result)
     articulate_loops(tree, w, problem.R)
     for k in range(tree.nv):
@@ -174,7 +176,7 @@ def impact_springs(tree: Array, w: Array, problem: ImpactProblem, result: Impact
 
 @kernel
 def impact_force_residual(tree: Array, w: Array, change: Array) -> None:
-    """Impulses on bodies that a change of velocities leaves without a balance, as in `constrained`."""
+    """Iterative refinement: impulses of a change of velocities, as `constrained.force_residual`."""
     for i in range(tree.n):
         for j in range(6):
             w.W[i, j] = 0.0
@@ -186,8 +188,8 @@ def impact_force_residual(tree: Array, w: Array, change: Array) -> None:
 
 
 @kernel
-def impact_springs_iterate(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
-    """One more iteration."""
+def impact_lcaba_iterate(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
+    """A further iteration, by the sweeps of `lcaba.lcaba_iterate`."""
     for k in range(tree.nv):
         w.qdd0[k] = result.v[k] - problem.v[k]
         w.tau[k] = -(tree.armature[k] * w.qdd0[k])
@@ -207,15 +209,15 @@ def impact_springs_iterate(tree: Array, w: Array, problem: ImpactProblem, result
 
 
 IMPACT_ROWS = Algorithm(
-    "impact_rows", impact_rows, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE, impact_rows_iterate, view=impact_view
+    "impact_rows", impact_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE, impact_bbo_iterate, view=impact_view
 )
 IMPACT_SPRINGS = Algorithm(
     "impact_springs",
-    impact_springs,
+    impact_lcaba,
     INPUTS,
     OUTPUTS,
     WORK | SPRINGS,
     LCABA_TREE,
-    impact_springs_iterate,
+    impact_lcaba_iterate,
     view=impact_view,
 )

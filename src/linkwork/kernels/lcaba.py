@@ -1,18 +1,21 @@
-"""Loop-constrained articulated bodies: constraints as stiff springs between bodies, tightened by multipliers.
+"""LCABA: loop-constrained articulated-body algorithm, the augmented Lagrangian method with ABA for inner problem.
 
 **loops** Section IV, Algorithms 1 to 3; where no constraint is between two moving bodies, constrainedABA; with one
-iteration, PV-soft (**lqr** Section V). A constraint with regularization ``R`` pulls with ``lambda = lambda0 + (k - K a)
-/ R``: to the bodies it looks like inertia ``K' K / R`` that couples their accelerations. Bodies are eliminated in the
-order of `plans.lcaba`.
+iteration, PV-soft (**lqr** Section VI). The augmented Lagrangian adds a penalty ``mu / 2 |K a - k|^2``: the inertia
+``mu K' K``, which couples the accelerations of links, and the force ``K' (lambda + mu k)``. Links are eliminated in the
+order of `plans.lcaba`; those that are coupled to link i when it is eliminated are its neighbors ``N_i``.
 
-| symbol | meaning                                                                               |
-|--------|---------------------------------------------------------------------------------------|
-| C      | coupling of the accelerations of two bodies, rows for the one that is eliminated first |
-| Uc, Tc | rows of C along the joint's axes, and ``D^-1`` times them                              |
-| rho    | ``1 / R`` of each row                                                                  |
-| lag    | what each row misses: ``k - K a``                                                      |
+| symbol  | meaning                                                                                 |
+|---------|-----------------------------------------------------------------------------------------|
+| H, f    | inertia ``H_ii`` and bias force of link i, as in `aba`                                  |
+| Hij     | coupling inertia ``H_ij`` of two links; rows for the one that is eliminated first       |
+| SH, DSH | ``S' H_ij`` and ``D^-1 S' H_ij``                                                        |
+| mu      | penalty of each row, ``1 / R``                                                          |
+| tau     | joint torques, with the forces of rows on a single joint                                |
+| X, X2   | scratch: coupling inertias on the way to the parent                                     |
 
-Cost: linear in the bodies, times the square of the neighbors that a body has when it is eliminated.
+Multipliers have the sign of ``M a + c = tau + J' lambda``, opposite to the paper's.
+Cost: O(n + m + m_c^2 n), with m_c the largest number of neighbors.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from linkwork.kernels.aba import (
     inertia_to_parent,
     init_rigid_inertias,
     joint_acceleration,
+    solve_ldl_rows,
 )
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
@@ -44,8 +48,22 @@ from linkwork.kernels.constrained import (
 )
 from linkwork.kernels.constraint_rows import axis as unit_axis
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
-from linkwork.kernels.spatial import angular, cross, dot, linear, scale, set_angular, set_linear
+from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.spatial import (
+    add_outer_product,
+    add_outer_square,
+    angular,
+    cross,
+    dot,
+    linear,
+    rotate_rows,
+    scale,
+    set_angular,
+    set_linear,
+    subtract_product,
+    subtract_scaled,
+    subtract_symmetric_product,
+)
 from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
 from linkwork.plans.lcaba import LCABA_TREE
 
@@ -63,7 +81,7 @@ SPRINGS: dict[str, Shape] = {
 
 @kernel
 def joint_coupling_rows(tree: Array, w: Array) -> None:
-    """Rows of K for couplings of joints: a joint's acceleration is that of its body relative to its parent."""
+    """Rows of K of joint couplings: a joint's acceleration is that of its link relative to the parent."""
     for t in range(tree.nterms):
         g = w.dphi[t]
         if tree.term_k[t] >= 0:
@@ -85,31 +103,10 @@ def joint_coupling_rows(tree: Array, w: Array) -> None:
 
 
 @kernel
-def add_outer_square(rho: Scalar, K: Array, H: Array) -> None:
-    """Add ``rho K K'`` to ``H`` (upper triangle)."""
-    x = (K[0], K[1], K[2], K[3], K[4], K[5])
-    for j in range(6):
-        y = rho * x[j]
-        for k in range(j, 6):
-            H[j, k] += y * x[k]
-
-
-@kernel
-def add_outer_product(rho: Scalar, A: Array, B: Array, C: Array) -> None:
-    """Add ``rho A B'`` to ``C``."""
-    x = (A[0], A[1], A[2], A[3], A[4], A[5])
-    y = (B[0], B[1], B[2], B[3], B[4], B[5])
-    for j in range(6):
-        z = rho * x[j]
-        for k in range(6):
-            C[j, k] += z * y[k]
-
-
-@kernel
-def init_augmented_inertias(tree: Array, w: Array, regularization: Array) -> None:
-    """Inertias of bodies with those of their constraints, and the couplings between bodies (**loops** Eq. 25)."""
+def init_augmented_inertias(tree: Array, w: Array, R: Array) -> None:
+    """``H_ii += mu K_i' K_i``, ``H_ij += mu K_i' K_j`` (**loops** Eq. 25, Algorithm 1, lines 4 to 9)."""
     for r in range(tree.nc):
-        w.mu[r] = 1.0 / regularization[r]
+        w.mu[r] = 1.0 / R[r]
     init_rigid_inertias(tree, w)
     for m in range(tree.nk):
         i = tree.k_body[m]
@@ -128,56 +125,20 @@ def init_augmented_inertias(tree: Array, w: Array, regularization: Array) -> Non
         i = tree.k_body[tree.initial_a[e]]
         A = w.K[tree.initial_a[e]]
         B = w.K[tree.initial_b[e]]
-        rho = w.mu[tree.k_row[tree.initial_a[e]]]
+        mu = w.mu[tree.k_row[tree.initial_a[e]]]
         if c >= 0:
-            add_outer_product(rho, A, B, w.Hij[c])
+            add_outer_product(mu, A, B, w.Hij[c])
         else:
             for j in range(6):
-                x = rho * A[j]
-                y = rho * B[j]
+                x = mu * A[j]
+                y = mu * B[j]
                 for k in range(j, 6):
                     w.H[i, j, k] += x * B[k] + y * A[k]
 
 
 @kernel
-def subtract_symmetric_product(A: Array, B: Array, H: Array) -> None:
-    """Take ``A B'``, which is symmetric, from ``H`` (upper triangle)."""
-    x = (A[0], A[1], A[2], A[3], A[4], A[5])
-    y = (B[0], B[1], B[2], B[3], B[4], B[5])
-    for j in range(6):
-        for k in range(j, 6):
-            H[j, k] -= x[j] * y[k]
-
-
-@kernel
-def subtract_product(A: Array, B: Array, C: Array) -> None:
-    """Take ``A B'`` from ``C``."""
-    x = (A[0], A[1], A[2], A[3], A[4], A[5])
-    y = (B[0], B[1], B[2], B[3], B[4], B[5])
-    for j in range(6):
-        for k in range(6):
-            C[j, k] -= x[j] * y[k]
-
-
-@kernel
-def solve_ldl_rows(n: int, L: Array, T: Array) -> None:
-    """``T = (L D L')^-1 T`` with the factor of `factor`, six columns at once."""
-    for j in range(n):
-        for k in range(j):
-            for c in range(6):
-                T[j, c] -= L[j, k] * T[k, c]
-    for j in range(n):
-        for c in range(6):
-            T[j, c] *= L[j, j]
-    for j in range(n - 1, -1, -1):
-        for k in range(j + 1, n):
-            for c in range(6):
-                T[j, c] -= L[k, j] * T[k, c]
-
-
-@kernel
 def eliminate_couplings(tree: Array, w: Array, i: int) -> None:
-    """Take joint ``i`` out of the couplings of its body and hand them to the parent (**loops** Eqs. 30c, 30d, 34)."""
+    """Coupling inertias after eliminating link ``i`` (**loops** Eqs. 30c, 30d, 34; Algorithm 1, lines 19 to 21)."""
     kind = tree.kind[i]
     dof = dof_of(kind)
     axis = axis_of(kind, 0)
@@ -215,7 +176,7 @@ def eliminate_couplings(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def couplings_to_parent(tree: Array, w: Array, i: int) -> None:
-    """What joint ``i`` leaves of the couplings of its body, to its parent."""
+    """``H_pj += X* P_i H_ij`` of the parent p and each neighbor j (Eqs. 30c, 34); ``P = 1 - U D^-1 S'``."""
     kind = tree.kind[i]
     dof = dof_of(kind)
     axis = axis_of(kind, 0)
@@ -239,19 +200,19 @@ def couplings_to_parent(tree: Array, w: Array, i: int) -> None:
                         C[j, c] = 0.0
         force_columns_to_parent(tree, w, i, C, w.X)
         X = w.X
-        up = tree.parent_coupling[e]
-        if up < 0:  # the neighbor is the parent: its own inertia, both halves
+        coupling = tree.parent_coupling[e]
+        if coupling < 0:  # the neighbor is the parent: its own inertia, both halves
             H = w.H[h]
             for j in range(6):
                 for c in range(j, 6):
                     H[j, c] += X[j, c] + X[c, j]
         elif tree.parent_coupling_transposed[e] != 0:
-            P = w.Hij[up]
+            P = w.Hij[coupling]
             for j in range(6):
                 for c in range(6):
                     P[c, j] += X[j, c]
         else:
-            P = w.Hij[up]
+            P = w.Hij[coupling]
             for j in range(6):
                 for c in range(6):
                     P[j, c] += X[j, c]
@@ -259,7 +220,7 @@ def couplings_to_parent(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def force_columns_to_parent(tree: Array, w: Array, i: int, C: Array, X: Array) -> None:
-    """``X``: the columns of ``C``, forces on body ``i``, as forces on its parent; row by row, all columns at once."""
+    """``X = p(i)X*i C``: the columns of ``C`` are forces on link ``i``; row by row, all columns at once."""
     kind = tree.kind[i]
     r = w.r[i]
     if kind == SPHERICAL or kind == FREE:
@@ -291,19 +252,10 @@ def force_columns_to_parent(tree: Array, w: Array, i: int, C: Array, X: Array) -
 
 
 @kernel
-def rotate_rows(R: Array, C: Array, X: Array) -> None:
-    """``X``: rows of ``C``, three and three, turned by ``R``."""
-    for o in range(2):
-        for j in range(3):
-            for c in range(6):
-                X[3 * o + j, c] = R[j, 0] * C[3 * o, c] + R[j, 1] * C[3 * o + 1, c] + R[j, 2] * C[3 * o + 2, c]
-
-
-@kernel
-def articulate_loops(tree: Array, w: Array, regularization: Array) -> None:
-    """Backward sweep of inertias and couplings."""
+def articulate_loops(tree: Array, w: Array, R: Array) -> None:
+    """Backward sweep of inertias (**loops** Algorithm 1, lines 4 to 23 without forces)."""
     joint_coupling_rows(tree, w)
-    init_augmented_inertias(tree, w, regularization)
+    init_augmented_inertias(tree, w, R)
     for s in range(1, tree.n):
         i = tree.elimination_order[s]
         eliminate(tree, w, i)
@@ -312,17 +264,8 @@ def articulate_loops(tree: Array, w: Array, regularization: Array) -> None:
 
 
 @kernel
-def subtract_scaled(x: Scalar, K: Array, f: Array) -> None:
-    """Take ``x K`` from ``f``; all is read before anything is written, so that it can go by fours."""
-    k = (K[0], K[1], K[2], K[3], K[4], K[5])
-    old = (f[0], f[1], f[2], f[3], f[4], f[5])
-    for j in range(6):
-        f[j] = old[j] - k[j] * x
-
-
-@kernel
 def apply_constraint_forces(tree: Array, w: Array, forces: Array) -> None:
-    """Forces of constraints on bodies, and on joints for rows of one joint."""
+    """``f -= K' lambda`` on links, ``tau += K' lambda`` on joints for rows of a single joint (lines 9, 10)."""
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
@@ -335,7 +278,7 @@ def apply_constraint_forces(tree: Array, w: Array, forces: Array) -> None:
 
 @kernel
 def forces_to_neighbors(tree: Array, w: Array, i: int, tau: Array) -> None:
-    """What joint ``i`` does to the forces on neighbors (**loops** Eq. 30e)."""
+    """``f_j += H_ji S D^-1 u`` of the neighbors of link ``i`` (**loops** Eq. 30e; Algorithm 2, line 4)."""
     kind = tree.kind[i]
     f = w.f[i]
     for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
@@ -350,7 +293,7 @@ def forces_to_neighbors(tree: Array, w: Array, i: int, tau: Array) -> None:
 
 @kernel
 def coupled_bias_forces(tree: Array, w: Array, tau: Array) -> None:
-    """Backward sweep of forces."""
+    """Backward sweep of forces (**loops** Algorithm 2, lines 1 to 6)."""
     for s in range(1, tree.n):
         i = tree.elimination_order[s]
         forces_to_neighbors(tree, w, i, tau)
@@ -359,7 +302,7 @@ def coupled_bias_forces(tree: Array, w: Array, tau: Array) -> None:
 
 @kernel
 def coupled_accelerations(tree: Array, w: Array, qdd: Array) -> None:
-    """Forward sweep: in the reverse order neighbors are known before they are needed."""
+    """Forward sweep in the reverse order (**loops** Algorithm 1, lines 24 to 26; Algorithm 2, lines 8 to 12)."""
     for s in range(tree.n - 1, 0, -1):
         i = tree.elimination_order[s]
         for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
@@ -371,23 +314,23 @@ def coupled_accelerations(tree: Array, w: Array, qdd: Array) -> None:
 
 
 @kernel
-def constraint_residual(tree: Array, w: Array, qdd: Array, rest: Array) -> None:
-    """Take from each row what the accelerations give it."""
+def constraint_residual(tree: Array, w: Array, qdd: Array, residual: Array) -> None:
+    """``residual = residual - K a`` (**loops** Algorithm 3, line 6)."""
     for m in range(tree.nk):
         K = w.K[m]
         a = w.a[tree.k_body[m]]
         if tree.k_body[m] > 0:
-            rest[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+            residual[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
     for t in range(tree.nterms):
         if tree.single_joint[tree.term_row[t]] != 0:
-            rest[tree.term_row[t]] -= w.dphi[t] * qdd[tree.term_v[t]]
+            residual[tree.term_row[t]] -= w.dphi[t] * qdd[tree.term_v[t]]
 
 
 @kernel
-def update_multipliers(tree: Array, w: Array, regularization: Array, multipliers: Array, residual: Array) -> None:
-    """New multipliers from what rows miss (**loops** Eq. 33); rows that are switched off miss nothing."""
+def update_multipliers(tree: Array, w: Array, R: Array, multipliers: Array, residual: Array) -> None:
+    """``lambda += mu (k - K a)`` (**loops** Eq. 33); the residual of rows that are not enabled is zero."""
     for r in range(tree.nc):
-        residual[r] = where(regularization[r], DISABLED, residual[r], 0.0)
+        residual[r] = where(R[r], DISABLED, residual[r], 0.0)
         multipliers[r] += w.mu[r] * residual[r]
 
 
@@ -396,26 +339,26 @@ def lcaba_sweeps(
     tree: Array,
     w: Array,
     tau: Array,
-    regularization: Array,
-    start: Array,
+    R: Array,
+    multipliers0: Array,
     a: Array,
     multipliers: Array,
     residual: Array,
 ) -> None:
-    """Algorithm 1, after `setup_problem`: three sweeps, from the multipliers ``start``."""
-    articulate_loops(tree, w, regularization)
+    """**loops** Algorithm 1 after its first forward sweep, `setup_problem`, and the multiplier update."""
+    articulate_loops(tree, w, R)
     for k in range(tree.nv):
         w.tau[k] = tau[k]
     for r in range(tree.nc):
-        multipliers[r] = start[r]
-        residual[r] = start[r] + w.mu[r] * w.k[r]
+        multipliers[r] = multipliers0[r]
+        residual[r] = multipliers0[r] + w.mu[r] * w.k[r]
     apply_constraint_forces(tree, w, residual)
     coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, a)
     for r in range(tree.nc):
         residual[r] = w.k[r]
     constraint_residual(tree, w, a, residual)
-    update_multipliers(tree, w, regularization, multipliers, residual)
+    update_multipliers(tree, w, R, multipliers, residual)
 
 
 @kernel
@@ -424,12 +367,12 @@ def lcaba_sweeps_iterate(
     w: Array,
     tau: Array,
     wrenches: Array,
-    regularization: Array,
+    R: Array,
     a: Array,
     multipliers: Array,
     residual: Array,
 ) -> None:
-    """Algorithm 2: two sweeps of what changes when multipliers do, and with them of what rounding left over."""
+    """**loops** Algorithm 2 and the multiplier update: the change of accelerations, refined by `force_residual`."""
     force_residual(tree, w, wrenches, a)
     for k in range(tree.nv):
         w.tau[k] = tau[k] - tree.armature[k] * a[k]
@@ -439,14 +382,14 @@ def lcaba_sweeps_iterate(
     coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, w.da)
     constraint_residual(tree, w, w.da, residual)
-    update_multipliers(tree, w, regularization, multipliers, residual)
+    update_multipliers(tree, w, R, multipliers, residual)
     for k in range(tree.nv):
         a[k] += w.da[k]
 
 
 @kernel
 def lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """One proximal iteration from the multipliers ``start``."""
+    """The first iteration of **loops** Algorithm 3: the three-sweep Algorithm 1."""
     setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
     set_residual_scale(tree, w, problem)
     constraint_violation(tree, w, problem.R, result)
@@ -457,7 +400,7 @@ def lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 
 @kernel
 def lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """One more iteration."""
+    """A further iteration of **loops** Algorithm 3: the two-sweep Algorithm 2."""
     copy_rows(tree, result.residual, w.error)
     lcaba_sweeps_iterate(
         tree, w, problem.tau, problem.wrenches, problem.R, result.a, result.multipliers, result.residual

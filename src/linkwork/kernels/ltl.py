@@ -1,18 +1,19 @@
-"""Constraints in joint space: the mass matrix and the constraints' Jacobian factored together.
+"""proxLTL: sparse factorization of the proximal KKT matrix in joint space; with ``R = 0``, Featherstone's LTL.
 
-**proximal** Algorithm 1: with joints eliminated leaves first, the factor of ``[M J'; J -R]`` has the zeros of the tree
-in its upper part (Featherstone's LTL) and those of the loops in its rows; what is left is a dense matrix with a row for
-each constraint row, the damped Delassus matrix ``A = R + J M^-1 J'``, whose factor is that of the operational-space
-inertia. With ``R = 0`` this is LTL with a dense factor.
+**proximal** Section IV and Algorithm 1: with joints eliminated leaves first, the factor of ``[M J'; J -R]`` has the
+branch-induced sparsity of ``M = L' D L`` (Featherstone, Rigid Body Dynamics Algorithms, Sections 6.4 and 6.5) and the
+sparsity of the loops in its rows; the rest is dense, the factor of the damped Delassus matrix ``A = R + J M^-1 J'``,
+the inverse of the operational-space inertia matrix.
 
 | symbol | meaning                                                     |
 |--------|-------------------------------------------------------------|
-| M      | mass matrix; after `factorize_mass_matrix`, ``L`` and ``D`` of L' D L |
-| J      | Jacobian; after `rows_by_factor`, ``J L^-1``                   |
-| A      | damped Delassus matrix, then its factor                     |
+| M      | mass matrix; after `factorize_mass_matrix`, ``L`` and ``1 / D`` |
+| Jc     | Jacobian; after `rows_by_factor`, ``J L^-1``                |
+| A      | damped Delassus matrix, then its factor ``L D L'``          |
 | z      | ``L^-T (tau - c)``                                          |
+| lam    | right-hand sides, then multipliers lambda                   |
 
-Cost: n d² + m d² + m² d + m³, with d the depth of the tree and m the rows.
+Cost: O(n d^2 + m d^2 + m^2 d + m^3), with d the depth of the tree and m the rows.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ DENSE: dict[str, Shape] = {
 
 @kernel
 def factorize_mass_matrix(tree: Array, w: Array) -> None:
-    """``M = L' D L`` in place, leaves first: only entries of joints that carry one another are touched."""
+    """``M = L' D L`` in place (**proximal** Algorithm 1, first loop): entries of joints and their ancestors only."""
     M = w.M
     for k in range(tree.nv - 1, -1, -1):
         inverse = 1.0 / M[k, k]
@@ -75,7 +76,7 @@ def factorize_mass_matrix(tree: Array, w: Array) -> None:
 
 @kernel
 def rows_by_factor(tree: Array, w: Array) -> None:
-    """``J L^-1``, row by row."""
+    """``J L^-1``, row by row (**proximal** Algorithm 1, pass over the constraints)."""
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
@@ -100,18 +101,18 @@ def delassus_matrix(tree: Array, w: Array, A: Array) -> None:
 
 
 @kernel
-def factorize_delassus(tree: Array, w: Array, regularization: Array) -> None:
-    """``A = R + J M^-1 J'`` and its factor."""
+def factorize_delassus(tree: Array, w: Array, R: Array) -> None:
+    """``A = R + J M^-1 J'`` and its factor (**proximal** Algorithm 1, dense factorization)."""
     delassus_matrix(tree, w, w.A)
     for r in range(tree.nc):
-        w.A[r, r] += regularization[r]
+        w.A[r, r] += R[r]
         w.diagonal[r] = w.A[r, r]
     factorize_ldl(tree.nc, w.A)
 
 
 @kernel
 def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
-    """Multipliers ``l`` from the right-hand sides ``l``, then accelerations from ``z``."""
+    """``lambda = A^-1 lam``, then ``qdd = L^-1 D^-1 (z + L^-T J' lambda)``."""
     solve_ldl(tree.nc, w.A, w.lam)
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
@@ -128,7 +129,7 @@ def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
 
 @kernel
 def prox_ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """One proximal iteration from the multipliers ``start``."""
+    """The first proximal iteration (**proximal** Eqs. 18 and 19): factorize, then solve for ``lambda`` and ``a``."""
     setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
     set_residual_scale(tree, w, problem)
     constraint_violation(tree, w, problem.R, result)
@@ -161,7 +162,7 @@ def prox_ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 
 @kernel
 def prox_ltl_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
+    """A further proximal iteration: solve for the residual, and add the change."""
     for k in range(tree.nv):
         w.z[k] = 0.0
     for r in range(tree.nc):
@@ -179,21 +180,21 @@ def prox_ltl_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
 
 @kernel
 def least_pivot(tree: Array, w: Array) -> Scalar:
-    """How much of a row's own entry of ``A`` the other rows leave, at least; near zero where rows are dependent."""
-    least = 1.0
-    pivot = DISABLED
-    biggest = 0.0
+    """Least pivot of ``A``, relative to its diagonal entry; near zero where rows are dependent."""
+    relative = 1.0
+    least = DISABLED
+    largest = 0.0
     for r in range(tree.nc):
-        left = 1.0 / w.A[r, r]
-        least = minimum(left / w.diagonal[r], least)
-        pivot = minimum(left, pivot)
-        biggest = maximum(where(w.diagonal[r], DISABLED, w.diagonal[r], 0.0), biggest)
-    return minimum(least, NEGLIGIBLE_ROW * (pivot / biggest))
+        pivot = 1.0 / w.A[r, r]
+        relative = minimum(pivot / w.diagonal[r], relative)
+        least = minimum(pivot, least)
+        largest = maximum(where(w.diagonal[r], DISABLED, w.diagonal[r], 0.0), largest)
+    return minimum(relative, NEGLIGIBLE_ROW * (least / largest))
 
 
 @kernel
 def ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """The same without iterations; ``progress`` says how independent the rows are."""
+    """LTL with a dense factor, ``R = 0``, no iterations; ``progress`` is the least pivot."""
     prox_ltl(tree, w, problem, result)
     result.progress[0] = least_pivot(tree, w)
 

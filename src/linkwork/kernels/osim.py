@@ -28,11 +28,10 @@ from linkwork.kernels.constraints import CLOSURE, constraint_rows, jacobian_from
 from linkwork.kernels.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.kinematics import POSE, joint_transforms
-from linkwork.kernels.lcaba import add_outer_square
 from linkwork.kernels.ltl import DENSE, delassus_matrix, factorize_mass_matrix, rows_by_factor
 from linkwork.kernels.rnea import FORCE
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.spatial import symmetrize
+from linkwork.kernels.spatial import add_outer_square, symmetrize
 from linkwork.plans.bbo import BBO_TREE
 from linkwork.plans.constraints import CONSTRAINED_TREE
 from linkwork.plans.ltl import LTL_TREE

@@ -316,3 +316,62 @@ def add_shifted_inertia(r: Vector, H: Array, P: Array) -> None:
     P[4, 4] += H[4, 4]
     P[4, 5] += H[4, 5]
     P[5, 5] += H[5, 5]
+
+
+@kernel
+def add_outer_square(mu: Scalar, K: Array, H: Array) -> None:
+    """``H = H + mu K K'`` (upper triangle)."""
+    x = (K[0], K[1], K[2], K[3], K[4], K[5])
+    for j in range(6):
+        y = mu * x[j]
+        for k in range(j, 6):
+            H[j, k] += y * x[k]
+
+
+@kernel
+def add_outer_product(mu: Scalar, A: Array, B: Array, C: Array) -> None:
+    """``C = C + mu A B'``."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        z = mu * x[j]
+        for k in range(6):
+            C[j, k] += z * y[k]
+
+
+@kernel
+def subtract_symmetric_product(A: Array, B: Array, H: Array) -> None:
+    """``H = H - A B'``, which is symmetric (upper triangle)."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        for k in range(j, 6):
+            H[j, k] -= x[j] * y[k]
+
+
+@kernel
+def subtract_product(A: Array, B: Array, C: Array) -> None:
+    """``C = C - A B'``."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        for k in range(6):
+            C[j, k] -= x[j] * y[k]
+
+
+@kernel
+def subtract_scaled(x: Scalar, K: Array, f: Array) -> None:
+    """``f = f - x K``; all is read before anything is written, so that it can be vectorized."""
+    k = (K[0], K[1], K[2], K[3], K[4], K[5])
+    old = (f[0], f[1], f[2], f[3], f[4], f[5])
+    for j in range(6):
+        f[j] = old[j] - k[j] * x
+
+
+@kernel
+def rotate_rows(R: Array, C: Array, X: Array) -> None:
+    """``X = diag(R, R) C``: forces in columns, rotated."""
+    for o in range(2):
+        for j in range(3):
+            for c in range(6):
+                X[3 * o + j, c] = R[j, 0] * C[3 * o, c] + R[j, 1] * C[3 * o + 1, c] + R[j, 2] * C[3 * o + 2, c]
