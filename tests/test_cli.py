@@ -195,7 +195,7 @@ def test_json_says_which_loops_share_joints(write: Write) -> None:
         assert (said["constraints"], said["joints"], said["top"]) == (
             list(group.constraints),
             list(group.joints),
-            group.top,
+            group.root,
         )
     assert [len(group["constraints"]) for group in found["groups"]] == [2, 1]
     assert found["groups"][0]["shared"] == ["crank_joint", "coupler_joint"]

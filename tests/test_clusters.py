@@ -18,7 +18,7 @@ from linkwork.closure.coordinates import ClusterReport, tied_dofs
 from linkwork.dynamics.forward import METHODS
 from linkwork.mechanism import Mechanism
 from linkwork.plans.clusters import Cluster, clusters_of, enabled_rows
-from linkwork.plans.loops import constrained_tree
+from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import LOCAL
 from linkwork.quantities.scales import typical_row_units
 from robots import model_file
@@ -122,8 +122,8 @@ def test_a_cluster_hangs_from_one_body_and_comes_before_the_cluster_of_that(name
     tree, found = constrained_tree(robot, (), LOCAL), parts(robot)
     place = {i: k for k, cluster in enumerate(found) for i in cluster.bodies}
     for k, cluster in enumerate(found):
-        assert {int(tree.parent[i]) for i in cluster.bodies} - set(cluster.bodies) == {cluster.top}
-        assert cluster.top == 0 or place[cluster.top] > k
+        assert {int(tree.parent[i]) for i in cluster.bodies} - set(cluster.bodies) == {cluster.parent}
+        assert cluster.parent == 0 or place[cluster.parent] > k
         assert list(cluster.bodies) == sorted(cluster.bodies)  # parents first
 
 

@@ -214,7 +214,7 @@ def test_the_function_is_called_once() -> None:
 def test_what_is_written_twice_is_done_once() -> None:
     tape = record(lambda a, b: (np.sin(a * b), np.sin(a * b) + 1.0, 2.0 * np.sin(a * b)), 2)
     assert (tape.inputs, len(tape.outputs)) == (2, 3)
-    assert len(tape.steps) == 8  # a, b, a b, its sine, 1, the sum, 2, the product
+    assert len(tape.nodes) == 8  # a, b, a b, its sine, 1, the sum, 2, the product
 
 
 # The same by other constraints -------------------------------------------------------------------------------------
@@ -489,16 +489,16 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "its magnitude": (lambda: bound(lambda a, b, c: abs(a)), "failed: TypeError: .*It may use"),
     "a broken power": (lambda: bound(lambda a, b, c: a**1.5), "has the power 1.5; it may use"),
     "a power of joints": (lambda: bound(lambda a, b, c: 2**a), "failed: TypeError"),
-    "text": (lambda: bound(lambda a, b, c: a + "b"), "reckons with str, needs numbers"),
-    "an imaginary number": (lambda: bound(lambda a, b, c: a * 1j), "reckons with complex, needs numbers"),
+    "text": (lambda: bound(lambda a, b, c: a + "b"), "computes with str; it needs numbers"),
+    "an imaginary number": (lambda: bound(lambda a, b, c: a * 1j), "computes with complex; it needs numbers"),
     "infinity": (lambda: bound(lambda a, b, c: a + np.inf), "numbers that are not finite"),
     "NaN": (lambda: bound(lambda a, b, c: a * np.nan), "numbers that are not finite"),
     "a function that raises": (lambda: bound(fails), "the function of joints failed: KeyError: 'a mistake'"),
     "a function of others": (lambda: bound(lambda a, b: a), "failed: TypeError: .*It may use"),
     "no function": (lambda: bound(3), "failed: TypeError: 'int' object is not callable"),  # type: ignore[arg-type]
-    "nothing": (lambda: bound(lambda a, b, c: None), "reckons with NoneType, needs numbers"),
+    "nothing": (lambda: bound(lambda a, b, c: None), "computes with NoneType; it needs numbers"),
     "no results": (lambda: bound(lambda a, b, c: ()), "gives no results"),
-    "a table": (lambda: bound(lambda a, b, c: [[a, b], [b, c]]), "reckons with list, needs numbers"),
+    "a table": (lambda: bound(lambda a, b, c: [[a, b], [b, c]]), "computes with list; it needs numbers"),
     "three offsets for two rows": (
         lambda: bound(lambda a, b, c: (a, b), offset=(1, 2, 3)),
         r"offset is \(1, 2, 3\), needs one number for each of 2 rows",

@@ -16,7 +16,7 @@ from gauss import ROUNDING, Problem, closed_state, open_state
 from linkwork.dynamics.forward import AUTOMATIC, METHODS, OFF, REGULARIZATION, TOLERANCE
 from linkwork.kernels import lcaba
 from linkwork.kernels.algorithm import resolve
-from linkwork.kernels.constrained import SWITCHED_OFF
+from linkwork.kernels.constrained import DISABLED
 from linkwork.mechanism import Mechanism
 from linkwork.quantities.scales import scales_of
 from states import assert_close
@@ -400,4 +400,4 @@ def test_one_iteration_solves_the_problem_of_soft_rows(method: str, damping: flo
 
 
 def test_the_damping_of_a_row_that_is_off_is_beyond_all_others() -> None:
-    assert OFF > SWITCHED_OFF > 1e6
+    assert OFF > DISABLED > 1e6

@@ -16,9 +16,10 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.drawing.figures import chosen, skeleton
+from linkwork.drawing.figures import chosen
 from linkwork.drawing.graphs import cluster_numbers, elimination, layout, ties
 from linkwork.drawing.mp4 import ffmpeg
+from linkwork.drawing.skeleton import skeleton
 from linkwork.zoo import ASSEMBLED
 
 pytest.importorskip("matplotlib")

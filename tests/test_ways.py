@@ -10,8 +10,8 @@ import pytest
 import linkwork as lw
 import ways
 from linkwork.kernels.algorithm import resolve
-from linkwork.plans.actuation import DRIVEN, driven_tree
-from linkwork.plans.loops import LOOPS, constrained_tree
+from linkwork.plans.actuation import ACTUATION_TREE, actuation_tree
+from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.evaluator import QUANTITIES, REFERENCES, Evaluator
 from states import assert_close
@@ -88,10 +88,10 @@ def test_text_reads_no_memory_that_it_has_not_written(case: Case, seed: int) -> 
     robot = ways.driven(lw.zoo.random_tree(seed, bodies=5), seed)
     algorithm = QUANTITIES[case.quantity]
     frames = ways.FRAMES if "nf" in str({**algorithm.inputs, **algorithm.outputs}) else ()
-    arrays = constrained_tree if algorithm.layout is LOOPS else tree_of
+    arrays = constrained_tree if algorithm.layout is CONSTRAINED_TREE else tree_of
     data = arrays(robot, frames, REFERENCES[case.reference])
-    if algorithm.layout is DRIVEN:
-        data = driven_tree(robot)
+    if algorithm.layout is ACTUATION_TREE:
+        data = actuation_tree(robot)
     work = algorithm.work_type()(*(np.full(resolve(shape, data), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, data), np.nan) for shape in algorithm.outputs.values()]
     algorithm.text(data, work, *inputs(case, robot, seed), *outputs)

@@ -108,7 +108,7 @@ def facts_of(
         mobility=mobility,
         constraints=constraints,
         groups=tuple(
-            GroupFacts(g.constraints, g.joints, _shared(g.joints, [c for c in constraints if c.group == k]), g.top)
+            GroupFacts(g.constraints, g.joints, _shared(g.joints, [c for c in constraints if c.group == k]), g.root)
             for k, g in enumerate(loops.groups)
         ),
         methods=_methods(robot),

@@ -37,7 +37,7 @@ from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_TURN, NO_TURN
 from linkwork.model.placement import Placement, as_placement
 from linkwork.model.rotations import aligning_rotation
-from linkwork.plans.assembly import supports_tree
+from linkwork.plans.assembly import assembly_tree
 from linkwork.plans.loops import loops_of
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.functions import constraint_error, frame_placement
@@ -187,7 +187,7 @@ class _Descent(Evaluator):
     """Gauss-Newton from given configurations."""
 
     def __init__(self, robot: Model) -> None:
-        self._prepare(robot, "assembly", ASSEMBLY, supports_tree(robot), (), None)
+        self._prepare(robot, "assembly", ASSEMBLY, assembly_tree(robot), (), None)
 
 
 class _Problem:

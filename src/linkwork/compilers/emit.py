@@ -11,25 +11,8 @@ from collections.abc import Callable, Sequence
 from linkwork.compilers import batch
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.sincos import LIMIT, sincos_double, sincos_single
-from linkwork.compilers.trace import (
-    ADD,
-    CONST,
-    COS,
-    DIV,
-    FMA,
-    INPUT,
-    MUL,
-    NEG,
-    RINT,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-    Trace,
-    is_zero,
-    mostly_zero,
-    trace_function,
-)
+from linkwork.compilers.trace import Trace, is_zero, mostly_zero, trace_function
+from linkwork.model.expressions import ADD, CONST, COS, DIV, FMA, INPUT, MUL, NEG, RINT, SELECT, SIN, SQRT, SUB
 
 SINCOS_WIDTH = 4
 """Angles that a scalar program takes at once."""

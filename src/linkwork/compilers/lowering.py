@@ -17,7 +17,19 @@ from typing import Any
 from linkwork.compilers.expressions import INLINE_SIZE, Expressions
 from linkwork.compilers.instructions import Lowered, Module, Slot, Unset
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.language import Array, Bool, Fixed, Float, Int, Source, Value, source_of, type_of, word
+from linkwork.compilers.language import (
+    Array,
+    Bool,
+    Fixed,
+    Float,
+    Int,
+    Source,
+    Value,
+    entries_of,
+    source_of,
+    type_of,
+    word,
+)
 from linkwork.compilers.sincos import DOUBLE, LIMIT, SINGLE, sincos_text
 
 NEW_LINE = "\n  "
@@ -54,7 +66,7 @@ class Unit(Module):
     def root(self, function: Callable[..., Any], kinds: Sequence[Any]) -> Lowered:
         """The same for a kernel that no other calls."""
         source = source_of(function)
-        names = source.parameters
+        names, kinds = source.names, source.gather(kinds)
         if len(names) != len(kinds):
             raise source.error(source.tree, f"{function.__name__} takes {len(names)} arguments, needs {len(kinds)}")
         return self.function(function, kinds, source, source.tree)
@@ -144,7 +156,7 @@ class Lowering(Expressions):
         tree, unit = self.source.tree, self.unit
         known = f"align 8 dereferenceable({8 * unit.words}) " if unit.words else ""
         parameters = [f"ptr noalias readonly {known}%c"]
-        names = self.source.parameters
+        names = self.source.names
         counter = iter(range(10**9))
         for name, kind in zip(names, kinds, strict=True):
             types = unit.llvm_types(kind)
@@ -249,9 +261,10 @@ class Lowering(Expressions):
         if isinstance(target, ast.Name):
             self.bind(target, target.id, value)
         elif isinstance(target, ast.Tuple):
-            if type(value) is not tuple or len(value) != len(target.elts):
+            entries = entries_of(value)
+            if entries is None or len(entries) != len(target.elts):
                 raise self.error(target, f"{word(type_of(value))} cannot be taken apart into {len(target.elts)} names")
-            for part, x in zip(target.elts, value, strict=True):
+            for part, x in zip(target.elts, entries, strict=True):
                 self.assign(part, x)
         elif isinstance(target, ast.Subscript):
             array = self.expression(target.value)
