@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.assembly import _Problem
-from linkwork.kernels.assembly import MAX_STALLED, MAX_STEP, REGULARIZATION, STEP_SIZES
+from linkwork.kernels.assembly import LITTLE_DECREASE, MAX_STALLED, MAX_STEP, REGULARIZATION, STEP_SIZES
 from linkwork.plans.loops import loops_of
 from linkwork.quantities.functions import constraint_jacobian
-from linkwork.quantities.scales import STUCK, joint_units, typical_row_units
+from linkwork.quantities.scales import joint_units, typical_row_units
 from states import Floats
 
 RANK_TOLERANCE = 1e-9
@@ -39,7 +39,7 @@ class BySingularValues(_Problem):
             if best is None:
                 return q, gap, iteration + 1
             q, e = best
-            slow = slow + 1 if float(np.linalg.norm(e)) > (1 - STUCK) * size else 0
+            slow = slow + 1 if float(np.linalg.norm(e)) > (1 - LITTLE_DECREASE) * size else 0
             size = float(np.linalg.norm(e))
             if slow > MAX_STALLED:
                 break
