@@ -295,10 +295,10 @@ class Builder:
     def _copy_joint(self, part: _Part, joint: TreeJoint) -> None:
         """Add a joint of a mechanism, and the body that it leads to."""
         name, child = part.named(joint.name), part.named(joint.child)
-        if name in self._joints:
-            raise ModelError(f"two joints are called '{name}'; give a prefix")
         seen = part.other.frames[joint.child].placement.inverse()  # the joint, from the frame that users see
         self.body(child, part.other.inertias[joint.child].moved(seen), check=False)
+        if name in self._joints:
+            raise ModelError(f"two joints are called '{name}'; give a prefix")
         if joint.child in part.other.gravity_compensation:
             self._compensation[child] = part.other.gravity_compensation[joint.child].moved(seen)
         parent, placement = part.moved(joint.parent, joint.placement)

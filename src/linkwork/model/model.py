@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError, ModelError
 from linkwork.model.arrays import Floats, VectorLike, finite_array
-from linkwork.model.checks import check_actuator, check_constraint
 from linkwork.model.computed import Computed
 from linkwork.model.constraints import Constraint
 from linkwork.model.inertia import Inertia
@@ -25,6 +24,7 @@ from linkwork.model.parts import Actuator, Frame, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.shapes import Mesh, Shape
 from linkwork.model.space import ConfigurationSpace
+from linkwork.model.validation import check_actuator, check_constraint
 
 
 @dataclass(frozen=True, eq=False)
