@@ -17,7 +17,7 @@ import linkwork as lw
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import closing
 from linkwork.model.graphs import DisjointSet, ancestors, common_ancestor, connected, named_ancestors
-from linkwork.model.pose import axis_rotation
+from linkwork.model.rotations import axis_rotation
 from linkwork.model.spanning import Edge, Spanning, spanning_tree
 from states import Floats, assert_close, random_state
 
@@ -483,6 +483,7 @@ LOOPS: dict[str, tuple[list[lw.Joint], list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", LOOPS)
 def test_bodies_accelerate_alike_wherever_a_loop_is_cut(name: str, seed: int) -> None:

@@ -275,6 +275,7 @@ def fresh(fd: lw.ForwardDynamics, state: tuple[np.ndarray, ...]) -> tuple[Any, l
     return work, [*state, fd._rest, fd._regularization, fd._still, fd._still, fd._settings], outputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("method", KERNELS)
 def test_texts_read_no_memory_that_they_have_not_written(method: str, seed: int) -> None:

@@ -59,6 +59,7 @@ def small() -> Any:
 ALGORITHMS = warm.all_algorithms()
 
 
+@pytest.mark.slow
 @each_type
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_is_well_formed_in_every_type(name: str, t: Type) -> None:
@@ -74,6 +75,7 @@ def is_kernel(x: Any) -> bool:
     return isinstance(x, FunctionType) and getattr(x, "__kernel__", False)
 
 
+@pytest.mark.slow
 def test_every_kernel_of_the_package_is_part_of_an_algorithm_or_of_the_entry_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -255,14 +257,14 @@ REFUSED = {
     "arguments by name alone": Refused("y[0] = f(x=q[0])", "plain", helper("def f(*, x):  #!\n    return x")),
     "arguments by place alone": Refused("y[0] = f(q[0])", "plain", helper("def f(x, k=1, /):  #!\n    return x")),
     # Returns
-    "no return on some ways": Refused(
+    "no return on some paths": Refused(
         "y[0] = f(q[0], tree.n)",
-        "some ways through the kernel end without a return",
+        "some paths through the kernel end without a return",
         helper("def f(x, k):  #!\n    if k > 2:\n        return x"),
     ),
     "no return when a loop does not run": Refused(
         "y[0] = f(q[0], tree.n)",
-        "some ways through the kernel end without a return",
+        "some paths through the kernel end without a return",
         helper("def f(x, k):  #!\n    for j in range(k):\n        return x"),
     ),
     "a return without a value, then one with": Refused(
@@ -290,15 +292,15 @@ REFUSED = {
     "an unknown array of tree": Refused("y[0] = tree.mas[0]  #!", "tree has no mas; did you mean mass"),
     "an unknown work array": Refused("w.bb[0, 0] = 1.0  #!", r"w has no bb; did you mean b\?"),
     "an unknown attribute of a module": Refused("y[0] = math.tau_over_two  #!", "no attribute tau_over_two"),
-    "no value on some ways": Refused(
-        "if tree.n > 0:\n    x = q[0]\ny[0] = x  #!", "x has no value on some ways to this line: set it before"
+    "no value on some paths": Refused(
+        "if tree.n > 0:\n    x = q[0]\ny[0] = x  #!", "x has no value on some paths to this line: set it before"
     ),
     "no value before": Refused("y[0] = x  #!\nx = 1.0", "x is used before it has a value"),
     "no value before the loop comes round": Refused(
         "for k in range(3):\n    if k > 0:\n        y[k] = x  #!\n    x = q[k]", "x is used before it has a value"
     ),
     "two types on two ways": Refused(
-        "if tree.n > 0:\n    x = 1.0\nelse:\n    x = 1\ny[0] = x  #!", "x has values of several types on the ways"
+        "if tree.n > 0:\n    x = 1.0\nelse:\n    x = 1\ny[0] = x  #!", "x has values of several types on the paths"
     ),
     "a name that a loop gives another type": Refused(
         "x = 1.0\nfor k in range(tree.n):  #!\n    x = k", "x has another type after the loop's body.*two names"

@@ -127,7 +127,9 @@ class Expressions(Writer):
         if isinstance(value, Bool):
             return value
         if isinstance(value, Float):
-            raise self.error(node, "a number of the state cannot decide: states in lanes go the same way; use where()")
+            raise self.error(
+                node, "a number of the state cannot decide a branch: all lanes take the same one; use where()"
+            )
         if isinstance(value, Int | Array | Record | tuple):
             raise self.error(node, f"{word(type_of(value))} is no truth value: compare it, as in x != 0")
         return bool(value)
@@ -202,7 +204,7 @@ class Expressions(Writer):
             return bool(FOLDED[op](a, b))
         if isinstance(a, Float | float) or isinstance(b, Float | float):
             raise self.error(
-                node, "floats are not compared: states in lanes go the same way; use where(x, bound, then, otherwise)"
+                node, "floats are not compared: all lanes take the same branch; use where(x, bound, then, otherwise)"
             )
         return Bool(self.made(f"icmp {COMPARISONS[op]} i64 {self.as_int(node, a)}, {self.as_int(node, b)}"))
 

@@ -183,7 +183,7 @@ class Lowering(Expressions):
             return kind
         if self._result is not None and self._open:
             raise self.error(
-                self.source.tree, "some ways through the kernel end without a return: return a value on all of them"
+                self.source.tree, "some paths through the kernel end without a return: return a value on all of them"
             )
         self.branch("exit")
         self.label("exit")
@@ -207,17 +207,17 @@ class Lowering(Expressions):
             made = name
         self.emit(f"ret {whole} {made}" if parts else "ret void")
 
-    def merge(self, before: dict[str, Any], ways: Sequence[dict[str, Any]]) -> None:
-        """What names mean where several ways through the text meet."""
+    def merge(self, before: dict[str, Any], paths: Sequence[dict[str, Any]]) -> None:
+        """What names mean where several paths through the text meet."""
         merged: dict[str, Any] = {}
-        for name in {name for way in ways for name in way}:
-            found = [way.get(name) for way in ways]
+        for name in {name for path in paths for name in path}:
+            found = [path.get(name) for path in paths]
             if all(x is found[0] for x in found):
                 merged[name] = found[0]
             elif any(x is None for x in found):
-                merged[name] = Unset(f"{name} has no value on some ways to this line: set it before the branch")
+                merged[name] = Unset(f"{name} has no value on some paths to this line: set it before the branch")
             else:
-                merged[name] = Unset(f"{name} has values of several types on the ways to this line")
+                merged[name] = Unset(f"{name} has values of several types on the paths to this line")
         self._names = merged
 
     # Statements -------------------------------------------------------------------------------------------------------
@@ -300,17 +300,17 @@ class Lowering(Expressions):
         then, otherwise, after = (self.fresh_label(p) for p in ("then", "else", "after"))
         before = self._names
         self.fork(test, then, otherwise if statement.orelse else after)
-        ways = [] if statement.orelse else [before]
+        paths = [] if statement.orelse else [before]
         for name, body in ((then, statement.body), (otherwise, statement.orelse)):
             if body:
                 self._names = dict(before)
                 self.label(name)
                 self.block(body)
                 if self._open:
-                    ways.append(self._names)
+                    paths.append(self._names)
                 self.branch(after)
-        if ways:
-            self.merge(before, ways)
+        if paths:
+            self.merge(before, paths)
             self.label(after)
 
     def loop_body(self, statement: ast.For | ast.While, before: dict[str, Any], latch: str) -> None:
@@ -382,7 +382,7 @@ class Lowering(Expressions):
         value = None if statement.value is None else self.expression(statement.value)
         if value is None:
             if any(other.value is not None for other in self._returns):
-                raise self.error(statement, "other returns have a value: return one on all ways through the kernel")
+                raise self.error(statement, "other returns have a value: return one on all paths through the kernel")
             self.branch("exit")
             return
         if len(self._returns) == 1 and statement is self.source.tree.body[-1]:

@@ -30,13 +30,13 @@ class Trace:
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, tuple[Symbol, ...]], ...]
     carry: tuple[Symbol, ...] = ()
-    """Numbers that the second text needs of the first."""
+    """Values of work arrays that a further iteration reads."""
     iterate: Trace | None = None
-    """The second text. Its inputs are all arrays of the first: inputs, outputs, and what is carried."""
+    """The program of a further iteration. Its inputs are all arrays of the first: inputs, outputs, and ``carry``."""
 
     @property
     def results(self) -> tuple[tuple[Symbol, ...], ...]:
-        """All that is stored: outputs, then what is carried."""
+        """All that is stored: outputs, then ``carry``."""
         return (*(symbols for _, symbols in self.outputs), self.carry)
 
     def needed(self) -> list[int]:
@@ -101,7 +101,7 @@ def trace(algorithm: Algorithm, tree: Tree, limit: int = MAX_OPERATIONS) -> Trac
     first = Trace(algorithm.name, graph, tuple(inputs), _named(graph, algorithm, outputs))
     if algorithm.iterate is None:
         return first
-    return _traced_again(algorithm, loose, first, work)
+    return _traced_iteration(algorithm, loose, first, work)
 
 
 def _named(graph: Graph, algorithm: Algorithm, outputs: Sequence[Any]) -> tuple[tuple[str, tuple[Symbol, ...]], ...]:
@@ -111,8 +111,8 @@ def _named(graph: Graph, algorithm: Algorithm, outputs: Sequence[Any]) -> tuple[
     )
 
 
-def _traced_again(algorithm: Algorithm, loose: Tree, first: Trace, work: Sequence[Any]) -> Trace:
-    """The first text with what the second needs of it, and the second, in which that comes in from outside."""
+def _traced_iteration(algorithm: Algorithm, loose: Tree, first: Trace, work: Sequence[Any]) -> Trace:
+    """The first program with what a further iteration reads of its work arrays, and the program of that iteration."""
     assert algorithm.iterate is not None
     graph = Graph(first.graph.limit)
     sizes = [size for _, size in first.inputs] + [len(symbols) for _, symbols in first.outputs]
@@ -135,7 +135,7 @@ def _traced_again(algorithm: Algorithm, loose: Tree, first: Trace, work: Sequenc
     kept = [_objects([carried(x) for x in array.ravel()], array.shape) for array in work]
     algorithm.iterate(loose, algorithm.work_type()(*kept), *arrays)
     outputs = _named(graph, algorithm, arrays[len(first.inputs) :])
-    iterate = Trace(f"{algorithm.name}_again", graph, first.inputs, outputs)
+    iterate = Trace(f"{algorithm.name}_iterate", graph, first.inputs, outputs)
     used = [graph.nodes[i] for i in iterate.needed() if graph.nodes[i][0] is INPUT and graph.nodes[i][1] == len(sizes)]
     nodes = list(places)
     order = sorted({node[2] for node in used})

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
 from linkwork.model.lie import VECTOR
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats, Placement, aligning_rotation, tidy
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import aligning_rotation, tidy
 from linkwork.plans.layout import Integers, Layout
 from linkwork.plans.slots import slots_of
 
