@@ -19,6 +19,7 @@ from gauss import ROUNDING, Problem, closed_state, distance
 from linkwork.dynamics.forward import METHODS, REGULARIZATION
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Constraint
+from linkwork.model.expressions import CONST, INPUT, MUL, SUB, operands
 from linkwork.model.functions import record
 from linkwork.quantities.evaluator import Evaluator
 from states import Floats, assert_close, random_state
@@ -209,6 +210,16 @@ def test_the_function_is_called_once() -> None:
         lw.constraint_jacobian(robot, random_state(robot, seed).q)
     lw.ForwardDynamics(robot, "lcaba").compile(lanes=1, threads=1)
     assert len(calls) == 1
+
+
+def test_a_tape_is_the_graph_that_its_outputs_need() -> None:
+    """Inputs first, each node after its operands, nothing that no output needs; constants are folded."""
+    tape = record(lambda a, b, c: (2.0 * (3.0 * b), np.sin(c) - np.sin(c) + c, a - 4.0), 3)
+    assert tape.nodes[:3] == tuple((INPUT, 0, k) for k in range(3))
+    assert all(k < i for i, node in enumerate(tape.nodes) for k in operands(node))
+    assert {node[0] for node in tape.nodes} == {INPUT, CONST, MUL, SUB}
+    assert sorted(node[1] for node in tape.nodes if node[0] == CONST) == [4.0, 6.0]
+    assert tape.outputs[1] == 2
 
 
 def test_what_is_written_twice_is_done_once() -> None:
@@ -475,6 +486,11 @@ def fails(*_: Any) -> Any:
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "a coordinate of another function": (
+        lambda: bound(lambda a, b, c: bound(lambda x, y, z: x + a)),
+        "uses a coordinate of another function",
+    ),
+    "a division by zero": (lambda: bound(lambda a, b, c: a / 0.0), "failed: ZeroDivisionError.*It may use"),
     "functions of math": (
         lambda: bound(lambda a, b, c: math.sin(a)),
         "NumPy's sin, cos, tan and sqrt, not those of math",
