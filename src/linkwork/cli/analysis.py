@@ -29,9 +29,9 @@ from linkwork.cli.report import (
 from linkwork.cli.terminal import names, plural
 from linkwork.errors import AssemblyError
 from linkwork.mechanism import Mechanism
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
-from linkwork.model.model import JointEntry, Limits
-from linkwork.model.pose import Floats
+from linkwork.model.parts import Limits, TreeJoint
 from linkwork.plans.loops import Loops, loops_of
 
 WEAK = 1e-4
@@ -96,7 +96,7 @@ def analyze(
         mobility=mobility,
         constraints=constraints,
         groups=tuple(
-            GroupReport(g.constraints, g.joints, _shared(g.joints, [c for c in constraints if c.group == k]), g.top)
+            GroupReport(g.constraints, g.joints, _shared(g.joints, [c for c in constraints if c.group == k]), g.root)
             for k, g in enumerate(loops.groups)
         ),
         methods=_methods(robot),
@@ -254,7 +254,7 @@ def _mobility(robot: Mechanism, pose: PoseReport, tolerance: float) -> MobilityR
 # Parts ---------------------------------------------------------------------------------------------
 
 
-def _joint(robot: Mechanism, joint: JointEntry) -> JointReport:
+def _joint(robot: Mechanism, joint: TreeJoint) -> JointReport:
     in_q, in_v = robot.q_slice(joint.name), robot.v_slice(joint.name)
     limits = joint.limits
     return JointReport(

@@ -18,8 +18,8 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.steps import DAMPING as LAW_DAMPING
 from linkwork.kernels.steps import LOWER, REST, STEPS, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
-from linkwork.plans.actuation import BEYOND, DRIVEN, DRIVEN_COUPLED, with_actuators
-from linkwork.plans.elimination import coupled_tree
+from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE, BEYOND, with_actuators
+from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.evaluator import Array, Evaluator, check_actuators
 from linkwork.quantities.functions import mass_matrix
@@ -146,10 +146,10 @@ class Stepper(Evaluator):
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         frames = self._frames(wrenches)
-        tree = coupled_tree(stable, frames) if bound else tree_of(stable, frames)
+        tree = lcaba_tree(stable, frames) if bound else tree_of(stable, frames)
         if self.takes_commands or stable.gravity_compensation:
             dynamics += "_driven"
-            tree = with_actuators(stable, tree, DRIVEN_COUPLED if bound else DRIVEN)
+            tree = with_actuators(stable, tree, ACTUATION_LCABA_TREE if bound else ACTUATION_TREE)
         self.source = robot
         self._prepare(stable, f"{integrator} step", self._algorithm(integrator, dynamics), tree, frames, threads)
 

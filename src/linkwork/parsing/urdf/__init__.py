@@ -25,7 +25,7 @@ from linkwork.inputs import suggest
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import WORLD
 from linkwork.model.joints import Fixed, Free
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 from linkwork.parsing.located_builder import (
     ROOT_JOINT,
     LocatedBuilder,
