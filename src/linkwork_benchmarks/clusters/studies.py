@@ -15,13 +15,13 @@ from linkwork.dynamics.inverse import METHODS as INVERSE_METHODS
 from linkwork_benchmarks import runner
 from linkwork_benchmarks.clusters import backends, leg, pinocchio, robots
 from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics
-from linkwork_benchmarks.clusters.scenarios import METHODS, Growth, Parallel, Scenario, System, Torques
+from linkwork_benchmarks.clusters.scenarios import METHODS, Growth, Parallel, System, Torques
 from linkwork_benchmarks.constrained.states import closed_states
 from linkwork_benchmarks.constrained.studies import worst_difference
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States, random_states
-from linkwork_benchmarks.runner import Settings, best_times, say
+from linkwork_benchmarks.runner import Settings, best_times, measure_by_type, say
 
 FULL = Settings(rounds=20, pass_seconds=0.004)
 QUICK = Settings(rounds=3, pass_seconds=0.0005)
@@ -38,14 +38,6 @@ class Journal(runner.Journal):
 
 begin = Journal
 """What a run writes to."""
-
-
-def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
-    """Measure one scenario; a missing model file is a note."""
-    try:
-        _MEASURES[type(scenario)](scenario, settings, journal)
-    except FileNotFoundError as missing:
-        journal.note(f"{scenario.name} was not measured: {missing}")
 
 
 # Evaluators ------------------------------------------------------------------------------------------------
@@ -310,9 +302,12 @@ def _rounded(x: Floats) -> list[float]:
     return [float(f"{value:.5g}") for value in x]
 
 
-_MEASURES: dict[type, Callable[[Any, Settings, Journal], None]] = {
-    System: _system,
-    Growth: _growth,
-    Parallel: _parallel,
-    Torques: _torques,
-}
+measure = measure_by_type(
+    {
+        System: _system,
+        Growth: _growth,
+        Parallel: _parallel,
+        Torques: _torques,
+    }
+)
+"""Measures one scenario; a missing model file is a note."""

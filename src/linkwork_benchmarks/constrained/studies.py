@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, cast
@@ -19,7 +19,6 @@ from linkwork_benchmarks.constrained.scenarios import (
     Duplicated,
     Factor,
     Growth,
-    Scenario,
     Softness,
     System,
     links_of,
@@ -28,7 +27,7 @@ from linkwork_benchmarks.constrained.states import closed_states
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States
-from linkwork_benchmarks.runner import Journal, Settings, best_times, say
+from linkwork_benchmarks.runner import Journal, Settings, best_times, measure_by_type, say
 
 FULL = Settings(rounds=20, pass_seconds=0.004)
 QUICK = Settings(rounds=3, pass_seconds=0.0005)
@@ -45,14 +44,6 @@ SLOW = 0.02
 
 begin = Journal
 """What a run writes to."""
-
-
-def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
-    """Measure one scenario; a missing model file is a note."""
-    try:
-        _MEASURES[type(scenario)](scenario, settings, journal)
-    except FileNotFoundError as missing:
-        journal.note(f"{scenario.name} was not measured: {missing}")
 
 
 def worst_difference(answer: Floats, wanted: Floats) -> float:
@@ -420,11 +411,14 @@ def _supports(robot: lw.Mechanism) -> list[int]:
     return [below(joint.parent) + k for joint in robot.joints for k in range(joint.type.nv)]
 
 
-_MEASURES: dict[type, Callable[[Any, Settings, Journal], None]] = {
-    System: _system,
-    Growth: _growth,
-    Convergence: _convergence,
-    Softness: _softness,
-    Duplicated: _duplicated,
-    Factor: _factor,
-}
+measure = measure_by_type(
+    {
+        System: _system,
+        Growth: _growth,
+        Convergence: _convergence,
+        Softness: _softness,
+        Duplicated: _duplicated,
+        Factor: _factor,
+    }
+)
+"""Measures one scenario; a missing model file is a note."""

@@ -21,13 +21,12 @@ from linkwork_benchmarks.delassus.scenarios import (
     Extraction,
     Growth,
     Operations,
-    Scenario,
     Stalk,
     Table,
 )
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats
-from linkwork_benchmarks.runner import Journal, Settings, best_times, say
+from linkwork_benchmarks.runner import Journal, Settings, best_times, measure_by_type, say
 
 FULL = Settings(rounds=20, pass_seconds=0.004)
 QUICK = Settings(rounds=3, pass_seconds=0.0005)
@@ -48,14 +47,6 @@ def begin() -> Journal:
     if not dense.one_thread():
         journal.note("OpenBLAS was not found in the wheels of NumPy and SciPy: dense algebra may use all cores")
     return journal
-
-
-def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
-    """Measure one scenario; a missing model file is a note."""
-    try:
-        _MEASURES[type(scenario)](scenario, settings, journal)
-    except FileNotFoundError as missing:
-        journal.note(f"{scenario.name} was not measured: {missing}")
 
 
 # What is right, and how long it takes ----------------------------------------------------------------------
@@ -319,10 +310,13 @@ def _inverted(matrix: Floats) -> Floats:
     return np.asarray(np.linalg.inv(matrix + DAMPING * np.eye(len(matrix))), dtype=np.float64)
 
 
-_MEASURES: dict[type, Callable[[Any, Settings, Journal], None]] = {
-    Table: _table,
-    Growth: _growth,
-    Operations: _operations,
-    Stalk: _stalk,
-    Extraction: _extraction,
-}
+measure = measure_by_type(
+    {
+        Table: _table,
+        Growth: _growth,
+        Operations: _operations,
+        Stalk: _stalk,
+        Extraction: _extraction,
+    }
+)
+"""Measures one scenario; a missing model file is a note."""
