@@ -236,7 +236,7 @@ class Node:
             if math.isnan(value):
                 raise self.error(f"{what}: '{_short(word)}' is not a number")
             if abs(value) > largest:
-                raise self.error(f"{what}: {_short(word)} is beyond any sensible number in SI units")
+                raise self.error(f"{what}: {_short(word)} is beyond 1e30, and no number in SI units")
             values.append(value)
         return values
 

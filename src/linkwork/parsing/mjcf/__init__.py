@@ -3,13 +3,13 @@
 Read: bodies and frames in all ways to write a place, joints of all four kinds with several to a body, inertials and
 inertias of primitive geoms with what <compiler> does to them, default classes, included files, equalities, fixed
 tendons in equalities, actuators on joints and fixed tendons with their gains and biases, gravity and its compensation,
-keyframes, and how geoms look. What only collides or senses is passed over. What changes the dynamics and is not read is
+keyframes, and how geoms look. What only collides or senses is skipped. What changes the dynamics and is not read is
 an `UnsupportedFeature`. See docs/mjcf.md.
 
 | file           | what it knows                                                    |
 |----------------|------------------------------------------------------------------|
 | document       | included files, default classes                                  |
-| vocabulary     | all elements and attributes that are read or passed over         |
+| vocabulary     | all elements and attributes that are read or skipped             |
 | settings       | <compiler>, <option>; orientations                               |
 | tree           | bodies and frames as they are nested; names                      |
 | joints         | joints, ``ref``, limits                                          |

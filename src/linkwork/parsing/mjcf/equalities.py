@@ -1,6 +1,6 @@
 """Equality constraints of a model.
 
-Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how soft they are, are passed over.
+Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how soft they are, are skipped.
 """
 
 from __future__ import annotations

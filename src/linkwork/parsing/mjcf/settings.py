@@ -59,7 +59,7 @@ class Settings:
         """The orientation of an element."""
         ways = [way for way in ORIENTATIONS if node.get(way) is not None]
         if len(ways) > 1:
-            raise node.error(f"'{ways[0]}' and '{ways[1]}' both say the orientation")
+            raise node.error(f"'{ways[0]}' and '{ways[1]}' both give the orientation; keep one")
         if not ways:
             return np.eye(3)
         if ways[0] == "quat":

@@ -139,7 +139,9 @@ class _Reader:
         static = _flag(self.top.node, "static")
         for scope in self.top.walk():
             if scope is not self.top and _flag(scope.node, "static"):
-                raise scope.node.need("static").error("a static model inside one that moves", UnsupportedFeature)
+                raise scope.node.need("static").error(
+                    "a static model inside one that moves is not supported; fix its links by joints", UnsupportedFeature
+                )
             self._read_links(scope)
         if not self.links:
             raise self.top.node.error("the model has no <link>")

@@ -187,7 +187,7 @@ class Scope:
         pose = node.child("pose")
         named = None if pose is None else pose.get("relative_to")
         if named and self.version < (1, 7):
-            raise node.error("'relative_to' is of SDF 1.7 and later", UnsupportedFeature)
+            raise node.error("'relative_to' needs SDF 1.7 or later; set the version of the file", UnsupportedFeature)
         if named:
             return named
         if node.tag == "joint":

@@ -109,7 +109,7 @@ def axis_direction(axis: Node, version: Version, axes: Axes) -> Floats:
     in_model = axis.child("use_parent_model_frame")
     frame = (node.get("expressed_in") if node is not None else None) or ""
     if frame and version < (1, 7):
-        raise axis.error("'expressed_in' is of SDF 1.7 and later", UnsupportedFeature)
+        raise axis.error("'expressed_in' needs SDF 1.7 or later; set the version of the file", UnsupportedFeature)
     if version < (1, 5) or (in_model is not None and in_model.flag()):
         frame = "__model__"
     direction: Floats = axes(axis, frame) @ xyz if frame else xyz
@@ -171,7 +171,7 @@ def _rotor(node: Node) -> dict[str, float]:
         return {}
     value = inertia.values(1)[0]
     if value < 0:
-        raise inertia.error(f"rotor inertia {value} is negative")
+        raise inertia.error(f"rotor inertia is {value}; it must be >= 0")
     return {"armature": value * node.value_of("drake:gear_ratio", 1.0) ** 2}
 
 

@@ -36,7 +36,7 @@ def _inertia(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
     inertial.refuse_other_elements({"pose", "mass", "inertia", "density"})
     mass = inertial.value_of("mass", 1.0)
     if mass < 0:
-        raise inertial.need("mass").error(f"link '{name}' has mass {mass}; a mass is not negative")
+        raise inertial.need("mass").error(f"link '{name}' has mass {mass}; it must be >= 0")
     moments = inertial.child("inertia")
     I = np.eye(3)
     if moments is not None:
@@ -55,7 +55,10 @@ def _refuse_dynamics_flags(link: Node) -> None:
     for tag, usual in (("gravity", True), ("kinematic", False)):
         node = link.child(tag)
         if node is not None and node.content and node.flag() is not usual:
-            raise node.error(f"'{node.content}' would change the dynamics of this one link", UnsupportedFeature)
+            raise node.error(
+                f"'{node.content}' changes the dynamics of this link alone, which is not supported; remove it",
+                UnsupportedFeature,
+            )
     decay = link.child("velocity_decay")
     if decay is not None and any(node.values(1)[0] for node in decay.children("linear", "angular") if node.content):
-        raise decay.error("velocities that decay are no part of the dynamics here", UnsupportedFeature)
+        raise decay.error("velocity_decay is not supported; use joint damping, or remove it", UnsupportedFeature)

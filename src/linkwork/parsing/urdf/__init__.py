@@ -3,7 +3,7 @@
 Read: links with their inertials and shapes, joints of all six standard types, mimics, limits, damping, friction,
 transmissions (they say which joints motors drive). Of Drake's additions: the named ``<frame>``, joints of type ball,
 universal, planar and screw, ball constraints, and the inertia of rotors (``drake:rotor_inertia``, seen at the joint as
-``gear_ratio² rotor_inertia``). Loops, in every way that files say them: see `parsing.urdf.loops`. What looks, collides,
+``gear_ratio² rotor_inertia``). Loops, in every notation in use: see `parsing.urdf.loops`. What looks, collides,
 senses or controls does not change the dynamics and is skipped. Anything else could and is an `UnsupportedFeature`.
 Elements that Drake is told to ignore (``drake_ignore="true"``) are ignored here.
 

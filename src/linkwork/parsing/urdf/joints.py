@@ -46,7 +46,8 @@ def read_joints(robot: Node, links: dict[str, UrdfLink]) -> dict[str, UrdfJoint]
             raise node.error(f"the transmission moves joint '{name}', which is no joint of this robot")
         if joints[name].type.nv > 1:
             raise node.error(
-                f"a rotor on joint '{name}', which has {joints[name].type.nv} degrees of freedom", UnsupportedFeature
+                f"joint '{name}' has a rotor and {joints[name].type.nv} degrees of freedom; a rotor needs one",
+                UnsupportedFeature,
             )
         joints[name].options["armature"] = armature
     for name in _actuated(robot):
@@ -107,7 +108,7 @@ def _limits(joint: Node, kind: str) -> dict[str, Any]:
     found = {key: _bound(limit, key, math.inf) for key in ("velocity", "effort")}
     for key, value in found.items():
         if value < 0:
-            raise limit.error(f"attribute '{key}' is {value}; a limit of a magnitude is not negative")
+            raise limit.error(f"attribute '{key}' is {value}; it must be >= 0")
     if kind != "continuous" and not limit.get("lower") is limit.get("upper") is None:
         found |= {key: _bound(limit, key, 0.0) for key in ("lower", "upper")}
         if found["lower"] > found["upper"]:
@@ -130,7 +131,7 @@ def _damping_and_friction(joint: Node, kind: str) -> dict[str, Any]:
     found = {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
     for key, value in found.items():
         if value < 0:
-            raise dynamics.error(f"attribute '{key}' is {value}; it is not negative")
+            raise dynamics.error(f"attribute '{key}' is {value}; it must be >= 0")
     return found
 
 
@@ -153,15 +154,15 @@ def _armatures(robot: Node) -> dict[str, tuple[float, Node]]:
         simple = len(rotors) == len(moved) == len(actuators) == 1
         if not simple or actuators[0].child("drake:rotor_inertia") is None:
             raise rotors[0].error(
-                "rotor inertia is understood in transmissions of one <actuator> on one <joint>", UnsupportedFeature
+                "rotor inertia is supported in transmissions of one <actuator> on one <joint>", UnsupportedFeature
             )
         gear = actuators[0].child("drake:gear_ratio")
         ratio = 1.0 if gear is None else gear.number("value")
         inertia = rotors[0].number("value")
         if inertia < 0:
-            raise rotors[0].error(f"rotor inertia {inertia} is negative")
+            raise rotors[0].error(f"rotor inertia is {inertia}; it must be >= 0")
         name = moved[0].text("name")
         if name in found:
-            raise transmission.error(f"a second rotor on joint '{name}'", UnsupportedFeature)
+            raise transmission.error(f"joint '{name}' has a second rotor; one is supported", UnsupportedFeature)
         found[name] = (ratio**2 * inertia, transmission)
     return found

@@ -54,7 +54,10 @@ def _refuse_dynamics_flags(link: Node) -> None:
     for tag, usual in (("gravity", ("1", "true", "")), ("kinematic", ("0", "false", ""))):
         node = link.child(tag)
         if node is not None and node.content.lower() not in usual:
-            raise node.error(f"'{node.content}' would change the dynamics of this one link", UnsupportedFeature)
+            raise node.error(
+                f"'{node.content}' changes the dynamics of this link alone, which is not supported; remove it",
+                UnsupportedFeature,
+            )
 
 
 def _inertia(link: Node) -> Inertia:
@@ -64,7 +67,7 @@ def _inertia(link: Node) -> Inertia:
     refuse_unknown(inertial)
     mass = inertial.need("mass").number("value")
     if mass < 0:
-        raise inertial.need("mass").error(f"link '{link.text('name')}' has mass {mass}; a mass is not negative")
+        raise inertial.need("mass").error(f"link '{link.text('name')}' has mass {mass}; it must be >= 0")
     moments = inertial.need("inertia")
     xx, xy, xz, yy, yz, zz = (moments.number(k) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     place = placement_of_origin(inertial)

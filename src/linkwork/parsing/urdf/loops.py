@@ -145,10 +145,10 @@ def _add_loop(builder: LocatedBuilder, node: Node, links: Links) -> None:
 def _add_coupling(builder: LocatedBuilder, node: Node, links: Links, joints: Joints) -> None:
     node.refuse_other_elements({"predecessor", "successor", "ratio"})
     if (node.get("type") or "rolling") != "rolling":
-        raise node.error(f"coupling type '{node.get('type')}' is not 'rolling'", UnsupportedFeature)
+        raise node.error(f"coupling type '{node.get('type')}' is not supported; 'rolling' is", UnsupportedFeature)
     ratio = node.need("ratio").number("value")
     if ratio == 0:
-        raise node.error("the ratio is zero")
+        raise node.error("the ratio is 0; it must not be zero")
     chains = [_chain(end, end.text("link"), joints) for end in _ends(node, links)]
     common = set(chains[0]) & set(chains[1])
     moving = [[name for name in chain if name not in common and joints[name].type.nv > 0] for chain in chains]
