@@ -279,7 +279,7 @@ def satisfied(robot: lw.Mechanism) -> list[int]:
     inputs = [np.asarray(x, dtype=np.float64) for x in fd._complete((robot.poses["assembled"], still, still))]
     algorithm.text(tree, work, *inputs, *(np.zeros(shape) for shape in fd._subject.output_shapes()))
     ends = [*tree.iv[1:].tolist(), tree.nv]
-    return [0] + [int((work.felt[a:b] != 0).sum()) for a, b in pairwise(ends)]
+    return [0] + [int((work.inverse_KS[a:b] != 0).sum()) for a, b in pairwise(ends)]
 
 
 def started(tree: Tree) -> list[int]:

@@ -70,6 +70,7 @@ def assert_as_alone(robot: Mechanism, q: Floats, closed: Floats) -> None:
 # Each state as alone -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lead", [(1,), (2,), (7, 3)], ids=str)
 @pytest.mark.parametrize("name", sorted(LOOPED))
 def test_states_of_a_batch_close_as_they_do_alone(name: str, lead: tuple[int, ...]) -> None:
@@ -83,6 +84,7 @@ def test_states_of_a_batch_close_as_they_do_alone(name: str, lead: tuple[int, ..
     assert_as_alone(robot, q[..., :3, :], found.q[..., :3, :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NEAR)
 def test_states_about_the_pose_of_a_file_close(name: str) -> None:
     robot = need(name)

@@ -21,7 +21,7 @@ from linkwork.plans.clusters import Cluster, clusters_of, enabled_rows
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import LOCAL
 from linkwork.quantities.scales import typical_row_units
-from robots import MODELS
+from robots import model_file
 from states import Floats, assert_close
 
 AGREEMENT = 1e-9
@@ -65,9 +65,7 @@ BENT = {
 
 @cache
 def from_file(name: str) -> Mechanism:
-    path = MODELS / FILES[name]
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = model_file(FILES[name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.ModelWarning)
         return lw.load(path)
@@ -456,7 +454,7 @@ KINDS = (
     ["JointCoupling", "PolynomialCoupling", "JointLock"],
     ["Hinge", "Point", "JointCoupling"],
     ["Point", "Rod", "PointOnLine", "PointOnPlane"],
-    ["Weld", "Slider", "Cylinder", "Cardan", "PlaneOnPlane"],
+    ["Weld", "Slider", "Cylindrical", "Cardan", "PlaneOnPlane"],
     None,
 )
 """Constraints to draw from, by turns; None means all."""
@@ -478,6 +476,7 @@ def moved_problem(seed: int) -> Problem | None:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_inverse_and_forward_dynamics_undo_each_other_on_random_mechanisms(block: int) -> None:
     """More than three hundred in all; at a dead center of the free joints both say so."""

@@ -19,6 +19,7 @@ from gauss import ROUNDING, Problem, closed_state, distance
 from linkwork.dynamics.forward import METHODS, REGULARIZATION
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Constraint
+from linkwork.model.expressions import CONST, INPUT, MUL, SUB, operands
 from linkwork.model.functions import record
 from linkwork.quantities.evaluator import Evaluator
 from states import Floats, assert_close, random_state
@@ -110,6 +111,7 @@ def second(function: Callable[..., Any], q: Floats, v: Floats, h: float) -> Floa
     return np.asarray((8 * (rates[1] - rates[-1]) - (rates[2] - rates[-2])) / (12 * h))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(results=st.lists(expressions, min_size=1, max_size=3), at=places, along=speeds)
 def test_derivatives_of_any_expression(
@@ -208,6 +210,16 @@ def test_the_function_is_called_once() -> None:
         lw.constraint_jacobian(robot, random_state(robot, seed).q)
     lw.ForwardDynamics(robot, "lcaba").compile(lanes=1, threads=1)
     assert len(calls) == 1
+
+
+def test_a_tape_is_the_graph_that_its_outputs_need() -> None:
+    """Inputs first, each node after its operands, nothing that no output needs; constants are folded."""
+    tape = record(lambda a, b, c: (2.0 * (3.0 * b), np.sin(c) - np.sin(c) + c, a - 4.0), 3)
+    assert tape.nodes[:3] == tuple((INPUT, 0, k) for k in range(3))
+    assert all(k < i for i, node in enumerate(tape.nodes) for k in operands(node))
+    assert {node[0] for node in tape.nodes} == {INPUT, CONST, MUL, SUB}
+    assert sorted(node[1] for node in tape.nodes if node[0] == CONST) == [4.0, 6.0]
+    assert tape.outputs[1] == 2
 
 
 def test_what_is_written_twice_is_done_once() -> None:
@@ -474,6 +486,11 @@ def fails(*_: Any) -> Any:
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "a coordinate of another function": (
+        lambda: bound(lambda a, b, c: bound(lambda x, y, z: x + a)),
+        "uses a coordinate of another function",
+    ),
+    "a division by zero": (lambda: bound(lambda a, b, c: a / 0.0), "failed: ZeroDivisionError.*It may use"),
     "functions of math": (
         lambda: bound(lambda a, b, c: math.sin(a)),
         "NumPy's sin, cos, tan and sqrt, not those of math",
@@ -500,17 +517,20 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a table": (lambda: bound(lambda a, b, c: [[a, b], [b, c]]), "computes with list; it needs numbers"),
     "three offsets for two rows": (
         lambda: bound(lambda a, b, c: (a, b), offset=(1, 2, 3)),
-        r"offset \(1, 2, 3\) is one number for each of 2 rows",
+        r"offset is \(1, 2, 3\), needs one number for each of 2 rows",
     ),
     "two offsets for one row": (lambda: bound(lambda a, b, c: a, offset=(1, 2)), "one number for each of 1 rows"),
     "a table of offsets": (lambda: bound(lambda a, b, c: (a, b), offset=[[1], [2]]), "one number for each of 2 rows"),
-    "an infinite offset": (lambda: bound(lambda a, b, c: a, offset=np.inf), "offset is not finite"),
+    "an infinite offset": (lambda: bound(lambda a, b, c: a, offset=np.inf), "offset must be finite"),
     "a joint twice": (
         lambda: bound(lambda a, b: a, ("joint0", "joint0")),
-        r"joints \['joint0', 'joint0'\] are some, each once",
+        r"joints \['joint0', 'joint0'\], needs at least one, and each once",
     ),
-    "a joint that follows itself": (lambda: lw.Follows("joint0", "joint0", np.sin), "are some, each once"),
-    "no joints": (lambda: bound(lambda: 1.0, ()), r"joints \[\] are some, each once"),
+    "a joint that follows itself": (
+        lambda: lw.Follows("joint0", "joint0", np.sin),
+        "needs at least one, and each once",
+    ),
+    "no joints": (lambda: bound(lambda: 1.0, ()), r"joints \[\], needs at least one, and each once"),
     "an unknown joint": (
         lambda: bound(lambda a, b: a * b, ("joint0", "jonit1")),
         "FunctionCoupling 'f': robot 'chain of 3' has no joint 'jonit1'; did you mean 'joint1'",
@@ -532,10 +552,10 @@ def test_a_function_coupling_refuses(what: str) -> None:
 @pytest.mark.parametrize(
     ("joint", "message"),
     [
-        (lw.Spherical(), r"joint 'ball' \(spherical\) has coordinates that are no plain numbers"),
-        (lw.Free(), "no plain numbers"),
-        (lw.Planar(), "no plain numbers"),
-        (lw.Universal(), "joint 'ball' has 2 coordinates, not 1"),
+        (lw.Spherical(), r"joint 'ball' \(spherical\) has a configuration space that is not a vector space"),
+        (lw.Free(), "not a vector space"),
+        (lw.Planar(), "not a vector space"),
+        (lw.Universal(), "joint 'ball' has 2 coordinates, the constraint 1"),
     ],
     ids=["spherical", "free", "planar", "universal"],
 )

@@ -272,9 +272,10 @@ def fresh(fd: lw.ForwardDynamics, state: tuple[np.ndarray, ...]) -> tuple[Any, l
     algorithm, tree = fd._subject.algorithm, fd._subject.tree
     work = algorithm.work_type()(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.outputs.values()]
-    return work, [*state, fd._rest, fd._damping, fd._still, fd._still, fd._settings], outputs
+    return work, [*state, fd._rest, fd._regularization, fd._still, fd._still, fd._settings], outputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("method", KERNELS)
 def test_texts_read_no_memory_that_they_have_not_written(method: str, seed: int) -> None:

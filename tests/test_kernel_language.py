@@ -59,6 +59,7 @@ def small() -> Any:
 ALGORITHMS = warm.all_algorithms()
 
 
+@pytest.mark.slow
 @each_type
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_is_well_formed_in_every_type(name: str, t: Type) -> None:
@@ -74,6 +75,7 @@ def is_kernel(x: Any) -> bool:
     return isinstance(x, FunctionType) and getattr(x, "__kernel__", False)
 
 
+@pytest.mark.slow
 def test_every_kernel_of_the_package_is_part_of_an_algorithm_or_of_the_entry_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -193,12 +193,14 @@ def test_operation_counts_are_those_of_the_text_whichever_way_it_runs() -> None:
 # Size ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_chain_of_a_thousand_links_is_refused_in_favor_of_native() -> None:
     robot = lw.zoo.serial_chain(1000)
     with pytest.raises(ProgramTooLarge, match="native"):
         lw.ForwardDynamics(robot).compile()
 
 
+@pytest.mark.slow
 def test_operations_are_counted_however_many_there_are() -> None:
     counts = [lw.ForwardDynamics(lw.zoo.serial_chain(n)).operation_count().total for n in (100, 500)]
     assert counts[1] > 120_000

@@ -43,6 +43,7 @@ def test_native_is_plain(case: Case, seed: int) -> None:
     compare(native(case, robot), native(case, robot).plain(), inputs(case, robot, seed, 3), AGREEMENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
 @pytest.mark.parametrize("seed", SEEDS)
 @each_case
@@ -79,6 +80,7 @@ def test_the_trees_have_every_joint_type_armature_and_several_roots() -> None:
 # Work memory -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 @each_case
 def test_text_reads_no_memory_that_it_has_not_written(case: Case, seed: int) -> None:
@@ -155,6 +157,7 @@ def test_a_mechanism_without_joints_has_empty_dynamics(case: Case, way: str) -> 
 # Threads -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["native", "specialized"])
 @each_case
 def test_results_do_not_depend_on_the_number_of_threads(case: Case, way: str) -> None:
@@ -171,6 +174,7 @@ def test_results_do_not_depend_on_the_number_of_threads(case: Case, way: str) ->
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [(), (5,), (100,), (1200,)], ids=str)
 @pytest.mark.parametrize("way", ["native", "specialized"])
 def test_one_evaluator_serves_several_python_threads(way: str, batch: tuple[int, ...]) -> None:

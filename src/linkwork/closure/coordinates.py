@@ -20,11 +20,11 @@ from linkwork.closure.mobility import OPEN, loop_gap, loop_rounding, nearby, wit
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
 from linkwork.inputs import count, real_array
 from linkwork.kernels import clusters as kernels
+from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import Coupling
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats
 from linkwork.plans.clusters import DependentCoordinates, cluster_tree, clusters_of, enabled_rows
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import LOCAL, Tree

@@ -472,8 +472,9 @@ class ForwardDynamics(Evaluator):
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
             multipliers: Forces that iterations start from, ``(..., nc)``: those of a state before.
             target: Accelerations to ask of rows beyond those of their gains, ``(..., nc)``.
-            regularization: Replaces the regularization of each row, ``(..., nc)``, in accelerations for a unit of its
-            force. out: Array to write accelerations to; by default a new one.
+            regularization: Replaces the regularization of each row, ``(..., nc)``, in accelerations for a unit of
+                its force.
+            out: Array to write accelerations to; by default a new one.
         """
         if out is None and wrenches is multipliers is target is regularization is None:  # the quick way for one state
             a = _empty(self._nv, self._dtype)

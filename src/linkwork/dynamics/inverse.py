@@ -19,9 +19,9 @@ from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import InverseMethod
 from linkwork.kernels import actuated, approximate, cluster_rnea, rnea
 from linkwork.kernels.actuated import ERROR, REQUIRED, UNMET
+from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
-from linkwork.model.pose import Floats
 from linkwork.plans.actuated import actuated_tree
 from linkwork.plans.tree import Tree, tree_of, without_passive_elements
 from linkwork.quantities.evaluator import Array

@@ -53,10 +53,10 @@ CLOSURE: dict[str, Shape] = {
     "K": ("nk", 6),
     "dphi": ("nterms",),
     "tape": ("ntape",),
-    "other": ("ntape",),
-    "slopes": ("ntape",),
+    "tape_dtrig": ("ntape",),
+    "tape_adjoint": ("ntape",),
 }
-RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "rate": ("ntape",), "second": ("ntape",)}
+RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "tape_dot": ("ntape",), "tape_ddot": ("ntape",)}
 
 
 @kernel
@@ -88,7 +88,7 @@ def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
         error[tree.output_row[e]] += w.tape[tree.output_node[e]]
         tape_reverse(tree, w, e)
         for k in range(tree.output_inputs[e]):
-            w.dphi[tree.output_term[e] + k] = w.slopes[tree.output_tape_start[e] + k]
+            w.dphi[tree.output_term[e] + k] = w.tape_adjoint[tree.output_tape_start[e] + k]
     for t in range(tree.ncom):
         com_rows(tree, w, t, error)
     for t in range(tree.ncombinations):
@@ -109,7 +109,7 @@ def constraint_bias(tree: Array, w: Array, q: Array, v: Array) -> None:
         w.beta[tree.term_row[t]] += term_second_derivative(tree, t, q) * (rate * rate)
     tape_second_rates(tree, w, v)
     for e in range(tree.noutputs):
-        w.beta[tree.output_row[e]] += w.second[tree.output_node[e]]
+        w.beta[tree.output_row[e]] += w.tape_ddot[tree.output_node[e]]
     for t in range(tree.ncom):
         com_bias(tree, w, t)
     for t in range(tree.ncombinations):

@@ -2,13 +2,13 @@
 
 A tape is the graph of expressions of `model.functions`, one node after the other.
 
-| symbol | meaning                                                        |
-|--------|----------------------------------------------------------------|
-| tape   | value of each node                                             |
-| other  | derivative of a sine or cosine with respect to its operand      |
-| slopes | derivative of an output with respect to each node              |
-| rate   | derivative of each node with respect to time                   |
-| second | its second derivative while no joint accelerates               |
+| symbol       | meaning                                                        |
+|--------------|----------------------------------------------------------------|
+| tape         | value of each node                                             |
+| tape_dtrig   | derivative of a sine or cosine with respect to its operand     |
+| tape_adjoint | derivative of an output with respect to each node              |
+| tape_dot     | derivative of each node with respect to time                   |
+| tape_ddot    | its second derivative while no joint accelerates               |
 
 Cost: linear in the nodes, derivatives times the outputs.
 """
@@ -58,14 +58,14 @@ def tape_forward(tree: Array, w: Array, q: Array) -> None:
         else:
             sine, cosine = sincos(x[a])
             x[s] = sine if op == SIN else cosine
-            w.other[s] = cosine if op == SIN else -sine
+            w.tape_dtrig[s] = cosine if op == SIN else -sine
 
 
 @kernel
 def tape_reverse(tree: Array, w: Array, e: int) -> None:
     """Derivatives of output ``e`` with respect to all nodes, by reverse accumulation after `tape_forward`."""
     x = w.tape
-    d = w.slopes
+    d = w.tape_adjoint
     start = tree.output_tape_start[e]
     last = tree.output_node[e]
     for s in range(start, start + tree.output_inputs[e]):
@@ -96,15 +96,15 @@ def tape_reverse(tree: Array, w: Array, e: int) -> None:
         elif op == SQRT:
             d[a] += d[s] * (0.5 / x[s])
         elif op == SIN or op == COS:
-            d[a] += d[s] * w.other[s]
+            d[a] += d[s] * w.tape_dtrig[s]
 
 
 @kernel
 def tape_second_rates(tree: Array, w: Array, v: Array) -> None:
     """Second time derivatives of all nodes while no joint accelerates, after `tape_forward`."""
     x = w.tape
-    d = w.rate
-    y = w.second
+    d = w.tape_dot
+    y = w.tape_ddot
     for s in range(tree.ntape):
         op = tree.tape_op[s]
         a = tree.tape_left[s]
@@ -136,5 +136,5 @@ def tape_second_rates(tree: Array, w: Array, v: Array) -> None:
             d[s] = d[a] * inverse
             y[s] = (y[a] - 2.0 * (d[s] * d[s])) * inverse
         else:
-            d[s] = w.other[s] * d[a]
-            y[s] = w.other[s] * y[a] - x[s] * (d[a] * d[a])
+            d[s] = w.tape_dtrig[s] * d[a]
+            y[s] = w.tape_dtrig[s] * y[a] - x[s] * (d[a] * d[a])

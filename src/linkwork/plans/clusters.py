@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.model.arrays import Floats
 from linkwork.model.graphs import DisjointSet, ancestors
 from linkwork.model.joints import DOF, PRISMATIC
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.layout import ragged
 from linkwork.plans.tree import LOCAL, Tree

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import CenterOfMass, Coupling, FunctionCoupling, LinearCombination, Pair
 from linkwork.model.expressions import CODES, CONST, INPUT
 from linkwork.model.graphs import ancestors, connected
 from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_SHIFT, MEET
-from linkwork.model.pose import Floats, Placement
+from linkwork.model.placement import Placement
 from linkwork.plans.tree import LENGTH, LOCAL, TREE, BodyTable, Tree, build_tree, regrouped, rounded
 
 CONSTRAINED_TREE = TREE.extended(

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
 from linkwork.model.lie import VECTOR
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats, Placement, aligning_rotation, tidy
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import aligning_rotation, tidy
 from linkwork.plans.layout import Integers, Layout
 from linkwork.plans.slots import slots_of
 
@@ -80,6 +82,12 @@ TREE = Layout(
 
 LENGTH = 0.1
 """Meters: the size of a body, against which round-off in offsets is measured."""
+ROUND_OFF = 1e-15
+"""Numbers below this part of a size are zeros."""
+DISTINCT = 1e-6
+"""Directions that are off an axis by more than this part of `LENGTH` are directions of their own."""
+LEAST_SLOPE = 1e-3
+"""Components of an axis below this are not used to slide a frame: it would slide too far."""
 
 SLIDES = (REVOLUTE, PRISMATIC, HELICAL)
 """Kinds whose frame may move along z: the joint's motion commutes with that."""
@@ -258,7 +266,7 @@ def _rotated(joint: _TreeJoint, parent_rotation: Floats, children: list[_TreeJoi
         for direction in (child.placement.rotation @ _axis_of(child), child.placement.position):
             x = direction - axis * (axis @ direction)
             length = float(np.linalg.norm(x))
-            if length > 1e-6 * LENGTH:
+            if length > DISTINCT * LENGTH:
                 options.append(tidy(np.column_stack([x / length, np.cross(axis, x / length), axis])))
     return min(options, key=lambda rotation: _nonzeros(rotation, to_parent, joint.inertia, children))
 
@@ -310,7 +318,7 @@ def _slides(joints: list[_TreeJoint], rotation: list[Floats]) -> list[float]:
 
     def cost(i: int) -> int:
         touched = children[i] if joints[i - 1].parent == 0 else (i, *children[i])
-        return sum(abs(x) > 1e-15 * LENGTH for k in touched for x in offset(k))
+        return sum(abs(x) > ROUND_OFF * LENGTH for k in touched for x in offset(k))
 
     for _ in range(3):
         for i in range(n - 1, 0, -1):
@@ -319,7 +327,7 @@ def _slides(joints: list[_TreeJoint], rotation: list[Floats]) -> list[float]:
             before, now = slide[i], offset(i)
             options = [before, 0.0]
             if joints[i - 1].parent > 0:
-                options += [before - now[k] / along[i][k] for k in range(3) if abs(along[i][k]) > 1e-3]
+                options += [before - now[k] / along[i][k] for k in range(3) if abs(along[i][k]) > LEAST_SLOPE]
             options += [before + offset(k)[2] for k in children[i]]
             scores = []
             for slide[i] in options:
@@ -362,7 +370,7 @@ def regrouped(
 
 def rounded(x: Floats, size: float = 0.0) -> Floats:
     """Numbers that are round-off of the largest one, or of ``size``, are zeros."""
-    return np.where(np.abs(x) < 1e-15 * max(size, float(np.abs(x).max(initial=0.0))), 0.0, x)
+    return np.where(np.abs(x) < ROUND_OFF * max(size, float(np.abs(x).max(initial=0.0))), 0.0, x)
 
 
 def unit_ranges(mechanism: Model) -> tuple[tuple[int, int], ...]:

@@ -90,7 +90,8 @@ class Contacts:
         E, o = np.empty((len(plan.bodies) + 1, 3, 3)), np.zeros((len(plan.bodies) + 1, 3))
         E[-1] = np.eye(3)
         if plan.bodies:
-            E[:-1], o[:-1] = frame_placement(self.robot, q, plan.bodies)
+            found = frame_placement(self.robot, q, plan.bodies)
+            E[:-1], o[:-1] = found.rotation, found.position
         back = plan.turns @ np.swapaxes(E[plan.ends], 1, 2)
         seen = np.concatenate([where, where]) - o[plan.ends]
         shifts = plan.shifts + (back @ seen[:, :, None])[:, :, 0]
