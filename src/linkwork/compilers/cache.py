@@ -119,13 +119,11 @@ def sources() -> list[Path]:
 
 @cache
 def versions() -> str:
-    """Versions that all entries depend on: of linkwork, and the major one of NumPy (layout of arrays).
+    """Versions that all entries depend on beside the source: the major one of NumPy (layout of arrays).
 
     Object code depends on more, which its names have besides (`llvm.version`).
     """
-    import linkwork
-
-    return f"linkwork {linkwork.__version__}, numpy {np.__version__.split('.')[0]}"
+    return f"numpy {np.__version__.split('.')[0]}"
 
 
 def key(*parts: str | bytes) -> str:
