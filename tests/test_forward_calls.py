@@ -11,7 +11,7 @@ import pytest
 import linkages
 import linkwork as lw
 from gauss import Problem, distance, open_state
-from linkwork.dynamics.forward import METHODS
+from linkwork.dynamics.methods import METHODS
 from states import assert_close
 from test_iterations import ITERATED, robot_for, solver, states
 from test_iterations import KERNELS as TEXTS

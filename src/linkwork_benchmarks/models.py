@@ -13,7 +13,8 @@ from typing import Any, Literal, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork.dynamics.forward import EXPECTED, METHODS
+from linkwork.dynamics.iterations import EXPECTED
+from linkwork.dynamics.methods import METHODS
 from linkwork_benchmarks.constrained import mujoco, pinocchio
 from linkwork_benchmarks.constrained.ours import NEVER, in_the_papers_units
 from linkwork_benchmarks.constrained.scenarios import DAMPING

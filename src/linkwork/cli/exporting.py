@@ -20,6 +20,7 @@ from linkwork.export.comments import operations_of
 from linkwork.export.writing import identifier
 from linkwork.inputs import suggest
 from linkwork.mechanism import Mechanism
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.simulation import Stepper
 
 
@@ -49,7 +50,7 @@ def export_file(file: Path, how: Look, wanted: Wanted, name: str | None, out: Pa
         raise Misused(str(error)) from None
 
 
-def evaluator_of(robot: Mechanism, wanted: Wanted) -> lw.Evaluator:
+def evaluator_of(robot: Mechanism, wanted: Wanted) -> BaseEvaluator:
     """What computes it."""
     for frame in wanted.frames:
         if frame not in robot.frames:

@@ -37,7 +37,7 @@ from linkwork.model.pairs import ANY_TURN, NO_TURN
 from linkwork.model.pose import Floats, Placement, aligning_rotation, as_placement
 from linkwork.plans.assembly import supports_tree
 from linkwork.plans.loops import loops_of
-from linkwork.quantities.evaluator import Evaluator
+from linkwork.quantities.base import ProgramEvaluator
 from linkwork.quantities.functions import constraint_error, frame_placement
 from linkwork.quantities.scales import joint_units, typical_row_units
 
@@ -179,13 +179,6 @@ def largest_unit(robot: Model) -> float:
     """The largest of what errors of rows are measured by."""
     found = typical_row_units(robot)[which_enabled(robot) & which_holonomic(robot)]
     return float(found.max()) if found.size else 1.0
-
-
-class _Descent(Evaluator):
-    """Gauss-Newton from given configurations."""
-
-    def __init__(self, robot: Model) -> None:
-        self._prepare(robot, "assembly", ASSEMBLY, supports_tree(robot), (), None)
 
 
 class _Problem:
@@ -332,8 +325,9 @@ def hold_hint(robot: Model, name: str) -> str:
 
 
 @computed_once
-def _descent_of(robot: Model) -> _Descent:
-    return _Descent(robot)
+def _descent_of(robot: Model) -> ProgramEvaluator:
+    """Gauss-Newton from given configurations."""
+    return ProgramEvaluator(robot, "assembly", ASSEMBLY, lambda robot, frames: supports_tree(robot))
 
 
 @computed_once

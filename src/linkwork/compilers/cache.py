@@ -58,6 +58,7 @@ ROOT = Path(__file__).parents[1]
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
+_VERSION = re.compile(r'^__version__ = "([^"]+)"', re.MULTILINE)
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?) ?([KMGT]?)(I?)B?", re.IGNORECASE)
 
 
@@ -123,9 +124,9 @@ def versions() -> str:
 
     Object code depends on more, which its names have besides (`llvm.version`).
     """
-    import linkwork
-
-    return f"linkwork {linkwork.__version__}, numpy {np.__version__.split('.')[0]}"
+    text = (ROOT / "__init__.py").read_text(encoding="utf-8")  # to import it would be to import upward
+    version = _VERSION.search(text)
+    return f"linkwork {version[1] if version else ''}, numpy {np.__version__.split('.')[0]}"
 
 
 def key(*parts: str | bytes) -> str:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from linkwork import kernels as algorithms
 from linkwork.compilers import native
+from linkwork.compilers.backends import best_lanes
 from linkwork.compilers.cache import folder
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.run import best_lanes
 from linkwork.kernels.algorithm import Algorithm
 
 
@@ -58,7 +58,7 @@ def _compile(job: Job) -> Job:
 
 
 def warm(processes: int | None = None, lanes: bool = True) -> Iterator[tuple[int, int, str]]:
-    """Compile what is missing; says after each how many are done, of how many, and which it was.
+    """Compile what is missing; yields after each piece how many are done, of how many, and its name.
 
     Without ``lanes``, code for single states alone.
     """

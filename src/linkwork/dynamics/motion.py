@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from linkwork.dynamics.forward import NamedRows
+from linkwork.dynamics.solution import NamedRows
 from linkwork.errors import InputError, NotFinite
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.quantities.functions import Pose, constraint_error, energy, frame_placement
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Evaluator, OperationCount
+from linkwork.quantities.base import BaseEvaluator, OperationCount
 
 MEANINGS: Mapping[str, str] = {
     "q": "configuration",
@@ -72,7 +72,7 @@ def comment(lines: Sequence[str]) -> str:
     return f"/* {plain(lines[0])}\n{body}\n */\n"
 
 
-def title(evaluator: Evaluator) -> str:
+def title(evaluator: BaseEvaluator) -> str:
     """What is computed, of which model."""
     method = getattr(evaluator, "method", "")
     by = f", by {method}" if method else ""

@@ -16,9 +16,11 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.inputs import Quantity, Reference
+from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import REFERENCES, Array, Evaluator, _names
+from linkwork.quantities.base import Array, frame_names
+from linkwork.quantities.evaluator import REFERENCES, Evaluator
 
 # Functions of a robot ---------------------------------------------------------------------------------
 
@@ -301,9 +303,8 @@ def _evaluator(
     robot: Model, quantity: Quantity, frame: str | Sequence[str] = (), reference: Reference = "local"
 ) -> Evaluator:
     """The evaluator of a function, made once per robot."""
-    if not isinstance(robot, Model):
-        raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
-    frames = _names(frame)
+    check_robot(robot)
+    frames = frame_names(frame)
     if not isinstance(reference, str):
         raise InputError(f"reference {reference!r} is none of {', '.join(REFERENCES)}")
     return _made_once(robot, quantity, frames, reference)

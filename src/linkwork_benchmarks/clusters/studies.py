@@ -9,9 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork.dynamics.forward import METHODS as FORWARD_METHODS
-from linkwork.dynamics.forward import method_cost
 from linkwork.dynamics.inverse import METHODS as INVERSE_METHODS
+from linkwork.dynamics.methods import METHODS as FORWARD_METHODS
+from linkwork.dynamics.methods import method_cost
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks import runner
 from linkwork_benchmarks.clusters import leg, pinocchio, robots, ways
 from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics
@@ -55,7 +56,7 @@ def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
 class Made:
     """An evaluator with the inputs that it is timed with, and the answer that it is to give."""
 
-    evaluator: lw.Evaluator
+    evaluator: ArrayEvaluator
     inputs: tuple[Floats, ...]
     pick: ways.Pick
     wanted: Floats | None

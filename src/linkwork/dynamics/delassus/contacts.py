@@ -14,10 +14,11 @@ from linkwork.dynamics.delassus.family import Delassus, enabled_part
 from linkwork.dynamics.delassus.operators import DelassusOperator, MatrixFree
 from linkwork.errors import InputError
 from linkwork.inputs import count, real_array
+from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD, Pair, Point
 from linkwork.model.model import Model
 from linkwork.plans.loops import constrained_tree
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.quantities.functions import frame_placement
 
 KNOWN = 64
@@ -56,8 +57,7 @@ class Contacts:
     """
 
     def __init__(self, robot: Model, known: int = KNOWN) -> None:
-        if not isinstance(robot, Model):
-            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        check_robot(robot)
         self.robot = enabled_part(robot)
         self._known = count(known, "known")
         self._plans: OrderedDict[tuple[tuple[str, str], ...], _Plan] = OrderedDict()

@@ -1,8 +1,9 @@
-"""The front door to Delassus operators: what is made once for a robot."""
+"""The entry point to Delassus operators: what is made once for a robot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -16,12 +17,13 @@ from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import DelassusMethod
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
+from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.loops import constrained_tree
 from linkwork.plans.rows import NOWHERE, rows_tree
-from linkwork.quantities.evaluator import Array, thread_count
+from linkwork.quantities.base import Array, thread_count
 
 
 def enabled_part(robot: Model, names: Collection[str] | None = None) -> Model:
@@ -60,8 +62,7 @@ class Delassus:
         threads: int | None = None,
         moving: Sequence[str] = (),
     ) -> None:
-        if not isinstance(robot, Model):
-            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        check_robot(robot)
         if not isinstance(method, str) or method not in METHODS:
             raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
         if rows is not None:
@@ -151,10 +152,9 @@ class Delassus:
         Args:
             options: As for `Evaluator.compile`.
         """
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.__dict__["product"] = self.product.compile(**options)
-        other.__dict__["inverse"] = self.inverse.compile(**options)
+        other = copy(self)
+        other.product = self.product.compile(**options)
+        other.inverse = self.inverse.compile(**options)
         return other
 
     def __getstate__(self) -> dict[str, Any]:

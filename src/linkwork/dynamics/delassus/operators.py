@@ -19,7 +19,7 @@ from linkwork.inputs import above_zero, count, real_array
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 
 if TYPE_CHECKING:
     from linkwork.dynamics.delassus.family import Delassus
@@ -107,11 +107,11 @@ class DelassusOperator(RowOperator):
 
     def _fresh(self, pool: Pool) -> Prepared:
         """Work arrays for this operator's frames, nothing computed yet."""
-        held = pool.take()
+        workspace = pool.take()
         if self._frames is not None:
             where, turns, shifts = self._frames
-            held.context.own["F"][where], held.context.own["f"][where] = turns, shifts
-        return Prepared(pool, held)
+            workspace.context.own["F"][where], workspace.context.own["f"][where] = turns, shifts
+        return Prepared(pool, workspace)
 
     @property
     def error(self) -> Array:
@@ -323,8 +323,8 @@ class MatrixFree(DelassusOperator):
     ) -> Callable[[], None]:
         """A call that reads a new damping and new accelerations each time and writes the forces to ``out``."""
         _check_bound(self.robot.nc, damping=damping, accelerations=accelerations, out=out)
-        held = Prepared(self._family.sprung, self._laid.copy())
-        call, how = held.call, settings(refine)
+        prepared = Prepared(self._family.sprung, self._laid.copy())
+        call, how = prepared.call, settings(refine)
         stiffness, motion, progress = np.empty(self.robot.nc), np.empty(self.robot.nv), np.empty(2)
 
         def step() -> None:
