@@ -37,7 +37,7 @@ COLD_THREADS = """
 import gc, threading
 import numpy as np
 import linkwork as lw
-from linkwork.dynamics import Evaluator
+from linkwork.quantities.evaluator import Evaluator
 
 robot, count = lw.zoo.pendulum(3), 8
 for quantity in ("mass_matrix", "gravity_forces"):

@@ -176,10 +176,17 @@ class ForwardDynamics(ArrayEvaluator):
             v: Joint velocities, ``(..., nv)``.
             tau: Joint torques, ``(..., nv)``.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+<<<<<<< HEAD
             multipliers: Forces that iterations start from, ``(..., nc)``: those of a state before (warm start).
             target: Accelerations of rows beyond those of their gains, ``(..., nc)``.
             regularization: Replaces the regularization of each row, ``(..., nc)``, in accelerations for a unit of its
                 force.
+=======
+            multipliers: Forces that iterations start from, ``(..., nc)``: those of a state before.
+            target: Accelerations to ask of rows beyond those of their gains, ``(..., nc)``.
+            regularization: Replaces the regularization of each row, ``(..., nc)``, in accelerations for a unit of
+                its force.
+>>>>>>> main
             out: Array to write accelerations to; by default a new one.
         """
         if out is None and wrenches is multipliers is target is regularization is None:  # the quick way for one state
