@@ -604,7 +604,7 @@ def test_a_bound_call_gives_what_a_call_gives(method: str, way: str) -> None:
 def test_a_bound_call_writes_all_outputs_where_they_are_given(method: str) -> None:
     p, asked = state("geared chain, by its rotors")
     inverse = lw.InverseDynamics(p.robot, method)
-    out = [np.zeros(shape) for shape in inverse._output_shapes]
+    out = [np.zeros(shape) for shape in inverse.program.output_shapes()]
     inverse.bind(p.q.copy(), p.v.copy(), asked.copy(), out=out)()
     s = inverse.solve(p.q, p.v, asked)
     for ours, theirs in zip(out, (s.torque, s.acceleration, s.multipliers), strict=False):

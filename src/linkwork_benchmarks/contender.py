@@ -71,7 +71,7 @@ def _evaluator(robot: Mechanism, quantity: str) -> ArrayEvaluator:
         case "forward_dynamics":
             return ForwardDynamics(robot, threads=1)
         case "inverse_dynamics":
-            return InverseDynamics(robot, passive=False, threads=1)  # as peers do
+            return InverseDynamics(robot, "rnea", passive=False, threads=1)  # as peers do
     return Evaluator(robot, cast(Any, quantity), threads=1)
 
 

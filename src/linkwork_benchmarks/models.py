@@ -159,7 +159,7 @@ def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found:
 
 def _tree(robot: lw.Mechanism, quantity: str, states: States, twin: Any, found: Times) -> Iterable[Entry]:
     inverse = quantity == "inverse_dynamics"
-    rnea = lw.InverseDynamics(robot, passive=False, threads=1) if inverse else None  # as Pinocchio's
+    rnea = lw.InverseDynamics(robot, "rnea", passive=False, threads=1) if inverse else None  # as Pinocchio's
     evaluator = rnea or lw.Evaluator(robot, cast(Any, quantity), threads=1)
     inputs = tuple(states) if inverse else (states.q,)
     wanted = evaluator(*inputs)

@@ -134,7 +134,7 @@ def _forward(robot: Mechanism, methods: Sequence[str], notes: list[str]) -> Coun
 
 
 def _inverse(robot: Mechanism) -> Counted:
-    found = [("rnea", lw.InverseDynamics(robot).operation_count())]
+    found = [("rnea", lw.InverseDynamics(robot, "rnea").operation_count())]
     if any(c.enabled for c in robot.constraints):
         found.append(("cluster", lw.InverseDynamics(robot, "cluster").operation_count()))
     return found

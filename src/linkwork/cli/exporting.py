@@ -64,7 +64,7 @@ def evaluator_of(robot: Mechanism, wanted: Wanted) -> BaseEvaluator:
             more: dict[str, Any] = {} if wanted.iterations is None else {"max_iterations": wanted.iterations}
             return lw.ForwardDynamics(robot, cast(Any, method), wrenches=wanted.frames, **more)
         case "inverse_dynamics":
-            method = _one_of(wanted.method or "rnea", tuple(OF_INVERSE))
+            method = "auto" if wanted.method is None else _one_of(wanted.method, tuple(OF_INVERSE))
             return lw.InverseDynamics(robot, cast(Any, method), wrenches=wanted.frames)
         case "operational_inertia":
             _needs_frames(wanted)

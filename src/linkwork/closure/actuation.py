@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import ROUNDED
-from linkwork.closure.clusters import RANK, closed_poses, clusters, dof_names
-from linkwork.closure.mobility import OPEN, loop_gap, loop_rounding, without_units
+from linkwork.closure.clusters import closed_poses, clusters, dof_names
+from linkwork.closure.mobility import loop_gap, loop_rounding, without_units
+from linkwork.closure.tolerances import CLUSTER_RANK, OPEN, ROUNDED
 from linkwork.errors import InputError, SingularConstraints
 from linkwork.inputs import real_array
 from linkwork.model.joints import Prismatic
@@ -93,8 +93,8 @@ class Actuation:
         given = real_array(x, what).astype(np.float64)
         if given.shape[-1:] != (len(names),):
             raise InputError(f"{what} has shape {given.shape}, needs (..., {len(names)}): {', '.join(names)}")
-        found: Array = (matrix @ given[..., None])[..., 0]
-        return found
+        result: Array = (matrix @ given[..., None])[..., 0]
+        return result
 
     def _inverse(self) -> Array:
         if len(self.motors) != len(self.joints):
@@ -102,13 +102,13 @@ class Actuation:
                 f"{len(self.motors)} motors move {len(self.joints)} joints: choose as many joints with of(...)"
             )
         s = np.linalg.svd(self.matrix, compute_uv=False)
-        if (s[..., -1] <= RANK * np.maximum(1.0, s[..., 0])).any():
+        if (s[..., -1] <= CLUSTER_RANK * np.maximum(1.0, s[..., 0])).any():
             raise SingularConstraints(
                 f"the motors {', '.join(self.motors)} do not move the joints {', '.join(self.joints)} in every "
                 "direction here: the linkage is at a dead center"
             )
-        found: Array = np.linalg.inv(self.matrix)
-        return found
+        result: Array = np.linalg.inv(self.matrix)
+        return result
 
 
 def actuation(
@@ -124,7 +124,7 @@ def actuation(
     first), ``held`` those with a spring, which is taken to be rigid, and ``joints`` all others that motors determine.
     `Actuation.held` says which these are. A warning names springs that are too weak for that: those that the robot's
     weight, at its center of mass, could bend by more than `WEAK_SPRING`; pass ``held=[]`` to let springs move.
-    A motor that cannot move at ``q``, or does not determine a joint that was asked for, is an error,
+    A motor that cannot move at ``q``, or does not determine a joint that was named, is an error,
     `SingularConstraints`.
     Loops are closed at ``q`` (see `Mechanism.assemble`): where they are open, rows that repeat others hold back more.
     """
@@ -192,7 +192,7 @@ class _Linkage:
     def hampered(self, q: npt.ArrayLike, motors: Sequence[str]) -> Array:
         """By how much each motor cannot move while the others stand."""
         driving, moved, _ = self.parts(q, motors)
-        left = driving - moved @ (np.linalg.pinv(moved, rcond=self.cut(q, RANK)) @ driving)
+        left = driving - moved @ (np.linalg.pinv(moved, rcond=self.cut(q, CLUSTER_RANK)) @ driving)
         worst: Array = np.abs(left).max(axis=tuple(range(left.ndim - 1)), initial=0.0)
         return worst / max(1.0, float(np.abs(driving).max(initial=0.0)))
 
@@ -207,7 +207,7 @@ class _Linkage:
     def rates(self, q: npt.ArrayLike, motors: Sequence[str]) -> tuple[Array, dict[str, float]]:
         """Velocities of all that moves per velocity of each motor, and by how much each can move while motors stand."""
         driving, moved, rest = self.parts(q, motors)
-        inverse = np.linalg.pinv(moved, rcond=self.cut(q, RANK))
+        inverse = np.linalg.pinv(moved, rcond=self.cut(q, CLUSTER_RANK))
         idle = np.eye(len(rest)) - inverse @ moved  # motions of the rest while all motors stand
         loose = np.abs(idle).max(axis=-1, initial=0.0)
         loose = loose.max(axis=tuple(range(loose.ndim - 1)))

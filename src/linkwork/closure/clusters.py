@@ -13,7 +13,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from linkwork.closure.mobility import OPEN, loop_rounding, nearby, without_units
+from linkwork.closure.mobility import loop_rounding, nearby, without_units
+from linkwork.closure.tolerances import CLUSTER_RANK, OPEN
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import Coupling
 from linkwork.model.model import Model
@@ -23,9 +24,6 @@ from linkwork.plans.loops import constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
 from linkwork.quantities.functions import constraint_jacobian
 from linkwork.quantities.scales import joint_units, typical_row_units
-
-RANK = 1e-7
-"""Singular values of a cluster's rows below this part of the largest count as zero."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +62,14 @@ def clusters(robot: Model) -> tuple[ClusterReport, ...]:
     tied, names = tied_dofs(robot), dof_names(robot)
     owner = {k: joint for joint in robot.joints for k in range(*robot.v_slice(joint.name).indices(robot.nv))}
     by_row = {r: c.name for c in robot.constraints for r in range(*robot.row_slice(c.name).indices(robot.nc))}
-    found = []
+    result = []
     for cluster in clusters_of(tree, enabled_rows(robot)):
         if not cluster.rows:
             continue
         joints = list(dict.fromkeys(owner[k].name for k in cluster.dofs))
         bodies = [robot.joint(name).child for name in joints]
         outside = {robot.joint(name).parent for name in joints} - set(bodies)
-        found.append(
+        result.append(
             ClusterReport(
                 bodies=tuple(bodies),
                 top=outside.pop() if len(outside) == 1 else "world",
@@ -81,7 +79,7 @@ def clusters(robot: Model) -> tuple[ClusterReport, ...]:
                 dependent=tuple(names[k] for k in cluster.dofs if k in tied),
             )
         )
-    return tuple(found[::-1])
+    return tuple(result[::-1])
 
 
 # Which joints are free ------------------------------------------------------------------------------------
@@ -102,7 +100,7 @@ def _chosen(robot: Model, rows: tuple[int, ...]) -> frozenset[int]:
     if not robot.nc:
         return frozenset()
     jacobians = [without_units(robot, constraint_jacobian(robot, q)) for q in closed_poses(robot)]
-    cut = max(RANK, OPEN * loop_rounding(robot))
+    cut = max(CLUSTER_RANK, OPEN * loop_rounding(robot))
     preference = _preference(robot)
     tied: set[int] = set()
     for cluster in clusters_of(constrained_tree(robot, (), LOCAL), rows):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import ROUNDED
 from linkwork.closure.clusters import clustered, clusters, dof_names, tied_dofs
+from linkwork.closure.tolerances import LEAST_PIVOT, ROUNDED
 from linkwork.compilers.program import Program
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
 from linkwork.inputs import count, real_array
@@ -22,9 +22,6 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
 from linkwork.quantities.base import Array, ArrayEvaluator
-
-LEAST_PIVOT = 1e-9
-"""Below this part of what ties a joint, others tie it already: the independent joints do not determine it."""
 
 ALGORITHMS: Mapping[str, Algorithm] = {"explicit": kernels.EXPLICIT, "closing_step": kernels.SETTLE}
 
@@ -59,8 +56,8 @@ class Minimal:
         Args:
             q: Configuration with closed loops, ``(..., nq)``.
         """
-        found: Array = self._explicit(q, np.zeros(self.robot.nv))[0]
-        return found
+        result: Array = self._explicit(q, np.zeros(self.robot.nv))[0]
+        return result
 
     def velocity(self, q: npt.ArrayLike, rate: npt.ArrayLike) -> Array:
         """All joint velocities, ``G y'``.
@@ -69,8 +66,8 @@ class Minimal:
             q: Configuration with closed loops, ``(..., nq)``.
             rate: Velocities of the free degrees of freedom, ``(..., ny)``.
         """
-        found: Array = (self.matrix(q) @ self.rates(rate, "rate")[..., None])[..., 0]
-        return found
+        result: Array = (self.matrix(q) @ self.rates(rate, "rate")[..., None])[..., 0]
+        return result
 
     def force(self, q: npt.ArrayLike, tau: npt.ArrayLike) -> Array:
         """What torques on all joints are to the free ones, ``G' tau``.
@@ -82,8 +79,8 @@ class Minimal:
         given = real_array(tau, "tau").astype(np.float64)
         if given.shape[-1:] != (self.robot.nv,):
             raise InputError(f"tau has shape {given.shape}, needs (..., {self.robot.nv})")
-        found: Array = (np.swapaxes(self.matrix(q), -1, -2) @ given[..., None])[..., 0]
-        return found
+        result: Array = (np.swapaxes(self.matrix(q), -1, -2) @ given[..., None])[..., 0]
+        return result
 
     def acceleration(self, q: npt.ArrayLike, v: npt.ArrayLike, second: npt.ArrayLike) -> Array:
         """All joint accelerations, ``G y'' + g``, at velocities that the loops allow.
@@ -94,8 +91,8 @@ class Minimal:
             second: Accelerations of the free degrees of freedom, ``(..., ny)``.
         """
         G, g = self._explicit(q, v)
-        found: Array = (G @ self.rates(second, "second")[..., None])[..., 0] + g
-        return found
+        result: Array = (G @ self.rates(second, "second")[..., None])[..., 0] + g
+        return result
 
     def complete(self, q: npt.ArrayLike, tolerance: float = 1e-13, max_iterations: int = 50) -> Array:
         """The configuration near ``q`` in which loops are closed and the free degrees of freedom are where they were.

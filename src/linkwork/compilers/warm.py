@@ -32,12 +32,12 @@ class Job(NamedTuple):
 
 def all_algorithms() -> dict[str, Algorithm]:
     """Every algorithm that native code is made of, by name."""
-    found: dict[str, Algorithm] = {}
+    result: dict[str, Algorithm] = {}
     for module in pkgutil.iter_modules(algorithms.__path__):
         for value in vars(import_module(f"{algorithms.__name__}.{module.name}")).values():
             several = value.values() if isinstance(value, dict) else (value,)
-            found |= {one.name: one for one in several if isinstance(one, Algorithm)}
-    return found
+            result |= {one.name: one for one in several if isinstance(one, Algorithm)}
+    return result
 
 
 def missing(lanes: bool = True) -> list[Job]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.closure.mobility import RANK, mass_factor, rank_cut
+from linkwork.closure.mobility import mass_factor, rank_cut
+from linkwork.closure.tolerances import RANK
 from linkwork.dynamics.iterations import OFF
 from linkwork.errors import InputError
 from linkwork.model.model import Model

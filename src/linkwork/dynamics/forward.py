@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.minimal import LEAST_PIVOT, check_pivots, undetermined
+from linkwork.closure.minimal import check_pivots, undetermined
 from linkwork.closure.mobility import state_doubt
+from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.dynamics.dense import solve_kkt
@@ -176,17 +177,10 @@ class ForwardDynamics(ArrayEvaluator):
             v: Joint velocities, ``(..., nv)``.
             tau: Joint torques, ``(..., nv)``.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
-<<<<<<< HEAD
             multipliers: Forces that iterations start from, ``(..., nc)``: those of a state before (warm start).
             target: Accelerations of rows beyond those of their gains, ``(..., nc)``.
             regularization: Replaces the regularization of each row, ``(..., nc)``, in accelerations for a unit of its
                 force.
-=======
-            multipliers: Forces that iterations start from, ``(..., nc)``: those of a state before.
-            target: Accelerations to ask of rows beyond those of their gains, ``(..., nc)``.
-            regularization: Replaces the regularization of each row, ``(..., nc)``, in accelerations for a unit of
-                its force.
->>>>>>> main
             out: Array to write accelerations to; by default a new one.
         """
         if out is None and wrenches is multipliers is target is regularization is None:  # the quick way for one state

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from linkwork.closure.clusters import clustered, dof_names, not_a_transmission, ties_of
 from linkwork.closure.minimal import ClusterEvaluator
+from linkwork.closure.tolerances import CLOSED_FOR_TORQUES
 from linkwork.compilers.program import Backend, Program
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, InverseMethod
@@ -50,8 +51,6 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     "approximate": clusters.APPROXIMATE_RNEA,
 }
 
-CLOSED = 1e-9
-"""Errors of constraints below this are those of a closed pose."""
 UNREACHABLE = 1e-9
 """What actuated joints may leave undone of the generalized forces, as a part of them."""
 UNREACHABLE_SINGLE = 1e-4
@@ -92,12 +91,12 @@ class InverseSolution:
         """
         lower, upper = torque_limits(self.robot)
         over = np.maximum(np.maximum(self.torque - upper, lower - self.torque), 0.0)
-        found = {}
+        result = {}
         for joint in self.robot.joints:
             most: Array = np.max(over[..., self.robot.v_slice(joint.name)], axis=-1, initial=0.0)
             if np.any(most > 0.0):
-                found[joint.name] = most
-        return found
+                result[joint.name] = most
+        return result
 
     def _repr_html_(self) -> str:
         joints = {"torque": self.torque, "acceleration": self.acceleration}
@@ -309,8 +308,13 @@ class InverseDynamics(ClusterEvaluator):
         bad = worst > allowed * last[..., NEEDED]
         if bad.any():
             gap = float(last[..., GAP][bad].max())
+            hint = f", and its loops are open by {gap:.3g}: close them first, with assemble"
             raise UnsupportedFeature(
                 f"the actuated joints of '{self.robot.name}' cannot make these accelerations: "
                 f"{worst[bad].max():.3g} N m are missing; the robot has unactuated degrees of freedom"
-                + (f", and its loops are open by {gap:.3g}: close them first, with assemble" if gap > CLOSED else "")
+                + (
+                    f", and its loops are open by {gap:.3g}: close them first, with assemble"
+                    if gap > CLOSED_FOR_TORQUES
+                    else ""
+                )
             )

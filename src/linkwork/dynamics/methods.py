@@ -123,12 +123,12 @@ def method_costs(robot: Model) -> dict[ForwardMethod, OperationCount]:
     Args:
         robot: The mechanism.
     """
-    found = {}
+    result = {}
     for name in methods_for(robot):
         counted = method_cost(robot, name)
         if counted is not None:
-            found[name] = counted
-    return found
+            result[name] = counted
+    return result
 
 
 def method_cost(robot: Model, name: str) -> OperationCount | None:

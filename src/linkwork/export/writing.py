@@ -141,14 +141,14 @@ def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str
 def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[float]]:
     """Inputs that a call of the evaluator does not need, and their values beside those that are to be ``arguments``."""
     names = list(evaluator.program.algorithm.inputs)
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     match evaluator:
         case ForwardDynamics():
-            found = dict(zip(names[4:], evaluator._inputs((None, None, None, None))[4:], strict=True))
+            result = dict(zip(names[4:], evaluator._inputs((None, None, None, None))[4:], strict=True))
         case InverseDynamics():
-            found = dict(zip(names[4:], evaluator._settings, strict=True))
+            result = dict(zip(names[4:], evaluator._settings, strict=True))
         case ImpactDynamics():
-            found = {
+            result = {
                 "regularization": row_regularization(evaluator.robot, evaluator.regularization),
                 "multipliers": np.zeros(evaluator.robot.nc),
                 "settings": iteration_settings(
@@ -156,7 +156,7 @@ def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[
                 ),
             }
         case Stepper():
-            found = {
+            result = {
                 "law": evaluator.law,
                 "regularization": row_regularization(evaluator.robot, evaluator.regularization),
                 "clock": [evaluator.dt, float("commands" in arguments)],
@@ -166,8 +166,8 @@ def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[
             if "commands" in arguments:
                 check_actuators(evaluator.source)
             if not evaluator.frames:
-                found["wrenches"] = evaluator.held(None)[1]
-    return {name: np.asarray(x, dtype=np.float64).ravel().tolist() for name, x in found.items() if name in names}
+                result["wrenches"] = evaluator.held(None)[1]
+    return {name: np.asarray(x, dtype=np.float64).ravel().tolist() for name, x in result.items() if name in names}
 
 
 # Files -------------------------------------------------------------------------------------------------------------

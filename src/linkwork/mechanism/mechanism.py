@@ -62,7 +62,7 @@ class Mechanism(Model):
         """
         self._check_constraints(constraints)
         if at is not None:
-            from linkwork.closure.assembly import captured
+            from linkwork.closure.capture import captured
 
             constraints = captured(self, constraints, at)
         return replace(self, constraints=(*self.constraints, *constraints))

@@ -57,7 +57,7 @@ def contenders(name: str, evaluator: ArrayEvaluator, inputs: Sequence[Floats], p
 
 def bind(evaluator: ArrayEvaluator, state: Sequence[Floats]) -> Callable[[], None]:
     """A call without arguments, on one state."""
-    out = [np.empty(shape) for shape in evaluator._output_shapes]
+    out = [np.empty(shape) for shape in evaluator.program.output_shapes()]
     return evaluator.bind(*state, out=out[0] if len(out) == 1 else out)
 
 

@@ -94,7 +94,7 @@ class Bench:
 
     def first(self, name: str, evaluator: ArrayEvaluator, inputs: tuple[Floats, ...]) -> Contender:
         """A state a call."""
-        out = [np.empty(shape) for shape in evaluator._output_shapes]
+        out = [np.empty(shape) for shape in evaluator.program.output_shapes()]
         step = evaluator.bind(*inputs, out=out)
 
         def answer() -> Floats:
@@ -107,7 +107,7 @@ class Bench:
         """Many states a call: the pose again and again."""
         states = BATCH if self.robot.nc < MANY_ROWS else FEW
         many = [np.tile(x, (states, 1)) for x in inputs]
-        out = [np.empty((states, *shape)) for shape in evaluator._output_shapes]
+        out = [np.empty((states, *shape)) for shape in evaluator.program.output_shapes()]
         step = evaluator.bind(*many, out=out)
 
         def answer() -> Floats:
@@ -150,7 +150,7 @@ def _again(name: str, step: Callable[[], None], out: Floats) -> Contender:
 
 def bound(name: str, evaluator: ArrayEvaluator, inputs: tuple[Floats, ...], pick: int = 0) -> Contender:
     """An evaluator on one state; the answer is one of its outputs."""
-    out = [np.empty(shape) for shape in evaluator._output_shapes]
+    out = [np.empty(shape) for shape in evaluator.program.output_shapes()]
     step = evaluator.bind(*inputs, out=out[0] if len(out) == 1 else out)
 
     def answer() -> Floats:

@@ -156,11 +156,11 @@ def _fresh(n: int, taken: set[str]) -> list[str]:
 
 
 def _floats(x: npt.ArrayLike, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    found = np.asarray(real_array(x, name), dtype=np.float64)
-    if found.size == 0 and shape[0] == 0:
+    result = np.asarray(real_array(x, name), dtype=np.float64)
+    if result.size == 0 and shape[0] == 0:
         return np.zeros(shape)
-    if found.shape != shape:
-        raise InputError(f"{name} has shape {found.shape}, needs {shape}: one for each pair of bodies")
-    if not np.isfinite(found).all():
+    if result.shape != shape:
+        raise InputError(f"{name} has shape {result.shape}, needs {shape}: one for each pair of bodies")
+    if not np.isfinite(result).all():
         raise InputError(f"{name} holds NaN or infinity")
-    return found
+    return result

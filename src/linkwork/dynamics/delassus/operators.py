@@ -35,17 +35,17 @@ LEAST_PIVOT = 1e-10
 def _real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
     """A linear map of reals on any numbers."""
     if np.iscomplexobj(x):
-        found: Array = _real_parts(apply, x.real) + 1j * _real_parts(apply, x.imag)
-        return found
+        result: Array = _real_parts(apply, x.real) + 1j * _real_parts(apply, x.imag)
+        return result
     return apply(np.ascontiguousarray(x, dtype=np.float64))
 
 
 def _finite(x: Array, name: str) -> Array:
-    """What is asked of a matrix, which would not notice."""
+    """``x``, checked: products with a matrix would pass NaN and infinity on."""
     if not np.isfinite(x).all():
         index = tuple(int(k) for k in np.argwhere(~np.isfinite(x))[0])
-        found = "NaN" if np.isnan(x[index]) else "infinity"
-        raise InputError(f"{name} holds {found} at index {index if len(index) > 1 else index[0]}")
+        result = "NaN" if np.isnan(x[index]) else "infinity"
+        raise InputError(f"{name} holds {result} at index {index if len(index) > 1 else index[0]}")
     return x
 
 
@@ -73,8 +73,8 @@ class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
 
     def toarray(self) -> Array:
         """The matrix, column by column; symmetric to the last digit."""
-        found = self._apply(np.eye(self.shape[0]))
-        return 0.5 * (found + found.T)
+        result = self._apply(np.eye(self.shape[0]))
+        return 0.5 * (result + result.T)
 
 
 class DelassusOperator(RowOperator):
@@ -172,20 +172,20 @@ class DelassusOperator(RowOperator):
 
     def blocks(self) -> dict[str, Array]:
         """``D`` within each constraint, ``(rows, rows)``, by name, in one sweep."""
-        found = self._own_blocks()
-        return {c.name: found[self.robot.row_slice(c.name), : c.rows].copy() for c in self.robot.constraints}
+        result = self._own_blocks()
+        return {c.name: result[self.robot.row_slice(c.name), : c.rows].copy() for c in self.robot.constraints}
 
     def _own_blocks(self) -> Array:
         pool = self._family.blocks
-        found = np.empty(pool.runner(osim.OWN_BLOCKS.name).outputs[0])
-        self._fresh(pool).call(osim.OWN_BLOCKS.name, self._pose, found)
-        return found
+        result = np.empty(pool.runner(osim.OWN_BLOCKS.name).outputs[0])
+        self._fresh(pool).call(osim.OWN_BLOCKS.name, self._pose, result)
+        return result
 
     def diagonal(self) -> Array:
         """The diagonal of ``D``, in one sweep."""
-        found = self._own_blocks()
+        result = self._own_blocks()
         places = np.concatenate([np.arange(c.rows) for c in self.robot.constraints])
-        diagonal: Array = found[np.arange(self.robot.nc), places]
+        diagonal: Array = result[np.arange(self.robot.nc), places]
         return diagonal
 
     def preconditioner(self, damping: npt.ArrayLike = 0.0) -> scipy.sparse.linalg.LinearOperator:
@@ -233,7 +233,7 @@ class DelassusOperator(RowOperator):
 
         Args:
             damping: One number, or one for each row; by default `default_damping`.
-            refine: Whether digits that are seen to be lost because rows are stiff are found again; a number asks for so
+            refine: Whether digits lost to stiff rows are recovered by iterative refinement; a number asks for so
                 many steps of refinement.
         """
         R = row_dampings(self.robot, self.default_damping() if damping is None else damping)
@@ -283,8 +283,8 @@ class _Blocks(RowOperator):
         self._matrix = scipy.sparse.block_diag(list(blocks), format="csr")
 
     def _apply(self, x: Array) -> Array:
-        found: Array = (self._matrix @ x.T).T
-        return found
+        result: Array = (self._matrix @ x.T).T
+        return result
 
 
 class MatrixFree(DelassusOperator):
@@ -292,19 +292,19 @@ class MatrixFree(DelassusOperator):
 
     def __init__(self, family: Delassus, q: npt.ArrayLike, frames: Frames | None = None) -> None:
         super().__init__(family, q, frames)
-        self._still = np.zeros(self.robot.nv)
+        self._no_torques = np.zeros(self.robot.nv)
         assert self._prepared is not None
 
     def _apply(self, x: Array) -> Array:
-        return self._yield(x, self._still)[1]
+        return self._yield(x, self._no_torques)[1]
 
     def bind(self, forces: Array, out: Array) -> Callable[[], None]:
         """A call without arguments that reads ``forces`` and writes ``D forces``, allocating nothing."""
         _check_bound(self.robot.nc, forces=forces, out=out)
-        call, still, motion = self._prepared.call, self._still, np.empty(self.robot.nv)
+        call, no_torques, motion = self._prepared.call, self._no_torques, np.empty(self.robot.nv)
 
         def step() -> None:
-            call(texts.YIELD.name, forces, still, motion, out)
+            call(texts.YIELD.name, forces, no_torques, motion, out)
 
         return step
 
@@ -343,15 +343,15 @@ class Explicit(DelassusOperator):
         self._matrix.flags.writeable = False
 
     def _apply(self, x: Array) -> Array:
-        found: Array = _finite(x, "forces") @ self._matrix
-        return found
+        result: Array = _finite(x, "forces") @ self._matrix
+        return result
 
     def _own_blocks(self) -> Array:
-        found = np.zeros((self.robot.nc, max(c.rows for c in self.robot.constraints)))
+        result = np.zeros((self.robot.nc, max(c.rows for c in self.robot.constraints)))
         for c in self.robot.constraints:
             at = self.robot.row_slice(c.name)
-            found[at, : c.rows] = self._matrix[at, at]
-        return found
+            result[at, : c.rows] = self._matrix[at, at]
+        return result
 
     def toarray(self) -> Array:
         """The matrix."""
@@ -443,8 +443,8 @@ class DenseInverse(DampedInverse):
         self._factor = scipy.linalg.cho_factor(matrix + np.diag(damping), lower=True)
 
     def _apply(self, x: Array) -> Array:
-        found: Array = scipy.linalg.cho_solve(self._factor, _finite(x, "accelerations").T).T
-        return found
+        result: Array = scipy.linalg.cho_solve(self._factor, _finite(x, "accelerations").T).T
+        return result
 
 
 class FactoredInverse(DampedInverse):
@@ -457,8 +457,8 @@ class FactoredInverse(DampedInverse):
     def _apply(self, x: Array) -> Array:
         half = scipy.linalg.solve_triangular(self._lower, _finite(x, "accelerations").T, lower=True, unit_diagonal=True)
         half = (half.T * self._scale).T
-        found: Array = scipy.linalg.solve_triangular(self._lower, half, lower=True, trans="T", unit_diagonal=True).T
-        return found
+        result: Array = scipy.linalg.solve_triangular(self._lower, half, lower=True, trans="T", unit_diagonal=True).T
+        return result
 
 
 class BaseInverse(FactoredInverse):
@@ -476,5 +476,5 @@ class BaseInverse(FactoredInverse):
         )
         seen = (seen.T * scale).T
         share = scipy.linalg.solve_triangular(lower, seen, lower=True, trans="T", unit_diagonal=True)
-        found: Array = super()._apply(x) - (self._solved @ share).T
-        return found
+        result: Array = super()._apply(x) - (self._solved @ share).T
+        return result
