@@ -131,9 +131,9 @@ def driven_dofs(robot: Model) -> npt.NDArray[np.intp]:
 class InverseDynamics(ClusterEvaluator):
     """Torques that make a robot accelerate as given: ``tau = id(q, v, a)``, the inverse of `ForwardDynamics`.
 
-    By default the robot's constraints are honored: ``ForwardDynamics(robot)(q, v, id(q, v, a)).acceleration`` is ``a``,
-    and accelerations that the constraints do not allow are an error. With loops, many torques do the same; by default
-    the independent joints push.
+    By default the robot's constraints are honored: ``ForwardDynamics(robot)(q, v, tau + p).acceleration`` is ``a``, with
+    ``p`` the `passive_forces` of springs and dampers, and accelerations that the constraints do not allow are an error.
+    With loops, many torques do the same; by default the independent joints push.
 
     A ``method`` that is named takes of ``a`` the accelerations of the independent joints, and the others follow; `rnea`
     knows no constraints: its torques are those of the tree. `solve` gives the forces of constraints as well (none by
