@@ -159,9 +159,7 @@ def test_a_four_bar_with_redundant_rows(tmp_path: Path, method: str) -> None:
 
 @needs_compiler
 def test_cassie(tmp_path: Path) -> None:
-    path = robots.MODELS / "cassie/cassie_nomesh.xml"
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = robots.model_file("cassie/cassie_nomesh.xml")
     robot = lw.load(path)
     fd = lw.ForwardDynamics(robot)
     call = built(lw.export_c(fd, tmp_path / "cassie.c"))

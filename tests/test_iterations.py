@@ -17,7 +17,7 @@ from linkwork.dynamics.iterations import OFF, REGULARIZATION, TOLERANCE
 from linkwork.dynamics.methods import AUTOMATIC, METHODS
 from linkwork.kernels import lcaba
 from linkwork.kernels.algorithm import resolve
-from linkwork.kernels.constrained import SWITCHED_OFF
+from linkwork.kernels.constrained import DISABLED
 from linkwork.mechanism import Mechanism
 from linkwork.quantities.scales import scales_of
 from states import assert_close
@@ -276,6 +276,7 @@ def fresh(fd: lw.ForwardDynamics, state: tuple[np.ndarray, ...]) -> tuple[Any, l
     return work, [*state, fd._no_wrenches, *fd._held_inputs()], outputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("method", KERNELS)
 def test_texts_read_no_memory_that_they_have_not_written(method: str, seed: int) -> None:
@@ -400,4 +401,4 @@ def test_one_iteration_solves_the_problem_of_soft_rows(method: str, damping: flo
 
 
 def test_the_damping_of_a_row_that_is_off_is_beyond_all_others() -> None:
-    assert OFF > SWITCHED_OFF > 1e6
+    assert OFF > DISABLED > 1e6

@@ -18,14 +18,15 @@ from linkwork.closure.tolerances import CLOSED, ROUNDED
 from linkwork.errors import AssemblyError, ModelWarning
 from linkwork.kernels.assembly import ASSEMBLY
 from linkwork.model import lie
+from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import (
     WORLD,
     Pair,
 )
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats, as_placement
-from linkwork.plans.assembly import supports_tree
+from linkwork.model.placement import as_placement
+from linkwork.plans.assembly import assembly_tree
 from linkwork.plans.loops import loops_of
 from linkwork.quantities.base import ProgramEvaluator
 from linkwork.quantities.functions import constraint_error
@@ -308,7 +309,7 @@ def hold_hint(robot: Model, name: str) -> str:
 @computed_once
 def _descent_of(robot: Model) -> ProgramEvaluator:
     """Gauss-Newton from given configurations."""
-    return ProgramEvaluator(robot, "assembly", ASSEMBLY, lambda robot, frames: supports_tree(robot))
+    return ProgramEvaluator(robot, "assembly", ASSEMBLY, lambda robot, frames: assembly_tree(robot))
 
 
 @computed_once

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
     WORLD,
     Axial,
@@ -26,7 +27,8 @@ from linkwork.model.constraints import (
 )
 from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_TURN, NO_TURN
-from linkwork.model.pose import Floats, Placement, aligning_rotation, as_placement
+from linkwork.model.placement import Placement, as_placement
+from linkwork.model.rotations import aligning_rotation
 from linkwork.quantities.functions import constraint_error, frame_placement
 
 SIDES = ("first_at", "second_at")
@@ -126,6 +128,5 @@ def _error(robot: Model, constraint: Constraint, q: Floats) -> Floats:
 
 def _places(robot: Model, constraint: Pair, q: Floats) -> tuple[Placement, Placement]:
     """The frames of a pair in the world, as the user gave them."""
-    poses = frame_placement(robot, q, constraint.places)
-    result = [Placement(poses.position[k], poses.rotation[k]) for k in range(2)]
+    result = frame_placement(robot, q, constraint.places)
     return result[0] * as_placement(constraint.first_at), result[1] * as_placement(constraint.second_at)

@@ -15,12 +15,12 @@ import numpy as np
 
 from linkwork.closure.mobility import loop_rounding, nearby, without_units
 from linkwork.closure.tolerances import CLUSTER_RANK, OPEN
+from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import Coupling
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats
-from linkwork.plans.clusters import Ties, clusters_of, clusters_tree, enabled_rows
-from linkwork.plans.loops import constrained_tree
+from linkwork.plans.clusters import DependentCoordinates, cluster_tree, clusters_of, enabled_rows
+from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
 from linkwork.quantities.functions import constraint_jacobian
 from linkwork.quantities.scales import joint_units, typical_row_units
@@ -90,9 +90,9 @@ def tied_dofs(robot: Model) -> frozenset[int]:
     return _chosen(robot, tuple(enabled_rows(robot)))
 
 
-def ties_of(robot: Model) -> Ties:
+def ties_of(robot: Model) -> DependentCoordinates:
     """The same with what rows and coordinates are measured by."""
-    return Ties(tied_dofs(robot), typical_row_units(robot), joint_units(robot))
+    return DependentCoordinates(tied_dofs(robot), typical_row_units(robot), joint_units(robot))
 
 
 @computed_once
@@ -184,7 +184,7 @@ def not_a_transmission(robot: Model) -> str | None:
 
 def clustered(robot: Model, frames: Sequence[str]) -> Tree:
     """The arrays of a robot by clusters."""
-    return clusters_tree(robot, frames, ties_of(robot))
+    return cluster_tree(robot, frames, ties_of(robot))
 
 
 def independent(robot: M, names: Iterable[str]) -> M:

@@ -23,7 +23,7 @@ from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
 from linkwork.quantities.base import Array, ArrayEvaluator
 
-ALGORITHMS: Mapping[str, Algorithm] = {"explicit": kernels.EXPLICIT, "closing_step": kernels.SETTLE}
+ALGORITHMS: Mapping[str, Algorithm] = {"explicit": kernels.EXPLICIT_FORM, "closing_step": kernels.CLOSING_STEP}
 
 _empty = np.empty
 

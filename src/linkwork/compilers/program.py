@@ -49,7 +49,7 @@ class Program:
 
     def without_iterations(self) -> Program:
         """The same, ending after the first iteration."""
-        return replace(self, algorithm=replace(self.algorithm, iterate=None))
+        return replace(self, algorithm=replace(self.algorithm, iteration=None))
 
     def plan_bytes(self) -> bytes:
         """All integers and arrays of the plan that the algorithm reads: what traced code depends on."""

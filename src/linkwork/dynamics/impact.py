@@ -25,12 +25,12 @@ from linkwork.kernels import impact
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
-from linkwork.plans.elimination import coupled_tree
-from linkwork.plans.rows import rows_tree
+from linkwork.plans.bbo import bbo_tree
+from linkwork.plans.lcaba import lcaba_tree
 from linkwork.quantities.base import Array, ArrayEvaluator
 
 METHODS: Mapping[str, Any] = MappingProxyType(
-    {"prox_bbo": (impact.IMPACT_ROWS, rows_tree), "lcaba": (impact.IMPACT_SPRINGS, coupled_tree)}
+    {"prox_bbo": (impact.IMPACT_ROWS, bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree)}
 )
 """Methods of impact dynamics, by name."""
 

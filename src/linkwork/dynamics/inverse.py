@@ -20,13 +20,13 @@ from linkwork.closure.tolerances import CLOSED_FOR_TORQUES
 from linkwork.compilers.program import Backend, Program
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, InverseMethod
-from linkwork.kernels import actuated, clusters, rnea
-from linkwork.kernels.actuated import GAP, NEEDED, UNDONE
+from linkwork.kernels import actuated, approximate, cluster_rnea, rnea
+from linkwork.kernels.actuated import ERROR, REQUIRED, UNMET
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.model.arrays import Floats
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
-from linkwork.model.pose import Floats
 from linkwork.plans.actuated import actuated_tree
 from linkwork.plans.tree import Tree, tree_of, without_passive_elements
 from linkwork.quantities.base import Array, frame_names
@@ -45,10 +45,10 @@ METHODS: Mapping[str, str] = {
 
 ALGORITHMS: Mapping[str, Algorithm] = {
     "rnea": rnea.RNEA,
-    "cluster": clusters.CLUSTER_RNEA,
+    "cluster": cluster_rnea.CLUSTER_RNEA,
     "actuated": actuated.ACTUATED_RNEA,
     "least": actuated.ACTUATED_RNEA,
-    "approximate": clusters.APPROXIMATE_RNEA,
+    "approximate": approximate.APPROXIMATE_RNEA,
 }
 
 UNREACHABLE = 1e-9
@@ -131,9 +131,9 @@ def driven_dofs(robot: Model) -> npt.NDArray[np.intp]:
 class InverseDynamics(ClusterEvaluator):
     """Torques that make a robot accelerate as given: ``tau = id(q, v, a)``, the inverse of `ForwardDynamics`.
 
-    By default the robot's constraints are honored: ``ForwardDynamics(robot)(q, v, tau + p).acceleration`` is ``a``, with
-    ``p`` the `passive_forces` of springs and dampers, and accelerations that the constraints do not allow are an error.
-    With loops, many torques do the same; by default the independent joints push.
+    By default the robot's constraints are honored: ``ForwardDynamics(robot)(q, v, tau + p).acceleration`` is ``a``,
+    with ``p`` the `passive_forces` of springs and dampers, and accelerations that the constraints do not allow are an
+    error. With loops, many torques do the same; by default the independent joints push.
 
     A ``method`` that is named takes of ``a`` the accelerations of the independent joints, and the others follow; `rnea`
     knows no constraints: its torques are those of the tree. `solve` gives the forces of constraints as well (none by
@@ -302,19 +302,15 @@ class InverseDynamics(ClusterEvaluator):
         if not self._spreads:
             return
         allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
-        if last.ndim == 1 and last[UNDONE] <= allowed * last[NEEDED]:  # the quick way for one state
+        if last.ndim == 1 and last[UNMET] <= allowed * last[REQUIRED]:  # the quick way for one state
             return
-        worst = last[..., UNDONE]
-        bad = worst > allowed * last[..., NEEDED]
+        worst = last[..., UNMET]
+        bad = worst > allowed * last[..., REQUIRED]
         if bad.any():
-            gap = float(last[..., GAP][bad].max())
+            gap = float(last[..., ERROR][bad].max())
             hint = f", and its loops are open by {gap:.3g}: close them first, with assemble"
             raise UnsupportedFeature(
                 f"the actuated joints of '{self.robot.name}' cannot make these accelerations: "
                 f"{worst[bad].max():.3g} N m are missing; the robot has unactuated degrees of freedom"
-                + (
-                    f", and its loops are open by {gap:.3g}: close them first, with assemble"
-                    if gap > CLOSED_FOR_TORQUES
-                    else ""
-                )
+                + (hint if gap > CLOSED_FOR_TORQUES else "")
             )

@@ -23,17 +23,17 @@ from linkwork.compilers.trace import MAX_OPERATIONS, trace
 from linkwork.dynamics.iterations import EXPECTED
 from linkwork.errors import ProgramTooLarge
 from linkwork.inputs import ForwardMethod
-from linkwork.kernels import aba, bbo, clusters, lcaba, ltl
+from linkwork.kernels import aba, approximate, bbo, cluster_aba, lcaba, ltl, projection
 from linkwork.kernels import pv_early as early
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import CenterOfMass
 from linkwork.model.model import Model
+from linkwork.plans.bbo import WORLD_END, bbo_tree
 from linkwork.plans.clusters import enabled_rows
-from linkwork.plans.early import early_tree
-from linkwork.plans.elimination import coupled_tree
-from linkwork.plans.joints import joints_tree
-from linkwork.plans.rows import WORLD_END, rows_tree
+from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.ltl import ltl_tree
+from linkwork.plans.pv_early import pv_early_tree
 from linkwork.plans.tree import Tree, tree_of
 from linkwork.quantities.base import OperationCount
 
@@ -63,19 +63,19 @@ METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "aba": Method(aba.ABA, tree_of),
         "kkt": Method(None, None),
-        "ltl": Method(ltl.LTL, joints_tree, hard=True),
-        "prox_ltl": Method(ltl.PROX_LTL, joints_tree, iterates=True),
-        "pv": Method(bbo.PV, lambda robot, frames: rows_tree(robot, frames, WORLD_END), hard=True),
-        "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: rows_tree(robot, frames, WORLD_END), iterates=True),
-        "prox_bbo": Method(bbo.PROX_BBO, rows_tree, iterates=True),
-        "pv_early": Method(early.PV_EARLY, early_tree, hard=True, internal=False),
-        "pv_soft": Method(lcaba.LCABA, coupled_tree, internal=False),
-        "constrained_aba": Method(lcaba.LCABA, coupled_tree, iterates=True, internal=False),
-        "lcaba": Method(lcaba.LCABA, coupled_tree, iterates=True),
-        "cluster": Method(clusters.CLUSTER_ABA, clustered, hard=True, closed=True),
-        "projection": Method(clusters.PROJECTION, clustered, hard=True, closed=True),
-        "approximate": Method(clusters.APPROXIMATE, clustered, hard=True, closed=True, exact=False),
-        "lagrange": Method(ltl.LTL, joints_tree, hard=True),
+        "ltl": Method(ltl.LTL, ltl_tree, hard=True),
+        "prox_ltl": Method(ltl.PROX_LTL, ltl_tree, iterates=True),
+        "pv": Method(bbo.PV, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), hard=True),
+        "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), iterates=True),
+        "prox_bbo": Method(bbo.PROX_BBO, bbo_tree, iterates=True),
+        "pv_early": Method(early.PV_EARLY, pv_early_tree, hard=True, internal=False),
+        "pv_soft": Method(lcaba.LCABA, lcaba_tree, internal=False),
+        "constrained_aba": Method(lcaba.LCABA, lcaba_tree, iterates=True, internal=False),
+        "lcaba": Method(lcaba.LCABA, lcaba_tree, iterates=True),
+        "cluster": Method(cluster_aba.CLUSTER_ABA, clustered, hard=True, closed=True),
+        "projection": Method(projection.PROJECTION, clustered, hard=True, closed=True),
+        "approximate": Method(approximate.APPROXIMATE_ABA, clustered, hard=True, closed=True, exact=False),
+        "lagrange": Method(ltl.LTL, ltl_tree, hard=True),
     }
 )
 """Methods of forward dynamics, by name."""

@@ -15,7 +15,7 @@ from linkwork.kernels import cluster_efpa as effectors
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.effectors import effectors_tree
+from linkwork.plans.cluster_efpa import cluster_efpa_tree
 from linkwork.quantities.base import Array, frame_names
 
 METHODS: Mapping[str, Algorithm] = {
@@ -50,7 +50,7 @@ class OperationalInertia(ClusterEvaluator):
             raise InputError("frames is empty; name at least one frame")
 
         def program() -> Program:
-            return Program.of_robot(robot, METHODS[method], effectors_tree(robot, names, ties_of(robot)))
+            return Program.of_robot(robot, METHODS[method], cluster_efpa_tree(robot, names, ties_of(robot)))
 
         arguments = {"robot": robot, "frames": names, "method": method}
         super().__init__(robot, "operational_inertia", program, arguments, names, threads)

@@ -33,9 +33,9 @@ from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sincos, sqrt, where
 from linkwork.kernels.spatial import add, cross, scale
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
-from linkwork.plans.actuation import DRIVEN, DRIVEN_COUPLED
-from linkwork.plans.elimination import COUPLED
+from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE
 from linkwork.plans.layout import Layout
+from linkwork.plans.lcaba import LCABA_TREE
 from linkwork.plans.tree import TREE
 
 STIFFNESS, REST, DAMPING, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING = range(7)
@@ -297,21 +297,21 @@ def _of_loops(iterations: int) -> Dynamics:
         for r in range(tree.nc):
             w.none[r] = 0.0
         multipliers = found[2 : 2 + tree.nc]
-        residual = found[2 + tree.nc : tree.nfound]
-        found[tree.nfound - 2] = 0.0
-        found[tree.nfound - 1] = -1.0
+        residual = found[2 + tree.nc : tree.nresult]
+        found[tree.nresult - 2] = 0.0
+        found[tree.nresult - 1] = -1.0
         setup_problem(tree, w, q, v, wrenches, w.none)
         lcaba_sweeps(tree, w, torque, regularization, w.none, a, multipliers, residual)
         for _ in range(iterations - 1):
             lcaba_sweeps_iterate(tree, w, torque, wrenches, regularization, a, multipliers, residual)
 
     work = WORK | SPRINGS | {"none": ("nc",)}
-    return Dynamics(f"lcaba{iterations}", accelerations, work, COUPLED, bound=True, folded={}, drive=drive_nothing)
+    return Dynamics(f"lcaba{iterations}", accelerations, work, LCABA_TREE, bound=True, folded={}, drive=drive_nothing)
 
 
 TREES, SOFT, EXACT = _of_tree(), _of_loops(1), _of_loops(3)
-DRIVEN_TREES = _with_actuators(TREES, DRIVEN)
-DRIVEN_SOFT, DRIVEN_EXACT = (_with_actuators(loops, DRIVEN_COUPLED) for loops in (SOFT, EXACT))
+DRIVEN_TREES = _with_actuators(TREES, ACTUATION_TREE)
+DRIVEN_SOFT, DRIVEN_EXACT = (_with_actuators(loops, ACTUATION_LCABA_TREE) for loops in (SOFT, EXACT))
 
 
 class Step(NamedTuple):
@@ -534,7 +534,7 @@ def repeated(one: Step) -> Algorithm:
 
     inputs: dict[str, Shape] = one.inputs | {"clock": (2,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
-    outputs |= {"found": ("nfound",) if dynamics.bound else (0,), "progress": (2,)}
+    outputs |= {"found": ("nresult",) if dynamics.bound else (0,), "progress": (2,)}
     name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
     return Algorithm(name, first, inputs, outputs, work, dynamics.layout, iterate, dynamics.folded)
 
@@ -542,7 +542,7 @@ def repeated(one: Step) -> Algorithm:
 @kernel
 def clear_found(tree: Array, found: Array) -> None:
     """Nothing is found yet."""
-    for k in range(tree.nfound):
+    for k in range(tree.nresult):
         found[k] = 0.0
 
 

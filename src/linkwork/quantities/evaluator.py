@@ -13,8 +13,8 @@ from linkwork.kernels import constraints as loops
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.actuation import driven_tree
-from linkwork.plans.loops import constrained_tree
+from linkwork.plans.actuation import actuation_tree
+from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, OperationCount, ProgramEvaluator, frame_names, thread_count
 
@@ -108,7 +108,7 @@ class Evaluator(ProgramEvaluator):
 
         def plan(robot: Model, frames: Sequence[str]) -> Tree:
             if quantity in OF_ACTUATORS:
-                return driven_tree(robot)
+                return actuation_tree(robot)
             plan_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
             return plan_of(robot, frames, REFERENCES[reference])
 

@@ -20,8 +20,8 @@ from linkwork.kernels.steps import DAMPING as LAW_DAMPING
 from linkwork.kernels.steps import LOWER, REST, STEPS, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.actuation import BEYOND, DRIVEN, DRIVEN_COUPLED, with_actuators
-from linkwork.plans.elimination import coupled_tree
+from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE, BEYOND, with_actuators
+from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
@@ -148,10 +148,10 @@ class Stepper(BaseEvaluator):
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         frames = frame_names(wrenches)
-        tree = coupled_tree(stable, frames) if bound else tree_of(stable, frames)
+        tree = lcaba_tree(stable, frames) if bound else tree_of(stable, frames)
         if self.takes_commands or stable.gravity_compensation:
             dynamics += "_driven"
-            tree = with_actuators(stable, tree, DRIVEN_COUPLED if bound else DRIVEN)
+            tree = with_actuators(stable, tree, ACTUATION_LCABA_TREE if bound else ACTUATION_TREE)
         self.source = robot
         program = Program.of_robot(stable, self._algorithm(integrator, dynamics), tree)
         arguments = {
