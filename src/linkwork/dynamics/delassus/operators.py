@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,12 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from linkwork.dynamics.delassus.batches import Matrix, row_dampings, settings
+from linkwork.dynamics.delassus.linear import BlockDiagonal, DerivedOperator, RowOperator, check_bound, finite
 from linkwork.dynamics.delassus.memory import Pool, Prepared
 from linkwork.errors import InputError, NotConverged
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
-from linkwork.model.model import Model
 from linkwork.quantities.base import Array
 
 if TYPE_CHECKING:
@@ -30,51 +30,6 @@ Frames = tuple[Array, Array, Array]
 """Frames of kernels that an operator has elsewhere than its family: their numbers, turns and shifts."""
 LEAST_PIVOT = 1e-10
 """Below this, the branches of a floating base are singular by themselves."""
-
-
-def _real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
-    """A linear map of reals on any numbers."""
-    if np.iscomplexobj(x):
-        result: Array = _real_parts(apply, x.real) + 1j * _real_parts(apply, x.imag)
-        return result
-    return apply(np.ascontiguousarray(x, dtype=np.float64))
-
-
-def _finite(x: Array, name: str) -> Array:
-    """``x``, checked: products with a matrix would pass NaN and infinity on."""
-    if not np.isfinite(x).all():
-        index = tuple(int(k) for k in np.argwhere(~np.isfinite(x))[0])
-        result = "NaN" if np.isnan(x[index]) else "infinity"
-        raise InputError(f"{name} holds {result} at index {index if len(index) > 1 else index[0]}")
-    return x
-
-
-class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
-    """A symmetric operator on rows; subclasses say how it acts on some vectors, ``(k, nc)``."""
-
-    def __init__(self, robot: Model) -> None:
-        super().__init__(np.dtype(np.float64), (robot.nc, robot.nc))
-        self.robot = robot
-
-    def _apply(self, x: Array) -> Array:
-        raise NotImplementedError
-
-    def _matmat(self, X: Array) -> Array:
-        return _real_parts(self._apply, X.T).T
-
-    def _matvec(self, x: Array) -> Array:
-        return _real_parts(self._apply, x.reshape(-1))
-
-    def _adjoint(self) -> Self:
-        return self
-
-    def _transpose(self) -> Self:
-        return self
-
-    def toarray(self) -> Array:
-        """The matrix, column by column; symmetric to the last digit."""
-        result = self._apply(np.eye(self.shape[0]))
-        return 0.5 * (result + result.T)
 
 
 class DelassusOperator(RowOperator):
@@ -133,7 +88,7 @@ class DelassusOperator(RowOperator):
     @property
     def jacobian(self) -> scipy.sparse.linalg.LinearOperator:
         """``J``, ``(nc, nv)``: velocities of rows; its transpose gives joint torques of forces on rows."""
-        return _Other(self, "jacobian", (self.robot.nc, self.robot.nv), self._see, self._feel)
+        return DerivedOperator(self, "jacobian", (self.robot.nc, self.robot.nv), self._see, self._feel)
 
     @property
     def inverse_mass(self) -> scipy.sparse.linalg.LinearOperator:
@@ -144,14 +99,14 @@ class DelassusOperator(RowOperator):
         def apply(x: Array) -> Array:
             return self._yield(none, x)[0]
 
-        return _Other(self, "inverse_mass", (self.robot.nv, self.robot.nv), apply, apply)
+        return DerivedOperator(self, "inverse_mass", (self.robot.nv, self.robot.nv), apply, apply)
 
     @property
     def response(self) -> scipy.sparse.linalg.LinearOperator:
         """``M^-1 J'``, ``(nv, nc)``: how joints accelerate under forces, or what velocities impulses add."""
         self._family.tree_only("response")
         still, none = np.zeros(self.robot.nv), np.zeros(self.robot.nc)
-        return _Other(
+        return DerivedOperator(
             self,
             "response",
             (self.robot.nv, self.robot.nc),
@@ -205,7 +160,7 @@ class DelassusOperator(RowOperator):
             np.linalg.pinv(block + np.diag(R[self.robot.row_slice(name)]), rcond=1e-12, hermitian=True)
             for name, block in self.blocks().items()
         ]
-        return _Blocks(self.robot, parts)
+        return BlockDiagonal(self.robot, parts)
 
     def largest_eigenvalue(self, tolerance: float = 1e-6, max_iterations: int = 1_000_000) -> float:
         """The largest eigenvalue of ``D``, by power iteration.
@@ -246,48 +201,6 @@ class DelassusOperator(RowOperator):
         raise NotImplementedError
 
 
-class _Other(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
-    """An operator of the same configuration, an attribute of its owner."""
-
-    def __init__(
-        self,
-        owner: DelassusOperator,
-        name: str,
-        shape: tuple[int, int],
-        forth: Callable[[Array], Array],
-        back: Callable[[Array], Array],
-    ) -> None:
-        super().__init__(np.dtype(np.float64), shape)
-        self._owner, self._name, self._forth, self._back = owner, name, forth, back
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return getattr, (self._owner, self._name)
-
-    def _matmat(self, X: Array) -> Array:
-        return _real_parts(self._forth, X.T).T
-
-    def _matvec(self, x: Array) -> Array:
-        return _real_parts(self._forth, x.reshape(-1))
-
-    def _rmatvec(self, x: Array) -> Array:
-        return _real_parts(self._back, x.reshape(-1))
-
-    def _rmatmat(self, X: Array) -> Array:
-        return _real_parts(self._back, X.T).T
-
-
-class _Blocks(RowOperator):
-    """A block-diagonal operator."""
-
-    def __init__(self, robot: Model, blocks: Sequence[Array]) -> None:
-        super().__init__(robot)
-        self._matrix = scipy.sparse.block_diag(list(blocks), format="csr")
-
-    def _apply(self, x: Array) -> Array:
-        result: Array = (self._matrix @ x.T).T
-        return result
-
-
 class MatrixFree(DelassusOperator):
     """No matrix: two sweeps for each product."""
 
@@ -301,7 +214,7 @@ class MatrixFree(DelassusOperator):
 
     def bind(self, forces: Array, out: Array) -> Callable[[], None]:
         """A call without arguments that reads ``forces`` and writes ``D forces``, allocating nothing."""
-        _check_bound(self.robot.nc, forces=forces, out=out)
+        check_bound(self.robot.nc, forces=forces, out=out)
         call, no_torques, motion = self._prepared.call, self._no_torques, np.empty(self.robot.nv)
 
         def step() -> None:
@@ -323,7 +236,7 @@ class MatrixFree(DelassusOperator):
         self, damping: Array, accelerations: Array, out: Array, refine: bool | int = True
     ) -> Callable[[], None]:
         """A call that reads a new damping and new accelerations each time and writes the forces to ``out``."""
-        _check_bound(self.robot.nc, damping=damping, accelerations=accelerations, out=out)
+        check_bound(self.robot.nc, damping=damping, accelerations=accelerations, out=out)
         prepared = Prepared(self._family.sprung, self._laid.copy())
         call, how = prepared.call, settings(refine)
         stiffness, motion, progress = np.empty(self.robot.nc), np.empty(self.robot.nv), np.empty(2)
@@ -344,7 +257,7 @@ class Explicit(DelassusOperator):
         self._matrix.flags.writeable = False
 
     def _apply(self, x: Array) -> Array:
-        result: Array = _finite(x, "forces") @ self._matrix
+        result: Array = finite(x, "forces") @ self._matrix
         return result
 
     def _own_blocks(self) -> Array:
@@ -368,19 +281,6 @@ class Explicit(DelassusOperator):
         if isinstance(maker, Matrix) and self._family.method == "prox_ltl":
             return FactoredInverse(self, self._matrix, R, maker.parts(self._pose, R)[1])
         return DenseInverse(self, self._matrix, R)
-
-
-def _check_bound(size: int, **arrays: Any) -> None:
-    """Whether arrays can be used as they are, ``out`` the last of them."""
-    for name, x in arrays.items():
-        fits = isinstance(x, np.ndarray) and x.dtype == np.float64 and x.flags.c_contiguous and x.shape == (size,)
-        if not fits or (name == "out" and not x.flags.writeable):
-            raise InputError(f"bind: {name} needs a C-contiguous float64 array of {size} numbers")
-    if any(np.may_share_memory(arrays["out"], x) for name, x in arrays.items() if name != "out"):
-        raise InputError("bind: out shares memory with another array")
-
-
-# The damped inverse ------------------------------------------------------------------------------------------
 
 
 class DampedInverse(RowOperator):
@@ -427,7 +327,7 @@ class SpringInverse(DampedInverse):
 
     def bind(self, accelerations: Array, out: Array) -> Callable[[], None]:
         """A call without arguments that reads ``accelerations`` and writes forces, allocating nothing."""
-        _check_bound(self.robot.nc, accelerations=accelerations, out=out)
+        check_bound(self.robot.nc, accelerations=accelerations, out=out)
         call, how, motion, progress = self._prepared.call, self._settings, np.empty(self.robot.nv), np.empty(2)
 
         def step() -> None:
@@ -444,7 +344,7 @@ class DenseInverse(DampedInverse):
         self._factor = scipy.linalg.cho_factor(matrix + np.diag(damping), lower=True)
 
     def _apply(self, x: Array) -> Array:
-        result: Array = scipy.linalg.cho_solve(self._factor, _finite(x, "accelerations").T).T
+        result: Array = scipy.linalg.cho_solve(self._factor, finite(x, "accelerations").T).T
         return result
 
 
@@ -456,7 +356,7 @@ class FactoredInverse(DampedInverse):
         self._lower, self._scale = np.tril(factored, -1) + np.eye(len(factored)), np.diagonal(factored).copy()
 
     def _apply(self, x: Array) -> Array:
-        half = scipy.linalg.solve_triangular(self._lower, _finite(x, "accelerations").T, lower=True, unit_diagonal=True)
+        half = scipy.linalg.solve_triangular(self._lower, finite(x, "accelerations").T, lower=True, unit_diagonal=True)
         half = (half.T * self._scale).T
         result: Array = scipy.linalg.solve_triangular(self._lower, half, lower=True, trans="T", unit_diagonal=True).T
         return result
@@ -473,7 +373,7 @@ class BaseInverse(FactoredInverse):
     def _apply(self, x: Array) -> Array:
         lower, scale = self._small
         seen = scipy.linalg.solve_triangular(
-            lower, (_finite(x, "accelerations") @ self._solved).T, lower=True, unit_diagonal=True
+            lower, (finite(x, "accelerations") @ self._solved).T, lower=True, unit_diagonal=True
         )
         seen = (seen.T * scale).T
         share = scipy.linalg.solve_triangular(lower, seen, lower=True, trans="T", unit_diagonal=True)
