@@ -124,7 +124,7 @@ def assemble(
         iterations[left] += used
         tries[left] += 1
         # Where loops are open by rounding, they may be closed far away, at a dead center: the nearest is meant.
-        near = problem.way(start[left], ends) <= FARTHER * problem.way(start[left], result[left]) + NEAR
+        near = problem.distance(start[left], ends) <= FARTHER * problem.distance(start[left], result[left]) + NEAR
         better = (reached < gap[left]) & ((gap[left] > rounded) | ((reached <= enough) & near))
         result[left[better]], gap[left[better]] = ends[better], reached[better]
         left = left[~(gap[left] <= enough)]
@@ -190,7 +190,7 @@ class _Problem:
         result: Floats = np.abs(self._error(q)).max(axis=-1, initial=0.0)
         return result
 
-    def way(self, q: Floats, p: Floats) -> Floats:
+    def distance(self, q: Floats, p: Floats) -> Floats:
         """How far each ``p`` is from ``q``, in rad and lengths of the robot."""
         result: Floats = np.abs(self.robot.difference(q, p) / joint_units(self.robot)).max(axis=-1, initial=0.0)
         return result
@@ -218,10 +218,10 @@ class _Problem:
         return result
 
     def scattered(self, start: Floats, rng: np.random.Generator, part: float) -> Floats:
-        """Starts some way from the given ones toward a random configuration."""
-        way = self.robot.difference(start, self.robot.random(rng))
-        way[:, ~self.free] = 0.0
-        return self.within(self.robot.integrate(start, part * way))
+        """Starts a part of the distance from the given ones toward a random configuration."""
+        toward = self.robot.difference(start, self.robot.random(rng))
+        toward[:, ~self.free] = 0.0
+        return self.within(self.robot.integrate(start, part * toward))
 
     def failure(
         self, q: Floats, gap: Floats, left: npt.NDArray[np.intp], tolerance: float, attempts: int

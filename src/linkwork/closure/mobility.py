@@ -94,7 +94,7 @@ def state_doubt(robot: Model, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -
 def loop_rounding(robot: Model) -> float:
     """By how much loops stay open, for each unit of motion, as the robot moves: zero unless numbers are rounded.
 
-    From a configuration in which loops are closed it goes a little way, closes them as well as it can, and looks.
+    From a configuration in which loops are closed it moves a little, closes them as well as it can, and measures.
     """
     gaps = [gap for _, gap in nearby(robot)]
     return max((gap for gap in gaps if gap <= ROUNDED), default=0.0) / NEAR
@@ -334,15 +334,15 @@ def _spaces(J: Floats, tolerance: float) -> tuple[Floats, Floats, Floats]:
     return U[:rows, :rank], s[: min(rows, columns)], Vt[rank:].T
 
 
-def _singular(robot: Model, q: Floats, freedom: Floats, tolerance: float, way: float = 1e-3) -> Floats:
-    """Directions that are free at ``q`` but not at assembled configurations a little way off."""
+def _singular(robot: Model, q: Floats, freedom: Floats, tolerance: float, distance: float = 1e-3) -> Floats:
+    """Directions that are free at ``q`` but not at assembled configurations a little off."""
     rng = np.random.default_rng(0)
     on = which_enabled(robot)
     for _ in range(4):
         step = freedom @ rng.normal(size=freedom.shape[1])
-        off = robot.integrate(q, way * joint_units(robot) * step / max(float(np.linalg.norm(step)), 1e-12))
+        off = robot.integrate(q, distance * joint_units(robot) * step / max(float(np.linalg.norm(step)), 1e-12))
         near, gap = _nearest(robot, off)
-        if gap > ROUNDED:  # no way out in this direction to first order
+        if gap > ROUNDED:  # loops cannot be closed in this direction
             continue
         _, _, other = _spaces(without_units(robot, constraint_jacobian(robot, near))[on], tolerance)
         if other.shape[1] < freedom.shape[1]:

@@ -183,7 +183,7 @@ class ForwardDynamics(ArrayEvaluator):
                 force.
             out: Array to write accelerations to; by default a new one.
         """
-        if out is None and wrenches is multipliers is target is regularization is None:  # the quick way for one state
+        if out is None and wrenches is multipliers is target is regularization is None:  # the fast path for one state
             a = _empty(self._nv, self._dtype)
             if not self._bound:
                 if not self._entry(q, v, tau, self._no_wrenches, a):

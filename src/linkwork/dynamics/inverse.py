@@ -302,7 +302,7 @@ class InverseDynamics(ClusterEvaluator):
         if not self._spreads:
             return
         allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
-        if last.ndim == 1 and last[UNMET] <= allowed * last[REQUIRED]:  # the quick way for one state
+        if last.ndim == 1 and last[UNMET] <= allowed * last[REQUIRED]:  # the fast path for one state
             return
         worst = last[..., UNMET]
         bad = worst > allowed * last[..., REQUIRED]

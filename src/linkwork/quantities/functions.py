@@ -1,4 +1,4 @@
-"""The front door: dynamics and kinematics of a mechanism, called with NumPy arrays.
+"""Functions of a robot and its state: dynamics and kinematics, called with NumPy arrays.
 
 `inverse.InverseDynamics` and `forward.ForwardDynamics` are made once per robot and called often; the functions below do
 the same for everything else, keeping what they prepare with the robot. `Evaluator` is what all of them are made of, and

@@ -46,7 +46,7 @@ class Delassus:
 
     Args:
         robot: The mechanism.
-        method: ``"matrix_free"``, or the way in which the matrix is made.
+        method: ``"matrix_free"``, or the method that computes the matrix.
         rows: Constraints whose rows the operator is about; by default all that are enabled. The others count for
             nothing, but for ``"cluster_efpa"``, which solves them where they are: its ``D`` is that of the robot with
             these loops closed; its rows are by default those of constraints to the world.
@@ -125,14 +125,14 @@ class Delassus:
         return Pool(self.robot, osim.DIAGONAL_BLOCKS, tree, (osim.DIAGONAL_BLOCKS,), self._moving)
 
     @cached_property
-    def swept(self) -> Pool:
+    def operator_memory(self) -> Pool:
         """Work arrays of operators."""
         tree = constrained_tree(self.robot)
         stages = (texts.FACTORIZE, texts.APPLY_DELASSUS, texts.APPLY_J, texts.APPLY_JT)
         return Pool(self.robot, texts.DELASSUS, tree, stages, self._moving)
 
     @cached_property
-    def sprung(self) -> Pool:
+    def damped_memory(self) -> Pool:
         """Work arrays of damped inverses."""
         tree = lcaba_tree(self.robot)
         stages = (texts.SETUP_ROWS, texts.FACTORIZE_DAMPED, texts.SOLVE_DAMPED)
@@ -165,7 +165,7 @@ class Delassus:
     @property
     def memory(self) -> dict[str, int]:
         """Bytes of work memory of one operator, and of one damped inverse."""
-        return {"operator": self.swept.bytes, "damped_inverse": self.sprung.bytes}
+        return {"operator": self.operator_memory.bytes, "damped_inverse": self.damped_memory.bytes}
 
     def __repr__(self) -> str:
         return f"<Delassus of '{self.robot.name}', {self.robot.nc} rows, {self.method}>"

@@ -38,7 +38,7 @@ class DelassusOperator(RowOperator):
     def __init__(self, family: Delassus, q: npt.ArrayLike, frames: Frames | None = None) -> None:
         super().__init__(family.robot)
         self._family, self._frames = family, frames
-        self._pose = family.swept.runner(texts.FACTORIZE.name)._prepared("q", q, (family.robot.nq,)).copy()
+        self._pose = family.operator_memory.runner(texts.FACTORIZE.name)._prepared("q", q, (family.robot.nq,)).copy()
         if self._pose.ndim != 1:
             raise InputError(f"q has shape {self._pose.shape}: an operator is of one configuration; use product(q, f)")
         self._pose.flags.writeable = False
@@ -54,7 +54,7 @@ class DelassusOperator(RowOperator):
     @cached_property
     def _prepared(self) -> Prepared:
         """Rows of K and articulated inertias."""
-        prepared, error = self._fresh(self._family.swept), np.empty(self.robot.nc)
+        prepared, error = self._fresh(self._family.operator_memory), np.empty(self.robot.nc)
         prepared.call(texts.FACTORIZE.name, self._pose, error)
         error.flags.writeable = False
         self._error = error
@@ -75,7 +75,7 @@ class DelassusOperator(RowOperator):
         assert self._prepared is not None
         return self._error
 
-    def _yield(self, forces: Array, torques: Array) -> tuple[Array, Array]:
+    def _apply_delassus(self, forces: Array, torques: Array) -> tuple[Array, Array]:
         """``M^-1 (J' forces + torques)`` and what rows see of it, for one vector or several."""
         lead = max(forces.shape[:-1], torques.shape[:-1])
         motion, rows = np.empty((*lead, self.robot.nv)), np.empty((*lead, self.robot.nc))
@@ -88,7 +88,7 @@ class DelassusOperator(RowOperator):
     @property
     def jacobian(self) -> scipy.sparse.linalg.LinearOperator:
         """``J``, ``(nc, nv)``: velocities of rows; its transpose gives joint torques of forces on rows."""
-        return DerivedOperator(self, "jacobian", (self.robot.nc, self.robot.nv), self._see, self._feel)
+        return DerivedOperator(self, "jacobian", (self.robot.nc, self.robot.nv), self._apply_J, self._apply_JT)
 
     @property
     def inverse_mass(self) -> scipy.sparse.linalg.LinearOperator:
@@ -97,7 +97,7 @@ class DelassusOperator(RowOperator):
         none = np.zeros(self.robot.nc)
 
         def apply(x: Array) -> Array:
-            return self._yield(none, x)[0]
+            return self._apply_delassus(none, x)[0]
 
         return DerivedOperator(self, "inverse_mass", (self.robot.nv, self.robot.nv), apply, apply)
 
@@ -110,16 +110,16 @@ class DelassusOperator(RowOperator):
             self,
             "response",
             (self.robot.nv, self.robot.nc),
-            lambda forces: self._yield(forces, still)[0],
-            lambda torques: self._yield(none, torques)[1],
+            lambda forces: self._apply_delassus(forces, still)[0],
+            lambda torques: self._apply_delassus(none, torques)[1],
         )
 
-    def _see(self, motion: Array) -> Array:
+    def _apply_J(self, motion: Array) -> Array:
         rows = np.empty((*motion.shape[:-1], self.robot.nc))
         self._prepared.call(texts.APPLY_J.name, motion, rows)
         return rows
 
-    def _feel(self, forces: Array) -> Array:
+    def _apply_JT(self, forces: Array) -> Array:
         torques = np.empty((*forces.shape[:-1], self.robot.nv))
         self._prepared.call(texts.APPLY_JT.name, forces, torques)
         return torques
@@ -210,7 +210,7 @@ class MatrixFree(DelassusOperator):
         assert self._prepared is not None
 
     def _apply(self, x: Array) -> Array:
-        return self._yield(x, self._no_torques)[1]
+        return self._apply_delassus(x, self._no_torques)[1]
 
     def bind(self, forces: Array, out: Array) -> Callable[[], None]:
         """A call without arguments that reads ``forces`` and writes ``D forces``, allocating nothing."""
@@ -223,21 +223,21 @@ class MatrixFree(DelassusOperator):
         return step
 
     @cached_property
-    def _laid(self) -> Prepared:
+    def _rows_set_up(self) -> Prepared:
         """Rows of K, for springs."""
-        prepared = self._fresh(self._family.sprung)
+        prepared = self._fresh(self._family.damped_memory)
         prepared.call(texts.SETUP_ROWS.name, self._pose, np.empty(self.robot.nc))
         return prepared
 
     def _damped(self, R: Array, refine: bool | int) -> DampedInverse:
-        return SpringInverse(self, self._laid, R, refine)
+        return SpringInverse(self, self._rows_set_up, R, refine)
 
     def bind_damped_inverse(
         self, damping: Array, accelerations: Array, out: Array, refine: bool | int = True
     ) -> Callable[[], None]:
         """A call that reads a new damping and new accelerations each time and writes the forces to ``out``."""
         check_bound(self.robot.nc, damping=damping, accelerations=accelerations, out=out)
-        prepared = Prepared(self._family.sprung, self._laid.copy())
+        prepared = Prepared(self._family.damped_memory, self._rows_set_up.copy())
         call, how = prepared.call, settings(refine)
         stiffness, motion, progress = np.empty(self.robot.nc), np.empty(self.robot.nv), np.empty(2)
 
@@ -308,10 +308,10 @@ class DampedInverse(RowOperator):
 class SpringInverse(DampedInverse):
     """By LCABA, without a matrix."""
 
-    def __init__(self, operator: MatrixFree, laid: Prepared, damping: Array, refine: bool | int) -> None:
+    def __init__(self, operator: MatrixFree, set_up: Prepared, damping: Array, refine: bool | int) -> None:
         super().__init__(operator, damping)
         self._refine = refine
-        self._prepared = Prepared(laid.pool, laid.copy())
+        self._prepared = Prepared(set_up.pool, set_up.copy())
         self._prepared.call(texts.FACTORIZE_DAMPED.name, damping, np.empty(self.robot.nc))
         self._settings = settings(refine)
 
