@@ -271,8 +271,8 @@ def entries() -> list[Entry]:
 def _files(place: Path, names: re.Pattern[str]) -> Iterator[Entry]:
     """Plain files of a folder whose names match; none if there is no folder."""
     try:
-        with os.scandir(place) as found:
-            listed = [file for file in found if names.fullmatch(file.name)]
+        with os.scandir(place) as result:
+            listed = [file for file in result if names.fullmatch(file.name)]
     except (FileNotFoundError, NotADirectoryError):
         return
     for file in listed:
@@ -291,9 +291,9 @@ def prune() -> None:
 
     Also removes what processes that ended early have left behind.
     """
-    now, found = time.time(), entries()
-    excess = sum(entry.size for entry in found) - limit()
-    for entry in found:
+    now, result = time.time(), entries()
+    excess = sum(entry.size for entry in result) - limit()
+    for entry in result:
         if excess <= 0 or abs(now - entry.used) < IN_USE:
             break
         entry.path.unlink(missing_ok=True)
