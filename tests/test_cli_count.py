@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics.forward import EXPECTED
+from linkwork.dynamics.iterations import EXPECTED
 from test_cli import four_bar, joint, json_of, link, robot_text, run, words
 
 

@@ -144,7 +144,7 @@ def _methods(robot: Mechanism) -> tuple[MethodReport, ...]:
     """Operation counts of forward dynamics by each method, for a mechanism with constraints."""
     if not any(c.enabled for c in robot.constraints):
         return ()
-    from linkwork.dynamics.forward import best_method, method_costs
+    from linkwork.dynamics.methods import best_method, method_costs
 
     best = best_method(robot)
     costs = sorted(method_costs(robot).items(), key=lambda item: item[1].total)

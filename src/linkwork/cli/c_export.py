@@ -21,6 +21,7 @@ from linkwork.export.comments import operations_of
 from linkwork.export.writing import identifier
 from linkwork.inputs import suggest
 from linkwork.mechanism import Mechanism
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.simulation import Stepper
 
 
@@ -42,7 +43,7 @@ def export_file(file: Path, request: ModelRequest, options: ExportOptions) -> CP
         raise UsageError(str(error)) from None
 
 
-def evaluator_of(robot: Mechanism, options: ExportOptions) -> lw.Evaluator:
+def evaluator_of(robot: Mechanism, options: ExportOptions) -> BaseEvaluator:
     """The evaluator of a quantity."""
     for frame in options.frames:
         if frame not in robot.frames:
@@ -56,7 +57,7 @@ def evaluator_of(robot: Mechanism, options: ExportOptions) -> lw.Evaluator:
             more: dict[str, Any] = {} if options.iterations is None else {"max_iterations": options.iterations}
             return lw.ForwardDynamics(robot, cast(Any, method), wrenches=options.frames, **more)
         case "inverse_dynamics":
-            method = check_method(options.method or "rnea", tuple(OF_INVERSE))
+            method = "auto" if options.method is None else check_method(options.method, tuple(OF_INVERSE))
             return lw.InverseDynamics(robot, cast(Any, method), wrenches=options.frames)
         case "operational_inertia":
             _needs_frames(options)

@@ -11,9 +11,11 @@ import linkwork as lw
 from linkwork.cli.loading import ModelRequest, check_method, load_model
 from linkwork.cli.terminal import slow_notice
 from linkwork.dynamics.delassus.batches import METHODS as DELASSUS_METHODS
-from linkwork.dynamics.forward import EXPECTED, METHODS, method_cost
+from linkwork.dynamics.iterations import EXPECTED
+from linkwork.dynamics.methods import METHODS, method_cost
 from linkwork.errors import UnsupportedFeature
 from linkwork.mechanism import Mechanism
+from linkwork.quantities.base import BaseEvaluator
 
 TREE_QUANTITIES = (
     "mass_matrix",
@@ -131,7 +133,7 @@ def _forward(robot: Mechanism, methods: Sequence[str], notes: list[str]) -> _Cou
 
 
 def _inverse(robot: Mechanism) -> _Counts:
-    found = [("rnea", lw.InverseDynamics(robot).operation_count())]
+    found = [("rnea", lw.InverseDynamics(robot, "rnea").operation_count())]
     if any(c.enabled for c in robot.constraints):
         found.append(("cluster", lw.InverseDynamics(robot, "cluster").operation_count()))
     return found
@@ -147,6 +149,6 @@ def _delassus(robot: Mechanism, notes: list[str]) -> _Counts:
         except UnsupportedFeature as error:
             notes.append(f"delassus matrix: {error}")
             continue
-        assert isinstance(matrix, lw.Evaluator)
+        assert isinstance(matrix, BaseEvaluator)
         found.append((name, matrix.operation_count()))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from linkwork.dynamics.forward import TOLERANCE
+from linkwork.dynamics.iterations import TOLERANCE
 from linkwork_benchmarks import drawing, report, tables
 from linkwork_benchmarks.clusters import orders, papers, plots
 from linkwork_benchmarks.clusters.backends import AGREES
