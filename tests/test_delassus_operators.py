@@ -405,7 +405,9 @@ def test_work_arrays_of_operators_that_are_gone_serve_new_ones(monkeypatch: pyte
     gc.collect()
     assert 0 < len(made) <= 10
     assert len(s.family.operator_memory._idle) + len(s.family.damped_memory._idle) <= len(made)
-    assert len({id(held) for held in s.family.damped_memory._idle}) == len(s.family.damped_memory._idle)  # none is lent twice
+    assert len({id(held) for held in s.family.damped_memory._idle}) == len(
+        s.family.damped_memory._idle
+    )  # none is lent twice
 
 
 # What it is for --------------------------------------------------------------------------------------------------
