@@ -58,7 +58,6 @@ ROOT = Path(__file__).parents[1]
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
-_VERSION = re.compile(r'^__version__ = "([^"]+)"', re.MULTILINE)
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?) ?([KMGT]?)(I?)B?", re.IGNORECASE)
 
 
@@ -120,13 +119,11 @@ def sources() -> list[Path]:
 
 @cache
 def versions() -> str:
-    """Versions that all entries depend on: of linkwork, and the major one of NumPy (layout of arrays).
+    """Versions that all entries depend on beside the source: the major one of NumPy (layout of arrays).
 
     Object code depends on more, which its names have besides (`llvm.version`).
     """
-    text = (ROOT / "__init__.py").read_text(encoding="utf-8")  # to import it would be to import upward
-    version = _VERSION.search(text)
-    return f"linkwork {version[1] if version else ''}, numpy {np.__version__.split('.')[0]}"
+    return f"numpy {np.__version__.split('.')[0]}"
 
 
 def key(*parts: str | bytes) -> str:
