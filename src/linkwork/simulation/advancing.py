@@ -36,16 +36,16 @@ OneStep = Callable[[Array, Array, Torques, float], tuple[Array, Array, Array, Ar
 
 def compiled(stepper: Stepper, stride: int, wrenches: Array | None = None) -> Advance:
     """Steps of one length, all in machine code."""
-    entry, nc = stepper._runner.own_entry(False), stepper.source.nc
+    entry, nc = stepper.runner.own_entry(False), stepper.source.nc
     settings = stepper._often(stride)
-    shapes = stepper._output_shapes
+    shapes = stepper.runner.outputs
 
     def advance(q: Array, v: Array, given: Torques, steps: int) -> tuple[Array, Array, Array, int]:
         out = [np.empty(shape) for shape in shapes]
         arrays = (q, v, given.tau, *stepper.held(given.commands, wrenches), settings)
         status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
-            stepper._runner.explain(status, arrays, out)
+            stepper.runner.explain(status, arrays, out)
         return out[0], out[1], forces_of(out[2], nc), int(out[3][1]) - 1
 
     return advance
@@ -55,7 +55,7 @@ def under_control(
     stepper: ControlledStepper, controller: Controller, wrenches: Array | None = None
 ) -> ControlledAdvance:
     """Steps of one length and controls between them, all in machine code."""
-    entry, nc, shapes = stepper._runner.own_entry(False), stepper.source.nc, stepper._output_shapes
+    entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
     parameters, held = controller.packed(), stepper.held(None, wrenches)[:-1]
 
     def advance(
@@ -66,7 +66,7 @@ def under_control(
         arrays = (q, v, tau, *held, clock, *parameters, settings)
         status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
-            stepper._runner.explain(status, arrays, out)
+            stepper.runner.explain(status, arrays, out)
         return out[0], out[1], out[2], forces_of(out[3], nc), int(out[4][1]) - 1
 
     return advance
@@ -74,7 +74,7 @@ def under_control(
 
 def one_compiled(stepper: Stepper, wrenches: Array | None = None) -> OneStep:
     """A step in machine code, with its error estimate."""
-    entry, nc, shapes = stepper._runner.own_entry(False), stepper.source.nc, stepper._output_shapes
+    entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
 
     def step(q: Array, v: Array, given: Torques, h: float) -> tuple[Array, Array, Array, Array]:
         out = [np.empty(shape) for shape in shapes]
@@ -82,7 +82,7 @@ def one_compiled(stepper: Stepper, wrenches: Array | None = None) -> OneStep:
         arrays = (q, v, given.tau, *held, np.array([h, clock[1]]))
         status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
-            stepper._runner.explain(status, arrays, out)
+            stepper.runner.explain(status, arrays, out)
         return out[0], out[1], forces_of(out[2], nc), out[3] if status == DONE else np.full_like(out[3], np.nan)
 
     return step

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkwork.closure.assembly import ROUNDED, assemble, which_enabled, which_holonomic
+from linkwork.closure.assembly import assemble, which_enabled, which_holonomic
+from linkwork.closure.tolerances import ROUNDED
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.model.model import Model
 from linkwork.quantities.evaluator import Array

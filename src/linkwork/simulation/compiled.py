@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.compilers.entry import addresses
-from linkwork.compilers.run import SHARE, _pool
+from linkwork.compilers.run import SHARE, thread_pool
 from linkwork.errors import InputError
 from linkwork.quantities.evaluator import Array, check_actuators
 from linkwork.simulation.stepper import Stepper
@@ -78,7 +78,7 @@ def drive(
     """
     driver = import_module("linkwork.simulation.driver")
     asked = controller if batched else _for_one(controller)
-    runner, robot, nc = stepper._runner, stepper.robot, stepper.source.nc
+    runner, robot, nc = stepper.runner, stepper.robot, stepper.source.nc
     motors = len(robot.actuators) if stepper.takes_commands else 0
     takes = (output != "commands", output != "torques" and motors > 0)
     width = stepper.held(None)[0].size
@@ -93,7 +93,7 @@ def drive(
         state = (q[start:stop].copy(), v[start:stop].copy(), tau[start:stop].copy(), np.zeros((n, nc)))
         held = np.zeros((n, width)) if commands is None else commands[start:stop].copy()
         pushed = wrenches[start:stop].copy() if wrenches.ndim > 2 else wrenches
-        results = tuple(np.empty((n, *shape)) for shape in stepper._output_shapes)
+        results = tuple(np.empty((n, *shape)) for shape in stepper.runner.outputs)
         kept = tuple(np.empty((times, n, width)) for width in (robot.nq, robot.nv, robot.nv, nc, width))
         clock, settings = np.array([stepper.dt, float(commands is not None)]), np.zeros(2)
         used = (*state[:3], held, pushed, stepper._law, stepper._R, clock, settings, *results)
@@ -107,7 +107,9 @@ def drive(
         return Driven(kept[0], kept[1], kept[2], kept[3], kept[4], status, step, (detail[0], detail[1]))
 
     try:
-        found = [roll(0, len(q))] if parts == 1 else list(_pool(parts).map(lambda edge: roll(*edge), pairwise(edges)))
+        found = (
+            [roll(0, len(q))] if parts == 1 else list(thread_pool(parts).map(lambda edge: roll(*edge), pairwise(edges)))
+        )
     except driver.NumbaError as error:
         words = str(error).strip().splitlines()
         raise InputError(

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from linkwork.closure.coordinates import Minimal
+from linkwork.closure.minimal import Minimal
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.inputs import Auto, ForwardMethod, Integrator
 from linkwork.kernels.steps import DOPRI5, RK4, Scheme, act, follow_velocity, go, rate
