@@ -184,7 +184,7 @@ def test_wrong_commands_are_refused_in_words() -> None:
         lw.simulate(robot, q, seconds=0.01, controller=lambda t, q, v: q, controller_output="forces")  # type: ignore[arg-type]
     with pytest.raises(lw.InputError, match="a kernel, which writes torques"):
         lw.simulate(robot, q, seconds=0.01, controller=rest, commands=COMMANDS)
-    with pytest.raises(lw.InputError, match=r"commands has shape \(2,\), needs \(3,\) or \(4, 3\)"):
+    with pytest.raises(lw.InputError, match=r"commands have shape \(2,\), robot .* has 3 actuators and needs \(3,\) or \(4, 3\)"):
         lw.rollouts(robot, np.zeros((4, 3)), seconds=0.01, commands=[1.0, 2.0])
 
 

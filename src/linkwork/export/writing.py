@@ -155,9 +155,9 @@ def _held(evaluator: Evaluator, arguments: Sequence[str]) -> dict[str, list[floa
             }
         case Stepper():
             found = {
-                "law": evaluator.law,
+                "passive": evaluator.law,
                 "regularization": row_regularization(evaluator.robot, evaluator.regularization),
-                "clock": [evaluator.dt, float("commands" in arguments)],
+                "timing": [evaluator.dt, float("commands" in arguments)],
                 "settings": [0.0, 2.0],  # one step
                 "commands": evaluator.held(None)[0],
             }

@@ -22,7 +22,7 @@ from linkwork.compilers.trace import Graph
 from linkwork.errors import InputError, KernelError
 from linkwork.inputs import Integrator, fresh_floats
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.control import Control, Place, controlled, torque_text
+from linkwork.kernels.control import Control, Slot, controlled, torque_kernel
 from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
 from linkwork.quantities.evaluator import Array
@@ -159,7 +159,7 @@ class Controller:
             robot: The mechanism.
         """
         self.check(robot)
-        torques, tree, parameters = torque_text(self.control), tree_of(robot), self.packed()
+        torques, tree, parameters = torque_kernel(self.control), tree_of(robot), self.packed()
 
         def function(time: float, q: Array, v: Array) -> Array:
             tau = np.empty(robot.nv)
@@ -240,13 +240,13 @@ def _value(given: npt.ArrayLike, name: str, own: bool) -> Array:
 
 def _control_of(text: Callable[..., None], values: Mapping[str, Array], own: Sequence[str]) -> Control:
     """The text with the places of its parameters."""
-    places, sizes = list[Place](), [0, 0]
+    slots, sizes = list[Slot](), [0, 0]
     for name, value in values.items():
         which = int(name in own)
         shape = value.shape[which:]
-        places.append((which, sizes[which], shape))
+        slots.append((which, sizes[which], shape))
         sizes[which] += math.prod(shape)
-    return Control(text, _takes_tree(text), tuple(places), sizes[0], sizes[1])
+    return Control(text, _takes_tree(text), tuple(slots), sizes[0], sizes[1])
 
 
 # Indices ------------------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def _check_indices(control: Control, robot: Model) -> None:
     arrays = [symbols(k, size) for k, size in enumerate(sizes)]
     tau = np.zeros(robot.nv, dtype=object).view(_Bounded)
     try:
-        torque_text(control)(tree_of(robot), graph.input(len(sizes), 0), *arrays, tau)
+        torque_kernel(control)(tree_of(robot), graph.input(len(sizes), 0), *arrays, tau)
     except (IndexError, ZeroDivisionError) as error:
         inner = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
         source = source_of(control.text)
@@ -322,4 +322,4 @@ class ControlledStepper(Stepper):
         every = self.control_every
         wait = -now % every if steps == 0 else every - now % every
         clock = [self.dt, 0.0, now, every, wait, steps + 1 if final else steps + 2]
-        return np.array(clock, dtype=self._dtype), self._often(steps)
+        return np.array(clock, dtype=self._dtype), self.repeats(steps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -13,25 +12,18 @@ import numpy.typing as npt
 
 from linkwork.dynamics.forward import REGULARIZATION, row_regularization
 from linkwork.errors import InputError
-from linkwork.inputs import Auto, Integrator, TimeConstant, above_zero, count
+from linkwork.inputs import Integrator, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.steps import DAMPING as LAW_DAMPING
-from linkwork.kernels.steps import LOWER, REST, STEPS, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
+from linkwork.kernels.steps import STEPS
 from linkwork.model.model import Model
-from linkwork.plans.actuation import BEYOND, DRIVEN, DRIVEN_COUPLED, with_actuators
+from linkwork.plans.actuation import DRIVEN, DRIVEN_COUPLED, with_actuators
 from linkwork.plans.elimination import coupled_tree
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.evaluator import Array, Evaluator, check_actuators
-from linkwork.quantities.functions import mass_matrix
+from linkwork.simulation.stabilization import AUTO, passive_parameters, stabilized, with_implicit_armature
 
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
 """Integrators and their orders."""
-
-AUTO: Auto = "auto"
-TIME_CONSTANT = 0.005
-"""Seconds in which open loops close again, where steps are not longer than half of this."""
-STOP_TIME = 0.01
-"""Seconds in which a stop catches a joint that carries nothing but its own inertia."""
 
 _empty = np.empty
 
@@ -138,10 +130,10 @@ class Stepper(Evaluator):
         if (integrator, dynamics) not in STEPS:
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
-        self.law = joint_law(robot, passive, limits, robot.neutral() if at is None else at)
+        self.law = passive_parameters(robot, passive, limits, robot.neutral() if at is None else at)
         stable = stabilized(robot, time_constant, self.dt) if bound else robot.unconstrained()
         if integrator == "euler" and passive:
-            stable = held_back(stable, self.dt)
+            stable = with_implicit_armature(stable, self.dt)
         if not passive:
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
@@ -165,7 +157,7 @@ class Stepper(Evaluator):
         self._clock = np.array([self.dt, 0.0], dtype=dtype)
         self._clock_of_commands = np.array([self.dt, 1.0], dtype=dtype)
         self._uncommanded = np.zeros(self._subject.input_shapes()[3], dtype=dtype)
-        self._once = self._often(1)
+        self._once = self.repeats(1)
         self._adaptive = self.integrator == "dopri5"
         self._sizes = [shape[0] for shape in self._output_shapes]
 
@@ -198,7 +190,7 @@ class Stepper(Evaluator):
             wrenches = self._rest
         if self._adaptive:
             return self._estimated([q, v, tau, u, wrenches, self._law, self._R, switch], steps)
-        often = self._once if type(steps) is int and steps == 1 else self._often(count(steps, "steps"))
+        often = self._once if type(steps) is int and steps == 1 else self.repeats(count(steps, "steps"))
         nq, nv, nfound, nprogress = self._sizes
         q1, v1 = _empty(nq, self._dtype), _empty(nv, self._dtype)
         found, progress = _empty(nfound, self._dtype), _empty(nprogress, self._dtype)
@@ -250,7 +242,7 @@ class Stepper(Evaluator):
         lead = q.shape[: max(q.ndim - 1, 0)]
         inputs = [q, v, self._still if tau is None else tau, *self.held(commands, wrenches)]
         if self.integrator != "dopri5":
-            inputs.append(self._often(count(steps, "steps")))
+            inputs.append(self.repeats(count(steps, "steps")))
         elif steps != 1:
             raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
         if out is not None and (not isinstance(out, tuple | list) or len(out) != 2):
@@ -290,75 +282,10 @@ class Stepper(Evaluator):
             check_actuators(self.source)
         return commands, pushed, self._law, self._R, self._clock_of_commands
 
-    def _often(self, steps: int) -> Array:
-        """The settings for so many steps."""
+    def repeats(self, steps: int) -> Array:
+        """The settings for so many steps.
+
+        Args:
+            steps: How many.
+        """
         return np.array([0.0, steps + 1.0], dtype=self._dtype)
-
-
-def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
-    """Warn of servos whose damping, taken explicitly, turns a velocity around within a step: they chatter.
-
-    That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``.
-    """
-    damping = np.zeros(robot.nv)
-    for actuator in robot.actuators:
-        for joint, gear in actuator.gears:
-            damping[robot.v_slice(joint)] -= actuator.bias[2] * np.square(gear)
-    if not (damping > 0).any():
-        return
-    mobility = np.diagonal(np.linalg.pinv(mass_matrix(robot, q), hermitian=True))  # one over the inertia
-    ratio = damping * dt * mobility
-    k = int(ratio.argmax())
-    if ratio[k] > 1:
-        joint = next(j.name for j in robot.joints if k in range(*robot.v_slice(j.name).indices(robot.nv)))
-        warnings.warn(
-            f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
-            f"is {ratio[k]:.3g} times the inertia that the joint feels; try dt={dt / ratio[k]:.1g} or less",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-
-
-def stabilized(robot: Model, time_constant: TimeConstant, dt: float) -> Model:
-    """The robot with constraints that pull open loops closed, where they have no gains of their own."""
-    if time_constant is None:
-        return robot
-    time = max(TIME_CONSTANT, 2 * dt) if time_constant == AUTO else above_zero(time_constant, "time_constant")
-    if time < 2 * dt:
-        raise InputError(
-            f"time_constant is {time:g} s: loops that are to close in less than two steps ({2 * dt:g} s) overshoot"
-        )
-    pulled = tuple(c if any(c.gains or ()) else replace(c, gains=None, time_constant=time) for c in robot.constraints)
-    return replace(robot, constraints=pulled)
-
-
-def held_back(robot: Model, h: float) -> Model:
-    """The robot with the armature that springs and dampers are to a step of the time ``h`` that ends in them."""
-    joints = []
-    for joint in robot.joints:
-        k = robot.v_slice(joint.name)
-        springs = robot.stiffness[k] if joint.type.nq == joint.type.nv else 0.0
-        joints.append(replace(joint, armature=robot.armature[k] + h * robot.damping[k] + h * h * springs))
-    return replace(robot, joints=tuple(joints))
-
-
-def joint_law(robot: Model, passive: bool, limits: bool, at: npt.ArrayLike) -> Array:
-    """What joints do by themselves: a row of the law of `algorithms.motion` for each degree of freedom."""
-    law = np.zeros((robot.nv, 7))
-    law[:, LOWER], law[:, UPPER] = -BEYOND, BEYOND
-    if passive:
-        law[:, LAW_DAMPING], law[:, STIFFNESS] = robot.damping, robot.stiffness
-    plain = [j for j in robot.joints if j.type.nq == j.type.nv and j.type.nv > 0]
-    for joint in plain:
-        law[robot.v_slice(joint.name), REST] = joint.rest
-    if limits and plain:
-        inertia = 1.0 / np.diagonal(np.linalg.inv(mass_matrix(robot, at)))
-        for joint in plain:
-            k, i = robot.v_slice(joint.name), robot.q_slice(joint.name)
-            low, high = robot.lower[i], robot.upper[i]
-            stopped = np.isfinite(low) | np.isfinite(high)
-            law[k, LOWER] = np.where(np.isfinite(low), low, -BEYOND)
-            law[k, UPPER] = np.where(np.isfinite(high), high, BEYOND)
-            law[k, STOP_STIFFNESS] = np.where(stopped, inertia[k] / STOP_TIME**2, 0.0)
-            law[k, STOP_DAMPING] = np.where(stopped, 2 * inertia[k] / STOP_TIME, 0.0)
-    return law

@@ -29,15 +29,15 @@ class Pose:
     def turn(self, name: str, value: float) -> str:
         """Move a joint to a value, or as far as loops can follow; says what stopped it, if anything did."""
         try:
-            way = Continuation(self.robot, self.q, [name], tolerance=CLOSED, limits=False)
+            path = Continuation(self.robot, self.q, [name], tolerance=CLOSED, limits=False)
         except AssemblyError as error:
             return f"{name} stays: {error}"
         words = ""
         try:
-            way.lead([value])
+            path.lead([value])
         except AssemblyError as error:
             words = str(error)
-        self.q = way.q
+        self.q = path.q
         return words
 
 

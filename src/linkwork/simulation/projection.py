@@ -1,4 +1,4 @@
-"""Back onto the loops, quickly: what a simulation does every few steps."""
+"""Projection of states onto the constraint manifold: what a simulation does every few steps."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NEWTON = 5
 """Iterations after which what is left is for `assemble`."""
 
 
-class Closing:
-    """``Closing(robot)(q, v)``: the nearest state with closed loops, in the metric of kinetic energy.
+class LoopProjection:
+    """``LoopProjection(robot)(q, v)``: the nearest state with closed loops, in the metric of kinetic energy.
 
     A change ``x`` with ``J x = y`` that has the least energy is what forward dynamics gives a robot at rest without
     gravity whose constraints are asked for ``y``: no dense algebra, and redundant rows do no harm.
