@@ -59,7 +59,7 @@ class Trajectory(Motion):
     # Files ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the trajectory to one file, ``.npz`` or ``.parquet``; an older one is replaced when the new one is whole.
+        """Write the trajectory to one file, ``.npz`` or ``.parquet``; an old one is replaced when the new one is whole.
 
         A Parquet file has a column for each number, called after joints and constraints, for tools that read tables.
 
