@@ -16,17 +16,17 @@ from linkwork.quantities.evaluator import Array
 from linkwork.simulation.actuation import Actuation, not_finite
 from linkwork.simulation.control import ControlledStepper, Controller
 from linkwork.simulation.loop import Feedback, Propagate, State
-from linkwork.simulation.schedule import Segment
 from linkwork.simulation.stepper import Stepper, forces_of
 
 
 def batch_steps(stepper: Stepper, make: Callable[[float], Stepper], wrenches: Array) -> Propagate:
     """The same steps for all robots; a shorter one is made by a stepper of its own."""
+    dt = stepper.dt
 
-    def propagate(state: State, segment: Segment) -> tuple[State, int]:
-        by = stepper if segment.whole else make(segment.seconds)
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        by, steps = (stepper, int(stop - start)) if stop - start >= 1 else (make((stop - start) * dt), 1)
         q, v, actuation, _ = state
-        live, nc, steps = _finite(q, v), by.source.nc, segment.steps
+        live, nc = _finite(q, v), by.source.nc
         inputs = [q, v, actuation.tau, *by.held(actuation.commands, wrenches), by.repeats(steps)]
         q1, v1, found, progress = _step(by, inputs, live)
         good = progress[:, 1] == steps + 1
@@ -40,9 +40,12 @@ def batch_steps(stepper: Stepper, make: Callable[[float], Stepper], wrenches: Ar
 
 
 def controlled_batch_steps(
-    stepper: ControlledStepper, partial: Propagate, controller: Controller, wrenches: Array
+    stepper: ControlledStepper, partial: Propagate, controller: Controller, wrenches: Array, end: float
 ) -> tuple[Propagate, Feedback]:
-    """Steps and controls between them, all in machine code; and the controller by itself, for a start."""
+    """Steps and controls between them, all in machine code; and the controller by itself, for a start.
+
+    At the ``end``, in steps of the clock, the controller is not called.
+    """
     parameters, robot, dt = controller.packed(), stepper.source, stepper.dt
     held = stepper.held(None, wrenches)[:-1]
 
@@ -63,10 +66,11 @@ def controlled_batch_steps(
             x[np.flatnonzero(live)[good]] = y[good]
         return State(q, v, Actuation(tau), forces)
 
-    def propagate(state: State, segment: Segment) -> tuple[State, int]:
-        if not segment.whole:
-            return partial(state, segment)
-        return advance(state, int(segment.start), segment.steps, segment.final), segment.steps
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        if stop - start < 1:
+            return partial(state, start, stop)
+        steps = int(stop - start)
+        return advance(state, int(start), steps, stop == end), steps
 
     def feedback(time: float, state: State) -> Actuation:
         return advance(state, round(time / dt), 0, False).actuation

@@ -152,14 +152,14 @@ def _step_settings(integrator: Integrator, dt: float, frames: tuple[str, ...], o
 
 def _joined(batch: Batch, parts: list[Arrays]) -> Trajectory:
     """One trajectory of all parts."""
-    stops = [stop.at for stop in batch.schedule.stops() if stop.record]
-    recorder = Recorder(batch.robot, len(stops), (len(batch.q),))
-    recorder.times[:] = np.array(stops) * batch.schedule.dt
+    times = batch.schedule.record_times
+    recorder = Recorder(batch.robot, len(times), (len(batch.q),))
+    recorder.times[:] = times
     kept = (recorder.q, recorder.v, recorder.tau, recorder.multipliers, recorder.commands)
     for k, array in enumerate(kept):
         if parts:
             np.concatenate([part[k] for part in parts], axis=1, out=array)
-    recorder.count = len(stops)
+    recorder.count = len(times)
     lost = int((~np.isfinite(recorder.v[-1]).all(axis=-1)).sum())
     ended = f"{lost} of {len(batch.q)} robots stopped being finite; try a shorter dt" if lost else ""
     every = {"record_every": batch.schedule.record, "control_every": batch.schedule.control}
@@ -203,7 +203,7 @@ class Batch:
     def roll(self, tell: Callable[[float], None] = lambda done: None) -> Arrays:
         """Records of all robots."""
         n, robot = len(self.q), self.robot
-        recorder = Recorder(robot, sum(stop.record for stop in self.schedule.stops()), (n,))
+        recorder = Recorder(robot, len(self.schedule.record_times), (n,))
         stops, propagate, feedback = self._plan(recorder)
         state = State(self.q, self.v, self.constant, np.zeros((n, robot.nc)))
         run(self.schedule, stops, state, propagate, recorder, feedback=feedback, tell=tell)
@@ -216,7 +216,9 @@ class Batch:
             stepper = self._stepper(controller.control, schedule.control)
             assert isinstance(stepper, ControlledStepper)
             partial = batch_steps(stepper, self._shortened, wrenches)
-            return schedule.stops_of_kernel(), *controlled_batch_steps(stepper, partial, controller, wrenches)
+            return schedule.stops_of_kernel(), *controlled_batch_steps(
+                stepper, partial, controller, wrenches, schedule.end
+            )
         stepper = self._stepper()
         propagate = batch_steps(stepper, self._shortened, wrenches)
         if controller is None:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from linkwork.simulation.actuation import (
     read_output,
     torques_of_actuators,
 )
-from linkwork.simulation.schedule import Schedule, Segment, Stop
+from linkwork.simulation.schedule import Schedule, Stop
 from linkwork.simulation.trajectory import Trajectory
 
 PATIENCE = 2.0
@@ -42,8 +43,9 @@ class State(NamedTuple):
     """Constraint forces of the step before."""
 
 
-Propagate = Callable[[State, Segment], tuple[State, int]]
-"""The state after a segment, and the steps of it after which it was finite: fewer than all end the simulation."""
+Propagate = Callable[[State, float, float], tuple[State, int]]
+"""The state from one stop to the next, in steps of the clock: whole ones, or a part of one. And the steps after which
+it was finite: fewer than all end the simulation."""
 
 Feedback = Callable[[float, State], Actuation]
 """Torques or commands at a time and a state."""
@@ -93,23 +95,24 @@ def run(
     tell: Callable[[float], None] = lambda done: None,
 ) -> str:
     """Simulate from the first stop to the last, and keep states in the recorder; why it ended early, or nothing."""
-    for stop, segment, after in schedule.segments(stops):
-        if stop.control and feedback is not None:
-            state = state._replace(actuation=feedback(schedule.time(stop.at), state))
-        if stop.record:
-            recorder.add(schedule.time(stop.at), state)
-        state, done = propagate(state, segment)
-        if done < segment.steps:
-            return early_end(recorder, schedule, segment, done)
+    dt = schedule.dt
+    for (at, control, record, _), after in pairwise(stops):
+        if control and feedback is not None:
+            q, v, _, multipliers = state
+            state = State(q, v, feedback(at * dt, state), multipliers)
+        if record:
+            recorder.add(at * dt, state)
+        state, done = propagate(state, at, after.at)
+        if done < after.at - at:
+            return early_end(recorder, dt, int(at) + done)
         if after.project and project is not None:
-            q, v = project(state.q, state.v)
-            state = state._replace(q=q, v=v)
+            state = State(*project(state.q, state.v), *state[2:])
         tell(after.at - schedule.start)
     recorder.add(schedule.time(schedule.end), state)
     return ""
 
 
-def early_end(recorder: Recorder, schedule: Schedule, segment: Segment, done: int) -> str:
+def early_end(recorder: Recorder, dt: float, step: int) -> str:
     """Words for a simulation that ended early: after which step, and what was fastest when last recorded."""
     robot, k = recorder.robot, recorder.count - 1
     fastest = ""
@@ -118,8 +121,7 @@ def early_end(recorder: Recorder, schedule: Schedule, segment: Segment, done: in
         dof = int(np.abs(v).argmax())
         joint = next(j for j in robot.joints if dof in range(*robot.v_slice(j.name).indices(robot.nv)))
         fastest = f"; '{joint.name}' was the fastest joint at {recorder.times[k]:g} s, with {v[dof]:.3g}"
-    step = int(segment.start) + done
-    return f"not finite after step {step} ({schedule.time(step):g} s){fastest}; try a shorter dt"
+    return f"not finite after step {step} ({step * dt:g} s){fastest}; try a shorter dt"
 
 
 def function_feedback(

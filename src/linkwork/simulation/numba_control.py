@@ -20,7 +20,7 @@ from linkwork.errors import InputError
 from linkwork.quantities.evaluator import Array, check_actuators
 from linkwork.simulation.actuation import Actuation, ControllerOutput, not_finite, wrong_shape
 from linkwork.simulation.loop import Propagate, Recorder, State
-from linkwork.simulation.schedule import Schedule, Segment
+from linkwork.simulation.schedule import Schedule
 from linkwork.simulation.stepper import Stepper
 
 FINE, WRONG_SHAPE, NOT_FINITE = range(3)
@@ -65,9 +65,9 @@ def numba_steps(
     batched = recorder.q.ndim > 2
     events = schedule.events()
 
-    def propagate(state: State, segment: Segment) -> tuple[State, int]:
-        if not segment.whole:
-            return partial(state, segment)
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        if stop - start < 1:
+            return partial(state, start, stop)
         one = state if batched else _batch_of_one(state)
         found = _drive(stepper, controller, output, one, constant, wrenches, events, batched=batched)
         _keep(found, events, schedule, recorder)
@@ -75,7 +75,7 @@ def numba_steps(
             raise InputError(f"the controller at {schedule.time(found.step):g} s: {_wrong(stepper, found, batched)}")
         q, v, tau, forces, commands = found.state if batched else (x[0] for x in found.state)
         given = commands if np.isfinite(commands).any() else None
-        return State(q, v, Actuation(tau, given), forces), found.step - int(segment.start)
+        return State(q, v, Actuation(tau, given), forces), found.step - int(start)
 
     return propagate
 

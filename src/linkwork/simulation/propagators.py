@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from linkwork.simulation.actuation import Actuation, not_finite
 from linkwork.simulation.control import ControlledStepper, Controller
 from linkwork.simulation.loop import Feedback, Propagate, State
 from linkwork.simulation.python_steps import PythonStepper
-from linkwork.simulation.schedule import Segment
 from linkwork.simulation.stepper import Stepper, forces_of
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
@@ -29,14 +29,14 @@ OneStep = Callable[[Array, Array, Actuation, float], tuple[Array, Array, Array, 
 # Steps of one length ------------------------------------------------------------------------------------------------
 
 
-def compiled_steps(make: MakeStepper, dt: float, wrenches: Array) -> Propagate:
+def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array) -> Propagate:
     """Steps in machine code; a shorter one is made by a stepper of its own."""
-    whole = _repeated_steps(make(dt), wrenches)
+    whole, dt = _repeated_steps(stepper, wrenches), stepper.dt
 
-    def propagate(state: State, segment: Segment) -> tuple[State, int]:
-        if segment.whole:
-            return whole(state, segment.steps)
-        return _repeated_steps(make(segment.seconds), wrenches)(state, 1)
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        if stop - start >= 1:
+            return whole(state, int(stop - start))
+        return _repeated_steps(make((stop - start) * dt), wrenches)(state, 1)
 
     return propagate
 
@@ -65,15 +65,16 @@ def python_steps(make: Callable[[float], PythonStepper], dt: float) -> Propagate
     """Steps in Python around any method."""
     whole = make(dt)
 
-    def propagate(state: State, segment: Segment) -> tuple[State, int]:
-        stepper, h = (whole, dt) if segment.whole else (make(segment.seconds), segment.seconds)
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        steps, h = (int(stop - start), dt) if stop - start >= 1 else (1, (stop - start) * dt)
+        stepper = whole if h == dt else make(h)
         q, v, (tau, commands), forces = state
-        for k in range(segment.steps):
+        for k in range(steps):
             q1, v1, forces, _ = stepper.step(q, v, tau, h, commands)
             if not (np.isfinite(q1).all() and np.isfinite(v1).all()):
                 return State(q, v, state.actuation, forces), k
             q, v = q1, v1
-        return State(q, v, state.actuation, forces), segment.steps
+        return State(q, v, state.actuation, forces), steps
 
     return propagate
 
@@ -84,9 +85,9 @@ def python_steps(make: Callable[[float], PythonStepper], dt: float) -> Propagate
 def adaptive_steps(one: OneStep, dt: float, tolerance: float) -> Propagate:
     """Steps as long as their error allows, ``dt`` at most. Nothing is remembered from one segment to the next."""
 
-    def propagate(state: State, segment: Segment) -> tuple[State, int]:
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         q, v, actuation, forces = state
-        left, h, least = segment.seconds, dt, 1e-12 * segment.seconds
+        left, h, least = (stop - start) * dt, dt, 1e-12 * (stop - start) * dt
         while left > least:
             h = min(h, left)
             q1, v1, forces_after, error = one(q, v, actuation, h)
@@ -98,7 +99,7 @@ def adaptive_steps(one: OneStep, dt: float, tolerance: float) -> Propagate:
             elif h < 1e-9 * dt:
                 return State(q, v, actuation, forces), 0
             h = min(dt, h * min(MOST, max(LEAST, change)))
-        return State(q, v, actuation, forces), segment.steps
+        return State(q, v, actuation, forces), ceil(stop - start)
 
     return propagate
 
@@ -132,9 +133,12 @@ def one_python_step(stepper: PythonStepper) -> OneStep:
 
 
 def controlled_steps(
-    stepper: ControlledStepper, make: MakeStepper, controller: Controller, wrenches: Array
+    stepper: ControlledStepper, make: MakeStepper, controller: Controller, wrenches: Array, end: float
 ) -> tuple[Propagate, Feedback]:
-    """Steps and controls between them, all in machine code; and the controller by itself, for a start."""
+    """Steps and controls between them, all in machine code; and the controller by itself, for a start.
+
+    At the ``end``, in steps of the clock, the controller is not called.
+    """
     entry, nc, shapes = stepper._runner.own_entry(False), stepper.source.nc, stepper._output_shapes
     parameters, held, dt = controller.packed(), stepper.held(None, wrenches)[:-1], stepper.dt
 
@@ -151,10 +155,10 @@ def controlled_steps(
             raise InputError(f"the controller at {(now + done) * dt:g} s: {what}")
         return State(out[0], out[1], Actuation(tau), forces_of(out[3], nc)), done
 
-    def propagate(state: State, segment: Segment) -> tuple[State, int]:
-        if segment.whole:
-            return advance(state, int(segment.start), segment.steps, segment.final)
-        return _repeated_steps(make(segment.seconds), wrenches)(state, 1)
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        if stop - start >= 1:
+            return advance(state, int(start), int(stop - start), stop == end)
+        return _repeated_steps(make((stop - start) * dt), wrenches)(state, 1)
 
     def feedback(time: float, state: State) -> Actuation:
         return advance(state, round(time / dt), 0, False)[0].actuation

@@ -7,11 +7,10 @@ between two ticks of the clock is reached by one shorter step: a simulation ends
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 from math import ceil, floor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,31 +35,6 @@ class Stop(NamedTuple):
     """Whether the state is kept."""
     project: bool = False
     """Whether loops are closed."""
-
-
-class Segment(NamedTuple):
-    """From one stop to the next: several steps, or a part of one."""
-
-    start: float
-    stop: float
-    dt: float
-    final: bool
-    """Whether the simulation ends with it."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether it consists of whole steps."""
-        return self.start.is_integer() and self.stop.is_integer()
-
-    @property
-    def steps(self) -> int:
-        """How many steps are made."""
-        return int(self.stop - self.start) if self.whole else 1
-
-    @property
-    def seconds(self) -> float:
-        """How long it is."""
-        return (self.stop - self.start) * self.dt
 
 
 @dataclass(frozen=True)
@@ -95,8 +69,9 @@ class Schedule:
         """The first and the last whole step of the clock, between which steps have their full length."""
         return ceil(self.start), floor(self.end)
 
-    def stops(self) -> list[Stop]:
-        """All times at which something happens, in order."""
+    @cached_property
+    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
+        """Columns of all stops: the steps of the clock, and what happens there."""
         first, last = self.ticks
         edges = [self.start, *([float(first), float(last)] if first <= last else []), self.end]
         periods = [every for every in (self.record, self.control, self.project) if every]
@@ -106,33 +81,42 @@ class Schedule:
         control = (at % self.control == 0) & (at != self.end) if self.control else np.zeros_like(inner)
         record = (at % self.record == 0) | ~inner
         project = (at % self.project == 0) & (at != self.start) if self.project else np.zeros_like(inner)
-        flags = (x.tolist() for x in (control, record, project))
-        return [Stop(*values) for values in zip(at.tolist(), *flags, strict=True)]
+        return at, control, record, project
+
+    @property
+    def record_times(self) -> npt.NDArray[np.float64]:
+        """Seconds at which states are kept."""
+        at, _, record, _ = self._columns
+        return np.asarray(at[record] * self.dt)
+
+    def stops(self) -> list[Stop]:
+        """All times at which something happens, in order. Whole steps lie between them, or a part of one."""
+        return _rows(*self._columns)
 
     def stops_of_kernel(self) -> list[Stop]:
         """The same where steps are compiled with the controller: its calls are stops only where no whole step leads."""
-        edges = self.ticks
-        return [
-            stop._replace(control=stop.control and stop.at == edges[0])
-            for stop in self.stops()
-            if stop.record or stop.project or stop.at in edges
-        ]
+        at, control, record, project = self._columns
+        some = record | project | np.isin(at, self.ticks)
+        return _rows(*(x[some] for x in (at, control & (at == self.ticks[0]), record, project)))
 
     def outer_stops(self) -> list[Stop]:
         """The same where all between the first and the last whole step happens in machine code (`events`)."""
+        at, control, record, project = self._columns
         first, last = self.ticks
         if first >= last:
             return self.stops()
-        return [Stop(stop.at) if stop.at == first else stop for stop in self.stops() if not first < stop.at < last]
+        some, within = (at <= first) | (at >= last), at == first
+        return _rows(*(x[some] for x in (at, control & ~within, record & ~within, project)))
 
     def events(self) -> npt.NDArray[np.int64]:
         """Rows of whole steps from the first to the last: number, whether control and record happen there (at the last,
         neither)."""
+        at, control, record, _ = self._columns
         first, last = self.ticks
-        rows = [(int(s.at), s.control, s.record) for s in self.stops() if first <= s.at < last]
-        return np.array([*rows, (last, False, False)], dtype=np.int64)
+        some = (at >= first) & (at < last)
+        table = np.stack([at[some], control[some], record[some]], axis=-1).astype(np.int64)
+        return np.concatenate([table, np.array([[last, 0, 0]])])
 
-    def segments(self, stops: list[Stop]) -> Iterator[tuple[Stop, Segment, Stop]]:
-        """Pairs of stops, and the segments between them."""
-        for stop, after in pairwise(stops):
-            yield stop, Segment(stop.at, after.at, self.dt, after.at == self.end), after
+
+def _rows(*columns: npt.NDArray[Any]) -> list[Stop]:
+    return [Stop._make(row) for row in zip(*(column.tolist() for column in columns), strict=True)]

@@ -139,7 +139,7 @@ def simulate(
     task = _Task(
         robot, steps, schedule, controller, controller_output, constant, pushed, above_zero(tolerance, "tolerance")
     )
-    recorder = Recorder(robot, sum(stop.record for stop in schedule.stops()))
+    recorder = Recorder(robot, len(schedule.record_times))
     events, propagate, feedback = task.plan(recorder)
     settings = task.settings()
     try:
@@ -204,29 +204,29 @@ class _Task:
             if machine_code:
                 controlled = steps.stepper(robot, kernel.control, schedule.control)
                 assert isinstance(controlled, ControlledStepper)
-                return schedule.stops_of_kernel(), *controlled_steps(controlled, self._stepper, kernel, wrenches)
+                return schedule.stops_of_kernel(), *controlled_steps(
+                    controlled, self._stepper, kernel, wrenches, schedule.end
+                )
             function = kernel.plain(robot)
         feedback = None if function is None else function_feedback(robot, function, self.output, self.constant)
-        propagate = self._propagator()
+        if not steps.compiled(robot):
+            return schedule.stops(), self._python_steps(), feedback
+        stepper = self._stepper(steps.dt)
+        if steps.integrator == "dopri5":
+            one = one_compiled_step(stepper, wrenches)
+            return schedule.stops(), adaptive_steps(one, steps.dt, self.tolerance), feedback
+        propagate = compiled_steps(stepper, self._stepper, wrenches)
         if function is not None and machine_code and is_compiled(function):
             how = (function, self.output, self.constant, wrenches, schedule, recorder)
-            return schedule.outer_stops(), numba_steps(self._stepper(steps.dt), propagate, *how), feedback
+            return schedule.outer_stops(), numba_steps(stepper, propagate, *how), feedback
         return schedule.stops(), propagate, feedback
 
-    def _propagator(self) -> Propagate:
-        """Steps, whatever controls them."""
-        robot, steps, dt = self.robot, self.steps, self.steps.dt
-        adaptive, compiled = steps.integrator == "dopri5", steps.compiled(robot)
-        if adaptive:
-            one = (
-                one_compiled_step(self._stepper(dt), self.wrenches)
-                if compiled
-                else one_python_step(self._python_stepper(dt))
-            )
-            return adaptive_steps(one, dt, self.tolerance)
-        if compiled:
-            return compiled_steps(self._stepper, dt, self.wrenches)
-        return python_steps(self._python_stepper, dt)
+    def _python_steps(self) -> Propagate:
+        """Steps in Python, of one length or adaptive."""
+        if self.steps.integrator != "dopri5":
+            return python_steps(self._python_stepper, self.steps.dt)
+        one = one_python_step(self._python_stepper(self.steps.dt))
+        return adaptive_steps(one, self.steps.dt, self.tolerance)
 
     def _stepper(self, dt: float) -> Stepper:
         return (self.steps if dt == self.steps.dt else self.steps.shortened(dt)).stepper(self.robot)
