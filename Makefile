@@ -3,11 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+QUICK := not (pages or pictures or browser or benchmarks or slow)
 
-.PHONY: demo test check docs bench format clean
+.PHONY: demo quick test check docs bench format clean
 
 demo: $(READY)          ## a humanoid's dynamics three ways, times beside Pinocchio, closed loops that walk, plots in out/
 	$(BIN)/python examples/demo.py
+
+quick: $(READY)         ## the inner loop: tests without the kinds that are slow (see tests/conftest.py), within two minutes
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "$(QUICK)"
 
 test: $(READY)          ## all tests
 	$(BIN)/python -m linkwork.compilers.warm

@@ -26,7 +26,7 @@ def compare(robot: lw.Mechanism) -> None:
         off = np.abs(found.acceleration - exact.acceleration).max() / np.abs(exact.acceleration).max()
         operations = "in NumPy"
         if method in costs:
-            operations = f"{costs[method].total + (found.iterations - 1) * costs[method].again:,}".replace(",", " ")
+            operations = f"{costs[method].total + (found.iterations - 1) * costs[method].iteration:,}".replace(",", " ")
         us = microseconds(fd, q, v, tau)
         print(f"{method:<17}{off:>11.0e}{found.iterations:>12}{operations:>12}{us:>11.1f}")
         assert off < (1e-2 if method == "pv_soft" else 1e-8), "methods disagree"

@@ -235,7 +235,7 @@ def slider() -> Sketch:
     return legend(s, "5 rows, axis z")
 
 
-def cylinder() -> Sketch:
+def cylindrical() -> Sketch:
     """A sleeve on a round bar."""
     s = Sketch()
     s.cylinder((0, 0, -0.95), (0, 0, 0.35), 0.13, FIRST)
@@ -602,7 +602,7 @@ PICTURES: dict[str, Callable[[], Sketch]] = {
     "Weld": weld,
     "Hinge": hinge,
     "Slider": slider,
-    "Cylinder": cylinder,
+    "Cylindrical": cylindrical,
     "Cardan": cardan,
     "Point": point,
     "PlaneOnPlane": plane_on_plane,

@@ -20,14 +20,14 @@ from linkwork.drawing.graphs import layout, ties
 from linkwork.drawing.pictures import COUPLING, FAINT, GROUND, INK, LOOP, PASTELS, blank, write_picture
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.steps import DOPRI5, RK4, Scheme
-from linkwork.plans.early import early_tree
-from linkwork.plans.elimination import coupled_tree
-from linkwork.plans.joints import joints_tree
-from linkwork.plans.loops import constrained_tree
-from linkwork.plans.propagators import propagators_tree
-from linkwork.plans.rows import LOOP as LOOP_END
-from linkwork.plans.rows import WORLD_END, rows_tree
-from linkwork.plans.tree import Tree, plant
+from linkwork.plans.bbo import LOOP as LOOP_END
+from linkwork.plans.bbo import WORLD_END, bbo_tree
+from linkwork.plans.constraints import constrained_tree
+from linkwork.plans.efpa import efpa_tree
+from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.ltl import ltl_tree
+from linkwork.plans.pv_early import pv_early_tree
+from linkwork.plans.tree import Tree, build_tree
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "algorithms"
 MARKED = "#f0a030"
@@ -103,7 +103,7 @@ def places(robot: lw.Mechanism, left: float, top: float, dx: float, dy: float, g
 
 def numbers(robot: lw.Mechanism) -> dict[int, str]:
     """Names of bodies by their numbers in plans."""
-    return {0: "world"} | {k: name for name, k in plant(robot)[1].number.items()}
+    return {0: "world"} | {k: name for name, k in build_tree(robot)[1].number.items()}
 
 
 def draw_tree(
@@ -154,7 +154,7 @@ def sweeps(parts: Sequence[tuple[str, bool, str]], robot: lw.Mechanism) -> Any:
     """A tree for each sweep, with arrows the way it goes and the order in which it meets bodies."""
     wide, top = 3.1, 1.25
     paper = Paper(wide * len(parts), 1.75)
-    tree = plant(robot)[0]
+    tree = build_tree(robot)[0]
     name = numbers(robot)
     for k, (title, outward, carries) in enumerate(parts):
         at = places(robot, 0.35 + wide * k, top, 0.8, 0.72)
@@ -202,7 +202,7 @@ def on_the_way(up: Sequence[int], k: int) -> list[int]:
 def crba() -> Any:
     """The entries of M that are not zero, and the walk that finds one row of them."""
     robot = walker().constrained(lw.Weld("l_shin", "world"))
-    tree = joints_tree(robot)
+    tree = ltl_tree(robot)
     names = [
         joint.name
         for joint in robot.joints
@@ -216,15 +216,15 @@ def crba() -> Any:
         paper.line(at[start], at[end], LOOP, bend=0.35, arrowstyle="-|>", shrinkA=12, shrinkB=12)
     paper.text(0.12, 0.12, "the force of a unit knee acceleration, carried down", 7, ha="left", color=LOOP)
     for k in range(tree.nv):
-        line = on_the_way(tree.dof_up, k)
+        line = on_the_way(tree.dof_parent, k)
         for j in range(tree.nv):
-            held = j in line or k in on_the_way(tree.dof_up, j)
+            held = j in line or k in on_the_way(tree.dof_parent, j)
             marked = names[k] == "left_knee" and j in line
             paper.cell(left + size * j, top - size * k, size, MARKED if marked else PASTELS[2] if held else "#f4f4f4")
         if k == 0 or names[k] != names[k - 1]:
             paper.text(left - 0.06, top - size * (k + 0.5), names[k], 6.5, ha="right")
     paper.frame(left, top, size * tree.nv, size * tree.nv)
-    filled = sum(2 * len(on_the_way(tree.dof_up, k)) - 1 for k in range(tree.nv))
+    filled = sum(2 * len(on_the_way(tree.dof_parent, k)) - 1 for k in range(tree.nv))
     paper.text(left + size * tree.nv / 2, 0.08, f"{filled} of {tree.nv**2} entries of M", 7)
     return paper.figure
 
@@ -232,12 +232,12 @@ def crba() -> Any:
 def ltl() -> Any:
     """The factor of the KKT matrix of a humanoid on its feet, with the zeros of the tree."""
     robot = on_feet()
-    tree = joints_tree(robot)
+    tree = ltl_tree(robot)
     n, m, size, left, top = tree.nv, tree.nc, 0.066, 0.75, 3.5
     paper = Paper(6.2, 3.75)
     used = 0
     for k in range(n):
-        for j in on_the_way(tree.dof_up, k):
+        for j in on_the_way(tree.dof_parent, k):
             paper.cell(left + size * j, top - size * k, size, PASTELS[2] if j < k else COUPLING)
             used += 1
     rows = 0
@@ -273,13 +273,13 @@ def ltl() -> Any:
 def satisfied(robot: lw.Mechanism) -> list[int]:
     """Of each body, how many rows end at its joint in PV-early, at the assembled pose: the text is run as it stands."""
     fd = lw.ForwardDynamics(robot, "pv_early")
-    algorithm, tree = fd._subject.algorithm, early_tree(robot)
+    algorithm, tree = fd._subject.algorithm, pv_early_tree(robot)
     work = algorithm.work_type()(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
     still = np.zeros(robot.nv)
     inputs = [np.asarray(x, dtype=np.float64) for x in fd._complete((robot.poses["assembled"], still, still))]
     algorithm.text(tree, work, *inputs, *(np.zeros(shape) for shape in fd._subject.output_shapes()))
     ends = [*tree.iv[1:].tolist(), tree.nv]
-    return [0] + [int((work.felt[a:b] != 0).sum()) for a, b in pairwise(ends)]
+    return [0] + [int((work.inverse_KS[a:b] != 0).sum()) for a, b in pairwise(ends)]
 
 
 def started(tree: Tree) -> list[int]:
@@ -337,17 +337,17 @@ def pv() -> Any:
     robot = lw.zoo.ladder(2)
     paper = Paper(7.4, 3.4)
     name = numbers(robot)
-    tree = rows_tree(robot, (), WORLD_END)
+    tree = bbo_tree(robot, (), WORLD_END)
     carried = {name[i]: int(tree.slot_count[i]) for i in range(1, tree.n)}
     counted_tree(
         paper, robot, places(robot, 0.35, 2.85, 0.46, 0.62, 0.3), carried, "PV: rows that pass each joint, to the world"
     )
-    early, ended = early_tree(robot), satisfied(robot)
+    early, ended = pv_early_tree(robot), satisfied(robot)
     left = {name[i]: x for i, x in enumerate(rows_left(early, ended)) if i}
     done = {name[i] for i, x in enumerate(ended) if x}
     title = "PV-early: rows that are left below each joint (green bar: the joint satisfied one)"
     counted_tree(paper, robot, places(robot, 0.35, 1.4, 0.46, 0.62, 0.3), left, title, done)
-    blocks = coupled_tree(robot).ncouplings
+    blocks = lcaba_tree(robot).ncouplings
     paper.text(
         0.15,
         0.15,
@@ -367,7 +367,7 @@ def bbo() -> Any:
     for k, (title, end) in enumerate(
         (("proxBBO: rows end at the root of their loop", LOOP_END), ("PV, proxPV: rows end at the world", WORLD_END))
     ):
-        tree = rows_tree(robot, (), end)
+        tree = bbo_tree(robot, (), end)
         at = places(robot, 0.5, 2.75 - 1.7 * k, 1.05, 0.62)
         carried = {name[i]: int(tree.slot_count[i]) for i in range(1, tree.n)}
         counted_tree(paper, robot, at, carried, title, raised=0.55)
@@ -406,8 +406,8 @@ def first_couplings(tree: Tree) -> set[frozenset[int]]:
 def lcaba() -> Any:
     """Jansen's leg, a body after the other."""
     robot = lw.zoo.jansen()
-    tree, name = coupled_tree(robot), numbers(robot)
-    order = [int(i) for i in tree.order[1:]]
+    tree, name = lcaba_tree(robot), numbers(robot)
+    order = [int(i) for i in tree.elimination_order[1:]]
     wide, tall = 2.0, 1.95
     paper = Paper(4 * wide, 2 * tall)
     pairs, gone = first_couplings(tree), set[int]()
@@ -419,8 +419,8 @@ def lcaba() -> Any:
         title = "loops couple bodies" if k == 0 else f"{k}  {name[now]}"
         paper.text(x + 0.1, y - 0.16, title, 8, ha="left", weight="bold")
         if k:
-            start, count = int(tree.link_start[now]), int(tree.link_count[now])
-            near = {int(j) for j in tree.link_body[start : start + count]}
+            start, count = int(tree.neighbor_start[now]), int(tree.neighbor_count[now])
+            near = {int(j) for j in tree.neighbor_body[start : start + count]}
             assert near == {j for pair in pairs if now in pair for j in pair - {now}}
             joined = near | ({int(tree.parent[now])} - {0} if near else set())
             met = ", ".join(name[j] for j in sorted(near)) or "none"
@@ -491,7 +491,7 @@ def clusters() -> Any:
 def osim() -> Any:
     """A short stalk held at four tips: where pairs of rows meet, and the blocks of D that they fill there."""
     robot = lw.zoo.stalk(3, 2, links=2)
-    tree, name = propagators_tree(robot), numbers(robot)
+    tree, name = efpa_tree(robot), numbers(robot)
     paper = Paper(7.3, 2.95)
     at = places(robot, 0.4, 2.45, 0.78, 0.55)
     paper.text(0.15, 2.8, "rows on their way down, and where they meet others", 8, ha="left", weight="bold")
@@ -500,15 +500,15 @@ def osim() -> Any:
     meets: dict[tuple[int, int], int] = {}
     for i in range(1, tree.n):
         for s in range(int(tree.path_start[i]), int(tree.path_start[i] + tree.path_count[i])):
-            one = int(tree.path_part[s])
-            for other in tree.meet_path[int(tree.meet_start[s]) : int(tree.meet_start[s] + tree.meet_count[s])]:
-                meets[row[one], row[int(tree.path_part[int(other)])]] = i
+            one = int(tree.path_k[s])
+            for other in tree.common_path[int(tree.common_start[s]) : int(tree.common_start[s] + tree.common_count[s])]:
+                meets[row[one], row[int(tree.path_k[int(other)])]] = i
     seats = sorted(set(meets.values()))
     color = {i: PASTELS[k % len(PASTELS)] for k, i in enumerate(seats)}
     for joint in robot.joints:
         i = next(n for n, body in name.items() if body == joint.child)
         count = int(tree.path_count[i])
-        goes = any(tree.path_up[s] >= 0 for s in range(int(tree.path_start[i]), int(tree.path_start[i] + count)))
+        goes = any(tree.path_parent[s] >= 0 for s in range(int(tree.path_start[i]), int(tree.path_start[i] + count)))
         paper.line(
             at[joint.child], at[joint.parent], LOOP if goes else FAINT, linewidth=0.8 + 0.15 * (count if goes else 0)
         )

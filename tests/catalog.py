@@ -8,11 +8,12 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
-from linkwork.model.constraints import MEET, Constraint, Pair
+from linkwork.model.constraints import Constraint, Pair
+from linkwork.model.pairs import MEET
 from states import Floats
 
 PAIRS: tuple[type[Pair], ...] = (
-    *(lw.Weld, lw.Hinge, lw.Slider, lw.Cylinder, lw.Cardan, lw.Point, lw.PlaneOnPlane),
+    *(lw.Weld, lw.Hinge, lw.Slider, lw.Cylindrical, lw.Cardan, lw.Point, lw.PlaneOnPlane),
     *(lw.PointOnLine, lw.PointOnPlane, lw.Rod, lw.Rolling),
 )
 SIZES = {lw.Rod: {"length": 0.7}, lw.Rolling: {"radius": 0.3}}

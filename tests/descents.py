@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.assembly import _Problem
-from linkwork.kernels.assembly import DAMPING, LONGEST, PATIENCE, SCALES, STUCK
+from linkwork.kernels.assembly import LITTLE_DECREASE, MAX_STALLED, MAX_STEP, REGULARIZATION, STEP_SIZES
 from linkwork.plans.loops import loops_of
 from linkwork.quantities.functions import constraint_jacobian
 from linkwork.quantities.scales import joint_units, typical_row_units
@@ -30,7 +30,7 @@ class BySingularValues(_Problem):
                 return q, gap, iteration
             step = self._step(q, e, size)
             best = None
-            for scale in SCALES:
+            for scale in STEP_SIZES:
                 trial = self.within(self.robot.integrate(q, scale * step))
                 e_trial = self._error(trial)
                 if float(np.linalg.norm(e_trial)) < (1 - 1e-4 * scale) * size:
@@ -39,9 +39,9 @@ class BySingularValues(_Problem):
             if best is None:
                 return q, gap, iteration + 1
             q, e = best
-            slow = slow + 1 if float(np.linalg.norm(e)) > (1 - STUCK) * size else 0
+            slow = slow + 1 if float(np.linalg.norm(e)) > (1 - LITTLE_DECREASE) * size else 0
             size = float(np.linalg.norm(e))
-            if slow > PATIENCE:
+            if slow > MAX_STALLED:
                 break
         return q, float(np.abs(e).max(initial=0.0)), iteration + 1
 
@@ -54,7 +54,7 @@ class BySingularValues(_Problem):
         J = np.where(self.moves, constraint_jacobian(self.robot, q), 0.0) * units
         J = (J / typical_row_units(self.robot)[:, None])[self.rows]
         mobile = self.free.copy()
-        damping = DAMPING * size if size > DAMPING else 0.0
+        damping = REGULARIZATION * size if size > REGULARIZATION else 0.0
         step = np.zeros(self.robot.nv)
         for _ in range(len(self.in_v) + 1):
             step[:] = 0.0
@@ -66,7 +66,7 @@ class BySingularValues(_Problem):
                 break
             mobile[self.in_v[pressed]] = False
         length = float(np.abs(step).max(initial=0.0))
-        return units * step * (LONGEST / max(length, LONGEST))
+        return units * step * (MAX_STEP / max(length, MAX_STEP))
 
     def _error(self, q: Floats) -> Floats:
         """Without units."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ import pytest
 
 from linkwork.mechanism import Mechanism
 from linkwork.parsing import load as load_model
+from linkwork_benchmarks.robots import EXAMPLES
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,17 +26,6 @@ class Robot(NamedTuple):
     options: dict[str, Any]
 
 
-def _example_robot_data() -> Path:
-    """The robots of the package example-robot-data, which shares an installation prefix with pinocchio."""
-    spec = importlib.util.find_spec("pinocchio")
-    for folder in Path(spec.origin).parents if spec is not None and spec.origin else ():
-        robots = folder / "share" / "example-robot-data" / "robots"
-        if robots.is_dir():
-            return robots
-    return Path("example-robot-data is not installed")
-
-
-EXAMPLES = _example_robot_data()
 REPOSITORY = Path(__file__).resolve().parent.parent
 MODELS = Path(os.environ.get("LINKWORK_MODELS", REPOSITORY.parent / "shared" / "models"))
 
@@ -71,12 +60,50 @@ ROBOTS: dict[str, Robot] = {
 """The floating joint of mini_cheetah is in its file."""
 
 
+# Models that are not here ----------------------------------------------------------------------------------
+
+
+def models_required() -> bool:
+    """Whether tests fail without their models: where ``CI`` is set, and is not empty, 0 or false."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def model_absent(reason: object) -> NoReturn:
+    """Skips the running test, for want of a model; fails it where models are required.
+
+    Every test that cannot run without a model ends here, so that no run of CI passes by skipping.
+    """
+    if models_required():
+        pytest.fail(f"{reason}; CI is set, so a test without its model fails: set LINKWORK_MODELS", pytrace=False)
+    pytest.skip(str(reason))
+
+
+def model_file(path: Path | str) -> Path:
+    """A model file that is there, by its path or its place in `MODELS`; see `model_absent`."""
+    file = MODELS / path
+    if not file.is_file():
+        model_absent(f"no model file {file}")
+    return file
+
+
+def models_folder() -> Path:
+    """`MODELS`, if it is there; see `model_absent`."""
+    if not MODELS.is_dir():
+        model_absent(f"no folder of models {MODELS}")
+    return MODELS
+
+
+def model_files(pattern: str) -> list[Path]:
+    """All files of `MODELS` that match; none where there are no models, an error at collection if they are required."""
+    return sorted((models_folder() if models_required() else MODELS).rglob(pattern))
+
+
 def path_of(name: str) -> Path:
-    """The file of a robot; skips the test where it is not installed."""
-    path = ROBOTS[name].path
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
-    return path
+    """The file of a robot of `ROBOTS`; see `model_absent`."""
+    return model_file(ROBOTS[name].path)
+
+
+# Loading -----------------------------------------------------------------------------------------------------
 
 
 @cache

@@ -15,7 +15,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
-from linkwork.model.pose import quaternion_matrix
+from linkwork.model.rotations import quaternion_matrix
 from states import Floats, State, assert_close, random_state
 
 mujoco = pytest.importorskip("mujoco")
@@ -57,7 +57,7 @@ class Bodies:
         """A body inside the one added before (a chain); ``mjcf`` is its joint element without armature."""
         mass, com, diagonal = 1.5 + 0.25 * self.open, "0.1 0.05 -0.2", "0.2 0.3 0.25"
         w, x, y, z = numbers(quat)
-        place = lw.Placement.quaternion(x, y, z, w, position=numbers(at))
+        place = lw.Placement.from_quaternion(x, y, z, w, position=numbers(at))
         self.build.body(name, lw.Inertia(mass, numbers(com), numbers(diagonal)))
         self.build.joint(f"{name}_joint", joint, parent, name, place, armature=armature)
         self.xml += f'<body name="{name}" pos="{at}" quat="{quat}">{mjcf.format(armature=armature)}'

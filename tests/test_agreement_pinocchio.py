@@ -14,7 +14,7 @@ pytest.importorskip("pinocchio")
 import linkwork as lw
 import twins
 from linkwork.mechanism import Mechanism
-from linkwork.model.pose import aligning_rotation
+from linkwork.model.rotations import aligning_rotation
 from robots import ROBOTS
 from states import Floats, State, assert_close, random_state
 from twins import Twin
@@ -120,6 +120,7 @@ def test_frames_of_real_robots_stand_where_pinocchio_puts_them(name: str, quanti
         assert_close(ours(twin, s), theirs(twin, s), AGREEMENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("quantity", "axes"), AXES)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_frames_of_real_robots_move_as_in_pinocchio(name: str, quantity: str, axes: str) -> None:
@@ -140,6 +141,7 @@ def test_external_wrenches_on_real_robots_agree(name: str, quantity: str) -> Non
         assert_close(ours(twin, s, seed), theirs(twin, s, seed), AGREEMENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", OF_STATES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_mechanisms_agree(seed: int, quantity: str) -> None:
@@ -149,6 +151,7 @@ def test_random_mechanisms_agree(seed: int, quantity: str) -> None:
     assert_close(ours(twin.robot, s), theirs(twin, s), AGREEMENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", OF_FRAMES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_frames_of_random_mechanisms_stand_where_pinocchio_puts_them(seed: int, quantity: str) -> None:
@@ -158,6 +161,7 @@ def test_frames_of_random_mechanisms_stand_where_pinocchio_puts_them(seed: int, 
     assert_close(ours(twin, s), theirs(twin, s), AGREEMENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("quantity", "axes"), AXES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_frames_of_random_mechanisms_move_as_in_pinocchio(seed: int, quantity: str, axes: str) -> None:
@@ -167,6 +171,7 @@ def test_frames_of_random_mechanisms_move_as_in_pinocchio(seed: int, quantity: s
     assert_close(ours(twin, s, axes), theirs(twin, s, axes), AGREEMENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", PUSHED)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_external_wrenches_on_random_mechanisms_agree(seed: int, quantity: str) -> None:

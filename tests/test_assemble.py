@@ -270,7 +270,7 @@ def test_what_does_not_fit_the_robot_is_refused() -> None:
 # Half a turn -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [lw.Weld, lw.Slider, lw.Hinge, lw.Cylinder, lw.PlaneOnPlane])
+@pytest.mark.parametrize("kind", [lw.Weld, lw.Slider, lw.Hinge, lw.Cylindrical, lw.PlaneOnPlane])
 def test_what_is_flipped_exactly_closes(kind: type[lw.Weld]) -> None:
     robot = lw.Builder("one").body("a", BOX).joint("free", lw.Free(), "world", "a").build()
     robot = robot.constrained(kind("world", "a"))

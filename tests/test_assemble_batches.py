@@ -20,7 +20,7 @@ from linkwork.kernels.assembly import ASSEMBLY, row_errors, support_jacobian
 from linkwork.kernels.constraints import CLOSURE
 from linkwork.kernels.kinematics import POSE
 from linkwork.mechanism import Mechanism
-from linkwork.plans.assembly import supports_tree
+from linkwork.plans.assembly import assembly_tree
 from states import Floats, random_state
 from test_closing import CASSIES, CLOSED, FILES, OPEN, drawn, need
 from test_zoo import FACTS, made
@@ -70,6 +70,7 @@ def assert_as_alone(robot: Mechanism, q: Floats, closed: Floats) -> None:
 # Each state as alone -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lead", [(1,), (2,), (7, 3)], ids=str)
 @pytest.mark.parametrize("name", sorted(LOOPED))
 def test_states_of_a_batch_close_as_they_do_alone(name: str, lead: tuple[int, ...]) -> None:
@@ -83,6 +84,7 @@ def test_states_of_a_batch_close_as_they_do_alone(name: str, lead: tuple[int, ..
     assert_as_alone(robot, q[..., :3, :], found.q[..., :3, :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NEAR)
 def test_states_about_the_pose_of_a_file_close(name: str) -> None:
     robot = need(name)
@@ -223,7 +225,7 @@ def test_rows_are_closed_by_the_joints_of_their_loop_alone(name: str) -> None:
     """Joints that carry a whole loop turn its gap, which closes nothing: J without their columns."""
     robot = robot_of(name)
     q = random_state(robot, 2).q
-    problem, tree = BySingularValues(robot, q, (), True), supports_tree(robot)
+    problem, tree = BySingularValues(robot, q, (), True), assembly_tree(robot)
     work = ASSEMBLY.work_type()(*(np.full(resolve(shape, tree), np.nan) for shape in ASSEMBLY.work.values()))
     rows, mobile = problem.rows.astype(float), np.ones(robot.nv)
     row_errors(tree, work, q, rows)

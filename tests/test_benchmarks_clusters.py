@@ -11,7 +11,6 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from robots import MODELS
 
 pytest.importorskip("pinocchio")
 pytest.importorskip("matplotlib")
@@ -32,8 +31,7 @@ from linkwork_benchmarks.clusters.scenarios import (
 from linkwork_benchmarks.constrained.states import closed_states
 from linkwork_benchmarks.robots import random_states
 
-HUMANOID = MODELS / "mit_humanoid/mit_humanoid.urdf"
-with_models = pytest.mark.skipif(not HUMANOID.is_file(), reason="no models")
+with_models = pytest.mark.models
 
 
 def tiny(make: robots.Make) -> Subject:

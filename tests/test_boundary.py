@@ -29,6 +29,7 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.scalar import kernel
 from linkwork.plans.layout import Layout
 from linkwork.quantities.evaluator import Evaluator
+from robots import MODELS, models_required
 
 STRESS = int(os.environ.get("LINKWORK_STRESS", "1"))
 
@@ -36,7 +37,7 @@ COLD_THREADS = """
 import gc, threading
 import numpy as np
 import linkwork as lw
-from linkwork.dynamics import Evaluator
+from linkwork.quantities.evaluator import Evaluator
 
 robot, count = lw.zoo.pendulum(3), 8
 for quantity in ("mass_matrix", "gravity_forces"):
@@ -118,6 +119,7 @@ def survives(program: str, *arguments: str, times: int = 1, **environment: str) 
             running.clear()
 
 
+@pytest.mark.slow
 def test_threads_may_make_the_first_call_together(tmp_path: Path) -> None:
     """The method definition that CPython calls through belonged to whichever thread came last: half of all processes
     crashed. Cold, with an empty cache each; then warm."""
@@ -133,12 +135,12 @@ def test_sections_of_a_program_stay_together_in_memory_full_of_holes() -> None:
     survives(FAR_APART, times=STRESS)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_torch_and_compiled_programs_share_a_process(order: str) -> None:
-    models = Path(os.environ.get("LINKWORK_MODELS", Path(__file__).parents[2] / "shared" / "models"))
-    digit = models / "digit" / "digit-v3_nomesh.xml"
-    survives(WITH_TORCH, order, str(digit) if digit.exists() else "", times=STRESS)
+    digit = MODELS / "digit" / "digit-v3_nomesh.xml"
+    survives(WITH_TORCH, order, str(digit) if digit.exists() or models_required() else "", times=STRESS)
 
 
 # Arrays are what they are ---------------------------------------------------------------------------------------------
@@ -237,6 +239,7 @@ def test_the_code_of_an_evaluator_that_is_gone_is_given_back() -> None:
     assert len(llvm._LOADED) == kept - 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_programs_that_come_and_go_leave_no_memory_behind() -> None:
     def executable() -> int:

@@ -39,17 +39,17 @@ REFUSED: dict[str, tuple[Callable[[], object], type[lw.LinkworkError], str]] = {
     "an unknown parent": (
         lambda: start().body("lower", BOX).joint("elbow", lw.Revolute(), "uper", "lower").build(),
         lw.TopologyError,
-        "joint 'elbow' has parent 'uper', which is no body; did you mean 'upper'",
+        "joint 'elbow' has parent 'uper', which is not a body; did you mean 'upper'",
     ),
     "an unknown child": (
         lambda: start().joint("elbow", lw.Revolute(), "upper", "lower").build(),
         lw.TopologyError,
-        "joint 'elbow' has child 'lower', which is no body",
+        "joint 'elbow' has child 'lower', which is not a body",
     ),
     "a frame on nothing": (
         lambda: start().frame("tip", on="lower").build(),
         lw.TopologyError,
-        "frame 'tip' is on 'lower', which is no body",
+        "frame 'tip' is on 'lower', which is not a body",
     ),
     "a body that hangs on nothing": (
         lambda: start().body("lower", BOX).build(),
@@ -123,7 +123,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[lw.LinkworkError], str]] = {
     "a pitch that is no number": (lambda: lw.Helical("x", np.nan), lw.ModelError, "pitch nan"),
     "a rotation that is none": (lambda: lw.Placement(rotation=np.eye(3) * 2), lw.ModelError, "not a rotation"),
     "a reflection": (lambda: lw.Placement(rotation=np.diag([1, 1, -1])), lw.ModelError, "not a rotation"),
-    "gravity of two numbers": (lambda: lw.Builder(gravity=(0, 1)), lw.ModelError, "gravity is three finite numbers"),
+    "gravity of two numbers": (lambda: lw.Builder(gravity=(0, 1)), lw.ModelError, "gravity has shape (2,), needs (3,)"),
 }
 
 
@@ -223,3 +223,8 @@ def test_joints_may_be_given_in_any_order() -> None:
         build.body(name, BOX)
     build.joint("3", lw.Revolute("z"), "b", "c").joint("2", lw.Revolute("y"), "a", "b")
     assert build.joint("1", lw.Revolute("x"), "world", "a").build().joint_names == ("1", "2", "3")
+
+
+def test_an_unknown_option_of_a_joint_names_the_one_that_was_meant() -> None:
+    with pytest.raises(TypeError, match="joint 'elbow': unknown option 'dampnig'; did you mean 'damping'"):
+        start().joint("elbow", lw.Revolute(), "upper", "lower", dampnig=1.0)  # type: ignore[call-arg]

@@ -27,7 +27,7 @@ from linkwork.quantities.evaluator import Evaluator
 PROGRAM = """
 import sys
 import linkwork as lw
-from linkwork.dynamics import Evaluator
+from linkwork.quantities.evaluator import Evaluator
 robot = lw.zoo.pendulum(2)
 state = [0.3, -0.4], [0.5, 0.6], [0.7, 0.8]
 center = lw.center_of_mass(robot, state[0])

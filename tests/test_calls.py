@@ -36,6 +36,7 @@ def targets(case: Case, expected: list[np.ndarray], fill: float = np.nan) -> tup
 # out= ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @each_batch
 @each_way
 @each_case

@@ -24,7 +24,7 @@ from linkwork.cli import app
 from linkwork.cli.program import ORDER
 from linkwork.cli.terminal import patience, quietly
 from linkwork.plans.loops import loops_of
-from robots import MODELS, REPOSITORY
+from robots import REPOSITORY, model_file
 
 INERTIAL = """<inertial><origin xyz="{x} {y} 0"/><mass value="1"/>
   <inertia ixx="{I}" ixy="0" ixz="0" iyy="{I}" iyz="0" izz="{I}"/></inertial>"""
@@ -195,7 +195,7 @@ def test_json_says_which_loops_share_joints(write: Write) -> None:
         assert (said["constraints"], said["joints"], said["top"]) == (
             list(group.constraints),
             list(group.joints),
-            group.top,
+            group.root,
         )
     assert [len(group["constraints"]) for group in found["groups"]] == [2, 1]
     assert found["groups"][0]["shared"] == ["crank_joint", "coupler_joint"]
@@ -523,6 +523,7 @@ def in_terminal(*args: str, columns: int = 100, **env: str) -> str:
     return text.decode()
 
 
+@pytest.mark.slow
 def test_color_on_a_terminal_only_and_not_where_unwanted(write: Write) -> None:
     file = write(four_bar())
     assert "\x1b[" in in_terminal("info", file)
@@ -624,6 +625,7 @@ print("loaded:", code, *(name for name in ("numba", "llvmlite", "scipy", "matplo
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "args",
     [["--help"], ["info", "--help"], ["bench", "--help"], ["--version"], ["info", "TREE"], ["check", "TREE"]],
@@ -636,6 +638,7 @@ def test_no_compiler_is_imported_where_none_is_needed(write: Write, args: list[s
     assert done.stdout.splitlines()[-1] == "loaded: 0", done.stderr
 
 
+@pytest.mark.slow
 def test_script_and_module_are_the_same_program(write: Write) -> None:
     script = shutil.which("linkwork", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if script is None:
@@ -693,11 +696,11 @@ REAL = {
 """nv, rows and rank of the constraints as MuJoCo has them (README of the models)."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_rank_of_real_robots_is_that_of_mujoco(name: str) -> None:
-    if not (MODELS / name).is_file():
-        pytest.skip(f"no model file {MODELS / name}")
-    found = facts(str(MODELS / name))
+    file = str(model_file(name))
+    found = facts(file)
     nv, rows, rank = REAL[name]
     assert (found["nv"], found["nc"], found["mobility"]["rank"], found["dof"]) == (nv, rows, rank, nv - rank)
-    assert run("check", "--strict", str(MODELS / name)).exit_code == 0
+    assert run("check", "--strict", file).exit_code == 0

@@ -14,7 +14,7 @@ from linkwork import zoo
 from linkwork.closure.assembly import Assembly, assemble
 from linkwork.errors import AssemblyError, ModelWarning
 from linkwork.mechanism import Mechanism
-from robots import EXAMPLES, MODELS
+from robots import EXAMPLES, model_absent, model_files
 from states import Floats
 from test_zoo import FACTS, made
 
@@ -35,8 +35,8 @@ def may_have_loops(path: Path) -> bool:
 FILES = {
     f"{path.parent.name}/{path.name}": path
     for path in (
-        *sorted(MODELS.rglob("*_nomesh.xml")),
-        *sorted(MODELS.rglob("*.urdf")),
+        *model_files("*_nomesh.xml"),
+        *model_files("*.urdf"),
         *sorted(EXAMPLES.rglob("cassie*.sdf")),
         EXAMPLES / "panda_description/urdf/panda.urdf",
         EXAMPLES / "talos_data/robots/talos_full_v2.urdf",
@@ -67,9 +67,11 @@ def load(name: str) -> Mechanism | None:
 
 
 def need(name: str) -> Mechanism:
+    if name not in FILES:
+        model_absent(f"no model file {name}")
     robot = load(name)
     if robot is None:
-        pytest.skip(f"no {name}")
+        pytest.skip(f"{name} does not load")
     return robot
 
 
@@ -236,9 +238,8 @@ def test_platforms_close_in_any_pose_of_the_workspace(name: str, held: str, star
             np.testing.assert_allclose(found.q[robot.q_slice(joint)], q[robot.q_slice(joint)], rtol=0, atol=1e-15)
 
 
+@pytest.mark.models
 def test_every_looped_file_of_the_collection_is_here() -> None:
-    if not MODELS.is_dir():
-        pytest.skip("no models")
     robots = {name: load(name) for name in FILES}
     assert sum(robot is not None and robot.nc > 0 for robot in robots.values()) >= 40
     assert {KANGAROO, TALOS} <= set(FILES)

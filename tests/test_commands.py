@@ -18,7 +18,7 @@ import linkwork as lw
 from linkwork import zoo
 from linkwork.mechanism import Mechanism
 from linkwork.parsing.mjcf import parse_mjcf
-from robots import MODELS
+from robots import model_file
 
 Floats = npt.NDArray[np.float64]
 
@@ -106,6 +106,7 @@ def test_commands_differ_from_robot_to_robot() -> None:
     assert np.abs(parts.q - many.q).max() < 1e-12 and np.array_equal(parts.commands, many.commands)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs numba")
 def test_compiled_controllers_give_commands() -> None:
     from numba import njit
@@ -142,7 +143,7 @@ def test_motors_of_a_robot_with_loops_take_commands() -> None:
 
 
 def test_the_panda_holds_its_pose_by_its_servos() -> None:
-    robot = lw.load(MODELS / "panda" / "panda_nomesh.xml")
+    robot = lw.load(model_file("panda/panda_nomesh.xml"))
     q = robot.poses["home"]
     run = lw.simulate(robot, q, seconds=0.5, dt=2.5e-4, commands=[*q[:7], 255.0], record_every=200)
     assert not run.ended
@@ -154,7 +155,7 @@ def test_the_panda_holds_its_pose_by_its_servos() -> None:
 
 
 def test_servos_that_chatter_with_long_steps_are_a_warning() -> None:
-    robot = lw.load(MODELS / "panda" / "panda_nomesh.xml")
+    robot = lw.load(model_file("panda/panda_nomesh.xml"))
     q = robot.poses["home"]
     with pytest.warns(RuntimeWarning, match=r"servos of joint 'joint1' .* chatter with steps of 0.001 s.*dt=0.0005"):
         lw.simulate(robot, q, seconds=0.01, commands=[*q[:7], 255.0])

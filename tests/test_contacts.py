@@ -10,7 +10,8 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.model.constraints import WORLD, Pair, as_placement
+from linkwork.model.constraints import WORLD, Pair
+from linkwork.model.placement import as_placement
 from linkwork.zoo import ASSEMBLED
 
 Floats = npt.NDArray[np.float64]
@@ -33,6 +34,7 @@ def bare(scene: lw.Mechanism) -> lw.Mechanism:
     return replace(scene, constraints=tuple(c for c in scene.constraints if not isinstance(c, Pair)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

@@ -114,6 +114,7 @@ def test_a_kernel_moves_a_robot_as_the_same_python_does(
         np.testing.assert_array_equal(run.tau[:-1], wanted[:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True], ids=["native", "specialized"])
 @pytest.mark.parametrize("control_every", [1, 7])
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
@@ -135,6 +136,7 @@ def test_lanes_move_as_one_robot_does(integrator: str, control_every: int, compi
             np.testing.assert_allclose(getattr(run, array)[:, k], getattr(one, array), **ROUNDING, err_msg=array)
 
 
+@pytest.mark.slow
 def test_numba_moves_a_robot_alike() -> None:
     numba = pytest.importorskip("numba")
     robot = zoo.four_bar()
@@ -273,6 +275,7 @@ def test_runs_under_kernels_go_on_to_the_last_bit(name: str) -> None:
         np.testing.assert_array_equal(getattr(often, array)[::10], getattr(run, array))
 
 
+@pytest.mark.slow
 def test_threads_and_processes_give_the_same_bits() -> None:
     robot = zoo.four_bar()
     q, v = moving(robot)
@@ -354,6 +357,7 @@ def loaded(path: Path, **words: object) -> Any:
     return module
 
 
+@pytest.mark.slow
 def test_edited_text_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """That of the controller, of what it calls, and constants, attributes of objects among them. The same is not."""
     folder = tmp_path / "cache"

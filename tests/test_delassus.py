@@ -157,6 +157,7 @@ def error(ours: npt.ArrayLike, exact: Wide) -> float:
 # The matrix ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @each_system
 def test_every_method_finds_the_same_matrix(name: str, method: str) -> None:
@@ -178,6 +179,7 @@ def random_mechanism(seed: int) -> tuple[Mechanism, np.random.Generator]:
 RANDOM, BLOCK = 300, 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, RANDOM, BLOCK))
 def test_every_method_agrees_on_random_mechanisms(first: int) -> None:
     """The matrix, and the damped inverse without one."""
@@ -250,6 +252,7 @@ def embedded(name: str) -> tuple[Mechanism, Floats, list[str], Floats]:
     return robot, q, contacts, J @ np.linalg.solve(G.T @ lw.mass_matrix(robot, q) @ G, J.T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 def test_cluster_efpa_solves_the_other_loops_where_they_are(name: str) -> None:
     robot, q, contacts, expected = embedded(name)
@@ -302,6 +305,7 @@ def test_the_damped_inverse_is_that_of_dense_algebra(name: str) -> None:
             assert error(made.inverse(case.q, a, R), exact) <= INVERSE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", EXPLICIT)
 @pytest.mark.parametrize("name", SMALL)
 def test_explicit_methods_invert_their_matrix(name: str, method: str) -> None:

@@ -365,6 +365,7 @@ def test_threads_make_operators_of_one_family() -> None:
             assert all((a == b).all() for a, b in zip(found, expected, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["matrix_free", "pv_osim"])
 def test_operators_of_one_family_do_not_disturb_each_other(method: str) -> None:
     s = Setup(test_zoo_scenes.made("quadruped standing, friction"), method)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -162,6 +163,16 @@ def test_tex_in_a_page_becomes_mathml(monkeypatch: pytest.MonkeyPatch) -> None:
     made = __import__("mathematics").with_mathml(r'<p>as <span class="arithmatex">\(a &lt; b^2\)</span> says</p>')
     assert made.startswith("<p>as <math") and made.endswith("</math> says</p>")
     assert "<msup><mi>b</mi><mn>2</mn></msup>" in made and "&#x0003C;" in made
+
+
+@pytest.mark.parametrize(
+    "term", ["Baumgarte", "motion subspace", "spatial inertia", "bias force", "warm start", "proximal", "Delassus"]
+)
+def test_words_of_the_field_are_in_the_index_of_the_search(site: Path, term: str) -> None:
+    """On a page that explains them, besides the glossary."""
+    index = json.loads((site / "search" / "search_index.json").read_text())
+    found = {entry["location"].split("#")[0] for entry in index["docs"] if term.casefold() in entry["text"].casefold()}
+    assert "glossary.html" in found and len(found) > 1
 
 
 def test_search_works_from_a_folder(site: Path) -> None:

@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, get_args, get_type_hints
+from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -22,7 +22,7 @@ from linkwork.export import writing
 from linkwork.quantities import evaluator
 from linkwork.simulation import stepper
 
-FOUND = (lw.Solution, lw.InverseSolution, lw.Impact, lw.DelassusOperator, lw.DampedInverse, lw.Energy, lw.Pose)
+FOUND = (lw.Solution, lw.InverseSolution, lw.Impact, lw.DelassusOperator, lw.DampedInverse, lw.Energy)
 """What functions give back: nobody makes these."""
 
 
@@ -74,7 +74,14 @@ def known_parameters(name: str) -> set[str]:
 
 
 def parameters(thing: Any) -> set[str]:
-    return set(inspect.signature(thing).parameters) - {"self", "cls"}
+    """Names of parameters; keywords of ``**options`` one by one, unless the docstring lists ``options``."""
+    names = set(inspect.signature(thing).parameters) - {"self", "cls"}
+    function = thing.__init__ if inspect.isclass(thing) else thing
+    if "options" in names and "options" not in listed(thing.__doc__):
+        hint = get_type_hints(function).get("options")
+        if get_origin(hint) is Unpack:
+            names = names - {"options"} | set(get_args(hint)[0].__annotations__)
+    return names
 
 
 @pytest.mark.parametrize("name", SURFACE)

@@ -13,15 +13,15 @@ import linkwork as lw
 from gauss import ROUNDING, Problem
 from linkwork.mechanism import Mechanism
 from linkwork_benchmarks import scenes
-from robots import MODELS
+from robots import model_file
 from states import Floats
 
-needs_models = pytest.mark.skipif(not MODELS.is_dir(), reason="robots from files are not here")
+needs_models = pytest.mark.models
 
 
 def cassie() -> tuple[Mechanism, Floats]:
     """Cassie at its keyframe, its feet welded to the ground."""
-    robot = lw.load(MODELS / "cassie" / "cassie.xml")
+    robot = lw.load(model_file("cassie/cassie.xml"))
     q = robot.assemble(robot.poses["home"])
     return robot.constrained(*(lw.Weld("world", f"{s}-foot", name=s) for s in scenes.SIDES), at=q), q
 
@@ -31,7 +31,7 @@ def digit() -> tuple[Mechanism, Floats]:
 
     It stands tall, and leans back over its knees: bent as in `scenes`, they carry 75 N m, whatever others do.
     """
-    robot = lw.load(MODELS / "digit" / "digit-v3_nomesh.xml")
+    robot = lw.load(model_file("digit/digit-v3_nomesh.xml"))
     q = robot.poses["qpos0"].copy()
     q[:3] = -0.12, 0.0, 1.18
     feet = (lw.Weld("world", f"{s}-foot", name=s, first_at=(0, y, 0.05)) for s, y in (("left", 0.13), ("right", -0.13)))
@@ -64,6 +64,7 @@ def still(robot: Mechanism) -> Floats:
     return np.zeros(robot.nv)
 
 
+@pytest.mark.slow
 @needs_models
 @each_robot
 def test_motors_of_standing_robots_carry_little(name: str) -> None:

@@ -159,9 +159,7 @@ def test_a_four_bar_with_redundant_rows(tmp_path: Path, method: str) -> None:
 
 @needs_compiler
 def test_cassie(tmp_path: Path) -> None:
-    path = robots.MODELS / "cassie/cassie_nomesh.xml"
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = robots.model_file("cassie/cassie_nomesh.xml")
     robot = lw.load(path)
     fd = lw.ForwardDynamics(robot)
     call = built(lw.export_c(fd, tmp_path / "cassie.c"))
@@ -175,7 +173,7 @@ def test_settings_can_be_arguments(tmp_path: Path) -> None:
     """Starting forces, targets, damping and the number of iterations, given from outside."""
     robot = zoo.stewart()
     fd = lw.ForwardDynamics(robot, "lcaba", max_iterations=8)
-    names = ["damping", "target", "multipliers", "settings"]
+    names = ["regularization", "target", "multipliers", "settings"]
     program = lw.export_c(fd, tmp_path / "stewart.c", arguments=names)
     assert list(program.inputs) == ["q", "v", "tau", *names]
     q, v, tau = closed_state(robot)
@@ -342,7 +340,7 @@ def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     with pytest.raises(lw.InputError, match="no name for a function in C; 'm_2_fast' is"):
         lw.export_c(lw.ForwardDynamics(tree), to, name="2 fast")
     with pytest.raises(lw.InputError, match="all inputs as arguments"):
-        lw.export_c(lw.ForwardDynamics(tree), to, arguments=["damping"])
+        lw.export_c(lw.ForwardDynamics(tree), to, arguments=["regularization"])
     with pytest.raises(lw.InputError, match="no input 'q'"):
         lw.export_c(lw.ForwardDynamics(loop), to, arguments=["q"])
     with pytest.raises(lw.ProgramTooLarge, match="100 operations"):

@@ -321,6 +321,7 @@ CHOICES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHOICES)
 def test_auto_takes_the_method_with_the_fewest_operations(name: str) -> None:
     """Of those that serve every redundancy, for a first iteration and two more; counts are those of the programs."""
@@ -347,6 +348,7 @@ def test_auto_takes_aba_where_nothing_binds() -> None:
     assert lw.ForwardDynamics(lw.zoo.four_bar().switched({"C": False})).method == "aba"
 
 
+@pytest.mark.slow
 def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is traced that takes steps as the cube of 2000 rows; of the others the cheapest is chosen."""
     traced = []
@@ -384,18 +386,21 @@ def exponent(sizes: list[int], counts: list[int]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(counts), 1)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["lcaba", "prox_bbo"])
 def test_operations_are_linear_in_the_links_of_a_loop(method: str) -> None:
     sizes = [50, 500]
     assert exponent(sizes, [count(lw.zoo.single_loop(n), method) for n in sizes]) <= 1.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["lcaba", "prox_bbo"])
 def test_operations_are_linear_in_the_loops_of_a_chain(method: str) -> None:
     sizes = [8, 80]  # 49 and 481 links
     assert exponent(sizes, [count(lw.zoo.chain_of_loops(n), method) for n in sizes]) <= 1.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["pv_early", "pv_soft"])
 def test_operations_are_linear_in_the_rungs_of_a_ladder(method: str) -> None:
     sizes = [5, 50]
@@ -408,11 +413,13 @@ def test_springs_to_the_ground_cost_the_same_by_any_name() -> None:
     assert len(counts) == 1
 
 
+@pytest.mark.slow
 def test_operations_of_lcaba_are_linear_in_the_branches_of_a_star() -> None:
     sizes = [4, 36]
     assert exponent(sizes, [count(lw.zoo.star_of_loops(n), "lcaba") for n in sizes]) <= 1.1
 
 
+@pytest.mark.slow
 def test_operations_of_factors_in_joint_space_grow_faster() -> None:
     assert exponent([10, 30], [count(lw.zoo.single_loop(n), "ltl") for n in (10, 30)]) > 1.3
     assert exponent([3, 9], [count(lw.zoo.ladder(n), "ltl") for n in (3, 9)]) > 1.6

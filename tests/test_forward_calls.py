@@ -253,7 +253,7 @@ def test_multipliers_of_the_wrong_length_are_refused(method: str) -> None:
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        *(("damping", bad) for bad in (0, -1e-6, np.nan, "1")),
+        *(("regularization", bad) for bad in (0, -1e-6, np.nan, "1")),
         *(("tolerance", bad) for bad in (0.0, np.inf)),
         *(("max_iterations", bad) for bad in (0, 2.5, -1)),
     ],

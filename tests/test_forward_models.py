@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ import test_zoo
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
 from linkwork.dynamics.forward import METHODS
 from linkwork.mechanism import Mechanism
-from robots import MODELS
+from robots import model_file
 
 AGREEMENT = 1e-9
 """Relative to the largest acceleration, or to 1 m/s² if that is larger."""
@@ -61,9 +60,7 @@ FILES = {
 
 @cache
 def from_file(name: str) -> Mechanism:
-    path = Path(MODELS / FILES[name])
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = model_file(FILES[name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.ModelWarning)
         return lw.load(path)
@@ -76,6 +73,10 @@ SYSTEMS: dict[str, Callable[[], Mechanism]] = {
     **{f"file: {name}": partial(from_file, name) for name in FILES},
     **{f"linkage: {name}": partial(linkages.made, name) for name in linkages.MECHANISMS},
 }
+each_system = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if "cube" in name else name for name in SYSTEMS]
+)
+"""Robots around a cube are large."""
 
 
 @cache
@@ -151,7 +152,7 @@ def check(p: Problem, method: str, fd: lw.ForwardDynamics | None = None) -> None
 
 
 @pytest.mark.parametrize("method", BOUND)
-@pytest.mark.parametrize("name", SYSTEMS)
+@each_system
 def test_every_method_agrees_with_least_squares(name: str, method: str) -> None:
     if method not in lw.methods_for(SYSTEMS[name]()):
         with pytest.raises(lw.UnsupportedFeature):
@@ -161,7 +162,7 @@ def test_every_method_agrees_with_least_squares(name: str, method: str) -> None:
         check(p, method)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@each_system
 def test_default_settings_converge_to_seven_digits(name: str) -> None:
     """Seven: rows may miss 1e-10, and along the weakest direction of the zoo that is 1e-8 of an acceleration."""
     robot = SYSTEMS[name]()
@@ -179,6 +180,7 @@ BLOCK = 10
 RANDOM = 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, RANDOM, BLOCK))
 def test_every_method_agrees_on_random_mechanisms(first: int) -> None:
     """Three to ten bodies on any joints, bound by one to four constraints of any type, closed and open."""

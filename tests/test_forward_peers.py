@@ -17,8 +17,8 @@ from gauss import Problem, closed_state, distance
 from linkwork.dynamics.forward import AUTOMATIC
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Pair
-from linkwork.model.pose import as_placement
-from robots import MODELS
+from linkwork.model.placement import as_placement
+from robots import model_file
 from states import Floats, assert_close
 from test_forward_models import from_file
 
@@ -234,9 +234,7 @@ def test_mujocos_soft_solution_is_one_iteration_with_its_softness(seed: int, spe
 )
 def test_mujocos_soft_solution_of_real_robots(name: str) -> None:
     pytest.importorskip("mujoco")
-    path = MODELS / name
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = model_file(name)
     robot = lw.load(path)
     rng = np.random.default_rng(3)
     q = robot.integrate(robot.poses["qpos0"], 0.1 * rng.normal(size=robot.nv))

@@ -14,6 +14,7 @@ import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance
 from linkwork.dynamics.forward import AUTOMATIC, REGULARIZATION
 from linkwork.mechanism import Mechanism
+from robots import model_absent
 from test_forward_models import from_file
 
 scenes = test_scenes.scenes
@@ -63,7 +64,7 @@ def talos() -> Mechanism:
     try:
         return thrice(scenes.held(scenes.talos, scenes.TALOS[:2]))
     except FileNotFoundError as missing:
-        pytest.skip(str(missing))
+        model_absent(missing)
 
 
 SYSTEMS: dict[str, Callable[[], Mechanism]] = {

@@ -19,6 +19,7 @@ from gauss import ROUNDING, Problem, closed_state, distance
 from linkwork.dynamics.forward import METHODS, REGULARIZATION
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Constraint
+from linkwork.model.expressions import CONST, INPUT, MUL, SUB, operands
 from linkwork.model.functions import record
 from linkwork.quantities.evaluator import Evaluator
 from states import Floats, assert_close, random_state
@@ -110,6 +111,7 @@ def second(function: Callable[..., Any], q: Floats, v: Floats, h: float) -> Floa
     return np.asarray((8 * (rates[1] - rates[-1]) - (rates[2] - rates[-2])) / (12 * h))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(results=st.lists(expressions, min_size=1, max_size=3), at=places, along=speeds)
 def test_derivatives_of_any_expression(
@@ -210,10 +212,20 @@ def test_the_function_is_called_once() -> None:
     assert len(calls) == 1
 
 
+def test_a_tape_is_the_graph_that_its_outputs_need() -> None:
+    """Inputs first, each node after its operands, nothing that no output needs; constants are folded."""
+    tape = record(lambda a, b, c: (2.0 * (3.0 * b), np.sin(c) - np.sin(c) + c, a - 4.0), 3)
+    assert tape.nodes[:3] == tuple((INPUT, 0, k) for k in range(3))
+    assert all(k < i for i, node in enumerate(tape.nodes) for k in operands(node))
+    assert {node[0] for node in tape.nodes} == {INPUT, CONST, MUL, SUB}
+    assert sorted(node[1] for node in tape.nodes if node[0] == CONST) == [4.0, 6.0]
+    assert tape.outputs[1] == 2
+
+
 def test_what_is_written_twice_is_done_once() -> None:
     tape = record(lambda a, b: (np.sin(a * b), np.sin(a * b) + 1.0, 2.0 * np.sin(a * b)), 2)
     assert (tape.inputs, len(tape.outputs)) == (2, 3)
-    assert len(tape.steps) == 8  # a, b, a b, its sine, 1, the sum, 2, the product
+    assert len(tape.nodes) == 8  # a, b, a b, its sine, 1, the sum, 2, the product
 
 
 # The same by other constraints -------------------------------------------------------------------------------------
@@ -474,6 +486,11 @@ def fails(*_: Any) -> Any:
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "a coordinate of another function": (
+        lambda: bound(lambda a, b, c: bound(lambda x, y, z: x + a)),
+        "uses a coordinate of another function",
+    ),
+    "a division by zero": (lambda: bound(lambda a, b, c: a / 0.0), "failed: ZeroDivisionError.*It may use"),
     "functions of math": (
         lambda: bound(lambda a, b, c: math.sin(a)),
         "NumPy's sin, cos, tan and sqrt, not those of math",
@@ -488,29 +505,32 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "its magnitude": (lambda: bound(lambda a, b, c: abs(a)), "failed: TypeError: .*It may use"),
     "a broken power": (lambda: bound(lambda a, b, c: a**1.5), "has the power 1.5; it may use"),
     "a power of joints": (lambda: bound(lambda a, b, c: 2**a), "failed: TypeError"),
-    "text": (lambda: bound(lambda a, b, c: a + "b"), "reckons with str, needs numbers"),
-    "an imaginary number": (lambda: bound(lambda a, b, c: a * 1j), "reckons with complex, needs numbers"),
+    "text": (lambda: bound(lambda a, b, c: a + "b"), "computes with str; it needs numbers"),
+    "an imaginary number": (lambda: bound(lambda a, b, c: a * 1j), "computes with complex; it needs numbers"),
     "infinity": (lambda: bound(lambda a, b, c: a + np.inf), "numbers that are not finite"),
     "NaN": (lambda: bound(lambda a, b, c: a * np.nan), "numbers that are not finite"),
     "a function that raises": (lambda: bound(fails), "the function of joints failed: KeyError: 'a mistake'"),
     "a function of others": (lambda: bound(lambda a, b: a), "failed: TypeError: .*It may use"),
     "no function": (lambda: bound(3), "failed: TypeError: 'int' object is not callable"),  # type: ignore[arg-type]
-    "nothing": (lambda: bound(lambda a, b, c: None), "reckons with NoneType, needs numbers"),
+    "nothing": (lambda: bound(lambda a, b, c: None), "computes with NoneType; it needs numbers"),
     "no results": (lambda: bound(lambda a, b, c: ()), "gives no results"),
-    "a table": (lambda: bound(lambda a, b, c: [[a, b], [b, c]]), "reckons with list, needs numbers"),
+    "a table": (lambda: bound(lambda a, b, c: [[a, b], [b, c]]), "computes with list; it needs numbers"),
     "three offsets for two rows": (
         lambda: bound(lambda a, b, c: (a, b), offset=(1, 2, 3)),
-        r"offset \(1, 2, 3\) is one number for each of 2 rows",
+        r"offset is \(1, 2, 3\), needs one number for each of 2 rows",
     ),
     "two offsets for one row": (lambda: bound(lambda a, b, c: a, offset=(1, 2)), "one number for each of 1 rows"),
     "a table of offsets": (lambda: bound(lambda a, b, c: (a, b), offset=[[1], [2]]), "one number for each of 2 rows"),
-    "an infinite offset": (lambda: bound(lambda a, b, c: a, offset=np.inf), "offset is not finite"),
+    "an infinite offset": (lambda: bound(lambda a, b, c: a, offset=np.inf), "offset must be finite"),
     "a joint twice": (
         lambda: bound(lambda a, b: a, ("joint0", "joint0")),
-        r"joints \['joint0', 'joint0'\] are some, each once",
+        r"joints \['joint0', 'joint0'\], needs at least one, and each once",
     ),
-    "a joint that follows itself": (lambda: lw.Follows("joint0", "joint0", np.sin), "are some, each once"),
-    "no joints": (lambda: bound(lambda: 1.0, ()), r"joints \[\] are some, each once"),
+    "a joint that follows itself": (
+        lambda: lw.Follows("joint0", "joint0", np.sin),
+        "needs at least one, and each once",
+    ),
+    "no joints": (lambda: bound(lambda: 1.0, ()), r"joints \[\], needs at least one, and each once"),
     "an unknown joint": (
         lambda: bound(lambda a, b: a * b, ("joint0", "jonit1")),
         "FunctionCoupling 'f': robot 'chain of 3' has no joint 'jonit1'; did you mean 'joint1'",
@@ -532,10 +552,10 @@ def test_a_function_coupling_refuses(what: str) -> None:
 @pytest.mark.parametrize(
     ("joint", "message"),
     [
-        (lw.Spherical(), r"joint 'ball' \(spherical\) has coordinates that are no plain numbers"),
-        (lw.Free(), "no plain numbers"),
-        (lw.Planar(), "no plain numbers"),
-        (lw.Universal(), "joint 'ball' has 2 coordinates, not 1"),
+        (lw.Spherical(), r"joint 'ball' \(spherical\) has a configuration space that is not a vector space"),
+        (lw.Free(), "not a vector space"),
+        (lw.Planar(), "not a vector space"),
+        (lw.Universal(), "joint 'ball' has 2 coordinates, the constraint 1"),
     ],
     ids=["spherical", "free", "planar", "universal"],
 )

@@ -11,15 +11,53 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.cluster.hierarchy import DisjointSet as Oracle
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import closing
-from linkwork.model.pose import axis_rotation
+from linkwork.model.graphs import DisjointSet, ancestors, common_ancestor, connected, named_ancestors
+from linkwork.model.rotations import axis_rotation
 from linkwork.model.spanning import Edge, Spanning, spanning_tree
 from states import Floats, assert_close, random_state
 
 BOX = lw.Inertia.box(1.5, (0.1, 0.2, 0.3), com=(0.05, -0.1, 0.2))
+
+
+# Sets and ancestors ------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20))
+def test_disjoint_sets_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
+    """The same sets, and the same answer to whether two were merged."""
+    ours, oracle = DisjointSet[int](range(10)), Oracle(range(10))
+    for x, y in pairs:
+        assert ours.merge(x, y) == oracle.merge(x, y)
+    assert sorted(map(sorted, ours.subsets())) == sorted(map(sorted, oracle.subsets()))
+    assert all((ours[x] == ours[y]) == oracle.connected(x, y) for x in range(10) for y in range(10))
+
+
+@settings(deadline=None)
+@given(st.lists(st.sets(st.integers(0, 12), max_size=4), max_size=8))
+def test_supports_are_connected_through_others(supports: list[set[int]]) -> None:
+    numbers = connected(supports)
+    merged = [set(support) for support in supports]
+    for _ in supports:
+        merged = [set().union(*(other for other in merged if other & mine), mine) for mine in merged]
+    for a in range(len(supports)):
+        for b in range(len(supports)):
+            assert (numbers[a] == numbers[b]) == (a == b or bool(merged[a] & merged[b]))
+    assert list(dict.fromkeys(numbers)) == list(range(len(set(numbers))))  # numbered as they come
+
+
+def test_the_common_ancestor_is_the_deepest() -> None:
+    parent = [0, 0, 1, 2, 2, 1]
+    assert ancestors(parent, 4) == [4, 2, 1, 0]
+    assert common_ancestor(ancestors(parent, body) for body in (3, 4)) == 2
+    assert common_ancestor(ancestors(parent, body) for body in (3, 5, 4)) == 1
+    assert common_ancestor([ancestors(parent, 3)]) == 3
+    assert named_ancestors({"hand": "arm", "arm": "world"}, "hand") == ["hand", "arm", "world"]
 
 
 # Spanning trees --------------------------------------------------------------------------------------
@@ -445,6 +483,7 @@ LOOPS: dict[str, tuple[list[lw.Joint], list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", LOOPS)
 def test_bodies_accelerate_alike_wherever_a_loop_is_cut(name: str, seed: int) -> None:

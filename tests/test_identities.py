@@ -240,7 +240,7 @@ def test_dynamics_turn_with_the_world(seed: int) -> None:
     """A robot and its gravity, both turned, move as before."""
     robot = lw.zoo.random_tree(seed, bodies=6)
     s = random_state(robot, seed)
-    turn = lw.Placement.quaternion(*np.random.default_rng(seed).normal(size=4))
+    turn = lw.Placement.from_quaternion(*np.random.default_rng(seed).normal(size=4))
     turned = lw.compose({"there": robot.with_gravity(turn.rotation @ robot.gravity)}, at={"there": turn})
     here = lw.ForwardDynamics(robot)(s.q, s.v, s.tau).acceleration
     assert_close(lw.ForwardDynamics(turned)(s.q, s.v, s.tau).acceleration, here, 1e-11)

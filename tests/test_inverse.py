@@ -260,6 +260,7 @@ def test_opening_a_loop_makes_rows_of_those_that_repeated_others() -> None:
     assert ranks[0] == robot.nv - lw.Minimal(robot).ny == 24 and ranks[1] > 24
 
 
+@pytest.mark.slow
 @each_opening
 @each_method
 @each_repeating
@@ -278,6 +279,7 @@ def test_torques_make_what_is_asked_where_loops_are_open(name: str, method: str,
     assert distance(s.multipliers, closed.multipliers) <= 1e-9 + 200 * off
 
 
+@pytest.mark.slow
 @each_opening
 @each_method
 @each_repeating

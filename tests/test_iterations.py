@@ -16,7 +16,7 @@ from gauss import ROUNDING, Problem, closed_state, open_state
 from linkwork.dynamics.forward import AUTOMATIC, METHODS, OFF, REGULARIZATION, TOLERANCE
 from linkwork.kernels import lcaba
 from linkwork.kernels.algorithm import resolve
-from linkwork.kernels.constrained import SWITCHED_OFF
+from linkwork.kernels.constrained import DISABLED
 from linkwork.mechanism import Mechanism
 from linkwork.quantities.scales import scales_of
 from states import assert_close
@@ -272,9 +272,10 @@ def fresh(fd: lw.ForwardDynamics, state: tuple[np.ndarray, ...]) -> tuple[Any, l
     algorithm, tree = fd._subject.algorithm, fd._subject.tree
     work = algorithm.work_type()(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.outputs.values()]
-    return work, [*state, fd._rest, fd._damping, fd._still, fd._still, fd._settings], outputs
+    return work, [*state, fd._rest, fd._regularization, fd._still, fd._still, fd._settings], outputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("method", KERNELS)
 def test_texts_read_no_memory_that_they_have_not_written(method: str, seed: int) -> None:
@@ -399,4 +400,4 @@ def test_one_iteration_solves_the_problem_of_soft_rows(method: str, damping: flo
 
 
 def test_the_damping_of_a_row_that_is_off_is_beyond_all_others() -> None:
-    assert OFF > SWITCHED_OFF > 1e6
+    assert OFF > DISABLED > 1e6

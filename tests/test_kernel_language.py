@@ -59,6 +59,7 @@ def small() -> Any:
 ALGORITHMS = warm.all_algorithms()
 
 
+@pytest.mark.slow
 @each_type
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_is_well_formed_in_every_type(name: str, t: Type) -> None:
@@ -74,6 +75,7 @@ def is_kernel(x: Any) -> bool:
     return isinstance(x, FunctionType) and getattr(x, "__kernel__", False)
 
 
+@pytest.mark.slow
 def test_every_kernel_of_the_package_is_part_of_an_algorithm_or_of_the_entry_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -114,6 +116,7 @@ def helper(text: str) -> str:
 
 
 SAME = helper("def same(x):\n    return x")
+PAIR = "from typing import NamedTuple\n\n\nclass Pair(NamedTuple):\n    first: float\n    second: object\n\n\n"
 
 REFUSED = {
     # Numbers of the state decide nothing
@@ -245,23 +248,23 @@ REFUSED = {
         "y[0] = f((q[0], q[1]))", "f calls itself", helper("def f(t):\n    return f((t, t))  #!")
     ),
     # Arguments of kernels
-    "any number of arguments": Refused(
-        "y[0] = f(q[0])", "plain arguments only", helper("def f(*x):  #!\n    return x[0]")
+    "gathered arguments by name": Refused(
+        "y[0] = f(q[0], x=q[1])  #!", r"f takes a, \*x", helper("def f(a, *x):\n    return a")
     ),
     "any named arguments": Refused(
-        "y[0] = f(x=q[0])", "plain arguments only", helper("def f(**x):  #!\n    return 1.0")
+        "y[0] = f(x=q[0])", r"plain arguments and \*args only", helper("def f(**x):  #!\n    return 1.0")
     ),
     "arguments by name alone": Refused("y[0] = f(x=q[0])", "plain", helper("def f(*, x):  #!\n    return x")),
     "arguments by place alone": Refused("y[0] = f(q[0])", "plain", helper("def f(x, k=1, /):  #!\n    return x")),
     # Returns
-    "no return on some ways": Refused(
+    "no return on some paths": Refused(
         "y[0] = f(q[0], tree.n)",
-        "some ways through the kernel end without a return",
+        "some paths through the kernel end without a return",
         helper("def f(x, k):  #!\n    if k > 2:\n        return x"),
     ),
     "no return when a loop does not run": Refused(
         "y[0] = f(q[0], tree.n)",
-        "some ways through the kernel end without a return",
+        "some paths through the kernel end without a return",
         helper("def f(x, k):  #!\n    for j in range(k):\n        return x"),
     ),
     "a return without a value, then one with": Refused(
@@ -289,15 +292,15 @@ REFUSED = {
     "an unknown array of tree": Refused("y[0] = tree.mas[0]  #!", "tree has no mas; did you mean mass"),
     "an unknown work array": Refused("w.bb[0, 0] = 1.0  #!", r"w has no bb; did you mean b\?"),
     "an unknown attribute of a module": Refused("y[0] = math.tau_over_two  #!", "no attribute tau_over_two"),
-    "no value on some ways": Refused(
-        "if tree.n > 0:\n    x = q[0]\ny[0] = x  #!", "x has no value on some ways to this line: set it before"
+    "no value on some paths": Refused(
+        "if tree.n > 0:\n    x = q[0]\ny[0] = x  #!", "x has no value on some paths to this line: set it before"
     ),
     "no value before": Refused("y[0] = x  #!\nx = 1.0", "x is used before it has a value"),
     "no value before the loop comes round": Refused(
         "for k in range(3):\n    if k > 0:\n        y[k] = x  #!\n    x = q[k]", "x is used before it has a value"
     ),
     "two types on two ways": Refused(
-        "if tree.n > 0:\n    x = 1.0\nelse:\n    x = 1\ny[0] = x  #!", "x has values of several types on the ways"
+        "if tree.n > 0:\n    x = 1.0\nelse:\n    x = 1\ny[0] = x  #!", "x has values of several types on the paths"
     ),
     "a name that a loop gives another type": Refused(
         "x = 1.0\nfor k in range(tree.n):  #!\n    x = k", "x has another type after the loop's body.*two names"
@@ -346,6 +349,26 @@ REFUSED = {
     "a starred name": Refused("a, *b = (q[0], q[1])  #!", "only names and entries of arrays"),
     "an entry of a list of constants": Refused("y[0] = X[0]  #!", "has no entries", "X = [1.0]\n\n\n"),
     "an entry of an array of constants": Refused("y[0] = X[0]  #!", "has no entries", "X = np.ones(3)\n\n\n"),
+    # Records
+    "a field that is not there": Refused(
+        "p = Pair(q[0], q)\ny[0] = p.frist  #!", "no field frist.*did you mean first", PAIR
+    ),
+    "a method of a record": Refused(
+        "p = Pair(q[0], q)\np = p._replace(first=1.0)  #!", "no field _replace of a Pair", PAIR
+    ),
+    "too few fields": Refused("p = Pair(q[0])  #!", "Pair takes first, second", PAIR),
+    "too many fields": Refused("p = Pair(q[0], q, q)  #!", "Pair takes first, second", PAIR),
+    "a field twice": Refused("p = Pair(q[0], q, first=q[1])  #!", "Pair takes first, second", PAIR),
+    "a field of no record": Refused("p = Pair(q[0], third=q)  #!", "Pair takes first, second", PAIR),
+    "a field assigned": Refused("p = Pair(q[0], q)\np.first = 1.0  #!", "only names and entries of arrays", PAIR),
+    "an entry of a record assigned": Refused("p = Pair(q[0], q)\np[0] = 1.0  #!", "a Pair cannot be assigned to", PAIR),
+    "an input written through a record": Refused("p = Pair(q[0], q)\np.second[0] = 1.0  #!", "read-only", PAIR),
+    "a record as condition": Refused("if Pair(q[0], q):  #!\n    y[0] = 1.0", "a Pair is no truth value", PAIR),
+    "a record where a float is needed": Refused("y[0] = Pair(q[0], q)  #!", "a Pair where a float is needed", PAIR),
+    "records of two types": Refused(
+        "p = Pair(q[0], 1) if tree.n > 0 else Pair(q[0], q)  #!", "both need one type", PAIR
+    ),
+    "a record and a tuple": Refused("p = Pair(q[0], q) if tree.n > 0 else (q[0], q)  #!", "both need one type", PAIR),
     # The whole
     "a value from the text of an algorithm": Refused("y[0] = 1.0\nreturn q[0]", "returns no value.*an output"),
     "on the third line of an expression": Refused("y[0] = (\n    q[0]\n    + 2 * q[1]  #!\n)", r"write 2\.0"),
@@ -466,6 +489,40 @@ def dot(a: Any, b: Any) -> Any:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Body(NamedTuple):
+    mass: Any
+    axis: Any
+    ends: Any = Pair(1, 2.0)
+
+
+WEIGHTS = Pair(0.5, (1.0, 2.0, 4.0))
+
+
+@kernel
+def heavier(body: Any, by: Any) -> Any:
+    return Body(body.mass + by, body.axis, body.ends)
+
+
+@kernel
+def swapped(pair: Any) -> Any:
+    return Pair(pair.second, pair.first)
+
+
+@kernel
+def sum_of(first: Any, *others: Any) -> Any:
+    total = first
+    if len(others) > 0:
+        total += others[0]
+    if len(others) > 1:
+        total += others[1] * 10.0
+    return total
+
+
 @kernel
 def φ(x: Any) -> Any:
     return x * x
@@ -535,6 +592,93 @@ def test_tuples_nest_and_are_taken_apart() -> None:
         y[5] = ((1.0, q[3]), (2.0, q[4]))[1][1]
 
     assert_means_the_same(text)
+
+
+def test_records_are_tuples_with_names() -> None:
+    @kernel
+    def text(tree: Any, w: Any, q: Any, r: Any, y: Any) -> None:
+        for k in range(tree.n):
+            body = Body(tree.mass[k], r[k], ends=Pair(w.a, q[k:]))
+            body.ends.first[k] = 2.0 * body.mass
+            grown = heavier(body, by=q[k])
+            mass, axis, ends = grown
+            y[k] = dot(grown.axis, tree.axis[k]) * mass + ends.second[0] + axis[1] + w.a[k]
+            y[k] += WEIGHTS.first * WEIGHTS.second[k % 3] + float(len(grown))
+        pair = swapped(Pair(q[0], tree.n))
+        y[pair[0] - 1] = pair[1]
+        light = Body(q[1], q)
+        y[4] = affine(*Pair(light.ends.second, q[1])) + float(light.ends[0])
+        chosen = Pair(q[2], 1.0) if tree.n > 3 else Pair(0.0, q[3])
+        y[3] = chosen.first - (Pair(q[1], 2.0), chosen)[tree.zero].second
+
+    assert_means_the_same(text)
+
+
+def test_a_record_that_is_assigned_twice_is_a_variable() -> None:
+    @kernel
+    def text(tree: Any, w: Any, q: Any, r: Any, y: Any) -> None:
+        last = Pair(q[0], 1.0)
+        for k in range(tree.n):
+            y[k] = last.first * last.second
+            last = Pair(last.second, q[k])
+
+    assert_means_the_same(text)
+
+
+def test_arguments_are_gathered_into_a_tuple() -> None:
+    @kernel
+    def text(tree: Any, w: Any, q: Any, r: Any, y: Any) -> None:
+        y[0] = sum_of(q[0])
+        y[1] = sum_of(q[0], q[1])
+        y[2] = sum_of(q[0], *(q[1], 3.0))
+        y[3] = sum_of(first=q[4])
+        y[4] = sum_of(*VECTOR)
+        y[5] = sum_of(*(q[0], q[1], q[2], q[3]))
+
+    assert_means_the_same(text)
+
+
+def test_an_algorithm_views_its_arrays_by_name() -> None:
+    """The kernel and its further iteration take records; every way to run them takes the flat arrays."""
+
+    class Given(NamedTuple):
+        q: Any
+        first: Any
+        tolerance: Any
+
+    class Sum(NamedTuple):
+        progress: Any
+        iterations: Any
+        values: Any
+
+    @kernel
+    def view(tree: Any, q: Any, r: Any, settings: Any, y: Any) -> Any:
+        return Given(q, r[0], settings[0]), Sum(y[0:1], y[1:2], y[2 : tree.n])
+
+    @kernel
+    def text(tree: Any, w: Any, given: Any, result: Any) -> None:
+        result.progress[0] = 1.0
+        result.iterations[0] = 1.0
+        for k in range(tree.n - 2):
+            w.a[k] = given.q[k] + given.first[k % 3]
+            result.values[k] = w.a[k]
+
+    @kernel
+    def further(tree: Any, w: Any, given: Any, result: Any) -> None:
+        result.progress[0] *= 0.5
+        result.iterations[0] += 1.0
+        for k in range(tree.n - 2):
+            result.values[k] += w.a[k] * given.tolerance
+
+    inputs = {**INPUTS, "settings": (2,)}
+    viewing = Algorithm("viewing", text, inputs, OUTPUTS, WORK, SMALL, further, view=view)
+    given = (INPUT, ROWS, np.array([0.1, 3.0]))
+    expected = plain(viewing, small())(*given)[0]
+    np.testing.assert_allclose(expected[:, 0], 0.25)
+    np.testing.assert_allclose(expected[:, 2:], (INPUT[:, :4] + ROWS[:, 0, [0, 1, 2, 0]]) * (1 + 2 * 0.1))
+    for t in (SCALAR, Type("float64", 4)):
+        for found in (compiled(viewing, small(), t), specialized(viewing, small(), t)):
+            np.testing.assert_allclose(found(*given)[0], expected, rtol=1e-14, atol=1e-14)
 
 
 def test_integers_choose_entries_of_tuples() -> None:

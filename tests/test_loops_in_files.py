@@ -19,12 +19,12 @@ from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Constraint
 from linkwork.parsing import load, parse_urdf
 from linkwork.parsing.side_file import find_side_file
-from robots import EXAMPLES, MODELS
+from robots import EXAMPLES, MODELS, model_absent, model_file, model_files
 from states import assert_close, random_state
 
 # Every file ------------------------------------------------------------------------------------------
 
-FILES = [*sorted(MODELS.rglob("*.urdf")), *sorted(EXAMPLES.rglob("*.urdf"))]
+FILES = [*model_files("*.urdf"), *sorted(EXAMPLES.rglob("*.urdf"))]
 
 DO_NOT_LOAD = {
     "tello_humanoid.urdf": (UnsupportedFeature, "torso-to-left-hip-clamp-rotor.*differential.*not in the file"),
@@ -61,6 +61,7 @@ def load_quietly(file: Path, **options: Any) -> Mechanism:
         return load(file, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=name_of)
 def test_every_file_loads_or_says_what_is_missing(file: Path) -> None:
     wrong = trouble(file)
@@ -80,6 +81,7 @@ def as_tree(file: Path) -> Mechanism | None:
     return robot.unconstrained()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=name_of)
 def test_spanning_trees_of_all_files_are_those_of_pinocchio(file: Path) -> None:
     pin = pytest.importorskip("pinocchio")
@@ -157,10 +159,7 @@ ROWS = {"Weld": 6, "Hinge": 5, "Point": 3, "JointCoupling": 1}
 
 @cache
 def looped(name: str) -> Mechanism:
-    file = MODELS / name
-    if not file.is_file():
-        pytest.skip(f"no {file}")
-    return load_quietly(file)
+    return load_quietly(model_file(name))
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -177,12 +176,13 @@ def test_the_degrees_of_freedom_that_a_looped_file_leaves(name: str) -> None:
     assert found.dof == FREEDOM[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["explicit", "implicit"])
 @pytest.mark.parametrize("depth", [5, 10, 20, 40])
 def test_parallel_chains_have_one_loop_that_takes_one_freedom(kind: str, depth: int) -> None:
     files = sorted((MODELS / GRBDA).glob(f"{kind}_depth{depth}_*.urdf"))
     if not files:
-        pytest.skip("no parallel chains")
+        model_absent(f"no model files {MODELS / GRBDA}/{kind}_depth{depth}_*.urdf")
     assert len(files) == 5
     for file in files:
         robot = load_quietly(file)
@@ -196,9 +196,7 @@ def test_parallel_chains_have_one_loop_that_takes_one_freedom(kind: str, depth: 
 
 def test_a_coupling_sums_over_both_branches() -> None:
     """Loop size 6: three joints on each branch, all of them in the coupling."""
-    file = MODELS / GRBDA / "explicit_depth5_loop_size6.urdf"
-    if not file.is_file():
-        pytest.skip(f"no {file}")
+    file = model_file(f"{GRBDA}/explicit_depth5_loop_size6.urdf")
     (coupling,) = load_quietly(file).constraints
     assert isinstance(coupling, lw.JointCoupling)
     first = {f"joint_1_{k}": -1.0 for k in (1, 2, 3)}
@@ -231,10 +229,7 @@ def test_closing_frames_meet_at_neutral_to_the_digits_of_the_file() -> None:
 
 
 def test_closing_frames_are_left_open_when_asked() -> None:
-    file = MODELS / "reachy_mini/robot_no_collision.urdf"
-    if not file.is_file():
-        pytest.skip(f"no {file}")
-    assert load(file, loops=False).constraints == ()
+    assert load(model_file("reachy_mini/robot_no_collision.urdf"), loops=False).constraints == ()
 
 
 @pytest.mark.parametrize("name", [n for n in EXPECTED if "kangaroo" not in n and "true_talos" not in n])

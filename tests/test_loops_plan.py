@@ -87,7 +87,7 @@ GROUPS: dict[str, tuple[tuple[Constraint, ...], list[tuple[str, str, str]]]] = {
 def test_loops_that_share_joints_are_a_group(what: str) -> None:
     constraints, expected = GROUPS[what]
     found = loops_of(tree(FORK).constrained(*constraints))
-    assert [(" ".join(g.constraints), " ".join(g.joints), g.top) for g in found.groups] == expected
+    assert [(" ".join(g.constraints), " ".join(g.joints), g.root) for g in found.groups] == expected
     assert all(loop.constraint in found.groups[loop.group].constraints for loop in found.loops)
 
 
@@ -165,7 +165,7 @@ def test_supports_and_groups_are_those_of_the_jacobian(robot: Mechanism) -> None
             while line[-1] != "world":
                 line.append(parent[line[-1]])
             lines.append(line)
-        assert group.top == next(body for body in lines[0] if all(body in line for line in lines))
+        assert group.root == next(body for body in lines[0] if all(body in line for line in lines))
 
 
 @settings(max_examples=25, deadline=None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
+from linkwork.model.model import Model
 from states import assert_close, random_state
 
 BOX = lw.Inertia.box(1.5, (0.1, 0.2, 0.3), com=(0.05, -0.1, 0.2))
@@ -46,9 +48,9 @@ def test_slices_cover_q_and_v_in_the_order_of_joints() -> None:
 def test_an_index_is_for_joints_of_one_number() -> None:
     assert MIXED.q_index("joint5") == 18
     assert MIXED.v_index("joint5") == 15
-    with pytest.raises(lw.InputError, match="joint 'joint2' has 4 numbers, not one: use q_slice"):
+    with pytest.raises(lw.InputError, match="joint 'joint2' has 4 coordinates, not one: use q_slice"):
         MIXED.q_index("joint2")
-    with pytest.raises(lw.InputError, match="joint 'joint3' has 2 numbers, not one: use v_slice"):
+    with pytest.raises(lw.InputError, match="joint 'joint3' has 2 coordinates, not one: use v_slice"):
         MIXED.v_index("joint3")
 
 
@@ -179,7 +181,7 @@ def test_gravity_can_be_replaced() -> None:
     weightless = robot.with_gravity((0, 0, 0))
     assert lw.gravity_forces(weightless, robot.random(0)).tolist() == [0, 0]
     assert robot.gravity.tolist() == [0, 0, -9.81]
-    with pytest.raises(lw.InputError, match="three finite numbers"):
+    with pytest.raises(lw.InputError, match="gravity holds NaN or infinity"):
         robot.with_gravity((0, 0, np.nan))
 
 
@@ -364,8 +366,8 @@ def test_motors_that_cannot_be_are_errors() -> None:
         ("constraints", r"constrained.*switched"),
         ("poses", r"dataclasses\.replace\(robot, poses=\.\.\.\)"),
         ("name", r"dataclasses\.replace\(robot, name=\.\.\.\)"),
-        ("damping", r"dataclasses\.replace\(robot, joints=\.\.\.\), damping being kept with each of robot\.joints"),
-        ("effort_limit", r"effort_limit being kept with each"),
+        ("damping", r"dataclasses\.replace\(robot, joints=\.\.\.\), damping being a field of each of robot\.joints"),
+        ("effort_limit", r"effort_limit being a field of each"),
         ("color", "does not change$"),
     ],
 )
@@ -382,3 +384,48 @@ def test_a_name_that_a_robot_has_not_is_a_key_error_without_quotes() -> None:
     assert isinstance(caught.value, lw.UnknownName) and isinstance(caught.value, lw.InputError)
     assert str(caught.value).startswith("robot '")
     assert "nothing" not in lw.zoo.pendulum(1).frames and lw.zoo.pendulum(1).frames.get("nothing") is None
+
+
+# What users hold ------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*has no <inertial>")
+def test_everything_that_makes_a_robot_makes_a_mechanism() -> None:
+    made = [getattr(lw.zoo, name) for name in ("pendulum", "four_bar", "delta", "jansen", "humanoid", "swimmer")]
+    robots = [make() for make in made]
+    robots += [lw.compose({"a": robots[0], "b": robots[1]}), lw.attach(robots[4], robots[0], robots[4].body_names[-1])]
+    urdf = "<robot name='r'><link name='a'/></robot>"
+    mjcf = "<mujoco><worldbody><body name='a'><geom size='1'/><joint/></body></worldbody></mujoco>"
+    sdf = "<sdf version='1.9'><model name='m'><link name='a'/></model></sdf>"
+    robots += [lw.loads(text, format=kind) for kind, text in (("urdf", urdf), ("mjcf", mjcf), ("sdf", sdf))]
+    assert [type(robot) for robot in robots] == [lw.Mechanism] * len(robots)
+
+
+def test_what_is_made_of_a_mechanism_is_one() -> None:
+    robot = lw.zoo.four_bar()
+    loop, joint = robot.constraints[0].name, robot.joint_names[0]
+    others = [
+        pickle.loads(pickle.dumps(robot)),
+        dataclasses.replace(robot, name="other"),
+        robot.constrained(lw.JointLock(joint)),
+        robot.constrained(lw.JointLock(joint), at=robot.poses["assembled"]),
+        robot.unconstrained(),
+        robot.switched({loop: False}),
+        robot.with_frame("eye", robot.body_names[0]),
+        robot.with_actuators(joint),
+        robot.with_gravity((0, 0, 0)),
+    ]
+    assert [type(other) for other in others] == [lw.Mechanism] * len(others)
+    for other in others:
+        with pytest.raises(dataclasses.FrozenInstanceError, match="a mechanism does not change"):
+            other.name = "new"
+
+
+def test_a_model_becomes_a_mechanism() -> None:
+    robot = lw.zoo.four_bar()
+    model = Model(**{f.name: getattr(robot, f.name) for f in dataclasses.fields(Model) if f.init})
+    lifted = lw.Mechanism.of(model)
+    assert type(lifted) is lw.Mechanism and "Model" not in lw.__all__
+    assert (lifted.nq, lifted.nc, lifted.joint_names) == (model.nq, model.nc, model.joint_names)
+    q = robot.poses["assembled"]
+    np.testing.assert_array_equal(lw.mass_matrix(lifted, q), lw.mass_matrix(model, q))

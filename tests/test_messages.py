@@ -99,7 +99,7 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
     ),
     "a pose that is not named": (
         lambda r: r.constrained(lw.Point("world", "hand"), [0.0] * 12),
-        f"{[0.0] * 12} is no constraint, such as Weld or Gear; a configuration at which constraints are to hold is "
+        f"{[0.0] * 12} is not a constraint, such as Weld or Gear; a configuration at which constraints are to hold is "
         "given by name: at=q",
     ),
     "body": (lambda r: r.inertias["uper"], "robot 'arm' has no body 'uper'; did you mean 'upper'?"),

@@ -14,7 +14,7 @@ from linkwork.errors import UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.parsing.mjcf import load_mjcf
 from mujoco_twin import MujocoTwin, assert_same_rows, mujoco, row_space
-from robots import MODELS
+from robots import MODELS, model_file, model_files
 from states import Floats, assert_close
 
 AGREEMENT = 1e-10
@@ -45,10 +45,7 @@ NEEDS_MESHES = {"robotiq_2f85/2f85": ("right_silicone_pad", "silicone_pad.stl")}
 
 
 def path_of(name: str, suffix: str = "_nomesh") -> Path:
-    path = MODELS / f"{name}{suffix}.xml"
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
-    return path
+    return model_file(f"{name}{suffix}.xml")
 
 
 @cache
@@ -68,10 +65,10 @@ def states(robot: Mechanism) -> tuple[Floats, Floats]:
     return q, rng.normal(size=(RANDOM + 1, robot.nv))
 
 
+@pytest.mark.models
 def test_every_model_of_the_folder_is_tested() -> None:
-    if MODELS.is_dir():
-        found = {str(path.relative_to(MODELS))[: -len("_nomesh.xml")] for path in MODELS.rglob("*_nomesh.xml")}
-        assert found == set(ROWS)
+    found = {path.relative_to(MODELS).as_posix().removesuffix("_nomesh.xml") for path in model_files("*_nomesh.xml")}
+    assert found == set(ROWS)
 
 
 @pytest.mark.parametrize("name", sorted(ROWS))

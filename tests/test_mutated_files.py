@@ -24,7 +24,7 @@ import pytest
 from lxml import etree
 
 import linkwork as lw
-from robots import EXAMPLES, MODELS
+from robots import EXAMPLES, model_files
 from test_loops_in_files import BALL, BODY, DRAKE, LINKAGE, SIDE, linkage
 from test_loops_in_files import LOOP as URDF_LOOP
 from test_mjcf_random import SEED as MJCF
@@ -72,7 +72,7 @@ def own_sources() -> tuple[Source, ...]:
 def real_sources() -> tuple[Source, ...]:
     """Every model file that is there, few of the parallel chains."""
     found = []
-    files = [path for kind in ("urdf", "xml", "sdf") for path in sorted(MODELS.rglob(f"*.{kind}"))]
+    files = [path for kind in ("urdf", "xml", "sdf") for path in model_files(f"*.{kind}")]
     for path in [*files, *sorted(EXAMPLES.rglob("cassie*.sdf"))]:
         if "chains" in path.parent.name and "depth5" not in path.name:
             continue

@@ -9,10 +9,14 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import linkwork
+from robots import MODELS
 
 pytest.importorskip("setuptools", minversion="77")
 
@@ -67,6 +71,7 @@ def test_a_wheel_builds_from_the_sdist_and_its_description_links_to_no_missing_f
         said = email.message_from_bytes(wheel.read(metadata))
     packaged = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
     assert packaged | {"linkwork/py.typed", "linkwork_benchmarks/results/trees.json"} <= names
+    assert said["Version"] == linkwork.__version__
     assert said["Description-Content-Type"] == "text/markdown"
     shown = said.get_payload()
     assert "# linkwork" in shown
@@ -80,7 +85,12 @@ def test_tests_are_found_in_the_sdist(unpacked: Path) -> None:
         cwd=unpacked,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(unpacked / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(unpacked / "src"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "LINKWORK_MODELS": str(MODELS),  # found beside the repository, not beside its copy
+        },
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = set(re.findall(r"^(tests/test_\w+\.py):", done.stdout, re.MULTILINE))
@@ -124,6 +134,23 @@ def test_the_address_of_the_repository_is_said_in_one_place(repository, tmp_path
     assert repository.repository(project) is None
     project.write_text('[project]\nname = "linkwork"\n[project.urls]\nRepository = "https://example.org/linkwork"\n')
     assert repository.repository(project) == "https://example.org/linkwork"
+
+
+def test_addresses_of_the_project_are_in_its_repository() -> None:
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+    address = urls.get("Repository") or urls["Source"]
+    assert all(url == address or url.startswith(f"{address}/") for url in urls.values())
+    files = [url.partition("/HEAD/")[2] for url in urls.values() if "/HEAD/" in url]
+    assert len(files) == 2 and all((ROOT / name).exists() for name in files)
+
+
+def test_the_version_is_said_in_one_place() -> None:
+    """In ``linkwork.__version__``; nothing that is written by hand repeats it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" not in project["project"] and "version" in project["project"]["dynamic"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "linkwork.__version__"}
+    assert not re.search("^version:", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert f"## {linkwork.__version__} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 # Installing ------------------------------------------------------------------------------------------------------

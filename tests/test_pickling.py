@@ -87,6 +87,7 @@ EVALUATORS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.slow
 @every_way
 @pytest.mark.parametrize("name", EVALUATORS)
 def test_a_copy_computes_the_same_to_the_last_bit(name: str, way: Callable[[Any], Any]) -> None:

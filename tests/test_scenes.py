@@ -11,6 +11,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
+from robots import model_absent
 from states import assert_close
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -30,7 +31,7 @@ def made(name: str) -> Mechanism:
     try:
         return ALL[name].make()
     except FileNotFoundError as missing:
-        pytest.skip(str(missing))
+        model_absent(missing)
 
 
 def place(robot: Mechanism, frame: str) -> lw.Placement:

@@ -13,21 +13,20 @@ import pytest
 import linkwork as lw
 from linkwork.errors import ModelError, ModelWarning
 from linkwork.mechanism import Mechanism
-from linkwork.model.pose import Floats, Placement
+from linkwork.model.arrays import Floats
+from linkwork.model.placement import Placement
 from linkwork.parsing import load, parse_sdf, parse_urdf
-from robots import EXAMPLES, MODELS
+from robots import EXAMPLES, model_file
 from states import assert_close, random_state
 
 CASSIE = EXAMPLES / "cassie_description" / "robots"
 CASSIES = ("cassie_v2", "cassie", "cassie_reduced", "cassie_simple", "cassie_wo_gearbox_spring")
 
 
-def load_quietly(file: Path, **options: Any) -> Mechanism:
-    if not file.is_file():
-        pytest.skip(f"no {file}")
+def load_quietly(file: Path | str, **options: Any) -> Mechanism:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        return load(file, **options)
+        return load(model_file(file), **options)
 
 
 def assert_same_dynamics(ours: Mechanism, theirs: Mechanism, rel: float) -> None:
@@ -46,8 +45,8 @@ def assert_same_dynamics(ours: Mechanism, theirs: Mechanism, rel: float) -> None
 
 
 def test_iiwa_of_drake_is_the_same_in_urdf_and_sdf() -> None:
-    ours = load_quietly(MODELS / "iiwa14/iiwa14_no_collision.sdf", base="fixed")
-    theirs = load_quietly(MODELS / "iiwa14/iiwa14_primitive_collision.urdf")
+    ours = load_quietly("iiwa14/iiwa14_no_collision.sdf", base="fixed")
+    theirs = load_quietly("iiwa14/iiwa14_primitive_collision.urdf")
     assert_same_dynamics(ours, theirs, 1e-14)
     np.testing.assert_array_equal(ours.armature, theirs.armature)
     np.testing.assert_array_equal(ours.lower, theirs.lower)
@@ -296,7 +295,7 @@ def test_gearboxes_of_cassie_turn_the_motor_against_the_joint() -> None:
 
 
 def test_four_bar_of_drake_is_the_tree_that_its_file_is() -> None:
-    robot = load_quietly(MODELS / "drake_four_bar/four_bar.sdf")
+    robot = load_quietly("drake_four_bar/four_bar.sdf")
     assert (robot.nv, robot.nc) == (3, 0)
     q = np.array([1.318116071652818, 1.8234765819369751, 1.8234765819369751])
     q = np.concatenate([q[["joint_WA", "joint_AB", "joint_WC"].index(name)][None] for name in robot.joint_names])
@@ -307,9 +306,7 @@ def test_four_bar_of_drake_is_the_tree_that_its_file_is() -> None:
 
 @pytest.mark.filterwarnings("ignore::linkwork.errors.ModelWarning")
 def test_four_bar_loop_of_drake_is_read_in_spite_of_its_comment() -> None:
-    file = MODELS / "drake_four_bar/four_bar_loop.sdf"
-    if not file.is_file():
-        pytest.skip(f"no {file}")
+    file = model_file("drake_four_bar/four_bar_loop.sdf")
     with pytest.warns(ModelWarning) as said:
         robot = load(file)
     words = [str(warning.message) for warning in said]
@@ -623,6 +620,7 @@ def test_a_frame_attached_to_the_world_stands_in_it() -> None:
     np.testing.assert_array_equal(robot.frames["f"].placement.position, [0, 0, 6])
 
 
+@pytest.mark.slow
 def test_long_chains_of_frames_are_no_trouble() -> None:
     """The first to be asked for is the last of the chain."""
     n = 3000

@@ -16,9 +16,10 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.drawing.figures import chosen, skeleton
+from linkwork.drawing.figures import chosen
 from linkwork.drawing.graphs import cluster_numbers, elimination, layout, ties
 from linkwork.drawing.mp4 import ffmpeg
+from linkwork.drawing.skeleton import skeleton
 from linkwork.zoo import ASSEMBLED
 
 pytest.importorskip("matplotlib")
@@ -238,7 +239,7 @@ def test_the_arrow_of_a_rod_points_along_it(ends: tuple[str, str]) -> None:
     [
         lw.PointOnPlane("world", "ball"),
         lw.PointOnLine("world", "ball", axis="x"),
-        lw.Cylinder("world", "ball", axis="y"),
+        lw.Cylindrical("world", "ball", axis="y"),
         lw.Rolling("world", "ball", radius=0.1),
     ],
     ids=lambda c: type(c).__name__,

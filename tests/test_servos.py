@@ -12,10 +12,10 @@ import pytest
 import linkwork as lw
 from linkwork.mechanism import Mechanism
 from linkwork.parsing.mjcf import load_mjcf, mujoco_map, parse_mjcf
-from robots import MODELS
+from robots import model_file, model_files
 
 AGREEMENT = 1e-12
-DRIVEN = [path for path in sorted(MODELS.glob("*/*_nomesh.xml")) if "<actuator>" in path.read_text()]
+DRIVEN = [path for path in model_files("*_nomesh.xml") if "<actuator>" in path.read_text()]
 
 BODIES = """<worldbody>
   <body name="upper" pos="0 0 1" gravcomp="{held}"><joint name="j" axis="0 1 0" range="-60 60" {joint}/>
@@ -146,7 +146,7 @@ def test_ranges_of_controls_count_unless_a_flag_says_otherwise() -> None:
 
 
 def test_the_panda_has_a_servo_that_drives_two_fingers() -> None:
-    robot = load_mjcf(MODELS / "panda" / "panda_nomesh.xml")
+    robot = load_mjcf(model_file("panda/panda_nomesh.xml"))
     assert [len(a.gears) for a in robot.actuators] == [1] * 7 + [2]
 
 

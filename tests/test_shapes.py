@@ -16,11 +16,11 @@ import linkwork as lw
 import robots
 from linkwork.drawing.skeleton import skeleton
 from linkwork.errors import ModelError, TopologyError
-from linkwork.model.pose import Placement
-from linkwork.model.shapes import Box, Ellipsoid, Ground, Mesh, Shape, Solid, Sphere, Tube
+from linkwork.model.placement import Placement
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Mesh, Shape, Solid, Sphere
 from linkwork.parsing import parse_sdf, parse_urdf
 from linkwork.parsing.mjcf import load_mjcf, mujoco_map, parse_mjcf
-from robots import MODELS
+from robots import model_file
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,13 +58,13 @@ def mujoco_size(solid: Solid) -> list[float]:
             return [solid.radius]
         case Ellipsoid():
             return list(solid.radii)
-        case Tube():
+        case Cylinder():
             return [solid.radius, solid.length / 2]
     return []
 
 
 def mujoco_type(solid: Solid) -> str:
-    if isinstance(solid, Tube):
+    if isinstance(solid, Cylinder):
         return "CAPSULE" if solid.rounded else "CYLINDER"
     return {Box: "BOX", Sphere: "SPHERE", Ellipsoid: "ELLIPSOID", Ground: "PLANE", Mesh: "MESH"}[type(solid)]
 
@@ -72,9 +72,7 @@ def mujoco_type(solid: Solid) -> str:
 @pytest.mark.parametrize("name", MJCF)
 def test_geoms_stand_where_mujoco_has_them(name: str) -> None:
     mujoco = pytest.importorskip("mujoco")
-    path = MODELS / f"{name}_nomesh.xml"
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = model_file(f"{name}_nomesh.xml")
     robot = load_mjcf(path, inertias="trust")
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
@@ -150,6 +148,7 @@ def test_geoms_say_what_they_are_for() -> None:
 # URDF against Pinocchio -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["visual", "collision"])
 @pytest.mark.parametrize("name", ["ur5", "panda", "solo12", "simple_humanoid", "anymal_b", "go2"])
 def test_shapes_of_urdf_stand_where_pinocchio_has_them(name: str, kind: str) -> None:
@@ -185,7 +184,7 @@ def same(shape: Shape, R: Floats, p: Floats, theirs: Any, at: Any) -> bool:
         return kind == "Box" and np.allclose(2 * theirs.geometry.halfSide, solid.size)
     if isinstance(solid, Sphere):
         return kind == "Sphere" and bool(np.isclose(theirs.geometry.radius, solid.radius))
-    assert isinstance(solid, Tube)
+    assert isinstance(solid, Cylinder)
     sizes = [solid.radius, solid.length]
     long = kind in ("Cylinder", "Capsule")  # which a file may tell Pinocchio to exchange
     return long and np.allclose([theirs.geometry.radius, 2 * theirs.geometry.halfLength], sizes)
@@ -206,7 +205,11 @@ URDF = """<robot name="arm"><material name="sky"><color rgba="0.2 0.4 0.6 1"/></
 def test_shapes_of_fixed_bodies_are_on_what_they_are_fixed_to() -> None:
     base, arm, hull, tool = parse_urdf(URDF).shapes
     assert (base.body, arm.body, hull.body, tool.body) == ("world", "arm", "arm", "arm")
-    assert base.solid == Box((1, 2, 3)) and arm.solid == Tube(0.1, 0.4) and hull.solid == Tube(0.1, 0.4, rounded=True)
+    assert (
+        base.solid == Box((1, 2, 3))
+        and arm.solid == Cylinder(0.1, 0.4)
+        and hull.solid == Cylinder(0.1, 0.4, rounded=True)
+    )
     assert tool.solid == Mesh("package://arm/tool.stl", None, (1, 1, 2))
     np.testing.assert_allclose(arm.placement.position, [1, 0, 0])
     np.testing.assert_allclose(arm.placement.rotation, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
@@ -275,8 +278,8 @@ def sdf(inside: str) -> str:
     [
         ("<box><size>1 2 3</size></box>", Box((1, 2, 3))),
         ("<sphere><radius>0.5</radius></sphere>", Sphere(0.5)),
-        ("<cylinder><radius>0.5</radius><length>2</length></cylinder>", Tube(0.5, 2)),
-        ("<capsule><radius>0.5</radius><length>2</length></capsule>", Tube(0.5, 2, rounded=True)),
+        ("<cylinder><radius>0.5</radius><length>2</length></cylinder>", Cylinder(0.5, 2)),
+        ("<capsule><radius>0.5</radius><length>2</length></capsule>", Cylinder(0.5, 2, rounded=True)),
         ("<ellipsoid><radii>1 2 3</radii></ellipsoid>", Ellipsoid((1, 2, 3))),
         ("<mesh><uri>model://m/x.obj</uri><scale>2 2 2</scale></mesh>", Mesh("model://m/x.obj", None, (2, 2, 2))),
     ],
@@ -359,7 +362,7 @@ def arm() -> lw.Mechanism:
     build.joint("shoulder", lw.Revolute("y"), "world", "upper", child_at=(0, 0, 0.1))
     build.body("hand", lw.Inertia.box(1.0, (0.1, 0.1, 0.1)))
     build.joint("wrist", lw.Fixed(), "upper", "hand", at=(0, 0, -0.5))
-    build.shape("upper", Tube(0.05, 0.5), at=(0, 0, -0.25), color=(1, 0.5, 0))
+    build.shape("upper", Cylinder(0.05, 0.5), at=(0, 0, -0.25), color=(1, 0.5, 0))
     build.shape("hand", Box((0.1, 0.1, 0.1)), role="collision")
     build.shape("world", Ground())
     return build.build()
@@ -391,8 +394,8 @@ def test_shapes_stay_where_they_are_when_mechanisms_are_put_together() -> None:
 def test_what_is_attached_to_a_body_leaves_its_floor() -> None:
     both = lw.attach(arm(), arm(), to="hand", at=(0, 0, -0.1), prefix="second")
     solids = [(shape.body, type(shape.solid)) for shape in both.shapes]
-    assert solids[:3] == [("upper", Tube), ("upper", Box), ("world", Ground)]
-    assert solids[3:] == [("second/upper", Tube), ("second/upper", Box)]
+    assert solids[:3] == [("upper", Cylinder), ("upper", Box), ("world", Ground)]
+    assert solids[3:] == [("second/upper", Cylinder), ("second/upper", Box)]
     _, _, p = placed(both, np.zeros(2))[3]
     np.testing.assert_allclose(p, [0, 0, -0.7 - 0.35], atol=1e-15)
 
@@ -419,12 +422,12 @@ def test_mesh_names_are_those_of_shapes() -> None:
     ("make", "words"),
     [
         (lambda: Box((1, 0, 1)), "box of 1, 0, 1"),
-        (lambda: Sphere(float("nan")), "finite and above zero"),
-        (lambda: Ellipsoid((1, 1, -1)), "above zero"),
-        (lambda: Tube(0.1, 0), "tube of 0.1, 0"),
+        (lambda: Sphere(float("nan")), "finite and > 0"),
+        (lambda: Ellipsoid((1, 1, -1)), "> 0"),
+        (lambda: Cylinder(0.1, 0), "cylinder of 0.1, 0"),
         (lambda: Mesh("x", None, (0, 1, 1)), "'x' is scaled by"),
         (lambda: lw.Builder().shape("a", Sphere(1), color=(1, 2, 3)), "from 0 to 1"),
-        (lambda: lw.Builder().shape("a", Sphere(1), color=(1, 0)), "a color is red"),
+        (lambda: lw.Builder().shape("a", Sphere(1), color=(1, 0)), "needs red, green, blue"),
     ],
 )
 def test_shapes_that_cannot_be_say_so(make: Callable[[], object], words: str) -> None:
@@ -434,5 +437,5 @@ def test_shapes_that_cannot_be_say_so(make: Callable[[], object], words: str) ->
 
 def test_a_shape_on_no_body_says_so() -> None:
     build = lw.Builder().body("upper", lw.Inertia.sphere(1.0, 0.1)).joint("j", lw.Free(), "world", "upper")
-    with pytest.raises(TopologyError, match="'uper', which is no body; did you mean 'upper'"):
+    with pytest.raises(TopologyError, match="'uper', which is not a body; did you mean 'upper'"):
         build.shape("uper", Sphere(1)).build()

@@ -18,7 +18,7 @@ from gauss import ROUNDING
 from linkwork import zoo
 from linkwork.dynamics.forward import REGULARIZATION
 from linkwork.zoo import ASSEMBLED
-from robots import MODELS
+from robots import model_file
 
 Floats = npt.NDArray[np.float64]
 FREE: dict[str, Any] = {"passive": False, "limits": False}
@@ -32,9 +32,7 @@ def moving(robot: lw.Mechanism, size: float = 1.0, seed: int = 0) -> tuple[Float
 
 
 def cassie() -> lw.Mechanism:
-    path = MODELS / "cassie" / "cassie_nomesh.xml"
-    if not path.is_file():
-        pytest.skip("no model files")
+    path = model_file("cassie/cassie_nomesh.xml")
     return lw.load(path)
 
 
@@ -310,6 +308,7 @@ def test_rollouts_with_a_controller_and_a_lost_robot() -> None:
     assert np.isfinite(run.v[10, 2, 0])
 
 
+@pytest.mark.slow
 def test_executors(tmp_path: Path) -> None:
     """Threads and processes give the same bits as here."""
     from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor

@@ -289,7 +289,7 @@ def test_commands_have_limits() -> None:
         many = lw.rollouts(robot, q, seconds=0.01, controller=controller, compile=False)
         np.testing.assert_allclose(many.tau[0], [[6.0, 0.0, -0.3], [-3.0, 0.0, 0.1]])
         np.testing.assert_allclose(many.q[-1, 0], run.q[-1], atol=1e-12)
-    with pytest.raises(lw.ModelError, match="which are none"):
+    with pytest.raises(lw.ModelError, match="the first must not be greater"):
         build.actuator("none", names[1], limits=(1.0, -1.0))
 
 

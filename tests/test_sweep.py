@@ -238,7 +238,8 @@ def test_places_of_frames_in_rollouts_are_unknown_where_states_are_not_finite() 
     q = np.array([[[0.1, 0.2], [np.nan, 0.0]]])
     run = lw.Trajectory(robot, np.zeros(1), q, 0 * q, 0 * q, np.zeros((1, 2, 0)))
     last = robot.body_names[-1]
-    R, p = run.frame_placement(last)
+    placement = run.frame_placement(last)
+    R, p = placement.rotation, placement.position
     assert R.shape == (1, 2, 3, 3) and p.shape == (1, 2, 3)
     np.testing.assert_array_equal(p[0, 0], lw.frame_placement(robot, q[0, 0], last).position)
     assert np.isnan(R[0, 1]).all() and np.isnan(p[0, 1]).all()

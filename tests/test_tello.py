@@ -11,19 +11,19 @@ import pytest
 import linkwork as lw
 from gauss import distance
 from linkwork.mechanism import Mechanism
-from robots import MODELS
+from robots import model_file
 from states import Floats
 
-FILES = {"humanoid": MODELS / "tello/tello_humanoid.urdf", "legs": MODELS / "tello/tello_legs.urdf"}
+FILES = {"humanoid": "tello/tello_humanoid.urdf", "legs": "tello/tello_legs.urdf"}
 SIZES = {"humanoid": (42, 18, 24), "legs": (20, 10, 10)}
 """Velocities, rows, degrees of freedom."""
 
-pytestmark = pytest.mark.skipif(not FILES["humanoid"].is_file(), reason="no model of Tello")
+pytestmark = pytest.mark.models
 
 
 @cache
 def tello(name: str) -> Mechanism:
-    return lw.zoo.tello(lw.load(FILES[name], dependent="free"))
+    return lw.zoo.tello(lw.load(model_file(FILES[name]), dependent="free"))
 
 
 def states(robot: Mechanism, count: int = 6) -> tuple[Floats, Floats]:
@@ -172,7 +172,7 @@ def test_motors_move_every_joint_of_the_legs() -> None:
 
 
 def test_a_robot_without_rotors_is_refused() -> None:
-    tree = lw.load(MODELS / "tello/tello_humanoid_approximate.urdf")
+    tree = lw.load(model_file("tello/tello_humanoid_approximate.urdf"))
     with pytest.raises(lw.ModelError, match=r"no body 'left-hip-clamp-rotor'.*dependent='free'"):
         lw.zoo.tello(tree)
 
@@ -188,7 +188,7 @@ def test_transmissions_come_once() -> None:
 
 
 def test_other_poses_are_kept() -> None:
-    plain = lw.load(FILES["legs"], dependent="free")
+    plain = lw.load(model_file(FILES["legs"]), dependent="free")
     named = replace(plain, poses={"zero": plain.neutral()})
     assert set(lw.zoo.tello(named).poses) == {"zero", "assembled"}
-    assert not lw.load(FILES["legs"], dependent="free").constraints
+    assert not lw.load(model_file(FILES["legs"]), dependent="free").constraints

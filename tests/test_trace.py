@@ -9,9 +9,10 @@ import pytest
 
 import linkwork as lw
 import robots
-from linkwork.compilers.trace import CONST, FMA, MUL, Graph, Symbol, Trace, trace_function
+from linkwork.compilers.trace import Trace, trace_function
 from linkwork.errors import ProgramTooLarge
 from linkwork.kernels.scalar import fma, sincos, sqrt, where
+from linkwork.model.expressions import CONST, FMA, MUL, Graph, Symbol
 from states import assert_close, random_state
 
 
@@ -157,7 +158,8 @@ def test_what_no_output_needs_is_not_emitted() -> None:
 def test_operands_come_before_the_operations_that_read_them() -> None:
     robot = lw.zoo.random_tree(1, bodies=4)
     fd = lw.ForwardDynamics(robot)
-    from linkwork.compilers.trace import operands, trace
+    from linkwork.compilers.trace import trace
+    from linkwork.model.expressions import operands
 
     made = trace(fd._subject.algorithm, fd._subject.tree)
     place = {i: k for k, i in enumerate(made.needed())}
@@ -191,12 +193,14 @@ def test_operation_counts_are_those_of_the_text_whichever_way_it_runs() -> None:
 # Size ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_chain_of_a_thousand_links_is_refused_in_favor_of_native() -> None:
     robot = lw.zoo.serial_chain(1000)
     with pytest.raises(ProgramTooLarge, match="native"):
         lw.ForwardDynamics(robot).compile()
 
 
+@pytest.mark.slow
 def test_operations_are_counted_however_many_there_are() -> None:
     counts = [lw.ForwardDynamics(lw.zoo.serial_chain(n)).operation_count().total for n in (100, 500)]
     assert counts[1] > 120_000

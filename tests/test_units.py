@@ -22,7 +22,7 @@ from linkwork import zoo
 from linkwork.dynamics import impact as impulse
 from linkwork.dynamics.forward import METHODS, REGULARIZATION
 from linkwork.mechanism import Mechanism
-from robots import MODELS
+from robots import model_file
 from states import Floats, assert_close
 from test_zoo import FACTS
 from units import Units, scaled
@@ -406,9 +406,7 @@ def test_least_torques_of_joints_that_slide_and_turn_do_not_depend_on_the_unit_o
 
 
 def test_the_delta_robot_of_the_parallel_robots_is_served_by_auto_and_simulated() -> None:
-    path = MODELS / "example_parallel_robots" / "robot_delta" / "robot.urdf"
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = model_file("example_parallel_robots/robot_delta/robot.urdf")
     robot = lw.load(path)
     still = np.zeros(robot.nv)
     for seed in range(3):

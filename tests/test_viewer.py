@@ -22,10 +22,10 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
-from linkwork.model.pose import aligning_rotation, quaternion_of
-from linkwork.model.shapes import Box, Mesh, Sphere, Tube
+from linkwork.model.rotations import aligning_rotation, quaternion_of
+from linkwork.model.shapes import Box, Cylinder, Mesh, Sphere
 from linkwork.zoo import ASSEMBLED
-from robots import MODELS
+from robots import model_file
 from test_pages import code_of
 
 pytest.importorskip("viser")
@@ -183,7 +183,9 @@ def test_bodies_are_drawn_with_what_looks_else_with_what_collides_else_with_bone
     with view(build.build()) as viewer:
         assert "shapes" not in viewer.stage.layers and viewer.stage.layers["bones"]
         assert all(node.visible for node in viewer.stage.layers["bones"])
-    build.shape("upper", Tube(0.05, 0.5), color=(1, 0, 0, 0.5)).shape("upper", Box((0.2, 0.2, 0.5)), role="collision")
+    build.shape("upper", Cylinder(0.05, 0.5), color=(1, 0, 0, 0.5)).shape(
+        "upper", Box((0.2, 0.2, 0.5)), role="collision"
+    )
     build.shape("lower", Sphere(0.1), color=(0, 0, 0, 0), role="collision")
     build.shape("lower", Sphere(0.2), color=(1, 0, 0, 0))
     with view(build.build()) as viewer:
@@ -396,7 +398,7 @@ def test_the_page_about_it_runs(
     exec(code_of("seeing.md"), names)
     printed = capsys.readouterr().out.splitlines()
     assert [line.split(": ")[1] for line in printed[:2]] == opened_
-    assert printed[2] == "['Tube', 'Sphere', 'Ground']"
+    assert printed[2] == "['Cylinder', 'Sphere', 'Ground']"
     assert (tmp_path / "swing.html").stat().st_size < 2e6
     np.testing.assert_array_equal(names["viewer"].stage.q, names["run"].at(0.5)[0])
 
@@ -660,9 +662,7 @@ def held(robot: lw.Mechanism, q: npt.NDArray[np.float64], *feet: lw.Constraint) 
 
 
 def model(name: str) -> lw.Mechanism:
-    path = MODELS / name
-    if not path.is_file():
-        pytest.skip(f"no model file {path}")
+    path = model_file(name)
     return lw.load(path)
 
 

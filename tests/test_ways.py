@@ -10,8 +10,8 @@ import pytest
 import linkwork as lw
 import ways
 from linkwork.kernels.algorithm import resolve
-from linkwork.plans.actuation import DRIVEN, driven_tree
-from linkwork.plans.loops import LOOPS, constrained_tree
+from linkwork.plans.actuation import ACTUATION_TREE, actuation_tree
+from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.evaluator import QUANTITIES, REFERENCES, Evaluator
 from states import assert_close
@@ -43,6 +43,7 @@ def test_native_is_plain(case: Case, seed: int) -> None:
     compare(native(case, robot), native(case, robot).plain(), inputs(case, robot, seed, 3), AGREEMENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
 @pytest.mark.parametrize("seed", SEEDS)
 @each_case
@@ -79,6 +80,7 @@ def test_the_trees_have_every_joint_type_armature_and_several_roots() -> None:
 # Work memory -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 @each_case
 def test_text_reads_no_memory_that_it_has_not_written(case: Case, seed: int) -> None:
@@ -86,10 +88,10 @@ def test_text_reads_no_memory_that_it_has_not_written(case: Case, seed: int) -> 
     robot = ways.driven(lw.zoo.random_tree(seed, bodies=5), seed)
     algorithm = QUANTITIES[case.quantity]
     frames = ways.FRAMES if "nf" in str({**algorithm.inputs, **algorithm.outputs}) else ()
-    arrays = constrained_tree if algorithm.layout is LOOPS else tree_of
+    arrays = constrained_tree if algorithm.layout is CONSTRAINED_TREE else tree_of
     data = arrays(robot, frames, REFERENCES[case.reference])
-    if algorithm.layout is DRIVEN:
-        data = driven_tree(robot)
+    if algorithm.layout is ACTUATION_TREE:
+        data = actuation_tree(robot)
     work = algorithm.work_type()(*(np.full(resolve(shape, data), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, data), np.nan) for shape in algorithm.outputs.values()]
     algorithm.text(data, work, *inputs(case, robot, seed), *outputs)
@@ -155,6 +157,7 @@ def test_a_mechanism_without_joints_has_empty_dynamics(case: Case, way: str) -> 
 # Threads -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["native", "specialized"])
 @each_case
 def test_results_do_not_depend_on_the_number_of_threads(case: Case, way: str) -> None:
@@ -171,6 +174,7 @@ def test_results_do_not_depend_on_the_number_of_threads(case: Case, way: str) ->
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [(), (5,), (100,), (1200,)], ids=str)
 @pytest.mark.parametrize("way", ["native", "specialized"])
 def test_one_evaluator_serves_several_python_threads(way: str, batch: tuple[int, ...]) -> None:

@@ -16,8 +16,8 @@ import linkwork as lw
 from linkwork import zoo
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import JointCoupling, Pair
-from linkwork.model.pose import quaternion_matrix
-from linkwork.zoo.places import placements, quaternion_of
+from linkwork.model.rotations import quaternion_matrix, quaternion_of
+from linkwork.zoo.places import placements
 from states import assert_close
 
 CLOSED = 1e-12
@@ -151,6 +151,7 @@ def test_a_four_bar_keeps_its_lengths() -> None:
     assert robot.poses[zoo.ASSEMBLED][robot.q_index("A")] == 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [zoo.four_bar, zoo.slider_crank, zoo.watt, zoo.jansen])
 def test_the_crank_turns_all_the_way_around(make: Callable[..., Mechanism]) -> None:
     for angle in np.linspace(0.0, 2 * np.pi, 13):
@@ -167,6 +168,7 @@ def test_turning_the_crank_by_assembly_leads_where_closed_form_leads() -> None:
     assert_close(np.cos(found - expected), np.ones(start.nq), 1e-12)
 
 
+@pytest.mark.slow
 def test_jansens_foot_walks_on_a_flat_line() -> None:
     """Over the third of a turn in which it is lowest the foot rises by less than 3 % of its stride."""
     path = []
@@ -366,6 +368,7 @@ def test_random_loops_are_closed_in_the_assembled_pose(seed: int, bodies: int, l
     assert gap(robot) <= CLOSED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", zoo.LOOP_KINDS)
 def test_every_kind_of_constraint_can_be_asked_for(kind: str) -> None:
     for seed in range(5):

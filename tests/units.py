@@ -21,12 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.mechanism import Mechanism
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
     TURN_ROWS,
+    Belt,
     CenterOfMass,
     Constraint,
     Coupling,
+    Follows,
     FunctionCoupling,
+    Gear,
     JointCoupling,
     JointLock,
     LinearCombination,
@@ -37,9 +41,9 @@ from linkwork.model.constraints import (
 )
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic
-from linkwork.model.model import Actuator, JointEntry, Limits
-from linkwork.model.pose import Floats, Placement, as_placement
-from linkwork.model.shapes import Box, Ellipsoid, Mesh, Shape, Solid, Sphere, Tube
+from linkwork.model.parts import Actuator, Limits, TreeJoint
+from linkwork.model.placement import Placement, as_placement
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Mesh, Shape, Solid, Sphere
 
 
 class Units:
@@ -150,7 +154,7 @@ def _inertia(inertia: Inertia, units: Units) -> Inertia:
     return Inertia(inertia.mass * units.mass, inertia.com * units.length, I)
 
 
-def _joint(joint: JointEntry, units: Units) -> JointEntry:
+def _joint(joint: TreeJoint, units: Units) -> TreeJoint:
     q, v = lengths_of_q(joint.type, units.length), lengths_of_v(joint.type, units.length)
     stiffness = units.energy / v**2
     type = Helical(joint.type.axis, joint.type.pitch * units.length) if isinstance(joint.type, Helical) else joint.type
@@ -201,7 +205,7 @@ def _solid(solid: Solid, length: float) -> Solid:
         return Ellipsoid(times(solid.radii))
     if isinstance(solid, Sphere):
         return Sphere(solid.radius * length)
-    if isinstance(solid, Tube):
+    if isinstance(solid, Cylinder):
         return replace(solid, radius=solid.radius * length, length=solid.length * length)
     if isinstance(solid, Mesh):
         return replace(solid, scale=times(solid.scale))
@@ -219,6 +223,13 @@ def _constraint(robot: Mechanism, constraint: Constraint, units: Units) -> Const
             changes["length"] = constraint.length * units.length
         if isinstance(constraint, Rolling):
             changes["radius"] = constraint.radius * units.length
+    elif isinstance(constraint, Gear):
+        changes["ratio"] = constraint.ratio * row[0] / units.coordinate(robot, constraint.driven)
+        changes["offset"] = constraint.offset * row[0]
+    elif isinstance(constraint, Belt):
+        ratios = constraint.driven.items()
+        changes["driven"] = {name: ratio * row[0] / units.coordinate(robot, name) for name, ratio in ratios}
+        changes["offset"] = constraint.offset * row[0]
     elif isinstance(constraint, JointCoupling):
         terms = constraint.coefficients.items()
         changes["coefficients"] = {name: c * row[0] / units.coordinate(robot, name) for name, c in terms}
@@ -230,6 +241,11 @@ def _constraint(robot: Mechanism, constraint: Constraint, units: Units) -> Const
         changes["leader_origin"] = constraint.leader_origin * x
     elif isinstance(constraint, JointLock):
         changes["position"] = (np.asarray(constraint.position) * row).tolist()
+    elif isinstance(constraint, Follows):
+        leaders = [units.coordinate(robot, name) for name in constraint.leaders]
+        scaled = _function(constraint.function, leaders, row)
+        changes["function"] = lambda *q: scaled(*q)[0]
+        changes["offset"] = (np.asarray(constraint.offset) * row).tolist()
     elif isinstance(constraint, FunctionCoupling):
         over = [units.coordinate(robot, name) for name in constraint.over]
         changes["function"] = _function(constraint.function, over, row)

@@ -11,7 +11,7 @@ import numpy as np
 from linkwork import zoo
 from linkwork.mechanism import Mechanism
 from linkwork.model.inertia import Inertia
-from linkwork.model.model import Actuator
+from linkwork.model.parts import Actuator
 from linkwork.quantities.evaluator import QUANTITIES, Evaluator
 from states import random_state
 

@@ -37,7 +37,7 @@ from linkwork.model.constraints import (
     Cardan,
     CenterOfMass,
     Constraint,
-    Cylinder,
+    Cylindrical,
     Follows,
     FunctionCoupling,
     Gear,
@@ -57,8 +57,8 @@ from linkwork.model.constraints import (
 )
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
-from linkwork.model.model import Actuator
-from linkwork.model.pose import Placement
+from linkwork.model.parts import Actuator
+from linkwork.model.placement import Placement
 from linkwork.parsing import load, loads
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ if TYPE_CHECKING:
     from linkwork.quantities.evaluator import Evaluator, OperationCount, operation_count
     from linkwork.quantities.functions import (
         Energy,
-        Pose,
         actuator_torques,
         bias_forces,
         center_of_mass,
@@ -96,7 +95,7 @@ if TYPE_CHECKING:
     )
     from linkwork.simulation import Controller, MinimalMotion, Stepper, Sweep, Trajectory, rollouts, simulate
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 _LAZY = {
@@ -111,7 +110,6 @@ _LAZY = {
     "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),
     "linkwork.quantities.functions": (
         "Energy",
-        "Pose",
         "actuator_torques",
         "bias_forces",
         "center_of_mass",
@@ -162,7 +160,7 @@ __all__ = [
     "Constraint",
     "Contacts",
     "Controller",
-    "Cylinder",
+    "Cylindrical",
     "DampedInverse",
     "Delassus",
     "DelassusOperator",
@@ -205,7 +203,6 @@ __all__ = [
     "PointOnLine",
     "PointOnPlane",
     "PolynomialCoupling",
-    "Pose",
     "Prismatic",
     "ProgramTooLarge",
     "Revolute",

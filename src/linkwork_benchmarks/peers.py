@@ -173,7 +173,7 @@ def _mujoco_model(name: str) -> Any:
 
 def _rotations(quaternions: Floats) -> Floats:
     """Rotation matrices of quaternions ``x y z w``, one a row."""
-    return np.array([Placement.quaternion(*x).rotation for x in quaternions])
+    return np.array([Placement.from_quaternion(*x).rotation for x in quaternions])
 
 
 PEERS: dict[str, Peer] = {"pinocchio": pinocchio, "pinocchio_world": pinocchio_world, "mujoco": mujoco}

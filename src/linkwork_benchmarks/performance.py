@@ -289,7 +289,7 @@ def _when(metrics: Metrics) -> str:
             f"- **Batch**: {lanes / wide:.1f} times the rate of native batches on one thread.",
             f"- **float32**: twice the lanes. Accelerations are off by {min(off.values()):.0e} to {off[worst]:.0e} of "
             f"the largest ({worst}). Proximal methods want a damping and a tolerance of 1e-3 "
-            "([methods.md](methods.md#damping)).",
+            "([methods.md](methods.md#regularization)).",
             f"- **Threads** share batches of {2 * SHARE} states and more, {SHARE} at a time at least. Two threads: "
             f"{', '.join(speedups)} times the rate of one.",
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -33,13 +33,12 @@ class Robot(NamedTuple):
 
 
 def _example_robot_data() -> Path:
-    """The robots of the package example-robot-data, which shares an installation prefix with pinocchio."""
-    spec = importlib.util.find_spec("pinocchio")
-    for folder in Path(spec.origin).parents if spec is not None and spec.origin else ():
-        robots = folder / "share" / "example-robot-data" / "robots"
-        if robots.is_dir():
-            return robots
-    return Path("example-robot-data is not installed")
+    """The robots of the package example-robot-data, which needs no Pinocchio (it has no wheels for Windows)."""
+    try:
+        package = distribution("example-robot-data")
+    except PackageNotFoundError:
+        return Path("example-robot-data is not installed")
+    return Path(str(package.locate_file("cmeel.prefix/share/example-robot-data/robots")))
 
 
 EXAMPLES = _example_robot_data()

@@ -32,8 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 import linkwork as lw
-from linkwork.model.model import Limits
-from linkwork.model.pose import as_placement, quaternion_of
+from linkwork.model.parts import Limits
+from linkwork.model.placement import as_placement
+from linkwork.model.rotations import quaternion_of
 from linkwork_benchmarks.robots import EXAMPLES, MODELS
 
 Floats = npt.NDArray[np.float64]

@@ -374,8 +374,8 @@ def export(
         typer.Option(
             "--argument",
             metavar="NAME",
-            help="Take this from outside too: damping, target, multipliers, settings (forward dynamics). Else they are "
-            "constants.",
+            help="Take this from outside too: regularization, target, multipliers, settings (forward dynamics). Else "
+            "they are constants.",
         ),
     ] = None,
     iterations: Annotated[

@@ -25,9 +25,9 @@ from linkwork.cli.facts import (
 )
 from linkwork.errors import AssemblyError
 from linkwork.mechanism import Mechanism
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
-from linkwork.model.model import JointEntry, Limits
-from linkwork.model.pose import Floats
+from linkwork.model.parts import Limits, TreeJoint
 from linkwork.plans.loops import loops_of
 
 NEUTRAL = "neutral"
@@ -108,7 +108,7 @@ def facts_of(
         mobility=mobility,
         constraints=constraints,
         groups=tuple(
-            GroupFacts(g.constraints, g.joints, _shared(g.joints, [c for c in constraints if c.group == k]), g.top)
+            GroupFacts(g.constraints, g.joints, _shared(g.joints, [c for c in constraints if c.group == k]), g.root)
             for k, g in enumerate(loops.groups)
         ),
         methods=_methods(robot),
@@ -243,7 +243,7 @@ def _mobility(robot: Mechanism, pose: PoseFacts, tolerance: float) -> MobilityFa
 # Parts ---------------------------------------------------------------------------------------------
 
 
-def _joint(robot: Mechanism, joint: JointEntry) -> JointFacts:
+def _joint(robot: Mechanism, joint: TreeJoint) -> JointFacts:
     in_q, in_v = robot.q_slice(joint.name), robot.v_slice(joint.name)
     limits = joint.limits
     return JointFacts(

@@ -17,7 +17,7 @@ from linkwork.cli.terminal import patience, printable
 from linkwork.errors import AssemblyError, InputError, LinkworkError, ModelError, ModelWarning
 from linkwork.inputs import suggest
 from linkwork.mechanism import Mechanism
-from linkwork.model.pose import Floats
+from linkwork.model.arrays import Floats
 
 
 class Misused(InputError):

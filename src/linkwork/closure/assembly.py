@@ -17,6 +17,7 @@ import numpy.typing as npt
 from linkwork.errors import AssemblyError, InputError, ModelWarning
 from linkwork.kernels.assembly import ASSEMBLY
 from linkwork.model import lie
+from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import (
     WORLD,
@@ -34,8 +35,9 @@ from linkwork.model.constraints import (
 )
 from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_TURN, NO_TURN
-from linkwork.model.pose import Floats, Placement, aligning_rotation, as_placement
-from linkwork.plans.assembly import supports_tree
+from linkwork.model.placement import Placement, as_placement
+from linkwork.model.rotations import aligning_rotation
+from linkwork.plans.assembly import assembly_tree
 from linkwork.plans.loops import loops_of
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.functions import constraint_error, frame_placement
@@ -185,7 +187,7 @@ class _Descent(Evaluator):
     """Gauss-Newton from given configurations."""
 
     def __init__(self, robot: Model) -> None:
-        self._prepare(robot, "assembly", ASSEMBLY, supports_tree(robot), (), None)
+        self._prepare(robot, "assembly", ASSEMBLY, assembly_tree(robot), (), None)
 
 
 class _Problem:
@@ -452,6 +454,5 @@ def _error(robot: Model, constraint: Constraint, q: Floats) -> Floats:
 
 def _places(robot: Model, constraint: Pair, q: Floats) -> tuple[Placement, Placement]:
     """The frames of a pair in the world, as the user gave them."""
-    poses = frame_placement(robot, q, constraint.places)
-    found = [Placement(poses.position[k], poses.rotation[k]) for k in range(2)]
+    found = frame_placement(robot, q, constraint.places)
     return found[0] * as_placement(constraint.first_at), found[1] * as_placement(constraint.second_at)

@@ -20,13 +20,13 @@ from linkwork.closure.mobility import OPEN, loop_gap, loop_rounding, nearby, wit
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
 from linkwork.inputs import count, real_array
 from linkwork.kernels import clusters as kernels
+from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import Coupling
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats
-from linkwork.plans.clusters import Ties, clusters_of, clusters_tree, enabled_rows
-from linkwork.plans.loops import constrained_tree
+from linkwork.plans.clusters import DependentCoordinates, cluster_tree, clusters_of, enabled_rows
+from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
 from linkwork.quantities.evaluator import Array, Evaluator
 from linkwork.quantities.functions import center_of_mass, constraint_jacobian, frame_placement
@@ -106,9 +106,9 @@ def tied_dofs(robot: Model) -> frozenset[int]:
     return _chosen(robot, tuple(enabled_rows(robot)))
 
 
-def ties_of(robot: Model) -> Ties:
+def ties_of(robot: Model) -> DependentCoordinates:
     """The same with what rows and coordinates are measured by."""
-    return Ties(tied_dofs(robot), typical_row_units(robot), joint_units(robot))
+    return DependentCoordinates(tied_dofs(robot), typical_row_units(robot), joint_units(robot))
 
 
 @computed_once
@@ -200,7 +200,7 @@ def not_a_transmission(robot: Model) -> str | None:
 
 def clustered(robot: Model, frames: Sequence[str]) -> Tree:
     """The arrays of a robot by clusters."""
-    return clusters_tree(robot, frames, ties_of(robot))
+    return cluster_tree(robot, frames, ties_of(robot))
 
 
 def independent(robot: M, names: Iterable[str]) -> M:
@@ -360,14 +360,14 @@ class _Settle(Tied):
     """The step that closes loops with the tied degrees of freedom."""
 
     def __init__(self, robot: Model) -> None:
-        self._prepare(robot, "settle", kernels.SETTLE, clustered(robot, ()), (), None)
+        self._prepare(robot, "settle", kernels.CLOSING_STEP, clustered(robot, ()), (), None)
 
 
 class _Explicit(Tied):
     """The explicit form of a robot's constraints."""
 
     def __init__(self, robot: Model) -> None:
-        self._prepare(robot, "explicit", kernels.EXPLICIT, clustered(robot, ()), (), None)
+        self._prepare(robot, "explicit", kernels.EXPLICIT_FORM, clustered(robot, ()), (), None)
 
 
 def check_pivots(robot: Model, least: Array) -> None:

@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from linkwork.closure.assembly import ROUNDED, assemble, closed_to, which_enabled, which_holonomic
 from linkwork.errors import AssemblyError, InputError, SingularMassMatrix
+from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.notebook import table
-from linkwork.model.pose import Floats
 from linkwork.quantities.functions import constraint_error, constraint_jacobian, mass_matrix
 from linkwork.quantities.scales import joint_units, quantity, row_units, scales_of
 

@@ -11,25 +11,8 @@ from collections.abc import Callable, Sequence
 from linkwork.compilers import batch
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.sincos import LIMIT, sincos_double, sincos_single
-from linkwork.compilers.trace import (
-    ADD,
-    CONST,
-    COS,
-    DIV,
-    FMA,
-    INPUT,
-    MUL,
-    NEG,
-    RINT,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-    Trace,
-    is_zero,
-    mostly_zero,
-    trace_function,
-)
+from linkwork.compilers.trace import Trace, is_zero, mostly_zero, trace_function
+from linkwork.model.expressions import ADD, CONST, COS, DIV, FMA, INPUT, MUL, NEG, RINT, SELECT, SIN, SQRT, SUB
 
 SINCOS_WIDTH = 4
 """Angles that a scalar program takes at once."""
@@ -168,7 +151,7 @@ def module(trace: Trace, dtype: str, lanes: int) -> str:
         parts.append(sincos_function(st))
     parts.append(function("body", trace, t, st, mostly_zero(trace)))
     if trace.iterate is not None:
-        parts.append(function("again", trace.iterate, t, st, set(), own_angles=True))
+        parts.append(function("iterate", trace.iterate, t, st, set(), own_angles=True))
     places = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in given]
     return "\n".join([*parts, batch.function(_body(trace, t, places), t)])
 
@@ -206,7 +189,7 @@ def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
     def called(name: str, rows: Sequence[str]) -> str:
         return f"call void @{name}({', '.join(f'ptr {row}' for row in rows)}, ptr %carry, ptr %angles)"
 
-    iterate = None if trace.iterate is None else lambda rows: [called("again", rows)]
+    iterate = None if trace.iterate is None else lambda rows: [called("iterate", rows)]
     return batch.Body(prologue, [str(size) for size in sizes], inputs, call, iterate, buffers, spares)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 from collections.abc import Callable, Hashable
 from itertools import takewhile
 from typing import Any
@@ -14,9 +15,14 @@ from linkwork.compilers.language import (
     Fixed,
     Float,
     Int,
+    Record,
     Table,
     Value,
+    entries_of,
+    field_defaults,
+    field_names,
     is_number,
+    is_record_class,
     source_of,
     type_of,
     word,
@@ -94,15 +100,26 @@ class Expressions(Writer):
         return tuple(self.expression(part) for part in node.elts)
 
     def value_Attribute(self, node: ast.Attribute) -> Value:
-        """An array or a size of a table; an attribute of a constant."""
+        """An array or a size of a table; a field of a record; an attribute of a constant."""
         base = self.expression(node.value)
         if isinstance(base, Table):
             return self.of_table(node, base, node.attr)
+        if isinstance(base, Record):
+            return self.of_record(node, base, node.attr)
         if isinstance(base, Int | Bool | Float | Array) or type(base) is tuple:
             raise self.error(node, f"{word(type_of(base))} has no attributes in the kernel language")
         if not hasattr(base, node.attr):
             raise self.error(node, f"{base!r} has no attribute {node.attr}")
         return getattr(base, node.attr)
+
+    def of_record(self, node: ast.AST, record: Record, name: str) -> Value:
+        """A field of a record."""
+        names = field_names(record.type)
+        if name not in names:
+            close = difflib.get_close_matches(name, names, 1)
+            advice = f"; did you mean {close[0]}?" if close else f", which has {', '.join(names)}"
+            raise self.error(node, f"there is no field {name} of a {record.type.__name__}{advice}")
+        return record.get(name)
 
     def condition(self, node: ast.AST) -> bool | Bool:
         """A truth value of the text; constants decide when the kernel is compiled."""
@@ -110,8 +127,10 @@ class Expressions(Writer):
         if isinstance(value, Bool):
             return value
         if isinstance(value, Float):
-            raise self.error(node, "a number of the state cannot decide: states in lanes go the same way; use where()")
-        if isinstance(value, Int | Array | tuple):
+            raise self.error(
+                node, "a number of the state cannot decide a branch: all lanes take the same one; use where()"
+            )
+        if isinstance(value, Int | Array | Record | tuple):
             raise self.error(node, f"{word(type_of(value))} is no truth value: compare it, as in x != 0")
         return bool(value)
 
@@ -185,7 +204,7 @@ class Expressions(Writer):
             return bool(FOLDED[op](a, b))
         if isinstance(a, Float | float) or isinstance(b, Float | float):
             raise self.error(
-                node, "floats are not compared: states in lanes go the same way; use where(x, bound, then, otherwise)"
+                node, "floats are not compared: all lanes take the same branch; use where(x, bound, then, otherwise)"
             )
         return Bool(self.made(f"icmp {COMPARISONS[op]} i64 {self.as_int(node, a)}, {self.as_int(node, b)}"))
 
@@ -245,6 +264,8 @@ class Expressions(Writer):
     def value_Subscript(self, node: ast.Subscript) -> Value:
         """An entry, a row, or a part of the first axis."""
         base = self.expression(node.value)
+        if isinstance(base, Record):
+            base = base.fields
         if isinstance(base, tuple):
             return self.of_tuple(node, base, self.indices(node.slice))
         if not isinstance(base, Array):
@@ -291,6 +312,8 @@ class Expressions(Writer):
             found = self.rebuilt(kind, iter(chosen))
         if len(at) == 1:
             return found
+        if isinstance(found, Record):
+            found = found.fields
         if isinstance(found, tuple):
             return self.of_tuple(node, found, at[1:])
         raise self.error(node, f"{word(type_of(found))} has no entries")
@@ -298,7 +321,7 @@ class Expressions(Writer):
     # Calls ------------------------------------------------------------------------------------------------------------
 
     def value_Call(self, node: ast.Call) -> Value:
-        """A kernel, or a function of scalars."""
+        """A kernel, a function of scalars, or a record."""
         function = self.expression(node.func)
         if not isinstance(function, Hashable) or not callable(function):
             raise self.error(node, f"{word(type_of(function))} cannot be called")
@@ -310,6 +333,8 @@ class Expressions(Writer):
             if node.keywords:
                 raise self.error(node, "arguments of this function have no names")
             return lower(self, node, arguments)
+        if is_record_class(function):
+            return self.record(node, function, arguments)
         if function in self.unit.foreign:
             return self.call_foreign(node, self.unit.foreign[function], arguments)
         if not getattr(function, "__kernel__", False):
@@ -321,9 +346,20 @@ class Expressions(Writer):
     def spread(self, node: ast.Starred) -> tuple[Value, ...]:
         """``*x`` among the arguments of a call: the entries of a tuple."""
         value = self.expression(node.value)
-        if type(value) is not tuple:
+        entries = entries_of(value)
+        if entries is None:
             raise self.error(node, f"*x is for tuples, not for {word(type_of(value))}")
-        return value
+        return entries
+
+    def record(self, node: ast.Call, kind: type, arguments: list[Value]) -> Record:
+        """An instance of a named tuple."""
+        names = field_names(kind)
+        given = dict(field_defaults(kind)) | dict(zip(names, arguments, strict=False))
+        named = {str(keyword.arg): self.expression(keyword.value) for keyword in node.keywords}
+        given |= named
+        if len(arguments) > len(names) or set(given) != set(names) or named.keys() & set(names[: len(arguments)]):
+            raise self.error(node, f"{kind.__name__} takes {', '.join(names) or 'nothing'}")
+        return Record(kind, tuple(given[name] for name in names))
 
     def call_foreign(self, node: ast.Call, function: Foreign, arguments: list[Value]) -> Value:
         """A function that is there in LLVM IR."""
@@ -336,16 +372,20 @@ class Expressions(Writer):
     def call(self, node: ast.Call, function: Callable[..., Any], arguments: list[Value]) -> Value:
         """A kernel with these arguments, and those that have names or defaults."""
         source = source_of(function)
-        names = source.parameters
-        defaults = function.__defaults__ or ()
-        given: dict[str, Value] = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+        names, ordinary, defaults = source.names, source.parameters, function.__defaults__ or ()
+        given: dict[str, Value] = dict(zip(ordinary[len(ordinary) - len(defaults) :], defaults, strict=True))
+        if source.gathered is not None:
+            given[source.gathered] = ()
+        arguments = source.gather(arguments)
         given |= dict(zip(names, arguments, strict=False))
         named = {str(keyword.arg): self.expression(keyword.value) for keyword in node.keywords}
         given |= named
-        if len(arguments) > len(names) or set(given) != set(names) or named.keys() & set(names[: len(arguments)]):
-            raise self.error(node, f"{function.__name__} takes {', '.join(names) or 'nothing'}")
+        twice = named.keys() & {*names[: len(arguments)], source.gathered}
+        if len(arguments) > len(names) or set(given) != set(names) or twice:
+            raise self.error(node, f"{function.__name__} takes {source.takes}")
         plain = list(takewhile(lambda argument: not isinstance(argument, ast.Starred), node.args))
-        displays = {name: isinstance(argument, ast.Tuple) for name, argument in zip(names, plain, strict=False)}
+        displays = {name: isinstance(argument, ast.Tuple) for name, argument in zip(ordinary, plain, strict=False)}
+        displays[source.gathered or ""] = True
         kinds = [self.argument_type(given[name], displays.get(name, False)) for name in names]
         lowered = self.unit.function(function, kinds, self.source, node)
         operands = ["ptr %c"]

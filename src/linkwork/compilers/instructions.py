@@ -27,10 +27,13 @@ from linkwork.compilers.language import (
     Fixed,
     Float,
     Int,
+    Record,
+    RecordType,
     Source,
     Table,
     Value,
     array_type,
+    entries_of,
     is_number,
     type_of,
     word,
@@ -119,6 +122,8 @@ class Module:
 
     def llvm_types(self, kind: Any) -> list[str]:
         """How LLVM spells a value of this type; constants are not passed."""
+        if isinstance(kind, RecordType):
+            kind = kind.fields
         if isinstance(kind, tuple):
             return [name for part in kind for name in self.llvm_types(part)]
         if isinstance(kind, ArrayType):
@@ -234,8 +239,8 @@ class Writer:
 
     def parts(self, value: Value) -> list[str]:
         """A value as LLVM operands."""
-        if type(value) is tuple:
-            return [name for part in value for name in self.parts(part)]
+        if (entries := entries_of(value)) is not None:
+            return [name for part in entries for name in self.parts(part)]
         if isinstance(value, Int | Bool | Float | Array):
             return [value.name]
         if isinstance(value, bool):
@@ -250,6 +255,8 @@ class Writer:
         """A value of this type from LLVM operands."""
         if isinstance(kind, tuple):
             return tuple(self.rebuilt(part, names) for part in kind)
+        if isinstance(kind, RecordType):
+            return Record(kind.type, tuple(self.rebuilt(part, names) for part in kind.fields))
         if isinstance(kind, ArrayType):
             return Array(next(names), kind)
         if isinstance(kind, Fixed):

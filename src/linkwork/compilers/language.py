@@ -1,6 +1,6 @@
 """The language of kernels: what its values are, where its text is found, and how it complains.
 
-Kernel text is Python that handles five kinds of values:
+Kernel text is Python that handles six kinds of values:
 
 | value    | what it is                                                                | in machine code          |
 |----------|---------------------------------------------------------------------------|--------------------------|
@@ -9,6 +9,7 @@ Kernel text is Python that handles five kinds of values:
 | `Float`  | a number of the state                                                     | a scalar, or one a lane  |
 | `Array`  | memory with known trailing sizes                                          | an address               |
 | tuple    | several of these                                                          | several of these         |
+| `Record` | several of these with names: an instance of a `NamedTuple`                | several of these         |
 
 `Table` (the arguments ``tree`` and ``w``) is a set of arrays and sizes with names. Everything else, such as functions,
 numbers and tuples of modules and closures, is a constant of the compiler and folds. [docs/kernels.md] is the guide.
@@ -25,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeGuard
 
 from linkwork.errors import KernelError
 from linkwork.plans.layout import Layout, Shape
@@ -82,6 +83,50 @@ class Array:
 
 
 @dataclass(frozen=True)
+class Record:
+    """An instance of a named tuple that the text makes: fields are known by name, and cost what a tuple's do."""
+
+    type: type
+    fields: tuple[Any, ...]
+
+    def get(self, name: str) -> Any:
+        """The value of a field."""
+        return self.fields[field_names(self.type).index(name)]
+
+
+@dataclass(frozen=True)
+class RecordType:
+    """The type of a `Record`: its class and the types of its fields."""
+
+    type: type
+    fields: tuple[Any, ...]
+
+
+def is_record_class(value: Any) -> TypeGuard[type]:
+    """Whether a value is a class of named tuples."""
+    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
+
+
+def field_names(record: type) -> tuple[str, ...]:
+    """The names of the fields of a class of named tuples."""
+    names: tuple[str, ...] = record._fields  # type: ignore[attr-defined]
+    return names
+
+
+def field_defaults(record: type) -> Mapping[str, Any]:
+    """The defaults of fields of a class of named tuples."""
+    defaults: Mapping[str, Any] = record._field_defaults  # type: ignore[attr-defined]
+    return defaults
+
+
+def entries_of(value: Any) -> tuple[Any, ...] | None:
+    """The entries of a tuple or the fields of a record; None of anything else."""
+    if isinstance(value, Record):
+        return value.fields
+    return value if type(value) is tuple else None
+
+
+@dataclass(frozen=True)
 class Table:
     """Arrays and sizes by name; ``places`` are their words in the context that machine code is given."""
 
@@ -97,7 +142,7 @@ class Table:
 
 
 Value = Any
-"""`Int`, `Bool`, `Float`, `Array`, `Table`, a tuple of values, or any Python object as a constant."""
+"""`Int`, `Bool`, `Float`, `Array`, `Table`, `Record`, a tuple of values, or any Python object as a constant."""
 
 
 def array_type(element: str, shape: Shape, writable: bool = True, tag: str = "") -> ArrayType:
@@ -135,6 +180,8 @@ def type_of(value: Value) -> Any:
         return value.type
     if isinstance(value, tuple) and type(value) is tuple:
         return tuple(type_of(part) for part in value)
+    if isinstance(value, Record):
+        return RecordType(value.type, tuple(type_of(part) for part in value.fields))
     if isinstance(value, Bool | bool):
         return Bool
     if isinstance(value, Int | int):
@@ -175,6 +222,8 @@ def word(kind: Any) -> str:
     """A type in words, for messages."""
     if isinstance(kind, tuple):
         return f"a tuple of {len(kind)}"
+    if isinstance(kind, RecordType):
+        return f"a {kind.type.__name__}"
     if isinstance(kind, ArrayType):
         return str(kind)
     if isinstance(kind, Fixed):
@@ -208,9 +257,31 @@ class Source:
     def parameters(self) -> list[str]:
         """The names of the arguments."""
         given = self.tree.args
-        if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
-            raise self.error(self.tree, "a kernel takes plain arguments only: no *args, **kwargs, keyword-only ones")
+        if given.kwarg or given.kwonlyargs or given.posonlyargs:
+            raise self.error(self.tree, "a kernel takes plain arguments and *args only: no **kwargs, keyword-only ones")
         return [argument.arg for argument in given.args]
+
+    @cached_property
+    def gathered(self) -> str | None:
+        """The name of ``*args``, a tuple of all positional arguments beyond the others; None without it."""
+        return None if self.tree.args.vararg is None else self.tree.args.vararg.arg
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the arguments, with that of ``*args`` at the end."""
+        return self.parameters if self.gathered is None else [*self.parameters, self.gathered]
+
+    @property
+    def takes(self) -> str:
+        """The arguments as a message lists them."""
+        return ", ".join(self.parameters + ([f"*{self.gathered}"] if self.gathered else [])) or "nothing"
+
+    def gather(self, arguments: Sequence[Any]) -> list[Any]:
+        """Positional arguments, or their types, with those of ``*args`` as one tuple at the end."""
+        count = len(self.parameters)
+        if self.gathered is None or len(arguments) < count:
+            return list(arguments)
+        return [*arguments[:count], tuple(arguments[count:])]
 
     @cached_property
     def size(self) -> int:

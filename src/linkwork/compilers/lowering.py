@@ -17,7 +17,19 @@ from typing import Any
 from linkwork.compilers.expressions import INLINE_SIZE, Expressions
 from linkwork.compilers.instructions import Lowered, Module, Slot, Unset
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.language import Array, Bool, Fixed, Float, Int, Source, Value, source_of, type_of, word
+from linkwork.compilers.language import (
+    Array,
+    Bool,
+    Fixed,
+    Float,
+    Int,
+    Source,
+    Value,
+    entries_of,
+    source_of,
+    type_of,
+    word,
+)
 from linkwork.compilers.sincos import DOUBLE, LIMIT, SINGLE, sincos_text
 
 NEW_LINE = "\n  "
@@ -54,7 +66,7 @@ class Unit(Module):
     def root(self, function: Callable[..., Any], kinds: Sequence[Any]) -> Lowered:
         """The same for a kernel that no other calls."""
         source = source_of(function)
-        names = source.parameters
+        names, kinds = source.names, source.gather(kinds)
         if len(names) != len(kinds):
             raise source.error(source.tree, f"{function.__name__} takes {len(names)} arguments, needs {len(kinds)}")
         return self.function(function, kinds, source, source.tree)
@@ -144,7 +156,7 @@ class Lowering(Expressions):
         tree, unit = self.source.tree, self.unit
         known = f"align 8 dereferenceable({8 * unit.words}) " if unit.words else ""
         parameters = [f"ptr noalias readonly {known}%c"]
-        names = self.source.parameters
+        names = self.source.names
         counter = iter(range(10**9))
         for name, kind in zip(names, kinds, strict=True):
             types = unit.llvm_types(kind)
@@ -171,7 +183,7 @@ class Lowering(Expressions):
             return kind
         if self._result is not None and self._open:
             raise self.error(
-                self.source.tree, "some ways through the kernel end without a return: return a value on all of them"
+                self.source.tree, "some paths through the kernel end without a return: return a value on all of them"
             )
         self.branch("exit")
         self.label("exit")
@@ -195,17 +207,17 @@ class Lowering(Expressions):
             made = name
         self.emit(f"ret {whole} {made}" if parts else "ret void")
 
-    def merge(self, before: dict[str, Any], ways: Sequence[dict[str, Any]]) -> None:
-        """What names mean where several ways through the text meet."""
+    def merge(self, before: dict[str, Any], paths: Sequence[dict[str, Any]]) -> None:
+        """What names mean where several paths through the text meet."""
         merged: dict[str, Any] = {}
-        for name in {name for way in ways for name in way}:
-            found = [way.get(name) for way in ways]
+        for name in {name for path in paths for name in path}:
+            found = [path.get(name) for path in paths]
             if all(x is found[0] for x in found):
                 merged[name] = found[0]
             elif any(x is None for x in found):
-                merged[name] = Unset(f"{name} has no value on some ways to this line: set it before the branch")
+                merged[name] = Unset(f"{name} has no value on some paths to this line: set it before the branch")
             else:
-                merged[name] = Unset(f"{name} has values of several types on the ways to this line")
+                merged[name] = Unset(f"{name} has values of several types on the paths to this line")
         self._names = merged
 
     # Statements -------------------------------------------------------------------------------------------------------
@@ -249,9 +261,10 @@ class Lowering(Expressions):
         if isinstance(target, ast.Name):
             self.bind(target, target.id, value)
         elif isinstance(target, ast.Tuple):
-            if type(value) is not tuple or len(value) != len(target.elts):
+            entries = entries_of(value)
+            if entries is None or len(entries) != len(target.elts):
                 raise self.error(target, f"{word(type_of(value))} cannot be taken apart into {len(target.elts)} names")
-            for part, x in zip(target.elts, value, strict=True):
+            for part, x in zip(target.elts, entries, strict=True):
                 self.assign(part, x)
         elif isinstance(target, ast.Subscript):
             array = self.expression(target.value)
@@ -287,17 +300,17 @@ class Lowering(Expressions):
         then, otherwise, after = (self.fresh_label(p) for p in ("then", "else", "after"))
         before = self._names
         self.fork(test, then, otherwise if statement.orelse else after)
-        ways = [] if statement.orelse else [before]
+        paths = [] if statement.orelse else [before]
         for name, body in ((then, statement.body), (otherwise, statement.orelse)):
             if body:
                 self._names = dict(before)
                 self.label(name)
                 self.block(body)
                 if self._open:
-                    ways.append(self._names)
+                    paths.append(self._names)
                 self.branch(after)
-        if ways:
-            self.merge(before, ways)
+        if paths:
+            self.merge(before, paths)
             self.label(after)
 
     def loop_body(self, statement: ast.For | ast.While, before: dict[str, Any], latch: str) -> None:
@@ -369,7 +382,7 @@ class Lowering(Expressions):
         value = None if statement.value is None else self.expression(statement.value)
         if value is None:
             if any(other.value is not None for other in self._returns):
-                raise self.error(statement, "other returns have a value: return one on all ways through the kernel")
+                raise self.error(statement, "other returns have a value: return one on all paths through the kernel")
             self.branch("exit")
             return
         if len(self._returns) == 1 and statement is self.source.tree.body[-1]:

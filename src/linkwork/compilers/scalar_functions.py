@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwork.compilers.instructions import Writer
-from linkwork.compilers.language import STATE, Array, Bool, Float, Value, array_type, is_number
+from linkwork.compilers.language import STATE, Array, Bool, Float, Record, Value, array_type, is_number
 from linkwork.kernels import scalar
 
 
@@ -66,9 +66,10 @@ def _sincos(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
 
 
 def _length(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
-    if len(arguments) != 1 or not isinstance(arguments[0], tuple):
+    entries = arguments[0].fields if len(arguments) == 1 and isinstance(arguments[0], Record) else arguments[0]
+    if len(arguments) != 1 or not isinstance(entries, tuple):
         raise writer.error(node, "len is for tuples: sizes of arrays are sizes of tree, such as tree.nv")
-    return len(arguments[0])
+    return len(entries)
 
 
 def _float(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:

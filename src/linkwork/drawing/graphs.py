@@ -25,9 +25,9 @@ from linkwork.drawing.pictures import (
 from linkwork.model.constraints import WORLD, Coupling, LinearCombination, Pair
 from linkwork.model.model import Model
 from linkwork.plans.clusters import clusters_of, enabled_rows
-from linkwork.plans.elimination import coupled_tree
-from linkwork.plans.loops import constrained_tree
-from linkwork.plans.tree import LOCAL, plant
+from linkwork.plans.constraints import constrained_tree
+from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.tree import LOCAL, build_tree
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,8 +113,8 @@ def ties(robot: Model) -> list[Tie]:
 
 def elimination(robot: Model) -> dict[str, int]:
     """For each body, when LCABA eliminates it: 1 for the first."""
-    place = {int(body): k for k, body in enumerate(coupled_tree(robot).order)}
-    number = plant(robot)[1].number
+    place = {int(body): k for k, body in enumerate(lcaba_tree(robot).elimination_order)}
+    number = build_tree(robot)[1].number
     return {body: k for k, body in enumerate(sorted(robot.body_names, key=lambda name: place[number[name]]), start=1)}
 
 

@@ -32,8 +32,8 @@ from linkwork.closure.assembly import assemble, which_enabled
 from linkwork.dynamics.inverse import InverseSolution, driven_dofs
 from linkwork.errors import NotConverged
 from linkwork.inputs import count
+from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.functions import (
     constraint_error,

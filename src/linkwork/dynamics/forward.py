@@ -35,18 +35,18 @@ from linkwork.errors import (
     UnsupportedFeature,
 )
 from linkwork.inputs import Auto, ForwardMethod, above_zero, count, real_array
-from linkwork.kernels import aba, bbo, clusters, lcaba, ltl
+from linkwork.kernels import aba, approximate, bbo, cluster_aba, lcaba, ltl, projection
 from linkwork.kernels import pv_early as early
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import CenterOfMass
 from linkwork.model.model import Model
 from linkwork.model.notebook import shape_table, state_tables
+from linkwork.plans.bbo import WORLD_END, bbo_tree
 from linkwork.plans.clusters import enabled_rows
-from linkwork.plans.early import early_tree
-from linkwork.plans.elimination import coupled_tree
-from linkwork.plans.joints import joints_tree
-from linkwork.plans.rows import WORLD_END, rows_tree
+from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.ltl import ltl_tree
+from linkwork.plans.pv_early import pv_early_tree
 from linkwork.plans.tree import Tree, tree_of, unit_ranges
 from linkwork.quantities.evaluator import Array, Evaluator, OperationCount
 from linkwork.quantities.functions import (
@@ -111,19 +111,19 @@ METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "aba": Method(aba.ABA, tree_of),
         "kkt": Method(None, None),
-        "ltl": Method(ltl.LTL, joints_tree, hard=True),
-        "prox_ltl": Method(ltl.PROX_LTL, joints_tree, iterates=True),
-        "pv": Method(bbo.PV, lambda robot, frames: rows_tree(robot, frames, WORLD_END), hard=True),
-        "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: rows_tree(robot, frames, WORLD_END), iterates=True),
-        "prox_bbo": Method(bbo.PROX_BBO, rows_tree, iterates=True),
-        "pv_early": Method(early.PV_EARLY, early_tree, hard=True, internal=False),
-        "pv_soft": Method(lcaba.LCABA, coupled_tree, internal=False),
-        "constrained_aba": Method(lcaba.LCABA, coupled_tree, iterates=True, internal=False),
-        "lcaba": Method(lcaba.LCABA, coupled_tree, iterates=True),
-        "cluster": Method(clusters.CLUSTER_ABA, clustered, hard=True, closed=True),
-        "projection": Method(clusters.PROJECTION, clustered, hard=True, closed=True),
-        "approximate": Method(clusters.APPROXIMATE, clustered, hard=True, closed=True, exact=False),
-        "lagrange": Method(ltl.LTL, joints_tree, hard=True),
+        "ltl": Method(ltl.LTL, ltl_tree, hard=True),
+        "prox_ltl": Method(ltl.PROX_LTL, ltl_tree, iterates=True),
+        "pv": Method(bbo.PV, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), hard=True),
+        "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), iterates=True),
+        "prox_bbo": Method(bbo.PROX_BBO, bbo_tree, iterates=True),
+        "pv_early": Method(early.PV_EARLY, pv_early_tree, hard=True, internal=False),
+        "pv_soft": Method(lcaba.LCABA, lcaba_tree, internal=False),
+        "constrained_aba": Method(lcaba.LCABA, lcaba_tree, iterates=True, internal=False),
+        "lcaba": Method(lcaba.LCABA, lcaba_tree, iterates=True),
+        "cluster": Method(cluster_aba.CLUSTER_ABA, clustered, hard=True, closed=True),
+        "projection": Method(projection.PROJECTION, clustered, hard=True, closed=True),
+        "approximate": Method(approximate.APPROXIMATE_ABA, clustered, hard=True, closed=True, exact=False),
+        "lagrange": Method(ltl.LTL, ltl_tree, hard=True),
     }
 )
 """Methods of forward dynamics, by name."""
@@ -472,8 +472,9 @@ class ForwardDynamics(Evaluator):
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
             multipliers: Forces that iterations start from, ``(..., nc)``: those of a state before.
             target: Accelerations to ask of rows beyond those of their gains, ``(..., nc)``.
-            regularization: Replaces the regularization of each row, ``(..., nc)``, in accelerations for a unit of its
-            force. out: Array to write accelerations to; by default a new one.
+            regularization: Replaces the regularization of each row, ``(..., nc)``, in accelerations for a unit of
+                its force.
+            out: Array to write accelerations to; by default a new one.
         """
         if out is None and wrenches is multipliers is target is regularization is None:  # the quick way for one state
             a = _empty(self._nv, self._dtype)
@@ -656,10 +657,9 @@ class ForwardDynamics(Evaluator):
 
     def _program(self) -> Subject:
         """Without the text of further iterations where there are to be none: it needs much of the first to be kept."""
-        once = self.max_iterations == 1 or not METHODS[self.method].iterates
-        return (
-            replace(self._subject, algorithm=replace(self._subject.algorithm, iterate=None)) if once else self._subject
-        )
+        if self.max_iterations != 1 and METHODS[self.method].iterates:
+            return self._subject
+        return replace(self._subject, algorithm=replace(self._subject.algorithm, iteration=None))
 
     def _need_kernel(self, what: str) -> None:
         if METHODS[self.method].algorithm is None:

@@ -23,12 +23,12 @@ from linkwork.inputs import Auto, ImpactMethod, above_zero, count, real_array
 from linkwork.kernels import impact
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
-from linkwork.plans.elimination import coupled_tree
-from linkwork.plans.rows import rows_tree
+from linkwork.plans.bbo import bbo_tree
+from linkwork.plans.lcaba import lcaba_tree
 from linkwork.quantities.evaluator import Array, Evaluator
 
 METHODS: Mapping[str, Any] = MappingProxyType(
-    {"prox_bbo": (impact.IMPACT_ROWS, rows_tree), "lcaba": (impact.IMPACT_SPRINGS, coupled_tree)}
+    {"prox_bbo": (impact.IMPACT_ROWS, bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree)}
 )
 """Methods of impact dynamics, by name."""
 

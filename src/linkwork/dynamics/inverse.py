@@ -17,11 +17,11 @@ import numpy.typing as npt
 from linkwork.closure.coordinates import Tied, clustered, not_a_transmission, ties_of
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import InverseMethod
-from linkwork.kernels import actuated, clusters, rnea
-from linkwork.kernels.actuated import GAP, NEEDED, UNDONE
+from linkwork.kernels import actuated, approximate, cluster_rnea, rnea
+from linkwork.kernels.actuated import ERROR, REQUIRED, UNMET
+from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
-from linkwork.model.pose import Floats
 from linkwork.plans.actuated import actuated_tree
 from linkwork.plans.tree import Tree, tree_of, without_passive_elements
 from linkwork.quantities.evaluator import Array
@@ -152,8 +152,8 @@ class InverseDynamics(Tied):
             tree = without_passive_elements(tree)
         algorithm = {
             "rnea": rnea.RNEA,
-            "cluster": clusters.CLUSTER_RNEA,
-            "approximate": clusters.APPROXIMATE_RNEA,
+            "cluster": cluster_rnea.CLUSTER_RNEA,
+            "approximate": approximate.APPROXIMATE_RNEA,
         }.get(method, actuated.ACTUATED_RNEA)
         self._prepare(robot, "inverse_dynamics", algorithm, tree, wrenches, threads)
 
@@ -245,12 +245,12 @@ class InverseDynamics(Tied):
         if not self._spreads:
             return
         allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
-        if last.ndim == 1 and last[UNDONE] <= allowed * last[NEEDED]:  # the quick way for one state
+        if last.ndim == 1 and last[UNMET] <= allowed * last[REQUIRED]:  # the quick way for one state
             return
-        worst = last[..., UNDONE]
-        bad = worst > allowed * last[..., NEEDED]
+        worst = last[..., UNMET]
+        bad = worst > allowed * last[..., REQUIRED]
         if bad.any():
-            gap = float(last[..., GAP][bad].max())
+            gap = float(last[..., ERROR][bad].max())
             raise UnsupportedFeature(
                 f"the actuated joints of '{self.robot.name}' cannot make these accelerations: "
                 f"{worst[bad].max():.3g} N m are missing; the robot has unactuated degrees of freedom"

@@ -11,8 +11,9 @@ import numpy as np
 from linkwork.dynamics.forward import NamedRows
 from linkwork.errors import InputError, NotFinite
 from linkwork.model.model import Model
+from linkwork.model.placement import Placement
 from linkwork.quantities.evaluator import Array
-from linkwork.quantities.functions import Pose, constraint_error, energy, frame_placement
+from linkwork.quantities.functions import constraint_error, energy, frame_placement
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,8 @@ class Motion:
         found: Array = self.q[..., robot.q_slice(joint)]
         return found[..., 0] if found.shape[-1] == 1 else found
 
-    def frame_placement(self, frame: str) -> Pose:
-        """Where a frame is in the world over time: rotations ``(k, ..., 3, 3)`` and positions ``(k, ..., 3)``.
+    def frame_placement(self, frame: str) -> Placement:
+        """Where a frame is in the world over time: a batch with the leading axes ``(k, ...)``.
 
         Args:
             frame: Name of a frame or body.
@@ -94,11 +95,11 @@ class Motion:
         robot = self._known()
 
         def numbers(q: Array) -> Array:
-            R, p = frame_placement(robot, q, frame)
-            return np.concatenate([R.reshape(len(q), 9), p], axis=-1)
+            found = frame_placement(robot, q, frame)
+            return np.concatenate([found.rotation.reshape(len(q), 9), found.position], axis=-1)
 
         found = _where_finite(numbers, 12, self.q)
-        return Pose(found[..., :9].reshape(*found.shape[:-1], 3, 3), found[..., 9:])
+        return Placement(found[..., 9:], found[..., :9].reshape(*found.shape[:-1], 3, 3), check=False)
 
     def __len__(self) -> int:
         return len(self.times)

@@ -12,7 +12,7 @@ from linkwork.inputs import InertiaMethod
 from linkwork.kernels import cluster_efpa as effectors
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.model import Model
-from linkwork.plans.effectors import effectors_tree
+from linkwork.plans.cluster_efpa import cluster_efpa_tree
 from linkwork.quantities.evaluator import Array
 
 METHODS: Mapping[str, Algorithm] = {
@@ -46,7 +46,7 @@ class OperationalInertia(Tied):
         names = self._frames(frames)
         if not names:
             raise InputError("frames names at least one frame")
-        tree = effectors_tree(robot, names, ties_of(robot))
+        tree = cluster_efpa_tree(robot, names, ties_of(robot))
         self._prepare(robot, "operational_inertia", METHODS[method], tree, names, threads)
 
     def __call__(self, q: npt.ArrayLike, *, out: Array | None = None) -> Array:  # type: ignore[override]

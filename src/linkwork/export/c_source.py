@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.compilers.trace import (
+from linkwork.compilers.trace import Trace
+from linkwork.errors import UnsupportedFeature
+from linkwork.export.parts import Part, Parts, cut
+from linkwork.model.expressions import (
     ADD,
     CONST,
     COS,
@@ -22,11 +25,8 @@ from linkwork.compilers.trace import (
     SQRT,
     SUB,
     Node,
-    Trace,
     operands,
 )
-from linkwork.errors import UnsupportedFeature
-from linkwork.export.parts import Part, Parts, cut
 
 WORK, CARRY = "work", "carry"
 """Arrays on the stack: numbers between parts, and what the first iteration leaves to the others."""

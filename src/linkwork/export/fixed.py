@@ -11,7 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwork.compilers.trace import (
+from linkwork.compilers.trace import Trace
+from linkwork.errors import InputError
+from linkwork.kernels import scalar
+from linkwork.model.expressions import (
     ADD,
     CONST,
     COS,
@@ -27,10 +30,7 @@ from linkwork.compilers.trace import (
     SUB,
     Graph,
     Symbol,
-    Trace,
 )
-from linkwork.errors import InputError
-from linkwork.kernels import scalar
 
 Bring = Callable[[int, int], Any]
 """``bring(array, place)``: what stands there, a number or a symbol."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from linkwork.compilers.trace import CONST, INPUT, Symbol, Trace, is_zero, mostly_zero, operands
+from linkwork.compilers.trace import Trace, is_zero, mostly_zero
+from linkwork.model.expressions import CONST, INPUT, Symbol, operands
 
 LENGTH = 800
 """Operations of a part. Compilers need more than twice the time for twice the length."""

@@ -1,20 +1,21 @@
-"""Articulated bodies: the acceleration of a tree under torques, and products with the inverse of its mass matrix.
+"""Articulated-body algorithm: joint accelerations of a tree, by `aba`, and products with the inverse mass matrix.
 
 Featherstone, Rigid Body Dynamics Algorithms, Table 7.1; **lqr** Eqs. 42 for the same recursion as dynamic programming.
 
 | symbol | meaning                                                                                       |
 |--------|-----------------------------------------------------------------------------------------------|
-| H      | articulated inertia of body i; after `articulate`, that which its parent feels                |
-| U, D   | ``U = H S``, ``D = S' U`` (+ armature); V = D^-1 U'                                           |
-| f      | force that body i needs beyond ``H a``; y = D^-1 (tau - S' f)                                 |
-| L, Y   | factor of D and rows of ``U D^-1`` where a joint has several degrees of freedom               |
-| gear   | inertia that a joint has of its own, its armature                                             |
-| a      | acceleration beyond that which bodies have while no joint accelerates                          |
+| H      | articulated-body inertia, the book's IA; after `eliminate`, ``Ia = IA - U D^-1 U'``           |
+| f      | bias force, the book's pA; after `articulated_bias_force`, ``pa = pA + U D^-1 u``             |
+| U, D   | ``U = IA S``, ``D = S' U`` (+ armature); V = D^-1 U'. `eliminate` leaves ``1 / D`` in D       |
+| y      | ``D^-1 u``, ``u = tau - S' pA``                                                               |
+| L, Y   | ``L D L'`` factor of D and ``U D^-1``, where a joint has several degrees of freedom           |
+| joint_inertia | armature: inertia along the joint itself, of rotors and of constraints on the joint    |
+| a      | acceleration beyond that of ``qdd = 0``                                                       |
 
-The motion in which no joint accelerates is taken out first: its forces on bodies are ``f`` at the start, and what the
-sweeps then find is what joint accelerations add. Without armature, the rows of ``H - U V`` along the joint's axes
-vanish and the force there is ``tau``: one-DoF joints and joints whose S is a selection of axes have these zeros written
-into the text. Cost: linear in the number of bodies.
+The first pass is that of `rnea` with ``qdd = 0``: bias forces and accelerations contain the velocity products ``c`` and
+gravity already, and the second and third pass solve for what joint accelerations add, without ``c``. Without armature,
+the rows of ``H - U V`` along the joint's axes vanish and the force there is ``tau``: one-DoF joints and joints whose S
+is a selection of axes have these zeros written into the text. Cost: O(n).
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ ARTICULATED: dict[str, Shape] = {
     "Y": ("n", 6, 6),
     "Z": (6, 6),
     "y": ("nv",),
-    "gear": ("nv",),
+    "joint_inertia": ("nv",),
 }
 
 
 @kernel
 def eliminate_axis(H: Array, V: Array, axis: int) -> Scalar:
-    """One-DoF joint along a unit axis, no armature: ``H`` loses row and column ``axis``; returns ``1 / D``."""
+    """One-DoF joint along a unit axis, no armature: row and column ``axis`` of ``Ia`` are zero; returns ``1 / D``."""
     inverse = 1.0 / H[axis, axis]
     for j in range(6):
         V[j] = H[j, axis] * inverse
@@ -71,7 +72,7 @@ def eliminate_axis(H: Array, V: Array, axis: int) -> Scalar:
 
 @kernel
 def eliminate_one_dof(tree: Array, w: Array, i: int) -> None:
-    """One-DoF joint in general: helical, or with armature."""
+    """One-DoF joint with armature, or helical: ``Ia = IA - U D^-1 U'``."""
     H = w.H[i]
     V = w.V[i]
     U = w.L[i, 0]
@@ -83,7 +84,7 @@ def eliminate_one_dof(tree: Array, w: Array, i: int) -> None:
         for j in range(6):
             U[j] += tree.pitch[i] * H[j, 5]
         D = U[2] + tree.pitch[i] * U[5]
-    w.D[i] = 1.0 / (D + w.gear[tree.iv[i]])
+    w.D[i] = 1.0 / (D + w.joint_inertia[tree.iv[i]])
     for j in range(6):
         V[j] = U[j] * w.D[i]
     for j in range(6):
@@ -121,8 +122,24 @@ def solve_ldl(n: int, L: Array, x: Array) -> None:
 
 
 @kernel
+def solve_ldl_rows(n: int, L: Array, T: Array) -> None:
+    """``T = (L D L')^-1 T`` with the factor of `factorize_ldl`, six columns at once."""
+    for j in range(n):
+        for k in range(j):
+            for c in range(6):
+                T[j, c] -= L[j, k] * T[k, c]
+    for j in range(n):
+        for c in range(6):
+            T[j, c] *= L[j, j]
+    for j in range(n - 1, -1, -1):
+        for k in range(j + 1, n):
+            for c in range(6):
+                T[j, c] -= L[k, j] * T[k, c]
+
+
+@kernel
 def eliminate_multi_dof(tree: Array, w: Array, i: int) -> None:
-    """A joint whose S selects several unit axes. Row j of ``Y`` is row j of ``U D^-1``."""
+    """Joint with several degrees of freedom, S a selection of unit axes; ``Y = U D^-1``."""
     kind = tree.kind[i]
     n = dof_of(kind)
     H = w.H[i]
@@ -131,9 +148,9 @@ def eliminate_multi_dof(tree: Array, w: Array, i: int) -> None:
     for j in range(n):
         for k in range(j + 1):
             L[j, k] = H[axis_of(kind, j), axis_of(kind, k)]
-        L[j, j] += w.gear[tree.iv[i] + j]
+        L[j, j] += w.joint_inertia[tree.iv[i] + j]
     factorize_ldl(n, L)
-    geared = tree.geared[i]
+    geared = tree.has_armature[i]
     U = w.Z
     for j in range(6):
         for k in range(n):
@@ -156,7 +173,7 @@ def eliminate_multi_dof(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def articulate(tree: Array, w: Array) -> None:
-    """Leaves to root: articulated inertias."""
+    """Second pass, inertias alone: leaves to root."""
     init_rigid_inertias(tree, w)
     for i in range(tree.n - 1, 0, -1):
         eliminate(tree, w, i)
@@ -165,28 +182,28 @@ def articulate(tree: Array, w: Array) -> None:
 
 @kernel
 def init_rigid_inertia(tree: Array, w: Array, i: int) -> None:
-    """The inertia of body ``i`` by itself."""
+    """``IA_i = I_i``."""
     set_rigid_inertia(tree.mass[i], tree.mc[i], tree.I[i], w.H[i])
 
 
 @kernel
 def init_rigid_inertias(tree: Array, w: Array) -> None:
-    """Inertias of bodies and joints by themselves."""
+    """``IA_i = I_i`` of every body, and the armature of every joint."""
     for i in range(1, tree.n):
         init_rigid_inertia(tree, w, i)
     for k in range(tree.nv):
-        w.gear[k] = tree.armature[k]
+        w.joint_inertia[k] = tree.armature[k]
 
 
 @kernel
 def eliminate(tree: Array, w: Array, i: int) -> None:
-    """Take the motion of joint ``i`` out of the inertia of its body."""
+    """``Ia = IA - U D^-1 U'``: the inertia of body ``i`` without that along its joint."""
     kind = tree.kind[i]
     H = w.H[i]
     symmetrize(H)
     if kind > HELICAL:
         eliminate_multi_dof(tree, w, i)
-    elif tree.geared[i] != 0 or kind == HELICAL:
+    elif tree.has_armature[i] != 0 or kind == HELICAL:
         eliminate_one_dof(tree, w, i)
     elif kind == REVOLUTE:
         w.D[i] = eliminate_axis(H, w.V[i], 2)
@@ -196,14 +213,14 @@ def eliminate(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def inertia_to_parent(tree: Array, w: Array, i: int) -> None:
-    """Add what is left of the inertia of body ``i`` to that of its parent."""
-    if tree.kind[i] != FREE or tree.geared[i] != 0:
+    """``IA_p(i) = IA_p(i) + p(i)X*i Ia iXp(i)``; of a free joint without armature, ``Ia = 0``."""
+    if tree.kind[i] != FREE or tree.has_armature[i] != 0:
         whole_inertia_to_parent(tree, w, i)
 
 
 @kernel
 def whole_inertia_to_parent(tree: Array, w: Array, i: int) -> None:
-    """The same for an inertia of which nothing was taken out."""
+    """The same for any joint, and before `eliminate`."""
     kind = tree.kind[i]
     H = w.H[i]
     h = tree.parent[i]
@@ -212,15 +229,15 @@ def whole_inertia_to_parent(tree: Array, w: Array, i: int) -> None:
             rotate_inertia(w.R[i], H)
         else:
             if kind != PRISMATIC:
-                rotate_inertia_about_z(w.c[i], w.s[i], H)
-            if tree.turned[i] != 0:
+                rotate_inertia_about_z(w.cos[i], w.sin[i], H)
+            if tree.has_rotation[i] != 0:
                 rotate_inertia(tree.P[i], H)
         add_shifted_inertia(w.r[i], H, w.H[h])
 
 
 @kernel
 def bias_force_one_dof(tree: Array, w: Array, i: int, tau: Array) -> None:
-    """``y = D^-1 (tau - S' f)``, then the force that the parent feels, ``f + U y``; one-DoF joints."""
+    """``u = tau - S' pA``, ``pa = pA + U D^-1 u``; one-DoF joints."""
     kind = tree.kind[i]
     o = tree.iv[i]
     f = w.f[i]
@@ -231,7 +248,7 @@ def bias_force_one_dof(tree: Array, w: Array, i: int, tau: Array) -> None:
         u = u - tree.pitch[i] * f[5]
     w.y[o] = w.D[i] * u
     if tree.parent[i] > 0:
-        if kind == HELICAL or tree.geared[i] != 0:
+        if kind == HELICAL or tree.has_armature[i] != 0:
             for j in range(6):
                 f[j] += V[j] * u
         else:
@@ -243,7 +260,7 @@ def bias_force_one_dof(tree: Array, w: Array, i: int, tau: Array) -> None:
 
 @kernel
 def bias_force_multi_dof(tree: Array, w: Array, i: int, tau: Array) -> None:
-    """The same for joints with several degrees of freedom."""
+    """``u = tau - S' pA``, ``pa = pA + U D^-1 u``; joints with several degrees of freedom."""
     kind = tree.kind[i]
     o = tree.iv[i]
     n = dof_of(kind)
@@ -255,24 +272,24 @@ def bias_force_multi_dof(tree: Array, w: Array, i: int, tau: Array) -> None:
     solve_ldl(n, w.L[i], w.y[o : o + n])
     if tree.parent[i] > 0:
         for j in range(6):
-            if tree.geared[i] != 0 or moves_along(kind, j) == 0:
+            if tree.has_armature[i] != 0 or moves_along(kind, j) == 0:
                 for k in range(n):
                     f[j] += w.Y[i, j, k] * u[k]
-        if tree.geared[i] == 0:
+        if tree.has_armature[i] == 0:
             for k in range(n):
                 f[axis_of(kind, k)] = tau[o + k]
 
 
 @kernel
 def articulated_bias_forces(tree: Array, w: Array, tau: Array) -> None:
-    """Leaves to root: forces on articulated bodies."""
+    """Second pass, bias forces alone: leaves to root."""
     for i in range(tree.n - 1, 0, -1):
         articulated_bias_force(tree, w, i, tau)
 
 
 @kernel
 def articulated_bias_force(tree: Array, w: Array, i: int, tau: Array) -> None:
-    """Take joint ``i`` out of the force on its body and hand that down."""
+    """``u`` of joint ``i``, and ``pA_p(i) = pA_p(i) + p(i)X*i pa``."""
     if tree.kind[i] > HELICAL:
         bias_force_multi_dof(tree, w, i, tau)
     else:
@@ -282,7 +299,7 @@ def articulated_bias_force(tree: Array, w: Array, i: int, tau: Array) -> None:
 
 @kernel
 def joint_accelerations(tree: Array, w: Array, qdd: Array) -> None:
-    """Root to leaves: joint accelerations ``y - V a`` and the accelerations of bodies."""
+    """Third pass, root to leaves: accelerations of joints and bodies."""
     for j in range(6):
         w.a[0, j] = 0.0
     for i in range(1, tree.n):
@@ -291,7 +308,7 @@ def joint_accelerations(tree: Array, w: Array, qdd: Array) -> None:
 
 @kernel
 def joint_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
-    """The acceleration of joint ``i`` and of its body, that of the parent being known."""
+    """``a' = iXp(i) a_p(i)``, ``qdd = D^-1 (u - U' a')``, ``a = a' + S qdd``."""
     kind = tree.kind[i]
     o = tree.iv[i]
     b = w.a[tree.parent[i]]
@@ -302,9 +319,9 @@ def joint_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
         for k in range(dof_of(kind)):
             x = w.y[o + k]
             for j in range(6):
-                if tree.geared[i] != 0 or moves_along(kind, j) == 0:
+                if tree.has_armature[i] != 0 or moves_along(kind, j) == 0:
                     x = x - w.Y[i, j, k] * a[j]
-            if tree.geared[i] == 0:
+            if tree.has_armature[i] == 0:
                 x = x - a[axis_of(kind, k)]
             qdd[o + k] = x
         for k in range(dof_of(kind)):
@@ -315,7 +332,7 @@ def joint_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
         for j in range(6):
             if j != axis:
                 x = x - w.V[i, j] * a[j]
-        if kind == HELICAL or tree.geared[i] != 0:
+        if kind == HELICAL or tree.has_armature[i] != 0:
             x = x - w.V[i, axis] * a[axis]
             qdd[o] = x
             a[axis] += x
@@ -328,15 +345,15 @@ def joint_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
 
 @kernel
 def aba(tree: Array, w: Array, q: Array, v: Array, tau: Array, wrenches: Array, a: Array) -> None:
-    """``a = M^-1 (tau - c + sum J' wrench)``, in the book's three passes."""
+    """``a = M^-1 (tau - c + sum J' wrench)``, in the three passes of Table 7.1."""
     init_root(tree, w)
     for k in range(tree.nv):
-        w.still[k] = 0.0
-        w.gear[k] = tree.armature[k]
-    for i in range(1, tree.n):
-        forward_pass(tree, w, i, q, v, w.still)
+        w.qdd0[k] = 0.0
+        w.joint_inertia[k] = tree.armature[k]
+    for i in range(1, tree.n):  # pass 1
+        forward_pass(tree, w, i, q, v, w.qdd0)
     apply_wrenches(tree, w, wrenches)
-    for i in range(tree.n - 1, 0, -1):
+    for i in range(tree.n - 1, 0, -1):  # pass 2
         h = tree.parent[i]
         if tree.last_child[i] == 0:
             init_rigid_inertia(tree, w, i)
@@ -345,12 +362,12 @@ def aba(tree: Array, w: Array, q: Array, v: Array, tau: Array, wrenches: Array, 
             init_rigid_inertia(tree, w, h)
         inertia_to_parent(tree, w, i)
         articulated_bias_force(tree, w, i, tau)
-    joint_accelerations(tree, w, a)
+    joint_accelerations(tree, w, a)  # pass 3
 
 
 @kernel
 def inverse_mass_product(tree: Array, w: Array, q: Array, x: Array, y: Array) -> None:
-    """``y = M^-1 x``: the same sweeps without motion and gravity."""
+    """``y = M^-1 x``: passes 2 and 3 with ``v = 0`` and without gravity."""
     joint_transforms(tree, w, q)
     for i in range(tree.n):
         for j in range(6):

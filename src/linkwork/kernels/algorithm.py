@@ -5,37 +5,54 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from linkwork.kernels.scalar import Array, kernel
 from linkwork.plans.layout import Layout, Shape
 from linkwork.plans.tree import TREE
 
-__all__ = ["Algorithm", "Shape", "resolve"]
+__all__ = ["Algorithm", "Shape", "resolve", "viewed"]
 
 
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """Kernel text ``text(tree, work, *inputs, *outputs)`` and its arrays.
+    """A kernel ``kernel(tree, work, *inputs, *outputs)`` and the shapes of its arrays.
 
-    The first input is always ``q``. Adding an algorithm is one such record; every way of running it follows.
+    The first input is always ``q``. Adding an algorithm is one such record; every backend follows.
 
-    An algorithm that iterates has a second text, ``again``, with the same arguments: it finds the work arrays as the
-    first text left them (what it changes in them is lost) and improves the outputs. The last input is then
-    ``settings``, a tolerance and the most iterations, and the last output begins with what is to fall below the
-    tolerance, and the iterations so far.
+    An algorithm that iterates has a second kernel, ``iteration``, with the same arguments: it finds the work arrays as
+    the first left them (what it changes in them is lost) and improves the outputs. The last input is then
+    ``settings``, the tolerance and the maximum number of iterations, and the last output begins with the residual that
+    is to fall below the tolerance, and the number of iterations so far.
+
+    Where ``view`` is given, both kernels take what it returns in place of inputs and outputs: named tuples whose fields
+    are these arrays, or parts of them. Callers of `text` and `iterate`, which all backends run, pass flat arrays.
     """
 
     name: str
-    text: Callable[..., None]
+    kernel: Callable[..., None]
     inputs: Mapping[str, Shape]
     outputs: Mapping[str, Shape]
     work: Mapping[str, Shape]
     layout: Layout = TREE
-    """What the text reads of the mechanism."""
-    iterate: Callable[..., None] | None = None
+    """What the kernel reads of the mechanism."""
+    iteration: Callable[..., None] | None = None
     folded: Mapping[str, str] = field(default_factory=dict)
     """Work arrays of which native code keeps the rows of a few bodies at a time, ``"forward"`` or ``"backward"``: see
-    `plans.slots`. The text uses them for bodies in that order, and for none after its slot was given on."""
+    `plans.slots`. The kernel uses them for bodies in that order, and for none after its slot was given on."""
+    view: Callable[..., tuple[Any, ...]] | None = None
+    """A kernel ``view(tree, *inputs, *outputs)`` that returns the arguments of the other two, after ``tree, work``."""
+
+    @cached_property
+    def text(self) -> Callable[..., None]:
+        """The kernel on flat arrays: ``text(tree, work, *inputs, *outputs)``."""
+        return self.kernel if self.view is None else viewed(self.kernel, self.view)
+
+    @cached_property
+    def iterate(self) -> Callable[..., None] | None:
+        """The kernel of a further iteration, on flat arrays."""
+        return self.iteration if self.view is None or self.iteration is None else viewed(self.iteration, self.view)
 
     @property
     def stored(self) -> Mapping[str, Shape]:
@@ -46,6 +63,16 @@ class Algorithm:
     def work_type(self) -> Any:
         """The named tuple that holds the work arrays."""
         return namedtuple(f"{self.name}_work", list(self.work))
+
+
+def viewed(text: Callable[..., None], view: Callable[..., tuple[Any, ...]]) -> Callable[..., None]:
+    """A kernel on flat arrays, of one on views of them."""
+
+    @kernel
+    def on_arrays(tree: Array, w: Array, *arrays: Array) -> None:
+        text(tree, w, *view(tree, *arrays))
+
+    return on_arrays
 
 
 def resolve(shape: Shape, tree: Any) -> tuple[int, ...]:

@@ -1,76 +1,75 @@
-"""Closing loops: damped Gauss-Newton on the joints' manifolds, with a line search, for one state or a batch.
+"""Closing loops: Levenberg-Marquardt on the joints' manifolds, with a line search, for one state or a batch.
 
-Each step is the least motion that closes the loops to first order, ``x = -J' (J J' + mu)^-1 e``, all without units:
-errors times the ``rows`` they are asked for, motions as parts of what is ``mobile``. That is Levenberg-Marquardt
-in the rows, whose damping shrinks with the error, ``mu ~ |e|``. So convergence stays quadratic, also where rows repeat
-others (Fan and Yuan, On the Quadratic Convergence of the Levenberg-Marquardt Method without Nonsingularity Assumption,
-2005): no rank has to be found.
+Each step is the least motion that closes the loops to first order, ``x = -J' (J J' + mu)^-1 e``, in scaled rows and
+coordinates without units. The regularization shrinks with the error, ``mu ~ |e|``, so that convergence stays quadratic,
+also where rows are redundant (Fan and Yuan, On the Quadratic Convergence of the Levenberg-Marquardt Method without
+Nonsingularity Assumption, 2005): no rank has to be determined.
 
-| symbol  | meaning                                                                             |
-|---------|-------------------------------------------------------------------------------------|
-| e       | errors times ``rows``: one over what they are measured by, or 0                     |
-| J       | their Jacobian on the joints that move each loop, times ``mobile``                  |
-| mobile  | what each coordinate is measured by, 0 where it stays                               |
-| A       | ``J J' + mu``, one block for each group of loops that share joints                  |
-| mu      | the damping                                                                         |
+| symbol      | meaning                                                                        |
+|-------------|--------------------------------------------------------------------------------|
+| row_scale   | one over the unit of each row, 0 for a row that is ignored                     |
+| joint_scale | the unit of each coordinate, 0 for one that is held                            |
+| e           | errors times ``row_scale``                                                     |
+| J           | Jacobian of ``e`` on the joints that support each row, times ``joint_scale``   |
+| A           | ``J J' + mu``, one block for each group of loops that share joints             |
+| x           | the step                                                                       |
 
-``progress`` is what is still to be closed (zero where an iteration cannot go on), the iterations, the largest error,
-and how many steps in a row made little difference.
+``progress`` is the largest error that is left (zero where an iteration cannot go on), the iterations, the largest
+error, and the number of successive iterations with little decrease.
 Cost of an iteration: with m rows of a group on d joints, m² d + m³ for each group.
 """
 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.clusters import factorize_at, solve_at
 from linkwork.kernels.constrained import max_norm, maximum, minimum
 from linkwork.kernels.constraints import CLOSURE, constraint_error, coupling_rows, row_jacobian
+from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.integration import integrate
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.kinematics import POSE
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
-from linkwork.plans.assembly import SUPPORTS
+from linkwork.plans.assembly import ASSEMBLY_TREE
 
-DAMPING = 1e-3
-"""Of a step, in parts of the error."""
-LEAST_DAMPING = 1e-13
-"""Of a step, in parts of the largest entry of ``J J'``: above what rounding leaves of rows that repeat others."""
-SCALES = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3)
-"""Parts of a step that the line search tries."""
-LONGEST = 1.0
-"""Change of a coordinate in one step: no turn of more than a radian at once, no slide beyond the robot's length."""
-STUCK = 1e-4
-"""A relative decrease of the error in one iteration that makes little difference,"""
-PATIENCE = 5.5
-"""and how many of them in a row are borne."""
+REGULARIZATION = 1e-3
+"""``mu``, relative to the norm of the error."""
+LEAST_REGULARIZATION = 1e-13
+"""Least ``mu``, relative to the largest entry of ``J J'``: above the rounding of redundant rows."""
+STEP_SIZES = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3)
+"""Step sizes that the line search tries."""
+MAX_STEP = 1.0
+"""Change of a coordinate in one step, in its unit: a radian, or the robot's length."""
+LITTLE_DECREASE = 1e-4
+"""A relative decrease of the error in one iteration below this is little,"""
+MAX_STALLED = 5.5
+"""and after this many successive ones the iteration ends."""
 
 
 @kernel
-def row_errors(tree: Array, w: Array, q: Array, rows: Array) -> Scalar:
-    """``e`` and its length."""
+def row_errors(tree: Array, w: Array, q: Array, row_scale: Array) -> Scalar:
+    """``e`` and its norm."""
     constraint_error(tree, w, q, w.e)
     squares = 0.0
     for r in range(tree.nc):
-        w.e[r] *= rows[r]
+        w.e[r] *= row_scale[r]
         squares += w.e[r] * w.e[r]
     return sqrt(squares)
 
 
 @kernel
-def support_jacobian(tree: Array, w: Array, rows: Array, mobile: Array) -> None:
-    """``J``. Where points that should meet are apart, what carries the whole loop turns the gap: that closes nothing,
-    and is left out."""
+def support_jacobian(tree: Array, w: Array, row_scale: Array, joint_scale: Array) -> None:
+    """``J``; ancestors of the root of a loop are left out, as they turn its error but do not reduce it."""
     coupling_rows(tree, w, w.J)
     for m in range(tree.nk):
         row_jacobian(tree, w, m, tree.k_root[m], w.J)
     for r in range(tree.nc):
         for c in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
-            w.J[r, tree.row_dof[c]] *= rows[r] * mobile[tree.row_dof[c]]
+            w.J[r, tree.row_dof[c]] *= row_scale[r] * joint_scale[tree.row_dof[c]]
 
 
 @kernel
-def damped_step(tree: Array, w: Array, mu: Scalar) -> None:
+def regularized_step(tree: Array, w: Array, mu: Scalar) -> None:
     """``x = -J' (J J' + mu)^-1 e``."""
     for g in range(tree.ngroups):
         o = tree.group_start[g]
@@ -84,7 +83,7 @@ def damped_step(tree: Array, w: Array, mu: Scalar) -> None:
                 for c in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
                     product += w.J[r, tree.row_dof[c]] * w.J[s, tree.row_dof[c]]
                 w.A[r, s] = product
-            least = maximum(least, LEAST_DAMPING * w.A[r, r])
+            least = maximum(least, LEAST_REGULARIZATION * w.A[r, r])
             w.l[r] = -w.e[r]
         for a in range(n):
             w.A[tree.group_row[o + a], tree.group_row[o + a]] += mu + least
@@ -99,7 +98,7 @@ def damped_step(tree: Array, w: Array, mu: Scalar) -> None:
 
 @kernel
 def clip_to_limits(tree: Array, lower: Array, upper: Array, q: Array) -> None:
-    """``q`` between its limits; of coordinates without, these are far away."""
+    """``q`` clipped to its limits."""
     for k in range(tree.nq):
         q[k] = maximum(lower[k], minimum(upper[k], q[k]))
 
@@ -125,26 +124,28 @@ def hold_at_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Array) 
 
 
 @kernel
-def step_within_limits(tree: Array, w: Array, q: Array, mobile: Array, lower: Array, upper: Array, mu: Scalar) -> None:
-    """The step, solved again while coordinates have to be held at a limit, and no longer than `LONGEST`."""
-    damped_step(tree, w, mu)
+def step_within_limits(
+    tree: Array, w: Array, q: Array, joint_scale: Array, lower: Array, upper: Array, mu: Scalar
+) -> None:
+    """The step, solved again while coordinates are held at a limit, no longer than `MAX_STEP`."""
+    regularized_step(tree, w, mu)
     held = hold_at_limits(tree, w, q, lower, upper)
     for _ in range(tree.nv):
         if any_below(-held, -0.5):
-            damped_step(tree, w, mu)
+            regularized_step(tree, w, mu)
             held = hold_at_limits(tree, w, q, lower, upper)
-    length = maximum(max_norm(tree.nv, w.x), LONGEST)
+    length = maximum(max_norm(tree.nv, w.x), MAX_STEP)
     for k in range(tree.nv):
-        w.x[k] *= mobile[k] * (LONGEST / length)
+        w.x[k] *= joint_scale[k] * (MAX_STEP / length)
 
 
 @kernel
-def start(
+def assemble(
     tree: Array,
     w: Array,
     q: Array,
-    rows: Array,
-    mobile: Array,
+    row_scale: Array,
+    joint_scale: Array,
     lower: Array,
     upper: Array,
     settings: Array,
@@ -155,7 +156,7 @@ def start(
     for k in range(tree.nq):
         closed[k] = q[k]
     clip_to_limits(tree, lower, upper, closed)
-    row_errors(tree, w, closed, rows)
+    row_errors(tree, w, closed, row_scale)
     progress[0] = max_norm(tree.nc, w.e)
     progress[1] = 0.0
     progress[2] = progress[0]
@@ -163,32 +164,32 @@ def start(
 
 
 @kernel
-def iterate(
+def assemble_iterate(
     tree: Array,
     w: Array,
     q: Array,
-    rows: Array,
-    mobile: Array,
+    row_scale: Array,
+    joint_scale: Array,
     lower: Array,
     upper: Array,
     settings: Array,
     closed: Array,
     progress: Array,
 ) -> None:
-    """One step from ``closed``: of its parts the longest that makes the error smaller."""
-    before = row_errors(tree, w, closed, rows)
-    support_jacobian(tree, w, rows, mobile)
-    step_within_limits(tree, w, closed, mobile, lower, upper, DAMPING * before)
+    """One step from ``closed``: the longest of `STEP_SIZES` that decreases the error."""
+    before = row_errors(tree, w, closed, row_scale)
+    support_jacobian(tree, w, row_scale, joint_scale)
+    step_within_limits(tree, w, closed, joint_scale, lower, upper, REGULARIZATION * before)
     for k in range(tree.nq):
         w.best[k] = closed[k]
     after = before
     searching = 1.0
-    for s in range(len(SCALES)):
+    for s in range(len(STEP_SIZES)):
         if any_below(-searching, -0.5):
-            integrate(tree, closed, w.x, SCALES[s], w.trial)
+            integrate(tree, closed, w.x, STEP_SIZES[s], w.trial)
             clip_to_limits(tree, lower, upper, w.trial)
-            size = row_errors(tree, w, w.trial, rows)
-            taken = where(size, (1.0 - 1e-4 * SCALES[s]) * before, searching, 0.0)
+            size = row_errors(tree, w, w.trial, row_scale)
+            taken = where(size, (1.0 - 1e-4 * STEP_SIZES[s]) * before, searching, 0.0)
             gap = max_norm(tree.nc, w.e)
             for k in range(tree.nq):
                 w.best[k] = where(taken, 0.5, w.best[k], w.trial[k])
@@ -198,14 +199,14 @@ def iterate(
     for k in range(tree.nq):
         closed[k] = w.best[k]
     progress[1] += 1.0
-    progress[3] = where((1.0 - STUCK) * before, after, progress[3] + 1.0, 0.0)
-    progress[0] = where(searching, 0.5, where(progress[3], PATIENCE, progress[2], 0.0), 0.0)
+    progress[3] = where((1.0 - LITTLE_DECREASE) * before, after, progress[3] + 1.0, 0.0)
+    progress[0] = where(searching, 0.5, where(progress[3], MAX_STALLED, progress[2], 0.0), 0.0)
 
 
 ASSEMBLY = Algorithm(
     "assembly",
-    start,
-    {"q": ("nq",), "rows": ("nc",), "mobile": ("nv",), "lower": ("nq",), "upper": ("nq",), "settings": (2,)},
+    assemble,
+    {"q": ("nq",), "row_scale": ("nc",), "joint_scale": ("nv",), "lower": ("nq",), "upper": ("nq",), "settings": (2,)},
     {"closed": ("nq",), "progress": (4,)},
     POSE
     | CLOSURE
@@ -219,6 +220,6 @@ ASSEMBLY = Algorithm(
         "best": ("nq",),
         "trial": ("nq",),
     },
-    SUPPORTS,
-    iterate,
+    ASSEMBLY_TREE,
+    assemble_iterate,
 )

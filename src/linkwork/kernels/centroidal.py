@@ -1,4 +1,8 @@
-"""Sums over all bodies: center of mass, centroidal momentum, energies. Cost: linear in the number of bodies."""
+"""Center of mass, centroidal momentum, kinetic and potential energy: sums over all bodies.
+
+Orin, Goswami and Lee, Centroidal dynamics of a humanoid robot, for the momentum. Symbols as in `kinematics`.
+Cost: O(n).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from linkwork.kernels.spatial import (
 
 @kernel
 def first_moment(tree: Array, w: Array, out: Array) -> Scalar:
-    """Sum of mass times position, in the world; returns the total mass."""
+    """First mc_x_u of mass, in the world; returns the total mass."""
     total = 0.0
     set_vector((0.0, 0.0, 0.0), out)
     for i in range(tree.n):
@@ -41,7 +45,7 @@ def center_of_mass(tree: Array, w: Array, q: Array, position: Array) -> None:
 
 @kernel
 def momentum(tree: Array, w: Array, q: Array, v: Array, h: Array) -> None:
-    """Angular momentum about the center of mass, and linear momentum, in the world's axes."""
+    """Centroidal momentum: angular about the center of mass, and linear, in the world's axes."""
     joint_transforms(tree, w, q)
     world_transforms(tree, w)
     velocities(tree, w, v)
@@ -50,10 +54,10 @@ def momentum(tree: Array, w: Array, q: Array, v: Array, h: Array) -> None:
     for i in range(1, tree.n):
         mc = tree.mc[i]
         p = add(scale(tree.mass[i], w.u[i]), cross(w.omega[i], mc))
-        spin = add(symmetric_product(tree.I[i], w.omega[i]), cross(mc, w.u[i]))
+        angular_momentum = add(symmetric_product(tree.I[i], w.omega[i]), cross(mc, w.u[i]))
         p = rotate(w.E[i], p)
-        spin = add(rotate(w.E[i], spin), cross(w.o[i], p))
-        set_angular(add((h[0], h[1], h[2]), spin), h)
+        angular_momentum = add(rotate(w.E[i], angular_momentum), cross(w.o[i], p))
+        set_angular(add((h[0], h[1], h[2]), angular_momentum), h)
         set_linear(add((h[3], h[4], h[5]), p), h)
     total = first_moment(tree, w, w.center)
     center = scale(1.0 / total, w.center)
@@ -62,16 +66,16 @@ def momentum(tree: Array, w: Array, q: Array, v: Array, h: Array) -> None:
 
 @kernel
 def energies(tree: Array, w: Array, q: Array, v: Array, kinetic: Array, potential: Array) -> None:
-    """Kinetic energy (with that of armatures), and potential energy of gravity, zero at the world's origin."""
+    """Kinetic energy (armatures included), and potential energy of gravity, zero at the world's origin."""
     joint_transforms(tree, w, q)
     world_transforms(tree, w)
     velocities(tree, w, v)
     twice = 0.0
     for i in range(1, tree.n):
-        spin = symmetric_product(tree.I[i], w.omega[i])
-        moment = cross(tree.mc[i], w.u[i])
+        angular_momentum = symmetric_product(tree.I[i], w.omega[i])
+        mc_x_u = cross(tree.mc[i], w.u[i])
         u = w.u[i]
-        twice = twice + (dot(w.omega[i], add(spin, add(moment, moment))) + tree.mass[i] * dot(u, u))
+        twice = twice + (dot(w.omega[i], add(angular_momentum, add(mc_x_u, mc_x_u))) + tree.mass[i] * dot(u, u))
     for k in range(tree.nv):
         twice = twice + tree.armature[k] * (v[k] * v[k])
     kinetic[0] = 0.5 * twice

@@ -1,19 +1,30 @@
-"""What all methods of constrained forward dynamics share: the problem, its arrays, and how iterations end.
+"""Constrained forward dynamics: the problem that all methods solve, its first forward sweep, and convergence.
 
-With ``R`` the regularization of each row (a diagonal) and ``lambda0`` the multipliers to start from, a method finds::
+With ``R`` the regularization of each row (a diagonal; the papers' ``1/mu``, or ``mu`` of **proximal**) and ``lambda0``
+the warm start, one iteration solves::
 
     M a + c = tau + J' lambda
     J a + R (lambda - lambda0) = k,        k = target - bias
 
-and, starting again from what it found, ends at ``J a = k`` also where rows are redundant (the proximal method of
-multipliers: **proximal** Section III, **loops** Section III-D). Rows that are not enabled have infinite regularization.
+The proximal method of multipliers (**proximal** Section III, **loops** Section III-D) repeats this with the new
+multipliers for lambda0, and converges to ``J a = k`` also where rows are redundant. Rows that are not enabled have
+infinite regularization.
 
-Iterations end where what rows miss, weighed by the inertia that each row feels, is a small part of what gravity,
-torques, wrenches and velocities would do to the robot, weighed by inertia as well. Both are in kg m²/s⁴: the ratio has
-no unit.
+| symbol         | meaning                                                                                  |
+|----------------|------------------------------------------------------------------------------------------|
+| k              | right-hand side of each row, beyond the motion with ``qdd = 0``                          |
+| error, Jv      | position and velocity error of each row                                                  |
+| target         | Baumgarte's target                                                                       |
+| da             | change of joint accelerations in an iteration                                            |
+| residual_scale | square of the scale of residuals; square of the residual's change in the iteration before |
+
+Convergence: the residual ``k - J a``, weighed by the inertia of each row, relative to the effect of gravity, torques,
+wrenches and velocities, weighed by inertia as well. Both are in kg m²/s⁴: the ratio has no unit.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from linkwork.kernels.aba import ARTICULATED
 from linkwork.kernels.algorithm import Shape
@@ -30,17 +41,17 @@ from linkwork.kernels.rnea import (
 )
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 
-SWITCHED_OFF = 1e20
-"""A row with more regularization than this is one that is not enabled."""
+DISABLED = 1e20
+"""A row with more regularization than this is not enabled."""
 
-NOTHING = 1e9
-"""A row whose inverse inertia is less than `LEAST_PIVOT` over this of the largest moves nothing: it is rounding."""
+NEGLIGIBLE_ROW = 1e9
+"""A row whose inverse inertia is less than `LEAST_PIVOT` over this, relative to the largest, is rounding error."""
 
 NEGLIGIBLE = 1e-20
-"""Progress below any tolerance that can be met, and above one that is meant never to be."""
+"""A relative residual below any tolerance that can be met, and above one that is meant never to be."""
 
-STUCK = 1e-4
-"""The part of what rows miss by which an iteration has to change it to be worth another."""
+STAGNATION = 1e-4
+"""The least relative change of the residual in an iteration that is worth another."""
 
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
@@ -52,12 +63,101 @@ INPUTS: dict[str, Shape] = {
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
-"""``settings``: the tolerance, the most iterations, what rounding leaves of stiff rows in one iteration; then what is
-large for this robot (`quantities.scales`): the square of gravity times the mass, the inverse of the mass and of a
-moment of inertia, the mobility of each joint, the inertia that each row feels."""
-OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nfound",)}
-"""``found`` is progress (2 numbers), multipliers, residuals, and by how much loops are open (2 numbers): one array,
-since making arrays takes time."""
+"""Flat inputs, as `Problem` names them; ``settings``: tolerance, maximum number of iterations, then `Settings`."""
+OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nresult",)}
+"""Flat outputs, as `Result` names them: ``found`` is one array, since making arrays takes time."""
+
+
+class Settings(NamedTuple):
+    """Scales of the convergence test (`quantities.scales`), without units of their own where they are multiplied."""
+
+    rounding: Scalar
+    """The relative residual that rounding leaves after one iteration with stiff rows."""
+    gravity: Scalar
+    """Square of the robot's weight over its mass."""
+    inverse_mass: Scalar
+    inverse_inertia: Scalar
+    """1 over a moment of inertia of the robot."""
+    mobility: Array
+    """(nv,) inverse inertia of each joint."""
+    row_inertia: Array
+    """(nc,) inertia that each row feels."""
+
+
+class Problem(NamedTuple):
+    """What constrained forward dynamics is given."""
+
+    q: Array
+    v: Array
+    tau: Array
+    wrenches: Array
+    """(nf, 6) external wrenches."""
+    R: Array
+    """(nc,) regularization of each row; infinite where a row is not enabled."""
+    target: Array
+    """(nc,) accelerations of the rows beyond those of Baumgarte's gains."""
+    multipliers0: Array
+    """(nc,) lambda0, the warm start."""
+    settings: Settings
+
+
+class Result(NamedTuple):
+    """What constrained forward dynamics returns."""
+
+    a: Array
+    """(nv,) joint accelerations."""
+    progress: Array
+    """(1,) relative residual; of methods that do not iterate, how independent the rows are."""
+    iterations: Array
+    """(1,) number of iterations."""
+    multipliers: Array
+    """(nc,) lambda, the constraint forces."""
+    residual: Array
+    """(nc,) k - J a."""
+    violation: Array
+    """(2,) largest position error, and largest velocity error (-1 where no row has gains)."""
+
+
+@kernel
+def settings_view(tree: Array, settings: Array) -> Settings:
+    """The flat input ``settings`` by name; the first two numbers are the loop's."""
+    mobility = settings[6 : 6 + tree.nv]
+    row_inertia = settings[6 + tree.nv : tree.nsettings]
+    return Settings(settings[2], settings[3], settings[4], settings[5], mobility, row_inertia)
+
+
+@kernel
+def result_view(tree: Array, a: Array, found: Array) -> Result:
+    """The flat outputs by name."""
+    nc = tree.nc
+    return Result(
+        a=a,
+        progress=found[0:1],
+        iterations=found[1:2],
+        multipliers=found[2 : 2 + nc],
+        residual=found[2 + nc : 2 + 2 * nc],
+        violation=found[2 + 2 * nc : tree.nresult],
+    )
+
+
+@kernel
+def forward_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    R: Array,
+    target: Array,
+    multipliers0: Array,
+    settings: Array,
+    a: Array,
+    found: Array,
+) -> tuple[Problem, Result]:
+    """Flat inputs and outputs by name: `Algorithm.view` of every method of constrained forward dynamics."""
+    problem = Problem(q, v, tau, wrenches, R, target, multipliers0, settings_view(tree, settings))
+    return problem, result_view(tree, a, found)
+
 
 WORK: dict[str, Shape] = (
     POSE
@@ -67,56 +167,55 @@ WORK: dict[str, Shape] = (
     | ACCELERATION
     | FORCE
     | ARTICULATED
-    | {"error": ("nc",), "target": ("nc",), "ks": ("nc",), "more": ("nv",), "magnitude": (2,), "opening": ("nc",)}
+    | {"error": ("nc",), "target": ("nc",), "k": ("nc",), "da": ("nv",), "residual_scale": (2,), "Jv": ("nc",)}
 )
 
 
 @kernel
-def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, asked: Array) -> None:
-    """Everything that comes before inertias: poses, rows of K, forces, and ``ks``, the right-hand sides of rows.
+def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, target: Array) -> None:
+    """First forward sweep (**loops** Section IV-C1): poses, bias forces, rows of K and their right-hand sides ``k``.
 
-    Forces and right-hand sides are those beyond the motion in which no joint accelerates. Of the rows are ``asked``
-    accelerations beyond those that their gains ask for.
+    Forces and right-hand sides are those beyond the motion with ``qdd = 0``; ``target`` is added to Baumgarte's.
     """
     init_root(tree, w)
     for k in range(tree.nv):
-        w.still[k] = 0.0
+        w.qdd0[k] = 0.0
     for i in range(1, tree.n):
-        forward_pass(tree, w, i, q, v, w.still)
+        forward_pass(tree, w, i, q, v, w.qdd0)
     constraint_rows(tree, w, q, w.error)
     constraint_bias(tree, w, q, v)
-    if tree.pulled != 0:
+    if tree.has_gains != 0:
         velocities(tree, w, v)
-        constraint_velocities(tree, w, q, v, w.opening)
+        constraint_velocities(tree, w, q, v, w.Jv)
         for r in range(tree.nc):
-            w.target[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * w.opening[r]
+            w.target[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * w.Jv[r]
     apply_wrenches(tree, w, wrenches)
     for j in range(6):
         w.a[0, j] = 0.0
     for r in range(tree.nc):
-        w.ks[r] = asked[r] - w.beta[r]
-        if tree.pulled != 0:
-            w.ks[r] += w.target[r]
+        w.k[r] = target[r] - w.beta[r]
+        if tree.has_gains != 0:
+            w.k[r] += w.target[r]
 
 
 @kernel
 def clear_forces(tree: Array, w: Array) -> None:
-    """Nothing but the rows pushes: no forces, no gravity."""
+    """``f = 0``, ``a0 = 0``, ``qdd = 0``: no forces but those of rows (**loops** Algorithm 6, lines 3 and 4)."""
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
     for j in range(6):
         w.a[0, j] = 0.0
     for k in range(tree.nv):
-        w.still[k] = 0.0
+        w.qdd0[k] = 0.0
 
 
 @kernel
 def force_residual(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
-    """Forces on bodies that the accelerations found leave without a balance, but for those of joints and rows.
+    """Iterative refinement: bias forces of the accelerations so far, by Newton's and Euler's equations.
 
     Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its
-    regularization, the factor knows seven digits of the dynamics. What is left over is a force to the next iteration.
+    regularization, the factor has seven digits of the dynamics. The next iteration corrects the unbalanced force.
     """
     set_root_acceleration(tree, w)
     accelerations(tree, w, qdd)
@@ -141,87 +240,88 @@ def maximum(x: Scalar, y: Scalar) -> Scalar:
 @kernel
 def max_norm(n: int, x: Array) -> Scalar:
     """The largest magnitude."""
-    found = 0.0
+    norm = 0.0
     for k in range(n):
         y = where(x[k], 0.0, -x[k], x[k])
-        found = where(found, y, y, found)
-    return found
+        norm = where(norm, y, y, norm)
+    return norm
 
 
 @kernel
-def constraint_violation(tree: Array, w: Array, regularization: Array, found: Array) -> None:
-    """How far loops are open, and how fast they open where gains ask for that (else -1), after `setup_problem`."""
-    gap = 0.0
-    rate = 0.0 if tree.pulled != 0 else -1.0
+def constraint_violation(tree: Array, w: Array, R: Array, result: Result) -> None:
+    """Largest position error, and velocity error where rows have gains (else -1), after `setup_problem`."""
+    position = 0.0
+    velocity = 0.0 if tree.has_gains != 0 else -1.0
     for r in range(tree.nc):
-        gap = maximum(gap, where(regularization[r], SWITCHED_OFF, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
-        if tree.pulled != 0:
-            x = where(w.opening[r], 0.0, -w.opening[r], w.opening[r])
-            rate = maximum(rate, where(regularization[r], SWITCHED_OFF, x, 0.0))
-    found[tree.nfound - 2] = gap
-    found[tree.nfound - 1] = rate
+        position = maximum(position, where(R[r], DISABLED, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
+        if tree.has_gains != 0:
+            x = where(w.Jv[r], 0.0, -w.Jv[r], w.Jv[r])
+            velocity = maximum(velocity, where(R[r], DISABLED, x, 0.0))
+    result.violation[0] = position
+    result.violation[1] = velocity
 
 
 @kernel
-def set_residual_scale(tree: Array, w: Array, tau: Array, wrenches: Array, settings: Array) -> None:
-    """The square of what forces and velocities do to the robot, after `setup_problem`, to measure what rows miss by."""
-    mobility = settings[6 : 6 + tree.nv]
-    inertia = settings[6 + tree.nv : tree.nsettings]
-    x = settings[3]
+def set_residual_scale(tree: Array, w: Array, problem: Problem) -> None:
+    """Square of the scale of residuals: gravity, torques, wrenches and velocities, weighed by inertia."""
+    settings = problem.settings
+    tau = problem.tau
+    wrenches = problem.wrenches
+    x = settings.gravity
     for k in range(tree.nv):
-        x = x + mobility[k] * (tau[k] * tau[k])
+        x = x + settings.mobility[k] * (tau[k] * tau[k])
     for r in range(tree.nc):
-        x = x + inertia[r] * (w.ks[r] * w.ks[r])
+        x = x + settings.row_inertia[r] * (w.k[r] * w.k[r])
     for e in range(tree.nf):
         for j in range(3):
-            x = x + settings[5] * (wrenches[e, j] * wrenches[e, j])
-            x = x + settings[4] * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
-    w.magnitude[0] = x
+            x = x + settings.inverse_inertia * (wrenches[e, j] * wrenches[e, j])
+            x = x + settings.inverse_mass * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
+    w.residual_scale[0] = x
 
 
 @kernel
 def relative_residual(w: Array, square: Scalar) -> Scalar:
-    """The root of a square that is measured by that of `set_residual_scale`; zero where nothing moves the robot."""
-    return sqrt(square / where(0.0, w.magnitude[0], w.magnitude[0], 1.0))
+    """Root of a square relative to that of `set_residual_scale`; zero where nothing moves the robot."""
+    return sqrt(square / where(0.0, w.residual_scale[0], w.residual_scale[0], 1.0))
 
 
 @kernel
-def residual_norm(tree: Array, w: Array, settings: Array, residual: Array) -> Scalar:
-    """How much the rows miss, as a part of `set_residual_scale`."""
-    inertia = settings[6 + tree.nv : tree.nsettings]
-    left = 0.0
+def residual_norm(tree: Array, w: Array, settings: Settings, residual: Array) -> Scalar:
+    """Largest residual, relative to `set_residual_scale`."""
+    inertia = settings.row_inertia
+    square = 0.0
     for r in range(tree.nc):
-        left = maximum(left, inertia[r] * (residual[r] * residual[r]))
-    w.magnitude[1] = SWITCHED_OFF
-    return relative_residual(w, left)
+        square = maximum(square, inertia[r] * (residual[r] * residual[r]))
+    w.residual_scale[1] = DISABLED
+    return relative_residual(w, square)
 
 
 @kernel
-def residual_progress(tree: Array, w: Array, settings: Array, before: Array, residual: Array) -> Scalar:
-    """The same, or, if that is less, how much that is another than it was ``before``.
+def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, residual: Array) -> Scalar:
+    """`residual_norm`, or the change of the residual since ``before`` if that is less (**loops** Algorithm 3, line 9).
 
-    Rows that contradict each other go on missing what they miss, while their multipliers grow, and with these what
-    rounding does to accelerations. So do rows that differ from others by rounded numbers in a file alone, which creep:
-    what changes by less than `STUCK` in an iteration, and by as much as in the one before, is taken not to change.
+    The residual of contradictory rows stays as it is, while their multipliers grow, and with these the rounding errors
+    of accelerations. So does that of rows that differ from others by rounded numbers in a file alone, which creep: a
+    change of less than `STAGNATION` in an iteration, about as large as in the one before, counts as none.
     """
-    inertia = settings[6 + tree.nv : tree.nsettings]
-    left = 0.0
-    moved = 0.0
+    inertia = settings.row_inertia
+    square = 0.0
+    change = 0.0
     for r in range(tree.nc):
         y = residual[r] - before[r]
-        left = maximum(left, inertia[r] * (residual[r] * residual[r]))
-        moved = maximum(moved, inertia[r] * (y * y))
-    least = minimum(left, moved)
-    creeping = where(0.25 * w.magnitude[1], moved, NEGLIGIBLE, relative_residual(w, least))
-    w.magnitude[1] = moved
-    return where(moved, STUCK * STUCK * left, creeping, relative_residual(w, least))
+        square = maximum(square, inertia[r] * (residual[r] * residual[r]))
+        change = maximum(change, inertia[r] * (y * y))
+    smaller = minimum(square, change)
+    stagnant = where(0.25 * w.residual_scale[1], change, NEGLIGIBLE, relative_residual(w, smaller))
+    w.residual_scale[1] = change
+    return where(change, STAGNATION * STAGNATION * square, stagnant, relative_residual(w, smaller))
 
 
 @kernel
-def residual_from_step(tree: Array, change: Array, regularization: Array, residual: Array) -> None:
-    """What each row misses: ``R`` times the change of its multiplier; nothing where it is switched off."""
+def residual_from_step(tree: Array, change: Array, R: Array, residual: Array) -> None:
+    """``k - J a = R (lambda - lambda0)``; zero where a row is not enabled."""
     for r in range(tree.nc):
-        residual[r] = where(regularization[r], SWITCHED_OFF, regularization[r] * change[r], 0.0)
+        residual[r] = where(R[r], DISABLED, R[r] * change[r], 0.0)
 
 
 @kernel

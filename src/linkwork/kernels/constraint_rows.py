@@ -1,17 +1,20 @@
-"""Rows of constraints as kernel text: errors, rows of K on single bodies, and what velocities add.
+"""Rows of each kind of constraint: position errors, rows of K on single bodies, and bias.
 
-Of a pair, with A its first frame and B its second:
+Of a pair of frames, A on the first body and B on the second:
 
 | symbol   | meaning                                                                                      |
 |----------|----------------------------------------------------------------------------------------------|
-| E, o     | pose of a body relative to the top of its loops                                              |
-| G        | turn from the axes of the second body to those of A                                          |
-| B        | turn from B to A                                                                             |
-| d        | B's origin seen from A, in A's axes                                                          |
-| lever    | from the first body's origin to B's origin (or, where they meet, to A's), in the body's axes |
-| spin, dd | rates of B's turning and of d as seen from A                                                 |
+| E, o     | pose of a body relative to the root of its loops                                             |
+| G        | rotation from the axes of the second body to those of A                                      |
+| B        | rotation of B in A                                                                           |
+| d        | position of B in A                                                                           |
+| lever    | from the first body's origin to B's origin (or, where they coincide, to A's), in its axes    |
+| spin, dd | angular velocity of B and rate of d, relative to A, in A's axes                              |
+| drift    | angular acceleration of B relative to A where ``qdd = 0``                                    |
 
-A row of a pair is two vectors in A's axes: the rate of its error is ``n . spin + f . dd``.
+A row of a pair is two vectors ``n, f`` in A's axes: the rate of its error is ``n . spin + f . dd``. Errors of
+orientation are ``2 sin(angle / 2) axis``, smooth up to half a turn.
+Cost: a fixed number of operations for each pair of bodies, body of a center of mass, and term of a coupling.
 """
 
 from __future__ import annotations
@@ -36,48 +39,48 @@ from linkwork.kernels.spatial import (
 )
 from linkwork.model.pairs import ABOUT_Z, ANY_SHIFT, ANY_TURN, CARDAN, MEET, NO_TURN, ON_LINE, ON_PLANE, ROD, ROLLING
 
-FLIPPED = 1e-12
-"""Below this, ``1 + cos`` of an angle is that of half a turn, whose axis is not known."""
+HALF_TURN = 1e-12
+"""Below this, ``1 + cos`` of an angle is that of half a turn, whose axis is not unique."""
 
 
 @kernel
 def relative_pose(tree: Array, w: Array, p: int) -> None:
-    """Where the second frame of a pair is, seen from the first."""
-    a = tree.first[p]
-    b = tree.second[p]
-    E = w.E[tree.first_slot[p]]
+    """Pose of the second frame of a pair in the first."""
+    a = tree.pair_first[p]
+    b = tree.pair_second[p]
+    E = w.E[tree.pair_first_pose[p]]
     G = w.G[p]
     for k in range(3):
-        x = rotate_inverse(tree.F[a], rotate_inverse(E, column(w.E[tree.second_slot[p]], k)))
+        x = rotate_inverse(tree.frame_rotation[a], rotate_inverse(E, column(w.E[tree.pair_second_pose[p]], k)))
         G[0, k] = x[0]
         G[1, k] = x[1]
         G[2, k] = x[2]
-    if tree.turns[p] != ANY_TURN:
-        multiply(G, tree.F[b], w.B[p])
-    tip = add(w.o[tree.second_slot[p]], rotate(w.E[tree.second_slot[p]], tree.f[b]))
-    seen = rotate_inverse(E, sub(tip, w.o[tree.first_slot[p]]))
-    set_vector(rotate_inverse(tree.F[a], sub(seen, tree.f[a])), w.d[p])
+    if tree.pair_rotation[p] != ANY_TURN:
+        multiply(G, tree.frame_rotation[b], w.B[p])
+    end = add(w.o[tree.pair_second_pose[p]], rotate(w.E[tree.pair_second_pose[p]], tree.frame_position[b]))
+    in_first = rotate_inverse(E, sub(end, w.o[tree.pair_first_pose[p]]))
+    set_vector(rotate_inverse(tree.frame_rotation[a], sub(in_first, tree.frame_position[a])), w.d[p])
 
 
 @kernel
 def lever_arm(tree: Array, w: Array, p: int) -> tuple[Scalar, Scalar, Scalar]:
-    """The arm of the first body's rows: where its points are to meet, one that does not depend on the state."""
-    a = tree.first[p]
-    f = (tree.f[a, 0], tree.f[a, 1], tree.f[a, 2])
-    if tree.shifts[p] == MEET or tree.shifts[p] == ROD:
+    """The lever arm of the first body's rows; where origins coincide, one that does not depend on the state."""
+    a = tree.pair_first[p]
+    f = (tree.frame_position[a, 0], tree.frame_position[a, 1], tree.frame_position[a, 2])
+    if tree.pair_translation[p] == MEET or tree.pair_translation[p] == ROD:
         return f
-    return add(f, rotate(tree.F[a], w.d[p]))
+    return add(f, rotate(tree.frame_rotation[a], w.d[p]))
 
 
 @kernel
 def set_pair_row(tree: Array, w: Array, p: int, k: int, n: Vector, f: Vector, lever: Vector) -> None:
-    """Row ``k`` of a pair on its two bodies, as covectors of their accelerations."""
-    K = w.K[tree.second_k[p] + k]
+    """Row ``k`` of a pair on its two bodies: spatial forces, dual to their accelerations."""
+    K = w.K[tree.pair_second_k[p] + k]
     y = rotate_inverse(w.G[p], f)
-    set_angular(add(rotate_inverse(w.G[p], n), cross(tree.f[tree.second[p]], y)), K)
+    set_angular(add(rotate_inverse(w.G[p], n), cross(tree.frame_position[tree.pair_second[p]], y)), K)
     set_linear(y, K)
-    K = w.K[tree.first_k[p] + k]
-    F = tree.F[tree.first[p]]
+    K = w.K[tree.pair_first_k[p] + k]
+    F = tree.frame_rotation[tree.pair_first[p]]
     y = rotate(F, f)
     set_angular(scale(-1.0, add(rotate(F, n), cross(lever, y))), K)
     set_linear(scale(-1.0, y), K)
@@ -85,7 +88,7 @@ def set_pair_row(tree: Array, w: Array, p: int, k: int, n: Vector, f: Vector, le
 
 @kernel
 def set_at(x: Vector, y: Array, o: int) -> None:
-    """Three numbers of ``y``, from ``o`` on."""
+    """``y[o : o + 3] = x``."""
     y[o] = x[0]
     y[o + 1] = x[1]
     y[o + 2] = x[2]
@@ -99,45 +102,45 @@ def axis(k: int) -> tuple[Scalar, Scalar, Scalar]:
 
 @kernel
 def rotation_quaternion(B: Array) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """The quaternion ``w; x y z`` of a rotation, ``w`` above zero."""
+    """The quaternion ``w, x, y, z`` of a rotation, ``w > 0``."""
     t = 1.0 + (B[0, 0] + B[1, 1] + B[2, 2])
-    root = sqrt(where(t, FLIPPED, FLIPPED, t))
+    root = sqrt(where(t, HALF_TURN, HALF_TURN, t))
     k = 0.5 / root
-    x = where(t, FLIPPED, 1.0, k * (B[2, 1] - B[1, 2]))
+    x = where(t, HALF_TURN, 1.0, k * (B[2, 1] - B[1, 2]))
     return 0.5 * root, x, k * (B[0, 2] - B[2, 0]), k * (B[1, 0] - B[0, 1])
 
 
 @kernel
 def half_tilt(B: Array) -> tuple[Scalar, Scalar, Scalar]:
-    """Of the z axis of B, with x, y, z its direction: ``h = sqrt(2 / (1 + z))``, ``h² / 2``, and the error about x."""
+    """Of B's z axis ``(x, y, z)``: ``h = sqrt(2 / (1 + z))``, ``h² / 2``, and the error about x."""
     t = 1.0 + B[2, 2]
-    half = 1.0 / where(t, FLIPPED, FLIPPED, t)
+    half = 1.0 / where(t, HALF_TURN, HALF_TURN, t)
     h = sqrt(2.0 * half)
-    return h, half, where(t, FLIPPED, 2.0, -(h * B[1, 2]))
+    return h, half, where(t, HALF_TURN, 2.0, -(h * B[1, 2]))
 
 
 @kernel
 def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
-    """Errors of a pair and its rows of K."""
+    """Position errors of a pair and its rows of K."""
     relative_pose(tree, w, p)
     o = tree.pair_row[p]
-    turns = tree.turns[p]
-    shifts = tree.shifts[p]
-    none = (0.0, 0.0, 0.0)
+    rotation = tree.pair_rotation[p]
+    translation = tree.pair_translation[p]
+    zero = (0.0, 0.0, 0.0)
     lever = lever_arm(tree, w, p)
     B = w.B[p]
     d = w.d[p]
     k = 0
-    if turns == NO_TURN:  # e = 2 sin(angle / 2) axis; its rate is (w spin + spin x e / 2)
+    if rotation == NO_TURN:  # e = 2 sin(angle / 2) axis; its rate is (w spin + spin x e / 2)
         c, x, y, z = rotation_quaternion(B)
         error[o] = 2.0 * x
         error[o + 1] = 2.0 * y
         error[o + 2] = 2.0 * z
-        set_pair_row(tree, w, p, 0, (c, z, -y), none, lever)
-        set_pair_row(tree, w, p, 1, (-z, c, x), none, lever)
-        set_pair_row(tree, w, p, 2, (y, -x, c), none, lever)
+        set_pair_row(tree, w, p, 0, (c, z, -y), zero, lever)
+        set_pair_row(tree, w, p, 1, (-z, c, x), zero, lever)
+        set_pair_row(tree, w, p, 2, (y, -x, c), zero, lever)
         k = 3
-    elif turns == ABOUT_Z:  # e = h (-b1, b0, 0), with b the axis of B: 2 sin(angle / 2) about z x b
+    elif rotation == ABOUT_Z:  # e = h (-b1, b0, 0), with b the axis of B: 2 sin(angle / 2) about z x b
         b = column(B, 2)
         h, half, e = half_tilt(B)
         error[o] = e
@@ -145,101 +148,101 @@ def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
         # the rate of b is spin x b: of b_k it is spin . (b x axis k); of h it is -h half / 2 times that of b_2
         u = 0.5 * (half * b[1])
         v = 0.5 * (half * b[0])
-        set_pair_row(tree, w, p, 0, (h * (b[2] + u * b[1]), -(h * (u * b[0])), -(h * b[0])), none, lever)
-        set_pair_row(tree, w, p, 1, (-(h * (v * b[1])), h * (b[2] + v * b[0]), -(h * b[1])), none, lever)
+        set_pair_row(tree, w, p, 0, (h * (b[2] + u * b[1]), -(h * (u * b[0])), -(h * b[0])), zero, lever)
+        set_pair_row(tree, w, p, 1, (-(h * (v * b[1])), h * (b[2] + v * b[0]), -(h * b[1])), zero, lever)
         k = 2
-    elif turns == CARDAN:
+    elif rotation == CARDAN:
         side = column(B, 1)
         error[o] = side[0]
-        set_pair_row(tree, w, p, 0, (0.0, side[2], -side[1]), none, lever)
+        set_pair_row(tree, w, p, 0, (0.0, side[2], -side[1]), zero, lever)
         k = 1
-    if shifts == MEET:
+    if translation == MEET:
         for j in range(3):
             error[o + k + j] = d[j]
-            set_pair_row(tree, w, p, k + j, none, axis(j), lever)
-    elif shifts == ON_LINE:
+            set_pair_row(tree, w, p, k + j, zero, axis(j), lever)
+    elif translation == ON_LINE:
         for j in range(2):
             error[o + k + j] = d[j]
-            set_pair_row(tree, w, p, k + j, none, axis(j), lever)
-    elif shifts == ON_PLANE:
+            set_pair_row(tree, w, p, k + j, zero, axis(j), lever)
+    elif translation == ON_PLANE:
         error[o + k] = d[2]
-        set_pair_row(tree, w, p, k, none, axis(2), lever)
-    elif shifts == ROD:
-        each = 1.0 / tree.size[p]
-        error[o + k] = 0.5 * (each * dot(d, d) - tree.size[p])
-        set_pair_row(tree, w, p, k, none, scale(each, d), lever)
-    elif shifts == ROLLING:  # the point under the center does not slip: dd - radius spin x z = 0 in the plane
-        radius = tree.size[p]
+        set_pair_row(tree, w, p, k, zero, axis(2), lever)
+    elif translation == ROD:
+        each = 1.0 / tree.pair_size[p]
+        error[o + k] = 0.5 * (each * dot(d, d) - tree.pair_size[p])
+        set_pair_row(tree, w, p, k, zero, scale(each, d), lever)
+    elif translation == ROLLING:  # no slip at the point of contact: dd - radius spin x z = 0 in the plane
+        radius = tree.pair_size[p]
         error[o + k] = 0.0
         error[o + k + 1] = 0.0
         error[o + k + 2] = d[2] - radius
         set_pair_row(tree, w, p, k, (0.0, -radius, 0.0), axis(0), lever)
         set_pair_row(tree, w, p, k + 1, (radius, 0.0, 0.0), axis(1), lever)
-        set_pair_row(tree, w, p, k + 2, none, axis(2), lever)
+        set_pair_row(tree, w, p, k + 2, zero, axis(2), lever)
 
 
 @kernel
 def pair_bias(tree: Array, w: Array, p: int) -> None:
-    """The second rates of a pair's errors, from the velocities and accelerations of its bodies."""
+    """Bias of a pair: second derivatives of its errors where ``qdd = 0``."""
     o = tree.pair_row[p]
-    turns = tree.turns[p]
-    shifts = tree.shifts[p]
-    a = tree.first[p]
-    b = tree.second[p]
-    i = tree.body[a]
-    j = tree.body[b]
+    rotation = tree.pair_rotation[p]
+    translation = tree.pair_translation[p]
+    a = tree.pair_first[p]
+    b = tree.pair_second[p]
+    i = tree.frame_body[a]
+    j = tree.frame_body[b]
     G = w.G[p]
-    F = tree.F[a]
+    F = tree.frame_rotation[a]
     B = w.B[p]
-    turn = rotate_inverse(F, w.omega[i])
-    spin = sub(rotate(G, w.omega[j]), turn)
+    omega = rotate_inverse(F, w.omega[i])
+    spin = sub(rotate(G, w.omega[j]), omega)
     k = 0
-    if turns != ANY_TURN:
-        # the rate of spin, in axes that turn themselves
-        drift = add(cross(spin, turn), sub(rotate(G, angular(w.a[j])), rotate_inverse(F, angular(w.a[i]))))
-        if turns == NO_TURN:
+    if rotation != ANY_TURN:
+        # derivative of spin in A's axes, which rotate
+        drift = add(cross(spin, omega), sub(rotate(G, angular(w.a[j])), rotate_inverse(F, angular(w.a[i]))))
+        if rotation == NO_TURN:
             c, x, y, z = rotation_quaternion(B)
             e = (x, y, z)
-            whirl = 0.5 * dot(spin, spin)
-            bias = sub(add(scale(c, drift), cross(drift, e)), scale(whirl, e))
+            half_square = 0.5 * dot(spin, spin)
+            bias = sub(add(scale(c, drift), cross(drift, e)), scale(half_square, e))
             set_at(bias, w.beta, o)
             k = 3
-        elif turns == ABOUT_Z:
-            tip = column(B, 2)
+        elif rotation == ABOUT_Z:
+            end = column(B, 2)
             h, half, _ = half_tilt(B)
-            dt = cross(spin, tip)
-            ddt = add(cross(drift, tip), cross(spin, dt))
+            dt = cross(spin, end)
+            ddt = add(cross(drift, end), cross(spin, dt))
             dh = -0.5 * (h * (half * dt[2]))
             ddh = -0.5 * (half * (h * (ddt[2] - 1.5 * (half * (dt[2] * dt[2])))))
-            w.beta[o] = -(h * ddt[1] + 2.0 * (dh * dt[1]) + ddh * tip[1])
-            w.beta[o + 1] = h * ddt[0] + 2.0 * (dh * dt[0]) + ddh * tip[0]
+            w.beta[o] = -(h * ddt[1] + 2.0 * (dh * dt[1]) + ddh * end[1])
+            w.beta[o + 1] = h * ddt[0] + 2.0 * (dh * dt[0]) + ddh * end[0]
             k = 2
         else:
             side = column(B, 1)
             dds = add(cross(drift, side), cross(spin, cross(spin, side)))
             w.beta[o] = dds[0]
             k = 1
-    if shifts != ANY_SHIFT:
+    if translation != ANY_SHIFT:
         lever = lever_arm(tree, w, p)
-        tip = rotate(G, add(linear(w.a[j]), rotate(w.spread[j], tree.f[b])))
-        bias = sub(tip, rotate_inverse(F, add(linear(w.a[i]), rotate(w.spread[i], lever))))
-        if shifts == MEET:
+        end = rotate(G, add(linear(w.a[j]), rotate(w.accel_field[j], tree.frame_position[b])))
+        bias = sub(end, rotate_inverse(F, add(linear(w.a[i]), rotate(w.accel_field[i], lever))))
+        if translation == MEET:
             set_at(bias, w.beta, o + k)
         else:
-            there = rotate(G, add(w.u[j], cross(w.omega[j], tree.f[b])))
-            dd = sub(there, rotate_inverse(F, add(w.u[i], cross(w.omega[i], lever))))
-            if shifts == ROD:
-                w.beta[o + k] = (dot(w.d[p], bias) + dot(dd, dd)) * (1.0 / tree.size[p])
+            end_velocity = rotate(G, add(w.u[j], cross(w.omega[j], tree.frame_position[b])))
+            dd = sub(end_velocity, rotate_inverse(F, add(w.u[i], cross(w.omega[i], lever))))
+            if translation == ROD:
+                w.beta[o + k] = (dot(w.d[p], bias) + dot(dd, dd)) * (1.0 / tree.pair_size[p])
             else:
-                bias = sub(bias, scale(2.0, cross(turn, dd)))
-                if shifts == ON_PLANE:
+                bias = sub(bias, scale(2.0, cross(omega, dd)))
+                if translation == ON_PLANE:
                     w.beta[o + k] = bias[2]
                 else:
                     w.beta[o + k] = bias[0]
                     w.beta[o + k + 1] = bias[1]
-                if shifts == ROLLING:
-                    drift = add(cross(spin, turn), sub(rotate(G, angular(w.a[j])), rotate_inverse(F, angular(w.a[i]))))
-                    radius = tree.size[p]
+                if translation == ROLLING:
+                    drift = add(cross(spin, omega), sub(rotate(G, angular(w.a[j])), rotate_inverse(F, angular(w.a[i]))))
+                    radius = tree.pair_size[p]
                     w.beta[o + k] = bias[0] - radius * drift[1]
                     w.beta[o + k + 1] = bias[1] + radius * drift[0]
                     w.beta[o + k + 2] = bias[2]
@@ -247,87 +250,87 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
 
 @kernel
 def com_rows(tree: Array, w: Array, t: int, error: Array) -> None:
-    """What one body adds to a center of mass: to the errors, and its rows of K."""
-    i = tree.part_body[t]
-    m = tree.part_mass[t]
-    mc = tree.part_mc[t]
-    where_to = add(scale(m, w.o[i]), rotate(w.E[i], mc))
-    for k in range(tree.part_rows[t]):
-        along = tree.part_axes[t, k]
-        error[tree.part_row[t] + k] += dot(along, where_to)
-        y = rotate_inverse(w.E[i], along)
-        K = w.K[tree.part_k[t] + k]
+    """One body of a center of mass: its part of the errors, and its rows of K."""
+    i = tree.com_body[t]
+    m = tree.com_mass[t]
+    mc = tree.com_mc[t]
+    moment = add(scale(m, w.o[i]), rotate(w.E[i], mc))
+    for k in range(tree.com_nrows[t]):
+        axis = tree.com_axes[t, k]
+        error[tree.com_row[t] + k] += dot(axis, moment)
+        y = rotate_inverse(w.E[i], axis)
+        K = w.K[tree.com_k[t] + k]
         set_angular(cross(mc, y), K)
         set_linear(scale(m, y), K)
 
 
 @kernel
 def com_bias(tree: Array, w: Array, t: int) -> None:
-    """What one body adds to the acceleration of a center of mass."""
-    i = tree.part_body[t]
-    pull = add(scale(tree.part_mass[t], linear(w.a[i])), rotate(w.spread[i], tree.part_mc[t]))
-    for k in range(tree.part_rows[t]):
-        w.beta[tree.part_row[t] + k] += dot(pull, rotate_inverse(w.E[i], tree.part_axes[t, k]))
+    """One body of a center of mass: its part of the bias."""
+    i = tree.com_body[t]
+    rate = add(scale(tree.com_mass[t], linear(w.a[i])), rotate(w.accel_field[i], tree.com_mc[t]))
+    for k in range(tree.com_nrows[t]):
+        w.beta[tree.com_row[t] + k] += dot(rate, rotate_inverse(w.E[i], tree.com_axes[t, k]))
 
 
 @kernel
 def combination_rows(tree: Array, w: Array, t: int) -> None:
     """One row of a linear combination on one body."""
-    at = tree.mix_frame[t]
+    frame = tree.combination_frame[t]
     n = combination_vector(tree, w, t, 0)
     f = combination_vector(tree, w, t, 3)
-    K = w.K[tree.mix_k[t]]
-    set_angular(add(n, cross(tree.f[at], f)), K)
+    K = w.K[tree.combination_k[t]]
+    set_angular(add(n, cross(tree.frame_position[frame], f)), K)
     set_linear(f, K)
-    K = w.K[tree.mix_world_k[t]]
+    K = w.K[tree.combination_world_k[t]]
     set_angular((0.0, 0.0, 0.0), K)
-    set_linear(scale(-1.0, rotate(w.E[tree.body[at]], f)), K)
+    set_linear(scale(-1.0, rotate(w.E[tree.frame_body[frame]], f)), K)
 
 
 @kernel
 def combination_vector(tree: Array, w: Array, t: int, start: int) -> tuple[Scalar, Scalar, Scalar]:
     """Three numbers of a linear combination, in the axes of the body."""
-    at = tree.mix_frame[t]
-    x = (tree.mix[t, start], tree.mix[t, start + 1], tree.mix[t, start + 2])
-    if tree.mix_aligned[t] != 0:
-        return rotate_inverse(w.E[tree.body[at]], x)
-    return rotate(tree.F[at], x)
+    frame = tree.combination_frame[t]
+    x = (tree.combination[t, start], tree.combination[t, start + 1], tree.combination[t, start + 2])
+    if tree.combination_aligned[t] != 0:
+        return rotate_inverse(w.E[tree.frame_body[frame]], x)
+    return rotate(tree.frame_rotation[frame], x)
 
 
 @kernel
 def combination_bias(tree: Array, w: Array, t: int) -> None:
-    """What one body adds to the rate of a linear combination."""
-    at = tree.mix_frame[t]
-    i = tree.body[at]
+    """One body of a linear combination: its part of the bias."""
+    frame = tree.combination_frame[t]
+    i = tree.frame_body[frame]
     f = combination_vector(tree, w, t, 3)
-    fall = rotate_inverse(w.E[i], linear(w.a[0]))  # the world accelerates in place of gravity
-    rate = sub(add(linear(w.a[i]), cross(angular(w.a[i]), tree.f[at])), fall)
-    if tree.mix_aligned[t] != 0:
-        rate = add(rate, symmetric_product(w.W[i], tree.f[at]))
-    else:  # the axes turn with the body
+    a0 = rotate_inverse(w.E[i], linear(w.a[0]))  # minus gravity, the fictitious acceleration of the root
+    rate = sub(add(linear(w.a[i]), cross(angular(w.a[i]), tree.frame_position[frame])), a0)
+    if tree.combination_aligned[t] != 0:
+        rate = add(rate, symmetric_product(w.W[i], tree.frame_position[frame]))
+    else:  # axes fixed in the body
         rate = sub(rate, cross(w.omega[i], w.u[i]))
-    w.beta[tree.mix_row[t]] += dot(combination_vector(tree, w, t, 0), angular(w.a[i])) + dot(f, rate)
+    w.beta[tree.combination_row[t]] += dot(combination_vector(tree, w, t, 0), angular(w.a[i])) + dot(f, rate)
 
 
 @kernel
 def term_value(tree: Array, t: int, q: Array) -> Scalar:
-    """A term of a coupling."""
-    c = tree.coefficients[t]
-    x = q[tree.term_q[t]] - tree.origin[t]
+    """A term of a joint coupling: a polynomial of its joint's coordinate."""
+    c = tree.term_coefficients[t]
+    x = q[tree.term_q[t]] - tree.term_origin[t]
     return x * (c[0] + x * (c[1] + x * (c[2] + x * c[3])))
 
 
 @kernel
 def term_derivative(tree: Array, t: int, q: Array) -> Scalar:
     """Its derivative."""
-    c = tree.coefficients[t]
-    x = q[tree.term_q[t]] - tree.origin[t]
+    c = tree.term_coefficients[t]
+    x = q[tree.term_q[t]] - tree.term_origin[t]
     return c[0] + x * (2.0 * c[1] + x * (3.0 * c[2] + x * (4.0 * c[3])))
 
 
 @kernel
 def term_second_derivative(tree: Array, t: int, q: Array) -> Scalar:
     """Its second derivative."""
-    c = tree.coefficients[t]
-    x = q[tree.term_q[t]] - tree.origin[t]
+    c = tree.term_coefficients[t]
+    x = q[tree.term_q[t]] - tree.term_origin[t]
     return 2.0 * c[1] + x * (6.0 * c[2] + x * (12.0 * c[3]))

@@ -1,15 +1,16 @@
-"""Constraints in joint space: their errors, Jacobian, bias, and the acceleration that pulls errors back.
+"""Constraints: position errors, rows on bodies, Jacobian, bias, and Baumgarte's target.
 
-| symbol  | meaning                                                                             |
-|---------|-------------------------------------------------------------------------------------|
-| K       | rows of the constraints on the accelerations of single bodies                       |
-| beta    | second rate of the errors while no joint accelerates                                |
-| E, o    | pose of a body relative to the top of its loops                                     |
-| slope   | derivative of each term of a coupling, by its joint                                 |
+A constrained motion satisfies ``J a + bias = target`` (**loops** Eq. 1): ``J v`` is the rate of the
+errors, ``bias = dJ/dt v``, and Baumgarte stabilization asks for ``target = -kp error - kd J v``.
 
-``J a + bias = target`` is what a constrained motion satisfies: ``J`` gathers K over the joints that carry each body,
-``bias`` is ``beta``, ``target`` is ``-kp error - kd J v``.
-Cost: linear in the joints that the constraints touch; the Jacobian rows times depth.
+| symbol | meaning                                                                                       |
+|--------|-----------------------------------------------------------------------------------------------|
+| K      | rows on the spatial accelerations of single bodies: ``J a = sum K a_i``                       |
+| beta   | bias: second derivative of the errors where ``qdd = 0``                                       |
+| E, o   | pose of a body relative to the root of its loops                                              |
+| dphi   | derivative of each term of a joint coupling by its joint's coordinate                         |
+
+Cost: linear in the joints that support the constraints; of the Jacobian O(m d), with m rows and d the depth.
 """
 
 from __future__ import annotations
@@ -41,56 +42,56 @@ from linkwork.kernels.kinematics import (
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add, angular, cross, dot, linear, set_angular, set_linear, set_vector
 from linkwork.model.joints import HELICAL
-from linkwork.plans.loops import LOOPS
+from linkwork.plans.constraints import CONSTRAINED_TREE
 
 CLOSURE: dict[str, Shape] = {
-    "E": ("slots", 3, 3),
-    "o": ("slots", 3),
+    "E": ("nposes", 3, 3),
+    "o": ("nposes", 3),
     "G": ("npairs", 3, 3),
     "B": ("npairs", 3, 3),
     "d": ("npairs", 3),
     "K": ("nk", 6),
-    "slope": ("nterms",),
+    "dphi": ("nterms",),
     "tape": ("ntape",),
-    "other": ("ntape",),
-    "slopes": ("ntape",),
+    "tape_dtrig": ("ntape",),
+    "tape_adjoint": ("ntape",),
 }
-RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "rate": ("ntape",), "second": ("ntape",)}
+RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "tape_dot": ("ntape",), "tape_ddot": ("ntape",)}
 
 
 @kernel
 def loop_poses(tree: Array, w: Array) -> None:
-    """Poses of the bodies in loops, each relative to the top of its loops."""
-    top = tree.slots - 1
+    """Poses of the bodies in loops, each relative to the root of its loops."""
+    root = tree.nposes - 1
     set_vector((0.0, 0.0, 0.0), w.o[0])
-    set_vector((0.0, 0.0, 0.0), w.o[top])
+    set_vector((0.0, 0.0, 0.0), w.o[root])
     for j in range(3):
         for k in range(3):
             w.E[0, j, k] = 1.0 if j == k else 0.0
-            w.E[top, j, k] = w.E[0, j, k]
+            w.E[root, j, k] = w.E[0, j, k]
     for i in range(1, tree.n):
-        if tree.above[i] >= 0:
-            world_transform(tree, w, i, tree.above[i])
+        if tree.pose_parent[i] >= 0:
+            world_transform(tree, w, i, tree.pose_parent[i])
 
 
 @kernel
 def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """Errors of all constraints, and K. Poses in the parents are known (`joint_transforms`)."""
+    """Position errors of all constraints, and K; after `joint_transforms`."""
     loop_poses(tree, w)
     for r in range(tree.nc):
-        error[r] = -tree.value[r]
+        error[r] = -tree.row_value[r]
     for t in range(tree.nterms):
         error[tree.term_row[t]] += term_value(tree, t, q)
-        w.slope[t] = term_derivative(tree, t, q)
+        w.dphi[t] = term_derivative(tree, t, q)
     tape_forward(tree, w, q)
-    for e in range(tree.nwritten):
-        error[tree.written_row[e]] += w.tape[tree.written_step[e]]
+    for e in range(tree.noutputs):
+        error[tree.output_row[e]] += w.tape[tree.output_node[e]]
         tape_reverse(tree, w, e)
-        for k in range(tree.written_inputs[e]):
-            w.slope[tree.written_term[e] + k] = w.slopes[tree.written_start[e] + k]
-    for t in range(tree.nparts):
+        for k in range(tree.output_inputs[e]):
+            w.dphi[tree.output_term[e] + k] = w.tape_adjoint[tree.output_tape_start[e] + k]
+    for t in range(tree.ncom):
         com_rows(tree, w, t, error)
-    for t in range(tree.nmixes):
+    for t in range(tree.ncombinations):
         combination_rows(tree, w, t)
     for p in range(tree.npairs):
         pair_rows(tree, w, p, error)
@@ -99,7 +100,7 @@ def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
 @kernel
 def constraint_bias(tree: Array, w: Array, q: Array, v: Array) -> None:
     """``beta``, after `constraint_rows`, `angular_velocities` and `bias_accelerations`."""
-    if tree.quick != 0:
+    if tree.needs_velocities != 0:
         velocities(tree, w, v)
     for r in range(tree.nc):
         w.beta[r] = 0.0
@@ -107,11 +108,11 @@ def constraint_bias(tree: Array, w: Array, q: Array, v: Array) -> None:
         rate = v[tree.term_v[t]]
         w.beta[tree.term_row[t]] += term_second_derivative(tree, t, q) * (rate * rate)
     tape_second_rates(tree, w, v)
-    for e in range(tree.nwritten):
-        w.beta[tree.written_row[e]] += w.second[tree.written_step[e]]
-    for t in range(tree.nparts):
+    for e in range(tree.noutputs):
+        w.beta[tree.output_row[e]] += w.tape_ddot[tree.output_node[e]]
+    for t in range(tree.ncom):
         com_bias(tree, w, t)
-    for t in range(tree.nmixes):
+    for t in range(tree.ncombinations):
         combination_bias(tree, w, t)
     for p in range(tree.npairs):
         pair_bias(tree, w, p)
@@ -119,14 +120,14 @@ def constraint_bias(tree: Array, w: Array, q: Array, v: Array) -> None:
 
 @kernel
 def constraint_error(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """Position error of each row; zero for rows that bind velocities only."""
+    """Position error of each row; zero for nonholonomic rows."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
 
 
 @kernel
 def constraint_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
-    """The rate of the errors as a linear map of v: rows of K, handed down from body to body as forces are."""
+    """``J``: rows of K, transformed from body to body as forces are."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, w.e)
     jacobian_from_rows(tree, w, q, jacobian)
@@ -134,7 +135,7 @@ def constraint_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> Non
 
 @kernel
 def jacobian_from_rows(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
-    """The same, after `constraint_rows`."""
+    """``J``, after `constraint_rows`."""
     coupling_rows(tree, w, jacobian)
     for m in range(tree.nk):
         row_jacobian(tree, w, m, 0, jacobian)
@@ -147,12 +148,12 @@ def coupling_rows(tree: Array, w: Array, jacobian: Array) -> None:
         for k in range(tree.nv):
             jacobian[r, k] = 0.0
     for t in range(tree.nterms):
-        jacobian[tree.term_row[t], tree.term_v[t]] += w.slope[t]
+        jacobian[tree.term_row[t], tree.term_v[t]] += w.dphi[t]
 
 
 @kernel
 def row_jacobian(tree: Array, w: Array, m: int, root: int, jacobian: Array) -> None:
-    """Row ``m`` of K on the joints between its body and ``root``, a body that carries it."""
+    """Row ``m`` of K on the joints between its body and ``root``, an ancestor."""
     r = tree.k_row[m]
     n = angular(w.K[m])
     f = linear(w.K[m])
@@ -171,7 +172,7 @@ def row_jacobian(tree: Array, w: Array, m: int, root: int, jacobian: Array) -> N
 
 @kernel
 def evaluate_constraint_bias(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
-    """The second rate of the errors at velocity v, when no joint accelerates: ``dJ/dt v``."""
+    """``bias = dJ/dt v``."""
     joint_transforms(tree, w, q)
     angular_velocities(tree, w, v)
     constraint_rows(tree, w, q, w.e)
@@ -185,7 +186,7 @@ def evaluate_constraint_bias(tree: Array, w: Array, q: Array, v: Array, out: Arr
 
 @kernel
 def evaluate_constraint_target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
-    """The acceleration that the gains ask of each row: ``-kp error - kd J v``."""
+    """Baumgarte stabilization: ``target = -kp error - kd J v``."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, w.error)
     velocities(tree, w, v)
@@ -194,7 +195,7 @@ def evaluate_constraint_target(tree: Array, w: Array, q: Array, v: Array, out: A
 
 @kernel
 def baumgarte_target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
-    """The same, after `constraint_rows` and `velocities`."""
+    """``target = -kp error - kd J v``, after `constraint_rows` and `velocities`."""
     constraint_velocities(tree, w, q, v, out)
     for r in range(tree.nc):
         out[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * out[r]
@@ -202,12 +203,12 @@ def baumgarte_target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> N
 
 @kernel
 def constraint_velocities(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
-    """``J v``: how fast the errors change, after `constraint_rows` and `velocities`."""
+    """``J v``, the velocity errors, after `constraint_rows` and `velocities`."""
     for r in range(tree.nc):
         out[r] = 0.0
     for t in range(tree.nterms):
-        out[tree.term_row[t]] += w.slope[t] * v[tree.term_v[t]]
-    for m in range(tree.nown):
+        out[tree.term_row[t]] += w.dphi[t] * v[tree.term_v[t]]
+    for m in range(tree.nk_link):
         i = tree.k_body[m]
         K = w.K[m]
         out[tree.k_row[m]] += dot(angular(K), w.omega[i]) + dot(linear(K), w.u[i])
@@ -215,14 +216,16 @@ def constraint_velocities(tree: Array, w: Array, q: Array, v: Array, out: Array)
 
 _SPARE: dict[str, Shape] = {"e": ("nc",), "y6": (6,)}
 
-ERRORS = Algorithm("constraint_error", constraint_error, {"q": ("nq",)}, {"error": ("nc",)}, POSE | CLOSURE, LOOPS)
+ERRORS = Algorithm(
+    "constraint_error", constraint_error, {"q": ("nq",)}, {"error": ("nc",)}, POSE | CLOSURE, CONSTRAINED_TREE
+)
 CONSTRAINT_JACOBIAN = Algorithm(
     "constraint_jacobian",
     constraint_jacobian,
     {"q": ("nq",)},
     {"jacobian": ("nc", "nv")},
     POSE | CLOSURE | _SPARE,
-    LOOPS,
+    CONSTRAINED_TREE,
 )
 CONSTRAINT_BIAS = Algorithm(
     "constraint_bias",
@@ -230,7 +233,7 @@ CONSTRAINT_BIAS = Algorithm(
     {"q": ("nq",), "v": ("nv",)},
     {"bias": ("nc",)},
     POSE | CLOSURE | MOTION | RATES | ACCELERATION | {"e": ("nc",)},
-    LOOPS,
+    CONSTRAINED_TREE,
 )
 TARGET = Algorithm(
     "constraint_target",
@@ -238,5 +241,5 @@ TARGET = Algorithm(
     {"q": ("nq",), "v": ("nv",)},
     {"target": ("nc",)},
     POSE | CLOSURE | {"u": ("n", 3), "omega": ("n", 3), "error": ("nc",)},
-    LOOPS,
+    CONSTRAINED_TREE,
 )

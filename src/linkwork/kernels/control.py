@@ -144,7 +144,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     inputs: dict[str, Shape] = one.inputs | {"timing": (6,)}
     inputs |= {"shared": (control.shared,), "own": (control.own,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "tau1": ("nv",)}
-    outputs |= {"found": ("nfound",) if constrained else (0,), "progress": (3,)}
+    outputs |= {"found": ("nresult",) if constrained else (0,), "progress": (3,)}
     work = one.dynamics.work | one.work | {"control": ("nv",)}
     name = f"{integrator}_{dynamics}_{control.text.__name__}"
     return Algorithm(name, first, inputs, outputs, work, one.dynamics.layout, iterate, one.dynamics.folded)

@@ -1,13 +1,14 @@
-"""Composite rigid bodies: the mass matrix of a tree.
+"""Composite-rigid-body algorithm: the mass matrix (joint-space inertia matrix) of a tree, by `crba`.
 
-Featherstone, Rigid Body Dynamics Algorithms, Table 6.2, in body frames.
+Featherstone, Rigid Body Dynamics Algorithms, Table 6.2, in body coordinates.
 
-| symbol       | meaning                                                                       |
-|--------------|-------------------------------------------------------------------------------|
-| m, b, J      | mass, first moment, inertia about the origin of body i and all that it carries |
-| n, f         | force that a unit acceleration of one joint needs, carried from body to body    |
+| symbol  | meaning                                                                                      |
+|---------|----------------------------------------------------------------------------------------------|
+| m, b, J | composite inertia ``Ic`` of body i: mass, first moment, rotational inertia about the origin   |
+| n, f    | moment and force ``F = Ic S`` of a unit joint acceleration, transformed from body to body    |
+| M       | mass matrix, the book's H                                                                     |
 
-Cost: n d, with d the depth of the tree.
+Cost: O(n d), with d the depth of the tree.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ COMPOSITE: dict[str, Shape] = {"m": ("n",), "b": ("n", 3), "J": ("n", 6)}
 
 @kernel
 def composite_inertias(tree: Array, w: Array) -> None:
-    """Leaves to root: add to each body what it carries."""
+    """Leaves to root: ``Ic_p(i) = Ic_p(i) + p(i)X*i Ic_i iXp(i)``."""
     for i in range(1, tree.n):
         w.m[i] = tree.mass[i]
         set_vector(tree.mc[i], w.b[i])
@@ -51,8 +52,8 @@ def composite_inertias(tree: Array, w: Array) -> None:
                 x = rotate_symmetric(w.R[i], x)
             else:
                 if kind != PRISMATIC:
-                    x = rotate_symmetric_about_z(w.c[i], w.s[i], x)
-                if tree.turned[i] != 0:
+                    x = rotate_symmetric_about_z(w.cos[i], w.sin[i], x)
+                if tree.has_rotation[i] != 0:
                     x = rotate_symmetric(tree.P[i], x)
             moved = add(b, scale(w.m[i], r))
             diagonal = dot(r, b) + dot(r, moved)
@@ -69,20 +70,20 @@ def composite_inertias(tree: Array, w: Array) -> None:
 
 @kernel
 def kronecker(j: int, k: int) -> Scalar:
-    """1 if ``j == k``."""
+    """Kronecker delta."""
     return 1.0 if j == k else 0.0
 
 
 @kernel
 def crba(tree: Array, w: Array, q: Array, M: Array) -> None:
-    """``M``: for each degree of freedom, the force of a unit acceleration, felt by every joint below."""
+    """The mass matrix ``M`` (Table 6.2)."""
     joint_transforms(tree, w, q)
     mass_matrix(tree, w, M)
 
 
 @kernel
 def mass_matrix(tree: Array, w: Array, M: Array) -> None:
-    """The same, after `joint_transforms`."""
+    """``M`` from poses of bodies in their parents."""
     composite_inertias(tree, w)
     for j in range(tree.nv):
         for k in range(tree.nv):
@@ -92,22 +93,22 @@ def mass_matrix(tree: Array, w: Array, M: Array) -> None:
         for k in range(dof_of(kind)):
             o = tree.iv[i] + k
             axis = axis_of(kind, k)
-            turn = (kronecker(axis, 0), kronecker(axis, 1), kronecker(axis, 2))
-            shift = (kronecker(axis, 3), kronecker(axis, 4), kronecker(axis, 5))
+            S_angular = (kronecker(axis, 0), kronecker(axis, 1), kronecker(axis, 2))
+            S_linear = (kronecker(axis, 3), kronecker(axis, 4), kronecker(axis, 5))
             if kind == HELICAL:
-                shift = (0.0, 0.0, tree.pitch[i])
-            n = add(symmetric_product(w.J[i], turn), cross(w.b[i], shift))
-            f = add(scale(w.m[i], shift), cross(turn, w.b[i]))
+                S_linear = (0.0, 0.0, tree.pitch[i])
+            n = add(symmetric_product(w.J[i], S_angular), cross(w.b[i], S_linear))  # F = Ic S
+            f = add(scale(w.m[i], S_linear), cross(S_angular, w.b[i]))
             j = i
             while j > 0:
-                below = tree.kind[j]
-                for m in range(dof_of(below)):
-                    c = axis_of(below, m)
-                    x = n[c] if c < 3 else f[c - 3]
-                    if below == HELICAL:
-                        x = x + tree.pitch[j] * f[2]
-                    M[tree.iv[j] + m, o] = x
-                    M[o, tree.iv[j] + m] = x
+                ancestor = tree.kind[j]
+                for m in range(dof_of(ancestor)):
+                    c = axis_of(ancestor, m)
+                    SF = n[c] if c < 3 else f[c - 3]  # M_ji = S_j' F
+                    if ancestor == HELICAL:
+                        SF = SF + tree.pitch[j] * f[2]
+                    M[tree.iv[j] + m, o] = SF
+                    M[o, tree.iv[j] + m] = SF
                 f = rotate_to_parent(tree, w, j, f)
                 n = add(rotate_to_parent(tree, w, j, n), cross(w.r[j], f))
                 j = tree.parent[j]

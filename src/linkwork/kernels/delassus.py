@@ -1,19 +1,19 @@
-"""The Delassus operator ``D = J M^-1 J'`` and its damped inverse ``(D + R)^-1``, without either matrix.
+"""The Delassus operator ``J M^-1 J'`` and its damped inverse ``(J M^-1 J' + R)^-1``, without either matrix.
 
-**delassus** Sections IV and V. ``D f``: forces of rows act on the bodies, articulated bodies take them to the root and
-accelerations come back (Algorithms 1 to 3 in two sweeps). ``(D + R)^-1 a``: with ``rho = 1 / R``,
-``f = rho (a - J (M + J' rho J)^-1 J' rho a)``, where the matrix in the middle is that of a robot whose rows are
-springs, which LCABA eliminates.
+**delassus** Sections IV and V; the paper's ``Lambda^-1`` and ``Lambda_R``. The operator is ``J o M^-1 o J'``
+(Algorithms 3, 2 and 1) with backward sweeps merged, and forward sweeps (Section IV-D): forces of rows act on bodies,
+ABA takes them to the root, and accelerations come back. The damped inverse is, with ``mu = 1 / R`` (the paper's ``R``),
+``mu - mu J (M + J' mu J)^-1 J' mu`` (Eq. 8): LCABA solves the modified mass matrix in the middle (Algorithm 4).
 
 Each operator is split by what its parts depend on: `factorize` and `setup_rows` on q alone, `factorize_damped` on the
 damping, `apply_delassus` and `solve_damped` on the vector. Run one after the other on the same work arrays, later parts
 can be repeated.
 
-| symbol | meaning                                                                             |
-|--------|-------------------------------------------------------------------------------------|
-| pulls  | torques on joints                                                                   |
-| rest   | what accelerations and damped forces leave of each row: ``a - J v' - R f``            |
-| more   | accelerations of joints that are added to what was found                             |
+| symbol   | meaning                                                                           |
+|----------|-----------------------------------------------------------------------------------|
+| tau      | torques on joints                                                                 |
+| residual | residual of each row: ``a_c - J v' - R f``                                          |
+| da       | correction of joint accelerations in a step of refinement                          |
 
 Cost: linear in bodies and rows; of the inverse, times the square of the neighbors that a body has when eliminated.
 """
@@ -33,24 +33,34 @@ from linkwork.kernels.lcaba import (
     coupled_accelerations,
     coupled_bias_forces,
     joint_coupling_rows,
-    subtract_scaled,
 )
 from linkwork.kernels.rnea import FORCE, joint_torques
 from linkwork.kernels.scalar import Array, kernel, where
-from linkwork.kernels.spatial import add, angular, cross, dot, linear, scale, set_angular, set_linear, symmetric_product
-from linkwork.plans.elimination import COUPLED
-from linkwork.plans.loops import LOOPS
+from linkwork.kernels.spatial import (
+    add,
+    angular,
+    cross,
+    dot,
+    linear,
+    scale,
+    set_angular,
+    set_linear,
+    subtract_scaled,
+    symmetric_product,
+)
+from linkwork.plans.constraints import CONSTRAINED_TREE
+from linkwork.plans.lcaba import LCABA_TREE
 
 ROUNDING = 1e-15
-"""What a sum of numbers is off by, as a part of the largest of them."""
+"""Relative rounding error of a sum, as a part of its largest term."""
 
 TINY = 1e-300
-"""Less than any force."""
+"""Less than any force: keeps quotients finite."""
 
 NO_NUMBER = float("nan")
 
-SWEPT: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"a": ("n", 6), "pulls": ("nv",), "e": ("nc",)}
-SPRUNG: dict[str, Shape] = SWEPT | SPRINGS | {"rest": ("nc",), "more": ("nv",)}
+OPERATOR: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"a": ("n", 6), "tau": ("nv",), "e": ("nc",)}
+DAMPED: dict[str, Shape] = OPERATOR | SPRINGS | {"residual": ("nc",), "da": ("nv",)}
 
 
 # The operator ------------------------------------------------------------------------------------------------
@@ -58,74 +68,74 @@ SPRUNG: dict[str, Shape] = SWEPT | SPRINGS | {"rest": ("nc",), "more": ("nv",)}
 
 @kernel
 def factorize(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """Everything that depends on q alone: rows of K and articulated inertias."""
+    """What depends on q alone: rows of K and articulated inertias (Algorithm 2, lines 4 and 7)."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
     articulate(tree, w)
 
 
 @kernel
-def row_forces_to_root(tree: Array, w: Array, forces: Array) -> None:
-    """Forces of rows on bodies, as what joints must supply less (Algorithm 1, lines 1 to 6), and on joints."""
+def apply_row_forces(tree: Array, w: Array, forces: Array) -> None:
+    """``f -= K' lambda`` on bodies, as a bias force, and ``tau += K' lambda`` on joints (Algorithm 1, lines 1 to 6)."""
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
-    for m in range(tree.nown):
+    for m in range(tree.nk_link):
         subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
     for t in range(tree.nterms):
-        w.pulls[tree.term_v[t]] += w.slope[t] * forces[tree.term_row[t]]
+        w.tau[tree.term_v[t]] += w.dphi[t] * forces[tree.term_row[t]]
 
 
 @kernel
-def rows_from_accelerations(tree: Array, w: Array, motion: Array, rows: Array) -> None:
-    """What rows see of accelerations (Algorithm 3, lines 4 to 8)."""
+def constraint_accelerations(tree: Array, w: Array, motion: Array, rows: Array) -> None:
+    """``a_c = J v'`` from accelerations of bodies and joints (Algorithm 3, lines 4 to 8)."""
     for r in range(tree.nc):
         rows[r] = 0.0
-    for m in range(tree.nown):
+    for m in range(tree.nk_link):
         K = w.K[m]
         a = w.a[tree.k_body[m]]
         rows[tree.k_row[m]] += dot(angular(K), angular(a)) + dot(linear(K), linear(a))
     for t in range(tree.nterms):
-        rows[tree.term_row[t]] += w.slope[t] * motion[tree.term_v[t]]
+        rows[tree.term_row[t]] += w.dphi[t] * motion[tree.term_v[t]]
 
 
 @kernel
 def apply_delassus(tree: Array, w: Array, forces: Array, torques: Array, motion: Array, rows: Array) -> None:
     """``motion = M^-1 (J' forces + torques)`` and ``rows = J motion``, after `factorize`."""
     for k in range(tree.nv):
-        w.pulls[k] = torques[k]
-    row_forces_to_root(tree, w, forces)
-    articulated_bias_forces(tree, w, w.pulls)
+        w.tau[k] = torques[k]
+    apply_row_forces(tree, w, forces)
+    articulated_bias_forces(tree, w, w.tau)
     joint_accelerations(tree, w, motion)
-    rows_from_accelerations(tree, w, motion, rows)
+    constraint_accelerations(tree, w, motion, rows)
 
 
 @kernel
 def delassus(tree: Array, w: Array, q: Array, forces: Array, torques: Array, motion: Array, rows: Array) -> None:
-    """All of it."""
+    """``motion = M^-1 (J' forces + torques)`` and ``rows = J motion`` at ``q``."""
     factorize(tree, w, q, w.e)
     apply_delassus(tree, w, forces, torques, motion, rows)
 
 
 @kernel
 def apply_J(tree: Array, w: Array, motion: Array, rows: Array) -> None:
-    """``rows = J motion``, after `factorize`."""
+    """``rows = J motion`` (Algorithm 3), after `factorize`."""
     for j in range(6):
         w.a[0, j] = 0.0
     for i in range(1, tree.n):
         acceleration_from_parent(tree, w, i, motion)
-    rows_from_accelerations(tree, w, motion, rows)
+    constraint_accelerations(tree, w, motion, rows)
 
 
 @kernel
 def apply_JT(tree: Array, w: Array, forces: Array, torques: Array) -> None:
-    """``torques = J' forces``, after `factorize`."""
+    """``torques = J' forces`` (Algorithm 1), after `factorize`."""
     for k in range(tree.nv):
-        w.pulls[k] = 0.0
-    row_forces_to_root(tree, w, forces)
+        w.tau[k] = 0.0
+    apply_row_forces(tree, w, forces)
     joint_torques(tree, w, torques)
     for k in range(tree.nv):
-        torques[k] = w.pulls[k] - torques[k]
+        torques[k] = w.tau[k] - torques[k]
 
 
 # The damped inverse ----------------------------------------------------------------------------------------------
@@ -133,7 +143,7 @@ def apply_JT(tree: Array, w: Array, forces: Array, torques: Array) -> None:
 
 @kernel
 def setup_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """Everything that depends on q alone: rows of K."""
+    """What depends on q alone: rows of K."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
     joint_coupling_rows(tree, w)
@@ -141,22 +151,22 @@ def setup_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
 
 @kernel
 def factorize_damped(tree: Array, w: Array, damping: Array, stiffness: Array) -> None:
-    """Inertias of bodies and springs, eliminated; ``stiffness`` is ``1 / damping``, no number if that is below zero."""
+    """``M + J' mu J``, factorized (Algorithm 4, lines 2 to 32); ``stiffness`` is ``mu``, NaN for negative damping."""
     articulate_loops(tree, w, damping)
     for r in range(tree.nc):
-        stiffness[r] = where(0.0, damping[r], w.rho[r], NO_NUMBER)
+        stiffness[r] = where(0.0, damping[r], w.mu[r], NO_NUMBER)
 
 
 @kernel
-def release(tree: Array, w: Array) -> None:
-    """No force on anything."""
+def clear_forces(tree: Array, w: Array) -> None:
+    """Zero forces on bodies and joints, and a root at rest."""
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
     for j in range(6):
         w.a[0, j] = 0.0
     for k in range(tree.nv):
-        w.pulls[k] = 0.0
+        w.tau[k] = 0.0
 
 
 @kernel
@@ -169,23 +179,23 @@ def solve_damped(
     forces: Array,
     progress: Array,
 ) -> None:
-    """``forces = (D + R)^-1 accelerations`` and ``motion = M^-1 J' forces``, after `factorize_damped`.
+    """``forces = (D + R)^-1 accelerations`` and ``motion = M^-1 J' forces`` (Section V-B), after `factorize_damped`.
 
-    ``rho a`` and ``rho J v'`` may be far larger than their difference, which then has fewer digits: ``progress`` says
-    what part of the forces may be wrong.
+    ``mu a`` and ``mu J v'`` may be far larger than their difference, which then has fewer digits: ``progress`` is the
+    relative error that this may leave in the forces.
     """
-    release(tree, w)
+    clear_forces(tree, w)
     for r in range(tree.nc):
-        forces[r] = w.rho[r] * accelerations[r]
+        forces[r] = w.mu[r] * accelerations[r]  # step 1: lambda_R = mu a_c
     progress[0] = max_norm(tree.nc, forces)
     apply_constraint_forces(tree, w, forces)
-    coupled_bias_forces(tree, w, w.pulls)
-    coupled_accelerations(tree, w, motion)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, motion)  # step 2: v' = (M + J' mu J)^-1 J' lambda_R
     for r in range(tree.nc):
-        w.rest[r] = accelerations[r]
-    constraint_residual(tree, w, motion, w.rest)
+        w.residual[r] = accelerations[r]
+    constraint_residual(tree, w, motion, w.residual)  # step 3: a_c - J v'
     for r in range(tree.nc):
-        forces[r] = w.rho[r] * w.rest[r]
+        forces[r] = w.mu[r] * w.residual[r]  # step 4: lambda = lambda_R - mu J v'
     progress[0] = ROUNDING * progress[0] / (max_norm(tree.nc, forces) + TINY)
     progress[1] = 1.0
 
@@ -200,35 +210,35 @@ def solve_damped_iterate(
     forces: Array,
     progress: Array,
 ) -> None:
-    """One step of refinement: what forces and motion leave of ``M v' = J' f`` and ``J v' + R f = a`` is solved for."""
+    """One step of iterative refinement: the residuals of ``M v' = J' f`` and ``J v' + R f = a`` are solved for."""
     for r in range(tree.nc):
-        w.rest[r] = accelerations[r] - forces[r] / w.rho[r]
-    release(tree, w)
+        w.residual[r] = accelerations[r] - forces[r] / w.mu[r]
+    clear_forces(tree, w)
     for i in range(1, tree.n):
         acceleration_from_parent(tree, w, i, motion)
-        load(tree, w, i)
-    constraint_residual(tree, w, motion, w.rest)
+        inertial_force(tree, w, i)
+    constraint_residual(tree, w, motion, w.residual)
     for k in range(tree.nv):
-        w.pulls[k] -= tree.armature[k] * motion[k]
+        w.tau[k] -= tree.armature[k] * motion[k]
     apply_constraint_forces(tree, w, forces)
     for r in range(tree.nc):
-        w.e[r] = w.rho[r] * w.rest[r]
+        w.e[r] = w.mu[r] * w.residual[r]
     apply_constraint_forces(tree, w, w.e)
-    coupled_bias_forces(tree, w, w.pulls)
-    coupled_accelerations(tree, w, w.more)
-    constraint_residual(tree, w, w.more, w.rest)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, w.da)
+    constraint_residual(tree, w, w.da, w.residual)
     for k in range(tree.nv):
-        motion[k] += w.more[k]
+        motion[k] += w.da[k]
     for r in range(tree.nc):
-        w.rest[r] = w.rho[r] * w.rest[r]
-        forces[r] += w.rest[r]
-    progress[0] *= max_norm(tree.nc, w.rest) / (max_norm(tree.nc, forces) + TINY)
+        w.residual[r] = w.mu[r] * w.residual[r]
+        forces[r] += w.residual[r]
+    progress[0] *= max_norm(tree.nc, w.residual) / (max_norm(tree.nc, forces) + TINY)
     progress[1] += 1.0
 
 
 @kernel
-def load(tree: Array, w: Array, i: int) -> None:
-    """The force that body ``i`` needs for its acceleration, nothing moving."""
+def inertial_force(tree: Array, w: Array, i: int) -> None:
+    """``f = I a`` of body ``i``, at zero velocity."""
     a = w.a[i]
     turn = angular(a)
     shift = linear(a)
@@ -249,7 +259,7 @@ def damped_inverse(
     forces: Array,
     progress: Array,
 ) -> None:
-    """All of it."""
+    """``forces = (D + R)^-1 accelerations`` at ``q``."""
     setup_rows(tree, w, q, w.e)
     factorize_damped(tree, w, damping, forces)
     solve_damped(tree, w, accelerations, settings, motion, forces, progress)
@@ -267,33 +277,37 @@ def damped_inverse_iterate(
     forces: Array,
     progress: Array,
 ) -> None:
-    """One step of refinement."""
+    """One step of iterative refinement."""
     solve_damped_iterate(tree, w, accelerations, settings, motion, forces, progress)
 
 
 _POSE: dict[str, Shape] = {"q": ("nq",)}
 _MOTION: dict[str, Shape] = {"motion": ("nv",)}
 _ROWS: dict[str, Shape] = {"rows": ("nc",)}
-_PUSH: dict[str, Shape] = {"forces": ("nc",), "torques": ("nv",)}
-_ASKED: dict[str, Shape] = {"accelerations": ("nc",), "settings": (2,)}
-_FOUND: dict[str, Shape] = {"motion": ("nv",), "forces": ("nc",), "progress": (2,)}
+_FORCES: dict[str, Shape] = {"forces": ("nc",), "torques": ("nv",)}
+_TARGET: dict[str, Shape] = {"accelerations": ("nc",), "settings": (2,)}
+_SOLUTION: dict[str, Shape] = {"motion": ("nv",), "forces": ("nc",), "progress": (2,)}
 _ERROR: dict[str, Shape] = {"error": ("nc",)}
 
-DELASSUS = Algorithm("delassus", delassus, _POSE | _PUSH, _MOTION | _ROWS, SWEPT, LOOPS)
-WEIGH = Algorithm("delassus_weigh", factorize, _POSE, _ERROR, SWEPT, LOOPS)
-YIELD = Algorithm("delassus_yield", apply_delassus, _PUSH, _MOTION | _ROWS, SWEPT, LOOPS)
-SEE = Algorithm("delassus_see", apply_J, _MOTION, _ROWS, SWEPT, LOOPS)
-FEEL = Algorithm("delassus_feel", apply_JT, {"forces": ("nc",)}, {"torques": ("nv",)}, SWEPT, LOOPS)
+DELASSUS = Algorithm("delassus", delassus, _POSE | _FORCES, _MOTION | _ROWS, OPERATOR, CONSTRAINED_TREE)
+FACTORIZE = Algorithm("delassus_factorize", factorize, _POSE, _ERROR, OPERATOR, CONSTRAINED_TREE)
+APPLY_DELASSUS = Algorithm("delassus_apply", apply_delassus, _FORCES, _MOTION | _ROWS, OPERATOR, CONSTRAINED_TREE)
+APPLY_J = Algorithm("delassus_apply_J", apply_J, _MOTION, _ROWS, OPERATOR, CONSTRAINED_TREE)
+APPLY_JT = Algorithm(
+    "delassus_apply_JT", apply_JT, {"forces": ("nc",)}, {"torques": ("nv",)}, OPERATOR, CONSTRAINED_TREE
+)
 
 DAMPED_INVERSE = Algorithm(
     "damped_inverse",
     damped_inverse,
-    _POSE | {"damping": ("nc",)} | _ASKED,
-    _FOUND,
-    SPRUNG,
-    COUPLED,
+    _POSE | {"damping": ("nc",)} | _TARGET,
+    _SOLUTION,
+    DAMPED,
+    LCABA_TREE,
     damped_inverse_iterate,
 )
-LAY = Algorithm("damped_lay", setup_rows, _POSE, _ERROR, SPRUNG, COUPLED)
-TENSE = Algorithm("damped_tense", factorize_damped, {"damping": ("nc",)}, {"stiffness": ("nc",)}, SPRUNG, COUPLED)
-RESIST = Algorithm("damped_resist", solve_damped, _ASKED, _FOUND, SPRUNG, COUPLED, solve_damped_iterate)
+SETUP_ROWS = Algorithm("damped_setup_rows", setup_rows, _POSE, _ERROR, DAMPED, LCABA_TREE)
+FACTORIZE_DAMPED = Algorithm(
+    "damped_factorize", factorize_damped, {"damping": ("nc",)}, {"stiffness": ("nc",)}, DAMPED, LCABA_TREE
+)
+SOLVE_DAMPED = Algorithm("damped_solve", solve_damped, _TARGET, _SOLUTION, DAMPED, LCABA_TREE, solve_damped_iterate)

@@ -1,14 +1,39 @@
-"""Tapes of functions of joint coordinates as kernel text: values, derivatives in reverse, second rates forward."""
+"""Tapes of functions of joint coordinates: values forward, derivatives in reverse, second derivatives forward.
+
+A tape is the graph of expressions of `model.functions`, one node after the other.
+
+| symbol       | meaning                                                        |
+|--------------|----------------------------------------------------------------|
+| tape         | value of each node                                             |
+| tape_dtrig   | derivative of a sine or cosine with respect to its operand     |
+| tape_adjoint | derivative of an output with respect to each node              |
+| tape_dot     | derivative of each node with respect to time                   |
+| tape_ddot    | its second derivative while no joint accelerates               |
+
+Cost: linear in the nodes, derivatives times the outputs.
+"""
 
 from __future__ import annotations
 
 from linkwork.kernels.scalar import Array, kernel, sincos, sqrt
-from linkwork.model.functions import CONSTANT, COSINE, INPUT, MINUS, OVER, PLUS, ROOT, SINE, TIMES
+from linkwork.model import expressions
+from linkwork.model.expressions import CODES
+
+INPUT = CODES[expressions.INPUT]
+CONST = CODES[expressions.CONST]
+ADD = CODES[expressions.ADD]
+SUB = CODES[expressions.SUB]
+MUL = CODES[expressions.MUL]
+DIV = CODES[expressions.DIV]
+NEG = CODES[expressions.NEG]
+SQRT = CODES[expressions.SQRT]
+SIN = CODES[expressions.SIN]
+COS = CODES[expressions.COS]
 
 
 @kernel
 def tape_forward(tree: Array, w: Array, q: Array) -> None:
-    """Values of all steps."""
+    """Values of all nodes."""
     x = w.tape
     for s in range(tree.ntape):
         op = tree.tape_op[s]
@@ -16,32 +41,34 @@ def tape_forward(tree: Array, w: Array, q: Array) -> None:
         b = tree.tape_right[s]
         if op == INPUT:
             x[s] = q[a]
-        elif op == CONSTANT:
+        elif op == CONST:
             x[s] = tree.tape_value[s]
-        elif op == PLUS:
+        elif op == ADD:
             x[s] = x[a] + x[b]
-        elif op == MINUS:
+        elif op == SUB:
             x[s] = x[a] - x[b]
-        elif op == TIMES:
+        elif op == MUL:
             x[s] = x[a] * x[b]
-        elif op == OVER:
+        elif op == DIV:
             x[s] = x[a] / x[b]
-        elif op == ROOT:
+        elif op == NEG:
+            x[s] = -x[a]
+        elif op == SQRT:
             x[s] = sqrt(x[a])
         else:
             sine, cosine = sincos(x[a])
-            x[s] = sine if op == SINE else cosine
-            w.other[s] = cosine if op == SINE else -sine
+            x[s] = sine if op == SIN else cosine
+            w.tape_dtrig[s] = cosine if op == SIN else -sine
 
 
 @kernel
 def tape_reverse(tree: Array, w: Array, e: int) -> None:
-    """Derivatives of result ``e`` with respect to all steps, backwards, after `tape_forward`."""
+    """Derivatives of output ``e`` with respect to all nodes, by reverse accumulation after `tape_forward`."""
     x = w.tape
-    d = w.slopes
-    start = tree.written_start[e]
-    last = tree.written_step[e]
-    for s in range(start, start + tree.written_inputs[e]):
+    d = w.tape_adjoint
+    start = tree.output_tape_start[e]
+    last = tree.output_node[e]
+    for s in range(start, start + tree.output_inputs[e]):
         d[s] = 0.0
     for s in range(start, last + 1):
         d[s] = 0.0
@@ -51,31 +78,33 @@ def tape_reverse(tree: Array, w: Array, e: int) -> None:
         op = tree.tape_op[s]
         a = tree.tape_left[s]
         b = tree.tape_right[s]
-        if op == PLUS:
+        if op == ADD:
             d[a] += d[s]
             d[b] += d[s]
-        elif op == MINUS:
+        elif op == SUB:
             d[a] += d[s]
             d[b] -= d[s]
-        elif op == TIMES:
+        elif op == MUL:
             d[a] += d[s] * x[b]
             d[b] += d[s] * x[a]
-        elif op == OVER:
+        elif op == DIV:
             y = d[s] / x[b]
             d[a] += y
             d[b] -= y * x[s]
-        elif op == ROOT:
+        elif op == NEG:
+            d[a] -= d[s]
+        elif op == SQRT:
             d[a] += d[s] * (0.5 / x[s])
-        elif op == SINE or op == COSINE:
-            d[a] += d[s] * w.other[s]
+        elif op == SIN or op == COS:
+            d[a] += d[s] * w.tape_dtrig[s]
 
 
 @kernel
 def tape_second_rates(tree: Array, w: Array, v: Array) -> None:
-    """Second rates of all steps while no joint accelerates, after `tape_forward`."""
+    """Second time derivatives of all nodes while no joint accelerates, after `tape_forward`."""
     x = w.tape
-    d = w.rate
-    y = w.second
+    d = w.tape_dot
+    y = w.tape_ddot
     for s in range(tree.ntape):
         op = tree.tape_op[s]
         a = tree.tape_left[s]
@@ -83,26 +112,29 @@ def tape_second_rates(tree: Array, w: Array, v: Array) -> None:
         if op == INPUT:
             d[s] = v[b]
             y[s] = 0.0
-        elif op == CONSTANT:
+        elif op == CONST:
             d[s] = 0.0
             y[s] = 0.0
-        elif op == PLUS:
+        elif op == ADD:
             d[s] = d[a] + d[b]
             y[s] = y[a] + y[b]
-        elif op == MINUS:
+        elif op == SUB:
             d[s] = d[a] - d[b]
             y[s] = y[a] - y[b]
-        elif op == TIMES:
+        elif op == MUL:
             d[s] = d[a] * x[b] + x[a] * d[b]
             y[s] = y[a] * x[b] + 2.0 * (d[a] * d[b]) + x[a] * y[b]
-        elif op == OVER:
+        elif op == DIV:
             inverse = 1.0 / x[b]
             d[s] = (d[a] - x[s] * d[b]) * inverse
             y[s] = (y[a] - 2.0 * (d[s] * d[b]) - x[s] * y[b]) * inverse
-        elif op == ROOT:
+        elif op == NEG:
+            d[s] = -d[a]
+            y[s] = -y[a]
+        elif op == SQRT:
             inverse = 0.5 / x[s]
             d[s] = d[a] * inverse
             y[s] = (y[a] - 2.0 * (d[s] * d[s])) * inverse
         else:
-            d[s] = w.other[s] * d[a]
-            y[s] = w.other[s] * y[a] - x[s] * (d[a] * d[a])
+            d[s] = w.tape_dtrig[s] * d[a]
+            y[s] = w.tape_dtrig[s] * y[a] - x[s] * (d[a] * d[a])

@@ -1,14 +1,28 @@
-"""Impacts: how velocities jump when constraints act at once, by the sweeps of forward dynamics.
+"""Impact dynamics: the jump of velocities at an impact with Newton's law of restitution.
 
-With ``e`` the restitution of each row, ``M (v+ - v) = J' impulse`` and ``J v+ = -e J v``: forward dynamics without
-gravity, torques and velocities, whose accelerations are the change of velocity. Iterations as in `constrained`.
+Featherstone, Rigid Body Dynamics Algorithms, Section 11.7; Pinocchio's ``impulseDynamics``. With ``e`` the coefficient
+of restitution of each row, ``M (v+ - v) = J' impulse`` and ``J v+ = -e J v``: forward dynamics without gravity, torques
+and velocities, whose accelerations are the change of velocity, by the sweeps of `bbo` and of `lcaba`. Symbols and
+convergence as there and in `constrained`. Cost: as of the method.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.bbo import TRAVEL, articulate_rows, multipliers_and_accelerations, row_bias_forces, row_residuals
-from linkwork.kernels.constrained import WORK, clear_forces, copy_rows, maximum, residual_norm, residual_progress
+from linkwork.kernels.constrained import (
+    WORK,
+    Settings,
+    clear_forces,
+    copy_rows,
+    maximum,
+    residual_norm,
+    residual_progress,
+    result_view,
+    settings_view,
+)
 from linkwork.kernels.constraints import constraint_rows, constraint_velocities
 from linkwork.kernels.kinematics import accelerations, joint_transforms, velocities
 from linkwork.kernels.lcaba import (
@@ -22,8 +36,8 @@ from linkwork.kernels.lcaba import (
 )
 from linkwork.kernels.rnea import newton_euler_forces
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.plans.elimination import COUPLED
-from linkwork.plans.rows import ROWS
+from linkwork.plans.bbo import BBO_TREE
+from linkwork.plans.lcaba import LCABA_TREE
 
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
@@ -33,134 +47,140 @@ INPUTS: dict[str, Shape] = {
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
-OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nfound",)}
+OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nresult",)}
+
+
+class ImpactProblem(NamedTuple):
+    """What an impact is given."""
+
+    q: Array
+    v: Array
+    """(nv,) velocities before the impact."""
+    restitution: Array
+    """(nc,) e of each row."""
+    R: Array
+    """(nc,) regularization of each row; infinite where a row is not enabled."""
+    multipliers0: Array
+    """(nc,) the impulses to start from."""
+    settings: Settings
+
+
+class ImpactResult(NamedTuple):
+    """What an impact returns: as `Result`, of velocities and impulses."""
+
+    v: Array
+    """(nv,) velocities after the impact."""
+    progress: Array
+    iterations: Array
+    multipliers: Array
+    residual: Array
+    violation: Array
 
 
 @kernel
-def setup_impact(tree: Array, w: Array, q: Array, v: Array, restitution: Array, settings: Array, found: Array) -> None:
-    """Poses, rows of K, and by how much each row's rate is to change, ``ks``; nothing else pushes.
+def impact_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    restitution: Array,
+    R: Array,
+    multipliers0: Array,
+    settings: Array,
+    after: Array,
+    found: Array,
+) -> tuple[ImpactProblem, ImpactResult]:
+    """Flat inputs and outputs by name."""
+    problem = ImpactProblem(q, v, restitution, R, multipliers0, settings_view(tree, settings))
+    return problem, ImpactResult(*result_view(tree, after, found))
 
-    What is left of the rows is measured by what joints have of kinetic energy.
+
+@kernel
+def setup_impact(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
+    """First forward sweep: poses, rows of K, and ``k = -(1 + e) J v``; no other forces.
+
+    Residuals are relative to the kinetic energy of joints.
     """
-    joint_transforms(tree, w, q)
-    constraint_rows(tree, w, q, w.error)
+    v = problem.v
+    joint_transforms(tree, w, problem.q)
+    constraint_rows(tree, w, problem.q, w.error)
     velocities(tree, w, v)
-    constraint_velocities(tree, w, q, v, w.ks)
+    constraint_velocities(tree, w, problem.q, v, w.k)
     for r in range(tree.nc):
-        w.ks[r] = -((1.0 + restitution[r]) * w.ks[r])
-    found[tree.nfound - 2] = 0.0
-    found[tree.nfound - 1] = -1.0
-    w.magnitude[0] = 0.0
+        w.k[r] = -((1.0 + problem.restitution[r]) * w.k[r])
+    result.violation[0] = 0.0
+    result.violation[1] = -1.0
+    w.residual_scale[0] = 0.0
     for k in range(tree.nv):
-        w.magnitude[0] += v[k] * v[k] / settings[6 + k]
+        w.residual_scale[0] += v[k] * v[k] / problem.settings.mobility[k]
     clear_forces(tree, w)
 
 
 @kernel
-def impact_rows(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    restitution: Array,
-    regularization: Array,
-    start: Array,
-    settings: Array,
-    after: Array,
-    found: Array,
-) -> None:
-    """By rows that travel, as in `bbo`."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
-    setup_impact(tree, w, q, v, restitution, settings, found)
+def impact_bbo(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
+    """The first iteration, by the sweeps of `bbo.prox_bbo`."""
+    setup_impact(tree, w, problem, result)
     for r in range(tree.nc):
-        residual[r] = w.ks[r]
-        w.ks[r] += regularization[r] * start[r]
-    articulate_rows(tree, w, regularization)
-    row_bias_forces(tree, w, w.still)
-    multipliers_and_accelerations(tree, w, w.more)
+        result.residual[r] = w.k[r]
+        w.k[r] += problem.R[r] * problem.multipliers0[r]
+    articulate_rows(tree, w, problem.R)
+    row_bias_forces(tree, w, w.qdd0)
+    multipliers_and_accelerations(tree, w, w.da)
     for k in range(tree.nv):
-        after[k] = v[k] + w.more[k]
-    copy_rows(tree, w.l, multipliers)
-    row_residuals(tree, w, w.more, regularization, residual)
-    found[0] = residual_norm(tree, w, settings, residual)
-    found[1] = 1.0
+        result.v[k] = problem.v[k] + w.da[k]
+    copy_rows(tree, w.lam, result.multipliers)
+    row_residuals(tree, w, w.da, problem.R, result.residual)
+    result.progress[0] = residual_norm(tree, w, problem.settings, result.residual)
+    result.iterations[0] = 1.0
 
 
 @kernel
-def impact_rows_iterate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    restitution: Array,
-    regularization: Array,
-    start: Array,
-    settings: Array,
-    after: Array,
-    found: Array,
-) -> None:
-    """One more iteration."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
+def impact_bbo_iterate(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
+    """A further iteration, by the sweeps of `bbo.prox_bbo_iterate`."""
     clear_forces(tree, w)
     for r in range(tree.nc):
-        w.ks[r] = residual[r]
-    row_bias_forces(tree, w, w.still)
-    multipliers_and_accelerations(tree, w, w.more)
+        w.k[r] = result.residual[r]
+    row_bias_forces(tree, w, w.qdd0)
+    multipliers_and_accelerations(tree, w, w.da)
     for k in range(tree.nv):
-        after[k] += w.more[k]
+        result.v[k] += w.da[k]
     for r in range(tree.nc):
-        multipliers[r] += w.l[r]
-    copy_rows(tree, residual, w.error)
-    row_residuals(tree, w, w.more, regularization, residual)
-    found[0] = residual_progress(tree, w, settings, w.error, residual)
-    found[1] += 1.0
+        result.multipliers[r] += w.lam[r]
+    copy_rows(tree, result.residual, w.error)
+    row_residuals(tree, w, w.da, problem.R, result.residual)
+    result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.iterations[0] += 1.0
 
 
 @kernel
-def impact_springs(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    restitution: Array,
-    regularization: Array,
-    start: Array,
-    settings: Array,
-    after: Array,
-    found: Array,
-) -> None:
-    """By springs between bodies, as in `lcaba`."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
-    setup_impact(tree, w, q, v, restitution, settings, found)
-    articulate_loops(tree, w, regularization)
+def impact_lcaba(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
+    """The first iteration, by the sweeps of `lcaba.lcaba`."""
+    setup_impact(tree, w, problem, result)
+    articulate_loops(tree, w, problem.R)
     for k in range(tree.nv):
-        w.pulls[k] = 0.0
+        w.tau[k] = 0.0
     for r in range(tree.nc):
-        multipliers[r] = start[r]
-        residual[r] = start[r] + w.rho[r] * w.ks[r]
-    apply_constraint_forces(tree, w, residual)
-    coupled_bias_forces(tree, w, w.pulls)
-    coupled_accelerations(tree, w, w.more)
+        result.multipliers[r] = problem.multipliers0[r]
+        result.residual[r] = problem.multipliers0[r] + w.mu[r] * w.k[r]
+    apply_constraint_forces(tree, w, result.residual)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, w.da)
     for r in range(tree.nc):
-        residual[r] = w.ks[r]
-    constraint_residual(tree, w, w.more, residual)
-    update_multipliers(tree, w, regularization, multipliers, residual)
+        result.residual[r] = w.k[r]
+    constraint_residual(tree, w, w.da, result.residual)
+    update_multipliers(tree, w, problem.R, result.multipliers, result.residual)
     for k in range(tree.nv):
-        after[k] = v[k] + w.more[k]
-    found[0] = maximum(residual_norm(tree, w, settings, residual), settings[2])
-    found[1] = 1.0
+        result.v[k] = problem.v[k] + w.da[k]
+    result.progress[0] = maximum(residual_norm(tree, w, problem.settings, result.residual), problem.settings.rounding)
+    result.iterations[0] = 1.0
 
 
 @kernel
 def impact_force_residual(tree: Array, w: Array, change: Array) -> None:
-    """Impulses on bodies that a change of velocities leaves without a balance, as in `constrained`."""
+    """Iterative refinement: impulses of a change of velocities, as `constrained.force_residual`."""
     for i in range(tree.n):
         for j in range(6):
             w.W[i, j] = 0.0
-            w.k[i, j] = 0.0
+            w.c[i, j] = 0.0
     for j in range(6):
         w.a[0, j] = 0.0
     accelerations(tree, w, change)
@@ -168,40 +188,36 @@ def impact_force_residual(tree: Array, w: Array, change: Array) -> None:
 
 
 @kernel
-def impact_springs_iterate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    restitution: Array,
-    regularization: Array,
-    start: Array,
-    settings: Array,
-    after: Array,
-    found: Array,
-) -> None:
-    """One more iteration."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
+def impact_lcaba_iterate(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
+    """A further iteration, by the sweeps of `lcaba.lcaba_iterate`."""
     for k in range(tree.nv):
-        w.still[k] = after[k] - v[k]
-        w.pulls[k] = -(tree.armature[k] * w.still[k])
-    impact_force_residual(tree, w, w.still)
+        w.qdd0[k] = result.v[k] - problem.v[k]
+        w.tau[k] = -(tree.armature[k] * w.qdd0[k])
+    impact_force_residual(tree, w, w.qdd0)
     for r in range(tree.nc):
-        w.ks[r] = multipliers[r] + w.rho[r] * residual[r]
-    apply_constraint_forces(tree, w, w.ks)
-    coupled_bias_forces(tree, w, w.pulls)
-    coupled_accelerations(tree, w, w.more)
-    copy_rows(tree, residual, w.error)
-    constraint_residual(tree, w, w.more, residual)
-    update_multipliers(tree, w, regularization, multipliers, residual)
+        w.k[r] = result.multipliers[r] + w.mu[r] * result.residual[r]
+    apply_constraint_forces(tree, w, w.k)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, w.da)
+    copy_rows(tree, result.residual, w.error)
+    constraint_residual(tree, w, w.da, result.residual)
+    update_multipliers(tree, w, problem.R, result.multipliers, result.residual)
     for k in range(tree.nv):
-        after[k] += w.more[k]
-    found[0] = residual_progress(tree, w, settings, w.error, residual)
-    found[1] += 1.0
+        result.v[k] += w.da[k]
+    result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.iterations[0] += 1.0
 
 
-IMPACT_ROWS = Algorithm("impact_rows", impact_rows, INPUTS, OUTPUTS, WORK | TRAVEL, ROWS, impact_rows_iterate)
+IMPACT_ROWS = Algorithm(
+    "impact_rows", impact_bbo, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE, impact_bbo_iterate, view=impact_view
+)
 IMPACT_SPRINGS = Algorithm(
-    "impact_springs", impact_springs, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, impact_springs_iterate
+    "impact_springs",
+    impact_lcaba,
+    INPUTS,
+    OUTPUTS,
+    WORK | SPRINGS,
+    LCABA_TREE,
+    impact_lcaba_iterate,
+    view=impact_view,
 )

@@ -1,4 +1,9 @@
-"""Joints as kernel text: motion subspaces, transforms and bias accelerations, a branch for each kind of atom."""
+"""Joint models: transforms, motion subspaces and velocity-product accelerations, a branch for each kind of joint.
+
+Featherstone, Rigid Body Dynamics Algorithms, Section 4.4 and Table 4.1. The z axis of a body is the axis of its one-DoF
+joint; ``P, p`` is the pose of the joint in the parent at q = 0. ``jcalc`` of the book is `joint_transform` (XJ),
+`axis_of` (S), `joint_angular_velocity` and `joint_linear_velocity` (vJ = S v), and `joint_bias_acceleration` (cJ).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from linkwork.model.joints import FREE, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SP
 
 @kernel
 def dof_of(kind: int) -> int:
-    """Degrees of freedom of an atom."""
+    """Degrees of freedom of a joint."""
     if kind <= HELICAL:
         return 1
     if kind == FREE:
@@ -19,7 +24,7 @@ def dof_of(kind: int) -> int:
 
 @kernel
 def axis_of(kind: int, k: int) -> int:
-    """The axis (0..2 angular, 3..5 linear) along which velocity ``k`` of an atom moves."""
+    """Column ``k`` of the motion subspace S: the axis (0..2 angular, 3..5 linear) that is its unit vector."""
     if kind == PRISMATIC:
         return 5
     if kind <= HELICAL:
@@ -33,39 +38,40 @@ def axis_of(kind: int, k: int) -> int:
 
 @kernel
 def joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
-    """Where body ``i`` stands in its parent: ``r``, and ``c, s`` (turn about z) or a full ``R``."""
+    """Pose of body ``i`` in its parent: ``r``, and ``cos, sin`` (rotation about z) or a full ``R``."""
     kind = tree.kind[i]
     o = tree.iq[i]
     P = tree.P[i]
     p = tree.p[i]
     set_vector(p, w.r[i])
     if kind == REVOLUTE:
-        w.s[i], w.c[i] = sincos(q[o])
+        w.sin[i], w.cos[i] = sincos(q[o])
     elif kind == PRISMATIC:
-        set_vector(_along(P, p, q[o]), w.r[i])
+        set_vector(_along_axis(P, p, q[o]), w.r[i])
     elif kind == HELICAL:
-        w.s[i], w.c[i] = sincos(q[o])
-        set_vector(_along(P, p, tree.pitch[i] * q[o]), w.r[i])
+        w.sin[i], w.cos[i] = sincos(q[o])
+        set_vector(_along_axis(P, p, tree.pitch[i] * q[o]), w.r[i])
     elif kind == PLANAR:
-        length = 1.0 / sqrt(q[o + 2] * q[o + 2] + q[o + 3] * q[o + 3])
-        w.c[i] = q[o + 2] * length
-        w.s[i] = q[o + 3] * length
+        inverse_norm = 1.0 / sqrt(q[o + 2] * q[o + 2] + q[o + 3] * q[o + 3])
+        w.cos[i] = q[o + 2] * inverse_norm
+        w.sin[i] = q[o + 3] * inverse_norm
         set_vector(add(p, rotate(P, (q[o], q[o + 1], 0.0))), w.r[i])
     elif kind == SPHERICAL:
-        _quaternion_place(P, q, o, w.Q, w.R[i])
+        _quaternion_rotation(P, q, o, w.Q, w.R[i])
     else:
         set_vector(add(p, rotate(P, (q[o], q[o + 1], q[o + 2]))), w.r[i])
-        _quaternion_place(P, q, o + 3, w.Q, w.R[i])
+        _quaternion_rotation(P, q, o + 3, w.Q, w.R[i])
 
 
 @kernel
-def _along(P: Array, p: Vector, d: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+def _along_axis(P: Array, p: Vector, d: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """``p + d z``, z the joint's axis in the parent."""
     return p[0] + P[0, 2] * d, p[1] + P[1, 2] * d, p[2] + P[2, 2] * d
 
 
 @kernel
-def _quaternion_place(P: Array, q: Array, o: int, Q: Array, R: Array) -> None:
-    """``R = P Q(q)``; the quaternion may have any length but zero."""
+def _quaternion_rotation(P: Array, q: Array, o: int, Q: Array, R: Array) -> None:
+    """``R = P Q(q)``; the quaternion ``x y z u`` is normalized here."""
     x = q[o]
     y = q[o + 1]
     z = q[o + 2]
@@ -97,7 +103,7 @@ def _quaternion_place(P: Array, q: Array, o: int, Q: Array, R: Array) -> None:
 
 @kernel
 def joint_angular_velocity(tree: Array, i: int, v: Array) -> tuple[Scalar, Scalar, Scalar]:
-    """Angular part of ``S v`` for atom ``i``."""
+    """Angular part of ``S v`` of joint ``i``."""
     kind = tree.kind[i]
     o = tree.iv[i]
     if kind == REVOLUTE or kind == HELICAL:
@@ -113,7 +119,7 @@ def joint_angular_velocity(tree: Array, i: int, v: Array) -> tuple[Scalar, Scala
 
 @kernel
 def joint_linear_velocity(tree: Array, i: int, v: Array) -> tuple[Scalar, Scalar, Scalar]:
-    """Linear part of ``S v`` for atom ``i``."""
+    """Linear part of ``S v`` of joint ``i``."""
     kind = tree.kind[i]
     o = tree.iv[i]
     if kind == PRISMATIC:
@@ -129,60 +135,60 @@ def joint_linear_velocity(tree: Array, i: int, v: Array) -> tuple[Scalar, Scalar
 
 @kernel
 def rotate_to_child(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
-    """Turn a vector from the parent's axes into those of body ``i``."""
+    """A vector given in the parent's axes, in those of body ``i``."""
     kind = tree.kind[i]
     if kind == SPHERICAL or kind == FREE:
         return rotate_inverse(w.R[i], x)
     y = (x[0], x[1], x[2])
-    if tree.turned[i] != 0:
+    if tree.has_rotation[i] != 0:
         y = rotate_inverse(tree.P[i], x)
     if kind == PRISMATIC:
         return y
-    c = w.c[i]
-    s = w.s[i]
+    c = w.cos[i]
+    s = w.sin[i]
     return c * y[0] + s * y[1], c * y[1] - s * y[0], y[2]
 
 
 @kernel
 def rotate_to_parent(tree: Array, w: Array, i: int, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
-    """Turn a vector from the axes of body ``i`` into those of its parent."""
+    """A vector given in the axes of body ``i``, in those of its parent."""
     kind = tree.kind[i]
     if kind == SPHERICAL or kind == FREE:
         return rotate(w.R[i], x)
     y = (x[0], x[1], x[2])
     if kind != PRISMATIC:
-        c = w.c[i]
-        s = w.s[i]
+        c = w.cos[i]
+        s = w.sin[i]
         y = (c * x[0] - s * x[1], s * x[0] + c * x[1], x[2])
-    if tree.turned[i] != 0:
+    if tree.has_rotation[i] != 0:
         return rotate(tree.P[i], y)
     return y
 
 
 @kernel
 def joint_bias_acceleration(tree: Array, w: Array, i: int, v: Array, parent_omega: Vector) -> None:
-    """Acceleration of body ``i`` that its joint makes from velocities alone, ``w.k``.
+    """Velocity-product acceleration ``c`` of body ``i`` (book, Table 7.1: ``c = cJ + v x vJ``).
 
-    With ``w'`` the parent's angular velocity in the child's axes and ``(o, u)`` the angular and linear
-    parts of ``S v``: angular ``w' x o``, linear ``(w' + w) x u``.
+    With ``omega'`` the parent's angular velocity in the child's axes and ``(o, u)`` the angular and linear parts of
+    ``S v``: angular ``omega' x o``, linear (classical) ``(omega' + omega) x u``.
     """
     kind = tree.kind[i]
     o = tree.iv[i]
-    k = w.k[i]
+    c = w.c[i]
     for j in range(6):
-        k[j] = 0.0
+        c[j] = 0.0
     if kind == REVOLUTE or kind == HELICAL:
-        k[0] = parent_omega[1] * v[o]
-        k[1] = -(parent_omega[0] * v[o])
+        c[0] = parent_omega[1] * v[o]
+        c[1] = -(parent_omega[0] * v[o])
     elif kind != PRISMATIC:
-        set_angular(cross(parent_omega, joint_angular_velocity(tree, i, v)), k)
+        set_angular(cross(parent_omega, joint_angular_velocity(tree, i, v)), c)
     if kind != REVOLUTE and kind != SPHERICAL:
-        set_linear(cross(add(parent_omega, w.omega[i]), joint_linear_velocity(tree, i, v)), k)
+        set_linear(cross(add(parent_omega, w.omega[i]), joint_linear_velocity(tree, i, v)), c)
 
 
 @kernel
 def moves_along(kind: int, j: int) -> int:
-    """1 if an atom whose S selects unit axes moves along axis ``j``."""
+    """1 if the unit vector of axis ``j`` is a column of S."""
     for k in range(dof_of(kind)):
         if axis_of(kind, k) == j:
             return 1

@@ -1,16 +1,21 @@
-"""Where bodies are and how they move: the sweeps that other algorithms start with, and frame kinematics.
+"""Forward kinematics: poses, velocities and accelerations of bodies, and of frames on them.
 
-| symbol  | meaning                                                                            |
-|---------|------------------------------------------------------------------------------------|
-| c, s, R | turn of body i in its parent: about z, or in full for spherical and free joints    |
-| r       | offset of body i in its parent, in the parent's axes                               |
-| E, o    | rotation and position of body i in the world                                       |
-| omega   | angular velocity of body i in its own axes; u: linear velocity of its origin       |
-| W       | the matrix of ``omega x (omega x .)``, six numbers                                  |
-| spread  | how accelerations spread over body i: ``alpha x . + omega x (omega x .)``          |
-| k       | acceleration from velocities alone; a: acceleration, `[angular; linear classical]` |
+Featherstone, Rigid Body Dynamics Algorithms, Table 5.1, first loop; in body coordinates, with classical linear
+accelerations (see `spatial`).
 
-Cost: linear in the number of bodies; Jacobians n d, with d the depth of the frame.
+| symbol      | meaning                                                                               |
+|-------------|---------------------------------------------------------------------------------------|
+| cos, sin, R | rotation of body i in its parent: about z, or in full (spherical and free joints)     |
+| r           | position of body i in its parent, in the parent's axes                                |
+| E, o        | rotation and position of body i in the world                                          |
+| omega, u    | angular velocity of body i, linear velocity of its origin, in its own axes            |
+| c           | velocity-product acceleration of body i                                               |
+| a           | acceleration of body i, ``[angular; classical linear]``                               |
+| W           | the matrix of ``omega x (omega x .)``, six numbers                                    |
+| accel_field | the matrix of ``alpha x . + omega x (omega x .)``: accelerations of points of body i  |
+| qdd0        | zero joint accelerations                                                              |
+
+Cost: O(n) in the number of bodies; Jacobians O(n d), with d the depth of the frame.
 """
 
 from __future__ import annotations
@@ -46,23 +51,23 @@ from linkwork.kernels.spatial import (
 from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
 from linkwork.plans.tree import ALIGNED, LOCAL
 
-POSE: dict[str, Shape] = {"c": ("n",), "s": ("n",), "R": ("n", 3, 3), "r": ("n", 3), "Q": (3, 3)}
+POSE: dict[str, Shape] = {"cos": ("n",), "sin": ("n",), "R": ("n", 3, 3), "r": ("n", 3), "Q": (3, 3)}
 WORLD_POSE: dict[str, Shape] = {"E": ("n", 3, 3), "o": ("n", 3)}
-MOTION: dict[str, Shape] = {"omega": ("n", 3), "W": ("n", 6), "k": ("n", 6)}
-ACCELERATION: dict[str, Shape] = {"a": ("n", 6), "spread": ("n", 3, 3), "still": ("nv",)}
+MOTION: dict[str, Shape] = {"omega": ("n", 3), "W": ("n", 6), "c": ("n", 6)}
+ACCELERATION: dict[str, Shape] = {"a": ("n", 6), "accel_field": ("n", 3, 3), "qdd0": ("nv",)}
 VELOCITY: dict[str, Shape] = {"omega": ("n", 3), "u": ("n", 3)}
 
 
 @kernel
 def joint_transforms(tree: Array, w: Array, q: Array) -> None:
-    """Every body in its parent."""
+    """Pose of every body in its parent (book, Table 5.1: ``XJ``, ``iXp(i)``)."""
     for i in range(1, tree.n):
         joint_transform(tree, w, i, q)
 
 
 @kernel
 def angular_velocities(tree: Array, w: Array, v: Array) -> None:
-    """Root to leaves: angular velocities and the accelerations that come from velocities."""
+    """Root to leaves: angular velocities ``omega`` and velocity-product accelerations ``c``."""
     init_world_velocity(w)
     for i in range(1, tree.n):
         body_angular_velocity(tree, w, i, v)
@@ -70,7 +75,7 @@ def angular_velocities(tree: Array, w: Array, v: Array) -> None:
 
 @kernel
 def init_world_velocity(w: Array) -> None:
-    """The world does not turn."""
+    """``v0 = 0``: the world is at rest."""
     set_vector((0.0, 0.0, 0.0), w.omega[0])
     for j in range(6):
         w.W[0, j] = 0.0
@@ -78,13 +83,13 @@ def init_world_velocity(w: Array) -> None:
 
 @kernel
 def body_angular_velocity(tree: Array, w: Array, i: int, v: Array) -> None:
-    """The angular velocity of body ``i``, and its acceleration that comes from velocities."""
-    carried = rotate_to_child(tree, w, i, w.omega[tree.parent[i]])
-    set_vector(add(carried, joint_angular_velocity(tree, i, v)), w.omega[i])
+    """``omega`` and ``c`` of body ``i``: ``v_i = iXp(i) v_p(i) + S v``."""
+    parent_omega = rotate_to_child(tree, w, i, w.omega[tree.parent[i]])
+    set_vector(add(parent_omega, joint_angular_velocity(tree, i, v)), w.omega[i])
     W = centripetal(w.omega[i])
     for j in range(6):
         w.W[i, j] = W[j]
-    joint_bias_acceleration(tree, w, i, v, carried)
+    joint_bias_acceleration(tree, w, i, v, parent_omega)
 
 
 @kernel
@@ -95,13 +100,13 @@ def velocities(tree: Array, w: Array, v: Array) -> None:
     for i in range(1, tree.n):
         h = tree.parent[i]
         set_vector(add(rotate_to_child(tree, w, i, w.omega[h]), joint_angular_velocity(tree, i, v)), w.omega[i])
-        here = add(w.u[h], cross(w.omega[h], w.r[i]))
-        set_vector(add(rotate_to_child(tree, w, i, here), joint_linear_velocity(tree, i, v)), w.u[i])
+        u = add(w.u[h], cross(w.omega[h], w.r[i]))
+        set_vector(add(rotate_to_child(tree, w, i, u), joint_linear_velocity(tree, i, v)), w.u[i])
 
 
 @kernel
 def accelerations(tree: Array, w: Array, acceleration: Array) -> None:
-    """Root to leaves: acceleration of every body, the root's (it does not turn) being given in ``w.a[0]``."""
+    """Root to leaves: acceleration of every body, given that of the root, ``w.a[0]``."""
     init_world_acceleration(w)
     for i in range(1, tree.n):
         body_acceleration(tree, w, i, acceleration)
@@ -109,37 +114,37 @@ def accelerations(tree: Array, w: Array, acceleration: Array) -> None:
 
 @kernel
 def init_world_acceleration(w: Array) -> None:
-    """The acceleration of the world is the same everywhere."""
+    """The world does not rotate: all its points have the acceleration ``w.a[0]``."""
     for j in range(3):
         for k in range(3):
-            w.spread[0, j, k] = 0.0
+            w.accel_field[0, j, k] = 0.0
 
 
 @kernel
 def body_acceleration(tree: Array, w: Array, i: int, acceleration: Array) -> None:
-    """The acceleration of body ``i``, that of its parent being known."""
+    """Acceleration of body ``i``: ``a_i = iXp(i) a_p(i) + S qdd + c``."""
     h = tree.parent[i]
     a = w.a[h]
-    here = add(linear(a), rotate(w.spread[h], w.r[i]))
-    k = w.k[i]
-    turn = add(rotate_to_child(tree, w, i, angular(a)), joint_angular_velocity(tree, i, acceleration))
-    set_angular(add(turn, angular(k)), w.a[i])
-    shift = add(rotate_to_child(tree, w, i, here), joint_linear_velocity(tree, i, acceleration))
-    set_linear(add(shift, linear(k)), w.a[i])
-    set_acceleration_field(angular(w.a[i]), w.W[i], w.spread[i])
+    at_joint = add(linear(a), rotate(w.accel_field[h], w.r[i]))
+    c = w.c[i]
+    angular_part = add(rotate_to_child(tree, w, i, angular(a)), joint_angular_velocity(tree, i, acceleration))
+    set_angular(add(angular_part, angular(c)), w.a[i])
+    linear_part = add(rotate_to_child(tree, w, i, at_joint), joint_linear_velocity(tree, i, acceleration))
+    set_linear(add(linear_part, linear(c)), w.a[i])
+    set_acceleration_field(angular(w.a[i]), w.W[i], w.accel_field[i])
 
 
 @kernel
 def bias_accelerations(tree: Array, w: Array) -> None:
-    """The same while no joint accelerates."""
+    """Accelerations of bodies where ``qdd = 0``."""
     for k in range(tree.nv):
-        w.still[k] = 0.0
-    accelerations(tree, w, w.still)
+        w.qdd0[k] = 0.0
+    accelerations(tree, w, w.qdd0)
 
 
 @kernel
 def acceleration_from_parent(tree: Array, w: Array, i: int, acceleration: Array) -> None:
-    """The acceleration of a body from that of its parent and of its joint, nothing moving."""
+    """``a_i = iXp(i) a_p(i) + S qdd``, without the velocity products: accelerations beyond those of ``qdd = 0``."""
     kind = tree.kind[i]
     b = w.a[tree.parent[i]]
     a = w.a[i]
@@ -153,7 +158,7 @@ def acceleration_from_parent(tree: Array, w: Array, i: int, acceleration: Array)
 
 @kernel
 def world_transforms(tree: Array, w: Array) -> None:
-    """Root to leaves: every body in the world."""
+    """Root to leaves: pose of every body in the world."""
     set_vector((0.0, 0.0, 0.0), w.o[0])
     for j in range(3):
         for k in range(3):
@@ -164,7 +169,7 @@ def world_transforms(tree: Array, w: Array) -> None:
 
 @kernel
 def world_transform(tree: Array, w: Array, i: int, h: int) -> None:
-    """Body ``i`` where its parent, located in place ``h``, is."""
+    """Pose of body ``i``, that of its parent being row ``h`` of ``E, o``."""
     kind = tree.kind[i]
     E = w.E[i]
     set_vector(add(w.o[h], rotate(w.E[h], w.r[i])), w.o[i])
@@ -173,8 +178,8 @@ def world_transform(tree: Array, w: Array, i: int, h: int) -> None:
     else:
         multiply(w.E[h], tree.P[i], E)
         if kind != PRISMATIC:
-            c = w.c[i]
-            s = w.s[i]
+            c = w.cos[i]
+            s = w.sin[i]
             x = column(E, 0)
             y = column(E, 1)
             for j in range(3):
@@ -184,27 +189,27 @@ def world_transform(tree: Array, w: Array, i: int, h: int) -> None:
 
 @kernel
 def frame_transform(tree: Array, w: Array, f: int, rotation: Array, position: Array) -> None:
-    """A frame in the world."""
-    b = tree.body[f]
-    multiply(w.E[b], tree.F[f], rotation)
-    set_vector(add(w.o[b], rotate(w.E[b], tree.f[f])), position)
+    """Pose of a frame in the world."""
+    b = tree.frame_body[f]
+    multiply(w.E[b], tree.frame_rotation[f], rotation)
+    set_vector(add(w.o[b], rotate(w.E[b], tree.frame_position[f])), position)
 
 
 @kernel
-def express_in_reference(tree: Array, w: Array, f: int, turn: Vector, shift: Vector, out: Array) -> None:
-    """A motion given at frame ``f`` in the axes of its body, written in the axes of ``tree.reference``."""
-    b = tree.body[f]
+def express_in_reference(tree: Array, w: Array, f: int, angular_part: Vector, linear_part: Vector, out: Array) -> None:
+    """A velocity or acceleration at frame ``f`` in the axes of its body, in the reference frame ``tree.reference``."""
+    b = tree.frame_body[f]
     if tree.reference == LOCAL:
-        set_angular(rotate_inverse(tree.F[f], turn), out)
-        set_linear(rotate_inverse(tree.F[f], shift), out)
+        set_angular(rotate_inverse(tree.frame_rotation[f], angular_part), out)
+        set_linear(rotate_inverse(tree.frame_rotation[f], linear_part), out)
     else:
-        around = rotate(w.E[b], turn)
-        along = rotate(w.E[b], shift)
+        world_angular = rotate(w.E[b], angular_part)
+        world_linear = rotate(w.E[b], linear_part)
         if tree.reference != ALIGNED:
-            here = add(w.o[b], rotate(w.E[b], tree.f[f]))
-            along = add(along, cross(here, around))
-        set_angular(around, out)
-        set_linear(along, out)
+            position = add(w.o[b], rotate(w.E[b], tree.frame_position[f]))
+            world_linear = add(world_linear, cross(position, world_angular))
+        set_angular(world_angular, out)
+        set_linear(world_linear, out)
 
 
 @kernel
@@ -224,9 +229,9 @@ def frame_velocities(tree: Array, w: Array, q: Array, v: Array, velocity: Array)
     if tree.reference != LOCAL:
         world_transforms(tree, w)
     for f in range(tree.nf):
-        b = tree.body[f]
-        shift = add(w.u[b], cross(w.omega[b], tree.f[f]))
-        express_in_reference(tree, w, f, w.omega[b], shift, velocity[f])
+        b = tree.frame_body[f]
+        linear_part = add(w.u[b], cross(w.omega[b], tree.frame_position[f]))
+        express_in_reference(tree, w, f, w.omega[b], linear_part, velocity[f])
 
 
 @kernel
@@ -240,15 +245,15 @@ def frame_accelerations(tree: Array, w: Array, q: Array, v: Array, acceleration:
     if tree.reference != LOCAL:
         world_transforms(tree, w)
     for f in range(tree.nf):
-        b = tree.body[f]
+        b = tree.frame_body[f]
         a = w.a[b]
-        shift = add(linear(a), rotate(w.spread[b], tree.f[f]))
-        express_in_reference(tree, w, f, angular(a), shift, out[f])
+        linear_part = add(linear(a), rotate(w.accel_field[b], tree.frame_position[f]))
+        express_in_reference(tree, w, f, angular(a), linear_part, out[f])
 
 
 @kernel
 def frame_jacobians(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
-    """Each frame's velocity as a linear map of v: one column per degree of freedom that carries the frame."""
+    """Jacobian of each frame: a column of motion subspace for each degree of freedom between the frame and the root."""
     joint_transforms(tree, w, q)
     world_transforms(tree, w)
     for f in range(tree.nf):
@@ -256,26 +261,26 @@ def frame_jacobians(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
         for j in range(6):
             for k in range(tree.nv):
                 J[j, k] = 0.0
-        b = tree.body[f]
-        tip = add(w.o[b], rotate(w.E[b], tree.f[f]))
+        b = tree.frame_body[f]
+        tip = add(w.o[b], rotate(w.E[b], tree.frame_position[f]))
         i = b
         while i > 0:
             arm = sub(tip, w.o[i])
             for k in range(dof_of(tree.kind[i])):
                 axis = axis_of(tree.kind[i], k)
                 z = column(w.E[i], axis % 3)
-                turn = z if axis < 3 else (0.0, 0.0, 0.0)
-                shift = cross(z, arm) if axis < 3 else z
+                angular_part = z if axis < 3 else (0.0, 0.0, 0.0)
+                linear_part = cross(z, arm) if axis < 3 else z
                 if tree.kind[i] == HELICAL:
-                    shift = add(shift, scale(tree.pitch[i], z))
+                    linear_part = add(linear_part, scale(tree.pitch[i], z))
                 if tree.reference == LOCAL:
-                    turn = rotate_inverse(tree.F[f], rotate_inverse(w.E[b], turn))
-                    shift = rotate_inverse(tree.F[f], rotate_inverse(w.E[b], shift))
+                    angular_part = rotate_inverse(tree.frame_rotation[f], rotate_inverse(w.E[b], angular_part))
+                    linear_part = rotate_inverse(tree.frame_rotation[f], rotate_inverse(w.E[b], linear_part))
                 elif tree.reference != ALIGNED:
-                    shift = add(shift, cross(tip, turn))
+                    linear_part = add(linear_part, cross(tip, angular_part))
                 for j in range(3):
-                    J[j, tree.iv[i] + k] = turn[j]
-                    J[3 + j, tree.iv[i] + k] = shift[j]
+                    J[j, tree.iv[i] + k] = angular_part[j]
+                    J[3 + j, tree.iv[i] + k] = linear_part[j]
             i = tree.parent[i]
 
 

@@ -1,18 +1,21 @@
-"""Loop-constrained articulated bodies: constraints as stiff springs between bodies, tightened by multipliers.
+"""LCABA: loop-constrained articulated-body algorithm, the augmented Lagrangian method with ABA for inner problem.
 
 **loops** Section IV, Algorithms 1 to 3; where no constraint is between two moving bodies, constrainedABA; with one
-iteration, PV-soft (**lqr** Section V). A constraint with regularization ``R`` pulls with ``lambda = lambda0 + (k - K a)
-/ R``: to the bodies it looks like inertia ``K' K / R`` that couples their accelerations. Bodies are eliminated in the
-order of `plans.elimination`.
+iteration, PV-soft (**lqr** Section VI). The augmented Lagrangian adds a penalty ``mu / 2 |K a - k|^2``: the inertia
+``mu K' K``, which couples the accelerations of links, and the force ``K' (lambda + mu k)``. Links are eliminated in the
+order of `plans.lcaba`; those that are coupled to link i when it is eliminated are its neighbors ``N_i``.
 
-| symbol | meaning                                                                               |
-|--------|---------------------------------------------------------------------------------------|
-| C      | coupling of the accelerations of two bodies, rows for the one that is eliminated first |
-| Uc, Tc | rows of C along the joint's axes, and ``D^-1`` times them                              |
-| rho    | ``1 / R`` of each row                                                                  |
-| lag    | what each row misses: ``k - K a``                                                      |
+| symbol  | meaning                                                                                 |
+|---------|-----------------------------------------------------------------------------------------|
+| H, f    | inertia ``H_ii`` and bias force of link i, as in `aba`                                  |
+| Hij     | coupling inertia ``H_ij`` of two links; rows for the one that is eliminated first       |
+| SH, DSH | ``S' H_ij`` and ``D^-1 S' H_ij``                                                        |
+| mu      | penalty of each row, ``1 / R``                                                          |
+| tau     | joint torques, with the forces of rows on a single joint                                |
+| X, X2   | scratch: coupling inertias on the way to the parent                                     |
 
-Cost: linear in the bodies, times the square of the neighbors that a body has when it is eliminated.
+Multipliers have the sign of ``M a + c = tau + J' lambda``, opposite to the paper's.
+Cost: O(n + m + m_c^2 n), with m_c the largest number of neighbors.
 """
 
 from __future__ import annotations
@@ -23,16 +26,20 @@ from linkwork.kernels.aba import (
     inertia_to_parent,
     init_rigid_inertias,
     joint_acceleration,
+    solve_ldl_rows,
 )
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
+    DISABLED,
     INPUTS,
     OUTPUTS,
-    SWITCHED_OFF,
     WORK,
+    Problem,
+    Result,
     constraint_violation,
     copy_rows,
     force_residual,
+    forward_view,
     maximum,
     residual_norm,
     residual_progress,
@@ -41,17 +48,31 @@ from linkwork.kernels.constrained import (
 )
 from linkwork.kernels.constraint_rows import axis as unit_axis
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
-from linkwork.kernels.spatial import angular, cross, dot, linear, scale, set_angular, set_linear
+from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.spatial import (
+    add_outer_product,
+    add_outer_square,
+    angular,
+    cross,
+    dot,
+    linear,
+    rotate_rows,
+    scale,
+    set_angular,
+    set_linear,
+    subtract_product,
+    subtract_scaled,
+    subtract_symmetric_product,
+)
 from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
-from linkwork.plans.elimination import COUPLED
+from linkwork.plans.lcaba import LCABA_TREE
 
 SPRINGS: dict[str, Shape] = {
-    "C": ("ncouplings", 6, 6),
-    "Uc": ("nlinks", 6, 6),
-    "Tc": ("nlinks", 6, 6),
-    "rho": ("nc",),
-    "pulls": ("nv",),
+    "Hij": ("ncouplings", 6, 6),
+    "SH": ("nneighbors", 6, 6),
+    "DSH": ("nneighbors", 6, 6),
+    "mu": ("nc",),
+    "tau": ("nv",),
     "x": (6,),
     "X": (6, 6),
     "X2": (6, 6),
@@ -60,9 +81,9 @@ SPRINGS: dict[str, Shape] = {
 
 @kernel
 def joint_coupling_rows(tree: Array, w: Array) -> None:
-    """Rows of K for couplings of joints: a joint's acceleration is that of its body relative to its parent."""
+    """Rows of K of joint couplings: a joint's acceleration is that of its link relative to the parent."""
     for t in range(tree.nterms):
-        g = w.slope[t]
+        g = w.dphi[t]
         if tree.term_k[t] >= 0:
             i = tree.term_body[t]
             z = scale(g, unit_axis(2))
@@ -82,109 +103,52 @@ def joint_coupling_rows(tree: Array, w: Array) -> None:
 
 
 @kernel
-def add_outer_square(rho: Scalar, K: Array, H: Array) -> None:
-    """Add ``rho K K'`` to ``H`` (upper triangle)."""
-    x = (K[0], K[1], K[2], K[3], K[4], K[5])
-    for j in range(6):
-        y = rho * x[j]
-        for k in range(j, 6):
-            H[j, k] += y * x[k]
-
-
-@kernel
-def add_outer_product(rho: Scalar, A: Array, B: Array, C: Array) -> None:
-    """Add ``rho A B'`` to ``C``."""
-    x = (A[0], A[1], A[2], A[3], A[4], A[5])
-    y = (B[0], B[1], B[2], B[3], B[4], B[5])
-    for j in range(6):
-        z = rho * x[j]
-        for k in range(6):
-            C[j, k] += z * y[k]
-
-
-@kernel
-def init_augmented_inertias(tree: Array, w: Array, regularization: Array) -> None:
-    """Inertias of bodies with those of their constraints, and the couplings between bodies (**loops** Eq. 25)."""
+def init_augmented_inertias(tree: Array, w: Array, R: Array) -> None:
+    """``H_ii += mu K_i' K_i``, ``H_ij += mu K_i' K_j`` (**loops** Eq. 25, Algorithm 1, lines 4 to 9)."""
     for r in range(tree.nc):
-        w.rho[r] = 1.0 / regularization[r]
+        w.mu[r] = 1.0 / R[r]
     init_rigid_inertias(tree, w)
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
-            add_outer_square(w.rho[tree.k_row[m]], w.K[m], w.H[i])
+            add_outer_square(w.mu[tree.k_row[m]], w.K[m], w.H[i])
     for t in range(tree.nterms):
         r = tree.term_row[t]
-        if tree.lone[r] != 0:
-            w.gear[tree.term_v[t]] += w.rho[r] * (w.slope[t] * w.slope[t])
+        if tree.single_joint[r] != 0:
+            w.joint_inertia[tree.term_v[t]] += w.mu[r] * (w.dphi[t] * w.dphi[t])
     for c in range(tree.ncouplings):
         for j in range(6):
             for k in range(6):
-                w.C[c, j, k] = 0.0
-    for e in range(tree.nfirst):
-        c = tree.first_block[e]
-        i = tree.k_body[tree.first_a[e]]
-        A = w.K[tree.first_a[e]]
-        B = w.K[tree.first_b[e]]
-        rho = w.rho[tree.k_row[tree.first_a[e]]]
+                w.Hij[c, j, k] = 0.0
+    for e in range(tree.ninitial):
+        c = tree.initial_coupling[e]
+        i = tree.k_body[tree.initial_a[e]]
+        A = w.K[tree.initial_a[e]]
+        B = w.K[tree.initial_b[e]]
+        mu = w.mu[tree.k_row[tree.initial_a[e]]]
         if c >= 0:
-            add_outer_product(rho, A, B, w.C[c])
+            add_outer_product(mu, A, B, w.Hij[c])
         else:
             for j in range(6):
-                x = rho * A[j]
-                y = rho * B[j]
+                x = mu * A[j]
+                y = mu * B[j]
                 for k in range(j, 6):
                     w.H[i, j, k] += x * B[k] + y * A[k]
 
 
 @kernel
-def subtract_symmetric_product(A: Array, B: Array, H: Array) -> None:
-    """Take ``A B'``, which is symmetric, from ``H`` (upper triangle)."""
-    x = (A[0], A[1], A[2], A[3], A[4], A[5])
-    y = (B[0], B[1], B[2], B[3], B[4], B[5])
-    for j in range(6):
-        for k in range(j, 6):
-            H[j, k] -= x[j] * y[k]
-
-
-@kernel
-def subtract_product(A: Array, B: Array, C: Array) -> None:
-    """Take ``A B'`` from ``C``."""
-    x = (A[0], A[1], A[2], A[3], A[4], A[5])
-    y = (B[0], B[1], B[2], B[3], B[4], B[5])
-    for j in range(6):
-        for k in range(6):
-            C[j, k] -= x[j] * y[k]
-
-
-@kernel
-def solve_ldl_rows(n: int, L: Array, T: Array) -> None:
-    """``T = (L D L')^-1 T`` with the factor of `factor`, six columns at once."""
-    for j in range(n):
-        for k in range(j):
-            for c in range(6):
-                T[j, c] -= L[j, k] * T[k, c]
-    for j in range(n):
-        for c in range(6):
-            T[j, c] *= L[j, j]
-    for j in range(n - 1, -1, -1):
-        for k in range(j + 1, n):
-            for c in range(6):
-                T[j, c] -= L[k, j] * T[k, c]
-
-
-@kernel
 def eliminate_couplings(tree: Array, w: Array, i: int) -> None:
-    """Take joint ``i`` out of the couplings of its body and hand them to the parent (**loops** Eqs. 30c, 30d, 34)."""
+    """Coupling inertias after eliminating link ``i`` (**loops** Eqs. 30c, 30d, 34; Algorithm 1, lines 19 to 21)."""
     kind = tree.kind[i]
     dof = dof_of(kind)
     axis = axis_of(kind, 0)
-    o = tree.link_start[i]
-    n = tree.link_count[i]
+    o = tree.neighbor_start[i]
+    n = tree.neighbor_count[i]
     h = tree.parent[i]
     for e in range(o, o + n):
-        C = w.C[tree.link_block[e]]
-        U = w.Uc[e]
-        T = w.Tc[e]
+        C = w.Hij[tree.neighbor_coupling[e]]
+        U = w.SH[e]
+        T = w.DSH[e]
         if kind > HELICAL:
             for k in range(dof):
                 for c in range(6):
@@ -199,56 +163,56 @@ def eliminate_couplings(tree: Array, w: Array, i: int) -> None:
                 T[0, c] = U[0, c] * w.D[i]
     for a in range(n):
         e = o + a
-        H = w.H[tree.link_body[e]]
+        H = w.H[tree.neighbor_body[e]]
         for k in range(dof):
-            subtract_symmetric_product(w.Uc[e, k], w.Tc[e, k], H)
+            subtract_symmetric_product(w.SH[e, k], w.DSH[e, k], H)
         for b in range(a + 1, n):
-            C = w.C[tree.fill[tree.fill_start[e] + b - a - 1]]
+            C = w.Hij[tree.fill[tree.fill_start[e] + b - a - 1]]
             for k in range(dof):
-                subtract_product(w.Uc[e, k], w.Tc[o + b, k], C)
+                subtract_product(w.SH[e, k], w.DSH[o + b, k], C)
     if h > 0:
         couplings_to_parent(tree, w, i)
 
 
 @kernel
 def couplings_to_parent(tree: Array, w: Array, i: int) -> None:
-    """What joint ``i`` leaves of the couplings of its body, to its parent."""
+    """``H_pj += X* P_i H_ij`` of the parent p and each neighbor j (Eqs. 30c, 34); ``P = 1 - U D^-1 S'``."""
     kind = tree.kind[i]
     dof = dof_of(kind)
     axis = axis_of(kind, 0)
     h = tree.parent[i]
-    for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
-        C = w.C[tree.link_block[e]]
-        U = w.Uc[e]
+    for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
+        C = w.Hij[tree.neighbor_coupling[e]]
+        U = w.SH[e]
         for c in range(6):
             if kind > HELICAL:
                 for j in range(6):
-                    if tree.geared[i] != 0 or moves_along(kind, j) == 0:
+                    if tree.has_armature[i] != 0 or moves_along(kind, j) == 0:
                         for k in range(dof):
                             C[j, c] -= w.Y[i, j, k] * U[k, c]
                     else:
                         C[j, c] = 0.0
             else:
                 for j in range(6):
-                    if j != axis or kind == HELICAL or tree.geared[i] != 0:
+                    if j != axis or kind == HELICAL or tree.has_armature[i] != 0:
                         C[j, c] -= w.V[i, j] * U[0, c]
                     else:
                         C[j, c] = 0.0
         force_columns_to_parent(tree, w, i, C, w.X)
         X = w.X
-        up = tree.link_up[e]
-        if up < 0:  # the neighbor is the parent: its own inertia, both halves
+        coupling = tree.parent_coupling[e]
+        if coupling < 0:  # the neighbor is the parent: its own inertia, both halves
             H = w.H[h]
             for j in range(6):
                 for c in range(j, 6):
                     H[j, c] += X[j, c] + X[c, j]
-        elif tree.link_turned[e] != 0:
-            P = w.C[up]
+        elif tree.parent_coupling_transposed[e] != 0:
+            P = w.Hij[coupling]
             for j in range(6):
                 for c in range(6):
                     P[c, j] += X[j, c]
         else:
-            P = w.C[up]
+            P = w.Hij[coupling]
             for j in range(6):
                 for c in range(6):
                     P[j, c] += X[j, c]
@@ -256,7 +220,7 @@ def couplings_to_parent(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def force_columns_to_parent(tree: Array, w: Array, i: int, C: Array, X: Array) -> None:
-    """``X``: the columns of ``C``, forces on body ``i``, as forces on its parent; row by row, all columns at once."""
+    """``X = p(i)X*i C``: the columns of ``C`` are forces on link ``i``; row by row, all columns at once."""
     kind = tree.kind[i]
     r = w.r[i]
     if kind == SPHERICAL or kind == FREE:
@@ -267,8 +231,8 @@ def force_columns_to_parent(tree: Array, w: Array, i: int, C: Array, X: Array) -
                 for c in range(6):
                     X[j, c] = C[j, c]
         else:
-            cos = w.c[i]
-            sin = w.s[i]
+            cos = w.cos[i]
+            sin = w.sin[i]
             for c in range(6):
                 X[0, c] = cos * C[0, c] - sin * C[1, c]
                 X[1, c] = sin * C[0, c] + cos * C[1, c]
@@ -276,7 +240,7 @@ def force_columns_to_parent(tree: Array, w: Array, i: int, C: Array, X: Array) -
                 X[3, c] = cos * C[3, c] - sin * C[4, c]
                 X[4, c] = sin * C[3, c] + cos * C[4, c]
                 X[5, c] = C[5, c]
-        if tree.turned[i] != 0:
+        if tree.has_rotation[i] != 0:
             for j in range(6):
                 for c in range(6):
                     w.X2[j, c] = X[j, c]
@@ -288,104 +252,86 @@ def force_columns_to_parent(tree: Array, w: Array, i: int, C: Array, X: Array) -
 
 
 @kernel
-def rotate_rows(R: Array, C: Array, X: Array) -> None:
-    """``X``: rows of ``C``, three and three, turned by ``R``."""
-    for o in range(2):
-        for j in range(3):
-            for c in range(6):
-                X[3 * o + j, c] = R[j, 0] * C[3 * o, c] + R[j, 1] * C[3 * o + 1, c] + R[j, 2] * C[3 * o + 2, c]
-
-
-@kernel
-def articulate_loops(tree: Array, w: Array, regularization: Array) -> None:
-    """Backward sweep of inertias and couplings."""
+def articulate_loops(tree: Array, w: Array, R: Array) -> None:
+    """Backward sweep of inertias (**loops** Algorithm 1, lines 4 to 23 without forces)."""
     joint_coupling_rows(tree, w)
-    init_augmented_inertias(tree, w, regularization)
+    init_augmented_inertias(tree, w, R)
     for s in range(1, tree.n):
-        i = tree.order[s]
+        i = tree.elimination_order[s]
         eliminate(tree, w, i)
         eliminate_couplings(tree, w, i)
         inertia_to_parent(tree, w, i)
 
 
 @kernel
-def subtract_scaled(x: Scalar, K: Array, f: Array) -> None:
-    """Take ``x K`` from ``f``; all is read before anything is written, so that it can go by fours."""
-    k = (K[0], K[1], K[2], K[3], K[4], K[5])
-    old = (f[0], f[1], f[2], f[3], f[4], f[5])
-    for j in range(6):
-        f[j] = old[j] - k[j] * x
-
-
-@kernel
 def apply_constraint_forces(tree: Array, w: Array, forces: Array) -> None:
-    """Forces of constraints on bodies, and on joints for rows of one joint."""
+    """``f -= K' lambda`` on links, ``tau += K' lambda`` on joints for rows of a single joint (lines 9, 10)."""
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
             subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[i])
     for t in range(tree.nterms):
         r = tree.term_row[t]
-        if tree.lone[r] != 0:
-            w.pulls[tree.term_v[t]] += w.slope[t] * forces[r]
+        if tree.single_joint[r] != 0:
+            w.tau[tree.term_v[t]] += w.dphi[t] * forces[r]
 
 
 @kernel
 def forces_to_neighbors(tree: Array, w: Array, i: int, tau: Array) -> None:
-    """What joint ``i`` does to the forces on neighbors (**loops** Eq. 30e)."""
+    """``f_j += H_ji S D^-1 u`` of the neighbors of link ``i`` (**loops** Eq. 30e; Algorithm 2, line 4)."""
     kind = tree.kind[i]
     f = w.f[i]
-    for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
-        other = w.f[tree.link_body[e]]
+    for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
+        other = w.f[tree.neighbor_body[e]]
         for k in range(dof_of(kind)):
             u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
             if kind == HELICAL:
                 u = u - tree.pitch[i] * f[5]
             for c in range(6):
-                other[c] += w.Tc[e, k, c] * u
+                other[c] += w.DSH[e, k, c] * u
 
 
 @kernel
 def coupled_bias_forces(tree: Array, w: Array, tau: Array) -> None:
-    """Backward sweep of forces."""
+    """Backward sweep of forces (**loops** Algorithm 2, lines 1 to 6)."""
     for s in range(1, tree.n):
-        i = tree.order[s]
+        i = tree.elimination_order[s]
         forces_to_neighbors(tree, w, i, tau)
         articulated_bias_force(tree, w, i, tau)
 
 
 @kernel
 def coupled_accelerations(tree: Array, w: Array, qdd: Array) -> None:
-    """Forward sweep: in the reverse order neighbors are known before they are needed."""
+    """Forward sweep in the reverse order (**loops** Algorithm 1, lines 24 to 26; Algorithm 2, lines 8 to 12)."""
     for s in range(tree.n - 1, 0, -1):
-        i = tree.order[s]
-        for e in range(tree.link_start[i], tree.link_start[i] + tree.link_count[i]):
-            a = w.a[tree.link_body[e]]
+        i = tree.elimination_order[s]
+        for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
+            a = w.a[tree.neighbor_body[e]]
             for k in range(dof_of(tree.kind[i])):
                 for c in range(6):
-                    w.y[tree.iv[i] + k] -= w.Tc[e, k, c] * a[c]
+                    w.y[tree.iv[i] + k] -= w.DSH[e, k, c] * a[c]
         joint_acceleration(tree, w, i, qdd)
 
 
 @kernel
-def constraint_residual(tree: Array, w: Array, qdd: Array, rest: Array) -> None:
-    """Take from each row what the accelerations give it."""
+def constraint_residual(tree: Array, w: Array, qdd: Array, residual: Array) -> None:
+    """``residual = residual - K a`` (**loops** Algorithm 3, line 6)."""
     for m in range(tree.nk):
         K = w.K[m]
         a = w.a[tree.k_body[m]]
         if tree.k_body[m] > 0:
-            rest[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+            residual[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
     for t in range(tree.nterms):
-        if tree.lone[tree.term_row[t]] != 0:
-            rest[tree.term_row[t]] -= w.slope[t] * qdd[tree.term_v[t]]
+        if tree.single_joint[tree.term_row[t]] != 0:
+            residual[tree.term_row[t]] -= w.dphi[t] * qdd[tree.term_v[t]]
 
 
 @kernel
-def update_multipliers(tree: Array, w: Array, regularization: Array, multipliers: Array, residual: Array) -> None:
-    """New multipliers from what rows miss (**loops** Eq. 33); rows that are switched off miss nothing."""
+def update_multipliers(tree: Array, w: Array, R: Array, multipliers: Array, residual: Array) -> None:
+    """``lambda += mu (k - K a)`` (**loops** Eq. 33); the residual of rows that are not enabled is zero."""
     for r in range(tree.nc):
-        residual[r] = where(regularization[r], SWITCHED_OFF, residual[r], 0.0)
-        multipliers[r] += w.rho[r] * residual[r]
+        residual[r] = where(R[r], DISABLED, residual[r], 0.0)
+        multipliers[r] += w.mu[r] * residual[r]
 
 
 @kernel
@@ -393,26 +339,26 @@ def lcaba_sweeps(
     tree: Array,
     w: Array,
     tau: Array,
-    regularization: Array,
-    start: Array,
+    R: Array,
+    multipliers0: Array,
     a: Array,
     multipliers: Array,
     residual: Array,
 ) -> None:
-    """Algorithm 1, after `setup_problem`: three sweeps, from the multipliers ``start``."""
-    articulate_loops(tree, w, regularization)
+    """**loops** Algorithm 1 after its first forward sweep, `setup_problem`, and the multiplier update."""
+    articulate_loops(tree, w, R)
     for k in range(tree.nv):
-        w.pulls[k] = tau[k]
+        w.tau[k] = tau[k]
     for r in range(tree.nc):
-        multipliers[r] = start[r]
-        residual[r] = start[r] + w.rho[r] * w.ks[r]
+        multipliers[r] = multipliers0[r]
+        residual[r] = multipliers0[r] + w.mu[r] * w.k[r]
     apply_constraint_forces(tree, w, residual)
-    coupled_bias_forces(tree, w, w.pulls)
+    coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, a)
     for r in range(tree.nc):
-        residual[r] = w.ks[r]
+        residual[r] = w.k[r]
     constraint_residual(tree, w, a, residual)
-    update_multipliers(tree, w, regularization, multipliers, residual)
+    update_multipliers(tree, w, R, multipliers, residual)
 
 
 @kernel
@@ -421,74 +367,46 @@ def lcaba_sweeps_iterate(
     w: Array,
     tau: Array,
     wrenches: Array,
-    regularization: Array,
+    R: Array,
     a: Array,
     multipliers: Array,
     residual: Array,
 ) -> None:
-    """Algorithm 2: two sweeps of what changes when multipliers do, and with them of what rounding left over."""
+    """**loops** Algorithm 2 and the multiplier update: the change of accelerations, refined by `force_residual`."""
     force_residual(tree, w, wrenches, a)
     for k in range(tree.nv):
-        w.pulls[k] = tau[k] - tree.armature[k] * a[k]
+        w.tau[k] = tau[k] - tree.armature[k] * a[k]
     for r in range(tree.nc):
-        w.ks[r] = multipliers[r] + w.rho[r] * residual[r]
-    apply_constraint_forces(tree, w, w.ks)
-    coupled_bias_forces(tree, w, w.pulls)
-    coupled_accelerations(tree, w, w.more)
-    constraint_residual(tree, w, w.more, residual)
-    update_multipliers(tree, w, regularization, multipliers, residual)
+        w.k[r] = multipliers[r] + w.mu[r] * residual[r]
+    apply_constraint_forces(tree, w, w.k)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, w.da)
+    constraint_residual(tree, w, w.da, residual)
+    update_multipliers(tree, w, R, multipliers, residual)
     for k in range(tree.nv):
-        a[k] += w.more[k]
+        a[k] += w.da[k]
 
 
 @kernel
-def lcaba(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
-    """One proximal iteration from the multipliers ``start``."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
-    setup_problem(tree, w, q, v, wrenches, asked)
-    set_residual_scale(tree, w, tau, wrenches, settings)
-    constraint_violation(tree, w, regularization, found)
-    lcaba_sweeps(tree, w, tau, regularization, start, a, multipliers, residual)
-    found[0] = maximum(residual_norm(tree, w, settings, residual), settings[2])
-    found[1] = 1.0
+def lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """The first iteration of **loops** Algorithm 3: the three-sweep Algorithm 1."""
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    set_residual_scale(tree, w, problem)
+    constraint_violation(tree, w, problem.R, result)
+    lcaba_sweeps(tree, w, problem.tau, problem.R, problem.multipliers0, result.a, result.multipliers, result.residual)
+    result.progress[0] = maximum(residual_norm(tree, w, problem.settings, result.residual), problem.settings.rounding)
+    result.iterations[0] = 1.0
 
 
 @kernel
-def lcaba_iterate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
-    """One more iteration."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
-    copy_rows(tree, residual, w.error)
-    lcaba_sweeps_iterate(tree, w, tau, wrenches, regularization, a, multipliers, residual)
-    found[0] = residual_progress(tree, w, settings, w.error, residual)
-    found[1] += 1.0
+def lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """A further iteration of **loops** Algorithm 3: the two-sweep Algorithm 2."""
+    copy_rows(tree, result.residual, w.error)
+    lcaba_sweeps_iterate(
+        tree, w, problem.tau, problem.wrenches, problem.R, result.a, result.multipliers, result.residual
+    )
+    result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.iterations[0] += 1.0
 
 
-LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, COUPLED, lcaba_iterate)
+LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, LCABA_TREE, lcaba_iterate, view=forward_view)

@@ -1,18 +1,19 @@
-"""Constraints in joint space: the mass matrix and the constraints' Jacobian factored together.
+"""proxLTL: sparse factorization of the proximal KKT matrix in joint space; with ``R = 0``, Featherstone's LTL.
 
-**proximal** Algorithm 1: with joints eliminated leaves first, the factor of ``[M J'; J -R]`` has the zeros of the tree
-in its upper part (Featherstone's LTL) and those of the loops in its rows; what is left is a dense matrix with a row for
-each constraint row, the damped Delassus matrix ``A = R + J M^-1 J'``, whose factor is that of the operational-space
-inertia. With ``R = 0`` this is LTL with a dense factor.
+**proximal** Section IV and Algorithm 1: with joints eliminated leaves first, the factor of ``[M J'; J -R]`` has the
+branch-induced sparsity of ``M = L' D L`` (Featherstone, Rigid Body Dynamics Algorithms, Sections 6.4 and 6.5) and the
+sparsity of the loops in its rows; the rest is dense, the factor of the damped Delassus matrix ``A = R + J M^-1 J'``,
+the inverse of the operational-space inertia matrix.
 
 | symbol | meaning                                                     |
 |--------|-------------------------------------------------------------|
-| M      | mass matrix; after `factorize_mass_matrix`, ``L`` and ``D`` of L' D L |
-| J      | Jacobian; after `rows_by_factor`, ``J L^-1``                   |
-| A      | damped Delassus matrix, then its factor                     |
+| M      | mass matrix; after `factorize_mass_matrix`, ``L`` and ``1 / D`` |
+| Jc     | Jacobian; after `rows_by_factor`, ``J L^-1``                |
+| A      | damped Delassus matrix, then its factor ``L D L'``          |
 | z      | ``L^-T (tau - c)``                                          |
+| lam    | right-hand sides, then multipliers lambda                   |
 
-Cost: n d² + m d² + m² d + m³, with d the depth of the tree and m the rows.
+Cost: O(n d^2 + m d^2 + m^2 d + m^3), with d the depth of the tree and m the rows.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from __future__ import annotations
 from linkwork.kernels.aba import factorize_ldl, solve_ldl
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
+    DISABLED,
     INPUTS,
-    NOTHING,
+    NEGLIGIBLE_ROW,
     OUTPUTS,
-    SWITCHED_OFF,
     WORK,
+    Problem,
+    Result,
     constraint_violation,
     copy_rows,
+    forward_view,
     maximum,
     minimum,
     residual_from_step,
@@ -39,7 +43,7 @@ from linkwork.kernels.constraints import jacobian_from_rows
 from linkwork.kernels.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.rnea import joint_torques
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
-from linkwork.plans.joints import JOINTS
+from linkwork.plans.ltl import LTL_TREE
 
 DENSE: dict[str, Shape] = {
     "M": ("nv", "nv"),
@@ -47,40 +51,40 @@ DENSE: dict[str, Shape] = {
     "A": ("nc", "nc"),
     "diagonal": ("nc",),
     "z": ("nv",),
-    "l": ("nc",),
+    "lam": ("nc",),
     "y6": (6,),
 }
 
 
 @kernel
 def factorize_mass_matrix(tree: Array, w: Array) -> None:
-    """``M = L' D L`` in place, leaves first: only entries of joints that carry one another are touched."""
+    """``M = L' D L`` in place (**proximal** Algorithm 1, first loop): entries of joints and their ancestors only."""
     M = w.M
     for k in range(tree.nv - 1, -1, -1):
         inverse = 1.0 / M[k, k]
-        i = tree.dof_up[k]
+        i = tree.dof_parent[k]
         while i >= 0:
             x = M[k, i] * inverse
             j = i
             while j >= 0:
                 M[i, j] -= x * M[k, j]
-                j = tree.dof_up[j]
+                j = tree.dof_parent[j]
             M[k, i] = x
-            i = tree.dof_up[i]
+            i = tree.dof_parent[i]
         M[k, k] = inverse
 
 
 @kernel
 def rows_by_factor(tree: Array, w: Array) -> None:
-    """``J L^-1``, row by row."""
+    """``J L^-1``, row by row (**proximal** Algorithm 1, pass over the constraints)."""
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
             x = w.Jc[r, k]
-            i = tree.dof_up[k]
+            i = tree.dof_parent[k]
             while i >= 0:
                 w.Jc[r, i] -= w.M[k, i] * x
-                i = tree.dof_up[i]
+                i = tree.dof_parent[i]
 
 
 @kernel
@@ -97,148 +101,105 @@ def delassus_matrix(tree: Array, w: Array, A: Array) -> None:
 
 
 @kernel
-def factorize_delassus(tree: Array, w: Array, regularization: Array) -> None:
-    """``A = R + J M^-1 J'`` and its factor."""
+def factorize_delassus(tree: Array, w: Array, R: Array) -> None:
+    """``A = R + J M^-1 J'`` and its factor (**proximal** Algorithm 1, dense factorization)."""
     delassus_matrix(tree, w, w.A)
     for r in range(tree.nc):
-        w.A[r, r] += regularization[r]
+        w.A[r, r] += R[r]
         w.diagonal[r] = w.A[r, r]
     factorize_ldl(tree.nc, w.A)
 
 
 @kernel
 def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
-    """Multipliers ``l`` from the right-hand sides ``l``, then accelerations from ``z``."""
-    solve_ldl(tree.nc, w.A, w.l)
+    """``lambda = A^-1 lam``, then ``qdd = L^-1 D^-1 (z + L^-T J' lambda)``."""
+    solve_ldl(tree.nc, w.A, w.lam)
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
-            w.z[k] += w.Jc[r, k] * w.l[r]
+            w.z[k] += w.Jc[r, k] * w.lam[r]
     for k in range(tree.nv):
         x = w.z[k] * w.M[k, k]
-        i = tree.dof_up[k]
+        i = tree.dof_parent[k]
         while i >= 0:
             x = x - w.M[k, i] * qdd[i]
-            i = tree.dof_up[i]
+            i = tree.dof_parent[i]
         qdd[k] = x
 
 
 @kernel
-def prox_ltl(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
-    """One proximal iteration from the multipliers ``start``."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
-    setup_problem(tree, w, q, v, wrenches, asked)
-    set_residual_scale(tree, w, tau, wrenches, settings)
-    constraint_violation(tree, w, regularization, found)
+def prox_ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """The first proximal iteration (**proximal** Eqs. 18 and 19): factorize, then solve for ``lambda`` and ``a``."""
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    set_residual_scale(tree, w, problem)
+    constraint_violation(tree, w, problem.R, result)
     joint_torques(tree, w, w.z)
     mass_matrix(tree, w, w.M)
-    jacobian_from_rows(tree, w, q, w.Jc)
+    jacobian_from_rows(tree, w, problem.q, w.Jc)
     factorize_mass_matrix(tree, w)
     rows_by_factor(tree, w)
-    factorize_delassus(tree, w, regularization)
+    factorize_delassus(tree, w, problem.R)
     for k in range(tree.nv):
-        w.z[k] = tau[k] - w.z[k]
+        w.z[k] = problem.tau[k] - w.z[k]
     for k in range(tree.nv - 1, -1, -1):
-        i = tree.dof_up[k]
+        i = tree.dof_parent[k]
         while i >= 0:
             w.z[i] -= w.M[k, i] * w.z[k]
-            i = tree.dof_up[i]
+            i = tree.dof_parent[i]
     for r in range(tree.nc):
-        w.l[r] = w.ks[r] + regularization[r] * start[r]
+        w.lam[r] = w.k[r] + problem.R[r] * problem.multipliers0[r]
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
-            w.l[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
-    solve_accelerations(tree, w, a)
+            w.lam[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
+    solve_accelerations(tree, w, result.a)
     for r in range(tree.nc):
-        multipliers[r] = w.l[r]
-        w.l[r] = w.l[r] - start[r]
-    residual_from_step(tree, w.l, regularization, residual)
-    found[0] = residual_norm(tree, w, settings, residual)
-    found[1] = 1.0
+        result.multipliers[r] = w.lam[r]
+        w.lam[r] = w.lam[r] - problem.multipliers0[r]
+    residual_from_step(tree, w.lam, problem.R, result.residual)
+    result.progress[0] = residual_norm(tree, w, problem.settings, result.residual)
+    result.iterations[0] = 1.0
 
 
 @kernel
-def prox_ltl_iterate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
-    """One more iteration: what rows still miss is asked of them, and the answer added to what was found."""
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
+def prox_ltl_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """A further proximal iteration: solve for the residual, and add the change."""
     for k in range(tree.nv):
         w.z[k] = 0.0
     for r in range(tree.nc):
-        w.l[r] = residual[r]
-    solve_accelerations(tree, w, w.more)
+        w.lam[r] = result.residual[r]
+    solve_accelerations(tree, w, w.da)
     for k in range(tree.nv):
-        a[k] += w.more[k]
+        result.a[k] += w.da[k]
     for r in range(tree.nc):
-        multipliers[r] += w.l[r]
-    copy_rows(tree, residual, w.error)
-    residual_from_step(tree, w.l, regularization, residual)
-    found[0] = residual_progress(tree, w, settings, w.error, residual)
-    found[1] += 1.0
+        result.multipliers[r] += w.lam[r]
+    copy_rows(tree, result.residual, w.error)
+    residual_from_step(tree, w.lam, problem.R, result.residual)
+    result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.iterations[0] += 1.0
 
 
 @kernel
 def least_pivot(tree: Array, w: Array) -> Scalar:
-    """How much of a row's own entry of ``A`` the other rows leave, at least; near zero where rows are dependent."""
-    least = 1.0
-    pivot = SWITCHED_OFF
-    biggest = 0.0
+    """Least pivot of ``A``, relative to its diagonal entry; near zero where rows are dependent."""
+    relative = 1.0
+    least = DISABLED
+    largest = 0.0
     for r in range(tree.nc):
-        left = 1.0 / w.A[r, r]
-        least = minimum(left / w.diagonal[r], least)
-        pivot = minimum(left, pivot)
-        biggest = maximum(where(w.diagonal[r], SWITCHED_OFF, w.diagonal[r], 0.0), biggest)
-    return minimum(least, NOTHING * (pivot / biggest))
+        pivot = 1.0 / w.A[r, r]
+        relative = minimum(pivot / w.diagonal[r], relative)
+        least = minimum(pivot, least)
+        largest = maximum(where(w.diagonal[r], DISABLED, w.diagonal[r], 0.0), largest)
+    return minimum(relative, NEGLIGIBLE_ROW * (least / largest))
 
 
 @kernel
-def ltl(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
-    """The same without iterations; ``progress`` says how independent the rows are."""
-    prox_ltl(tree, w, q, v, tau, wrenches, regularization, asked, start, settings, a, found)
-    found[0] = least_pivot(tree, w)
+def ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """LTL with a dense factor, ``R = 0``, no iterations; ``progress`` is the least pivot."""
+    prox_ltl(tree, w, problem, result)
+    result.progress[0] = least_pivot(tree, w)
 
 
 _ALL = WORK | COMPOSITE | DENSE
 
-PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, JOINTS, prox_ltl_iterate)
-LTL = Algorithm("ltl", ltl, INPUTS, OUTPUTS, _ALL, JOINTS)
+PROX_LTL = Algorithm("prox_ltl", prox_ltl, INPUTS, OUTPUTS, _ALL, LTL_TREE, prox_ltl_iterate, view=forward_view)
+LTL = Algorithm("ltl", ltl, INPUTS, OUTPUTS, _ALL, LTL_TREE, view=forward_view)

@@ -1,35 +1,20 @@
-"""The Delassus matrix ``D = J M^-1 J'`` (inverse operational-space inertia) made explicitly, in six ways.
+"""The Delassus matrix ``D = J M^-1 J'`` (inverse operational-space inertia), made explicitly.
 
-| text           | how                                                                       | cost            |
-|----------------|---------------------------------------------------------------------------|-----------------|
-| `ltl_osim`     | mass matrix and Jacobian in joint space, with the zeros of the tree        | n d² + m² d     |
-| `prox_ltl_osim`| the same, and the factor of ``D + R`` (**proximal** Algorithm 1)           | n d² + m² d + m³|
-| `pv_osim`      | rows handed down to the world, gathering ``D`` (**lqr** Section VII)       | n + m² d        |
-| `pv_osim_fast` | rows handed down to the floating base, whose share of ``D`` has rank six   | n + m² d / r    |
-| `efpa`         | inverse inertias handed up, rows down to where they meet                   | n + m d + m²    |
-| `kjr`          | inverse inertias of pairs of bodies handed up to both                      | n + p² d + m²   |
+| kernel           | how                                                                     | cost            |
+|------------------|-------------------------------------------------------------------------|-----------------|
+| `ltl_osim`       | mass matrix and Jacobian in joint space, with branch-induced sparsity    | n d² + m² d     |
+| `prox_ltl_osim`  | the same, and the factor of ``D + R`` (**proximal** Algorithm 1)         | n d² + m² d + m³|
+| `pv_osim`        | rows propagated to the world, accumulating ``D`` (**lqr** Algorithm 2)   | n + m² d        |
+| `pv_osim_fast`   | rows propagated to the floating base, whose share of ``D`` has rank six  | n + m² d / r    |
+| `efpa`, `kjr`    | inverse inertias propagated from the root: see `efpa`                    |                 |
 
-with d the depth, m the rows, p the bodies they are on, r the branches at the base. `caba_osim` is the damped inverse
-``(D + R)^-1`` itself, for rows of one moving body each; `own_blocks` is ``D`` within each constraint.
-
-| symbol | meaning                                                                              |
-|--------|--------------------------------------------------------------------------------------|
-| Om     | acceleration of a body under unit forces on it, ``[linear; angular]`` (upper triangle) |
-| Kp     | rows of K on their way down                                                          |
-| Pi     | acceleration of one body under unit forces on another; row k for force k             |
+with d the depth, m the rows, r the branches at the base. `caba_osim` is the damped inverse ``(D + R)^-1`` itself, for
+rows of one moving body each; `diagonal_blocks` is ``D`` within each constraint. Symbols are those of `ltl` and `bbo`.
 """
 
 from __future__ import annotations
 
-from linkwork.kernels.aba import (
-    ARTICULATED,
-    articulate,
-    eliminate,
-    factorize_ldl,
-    inertia_to_parent,
-    init_rigid_inertias,
-    solve_ldl,
-)
+from linkwork.kernels.aba import ARTICULATED, eliminate, factorize_ldl, inertia_to_parent, init_rigid_inertias
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.bbo import (
     TRAVEL,
@@ -41,47 +26,42 @@ from linkwork.kernels.bbo import (
 )
 from linkwork.kernels.constraints import CLOSURE, constraint_rows, jacobian_from_rows
 from linkwork.kernels.crba import COMPOSITE, mass_matrix
-from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_child, rotate_to_parent
+from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.kinematics import POSE, joint_transforms
-from linkwork.kernels.lcaba import add_outer_square, joint_coupling_rows
 from linkwork.kernels.ltl import DENSE, delassus_matrix, factorize_mass_matrix, rows_by_factor
 from linkwork.kernels.rnea import FORCE
-from linkwork.kernels.scalar import Array, Scalar, kernel
-from linkwork.kernels.spatial import (
-    add,
-    add_shifted_inertia,
-    angular,
-    cross,
-    linear,
-    rotate_inertia,
-    rotate_inertia_about_z,
-    scale,
-    set_angular,
-    set_linear,
-    symmetrize,
-)
-from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
-from linkwork.plans.joints import JOINTS
-from linkwork.plans.loops import LOOPS
-from linkwork.plans.propagators import PROPAGATORS
-from linkwork.plans.rows import ROWS
+from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.spatial import add_outer_square, symmetrize
+from linkwork.plans.bbo import BBO_TREE
+from linkwork.plans.constraints import CONSTRAINED_TREE
+from linkwork.plans.ltl import LTL_TREE
 
-_WORK: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"e": ("nc",), "none": ("nc",)}
+ROWS: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"e": ("nc",), "none": ("nc",)}
+"""Work arrays of rows and articulated inertias."""
 
 
 @kernel
-def open_rows(tree: Array, w: Array, q: Array) -> None:
-    """Rows of K."""
+def rows_at(tree: Array, w: Array, q: Array) -> None:
+    """Rows of K at ``q``."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, w.e)
 
 
 @kernel
-def mirror_rows(tree: Array, matrix: Array) -> None:
+def symmetrize_matrix(tree: Array, matrix: Array) -> None:
     """The upper triangle from the lower one."""
     for r in range(tree.nc):
         for s in range(r):
             matrix[s, r] = matrix[r, s]
+
+
+@kernel
+def link_rows(tree: Array, w: Array, q: Array, K: Array) -> None:
+    """Rows of K, each on its body."""
+    rows_at(tree, w, q)
+    for m in range(tree.nk):
+        for j in range(6):
+            K[m, j] = w.K[m, j]
 
 
 # In joint space -------------------------------------------------------------------------------------------------
@@ -89,19 +69,19 @@ def mirror_rows(tree: Array, matrix: Array) -> None:
 
 @kernel
 def ltl_osim(tree: Array, w: Array, q: Array, matrix: Array) -> None:
-    """``(J L^-1) D^-1 (J L^-1)'``."""
-    open_rows(tree, w, q)
+    """LTL-OSIM: ``(J L^-1) D^-1 (J L^-1)'`` with ``M = L' D L`` (**lqr** Section II-C)."""
+    rows_at(tree, w, q)
     mass_matrix(tree, w, w.M)
     jacobian_from_rows(tree, w, q, w.Jc)
     factorize_mass_matrix(tree, w)
     rows_by_factor(tree, w)
     delassus_matrix(tree, w, matrix)
-    mirror_rows(tree, matrix)
+    symmetrize_matrix(tree, matrix)
 
 
 @kernel
 def prox_ltl_osim(tree: Array, w: Array, q: Array, damping: Array, matrix: Array, factored: Array) -> None:
-    """The same, and the factor of ``D + R``: ``L`` below the diagonal, ``1 / D`` on it."""
+    """The same, and the factor of ``D + R`` (**proximal** Algorithm 1): ``L`` below the diagonal, ``1 / D`` on it."""
     ltl_osim(tree, w, q, matrix)
     for r in range(tree.nc):
         for s in range(tree.nc):
@@ -110,35 +90,35 @@ def prox_ltl_osim(tree: Array, w: Array, q: Array, damping: Array, matrix: Array
     factorize_ldl(tree.nc, factored)
 
 
-# Rows handed down -------------------------------------------------------------------------------------------------
+# Rows propagated to the root ------------------------------------------------------------------------------------
 
 
 @kernel
 def pv_osim(tree: Array, w: Array, q: Array, matrix: Array) -> None:
-    """Rows pass every joint down to the world; what they do to each other at the joints they share is ``D``."""
-    open_rows(tree, w, q)
+    """PV-OSIM (**lqr** Algorithm 2): rows ``K^A`` pass every joint to the root, and ``L^A`` there is ``D``."""
+    rows_at(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
     init_rows(tree, w, w.none)
     init_rigid_inertias(tree, w)
     for i in range(tree.n - 1, 0, -1):
-        eliminate(tree, w, i)
-        propagate_rows(tree, w, i)
-        inertia_to_parent(tree, w, i)
-    write_rows(tree, w, matrix)
+        eliminate(tree, w, i)  # line 5
+        propagate_rows(tree, w, i)  # lines 7, 8
+        inertia_to_parent(tree, w, i)  # line 6
+    matrix_from_entries(tree, w, matrix)
 
 
 @kernel
-def write_rows(tree: Array, w: Array, matrix: Array) -> None:
-    """Entries of ``L`` in their places."""
+def matrix_from_entries(tree: Array, w: Array, matrix: Array) -> None:
+    """Entries of ``L^A`` in their places."""
     for r in range(tree.nc):
         for s in range(tree.nc):
             matrix[r, s] = 0.0
-    for b in range(tree.nb):
+    for b in range(tree.nblocks):
         o = tree.block_slot[b]
         for a in range(tree.block_size[b]):
             for c in range(a + 1):
-                x = w.Ls[tree.rr[tree.rr_start[b] + a * (a + 1) // 2 + c]]
+                x = w.Ls[tree.block_entry[tree.block_entry_start[b] + a * (a + 1) // 2 + c]]
                 matrix[tree.slot_row[o + a], tree.slot_row[o + c]] = x
                 matrix[tree.slot_row[o + c], tree.slot_row[o + a]] = x
 
@@ -157,37 +137,37 @@ def pv_osim_fast(
     small: Array,
     pivot: Array,
 ) -> None:
-    """``D = B + K H^-1 K'`` and ``(D + R)^-1`` by the matrix inversion lemma (**lqr** Section VII-B).
+    """PV-OSIM-fast: ``D = B + K H^-1 K'`` and ``(D + R)^-1`` by the matrix inversion lemma (**lqr** Section VII-B).
 
-    ``branches`` is B, whose blocks are those of branches of the floating base, ``rows`` is K and ``base`` H at the
-    base; then the factor of ``B + R``, ``(B + R)^-1 K``, and the factor of ``H + K' (B + R)^-1 K``. ``pivot`` is near
-    zero where ``B + R`` is singular and this does not serve.
+    ``branches`` is ``B = L_b^A``, whose blocks are those of branches of the floating base, ``rows`` is ``K_b^A`` and
+    ``base`` the articulated inertia ``H_b^A`` there; then the factor of ``B + R``, ``(B + R)^-1 K``, and the factor of
+    ``H + K' (B + R)^-1 K``. ``pivot`` is near zero where ``B + R`` is singular and the method does not apply.
     """
-    open_rows(tree, w, q)
+    rows_at(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
     init_rows(tree, w, w.none)
     init_rigid_inertias(tree, w)
     for i in range(tree.n - 1, 0, -1):
         if tree.parent[i] == 0:
-            write_rows(tree, w, branches)
+            matrix_from_entries(tree, w, branches)
             for k in range(dof_of(tree.kind[i])):
                 j = axis_of(tree.kind[i], k)
-                w.H[i, j, j] += w.gear[tree.iv[i] + k]
+                w.H[i, j, j] += w.joint_inertia[tree.iv[i] + k]
             symmetrize(w.H[i])
             for j in range(6):
                 for k in range(6):
                     base[j, k] = w.H[i, j, k]
-            for b in range(tree.nb):
+            for b in range(tree.nblocks):
                 o = tree.block_slot[b]
                 for a in range(tree.block_size[b]):
                     r = tree.slot_row[o + a]
-                    w.Ls[tree.rr[tree.rr_start[b] + a * (a + 1) // 2 + a]] += damping[r]
+                    w.Ls[tree.block_entry[tree.block_entry_start[b] + a * (a + 1) // 2 + a]] += damping[r]
                     for j in range(6):
                         rows[r, j] = w.Ks[o + a, j]
             eliminate_rows(tree, w, i)
-            write_rows(tree, w, factored)
-            for b in range(tree.nb):
+            matrix_from_entries(tree, w, factored)
+            for b in range(tree.nblocks):
                 o = tree.block_slot[b]
                 for a in range(tree.block_size[b]):
                     for j in range(6):
@@ -205,38 +185,38 @@ def pv_osim_fast(
 
 @kernel
 def caba_osim(tree: Array, w: Array, q: Array, damping: Array, matrix: Array) -> None:
-    """``(D + R)^-1 = rho - rho J (M + J' rho J)^-1 J' rho``, for rows of one moving body or joint each."""
-    open_rows(tree, w, q)
+    """cABA-OSIM: ``(D + R)^-1 = mu - mu J (M + J' mu J)^-1 J' mu``, for rows of one moving body or joint each."""
+    rows_at(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
-        w.rho[r] = 1.0 / damping[r]
+        w.mu[r] = 1.0 / damping[r]
     init_rows(tree, w, w.none)
     init_rigid_inertias(tree, w)
     for m in range(tree.nk):
         i = tree.k_body[m]
         if i > 0:
-            add_outer_square(w.rho[tree.k_row[m]], w.K[m], w.H[i])
+            add_outer_square(w.mu[tree.k_row[m]], w.K[m], w.H[i])
     for t in range(tree.nterms):
-        w.gear[tree.term_v[t]] += w.rho[tree.term_row[t]] * (w.slope[t] * w.slope[t])
+        w.joint_inertia[tree.term_v[t]] += w.mu[tree.term_row[t]] * (w.dphi[t] * w.dphi[t])
     for i in range(tree.n - 1, 0, -1):
         eliminate(tree, w, i)
         propagate_rows(tree, w, i)
         inertia_to_parent(tree, w, i)
-    write_rows(tree, w, matrix)
+    matrix_from_entries(tree, w, matrix)
     for r in range(tree.nc):
         for s in range(r + 1):
-            matrix[r, s] = -(w.rho[r] * matrix[r, s]) * w.rho[s]
-        matrix[r, r] += w.rho[r]
-    mirror_rows(tree, matrix)
+            matrix[r, s] = -(w.mu[r] * matrix[r, s]) * w.mu[s]
+        matrix[r, r] += w.mu[r]
+    symmetrize_matrix(tree, matrix)
 
 
 @kernel
-def own_blocks(tree: Array, w: Array, q: Array, blocks: Array) -> None:
-    """``D`` within each constraint: row r, and its columns at the constraint's first row and after."""
-    open_rows(tree, w, q)
+def diagonal_blocks(tree: Array, w: Array, q: Array, blocks: Array) -> None:
+    """Blocks of ``D`` of each constraint: row r, and its columns from the constraint's first row on."""
+    rows_at(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
-        for k in range(tree.most):
+        for k in range(tree.max_rows):
             blocks[r, k] = 0.0
     init_rows(tree, w, w.none)
     init_rigid_inertias(tree, w)
@@ -244,265 +224,29 @@ def own_blocks(tree: Array, w: Array, q: Array, blocks: Array) -> None:
         eliminate(tree, w, i)
         project_rows_on_joint(tree, w, i)
         for a in range(tree.slot_start[i], tree.slot_start[i] + tree.slot_count[i]):
-            for b in range(tree.slot_first[a], a + 1):
+            for b in range(tree.slot_constraint_first[a], a + 1):
                 r = tree.slot_row[a]
                 s = tree.slot_row[b]
                 for k in range(dof_of(tree.kind[i])):
                     x = w.Zs[a, k] * w.Ts[b, k]
-                    blocks[r, tree.row_place[s]] += x
+                    blocks[r, tree.row_in_constraint[s]] += x
                     if a != b:
-                        blocks[s, tree.row_place[r]] += x
+                        blocks[s, tree.row_in_constraint[r]] += x
         rows_to_parent(tree, w, i)
         inertia_to_parent(tree, w, i)
-
-
-# Inverse inertias handed up --------------------------------------------------------------------------------------
-
-
-@kernel
-def felt_at(tree: Array, w: Array, i: int) -> None:
-    """``Om`` of body ``i``, that of its parent being known: ``S D^-1 S' + (1 - S V') X Om X' (1 - V S')``."""
-    kind = tree.kind[i]
-    A = w.Om[i]
-    for j in range(6):
-        for k in range(6):
-            A[j, k] = 0.0
-    if tree.parent[i] > 0:
-        add_shifted_inertia(scale(-1.0, w.r[i]), w.Om[tree.parent[i]], A)
-        turn_back(tree, w, i, A)
-        symmetrize(A)
-    for k in range(dof_of(kind)):
-        z = w.Pi[k]
-        for j in range(6):
-            z[j] = 0.0
-            for c in range(6):
-                z[j] += A[j, c] * follows(tree, w, i, (c + 3) % 6, k)
-    for k in range(dof_of(kind)):
-        for m in range(k + 1):
-            x = 0.0
-            for j in range(6):
-                x = x + follows(tree, w, i, (j + 3) % 6, m) * w.Pi[k, j]
-            w.Z[k, m] = x
-            w.Z[m, k] = x
-    for k in range(dof_of(kind)):
-        for j in range(6):
-            A[place_of(tree, i, k), j] -= w.Pi[k, j]
-            if kind == HELICAL:
-                A[2, j] -= tree.pitch[i] * w.Pi[k, j]
-    for k in range(dof_of(kind)):
-        for j in range(6):
-            A[j, place_of(tree, i, k)] -= w.Pi[k, j]
-            if kind == HELICAL:
-                A[j, 2] -= tree.pitch[i] * w.Pi[k, j]
-    yielding(tree, w, i)
-    for k in range(dof_of(kind)):
-        for m in range(dof_of(kind)):
-            x = w.Z[k, m]
-            A[place_of(tree, i, k), place_of(tree, i, m)] += x
-            if kind == HELICAL:
-                A[2, 5] += tree.pitch[i] * x
-                A[5, 2] += tree.pitch[i] * x
-                A[2, 2] += (tree.pitch[i] * tree.pitch[i]) * x
-
-
-@kernel
-def place_of(tree: Array, i: int, k: int) -> int:
-    """Where degree of freedom ``k`` of joint ``i`` moves its body, among ``[linear; angular]``."""
-    return (axis_of(tree.kind[i], k) + 3) % 6
-
-
-@kernel
-def follows(tree: Array, w: Array, i: int, j: int, k: int) -> Scalar:
-    """An entry of ``V = U D^-1``: what degree of freedom ``k`` takes of the acceleration ``j`` of its parent."""
-    kind = tree.kind[i]
-    if kind != HELICAL and tree.geared[i] == 0 and moves_along(kind, j) != 0:
-        return 1.0 if axis_of(kind, k) == j else 0.0
-    if kind > HELICAL:
-        return w.Y[i, j, k]
-    return w.V[i, j]
-
-
-@kernel
-def yielding(tree: Array, w: Array, i: int) -> None:
-    """Add ``D^-1`` of joint ``i`` to ``Z``."""
-    n = dof_of(tree.kind[i])
-    if n == 1:
-        w.Z[0, 0] += w.D[i]
-    else:
-        for k in range(n):
-            for m in range(n):
-                w.y6[m] = 1.0 if m == k else 0.0
-            solve_ldl(n, w.L[i], w.y6)
-            for m in range(n):
-                w.Z[m, k] += w.y6[m]
-
-
-@kernel
-def turn_back(tree: Array, w: Array, i: int, A: Array) -> None:
-    """``A``, in the axes of the parent of body ``i``, in its own."""
-    kind = tree.kind[i]
-    if kind == SPHERICAL or kind == FREE:
-        for j in range(3):
-            for k in range(3):
-                w.Q[j, k] = w.R[i, k, j]
-        rotate_inertia(w.Q, A)
-    else:
-        if tree.turned[i] != 0:
-            for j in range(3):
-                for k in range(3):
-                    w.Q[j, k] = tree.P[i, k, j]
-            rotate_inertia(w.Q, A)
-        if kind != PRISMATIC:
-            rotate_inertia_about_z(w.c[i], -w.s[i], A)
-
-
-@kernel
-def feel_bodies(tree: Array, w: Array, q: Array) -> None:
-    """Rows of K and ``Om`` of the bodies that need it."""
-    open_rows(tree, w, q)
-    joint_coupling_rows(tree, w)
-    articulate(tree, w)
-    for e in range(tree.nfelt):
-        felt_at(tree, w, tree.felt[e])
-        symmetrize(w.Om[tree.felt[e]])
-
-
-@kernel
-def hand_down_part(tree: Array, w: Array, i: int, s: int) -> None:
-    """A row of K on body ``i``, with the joint taken out of it, on the parent."""
-    up = tree.path_up[s]
-    if up >= 0:
-        K = w.Kp[s]
-        for j in range(6):
-            w.y6[j] = K[j]
-        for k in range(dof_of(tree.kind[i])):
-            x = K[axis_of(tree.kind[i], k)]
-            if tree.kind[i] == HELICAL:
-                x = x + tree.pitch[i] * K[5]
-            for j in range(6):
-                w.y6[j] -= follows(tree, w, i, j, k) * x
-        f = rotate_to_parent(tree, w, i, linear(w.y6))
-        set_angular(add(rotate_to_parent(tree, w, i, angular(w.y6)), cross(w.r[i], f)), w.Kp[up])
-        set_linear(f, w.Kp[up])
-
-
-@kernel
-def gain_pair(tree: Array, one: int, other: int, x: Scalar, matrix: Array) -> None:
-    """Add what two rows of K do to each other to the rows that they are parts of (lower triangle)."""
-    r = tree.k_row[one]
-    s = tree.k_row[other]
-    if r < s:
-        matrix[s, r] += x
-    else:
-        matrix[r, s] += x
-        if r == s and one != other:
-            matrix[r, s] += x
-
-
-@kernel
-def efpa(tree: Array, w: Array, q: Array, matrix: Array) -> None:
-    """Extended force propagators: rows go down to where they meet, and see the inverse inertia there."""
-    feel_bodies(tree, w, q)
-    for r in range(tree.nc):
-        for s in range(tree.nc):
-            matrix[r, s] = 0.0
-    for i in range(tree.n - 1, 0, -1):
-        for s in range(tree.path_start[i], tree.path_start[i] + tree.path_count[i]):
-            m = tree.path_part[s]
-            if tree.k_body[m] == i:
-                for j in range(6):
-                    w.Kp[s, j] = w.K[m, j]
-            hand_down_part(tree, w, i, s)
-    for i in range(1, tree.n):
-        for s in range(tree.path_start[i], tree.path_start[i] + tree.path_count[i]):
-            if tree.meet_count[s] > 0:
-                for j in range(6):
-                    x = 0.0
-                    for k in range(6):
-                        x = x + w.Om[i, j, k] * w.Kp[s, (k + 3) % 6]
-                    w.y6[j] = x
-                for e in range(tree.meet_start[s], tree.meet_start[s] + tree.meet_count[s]):
-                    t = tree.meet_path[e]
-                    x = 0.0
-                    for j in range(6):
-                        x = x + w.y6[j] * w.Kp[t, (j + 3) % 6]
-                    gain_pair(tree, tree.path_part[s], tree.path_part[t], x, matrix)
-    mirror_rows(tree, matrix)
-
-
-@kernel
-def move_past(tree: Array, w: Array, i: int, x: Array) -> None:
-    """The acceleration ``x`` of the parent of body ``i`` as that of the body, its joint giving way."""
-    kind = tree.kind[i]
-    turn = rotate_to_child(tree, w, i, angular(x))
-    set_linear(rotate_to_child(tree, w, i, add(linear(x), cross(angular(x), w.r[i]))), x)
-    set_angular(turn, x)
-    for k in range(dof_of(kind)):
-        y = 0.0
-        for j in range(6):
-            y = y + follows(tree, w, i, j, k) * x[j]
-        w.y6[k] = y
-    for k in range(dof_of(kind)):
-        x[axis_of(kind, k)] -= w.y6[k]
-        if kind == HELICAL:
-            x[5] -= tree.pitch[i] * w.y6[k]
-
-
-@kernel
-def kjr(tree: Array, w: Array, q: Array, matrix: Array) -> None:
-    """Inverse inertias of pairs of bodies, handed up from where they meet to the one and then to the other."""
-    feel_bodies(tree, w, q)
-    for r in range(tree.nc):
-        for s in range(tree.nc):
-            matrix[r, s] = 0.0
-    for p in range(tree.ncouples):
-        c = tree.couple_body[p]
-        for j in range(6):
-            for k in range(6):
-                w.Pi[j, k] = w.Om[c, (j + 3) % 6, (k + 3) % 6]
-        for e in range(tree.first_start[p], tree.first_start[p] + tree.first_count[p]):
-            for k in range(6):
-                move_past(tree, w, tree.step[e], w.Pi[k])
-        for j in range(6):
-            for k in range(j):
-                x = w.Pi[j, k]
-                w.Pi[j, k] = w.Pi[k, j]
-                w.Pi[k, j] = x
-        for e in range(tree.second_start[p], tree.second_start[p] + tree.second_count[p]):
-            for k in range(6):
-                move_past(tree, w, tree.step[e], w.Pi[k])
-        for e in range(tree.product_start[p], tree.product_start[p] + tree.product_count[p]):
-            A = w.K[tree.product_one[e]]
-            B = w.K[tree.product_other[e]]
-            x = 0.0
-            for j in range(6):
-                for k in range(6):
-                    x = x + A[j] * w.Pi[j, k] * B[k]
-            gain_pair(tree, tree.product_one[e], tree.product_other[e], x, matrix)
-    mirror_rows(tree, matrix)
-
-
-@kernel
-def parts(tree: Array, w: Array, q: Array, K: Array) -> None:
-    """Rows of K as they are, each on its body."""
-    open_rows(tree, w, q)
-    for m in range(tree.nk):
-        for j in range(6):
-            K[m, j] = w.K[m, j]
 
 
 _POSE: dict[str, Shape] = {"q": ("nq",)}
 _DAMPED: dict[str, Shape] = _POSE | {"damping": ("nc",)}
 _MATRIX: dict[str, Shape] = {"matrix": ("nc", "nc")}
-_JOINTS = _WORK | COMPOSITE | DENSE
-_TRAVEL = _WORK | TRAVEL | {"rho": ("nc",)}
-_MEET = _WORK | {"Om": ("n", 6, 6), "Kp": ("npaths", 6), "Pi": (6, 6), "y6": (6,)}
+_DENSE = ROWS | COMPOSITE | DENSE
+_PROPAGATED = ROWS | TRAVEL | {"mu": ("nc",)}
 
-LTL_OSIM = Algorithm("ltl_osim", ltl_osim, _POSE, _MATRIX, _JOINTS, JOINTS)
+LTL_OSIM = Algorithm("ltl_osim", ltl_osim, _POSE, _MATRIX, _DENSE, LTL_TREE)
 PROX_LTL_OSIM = Algorithm(
-    "prox_ltl_osim", prox_ltl_osim, _DAMPED, _MATRIX | {"factored": ("nc", "nc")}, _JOINTS, JOINTS
+    "prox_ltl_osim", prox_ltl_osim, _DAMPED, _MATRIX | {"factored": ("nc", "nc")}, _DENSE, LTL_TREE
 )
-PV_OSIM = Algorithm("pv_osim", pv_osim, _POSE, _MATRIX, _TRAVEL, ROWS)
+PV_OSIM = Algorithm("pv_osim", pv_osim, _POSE, _MATRIX, _PROPAGATED, BBO_TREE)
 PV_OSIM_FAST = Algorithm(
     "pv_osim_fast",
     pv_osim_fast,
@@ -516,11 +260,13 @@ PV_OSIM_FAST = Algorithm(
         "small": (6, 6),
         "pivot": (1,),
     },
-    _TRAVEL,
-    ROWS,
+    _PROPAGATED,
+    BBO_TREE,
 )
-CABA_OSIM = Algorithm("caba_osim", caba_osim, _DAMPED, _MATRIX, _TRAVEL, ROWS)
-OWN_BLOCKS = Algorithm("own_blocks", own_blocks, _POSE, {"blocks": ("nc", "most")}, _TRAVEL, ROWS)
-EFPA = Algorithm("efpa", efpa, _POSE, _MATRIX, _MEET, PROPAGATORS)
-KJR = Algorithm("kjr", kjr, _POSE, _MATRIX, _MEET, PROPAGATORS)
-PARTS = Algorithm("parts", parts, _POSE, {"K": ("nk", 6)}, POSE | CLOSURE | {"e": ("nc",)}, LOOPS)
+CABA_OSIM = Algorithm("caba_osim", caba_osim, _DAMPED, _MATRIX, _PROPAGATED, BBO_TREE)
+DIAGONAL_BLOCKS = Algorithm(
+    "diagonal_blocks", diagonal_blocks, _POSE, {"blocks": ("nc", "max_rows")}, _PROPAGATED, BBO_TREE
+)
+LINK_ROWS = Algorithm(
+    "link_rows", link_rows, _POSE, {"K": ("nk", 6)}, POSE | CLOSURE | {"e": ("nc",)}, CONSTRAINED_TREE
+)

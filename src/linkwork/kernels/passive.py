@@ -1,7 +1,7 @@
-"""Springs and dampers of joints: torques that a joint makes by itself.
+"""Passive joint torques: springs and dampers, ``-k (q - rest) - d v`` of each degree of freedom.
 
-MuJoCo's ``qfrc_passive``: ``-k (q - rest) - d v`` of each degree of freedom. Steps in time (`motion`) and inverse
-dynamics (`rnea`, `clusters`) have these torques from here. Cost: linear in the springs and dampers that there are.
+MuJoCo's ``qfrc_passive``. Time stepping (`steps`) and inverse dynamics (`rnea`, `clusters`) have these torques from
+here. Cost: linear in the number of springs and dampers.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from linkwork.kernels.scalar import Array, Scalar, kernel
 
 @kernel
 def spring_torque(stiffness: Scalar, x: Scalar, rest: Scalar) -> Scalar:
-    """Of a spring that is at ``x``."""
+    """``-k (x - rest)``."""
     return -(stiffness * (x - rest))
 
 
 @kernel
 def damper_torque(damping: Scalar, v: Scalar) -> Scalar:
-    """Of a damper that moves at ``v``."""
+    """``-d v``."""
     return -(damping * v)
 
 
 @kernel
 def subtract_passive_torques(tree: Array, q: Array, v: Array, tau: Array) -> None:
-    """What is left of torques for motors, joints making their own."""
+    """``tau = tau - passive torques``: what actuators have to supply."""
     for s in range(tree.nsprings):
         tau[tree.spring_v[s]] -= spring_torque(tree.stiffness[s], q[tree.spring_q[s]], tree.rest[s])
     for d in range(tree.ndampers):
@@ -33,7 +33,7 @@ def subtract_passive_torques(tree: Array, q: Array, v: Array, tau: Array) -> Non
 
 @kernel
 def passive_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
-    """Torques of all springs and dampers."""
+    """Passive torques of all joints."""
     for k in range(tree.nv):
         tau[k] = 0.0
     subtract_passive_torques(tree, q, v, tau)

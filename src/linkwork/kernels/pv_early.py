@@ -1,23 +1,28 @@
-"""PV-early: each joint satisfies as much of the rows that reach it as it can, and the rest goes on to its parent.
+"""PV-early: the PV solver with early elimination of multipliers at every joint.
 
-**lqr** Section VI, for constraints that bind one moving body or one joint each, without regularization and without
-iterations. At a degree of freedom the rows on its body are reflected (Householder) so that one of them alone feels it:
-that row then says how the joint must move, and is done with. Rows that feel nothing of the joint go on as they are, so
-that redundant rows and joints of several degrees of freedom need no cases of their own: what reaches the world says
-nothing, or contradicts the rest.
+**lqr** Section VIII, for constraints between one moving body or joint and the world, without regularization and without
+iterations. At each degree of freedom a Householder reflection (Eqs. 65 and 67) leaves one row with ``K S != 0``: that
+row determines the joint's acceleration, and its multiplier is eliminated. Rows with ``K S = 0`` are propagated as they
+are (Remark 8), so that redundant rows and joints with several degrees of freedom need no cases of their own. Rows that
+reach the root have ``K = 0``: ``k`` is zero, or the constraints contradict each other.
 
-| symbol    | meaning                                                                           |
-|-----------|-----------------------------------------------------------------------------------|
-| Rk, rk    | rows of a stack and their right-hand sides, ``Rk a = rk``                         |
-| Qc, Qj    | reflections: of a stack of more than six rows into six, and at a degree of freedom |
-| U, D      | ``H S`` and ``S' H S`` (+ armature) at a degree of freedom                        |
-| alpha, B  | its acceleration is ``alpha - B a``, by the row it satisfies or as in ABA         |
-| felt      | 1 over what the row feels of it; 0 where there is no such row                     |
-| lack      | force on it less its torque                                                       |
-| mu        | multipliers of the rows of a stack                                                |
-| size      | squares of the numbers that the rows of a stack started with                      |
+| symbol        | meaning                                                                                |
+|---------------|----------------------------------------------------------------------------------------|
+| KA, kA        | rows on a link's acceleration, ``K^A a = k^A`` (-l^A of the paper), stacked link by link |
+| gA            | their coefficients on the acceleration of the link's joint itself (joint couplings)    |
+| KS            | ``ks = K^A S`` (Eq. 67)                                                                |
+| Qj, qj        | reflection ``1 - qj Qj Qj'`` at a degree of freedom                                    |
+| Qc, qc        | reflections that condense a stack of more than six rows to six (Remark 9)              |
+| Uv, Dv        | ``U = H S`` and ``D = S' H S`` (+ armature) of a degree of freedom                     |
+| alpha, Bv     | its acceleration is ``alpha - B a``: by the eliminated row, or as in ABA               |
+| inverse_KS    | 1 over ``K S`` of the eliminated row; 0 where there is none                            |
+| minus_u       | ``-u = S' f - tau``                                                                    |
+| lam           | multipliers of stacked rows                                                            |
+| row_norm2     | squared norm of the rows on a link and its descendants, as they were given             |
+| infeasibility | largest ``k`` of a row with ``K = 0``                                                  |
+| sqrt_inertia  | root of the inertia of each row, which makes rows of different units comparable        |
 
-Cost: linear in the bodies and in the rows.
+Cost: O(n + m).
 """
 
 from __future__ import annotations
@@ -25,11 +30,14 @@ from __future__ import annotations
 from linkwork.kernels.aba import init_rigid_inertias, whole_inertia_to_parent
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
+    DISABLED,
     INPUTS,
     OUTPUTS,
-    SWITCHED_OFF,
     WORK,
+    Problem,
+    Result,
     constraint_violation,
+    forward_view,
     relative_residual,
     set_residual_scale,
     setup_problem,
@@ -39,170 +47,170 @@ from linkwork.kernels.rnea import force_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize
 from linkwork.model.joints import HELICAL
-from linkwork.plans.early import EARLY
+from linkwork.plans.pv_early import PV_EARLY_TREE
 
-FEELS = 1e-18
-"""A row feels a joint if the square of what it feels is more than this part of the rows as they started."""
+RANK_TOLERANCE = 1e-18
+"""``K S`` is zero where its squared norm is less than this, relative to that of the rows as they were given."""
 
 STACKS: dict[str, Shape] = {
-    "Rk": ("nstack", 6),
-    "rk": ("nstack",),
-    "gk": ("nstack",),
+    "KA": ("nstack", 6),
+    "kA": ("nstack",),
+    "gA": ("nstack",),
     "Qc": ("nstack", 6),
     "Qj": ("nstack", 6),
     "qc": ("n", 6),
     "qj": ("n", 6),
-    "mu": ("nstack",),
-    "Ue": ("nv", 6),
-    "De": ("nv",),
-    "Be": ("nv", 6),
+    "lam": ("nstack",),
+    "Uv": ("nv", 6),
+    "Dv": ("nv",),
+    "Bv": ("nv", 6),
     "alpha": ("nv",),
-    "felt": ("nv",),
-    "lack": ("nv",),
-    "sk": ("nstack",),
-    "worst": (1,),
-    "row_scale": ("nc",),
-    "size": ("n",),
+    "inverse_KS": ("nv",),
+    "minus_u": ("nv",),
+    "KS": ("nstack",),
+    "infeasibility": (1,),
+    "sqrt_inertia": ("nc",),
+    "row_norm2": ("n",),
 }
 
 
 @kernel
 def householder_vector(n: int, x: Array, o: int, Q: Array, k: int) -> Scalar:
-    """Column ``k`` of ``Q``, from row ``o`` on, and ``s`` such that ``1 - s Q Q'`` takes ``x`` to its first axis."""
-    size = 0.0
+    """Column ``k`` of ``Q``, from row ``o``: ``w = x + sign(x1) |x| e1``; returns ``2 / w' w`` (**lqr** Eq. 65, 67)."""
+    square = 0.0
     for a in range(n):
-        size = size + x[o + a] * x[o + a]
+        square = square + x[o + a] * x[o + a]
         Q[o + a, k] = x[o + a]
-    length = sqrt(size)
-    Q[o, k] += where(x[o], 0.0, -length, length)
-    whole = 0.0
+    norm = sqrt(square)
+    Q[o, k] += where(x[o], 0.0, -norm, norm)
+    ww = 0.0
     for a in range(n):
-        whole = whole + Q[o + a, k] * Q[o + a, k]
-    return where(whole, 1e-200, 0.0, 2.0 / where(whole, 1e-200, 1.0, whole))
+        ww = ww + Q[o + a, k] * Q[o + a, k]
+    return where(ww, 1e-200, 0.0, 2.0 / where(ww, 1e-200, 1.0, ww))
 
 
 @kernel
-def householder_on_rows(n: int, w: Array, o: int, Q: Array, k: int, scaled: Scalar) -> None:
-    """Rows of a stack under a reflection."""
+def householder_on_rows(n: int, w: Array, o: int, Q: Array, k: int, two_over_ww: Scalar) -> None:
+    """Reflect the rows of a stack (**lqr** Eq. 68)."""
     for j in range(6):
         x = 0.0
         for a in range(n):
-            x = x + Q[o + a, k] * w.Rk[o + a, j]
-        x = x * scaled
+            x = x + Q[o + a, k] * w.KA[o + a, j]
+        x = x * two_over_ww
         for a in range(n):
-            w.Rk[o + a, j] -= x * Q[o + a, k]
+            w.KA[o + a, j] -= x * Q[o + a, k]
     x = 0.0
     y = 0.0
     for a in range(n):
-        x = x + Q[o + a, k] * w.rk[o + a]
-        y = y + Q[o + a, k] * w.gk[o + a]
+        x = x + Q[o + a, k] * w.kA[o + a]
+        y = y + Q[o + a, k] * w.gA[o + a]
     for a in range(n):
-        w.rk[o + a] -= (x * scaled) * Q[o + a, k]
-        w.gk[o + a] -= (y * scaled) * Q[o + a, k]
+        w.kA[o + a] -= (x * two_over_ww) * Q[o + a, k]
+        w.gA[o + a] -= (y * two_over_ww) * Q[o + a, k]
 
 
 @kernel
-def householder_on_multipliers(n: int, w: Array, o: int, Q: Array, k: int, scaled: Scalar) -> None:
-    """Multipliers of a stack under the same reflection."""
+def householder_on_multipliers(n: int, w: Array, o: int, Q: Array, k: int, two_over_ww: Scalar) -> None:
+    """Reflect the multipliers of a stack (**lqr** Eq. 64)."""
     x = 0.0
     for a in range(n):
-        x = x + Q[o + a, k] * w.mu[o + a]
+        x = x + Q[o + a, k] * w.lam[o + a]
     for a in range(n):
-        w.mu[o + a] -= (x * scaled) * Q[o + a, k]
+        w.lam[o + a] -= (x * two_over_ww) * Q[o + a, k]
 
 
 @kernel
 def condense_rows(tree: Array, w: Array, i: int) -> None:
-    """A stack of more than six rows as six that say the same; what is left over ought to say ``0 = 0``."""
+    """Six rows for a stack of more than six (**lqr** Remark 9): the others become ``0 = 0``, or are infeasible."""
     o = tree.stack_start[i]
     n = tree.stack_count[i]
     for c in range(6):
         for a in range(c, n):
-            w.sk[o + a] = w.Rk[o + a, c]
-        w.qc[i, c] = householder_vector(n - c, w.sk, o + c, w.Qc, c)
+            w.KS[o + a] = w.KA[o + a, c]
+        w.qc[i, c] = householder_vector(n - c, w.KS, o + c, w.Qc, c)
         householder_on_rows(n - c, w, o + c, w.Qc, c, w.qc[i, c])
     for a in range(6, n):
-        x = where(w.rk[o + a], 0.0, -w.rk[o + a], w.rk[o + a])
-        w.worst[0] = where(w.worst[0], x, x, w.worst[0])
+        x = where(w.kA[o + a], 0.0, -w.kA[o + a], w.kA[o + a])
+        w.infeasibility[0] = where(w.infeasibility[0], x, x, w.infeasibility[0])
 
 
 @kernel
 def eliminate_dof(tree: Array, w: Array, i: int, k: int, n: int, tau: Array) -> None:
-    """Degree of freedom ``k`` of joint ``i``: the row it satisfies, and what that leaves of inertia and force."""
+    """Degree of freedom ``k`` of joint ``i``: eliminate one row (**lqr** Eqs. 60 to 63) and the joint (Eq. 42)."""
     kind = tree.kind[i]
     v = tree.iv[i] + k
     axis = axis_of(kind, k)
     o = tree.stack_start[i]
     H = w.H[i]
     f = w.f[i]
-    U = w.Ue[v]
-    B = w.Be[v]
+    U = w.Uv[v]
+    B = w.Bv[v]
     for j in range(6):
         U[j] = H[j, axis]
-    D = U[axis] + w.gear[v]
-    pushed = f[axis]
+    D = U[axis] + w.joint_inertia[v]
+    Sf = f[axis]
     if kind == HELICAL:
         for j in range(6):
             U[j] += tree.pitch[i] * H[j, 5]
-        D = U[2] + tree.pitch[i] * U[5] + w.gear[v]
-        pushed = pushed + tree.pitch[i] * f[5]
-    w.De[v] = D
-    w.lack[v] = pushed - tau[v]
+        D = U[2] + tree.pitch[i] * U[5] + w.joint_inertia[v]
+        Sf = Sf + tree.pitch[i] * f[5]
+    w.Dv[v] = D
+    w.minus_u[v] = Sf - tau[v]
     inverse = 1.0 / D
-    feels = 0.0
+    KS2 = 0.0
     for a in range(n):
-        w.sk[o + a] = w.Rk[o + a, axis] + w.gk[o + a]
+        w.KS[o + a] = w.KA[o + a, axis] + w.gA[o + a]
         if kind == HELICAL:
-            w.sk[o + a] += tree.pitch[i] * w.Rk[o + a, 5]
-        feels = feels + w.sk[o + a] * w.sk[o + a]
-    alpha = -(w.lack[v] * inverse)
+            w.KS[o + a] += tree.pitch[i] * w.KA[o + a, 5]
+        KS2 = KS2 + w.KS[o + a] * w.KS[o + a]
+    alpha = -(w.minus_u[v] * inverse)
     w.alpha[v] = alpha
-    w.felt[v] = 0.0
+    w.inverse_KS[v] = 0.0
     for j in range(6):
         B[j] = U[j] * inverse
     if n > 0:
-        w.qj[i, k] = householder_vector(n, w.sk, o, w.Qj, k)
+        w.qj[i, k] = householder_vector(n, w.KS, o, w.Qj, k)
         householder_on_rows(n, w, o, w.Qj, k, w.qj[i, k])
-        least = FEELS * w.size[i]
-        first = w.Rk[o, axis] + w.gk[o]
+        least = RANK_TOLERANCE * w.row_norm2[i]
+        first = w.KA[o, axis] + w.gA[o]
         if kind == HELICAL:
-            first = first + tree.pitch[i] * w.Rk[o, 5]
-        # feels <= least: no row feels the joint
-        w.felt[v] = where(least, feels, 1.0 / where(least, feels, first, 1.0), 0.0)
-        w.alpha[v] = where(least, feels, w.rk[o] * w.felt[v], alpha)
+            first = first + tree.pitch[i] * w.KA[o, 5]
+        # KS2 <= least: K S = 0 (Remark 8)
+        w.inverse_KS[v] = where(least, KS2, 1.0 / where(least, KS2, first, 1.0), 0.0)
+        w.alpha[v] = where(least, KS2, w.kA[o] * w.inverse_KS[v], alpha)
         for j in range(6):
-            B[j] = where(least, feels, w.Rk[o, j] * w.felt[v], B[j])
-            w.Rk[o, j] = where(least, feels, 0.0, w.Rk[o, j])
-        w.rk[o] = where(least, feels, 0.0, w.rk[o])
+            B[j] = where(least, KS2, w.KA[o, j] * w.inverse_KS[v], B[j])
+            w.KA[o, j] = where(least, KS2, 0.0, w.KA[o, j])
+        w.kA[o] = where(least, KS2, 0.0, w.kA[o])
         for a in range(n):
-            w.gk[o + a] = 0.0
+            w.gA[o + a] = 0.0
     for j in range(6):
         y = D * B[j]
         for c in range(j, 6):
             H[j, c] -= U[j] * B[c] + B[j] * U[c] - y * B[c]
     symmetrize(H)
-    left = w.lack[v] + D * w.alpha[v]
+    joint_force = w.minus_u[v] + D * w.alpha[v]
     for j in range(6):
-        f[j] += U[j] * w.alpha[v] - B[j] * left
+        f[j] += U[j] * w.alpha[v] - B[j] * joint_force
 
 
 @kernel
 def rows_to_parent(tree: Array, w: Array, i: int, n: int) -> None:
-    """Rows, inertia and force of body ``i`` to its parent."""
+    """Rows, inertia and force of link ``i`` to its parent (**lqr** Eq. 42)."""
     o = tree.stack_start[i]
     h = tree.parent[i]
     for a in range(n):
-        K = w.Rk[o + a]
+        K = w.KA[o + a]
         if h == 0:
-            x = where(w.rk[o + a], 0.0, -w.rk[o + a], w.rk[o + a])
-            w.worst[0] = where(w.worst[0], x, x, w.worst[0])
+            x = where(w.kA[o + a], 0.0, -w.kA[o + a], w.kA[o + a])
+            w.infeasibility[0] = where(w.infeasibility[0], x, x, w.infeasibility[0])
         else:
-            d = tree.stack_down[i] + a
+            e = tree.stack_parent[i] + a
             force = rotate_to_parent(tree, w, i, linear(K))
-            set_angular(add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], force)), w.Rk[d])
-            set_linear(force, w.Rk[d])
-            w.rk[d] = w.rk[o + a]
-            w.gk[d] = 0.0
+            set_angular(add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], force)), w.KA[e])
+            set_linear(force, w.KA[e])
+            w.kA[e] = w.kA[o + a]
+            w.gA[e] = 0.0
     if h > 0:
         whole_inertia_to_parent(tree, w, i)
         force_to_parent(tree, w, i)
@@ -210,7 +218,7 @@ def rows_to_parent(tree: Array, w: Array, i: int, n: int) -> None:
 
 @kernel
 def accelerations_and_multipliers(tree: Array, w: Array, i: int, n: int, qdd: Array, multipliers: Array) -> None:
-    """Accelerations of body ``i`` and its joint, then the multipliers of its rows."""
+    """Forward sweep of link ``i``: accelerations of the link and its joint, multipliers of its rows (Eqs. 62, 64)."""
     kind = tree.kind[i]
     o = tree.stack_start[i]
     b = w.a[tree.parent[i]]
@@ -218,22 +226,22 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, n: int, qdd: Ar
     set_angular(rotate_to_child(tree, w, i, angular(b)), a)
     set_linear(rotate_to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
     for m in range(n):
-        w.mu[o + m] = 0.0
+        w.lam[o + m] = 0.0
         if tree.parent[i] > 0:
-            w.mu[o + m] = w.mu[tree.stack_down[i] + m]
-    # the last degree of freedom was taken out last: it is the first to be known
+            w.lam[o + m] = w.lam[tree.stack_parent[i] + m]
+    # the last degree of freedom was eliminated last: it is the first to be known
     for back in range(dof_of(kind)):
         k = dof_of(kind) - 1 - back
         v = tree.iv[i] + k
         x = w.alpha[v]
-        need = w.lack[v]
+        joint_force = w.minus_u[v]
         for j in range(6):
-            x = x - w.Be[v, j] * a[j]
-            need = need + w.Ue[v, j] * a[j]
+            x = x - w.Bv[v, j] * a[j]
+            joint_force = joint_force + w.Uv[v, j] * a[j]
         qdd[v] = x
         if n > 0:
-            need = (need + w.De[v] * x) * w.felt[v]
-            w.mu[o] = where(0.0, w.felt[v] * w.felt[v], need, w.mu[o])
+            joint_force = (joint_force + w.Dv[v] * x) * w.inverse_KS[v]
+            w.lam[o] = where(0.0, w.inverse_KS[v] * w.inverse_KS[v], joint_force, w.lam[o])
             householder_on_multipliers(n, w, o, w.Qj, k, w.qj[i, k])
         a[axis_of(kind, k)] += x
         if kind == HELICAL:
@@ -241,89 +249,74 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, n: int, qdd: Ar
     m = tree.stack_count[i]
     if m > 6:
         for c in range(6, m):
-            w.mu[o + c] = 0.0
+            w.lam[o + c] = 0.0
         for back in range(6):
             c = 5 - back
             householder_on_multipliers(m - c, w, o + c, w.Qc, c, w.qc[i, c])
     for c in range(m):
         r = tree.stack_row[o + c]
         if r >= 0:
-            multipliers[r] += w.mu[o + c]
+            multipliers[r] += w.lam[o + c]
 
 
 @kernel
-def pv_early(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    regularization: Array,
-    asked: Array,
-    start: Array,
-    settings: Array,
-    a: Array,
-    found: Array,
-) -> None:
-    """Accelerations and multipliers; ``progress`` says by how much rows contradict each other.
+def pv_early(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """The PV solver with early elimination; ``progress`` is the relative infeasibility of the rows.
 
-    Rows are measured by the root of the inertia that they feel, so that rows of different units can be compared.
+    Rows are scaled by the root of their inertia, so that rows of different units can be compared.
     """
-    multipliers = found[2 : 2 + tree.nc]
-    residual = found[2 + tree.nc : tree.nfound]
-    setup_problem(tree, w, q, v, wrenches, asked)
-    constraint_violation(tree, w, regularization, found)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    constraint_violation(tree, w, problem.R, result)
     init_rigid_inertias(tree, w)
-    set_residual_scale(tree, w, tau, wrenches, settings)
+    set_residual_scale(tree, w, problem)
     for r in range(tree.nc):
-        w.row_scale[r] = sqrt(settings[6 + tree.nv + r])
-    w.worst[0] = 0.0
+        w.sqrt_inertia[r] = sqrt(problem.settings.row_inertia[r])
+    w.infeasibility[0] = 0.0
     for i in range(tree.n):
-        w.size[i] = 0.0
+        w.row_norm2[i] = 0.0
     for e in range(tree.nstack):
         r = tree.stack_row[e]
         m = tree.stack_k[e]
         t = tree.stack_term[e]
-        w.gk[e] = 0.0
+        w.gA[e] = 0.0
         for j in range(6):
-            w.Rk[e, j] = 0.0
+            w.KA[e, j] = 0.0
         if r >= 0:
-            on = where(regularization[r], SWITCHED_OFF, w.row_scale[r], 0.0)
-            w.rk[e] = on * w.ks[r]
+            weight = where(problem.R[r], DISABLED, w.sqrt_inertia[r], 0.0)
+            w.kA[e] = weight * w.k[r]
             if t >= 0:
-                w.gk[e] = on * w.slope[t]
+                w.gA[e] = weight * w.dphi[t]
             else:
                 for j in range(6):
-                    w.Rk[e, j] = on * w.K[m, j]
+                    w.KA[e, j] = weight * w.K[m, j]
     for r in range(tree.nc):
-        multipliers[r] = 0.0
-        residual[r] = 0.0
+        result.multipliers[r] = 0.0
+        result.residual[r] = 0.0
     for i in range(tree.n - 1, 0, -1):
         symmetrize(w.H[i])
         n = tree.stack_count[i]
         for e in range(tree.stack_start[i], tree.stack_start[i] + n):
             if tree.stack_row[e] >= 0:
-                w.size[i] += w.gk[e] * w.gk[e]
+                w.row_norm2[i] += w.gA[e] * w.gA[e]
                 for j in range(6):
-                    w.size[i] += w.Rk[e, j] * w.Rk[e, j]
+                    w.row_norm2[i] += w.KA[e, j] * w.KA[e, j]
         if n > 6:
             condense_rows(tree, w, i)
             n = 6
         for k in range(dof_of(tree.kind[i])):
-            eliminate_dof(tree, w, i, k, n, tau)
+            eliminate_dof(tree, w, i, k, n, problem.tau)
         rows_to_parent(tree, w, i, n)
         if tree.parent[i] > 0:
-            w.size[tree.parent[i]] += w.size[i]
+            w.row_norm2[tree.parent[i]] += w.row_norm2[i]
     for i in range(1, tree.n):
         n = tree.stack_count[i]
         if n > 6:
             n = 6
-        accelerations_and_multipliers(tree, w, i, n, a, multipliers)
+        accelerations_and_multipliers(tree, w, i, n, result.a, result.multipliers)
     for r in range(tree.nc):
-        multipliers[r] *= w.row_scale[r]
-    found[0] = relative_residual(w, w.worst[0] * w.worst[0])
-    found[1] = 1.0
+        result.multipliers[r] *= w.sqrt_inertia[r]
+    result.progress[0] = relative_residual(w, w.infeasibility[0] * w.infeasibility[0])
+    result.iterations[0] = 1.0
 
 
-PV_EARLY = Algorithm("pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS, EARLY)
+PV_EARLY = Algorithm("pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS, PV_EARLY_TREE, view=forward_view)

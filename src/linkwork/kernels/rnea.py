@@ -1,7 +1,15 @@
-"""Recursive Newton-Euler: the torques that make a tree accelerate as asked.
+"""Recursive Newton-Euler algorithm: the joint torques of given joint accelerations, by `rnea`.
 
-Featherstone, Rigid Body Dynamics Algorithms, Table 5.1, with classical linear accelerations (see `spatial`).
-Gravity is the root's acceleration. Cost: linear in the number of bodies.
+Featherstone, Rigid Body Dynamics Algorithms, Table 5.1, in body coordinates, with classical linear accelerations (see
+`spatial`). Gravity is a fictitious acceleration of the root: ``a0 = -a_g``.
+
+| symbol   | meaning                                                                     |
+|----------|-----------------------------------------------------------------------------|
+| omega, a | angular velocity and acceleration of body i (see `kinematics`)              |
+| f        | net force on body i, then the force across joint i: ``[moment; force]``     |
+| I, mc    | rotational inertia about the origin and first moment of mass of body i      |
+
+Cost: O(n).
 """
 
 from __future__ import annotations
@@ -38,24 +46,24 @@ from linkwork.model.joints import HELICAL
 
 FORCE: dict[str, Shape] = {"f": ("n", 6)}
 WRENCHES: Shape = ("nf", 6)
-FORWARD = dict.fromkeys(("omega", "W", "k", "a", "spread"), "forward")
-"""What `forward_pass` needs of a body for its children alone."""
+FORWARD = dict.fromkeys(("omega", "W", "c", "a", "accel_field"), "forward")
+"""Arrays that `forward_pass` reads of the parent alone."""
 
 
 @kernel
 def set_root_acceleration(tree: Array, w: Array) -> None:
-    """The world accelerates upwards."""
+    """``a0 = -a_g``."""
     set_angular((0.0, 0.0, 0.0), w.a[0])
     set_linear((-tree.gravity[0], -tree.gravity[1], -tree.gravity[2]), w.a[0])
 
 
 @kernel
 def apply_wrenches(tree: Array, w: Array, wrenches: Array) -> None:
-    """Take external wrenches, each in the axes of its frame, off the forces that joints must supply."""
+    """``f_i = f_i - fx_i``: external wrenches, each in the axes of its frame."""
     for f in range(tree.nf):
-        b = tree.body[f]
-        force = rotate(tree.F[f], linear(wrenches[f]))
-        moment = add(rotate(tree.F[f], angular(wrenches[f])), cross(tree.f[f], force))
+        b = tree.frame_body[f]
+        force = rotate(tree.frame_rotation[f], linear(wrenches[f]))
+        moment = add(rotate(tree.frame_rotation[f], angular(wrenches[f])), cross(tree.frame_position[f], force))
         if b > 0:
             set_angular(sub(angular(w.f[b]), moment), w.f[b])
             set_linear(sub(linear(w.f[b]), force), w.f[b])
@@ -63,23 +71,23 @@ def apply_wrenches(tree: Array, w: Array, wrenches: Array) -> None:
 
 @kernel
 def newton_euler_forces(tree: Array, w: Array) -> None:
-    """The force that each body's motion needs."""
+    """Net force on each body, Newton's and Euler's equations."""
     for i in range(1, tree.n):
         newton_euler_force(tree, w, i)
 
 
 @kernel
 def newton_euler_force(tree: Array, w: Array, i: int) -> None:
-    """The force that the motion of body ``i`` needs (Newton and Euler)."""
+    """``f_i = I_i a_i + v_i x* I_i v_i``: net force on body ``i``, Newton's and Euler's equations."""
     a = linear(w.a[i])
     mc = tree.mc[i]
-    set_angular(add(euler_moment(tree.I[i], w.spread[i]), cross(mc, a)), w.f[i])
-    set_linear(add(scale(tree.mass[i], a), rotate(w.spread[i], mc)), w.f[i])
+    set_angular(add(euler_moment(tree.I[i], w.accel_field[i]), cross(mc, a)), w.f[i])
+    set_linear(add(scale(tree.mass[i], a), rotate(w.accel_field[i], mc)), w.f[i])
 
 
 @kernel
 def init_root(tree: Array, w: Array) -> None:
-    """The world is at rest and accelerates upwards."""
+    """``v0 = 0``, ``a0 = -a_g``."""
     init_world_velocity(w)
     init_world_acceleration(w)
     set_root_acceleration(tree, w)
@@ -87,10 +95,10 @@ def init_root(tree: Array, w: Array) -> None:
 
 @kernel
 def forward_pass(tree: Array, w: Array, i: int, q: Array, v: Array, acceleration: Array) -> None:
-    """Of body ``i`` its pose, velocity and acceleration, those of its parent being known, and the force they need.
+    """First pass of body ``i``: pose, velocity and acceleration from those of its parent, and the net force.
 
-    One sweep of this does what `joint_transforms`, `move`, `hasten` and `newton_euler_forces` do, with each body's
-    arrays still in the cache.
+    The same as `joint_transforms`, `angular_velocities`, `accelerations` and `newton_euler_forces`, in one loop over
+    bodies, with each body's arrays still in the cache.
     """
     joint_transform(tree, w, i, q)
     body_angular_velocity(tree, w, i, v)
@@ -100,7 +108,7 @@ def forward_pass(tree: Array, w: Array, i: int, q: Array, v: Array, acceleration
 
 @kernel
 def force_to_parent(tree: Array, w: Array, i: int) -> None:
-    """Add the force on body ``i`` to that on its parent."""
+    """``f_p(i) = f_p(i) + p(i)X*i f_i``."""
     h = tree.parent[i]
     if h > 0:
         force = rotate_to_parent(tree, w, i, linear(w.f[i]))
@@ -110,7 +118,7 @@ def force_to_parent(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def joint_torques(tree: Array, w: Array, tau: Array) -> None:
-    """Leaves to root: joint torques ``tau = S' f``."""
+    """Second pass, leaves to root: ``tau_i = S' f_i``."""
     for i in range(tree.n - 1, 0, -1):
         kind = tree.kind[i]
         o = tree.iv[i]
@@ -124,7 +132,7 @@ def joint_torques(tree: Array, w: Array, tau: Array) -> None:
 
 @kernel
 def rnea(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
-    """``tau = M a + c - sum J' wrench``."""
+    """``tau = M a + c - sum J' wrench`` (Table 5.1); rotor inertias of the joints are added at the end."""
     init_root(tree, w)
     for i in range(1, tree.n):
         forward_pass(tree, w, i, q, v, a)
@@ -136,28 +144,28 @@ def rnea(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, t
 
 @kernel
 def inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
-    """The same, less what springs and dampers of joints do by themselves."""
+    """`rnea` less the passive torques of springs and dampers of joints."""
     rnea(tree, w, q, v, a, wrenches, tau)
     subtract_passive_torques(tree, q, v, tau)
 
 
 @kernel
 def bias_forces(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, tau: Array) -> None:
-    """The torques that hold ``a = 0``: Coriolis, centrifugal, gravity, less external wrenches."""
+    """The bias force ``c``, torques of ``qdd = 0``: Coriolis, centrifugal and gravity terms, less external wrenches."""
     for k in range(tree.nv):
-        w.still[k] = 0.0
-    rnea(tree, w, q, v, w.still, wrenches, tau)
+        w.qdd0[k] = 0.0
+    rnea(tree, w, q, v, w.qdd0, wrenches, tau)
 
 
 @kernel
 def gravity_forces(tree: Array, w: Array, q: Array, tau: Array) -> None:
-    """The torques that hold the tree at rest."""
+    """Gravity torques: `rnea` with ``v = 0`` and ``qdd = 0``."""
     joint_transforms(tree, w, q)
     set_root_acceleration(tree, w)
     for i in range(1, tree.n):
         for j in range(6):
             w.W[i, j] = 0.0
-            w.k[i, j] = 0.0
+            w.c[i, j] = 0.0
     bias_accelerations(tree, w)
     newton_euler_forces(tree, w)
     joint_torques(tree, w, tau)

@@ -1,17 +1,19 @@
-"""Vectors, rotations and 6D inertias for kernels.
+"""Spatial vector algebra: 3D vectors, rotations, spatial vectors and spatial inertias.
 
-A vector is anything with three entries (a tuple or the row of an array); functions return tuples.
-A spatial vector is `[angular; linear]` in the body's own frame. Two things keep the kernels short:
+Featherstone, Rigid Body Dynamics Algorithms, Chapter 2. A vector is anything with three entries (a tuple
+or the row of an array); functions return tuples. A spatial vector is ``[angular; linear]`` in the body's own frame.
+Two choices differ from the book's:
 
-* The linear part of an acceleration is the *classical* acceleration of the body's origin. It equals
-  the spatial one plus ``w x v``, transforms in the same way, and needs no linear velocities::
+* The linear part of an acceleration is the *classical* acceleration of the body's origin. It equals the spatial one
+  plus ``omega x v``, transforms in the same way, and needs no linear velocities. The equation of motion of a rigid
+  body is then::
 
-      n = I a + mc x b + w x (I w)             I inertia about the origin, mc first moment of mass
-      f = m b + a x mc + w x (w x mc)          a angular, b linear acceleration
+      n = I alpha + mc x a + omega x (I omega)          I inertia about the origin, mc first moment of mass
+      f = m a + alpha x mc + omega x (omega x mc)       alpha angular, a linear acceleration
 
-* The axis of a one-DoF joint is the z axis of its body, so a joint turns vectors in a plane.
+* The axis of a one-DoF joint is the z axis of its body, so that its rotation is planar.
 
-A 6D inertia ``H`` is a full symmetric 6 x 6 array of which sums touch the upper triangle only; `symmetrize`
+A spatial inertia ``H`` is a full symmetric 6 x 6 array of which sums touch the upper triangle only; `symmetrize`
 completes it. Its 3 x 3 blocks are ``A`` (angular, angular), ``B`` (angular, linear), ``C`` (linear, linear).
 Rotational inertias are six numbers ``xx xy xz yy yz zz``.
 """
@@ -92,7 +94,7 @@ def set_linear(x: Vector, y: Array) -> None:
 
 @kernel
 def add_to(n: Vector, f: Vector, y: Array) -> None:
-    """Add to the spatial vector ``y``."""
+    """Add ``[n; f]`` to the spatial vector ``y``."""
     y[0] += n[0]
     y[1] += n[1]
     y[2] += n[2]
@@ -149,7 +151,7 @@ def symmetric_product(I: Vector, x: Vector) -> Triple:
 
 @kernel
 def rotate_symmetric_about_z(c: Scalar, s: Scalar, I: Vector) -> Six:
-    """Turn a symmetric matrix of six numbers about z.
+    """``Rz I Rz'`` of a symmetric matrix of six numbers, ``Rz`` the rotation about z by the angle of ``(c, s)``.
 
     With ``d = xx - yy`` and ``t = s d + 2 c xy`` the 2 x 2 corner becomes ``xx - s t``, ``yy + s t``, ``c t - xy``.
     """
@@ -195,7 +197,7 @@ def centripetal(w: Vector) -> Six:
 
 @kernel
 def set_acceleration_field(alpha: Vector, W: Vector, A: Array) -> None:
-    """The matrix ``A`` with ``A x = alpha x x + w x (w x x)``: how accelerations spread over a body."""
+    """The matrix ``A`` of ``A x = alpha x x + omega x (omega x x)``, the acceleration of x less the origin's."""
     A[0, 0] = W[0]
     A[0, 1] = W[1] - alpha[2]
     A[0, 2] = W[2] + alpha[1]
@@ -209,7 +211,7 @@ def set_acceleration_field(alpha: Vector, W: Vector, A: Array) -> None:
 
 @kernel
 def euler_moment(I: Vector, A: Array) -> Triple:
-    """``I alpha + w x (I w)`` from the matrix of `set_acceleration_field`: the moment of all points' ``A x``."""
+    """Euler's equation: ``I alpha + omega x (I omega)``, from the matrix of `set_acceleration_field`."""
     xx = 0.5 * (I[3] + I[5] - I[0])
     yy = 0.5 * (I[0] + I[5] - I[3])
     zz = 0.5 * (I[0] + I[3] - I[5])
@@ -246,17 +248,17 @@ def symmetrize(H: Array) -> None:
 
 @kernel
 def rotate_inertia_about_z(c: Scalar, s: Scalar, H: Array) -> None:
-    """Turn a 6D inertia about z by the angle of ``(c, s)``: ``H = Z H Z'``, in place."""
+    """Rotate a spatial inertia about z by the angle of ``(c, s)``: each block becomes ``Rz h Rz'``, in place."""
     set_block(rotate_symmetric_about_z(c, s, block(H, 0)), H, 0)
-    # B is not symmetric: the antisymmetric part of its 2 x 2 corner does not turn.
+    # B is not symmetric: rotations about z leave the antisymmetric part of its 2 x 2 corner alone.
     total = H[0, 4] + H[1, 3]
     t = s * (H[0, 3] - H[1, 4]) + c * total
     st = s * t
-    rest = c * t - total
+    change = c * t - total
     H[0, 3] -= st
     H[1, 4] += st
-    H[0, 4] += rest
-    H[1, 3] += rest
+    H[0, 4] += change
+    H[1, 3] += change
     x = H[0, 5]
     y = H[1, 5]
     H[0, 5] = c * x - s * y
@@ -270,7 +272,7 @@ def rotate_inertia_about_z(c: Scalar, s: Scalar, H: Array) -> None:
 
 @kernel
 def rotate_inertia(R: Array, H: Array) -> None:
-    """Rotate a 6D inertia: each block becomes ``R h R'``, in place."""
+    """Rotate a spatial inertia: each block becomes ``R h R'``, in place."""
     set_block(rotate_symmetric(R, block(H, 0)), H, 0)
     x = rotate(R, (H[0, 3], H[0, 4], H[0, 5]))
     y = rotate(R, (H[1, 3], H[1, 4], H[1, 5]))
@@ -285,7 +287,7 @@ def rotate_inertia(R: Array, H: Array) -> None:
 
 @kernel
 def add_shifted_inertia(r: Vector, H: Array, P: Array) -> None:
-    """Add the inertia ``H``, whose origin is at ``r``, to ``P`` (upper triangles).
+    """Add the spatial inertia ``H``, whose origin is at ``r``, to ``P`` (upper triangles; parallel axis theorem).
 
     ``C' = C``, ``B' = B + [r]x C``, ``A' = A + [r]x B'^T + ([r]x B^T)^T``.
     """
@@ -314,3 +316,62 @@ def add_shifted_inertia(r: Vector, H: Array, P: Array) -> None:
     P[4, 4] += H[4, 4]
     P[4, 5] += H[4, 5]
     P[5, 5] += H[5, 5]
+
+
+@kernel
+def add_outer_square(mu: Scalar, K: Array, H: Array) -> None:
+    """``H = H + mu K K'`` (upper triangle)."""
+    x = (K[0], K[1], K[2], K[3], K[4], K[5])
+    for j in range(6):
+        y = mu * x[j]
+        for k in range(j, 6):
+            H[j, k] += y * x[k]
+
+
+@kernel
+def add_outer_product(mu: Scalar, A: Array, B: Array, C: Array) -> None:
+    """``C = C + mu A B'``."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        z = mu * x[j]
+        for k in range(6):
+            C[j, k] += z * y[k]
+
+
+@kernel
+def subtract_symmetric_product(A: Array, B: Array, H: Array) -> None:
+    """``H = H - A B'``, which is symmetric (upper triangle)."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        for k in range(j, 6):
+            H[j, k] -= x[j] * y[k]
+
+
+@kernel
+def subtract_product(A: Array, B: Array, C: Array) -> None:
+    """``C = C - A B'``."""
+    x = (A[0], A[1], A[2], A[3], A[4], A[5])
+    y = (B[0], B[1], B[2], B[3], B[4], B[5])
+    for j in range(6):
+        for k in range(6):
+            C[j, k] -= x[j] * y[k]
+
+
+@kernel
+def subtract_scaled(x: Scalar, K: Array, f: Array) -> None:
+    """``f = f - x K``; all is read before anything is written, so that it can be vectorized."""
+    k = (K[0], K[1], K[2], K[3], K[4], K[5])
+    old = (f[0], f[1], f[2], f[3], f[4], f[5])
+    for j in range(6):
+        f[j] = old[j] - k[j] * x
+
+
+@kernel
+def rotate_rows(R: Array, C: Array, X: Array) -> None:
+    """``X = diag(R, R) C``: forces in columns, rotated."""
+    for o in range(2):
+        for j in range(3):
+            for c in range(6):
+                X[3 * o + j, c] = R[j, 0] * C[3 * o, c] + R[j, 1] * C[3 * o + 1, c] + R[j, 2] * C[3 * o + 2, c]

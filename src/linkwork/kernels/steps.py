@@ -37,9 +37,9 @@ from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.tableaus import DOPRI5, RK4, Scheme
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
-from linkwork.plans.actuation import DRIVEN, DRIVEN_COUPLED
-from linkwork.plans.elimination import COUPLED
+from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE
 from linkwork.plans.layout import Layout
+from linkwork.plans.lcaba import LCABA_TREE
 from linkwork.plans.tree import TREE
 
 STIFFNESS, REST, DAMPING, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING = range(7)
@@ -151,22 +151,22 @@ def _loop_dynamics(iterations: int) -> Dynamics:
         for r in range(tree.nc):
             w.none[r] = 0.0
         multipliers = found[2 : 2 + tree.nc]
-        residual = found[2 + tree.nc : tree.nfound]
-        found[tree.nfound - 2] = 0.0
-        found[tree.nfound - 1] = -1.0
+        residual = found[2 + tree.nc : tree.nresult]
+        found[tree.nresult - 2] = 0.0
+        found[tree.nresult - 1] = -1.0
         setup_problem(tree, w, q, v, wrenches, w.none)
         lcaba_sweeps(tree, w, torque, regularization, w.none, a, multipliers, residual)
         for _ in range(iterations - 1):
             lcaba_sweeps_iterate(tree, w, torque, wrenches, regularization, a, multipliers, residual)
 
     work = WORK | SPRINGS | {"none": ("nc",)}
-    return Dynamics(f"lcaba{iterations}", accelerations, work, COUPLED, constrained=True, folded={})
+    return Dynamics(f"lcaba{iterations}", accelerations, work, LCABA_TREE, constrained=True, folded={})
 
 
 TREES, LOOPS_1, LOOPS_3 = _tree_dynamics(), _loop_dynamics(1), _loop_dynamics(3)
 """Forward dynamics of trees, and of loops in one and in three proximal iterations."""
-DRIVEN_TREES = _with_actuators(TREES, DRIVEN)
-DRIVEN_LOOPS_1, DRIVEN_LOOPS_3 = (_with_actuators(loops, DRIVEN_COUPLED) for loops in (LOOPS_1, LOOPS_3))
+DRIVEN_TREES = _with_actuators(TREES, ACTUATION_TREE)
+DRIVEN_LOOPS_1, DRIVEN_LOOPS_3 = (_with_actuators(loops, ACTUATION_LCABA_TREE) for loops in (LOOPS_1, LOOPS_3))
 
 
 # Steps ------------------------------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
 @kernel
 def zero_solution(tree: Array, found: Array) -> None:
     """No step has been made: no constraint forces."""
-    for k in range(tree.nfound):
+    for k in range(tree.nresult):
         found[k] = 0.0
 
 
@@ -394,7 +394,7 @@ def repeated(one: Step) -> Algorithm:
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (2,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
-    outputs |= {"found": ("nfound",) if dynamics.constrained else (0,), "progress": (2,)}
+    outputs |= {"found": ("nresult",) if dynamics.constrained else (0,), "progress": (2,)}
     name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
     return Algorithm(name, first, inputs, outputs, work, dynamics.layout, iterate, dynamics.folded)
 

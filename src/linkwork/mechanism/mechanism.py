@@ -1,20 +1,17 @@
-"""What users hold: a mechanism, with everything that can be asked of it in one place.
-
-`Mechanism` is a `model.Model` whose methods reach into the packages above the model: they close loops, sweep joints,
-find equilibria, draw and show. `Builder`, `compose` and `attach` make mechanisms.
-"""
+"""`Mechanism`, the class that users hold: a model, and the operations on it that need the packages above the model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import FrozenInstanceError, fields
+from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy.typing as npt
 
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats
+from linkwork.model.parts import Limits, TreeJoint
 
 if TYPE_CHECKING:
     import os
@@ -29,18 +26,32 @@ if TYPE_CHECKING:
 
 
 class Mechanism(Model):
-    """Bodies connected by joints into a tree, and constraints that close its loops, ready for computation.
+    """A robot: bodies connected by joints into a tree, and constraints that close its loops. Immutable.
 
-    Made by `load`, `Builder`, `compose` or `attach`. Joint ``k`` leads to body ``k``; bodies are ordered so that
-    parents come first. A body moves with the frame of its joint, in which its inertia is given.
+    Made by `load`, `Builder`, `compose`, `attach` and the functions of `zoo`. Joint ``k`` leads to body ``k``; bodies
+    are ordered so that parents come first. A body moves with the frame of its joint, in which its inertia is given.
+
+    Its fields and the methods that use them alone (configurations, names, limits) are those of `model.model.Model`;
+    the methods here assemble loops, sweep joints, find equilibria, draw and show.
     """
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        instead = _INSTEAD.get(name)
+        if instead is None:
+            of_joint = {f.name for kind in (TreeJoint, Limits) for f in fields(kind)}
+            if name in {f.name for f in fields(self) if f.init}:
+                instead = f"dataclasses.replace(robot, {name}=...)"
+            elif name in of_joint | {"velocity_limit", "effort_limit"}:
+                instead = f"dataclasses.replace(robot, joints=...), {name} being a field of each of robot.joints,"
+        more = f"; {instead} gives a new one" if instead else ""
+        raise FrozenInstanceError(f"cannot assign to '{name}': a mechanism does not change{more}")
 
     @classmethod
     def of(cls, model: Model) -> Self:
-        """A mechanism from its model.
+        """The mechanism of a model.
 
         Args:
-            model: Joints, bodies, frames and constraints.
+            model: Bodies, joints, frames and constraints.
         """
         return cls(**{f.name: getattr(model, f.name) for f in fields(model) if f.init})
 
@@ -60,12 +71,12 @@ class Mechanism(Model):
             constraints: Those to add.
             at: Configuration, ``(nq,)``, at which they are to hold; by default they are taken as they are.
         """
-        self._check_constraints(constraints)
         if at is not None:
             from linkwork.closure.assembly import captured
 
+            self._check_constraints(constraints)
             constraints = captured(self, constraints, at)
-        return replace(self, constraints=(*self.constraints, *constraints))
+        return super().constrained(*constraints)
 
     def assemble(
         self,
@@ -222,3 +233,12 @@ class Mechanism(Model):
         if wait:
             viewer.wait()
         return viewer
+
+
+_INSTEAD = {
+    "gravity": "robot.with_gravity(...)",
+    "frames": "robot.with_frame(name, body, placement)",
+    "actuators": "robot.with_actuators(...)",
+    "constraints": "robot.constrained(...), unconstrained(...) or switched(...)",
+}
+"""What gives a new mechanism where people assign to fields of one."""

@@ -1,8 +1,8 @@
-"""Functions of joint coordinates that users write in Python, recorded as tapes, and the kernel text that runs tapes.
+"""Functions of joint coordinates that users write in Python, recorded as tapes.
 
-A function is called once, with numbers that write down what is done to them. Kernels then run the tape: its values, its
-derivatives (backwards, one row at a time), and its second rate along a motion. In a straight-line program nothing of
-the tape remains but its operations.
+A function is called once, with tape variables that record the operations on them in a graph of expressions. Kernels
+then run the tape: its values (forward), its derivatives (reverse, one output at a time), and its second derivative
+along a motion. In a straight-line program nothing of the tape remains but its operations.
 """
 
 from __future__ import annotations
@@ -12,110 +12,95 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from linkwork.errors import ModelError
+from linkwork.model.expressions import CONST, INPUT, Graph, Node, Symbol, operands
 
-INPUT, CONSTANT, PLUS, MINUS, TIMES, OVER, SINE, COSINE, ROOT = range(9)
-
-WRITABLE = "+, -, *, /, whole powers, and NumPy's sin, cos, tan and sqrt"
-
-
-class Step(NamedTuple):
-    """An operation on earlier steps; of an INPUT ``left`` says which one, a CONSTANT has a value."""
-
-    op: int
-    left: int = -1
-    right: int = -1
-    value: float = 0.0
+RECORDABLE = "+, -, *, /, whole powers, and NumPy's sin, cos, tan and sqrt"
+"""What a function of joints may use."""
 
 
 class Tape(NamedTuple):
-    """What a function does."""
+    """The operations of a function, inputs first, each after its operands."""
 
-    steps: tuple[Step, ...]
+    nodes: tuple[Node, ...]
     inputs: int
     outputs: tuple[int, ...]
-    """The steps that are its results."""
+    """The nodes that are its results."""
 
 
-class Written:
-    """A number that writes down what is done to it."""
+class TapeVariable:
+    """A number that records what is done to it."""
 
-    __slots__ = ("_at", "_steps")
+    __slots__ = ("_graph", "_value")
 
-    def __init__(self, steps: dict[Step, int], at: int) -> None:
-        self._steps, self._at = steps, at
+    def __init__(self, graph: Graph, value: Symbol | float) -> None:
+        self._graph, self._value = graph, value
 
-    def _step(self, op: int, left: Any, right: Any = None) -> Written:
-        a = self._of(left)._at
-        b = -1 if right is None else self._of(right)._at
-        return self._new(Step(op, a, b))
+    def _new(self, value: Symbol | float) -> TapeVariable:
+        return TapeVariable(self._graph, value)
 
-    def _new(self, step: Step) -> Written:
-        return Written(self._steps, self._steps.setdefault(step, len(self._steps)))
-
-    def _of(self, x: Any) -> Written:
-        if isinstance(x, Written):
-            return x
+    def _operand(self, x: Any) -> Any:
+        if isinstance(x, TapeVariable):
+            if x._graph is not self._graph:
+                raise ModelError("a function of joints uses a coordinate of another function; give it as an argument")
+            return x._value
         try:
-            value = float(x)
+            return float(x)
         except (TypeError, ValueError):
-            raise ModelError(f"a function of joints reckons with {type(x).__name__}, needs numbers") from None
-        return self._new(Step(CONSTANT, value=value))
+            raise ModelError(f"a function of joints computes with {type(x).__name__}; it needs numbers") from None
 
-    def __add__(self, other: Any) -> Written:
-        return self._step(PLUS, self, other)
+    def __add__(self, other: Any) -> TapeVariable:
+        return self._new(self._value + self._operand(other))
 
-    def __radd__(self, other: Any) -> Written:
-        return self._step(PLUS, other, self)
+    __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Written:
-        return self._step(MINUS, self, other)
+    def __sub__(self, other: Any) -> TapeVariable:
+        return self._new(self._value - self._operand(other))
 
-    def __rsub__(self, other: Any) -> Written:
-        return self._step(MINUS, other, self)
+    def __rsub__(self, other: Any) -> TapeVariable:
+        return self._new(self._operand(other) - self._value)
 
-    def __mul__(self, other: Any) -> Written:
-        return self._step(TIMES, self, other)
+    def __mul__(self, other: Any) -> TapeVariable:
+        return self._new(self._value * self._operand(other))
 
-    def __rmul__(self, other: Any) -> Written:
-        return self._step(TIMES, other, self)
+    __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Written:
-        return self._step(OVER, self, other)
+    def __truediv__(self, other: Any) -> TapeVariable:
+        return self._new(self._value / self._operand(other))
 
-    def __rtruediv__(self, other: Any) -> Written:
-        return self._step(OVER, other, self)
+    def __rtruediv__(self, other: Any) -> TapeVariable:
+        return self._new(self._operand(other) / self._value)
 
-    def __neg__(self) -> Written:
-        return self._step(MINUS, 0.0, self)
+    def __neg__(self) -> TapeVariable:
+        return self._new(-self._value)
 
-    def __pos__(self) -> Written:
+    def __pos__(self) -> TapeVariable:
         return self
 
-    def __pow__(self, power: Any) -> Written:
+    def __pow__(self, power: Any) -> TapeVariable:
         if power == 0.5:
             return self.sqrt()
         if not isinstance(power, int) or isinstance(power, bool):
-            raise ModelError(f"a function of joints has the power {power!r}; it may use {WRITABLE}")
-        found = self._of(1.0)
+            raise ModelError(f"a function of joints has the power {power!r}; it may use {RECORDABLE}")
+        product = self._new(1.0)
         for _ in range(abs(power)):
-            found = self if found._at == self._of(1.0)._at else found * self
-        return found if power >= 0 else 1.0 / found
+            product = product * self
+        return product if power >= 0 else 1.0 / product
 
-    def sin(self) -> Written:
+    def sin(self) -> TapeVariable:
         """For ``numpy.sin``."""
-        return self._step(SINE, self)
+        return self._new(self._value.sincos()[0] if isinstance(self._value, Symbol) else math.sin(self._value))
 
-    def cos(self) -> Written:
+    def cos(self) -> TapeVariable:
         """For ``numpy.cos``."""
-        return self._step(COSINE, self)
+        return self._new(self._value.sincos()[1] if isinstance(self._value, Symbol) else math.cos(self._value))
 
-    def tan(self) -> Written:
+    def tan(self) -> TapeVariable:
         """For ``numpy.tan``."""
         return self.sin() / self.cos()
 
-    def sqrt(self) -> Written:
+    def sqrt(self) -> TapeVariable:
         """For ``numpy.sqrt``."""
-        return self._step(ROOT, self)
+        return self._new(self._value.sqrt() if isinstance(self._value, Symbol) else math.sqrt(self._value))
 
     def __bool__(self) -> bool:
         raise ModelError("a function of joints branches on a coordinate: it must do the same everywhere")
@@ -127,33 +112,50 @@ class Written:
     __hash__ = None  # type: ignore[assignment]
 
     def __float__(self) -> float:
-        raise ModelError(f"a function of joints may use {WRITABLE}, not those of math")
+        raise ModelError(f"a function of joints may use {RECORDABLE}, not those of math")
 
     __int__ = __index__ = __float__
 
 
 def record(function: Callable[..., Any], inputs: int) -> Tape:
-    """The tape of a function of so many numbers; results are one number or several."""
-    steps: dict[Step, int] = {}
-    given = [Written(steps, steps.setdefault(Step(INPUT, k), len(steps))) for k in range(inputs)]
+    """The tape of a function of so many numbers; its results are one number or several.
+
+    Args:
+        function: Called once, with a `TapeVariable` for each input.
+        inputs: How many numbers it takes.
+    """
+    graph = Graph()
+    given = [TapeVariable(graph, graph.input(0, k)) for k in range(inputs)]
     try:
-        found = function(*given)
+        returned = function(*given)
     except ModelError:
         raise
     except Exception as error:
         raise ModelError(
-            f"the function of joints failed: {type(error).__name__}: {error}. It may use {WRITABLE}"
+            f"the function of joints failed: {type(error).__name__}: {error}. It may use {RECORDABLE}"
         ) from error
     try:
-        results = list(found)
+        results = list(returned)
     except (TypeError, ModelError):
-        results = [found]
+        results = [returned]
     if not results:
         raise ModelError("the function of joints gives no results")
-    outputs = tuple(given[0]._of(x)._at for x in results)
-    if not all(math.isfinite(step.value) for step in steps):
-        raise ModelError("the function of joints reckons with numbers that are not finite")
-    return Tape(tuple(steps), inputs, outputs)
+    outputs = [graph.symbol(given[0]._operand(x)).signed() for x in results]
+    if not all(math.isfinite(node[1]) for node in graph.nodes if node[0] is CONST):
+        raise ModelError("the function of joints computes with numbers that are not finite")
+    return _pruned(graph, inputs, outputs)
 
 
-# Running tapes ----------------------------------------------------------------------------------------------
+def _pruned(graph: Graph, inputs: int, outputs: list[int]) -> Tape:
+    """The inputs, and those nodes that the outputs need, numbered anew."""
+    needed = set(outputs)
+    for i in range(len(graph.nodes) - 1, -1, -1):
+        if i in needed:
+            needed.update(operands(graph.nodes[i]))
+    kept = [*range(inputs), *sorted(i for i in needed if i >= inputs)]
+    number = {i: k for k, i in enumerate(kept)}
+
+    def renumbered(node: Node) -> Node:
+        return node if node[0] in (INPUT, CONST) else (node[0], *(number[k] for k in operands(node)))
+
+    return Tape(tuple(renumbered(graph.nodes[i]) for i in kept), inputs, tuple(number[i] for i in outputs))

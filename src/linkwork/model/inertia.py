@@ -1,4 +1,4 @@
-"""The inertia of a rigid body as users give it: mass, center of mass, rotational inertia."""
+"""Spatial inertia of a rigid body: mass, center of mass, rotational inertia."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import ModelError
-from linkwork.model.pose import Floats, Placement, VectorLike, _frozen, aligning_rotation
+from linkwork.model.arrays import Floats, VectorLike, finite_array
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import aligning_rotation
 
 
 @dataclass(frozen=True, eq=False)
 class Inertia:
-    """Mass, center of mass and rotational inertia of a body.
+    """Spatial inertia of a body: mass, center of mass and rotational inertia.
 
     Args:
         mass: In kilograms.
@@ -36,12 +38,12 @@ class Inertia:
         if values.shape == (3,):
             values = np.diag(values)
         object.__setattr__(self, "mass", float(mass))
-        object.__setattr__(self, "com", _frozen(com, (3,), "center of mass"))
-        object.__setattr__(self, "rotational", _frozen(values, (3, 3), "rotational inertia"))
+        object.__setattr__(self, "com", finite_array(com, (3,), "center of mass"))
+        object.__setattr__(self, "rotational", finite_array(values, (3, 3), "rotational inertia"))
 
     @staticmethod
     def zero() -> Inertia:
-        """No mass at all."""
+        """The inertia of a massless body."""
         return Inertia(0.0)
 
     @staticmethod
@@ -80,7 +82,7 @@ class Inertia:
         a, b = np.array(start, dtype=np.float64), np.array(end, dtype=np.float64)
         length = float(np.linalg.norm(b - a))
         if length == 0:
-            raise ModelError("a rod needs two different ends")
+            raise ModelError(f"a rod needs two different ends, not both at {a.tolist()}")
         R = aligning_rotation((b - a) / length)
         side = mass * (3 * radius**2 + length**2) / 12
         return Inertia(mass, (a + b) / 2, R @ np.diag([side, side, mass * radius**2 / 2]) @ R.T)
@@ -92,10 +94,10 @@ class Inertia:
         return total
 
     def moved(self, placement: Placement) -> Inertia:
-        """The same matter, seen from the outer frame of ``placement``.
+        """The same inertia, expressed in the outer frame of ``placement``.
 
         Args:
-            placement: Where its frame stands in the outer one.
+            placement: Of its frame in the outer one.
         """
         R = placement.rotation
         return Inertia(self.mass, R @ self.com + placement.position, R @ self.rotational @ R.T)
@@ -112,19 +114,19 @@ class Inertia:
         return Inertia(mass, com, total)
 
     def validate_mass(self, body: str) -> None:
-        """Raise `ModelError` unless the mass is one.
+        """Raise `ModelError` unless the mass is finite and not negative.
 
         Args:
-            body: What errors call it.
+            body: Name of the body, for errors.
         """
         if not self.mass >= 0 or not np.isfinite(self.mass):
-            raise ModelError(f"body '{body}' has mass {self.mass}; a mass is finite and not negative", subject=body)
+            raise ModelError(f"body '{body}' has mass {self.mass}; it must be finite and >= 0", subject=body)
 
     def validate(self, body: str) -> None:
         """Raise `ModelError` unless some distribution of mass has this inertia.
 
         Args:
-            body: What errors call it.
+            body: Name of the body, for errors.
         """
         self.validate_mass(body)
         I = self.rotational

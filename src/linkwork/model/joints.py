@@ -1,4 +1,4 @@
-"""Joint types: one class each for users, one branch each in the kernels below.
+"""Joint types: one class each, and the atoms that kernels know them by (`kernels.joints`).
 
 | joint     | q                                  | v                        | motion subspace S     |
 |-----------|------------------------------------|--------------------------|-----------------------|
@@ -24,7 +24,7 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model import lie
-from linkwork.model.pose import Floats, VectorLike, _frozen
+from linkwork.model.arrays import Floats, VectorLike, finite_array
 
 REVOLUTE, PRISMATIC, HELICAL, SPHERICAL, PLANAR, FREE = range(6)
 
@@ -40,36 +40,36 @@ def unit_axis(axis: str | VectorLike) -> Floats:
         if axis not in _NAMED_AXES:
             raise ModelError(f"axis '{axis}' is none of {', '.join(_NAMED_AXES)}; give one of them or three numbers")
         axis = _NAMED_AXES[axis]
-    values = np.array(_frozen(axis, (3,), "axis"))
+    values = np.array(finite_array(axis, (3,), "axis"))
     length = float(np.linalg.norm(values))
     if length < 1e-9:
-        raise ModelError("a joint axis of zero length has no direction")
+        raise ModelError("axis has zero length, needs a direction")
     values /= length
     whole = np.rint(values)
-    return _frozen(np.where(np.abs(values - whole) < 4e-16, whole + 0.0, values), (3,), "axis")
+    return finite_array(np.where(np.abs(values - whole) < 4e-16, whole + 0.0, values), (3,), "axis")
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """What every joint type says of itself; ``neutral`` is the q of the joint at rest."""
+    """A joint type: its coordinates q and v, and its configuration space. ``neutral`` is its q at the identity."""
 
     neutral: ClassVar[tuple[float, ...]] = (0.0,)
     nv: ClassVar[int] = 1
     unit: ClassVar[tuple[int, int] | None] = None
-    """Where in q numbers of unit length stand (start, count), if any."""
+    """Coordinates of q that have unit length together, as (start, count); None where there are none."""
     group: ClassVar[lie.Group] = lie.VECTOR
-    """How q and v combine: integrate, difference, random."""
+    """Its configuration space as a Lie group: integrate, difference, random."""
     width: ClassVar[float] = np.pi
-    """Random configurations without limits lie this far either side of zero: radians, or meters where q has any."""
+    """Half the width of random configurations without limits: in radians, or in meters where q has any."""
 
     @property
     def nq(self) -> int:
-        """Numbers of q."""
+        """Number of coordinates q."""
         return len(self.neutral)
 
     @property
     def kind_name(self) -> str:
-        """The type in lower case, for messages."""
+        """Name of the type in lower case, for messages."""
         return type(self).__name__.lower()
 
 
@@ -86,19 +86,19 @@ class _OneAxis(Joint):
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Revolute(_OneAxis):
-    """Turns about an axis; the angle is a plain number, with or without limits.
+    """Rotation about an axis; the angle is a number, with or without limits.
 
     Args:
-        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's placement.
     """
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Prismatic(_OneAxis):
-    """Slides along an axis.
+    """Translation along an axis.
 
     Args:
-        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's placement.
     """
 
     width: ClassVar[float] = 1.0
@@ -106,10 +106,10 @@ class Prismatic(_OneAxis):
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Helical(_OneAxis):
-    """A screw: slides along an axis as it turns about it.
+    """A screw: translation along an axis, coupled to the rotation about it.
 
     Args:
-        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's placement.
         pitch: Meters per radian.
     """
 
@@ -119,15 +119,15 @@ class Helical(_OneAxis):
         super().__init__(axis)
         object.__setattr__(self, "pitch", float(pitch))
         if not np.isfinite(self.pitch):
-            raise ModelError(f"helical joint: pitch {pitch} is not a finite number")
+            raise ModelError(f"helical joint: pitch {pitch} must be finite")
 
 
 @dataclass(frozen=True, eq=False)
 class Universal(Joint):
-    """Turns about ``first``, then about ``second`` carried along by it.
+    """Rotation about ``first``, then about ``second``, which moves with the first rotation.
 
     Args:
-        first: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+        first: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's placement.
         second: The same, of the second axis.
     """
 
@@ -155,10 +155,12 @@ class Spherical(Joint):
 
 @dataclass(frozen=True, eq=False)
 class Planar(_OneAxis):
-    """Slides and turns in the plane normal to ``axis``: q is ``x y cos sin``, v is ``x y turn`` in the body's frame.
+    """Translation in the plane normal to ``axis``, and rotation about it.
+
+    q is ``x y cos sin``, v is ``[linear x y, angular]`` in the body's frame.
 
     Args:
-        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's place.
+        axis: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's placement.
     """
 
     neutral: ClassVar[tuple[float, ...]] = (0.0, 0.0, 1.0, 0.0)
@@ -173,7 +175,7 @@ class Planar(_OneAxis):
 
 @dataclass(frozen=True, eq=False)
 class Free(Joint):
-    """No constraint: q is ``x y z, qx qy qz qw``, v is ``[linear, angular]`` in the body's frame."""
+    """A floating base: q is ``x y z, qx qy qz qw``, v is ``[linear, angular]`` in the body's frame."""
 
     neutral: ClassVar[tuple[float, ...]] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
     nv: ClassVar[int] = 6
@@ -192,7 +194,7 @@ class Fixed(Joint):
 
 @dataclass(frozen=True, eq=False)
 class Atom:
-    """One joint as kernels see it: its kind, the axis that becomes z (None: axes stay), and the pitch."""
+    """A joint as kernels know it: its kind, the axis that becomes z (None: axes stay), and the pitch."""
 
     kind: int
     axis: Floats | None = None
@@ -213,6 +215,3 @@ _ATOMS: dict[type[Joint], Callable[..., tuple[Atom, ...]]] = {
     Planar: lambda j: (Atom(PLANAR, j.axis),),
     Free: lambda j: (Atom(FREE),),
 }
-
-
-# Kernel text -------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""How the q of a joint moves along a velocity: the groups of joint configurations.
+"""Lie groups of joint configurations: vector spaces, SO(3), SE(2), SE(3).
 
-`integrate(q, v)` follows the constant body velocity ``v`` for one second; `difference(q, p)` is the velocity that
-leads from ``q`` to ``p`` along the shortest turn. Leading axes are batch axes. Quaternions are ``x y z w``.
+`integrate(q, v)` is ``q exp(v)``: the constant body velocity ``v`` for one second. `difference(q, p)` is
+``log(q⁻¹ p)``: the velocity that leads from ``q`` to ``p`` along the shortest rotation. Leading axes are batch
+axes. Quaternions are ``x y z w``.
 """
 
 from __future__ import annotations
@@ -11,20 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.model.pose import Floats
+from linkwork.model.arrays import Floats
+from linkwork.model.rotations import cross, quaternion_conjugate, quaternion_product, quaternion_rotate, unit
 
 
 @dataclass(frozen=True)
 class Group:
-    """The operations of one kind of configuration."""
+    """Operations of one group."""
 
     integrate: Callable[[Floats, Floats], Floats]
     difference: Callable[[Floats, Floats], Floats]
     random: Callable[[np.random.Generator, Floats, Floats, float, tuple[int, ...]], Floats]
-    """From a generator, limits of q, how wide to draw without them, and batch axes: configurations."""
-
-
-_NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
+    """Configurations from a generator, limits of q, half the width without them, and batch axes."""
 
 
 def _versine(t: Floats) -> Floats:
@@ -53,44 +52,13 @@ def _cotangent_rest(t: Floats) -> Floats:
     return np.where(t < 0.5, series, (1 - _half_cotangent(safe)) / safe**2)
 
 
-def _cross(a: Floats, b: Floats) -> Floats:
-    """``a x b`` along the last axis (NumPy's own takes ten times as long for one vector)."""
-    product: Floats = a[..., _NEXT] * b[..., _AFTER] - a[..., _AFTER] * b[..., _NEXT]
-    return product
-
-
-def quaternion_product(a: Floats, b: Floats) -> Floats:
-    """``a b``."""
-    av, aw, bv, bw = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
-    vector = aw * bv + bw * av + _cross(av, bv)
-    return np.concatenate([vector, aw * bw - np.sum(av * bv, axis=-1, keepdims=True)], axis=-1)
-
-
-def quaternion_rotate(q: Floats, x: Floats) -> Floats:
-    """``R(q) x`` for a unit quaternion."""
-    t = 2 * _cross(q[..., :3], x)
-    turned: Floats = x + q[..., 3:] * t + _cross(q[..., :3], t)
-    return turned
-
-
-def _conjugate(q: Floats) -> Floats:
-    conjugate: Floats = q * np.array([-1.0, -1.0, -1.0, 1.0])
-    return conjugate
-
-
-def _unit(q: Floats) -> Floats:
-    q = q / np.abs(q).max(axis=-1, keepdims=True)  # squares must not overflow
-    unit: Floats = q / np.linalg.norm(q, axis=-1, keepdims=True)
-    return unit
-
-
 def _so3_exp(w: Floats) -> Floats:
     half = np.linalg.norm(w, axis=-1, keepdims=True) / 2
     return np.concatenate([w * np.sinc(half / np.pi) / 2, np.cos(half)], axis=-1)
 
 
 def _so3_log(q: Floats) -> Floats:
-    q = np.where(q[..., 3:] < 0, -q, q)  # the shorter way round
+    q = np.where(q[..., 3:] < 0, -q, q)  # the shorter rotation
     sine = np.linalg.norm(q[..., :3], axis=-1, keepdims=True)
     angle = 2 * np.arctan2(sine, q[..., 3:])
     small = sine < 1e-9
@@ -98,29 +66,29 @@ def _so3_log(q: Floats) -> Floats:
 
 
 def _so3_integrate(q: Floats, v: Floats) -> Floats:
-    return _unit(quaternion_product(_unit(q), _so3_exp(v)))
+    return unit(quaternion_product(unit(q), _so3_exp(v)))
 
 
 def _so3_difference(q: Floats, p: Floats) -> Floats:
-    return _so3_log(quaternion_product(_conjugate(_unit(q)), _unit(p)))
+    return _so3_log(quaternion_product(quaternion_conjugate(unit(q)), unit(p)))
 
 
 def _se3_integrate(q: Floats, v: Floats) -> Floats:
-    x, turn = q[..., :3], _unit(q[..., 3:])
+    x, turn = q[..., :3], unit(q[..., 3:])
     u, w = v[..., :3], v[..., 3:]
     t = np.linalg.norm(w, axis=-1, keepdims=True)
-    wu = _cross(w, u)
-    step = u + _versine(t) * wu + _sine_rest(t) * _cross(w, wu)
+    wu = cross(w, u)
+    step = u + _versine(t) * wu + _sine_rest(t) * cross(w, wu)
     return np.concatenate([x + quaternion_rotate(turn, step), _so3_integrate(turn, w)], axis=-1)
 
 
 def _se3_difference(q: Floats, p: Floats) -> Floats:
-    turn = _unit(q[..., 3:])
+    turn = unit(q[..., 3:])
     w = _so3_difference(turn, p[..., 3:])
-    step = quaternion_rotate(_conjugate(turn), p[..., :3] - q[..., :3])
+    step = quaternion_rotate(quaternion_conjugate(turn), p[..., :3] - q[..., :3])
     t = np.linalg.norm(w, axis=-1, keepdims=True)
-    ws = _cross(w, step)
-    return np.concatenate([step - ws / 2 + _cotangent_rest(t) * _cross(w, ws), w], axis=-1)
+    ws = cross(w, step)
+    return np.concatenate([step - ws / 2 + _cotangent_rest(t) * cross(w, ws), w], axis=-1)
 
 
 def _turn(c: Floats, s: Floats, x: Floats) -> Floats:
@@ -128,17 +96,17 @@ def _turn(c: Floats, s: Floats, x: Floats) -> Floats:
 
 
 def _se2_integrate(q: Floats, v: Floats) -> Floats:
-    direction = _unit(q[..., 2:])
+    direction = unit(q[..., 2:])
     c, s = direction[..., :1], direction[..., 1:]
     t = v[..., 2:]
     step = _turn(np.sinc(t / np.pi), t * _versine(t), v[..., :2])
-    return np.concatenate([q[..., :2] + _turn(c, s, step), _unit(_turn(np.cos(t), np.sin(t), direction))], axis=-1)
+    return np.concatenate([q[..., :2] + _turn(c, s, step), unit(_turn(np.cos(t), np.sin(t), direction))], axis=-1)
 
 
 def _se2_difference(q: Floats, p: Floats) -> Floats:
-    direction = _unit(q[..., 2:])
+    direction = unit(q[..., 2:])
     c, s = direction[..., :1], direction[..., 1:]
-    relative = _turn(c, -s, _unit(p[..., 2:]))
+    relative = _turn(c, -s, unit(p[..., 2:]))
     t = np.arctan2(relative[..., 1:], relative[..., :1])
     step = _turn(c, -s, p[..., :2] - q[..., :2])
     return np.concatenate([_turn(_half_cotangent(np.abs(t)), -t / 2, step), t], axis=-1)
@@ -152,13 +120,13 @@ def _bounded(rng: np.random.Generator, lower: Floats, upper: Floats, width: floa
 
 
 def _random_turn(rng: np.random.Generator, size: tuple[int, ...]) -> Floats:
-    return _unit(rng.normal(size=size))
+    return unit(rng.normal(size=size))
 
 
 def _random_place(
     rng: np.random.Generator, lower: Floats, upper: Floats, width: float, size: tuple[int, ...]
 ) -> Floats:
-    """A position within its limits, in the plane or in space, and any turn."""
+    """A position within its limits, in the plane or in space, and any rotation."""
     n = len(lower) // 2  # x y and cos sin, or x y z and a quaternion
     position = _bounded(rng, lower[:n], upper[:n], width, size)
     return np.concatenate([position, _random_turn(rng, (*size, len(lower) - n))], axis=-1)

@@ -1,163 +1,61 @@
-"""A mechanism: bodies, joints, frames and constraints, immutable, with names to look things up by.
+"""`Model`: bodies, joints, frames and constraints of a mechanism as immutable data, with lookup by name.
 
-Made by `builder`. What needs kernels (`Mechanism.assemble` and its kin) is in `closure`, imported when asked for.
+Users hold a `mechanism.Mechanism`, which adds what needs kernels: assembly, simulation, drawing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import InputError, ModelError, UnknownName
-from linkwork.inputs import real_array, suggest
-from linkwork.model import lie
+from linkwork.errors import InputError, ModelError
+from linkwork.model.arrays import Floats, VectorLike, finite_array
 from linkwork.model.computed import Computed
-from linkwork.model.constraints import CenterOfMass, Constraint, Coupling, JointLock
+from linkwork.model.constraints import Constraint
 from linkwork.model.inertia import Inertia
-from linkwork.model.joints import Joint
+from linkwork.model.named import Named
 from linkwork.model.notebook import mechanism_tables
-from linkwork.model.pose import Floats, Placement, PlacementLike, VectorLike, as_placement
+from linkwork.model.parts import Actuator, Frame, TreeJoint
+from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.shapes import Mesh, Shape
-
-GRAVITY = (0.0, 0.0, -9.81)
-
-T = TypeVar("T")
-
-
-class _Named(dict[str, T], Generic[T]):
-    """What a robot has of one kind, by name; asking for another is an error that says which there are."""
-
-    def __init__(self, robot: str, kind: str, found: Mapping[str, T]) -> None:
-        super().__init__(found)
-        self._whose = f"robot '{robot}' has no {kind}"
-
-    def __missing__(self, name: str) -> T:
-        near = suggest(name, self)
-        if not near and 0 < len(self) <= 8:
-            near = f"; there {'is' if len(self) == 1 else 'are'} {', '.join(self)}"
-        raise UnknownName(f"{self._whose} '{name}'{near}")
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Bounds of one joint: position as long as q, the others as long as v; infinite where there is none."""
-
-    lower: Floats
-    upper: Floats
-    velocity: Floats
-    effort: Floats
-    actuation: tuple[float, float] = (-np.inf, np.inf)
-    """Of the torque that all actuators together make on a joint with one degree of freedom; applied to commands."""
-
-
-@dataclass(frozen=True, eq=False)
-class JointEntry:
-    """A joint in its place: it leads from ``parent`` to ``child``, at ``placement`` in the parent's frame."""
-
-    name: str
-    type: Joint
-    parent: str
-    child: str
-    placement: Placement
-    limits: Limits
-    armature: Floats
-    damping: Floats
-    friction: Floats
-    stiffness: Floats
-    """Of a spring that pulls the joint to ``rest``; see `dynamics.passive_forces`."""
-    rest: Floats
-    actuated: bool | None = None
-    """Whether a motor drives it; None where nobody has said."""
-    independent: bool | None = None
-    """Whether its coordinates are among those that describe the mechanism; None where nobody has said."""
-
-
-@dataclass(frozen=True, eq=False)
-class Actuator:
-    """A motor or a servo. With ``l`` its length and ``r`` the rate of it, its force for a command ``u`` is::
-
-        force = (gain[0] + gain[1] l + gain[2] r) u + bias[0] + bias[1] l + bias[2] r
-
-    and ``gear`` times the force are torques on the degrees of freedom of its joint, whose coordinates times ``gear``
-    are the length. A plain motor has the gain ``(1, 0, 0)`` and no bias, so that its command is its force; a position
-    servo with the stiffness ``kp`` and the damping ``kv`` the gain ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``.
-
-    Args:
-        name: Its name.
-        joint: The joint that it drives.
-        gear: Torques or forces on the joint's degrees of freedom that one unit of force makes.
-    """
-
-    name: str
-    joint: str
-    gear: tuple[float, ...]
-    limits: tuple[float, float] = (-np.inf, np.inf)
-    """Commands beyond these are as these."""
-    gain: tuple[float, float, float] = (1.0, 0.0, 0.0)
-    """Of the command: a constant, and by length and rate."""
-    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """The same, without the command."""
-    force_limits: tuple[float, float] = (-np.inf, np.inf)
-    """Forces beyond these are as these, before the gear."""
-    also: tuple[tuple[str, float], ...] = ()
-    """Further joints that it pulls, as over a tendon, with their gears; each has one degree of freedom."""
-    refused: str = ""
-    """What it is, if its force is not modeled (``"a <muscle>"``): it takes no commands. Empty if it is."""
-
-    @property
-    def gears(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        """All joints that it drives, with the gears of their degrees of freedom."""
-        return ((self.joint, self.gear), *((joint, (gear,)) for joint, gear in self.also))
-
-    @property
-    def has_feedback(self) -> bool:
-        """Whether its force depends on the state, as that of a servo does."""
-        return any(self.gain[1:]) or any(self.bias[1:])
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """A named place on a body."""
-
-    name: str
-    body: str
-    placement: Placement
+from linkwork.model.space import ConfigurationSpace
+from linkwork.model.validation import check_actuator, check_constraint
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Bodies connected by joints into a tree, and constraints that close its loops, ready for computation.
+    """Bodies connected by joints into a tree, and constraints that close its loops.
 
-    Made by `Builder`, `load`, `compose` or `attach`. Joint ``k`` leads to body ``k``; bodies are ordered so that
+    Joint ``k`` leads to body ``k``; bodies are ordered so that
     parents come first. A body moves with the frame of its joint, in which its inertia is given.
     """
 
     name: str
-    """What messages and pictures call it."""
-    joints: tuple[JointEntry, ...]
+    """Name in messages and pictures."""
+    joints: tuple[TreeJoint, ...]
     """Joints of the tree, parents first."""
     inertias: Mapping[str, Inertia]
     """Inertias of the moving bodies by name, in the frames of their joints."""
     frames: Mapping[str, Frame]
-    """Every named place: bodies, merged bodies, and frames added by hand."""
+    """All frames by name: moving bodies, bodies merged into them, and frames that were added."""
     gravity: Floats
     """Acceleration of free fall, ``(3,)``, in m/s², in the world's axes."""
     shapes: tuple[Shape, ...] = ()
     """What bodies look like and collide with, for viewers."""
     constraints: tuple[Constraint, ...] = ()
-    """What closes loops and binds joints, in the order of rows."""
+    """Constraints that close loops and couple joints, in the order of rows."""
     poses: Mapping[str, Floats] = field(default_factory=dict)
-    """Configurations that have a name: keyframes of a file, the assembled pose of a mechanism of the zoo."""
+    """Named configurations: keyframes of a file, the assembled pose of a mechanism of the zoo."""
     actuators: tuple[Actuator, ...] = ()
-    """Motors, in the order of commands."""
+    """Motors and servos, in the order of commands."""
     gravity_compensation: Mapping[str, Inertia] = field(default_factory=dict)
-    """Mass of the bodies whose weight, or a part of it, something holds up that is not modeled, in their frames (MJCF:
-    ``gravcomp``). Simulations apply it with the springs and dampers of joints."""
+    """Masses whose weight is compensated, by body and in its frame (MJCF: ``gravcomp``). Simulations apply the
+    compensation as a passive force, with springs and dampers of joints."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -173,12 +71,12 @@ class Model:
 
     @property
     def frame_names(self) -> tuple[str, ...]:
-        """Every name that frame functions take."""
+        """Names of all frames, bodies among them."""
         return tuple(self.frames)
 
     @property
     def meshes(self) -> dict[str, tuple[str, ...]]:
-        """Mesh file names of each body that has any, as the model file spells them."""
+        """Names of mesh files by body, as written in the model file."""
         found: dict[str, dict[str, None]] = {}
         for shape in self.shapes:
             if isinstance(shape.solid, Mesh):
@@ -186,147 +84,77 @@ class Model:
         return {body: tuple(names) for body, names in found.items()}
 
     nq: int = field(init=False)
+    """Numbers of a configuration q."""
     nv: int = field(init=False)
+    """Degrees of freedom of the tree: numbers of v, tau and accelerations."""
     nc: int = field(init=False)
     """Rows of all constraints."""
-    _rows: Mapping[str, slice] = field(init=False)
-    _at: Mapping[str, int] = field(init=False)
-    _q: tuple[slice, ...] = field(init=False)
-    _v: tuple[slice, ...] = field(init=False)
-    _groups: tuple[tuple[lie.Group, slice, slice], ...] = field(init=False)
-    _units: tuple[slice, ...] = field(init=False)
+    space: ConfigurationSpace = field(init=False, repr=False)
+    """Where in q and v joints have their coordinates, and the operations on them."""
+    _rows: Mapping[str, slice] = field(init=False, repr=False)
     computed: Computed = field(init=False, repr=False)
     """What functions have computed once for this mechanism; goes with it."""
 
     def __post_init__(self) -> None:
-        qs, vs, nq, nv = [], [], 0, 0
-        for joint in self.joints:
-            qs.append(slice(nq, nq + joint.type.nq))
-            vs.append(slice(nv, nv + joint.type.nv))
-            nq, nv = qs[-1].stop, vs[-1].stop
-        for key, value in {
-            "nq": nq,
-            "nv": nv,
-            "_at": _Named(self.name, "joint", {j.name: k for k, j in enumerate(self.joints)}),
-            "_q": tuple(qs),
-            "_v": tuple(vs),
-            "computed": Computed(),
-            "_groups": _runs(self.joints, qs, vs),
-            "_units": tuple(
-                slice(at.start + j.type.unit[0], at.start + sum(j.type.unit))
-                for j, at in zip(self.joints, qs, strict=True)
-                if j.type.unit is not None
-            ),
-            "inertias": MappingProxyType(_Named(self.name, "body", self.inertias)),
-            "frames": MappingProxyType(_Named(self.name, "frame", self.frames)),
-            "poses": MappingProxyType(
-                _Named(self.name, "pose", {name: self._stored(q, nq, name) for name, q in self.poses.items()})
-            ),
-            "gravity_compensation": MappingProxyType(dict(self.gravity_compensation)),
-        }.items():
-            object.__setattr__(self, key, value)
+        space = ConfigurationSpace(self.name, self.joints)
+        poses = {name: self._stored(q, space.nq, name) for name, q in self.poses.items()}
+        self._set(
+            nq=space.nq,
+            nv=space.nv,
+            space=space,
+            computed=Computed(),
+            inertias=MappingProxyType(Named(self.name, "body", self.inertias)),
+            frames=MappingProxyType(Named(self.name, "frame", self.frames)),
+            poses=MappingProxyType(Named(self.name, "pose", poses)),
+            gravity_compensation=MappingProxyType(dict(self.gravity_compensation)),
+        )
         for actuator in self.actuators:
-            self._check_actuator(actuator)
-        rows: dict[str, slice] = _Named(self.name, "constraint", {})
+            check_actuator(self, actuator)
+        rows: dict[str, slice] = Named(self.name, "constraint", {})
         nc = 0
         for constraint in self.constraints:
             if constraint.name in rows:
                 raise ModelError(
                     f"two constraints are called '{constraint.name}'; give one another name", subject=constraint.name
                 )
-            self._check_constraint(constraint)
+            check_constraint(self, constraint)
             rows[constraint.name] = slice(nc, nc + constraint.rows)
             nc += constraint.rows
-        object.__setattr__(self, "_rows", rows)
-        object.__setattr__(self, "nc", nc)
+        self._set(_rows=rows, nc=nc)
+
+    def _set(self, **values: object) -> None:
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
 
     def _stored(self, q: npt.ArrayLike, nq: int, name: str) -> Floats:
-        array = np.array(q, dtype=np.float64)
-        if array.shape != (nq,) or not np.isfinite(array).all():
-            raise ModelError(f"pose '{name}' is not {nq} finite numbers")
-        array.setflags(write=False)
-        return array
+        return finite_array(q, (nq,), f"pose '{name}'")
 
-    def _check_actuator(self, actuator: Actuator) -> None:
-        """It drives joints that move, with a gear for each degree of freedom; a servo has coordinates to follow."""
-        for joint, gear in actuator.gears:
-            if joint not in self._at:
-                raise ModelError(
-                    f"actuator '{actuator.name}' drives joint '{joint}', which does not move{suggest(joint, self._at)}",
-                    subject=actuator.name,
-                )
-            type = self.joint(joint).type
-            if len(gear) != type.nv:
-                raise ModelError(
-                    f"actuator '{actuator.name}' has {len(gear)} gears, joint '{joint}' {type.nv} degrees of freedom",
-                    subject=actuator.name,
-                )
-            if type.nq != type.nv and (actuator.gain[1] != 0 or actuator.bias[1] != 0):
-                raise ModelError(
-                    f"actuator '{actuator.name}' is a servo of the position of joint '{joint}' ({type.kind_name}), "
-                    "whose coordinates are no plain numbers",
-                    subject=actuator.name,
-                )
-
-    def _check_constraint(self, constraint: Constraint) -> None:
-        """Everything it binds is there and can be bound."""
-
-        def fail(message: str) -> ModelError:
-            return ModelError(f"{constraint}: {message}", subject=constraint.name)
-
-        for place in constraint.places:
-            if place not in self.frames:
-                raise fail(f"robot '{self.name}' has no body or frame '{place}'{suggest(place, self.frames)}")
-        for name in constraint.joints:
-            if name not in self._at:
-                raise fail(f"robot '{self.name}' has no joint '{name}'{suggest(name, self._at)}")
-        if isinstance(constraint, Coupling):
-            for term in (term for terms, _ in constraint.equations() for term in terms):
-                joint = self.joint(term.joint).type
-                if joint.group is not lie.VECTOR:
-                    raise fail(
-                        f"joint '{term.joint}' ({joint.kind_name}) has coordinates that are no plain numbers; "
-                        "bind its bodies instead, e.g. with a Weld"
-                    )
-                bound = constraint.rows if isinstance(constraint, JointLock) else 1
-                if joint.nv != bound:
-                    raise fail(f"joint '{term.joint}' has {joint.nv} coordinates, not {bound}")
-        elif isinstance(constraint, CenterOfMass):
-            for place in constraint.places:
-                if place not in self.inertias:
-                    raise fail(f"'{place}' is a frame, not a body that moves")
-            if not sum(self.inertias[name].mass for name in constraint.bodies or self.body_names) > 0:
-                raise fail("the bodies have no mass")
-        elif len(constraint.places) > 1 and len({self.frames[place].body for place in constraint.places}) == 1:
-            body = self.frames[constraint.places[0]].body
-            raise fail(f"'{constraint.places[0]}' and '{constraint.places[1]}' are both part of '{body}'")
-
-    def joint(self, name: str) -> JointEntry:
+    def joint(self, name: str) -> TreeJoint:
         """The joint of that name.
 
         Args:
             name: Name of the joint.
         """
-        return self.joints[self._joint_index(name)]
+        return self.joints[self.space.indices[name]]
 
     def q_slice(self, joint: str) -> slice:
-        """Where in q the numbers of a joint stand.
+        """Coordinates of a joint in q.
 
         Args:
             joint: Name of the joint.
         """
-        return self._q[self._joint_index(joint)]
+        return self.space.q_slices[self.space.indices[joint]]
 
     def v_slice(self, joint: str) -> slice:
-        """Where in v, tau and accelerations the numbers of a joint stand.
+        """Degrees of freedom of a joint in v, tau and accelerations.
 
         Args:
             joint: Name of the joint.
         """
-        return self._v[self._joint_index(joint)]
+        return self.space.v_slices[self.space.indices[joint]]
 
     def q_index(self, joint: str) -> int:
-        """The place in q of a joint with one number.
+        """Index in q of a joint with one coordinate.
 
         Args:
             joint: Name of the joint.
@@ -334,7 +162,7 @@ class Model:
         return _single(self.q_slice(joint), joint, "q_slice")
 
     def v_index(self, joint: str) -> int:
-        """The place in v of a joint with one degree of freedom.
+        """Index in v of a joint with one degree of freedom.
 
         Args:
             joint: Name of the joint.
@@ -351,7 +179,7 @@ class Model:
         return next(c for c in self.constraints if c.name == name)
 
     def row_slice(self, constraint: str) -> slice:
-        """Where among the rows of all constraints those of one stand.
+        """Rows of a constraint among those of all.
 
         Args:
             constraint: Name of the constraint.
@@ -366,10 +194,7 @@ class Model:
         """
         return self.frames[name]
 
-    def _joint_index(self, name: str) -> int:
-        return self._at[name]
-
-    # Numbers of the joints, in one array each -----------------------------------------------------
+    # Constants of all joints, in one array each -----------------------------------------------------
 
     def _gather(self, pick: str, of_limits: bool = False) -> Floats:
         parts = [getattr(j.limits if of_limits else j, pick) for j in self.joints]
@@ -397,23 +222,23 @@ class Model:
 
     @property
     def armature(self) -> Floats:
-        """Inertia of rotors seen at the joints, ``(nv,)``: added to the diagonal of the mass matrix."""
+        """Reflected inertia of rotors, ``(nv,)``: added to the diagonal of the mass matrix."""
         return self._gather("armature")
 
     @property
     def damping(self) -> Floats:
-        """Viscous damping of the joints, ``(nv,)``: part of motion in time and of inverse dynamics (`passive_forces`);
-        forward dynamics takes all torques from ``tau``."""
+        """Viscous damping of the joints, ``(nv,)``: a passive force of simulations and inverse dynamics
+        (`passive_forces`); forward dynamics takes all torques from ``tau``."""
         return self._gather("damping")
 
     @property
     def friction(self) -> Floats:
-        """Dry friction of the joints, ``(nv,)``. Kept from files; not applied."""
+        """Dry friction of the joints, ``(nv,)``: read from files, not applied."""
         return self._gather("friction")
 
     @property
     def stiffness(self) -> Floats:
-        """Stiffness of the joints' springs, ``(nv,)``; where it counts, see `damping`."""
+        """Stiffness of the joints' springs, ``(nv,)``: a passive force, as `damping` is."""
         return self._gather("stiffness")
 
     @property
@@ -424,20 +249,17 @@ class Model:
     # Configurations ------------------------------------------------------------------------------
 
     def neutral(self) -> Floats:
-        """The configuration of all joints at rest, ``(nq,)``."""
-        return np.array([x for j in self.joints for x in j.type.neutral], dtype=np.float64)
+        """The neutral configuration of all joints, ``(nq,)``."""
+        return self.space.neutral()
 
     def random(self, seed: int | np.random.Generator, size: int | Sequence[int] = ()) -> Floats:
         """A random configuration within the limits, ``(nq,)``: angles without limits in ±π, positions in ±1 m.
 
         Args:
-            seed: Of the random numbers, or what makes them.
+            seed: Of the random numbers, or their generator.
             size: Shape of a batch: ``robot.random(0, 4096)`` is ``(4096, nq)``.
         """
-        rng = np.random.default_rng(seed)
-        lead = (size,) if isinstance(size, int | np.integer) else tuple(size)
-        parts = [j.type.group.random(rng, j.limits.lower, j.limits.upper, j.type.width, lead) for j in self.joints]
-        return np.concatenate(parts, axis=-1) if parts else np.zeros((*lead, 0))
+        return self.space.random(seed, size)
 
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
         """Move ``q`` along the velocity ``v`` for one second, ``(..., nq)``: ``q + v`` on the joints' manifolds.
@@ -446,7 +268,7 @@ class Model:
             q: Configuration, ``(..., nq)``.
             v: Joint velocities, ``(..., nv)``.
         """
-        return self._combine("integrate", self._configuration(q, "q"), self._checked(v, self.nv, "v"), self.nq)
+        return self.space.integrate(q, v)
 
     def difference(self, q: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
         """The velocity that leads from ``q`` to ``p`` in one second, ``(..., nv)``.
@@ -455,7 +277,7 @@ class Model:
             q: Configuration to start from, ``(..., nq)``.
             p: Configuration to reach, ``(..., nq)``.
         """
-        return self._combine("difference", self._configuration(q, "q"), self._configuration(p, "p"), self.nv)
+        return self.space.difference(q, p)
 
     def normalize(self, q: npt.ArrayLike) -> Floats:
         """``q`` with quaternions (and the cos, sin of planar joints) of unit length.
@@ -463,48 +285,11 @@ class Model:
         Args:
             q: Configuration, ``(..., nq)``.
         """
-        out = self._configuration(q, "q").copy()
-        for at in self.unit_slices():
-            part = out[..., at] / np.abs(out[..., at]).max(axis=-1, keepdims=True)  # squares must not overflow
-            out[..., at] = part / np.linalg.norm(part, axis=-1, keepdims=True)
-        return out
+        return self.space.normalize(q)
 
     def unit_slices(self) -> tuple[slice, ...]:
-        """Where in q numbers of unit length stand: quaternions, and cos and sin of planar joints."""
-        return self._units
-
-    def _combine(self, operation: str, q: Floats, other: Floats, width: int) -> Floats:
-        batch = q.shape[:-1]
-        if batch != other.shape[:-1]:
-            try:
-                batch = np.broadcast_shapes(batch, other.shape[:-1])
-            except ValueError:
-                raise InputError(f"leading axes {batch} and {other.shape[:-1]} do not broadcast") from None
-            q = np.broadcast_to(q, (*batch, q.shape[-1]))
-            other = np.broadcast_to(other, (*batch, other.shape[-1]))
-        out = np.empty((*batch, width))
-        integrating = operation == "integrate"
-        for group, in_q, in_v in self._groups:
-            second, result = (in_v, in_q) if integrating else (in_q, in_v)
-            out[..., result] = getattr(group, operation)(q[..., in_q], other[..., second])
-        return out
-
-    def _configuration(self, q: npt.ArrayLike, name: str) -> Floats:
-        """``q`` as an array, its numbers of unit length having a length."""
-        array = self._checked(q, self.nq, name)
-        for at in self.unit_slices():
-            if (np.abs(array[..., at]).max(axis=-1, initial=0.0) < 1e-6).any():
-                raise InputError(f"{name}[{at.start}:{at.stop}] has zero length: no direction to normalize to")
-        return array
-
-    def _checked(self, x: npt.ArrayLike, width: int, name: str) -> Floats:
-        array: Floats = real_array(x, name).astype(np.float64, copy=False)
-        if array.ndim == 0 or array.shape[-1] != width:
-            found = "a single number" if array.ndim == 0 else f"{array.shape[-1]} numbers"
-            raise InputError(f"{name} has {found}, robot '{self.name}' needs {width}")
-        if not np.isfinite(array).all():
-            raise InputError(f"{name} holds NaN or infinity")
-        return array
+        """Coordinates in q that have unit length together: quaternions, and cos and sin of planar joints."""
+        return self.space.unit_slices
 
     # New mechanisms from old ones ------------------------------------------------------------------
 
@@ -522,7 +307,7 @@ class Model:
             if not isinstance(constraint, Constraint):
                 pose = "; a configuration at which constraints are to hold is given by name: at=q"
                 hint = pose if np.shape(constraint) == (self.nq,) and self.nq else ""
-                raise InputError(f"{constraint!r} is no constraint, such as Weld or Gear{hint}")
+                raise InputError(f"{constraint!r} is not a constraint, such as Weld or Gear{hint}")
 
     def unconstrained(self, *names: str) -> Self:
         """A new mechanism without these constraints; without any, if none is named.
@@ -536,24 +321,24 @@ class Model:
         return replace(self, constraints=kept)
 
     def switched(self, enabled: Mapping[str, bool]) -> Self:
-        """The same mechanism with constraints switched on or off; nothing has to be prepared anew.
+        """The same mechanism with constraints enabled or disabled; what was computed for it is shared.
 
         Args:
-            enabled: Whether constraints bind, by name; others stay as they are.
+            enabled: Whether constraints are enabled, by name; others keep their state.
         """
         for name in enabled:
             self.row_slice(name)
         new = replace(
             self, constraints=tuple(replace(c, enabled=enabled.get(c.name, c.enabled)) for c in self.constraints)
         )
-        object.__setattr__(new, "computed", self.computed)
+        new._set(computed=self.computed)
         return new
 
-    def with_frame(self, name: str, body: str, placement: PlacementLike = (0.0, 0.0, 0.0)) -> Model:
-        """A new mechanism with a named place more; this one is unchanged.
+    def with_frame(self, name: str, body: str, placement: PlacementLike = (0.0, 0.0, 0.0)) -> Self:
+        """A new mechanism with one more frame; this one is unchanged.
 
         Args:
-            name: What frame functions and constraints are to call it.
+            name: Name of the frame.
             body: The body that it is on, ``"world"``, or another frame.
             placement: Where it is in the frame of that body: a position, or a `Placement`.
         """
@@ -563,7 +348,7 @@ class Model:
         return replace(self, frames={**self.frames, name: Frame(name, on.body, on.placement * as_placement(placement))})
 
     def with_actuators(self, *actuators: Actuator | str) -> Self:
-        """A new mechanism with these motors more, whose joints are marked as actuated; this one is unchanged.
+        """A new mechanism with more actuators, whose joints are marked as actuated; this one is unchanged.
 
         Args:
             actuators: Motors, or names of joints with one degree of freedom: each is driven by a motor of the joint's
@@ -587,11 +372,7 @@ class Model:
         Args:
             gravity: Acceleration of free fall, in m/s², in the world's axes.
         """
-        g = np.array(gravity, dtype=np.float64)
-        if g.shape != (3,) or not np.isfinite(g).all():
-            raise InputError("gravity is three finite numbers")
-        g.setflags(write=False)
-        return replace(self, gravity=g)
+        return replace(self, gravity=finite_array(gravity, (3,), "gravity", InputError))
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
@@ -606,45 +387,7 @@ class Model:
         return mechanism_tables(self)
 
 
-_INSTEAD = {
-    "gravity": "robot.with_gravity(...)",
-    "frames": "robot.with_frame(name, body, placement)",
-    "actuators": "robot.with_actuators(...)",
-    "constraints": "robot.constrained(...), unconstrained(...) or switched(...)",
-}
-"""What gives a new mechanism where people assign to fields of one."""
-
-
-def _refuse_assignment(robot: Model, name: str, value: object) -> NoReturn:
-    instead = _INSTEAD.get(name)
-    if instead is None:
-        of_joint = {f.name for kind in (JointEntry, Limits) for f in fields(kind)} | {"velocity_limit", "effort_limit"}
-        if name in {f.name for f in fields(robot) if f.init}:
-            instead = f"dataclasses.replace(robot, {name}=...)"
-        elif name in of_joint:
-            instead = f"dataclasses.replace(robot, joints=...), {name} being kept with each of robot.joints,"
-    more = f"; {instead} gives a new one" if instead else ""
-    raise FrozenInstanceError(f"cannot assign to '{name}': a mechanism does not change{more}")
-
-
-Model.__setattr__ = _refuse_assignment  # type: ignore[method-assign, assignment]  # the dataclass made its own
-
-
-def _runs(
-    joints: Sequence[JointEntry], qs: Sequence[slice], vs: Sequence[slice]
-) -> tuple[tuple[lie.Group, slice, slice], ...]:
-    """The group of each joint and its places in q and v, neighbors that are plain numbers taken together."""
-    runs: list[tuple[lie.Group, slice, slice]] = []
-    for joint, q, v in zip(joints, qs, vs, strict=True):
-        group = joint.type.group
-        if runs and group is lie.VECTOR and runs[-1][0] is lie.VECTOR:
-            q, v = slice(runs[-1][1].start, q.stop), slice(runs[-1][2].start, v.stop)
-            runs.pop()
-        runs.append((group, q, v))
-    return tuple(runs)
-
-
 def _single(at: slice, joint: str, other: str) -> int:
     if at.stop - at.start != 1:
-        raise InputError(f"joint '{joint}' has {at.stop - at.start} numbers, not one: use {other}")
+        raise InputError(f"joint '{joint}' has {at.stop - at.start} coordinates, not one: use {other}")
     return int(at.start)

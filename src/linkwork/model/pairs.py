@@ -1,12 +1,12 @@
-"""How two frames of a constraint may move against each other: the kinds of rotation and of translation."""
+"""Codes of the relative motion that a constraint between two frames allows: of rotation, and of translation."""
 
 from __future__ import annotations
 
 ANY_TURN, NO_TURN, ABOUT_Z, CARDAN = range(4)
-"""How a pair of frames may turn: freely; not at all; about their z axes; so that the first's x stays normal to the
-second's y."""
+"""Relative rotation that is free: all; none; about the common z axis; that which keeps the first's x axis normal to
+the second's y axis."""
 
 
 ANY_SHIFT, MEET, ON_LINE, ON_PLANE, ROD, ROLLING = range(6)
 """Where the second origin may be: anywhere; at the first; on the first's z axis; in its xy plane; at constant distance;
-at constant height over the plane, as the center of a ball that rolls on it."""
+at constant height over that plane, as the center of a ball that rolls on it."""

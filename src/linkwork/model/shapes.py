@@ -1,4 +1,4 @@
-"""What bodies look like: shapes in place, kept from files for viewers. Dynamics never asks."""
+"""Shapes of bodies, visual and for collision, for viewers; dynamics do not use them."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Literal
 
 from linkwork.errors import ModelError
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 
 Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, from 0 to 1."""
 Role = Literal["visual", "collision"]
-"""What a shape is there for."""
+"""What a shape is for."""
 
 
 def _above_zero(what: str, *sizes: float) -> None:
     if not all(isfinite(size) and size > 0 for size in sizes):
-        raise ModelError(f"{what} {', '.join(f'{size:g}' for size in sizes)}: sizes are finite and above zero")
+        raise ModelError(f"{what} {', '.join(f'{size:g}' for size in sizes)}: sizes must be finite and > 0")
 
 
 @dataclass(frozen=True)
 class Box:
-    """Edges along the axes, in meters."""
+    """A box around the origin; edges along the axes, in meters."""
 
     size: tuple[float, float, float]
 
@@ -34,7 +34,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Sphere:
-    """Around the origin."""
+    """A sphere around the origin."""
 
     radius: float
 
@@ -44,7 +44,7 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """Around the origin, half axes along the axes."""
+    """An ellipsoid around the origin; its semi-axes are along the axes."""
 
     radii: tuple[float, float, float]
 
@@ -53,25 +53,25 @@ class Ellipsoid:
 
 
 @dataclass(frozen=True)
-class Tube:
-    """A cylinder around the z axis, ``length`` from end to end; ``rounded`` ends are half spheres beyond it."""
+class Cylinder:
+    """A cylinder around the z axis, ``length`` from end to end; a capsule if ``rounded``: half spheres beyond."""
 
     radius: float
     length: float
     rounded: bool = False
 
     def __post_init__(self) -> None:
-        _above_zero("a tube of", self.radius, self.length)
+        _above_zero("a cylinder of", self.radius, self.length)
 
 
 @dataclass(frozen=True)
 class Ground:
-    """The xy plane, all of it."""
+    """The whole xy plane."""
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """Triangles from a file: as the model spells it, and where it was found (None if nowhere)."""
+    """Triangles from a file: its name in the model, and its path (None if it was not found)."""
 
     name: str
     file: Path | None
@@ -79,15 +79,15 @@ class Mesh:
 
     def __post_init__(self) -> None:
         if not all(isfinite(factor) and factor != 0 for factor in self.scale):
-            raise ModelError(f"mesh '{self.name}' is scaled by {self.scale}: scales are finite and not zero")
+            raise ModelError(f"mesh '{self.name}' is scaled by {self.scale}: scales must be finite and not zero")
 
 
-Solid = Box | Sphere | Ellipsoid | Tube | Ground | Mesh
+Solid = Box | Sphere | Ellipsoid | Cylinder | Ground | Mesh
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A solid on a body (or on ``world``), at ``placement`` in the frame that the body's inertia is given in."""
+    """A solid on a body (or on ``world``), at ``placement`` in the frame of the body's inertia."""
 
     body: str
     solid: Solid
@@ -97,11 +97,11 @@ class Shape:
 
 
 def as_color(values: Sequence[float] | None) -> Color | None:
-    """A color from three or four numbers; opaque where opacity is not said."""
+    """A color from three or four numbers; opaque by default."""
     if values is None:
         return None
     found = tuple(float(value) for value in values)
     if len(found) not in (3, 4) or not all(0 <= value <= 1 for value in found):
-        raise ModelError(f"a color is red, green, blue and perhaps opacity, each from 0 to 1, not {list(found)}")
+        raise ModelError(f"color is {list(found)}, needs red, green, blue and optionally opacity, each from 0 to 1")
     red, green, blue, opacity = found if len(found) == 4 else (*found, 1.0)
     return red, green, blue, opacity

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from linkwork.model.graphs import DisjointSet
+
 
 class Edge(NamedTuple):
     """A joint of the graph; of two joints of a loop the one with the greater ``preference`` is kept."""
@@ -49,22 +51,9 @@ def spanning_tree(root: str, edges: Sequence[Edge]) -> Spanning:
 
 def _heaviest(edges: Sequence[Edge], barred: set[str]) -> set[str]:
     """Kruskal: the most preferred joints that close no loop, barred ones last."""
-    leader: dict[str, str] = {}
-
-    def find(body: str) -> str:
-        while (above := leader.setdefault(body, body)) != body:
-            leader[body] = leader.setdefault(above, above)
-            body = above
-        return body
-
     ranked = sorted(edges, key=lambda edge: (edge.name not in barred, edge.preference), reverse=True)
-    kept = set()
-    for edge in ranked:
-        a, b = find(edge.parent), find(edge.child)
-        if a != b:
-            leader[a] = b
-            kept.add(edge.name)
-    return kept
+    reached = DisjointSet[str]()
+    return {edge.name for edge in ranked if reached.merge(edge.parent, edge.child)}
 
 
 def _walk(root: str, edges: Sequence[Edge]) -> tuple[tuple[tuple[str, bool], ...], tuple[str, ...]]:

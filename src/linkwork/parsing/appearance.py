@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from linkwork.errors import ModelError
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 from linkwork.model.shapes import Color, Role, Solid
 from linkwork.parsing.xml import Node
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from linkwork.errors import ModelError, UnsupportedFeature
 from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.arrays import VectorLike
 from linkwork.model.constraints import Constraint, Coupling, JointCoupling, JointLock
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Joint
-from linkwork.model.model import GRAVITY
-from linkwork.model.pose import Placement, PlacementLike, VectorLike
+from linkwork.model.parts import GRAVITY
+from linkwork.model.placement import Placement, PlacementLike
 from linkwork.parsing.appearance import Seen
 from linkwork.parsing.options import Inertias
 from linkwork.parsing.xml import Node, Where, located, warn

@@ -27,10 +27,12 @@ import numpy as np
 
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD, JointCoupling, Point
 from linkwork.model.joints import Fixed, Free, Joint, Revolute
-from linkwork.model.model import GRAVITY
-from linkwork.model.pose import Floats, Placement, quaternion_of
+from linkwork.model.parts import GRAVITY
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import quaternion_of
 from linkwork.parsing.appearance import MeshFinder
 from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, mimic_constraint
 from linkwork.parsing.options import Base, Inertias, check_options, model_path, read_file

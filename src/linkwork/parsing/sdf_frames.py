@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from linkwork.errors import TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 from linkwork.parsing.sdf_joints import Version
 from linkwork.parsing.xml import Node, located
 
@@ -232,7 +232,7 @@ def read_pose(node: Node, version: Version) -> Placement:
     if form == "quat_xyzw":
         x, y, z, qx, qy, qz, qw = pose.values(7)
         with located(pose):
-            return Placement.quaternion(qx, qy, qz, qw, position=(x, y, z))
+            return Placement.from_quaternion(qx, qy, qz, qw, position=(x, y, z))
     if form != "euler_rpy":
         raise pose.error(f"rotation_format '{form}' is neither 'euler_rpy' nor 'quat_xyzw'", UnsupportedFeature)
     x, y, z, roll, pitch, yaw = pose.values(6)

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
+from linkwork.model.arrays import Floats
 from linkwork.model.joints import Fixed, Helical, Joint, Prismatic, Revolute, Spherical, Universal
-from linkwork.model.pose import Floats
 from linkwork.parsing.xml import Node, located
 
 Version = tuple[int, int]

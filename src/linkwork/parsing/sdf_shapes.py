@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwork.model.pose import Placement, aligning_rotation
-from linkwork.model.shapes import Box, Color, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube, as_color
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import aligning_rotation
+from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Ground, Mesh, Solid, Sphere, as_color
 from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
 from linkwork.parsing.sdf_frames import read_pose
 from linkwork.parsing.sdf_joints import Version
@@ -58,7 +59,7 @@ def _solid(geometry: Node, meshes: MeshFinder) -> tuple[Solid, Placement] | None
                 return Sphere(node.value_of("radius")), Placement()
             case "cylinder" | "capsule" as kind:
                 rounded = kind == "capsule"
-                return Tube(node.value_of("radius"), node.value_of("length"), rounded), Placement()
+                return Cylinder(node.value_of("radius"), node.value_of("length"), rounded), Placement()
             case "ellipsoid":
                 radii = node.child("radii")
                 a, b, c = (node.value_of(k) for k in "abc") if radii is None else radii.values(3)

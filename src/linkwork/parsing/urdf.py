@@ -33,7 +33,7 @@ from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import WORLD
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 from linkwork.parsing.appearance import MeshFinder
 from linkwork.parsing.assembly import ROOT_JOINT, Assembly, free_name, refuse_untied
 from linkwork.parsing.options import (

@@ -29,9 +29,10 @@ from typing import Any
 
 from linkwork.errors import ModelError, TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD, JointCoupling, Point, Weld, closing
 from linkwork.model.joints import Fixed, Joint, Planar, Prismatic, Revolute, Spherical
-from linkwork.model.pose import Floats, Placement
+from linkwork.model.placement import Placement
 from linkwork.parsing.assembly import Assembly, mimic_constraint
 from linkwork.parsing.options import Mimic
 from linkwork.parsing.sdf_frames import read_pose

@@ -7,7 +7,7 @@ from typing import Any
 
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Joint
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 from linkwork.parsing.appearance import Seen
 from linkwork.parsing.xml import Node, located
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from linkwork.errors import ModelError
-from linkwork.model.shapes import Box, Color, Ellipsoid, Mesh, Solid, Sphere, Tube, as_color
+from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Mesh, Solid, Sphere, as_color
 from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
 from linkwork.parsing.urdf_parts import placement_of_origin
 from linkwork.parsing.xml import Node
@@ -55,7 +55,7 @@ def _solid(geometry: Node, meshes: MeshFinder) -> Solid | None:
             case "sphere":
                 return Sphere(node.number("radius"))
             case "cylinder" | "capsule" as kind:
-                return Tube(node.number("radius"), node.number("length"), rounded=kind == "capsule")
+                return Cylinder(node.number("radius"), node.number("length"), rounded=kind == "capsule")
             case "ellipsoid":
                 return Ellipsoid((node.number("a"), node.number("b"), node.number("c")))
             case "mesh":

@@ -1,47 +1,44 @@
-"""Who pushes in each cluster: the degrees of freedom whose torques inverse dynamics may choose."""
+"""The actuated degrees of freedom of each cluster, whose torques inverse dynamics may choose."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-import numpy as np
-
 from linkwork.model.model import Model
-from linkwork.plans.clusters import CLUSTERS, Ties, clusters_tree
+from linkwork.plans.clusters import CLUSTER_TREE, DependentCoordinates, cluster_tree
+from linkwork.plans.layout import ragged
 from linkwork.plans.tree import Tree
 
-ACTUATED = CLUSTERS.extended(
+ACTUATED_TREE = CLUSTER_TREE.extended(
     "actuated",
-    sizes=("npush",),
+    sizes=("nactuated",),
     integers={
-        "push_start": ("nclusters",),  # degrees of freedom of a cluster that push: first and count
-        "push_count": ("nclusters",),
-        "push_dof": ("npush",),
-        "push_free": ("npush",),  # where one stands in free_dof, -1 where it is tied
+        "actuated_start": ("nclusters",),  # actuated degrees of freedom of a cluster: first and count
+        "actuated_count": ("nclusters",),
+        "actuated_dof": ("nactuated",),
+        "actuated_ind": ("nactuated",),  # its place in ind_dof, -1 where it is dependent
     },
     floats={},
 )
-"""A mechanism with its constraints, by clusters, and who pushes."""
+"""A mechanism with its constraints, by clusters, and the degrees of freedom that are actuated."""
 
 
-def actuated_tree(mechanism: Model, frames: Sequence[str], ties: Ties, pushes: Set[int]) -> Tree:
-    """The arrays of a mechanism by clusters; ``pushes`` are the degrees of freedom that push."""
-    tree = clusters_tree(mechanism, frames, ties)
-    free_at = {int(k): f for f, k in enumerate(tree.free_dof)}
+def actuated_tree(mechanism: Model, frames: Sequence[str], dependent: DependentCoordinates, actuated: Set[int]) -> Tree:
+    """The arrays of a mechanism by clusters; ``actuated`` are the degrees of freedom with a torque of their own."""
+    tree = cluster_tree(mechanism, frames, dependent)
+    place = {int(k): f for f, k in enumerate(tree.ind_dof)}
     each = []
     for c in range(tree.nclusters):
-        mine = [
-            *tree.free_dof[tree.free_start[c] : tree.free_start[c] + tree.free_count[c]].tolist(),
-            *tree.tied_dof[tree.tied_start[c] : tree.tied_start[c] + tree.tied_count[c]].tolist(),
+        dofs = [
+            *tree.ind_dof[tree.ind_start[c] : tree.ind_start[c] + tree.ind_count[c]].tolist(),
+            *tree.dep_dof[tree.dep_start[c] : tree.dep_start[c] + tree.dep_count[c]].tolist(),
         ]
-        each.append(sorted(k for k in mine if k in pushes))
-    counts = [len(dofs) for dofs in each]
-    chosen = [k for dofs in each for k in dofs]
-    return ACTUATED.type(
-        **tree._asdict(),
-        npush=len(chosen),
-        push_start=np.cumsum([0, *counts])[:-1].astype(np.int64),
-        push_count=np.array(counts, dtype=np.int64),
-        push_dof=np.array(chosen, dtype=np.int64),
-        push_free=np.array([free_at.get(k, -1) for k in chosen], dtype=np.int64),
+        each.append(sorted(k for k in dofs if k in actuated))
+    chosen = ragged(each)
+    return ACTUATED_TREE.build(
+        tree,
+        actuated_start=chosen.start,
+        actuated_count=chosen.count,
+        actuated_dof=chosen.entries,
+        actuated_ind=[place.get(k, -1) for k in chosen.entries.tolist()],
     )

@@ -2,93 +2,103 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.model.model import Model
-from linkwork.plans.elimination import COUPLED
-from linkwork.plans.layout import Layout, Shape
-from linkwork.plans.tree import TREE, Tree, plant, tree_of
+from linkwork.plans.layout import Layout, Shape, ragged
+from linkwork.plans.lcaba import LCABA_TREE
+from linkwork.plans.tree import TREE, Tree, build_tree, tree_of
 
 BEYOND = 1e30
 """A limit that nothing reaches."""
 
 _SIZES = (
     "nu",  # actuators
-    "npulls",  # pairs of an actuator and a degree of freedom that it drives
+    "ntransmissions",  # pairs of an actuator and a degree of freedom that it drives
     "ncompensated",  # bodies with gravity compensation
 )
 _INTEGERS: dict[str, Shape] = {
-    "pull_start": ("nu",),  # degrees of freedom of an actuator: first and count
-    "pull_count": ("nu",),
-    "pull_q": ("npulls",),
-    "pull_v": ("npulls",),
+    "transmission_start": ("nu",),  # degrees of freedom that an actuator drives: first and count
+    "transmission_count": ("nu",),
+    "transmission_q": ("ntransmissions",),
+    "transmission_v": ("ntransmissions",),
 }
 _FLOATS: dict[str, Shape] = {
-    "pull_length": ("npulls",),  # what a coordinate adds to the length; zero where it is no plain number
-    "pull_gear": ("npulls",),
-    "gain": ("nu", 3),
-    "bias": ("nu", 3),
+    "transmission_length": ("ntransmissions",),  # derivative of the length; zero where q is no plain number
+    "transmission_gear": ("ntransmissions",),
+    "actuator_gain": ("nu", 3),
+    "actuator_bias": ("nu", 3),
     "command_range": ("nu", 2),
     "force_range": ("nu", 2),
     "actuation_range": ("nv", 2),  # of the torques of all actuators together
-    "held_mass": ("n",),  # mass whose weight is held up,
-    "held_mc": ("n", 3),  # and its first moment
+    "compensated_mass": ("n",),  # mass whose weight is compensated,
+    "compensated_mc": ("n", 3),  # and its first moment
 }
 
 
-def _driven(layout: Layout) -> Layout:
-    return layout.extended(f"driven_{layout.name}", _SIZES, _INTEGERS, _FLOATS)
+def _with_actuators(layout: Layout) -> Layout:
+    return layout.extended(f"actuation_{layout.name}", _SIZES, _INTEGERS, _FLOATS)
 
 
-DRIVEN, DRIVEN_COUPLED = _driven(TREE), _driven(COUPLED)
+ACTUATION_TREE, ACTUATION_LCABA_TREE = _with_actuators(TREE), _with_actuators(LCABA_TREE)
 """A mechanism with its actuators: without constraints, and with them and the order of elimination."""
 
 
-def driven_tree(mechanism: Model) -> Tree:
+class _Transmission(NamedTuple):
+    """A degree of freedom that an actuator drives."""
+
+    q: int
+    v: int
+    length: float
+    gear: float
+
+
+def actuation_tree(mechanism: Model) -> Tree:
     """The arrays of a mechanism without its constraints, with its actuators."""
-    return with_actuators(mechanism, tree_of(mechanism), DRIVEN)
+    return with_actuators(mechanism, tree_of(mechanism), ACTUATION_TREE)
 
 
 def with_actuators(mechanism: Model, tree: Tree, layout: Layout) -> Tree:
     """The arrays of a mechanism with those of its actuators."""
-    arrays: dict[str, Any] = {name: [] for name in (*_INTEGERS, *_FLOATS)}
+    transmissions: list[_Transmission] = []
+    of_actuator: list[range] = []
     for actuator in mechanism.actuators:
-        arrays["pull_start"].append(len(arrays["pull_q"]))
+        first = len(transmissions)
         for name, gears in actuator.gears:
             joint, in_q, in_v = mechanism.joint(name), mechanism.q_slice(name), mechanism.v_slice(name)
             plain = joint.type.nq == joint.type.nv
             for k, gear in enumerate(gears):
-                arrays["pull_q"].append(in_q.start + k)
-                arrays["pull_v"].append(in_v.start + k)
-                arrays["pull_length"].append(gear if plain else 0.0)
-                arrays["pull_gear"].append(gear)
-        arrays["pull_count"].append(len(arrays["pull_q"]) - arrays["pull_start"][-1])
-        arrays["gain"].append(actuator.gain)
-        arrays["bias"].append(actuator.bias)
-        arrays["command_range"].append(_finite(actuator.limits))
-        arrays["force_range"].append(_finite(actuator.force_limits))
-    for joint in mechanism.joints:
-        arrays["actuation_range"] += [_finite(joint.limits.actuation)] * joint.type.nv
+                transmissions.append(_Transmission(in_q.start + k, in_v.start + k, gear if plain else 0.0, gear))
+        of_actuator.append(range(first, len(transmissions)))
     mass, mc = np.zeros(tree.n), np.zeros((tree.n, 3))
     if mechanism.gravity_compensation:
-        ground = plant(mechanism)[1]
-        for body, held in mechanism.gravity_compensation.items():
-            i = ground.number[body]
-            seen = held.moved(ground.inner[i].inverse())
-            mass[i], mc[i] = seen.mass, seen.mass * seen.com
-    sizes = {
-        "nu": len(mechanism.actuators),
-        "npulls": len(arrays["pull_q"]),
-        "ncompensated": len(mechanism.gravity_compensation),
-    }
-    shaped: dict[str, Any] = {name: np.array(arrays[name], dtype=np.int64) for name in _INTEGERS}
-    for name, shape in _FLOATS.items():
-        extents = [sizes.get(str(size), getattr(tree, str(size), size)) for size in shape]
-        shaped[name] = np.array(arrays[name], dtype=np.float64).reshape(extents) if arrays[name] else np.zeros(extents)
-    shaped |= {"held_mass": mass, "held_mc": mc}
-    return layout.type(**tree._asdict(), **sizes, **shaped)
+        bodies = build_tree(mechanism)[1]
+        for body, compensated in mechanism.gravity_compensation.items():
+            i = bodies.number[body]
+            moved = compensated.moved(bodies.frames[i].inverse())
+            mass[i], mc[i] = moved.mass, moved.mass * moved.com
+    spans = ragged(of_actuator)
+    actuators = mechanism.actuators
+    return layout.build(
+        tree,
+        nu=len(actuators),
+        ncompensated=len(mechanism.gravity_compensation),
+        transmission_start=spans.start,
+        transmission_count=spans.count,
+        transmission_q=[transmission.q for transmission in transmissions],
+        transmission_v=[transmission.v for transmission in transmissions],
+        transmission_length=[transmission.length for transmission in transmissions],
+        transmission_gear=[transmission.gear for transmission in transmissions],
+        actuator_gain=[actuator.gain for actuator in actuators],
+        actuator_bias=[actuator.bias for actuator in actuators],
+        command_range=[_finite(actuator.limits) for actuator in actuators],
+        force_range=[_finite(actuator.force_limits) for actuator in actuators],
+        actuation_range=[_finite(joint.limits.actuation) for joint in mechanism.joints for _ in range(joint.type.nv)],
+        compensated_mass=mass,
+        compensated_mc=mc,
+    )
 
 
 def _finite(bounds: tuple[float, float]) -> tuple[float, float]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 Shape = tuple[str | int, ...]
 """Sizes of one array; names are sizes of the layout."""
+
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,3 +41,42 @@ class Layout:
     ) -> Layout:
         """The same with more in it, under a name of its own."""
         return Layout(name, self.sizes + sizes, {**self.integers, **integers}, {**self.floats, **floats})
+
+    def build(self, base: Any = None, **values: Any) -> Any:
+        """The named tuple of this layout.
+
+        Args:
+            base: Named tuple of a layout that this one extends; its fields are taken over.
+            values: New fields, or fields that replace those of ``base``. Sequences become arrays of the declared type
+                and shape; sizes that are the length of a given array need not be given.
+        """
+        fields = ({} if base is None else base._asdict()) | values
+        for name, shape in self.shapes.items():
+            if name in values:
+                dtype = np.int64 if name in self.integers else np.float64
+                rest = [fields[size] if isinstance(size, str) else size for size in shape[1:]]
+                fields[name] = np.array(values[name], dtype=dtype).reshape(-1, *rest)
+                if isinstance(shape[0], str) and shape[0] not in values:
+                    fields[shape[0]] = len(fields[name])
+        for name, shape in self.shapes.items():
+            needed = tuple(fields[size] if isinstance(size, str) else size for size in shape)
+            if fields[name].shape != needed:
+                raise ValueError(f"array '{name}' of layout '{self.name}' has shape {fields[name].shape}, not {needed}")
+        return self.type(**fields)
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Lists of different lengths in one: entries ``[start[k] : start[k] + count[k]]`` are those of list k."""
+
+    start: Integers
+    count: Integers
+    entries: Integers
+
+
+def ragged(lists: Iterable[Sequence[int]]) -> Ragged:
+    """These lists in one."""
+    given = list(lists)
+    counts = np.array([len(entries) for entries in given], dtype=np.int64)
+    starts = np.cumsum(counts) - counts
+    return Ragged(starts, counts, np.array([k for entries in given for k in entries], dtype=np.int64))

@@ -13,13 +13,12 @@ stay in the first-level cache, and a long chain in lanes does not wait for memor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from linkwork.plans.layout import Integers
 
 
 class Slots(NamedTuple):
@@ -41,7 +40,7 @@ class Slots(NamedTuple):
         return int(self.backward.max(initial=0)) + 1
 
 
-def slots_of(parent: Sequence[int] | Any) -> Slots:
+def slots_of(parent: Sequence[int] | Integers) -> Slots:
     """The slots of a tree whose bodies come after their parents; body 0 is the root."""
     n = len(parent)
     last = np.zeros(n, dtype=np.int64)
@@ -66,19 +65,19 @@ def slots_of(parent: Sequence[int] | Any) -> Slots:
 
 
 class _Free:
-    """Numbers that nobody uses, the smallest first."""
+    """Slots that no body holds, the smallest first."""
 
     def __init__(self) -> None:
         self._given, self._back = 0, list[int]()
 
     def take(self) -> int:
-        """A number that nobody uses."""
+        """A slot that no body holds."""
         if self._back:
             self._back.sort()
             return self._back.pop(0)
         self._given += 1
         return self._given - 1
 
-    def give(self, numbers: Any) -> None:
-        """Numbers that are free again."""
+    def give(self, numbers: Iterable[int]) -> None:
+        """Slots that are free again."""
         self._back.extend(int(k) for k in numbers)

@@ -15,13 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
 from linkwork.model.lie import VECTOR
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats, Placement, aligning_rotation, tidy
-from linkwork.plans.layout import Layout
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import aligning_rotation, tidy
+from linkwork.plans.layout import Integers, Layout
 from linkwork.plans.slots import slots_of
 
 LOCAL, ALIGNED, WORLD_ORIGIN = range(3)
@@ -37,7 +39,7 @@ TREE = Layout(
         "n",  # bodies, with the world
         "nq",
         "nv",
-        "nf",  # frames that the kernel was asked for
+        "nf",  # frames of the kernel's inputs or outputs
         "nframes",  # these and the frames of constraints
         "reference",  # axes of vectors at frames: LOCAL, ALIGNED or WORLD_ORIGIN
         "nforward",  # slots of sweeps from the root, and to it
@@ -50,12 +52,12 @@ TREE = Layout(
         "kind": ("n",),
         "iq": ("n",),  # where a body's joint starts in q
         "iv": ("n",),  # where it starts in v
-        "turned": ("n",),  # 1 where P is not the identity
-        "geared": ("n",),  # 1 where the joint has armature
+        "has_rotation": ("n",),  # 1 where P is not the identity
+        "has_armature": ("n",),  # 1 where the joint has armature
         "last_child": ("n",),  # 0 for a leaf
         "forward_slot": ("n",),  # see `slots`
         "backward_slot": ("n",),
-        "body": ("nframes",),  # the body of each frame
+        "frame_body": ("nframes",),  # the body of each frame
         "spring_v": ("nsprings",),  # where a spring's degree of freedom stands in v, and in q
         "spring_q": ("nsprings",),
         "damper_v": ("ndampers",),
@@ -69,8 +71,8 @@ TREE = Layout(
         "I": ("n", 6),  # rotational inertia about the body's origin: xx xy xz yy yz zz
         "armature": ("nv",),
         "gravity": (3,),
-        "F": ("nframes", 3, 3),  # rotation of each frame in its body
-        "f": ("nframes", 3),  # position of each frame in its body
+        "frame_rotation": ("nframes", 3, 3),  # rotation of each frame in its body
+        "frame_position": ("nframes", 3),  # position of each frame in its body
         "stiffness": ("nsprings",),
         "rest": ("nsprings",),  # where a spring is at rest
         "damping": ("ndampers",),
@@ -80,13 +82,19 @@ TREE = Layout(
 
 LENGTH = 0.1
 """Meters: the size of a body, against which round-off in offsets is measured."""
+ROUND_OFF = 1e-15
+"""Numbers below this part of a size are zeros."""
+DISTINCT = 1e-6
+"""Directions that are off an axis by more than this part of `LENGTH` are directions of their own."""
+LEAST_SLOPE = 1e-3
+"""Components of an axis below this are not used to slide a frame: it would slide too far."""
 
 SLIDES = (REVOLUTE, PRISMATIC, HELICAL)
 """Kinds whose frame may move along z: the joint's motion commutes with that."""
 
 
-class _Link(NamedTuple):
-    """One atom and the body behind it, before its frame is chosen."""
+class _TreeJoint(NamedTuple):
+    """One atom and its child body, before the body's frame is chosen."""
 
     parent: int
     atom: Atom
@@ -97,96 +105,106 @@ class _Link(NamedTuple):
 
 
 def tree_of(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
-    """The arrays of a mechanism without its constraints, with these frames to look at or push on."""
-    return plant(mechanism, frames, reference)[0]
+    """The arrays of a mechanism without its constraints, with these frames to observe or apply wrenches at."""
+    return build_tree(mechanism, frames, reference)[0]
 
 
-class Ground(NamedTuple):
-    """What stays known of a mechanism when its arrays are made."""
+class BodyTable(NamedTuple):
+    """Bodies of a mechanism by name, and their frames and inertias in its arrays."""
 
     number: dict[str, int]
     """The number of each body."""
-    inner: list[Placement]
-    """The frame of kernels, in the user's frame, of each body."""
+    frames: list[Placement]
+    """The kernels' frame of each body, in the user's frame of that body."""
     inertias: tuple[Floats, Floats, Floats]
-    """Mass, first moment and rotational inertia of each body in the frame of kernels, before they are `regrouped`."""
+    """Mass, first moment and rotational inertia of each body in the kernels' frame, before they are `regrouped`."""
 
 
-def plant(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> tuple[Tree, Ground]:
-    """The arrays of a mechanism, and what they were made from."""
-    links, index = _atoms(mechanism)
-    inner = _inner_frames(links)
-    n = len(links) + 1
-    nv = mechanism.nv
-    ints = {name: np.zeros(n, dtype=np.int64) for name in ("parent", "kind", "iq", "iv", "turned", "geared")}
+def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> tuple[Tree, BodyTable]:
+    """The arrays of a mechanism, and the table of its bodies."""
+    joints, number = _tree_joints(mechanism)
+    inner = _kernel_frames(joints)
+    n = len(joints) + 1
+    armature = mechanism.armature
     P, p = np.zeros((n, 3, 3)), np.zeros((n, 3))
     P[0] = np.eye(3)
-    pitch, mass = np.zeros(n), np.zeros(n)
-    mc, I = np.zeros((n, 3)), np.zeros((n, 3, 3))
-    armature = mechanism.armature
-    for i, link in enumerate(links, start=1):
-        place = inner[link.parent].inverse() * link.placement * inner[i]
-        P[i], p[i] = place.rotation, rounded(place.position, LENGTH)
-        ints["parent"][i], ints["kind"][i] = link.parent, link.atom.kind
-        ints["iq"][i], ints["iv"][i] = link.iq, link.iv
-        ints["turned"][i] = not np.array_equal(place.rotation, np.eye(3))
-        ints["geared"][i] = armature[link.iv : link.iv + DOF[link.atom.kind]].any()
-        pitch[i] = link.atom.pitch
-        seen = link.inertia.moved(inner[i].inverse())
-        mass[i], mc[i], I[i] = seen.mass, seen.mass * seen.com, seen.about_origin()
-    ground = Ground(index, inner, (mass, mc, I))
-    mass, mc, I = regrouped(ints["parent"], ints["kind"], P, p, mass, mc, I)
-    slots = slots_of(ints["parent"])
+    mass, mc, I = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
+    has_rotation, has_armature = [False] * n, [False] * n
+    for i, joint in enumerate(joints, start=1):
+        placement = inner[joint.parent].inverse() * joint.placement * inner[i]
+        P[i], p[i] = placement.rotation, rounded(placement.position, LENGTH)
+        has_rotation[i] = not np.array_equal(placement.rotation, np.eye(3))
+        has_armature[i] = bool(armature[joint.iv : joint.iv + DOF[joint.atom.kind]].any())
+        inertia = joint.inertia.moved(inner[i].inverse())
+        mass[i], mc[i], I[i] = inertia.mass, inertia.mass * inertia.com, inertia.about_origin()
+    bodies = BodyTable(number, inner, (mass, mc, I))
+    parent = np.array([0, *(joint.parent for joint in joints)], dtype=np.int64)
+    kind = np.array([0, *(joint.atom.kind for joint in joints)], dtype=np.int64)
+    mass, mc, I = regrouped(parent, kind, P, p, mass, mc, I)
+    slots = slots_of(parent)
     chosen = [mechanism.frame(name) for name in frames]
-    at = [inner[index[frame.body]].inverse() * frame.placement for frame in chosen]
-    tree = TREE.type(
-        n=n,
+    at = [inner[number[frame.body]].inverse() * frame.placement for frame in chosen]
+    springs, dampers = _springs(mechanism), _dampers(mechanism)
+    tree = TREE.build(
         nq=mechanism.nq,
-        nv=nv,
+        nv=mechanism.nv,
         nf=len(chosen),
         reference=reference,
         nforward=slots.forward_count,
         nbackward=slots.backward_count,
-        **ints,
+        parent=parent,
+        kind=kind,
+        iq=[0, *(joint.iq for joint in joints)],
+        iv=[0, *(joint.iv for joint in joints)],
+        has_rotation=has_rotation,
+        has_armature=has_armature,
         last_child=slots.last_child,
         forward_slot=slots.forward,
         backward_slot=slots.backward,
-        body=np.array([index[frame.body] for frame in chosen], dtype=np.int64),
+        frame_body=[number[frame.body] for frame in chosen],
+        spring_v=[spring.v for spring in springs],
+        spring_q=[spring.q for spring in springs],
+        damper_v=[v for v, _ in dampers],
         P=P,
         p=p,
-        pitch=pitch,
+        pitch=[0.0, *(joint.atom.pitch for joint in joints)],
         mass=mass,
-        mc=np.array([rounded(row) for row in mc]),
-        I=np.array([rounded(row[np.triu_indices(3)]) for row in I]),
+        mc=[rounded(row) for row in mc],
+        I=[rounded(row[np.triu_indices(3)]) for row in I],
         armature=armature,
-        gravity=np.array(mechanism.gravity),
-        F=np.array([place.rotation for place in at]).reshape(-1, 3, 3),
-        f=np.array([rounded(place.position, LENGTH) for place in at]).reshape(-1, 3),
-        nframes=len(chosen),
-        **_passive_elements(mechanism),
+        gravity=mechanism.gravity,
+        frame_rotation=[placement.rotation for placement in at],
+        frame_position=[rounded(placement.position, LENGTH) for placement in at],
+        stiffness=[spring.stiffness for spring in springs],
+        rest=[spring.rest for spring in springs],
+        damping=[damping for _, damping in dampers],
     )
-    return tree, ground
+    return tree, bodies
 
 
-def _passive_elements(mechanism: Model) -> dict[str, Any]:
-    """Springs and dampers of joints; springs act where coordinates are plain numbers."""
-    springs, dampers = [], []
+class _Spring(NamedTuple):
+    """The spring of a degree of freedom."""
+
+    v: int
+    q: int
+    stiffness: float
+    rest: float
+
+
+def _springs(mechanism: Model) -> list[_Spring]:
+    """Springs of joints, which act where coordinates are plain numbers."""
+    springs = []
     for joint in mechanism.joints:
-        q, v = mechanism.q_slice(joint.name), mechanism.v_slice(joint.name)
-        dampers += [(v.start + k, d) for k, d in enumerate(joint.damping) if d]
         if joint.type.group is VECTOR:
-            springs += [(v.start + k, q.start + k, s, joint.rest[k]) for k, s in enumerate(joint.stiffness) if s]
-    of_springs, of_dampers = np.array(springs).reshape(-1, 4), np.array(dampers).reshape(-1, 2)
-    return {
-        "nsprings": len(springs),
-        "ndampers": len(dampers),
-        "spring_v": of_springs[:, 0].astype(np.int64),
-        "spring_q": of_springs[:, 1].astype(np.int64),
-        "damper_v": of_dampers[:, 0].astype(np.int64),
-        "stiffness": of_springs[:, 2].copy(),
-        "rest": of_springs[:, 3].copy(),
-        "damping": of_dampers[:, 1].copy(),
-    }
+            q, v = mechanism.q_slice(joint.name).start, mechanism.v_slice(joint.name).start
+            springs += [_Spring(v + k, q + k, s, joint.rest[k]) for k, s in enumerate(joint.stiffness) if s]
+    return springs
+
+
+def _dampers(mechanism: Model) -> list[tuple[int, float]]:
+    """Degrees of freedom with a damper, and its coefficient."""
+    starts = [(joint, mechanism.v_slice(joint.name).start) for joint in mechanism.joints]
+    return [(v + k, d) for joint, v in starts for k, d in enumerate(joint.damping) if d]
 
 
 def without_passive_elements(tree: Tree) -> Tree:
@@ -195,18 +213,18 @@ def without_passive_elements(tree: Tree) -> Tree:
     return tree._replace(nsprings=0, ndampers=0, **{name: getattr(tree, name)[:0] for name in elements})
 
 
-def _atoms(mechanism: Model) -> tuple[list[_Link], dict[str, int]]:
-    """The atoms in order, and the number of each body; a universal joint gets a massless link between."""
-    links: list[_Link] = []
+def _tree_joints(mechanism: Model) -> tuple[list[_TreeJoint], dict[str, int]]:
+    """The atoms in order, and the number of each body; a universal joint gets a massless body between."""
+    joints: list[_TreeJoint] = []
     index = {WORLD: 0}
     for joint in mechanism.joints:
         atoms = atoms_of(joint.type)
         iq, iv = mechanism.q_slice(joint.name).start, mechanism.v_slice(joint.name).start
         for k, atom in enumerate(atoms):
             last = k == len(atoms) - 1
-            links.append(
-                _Link(
-                    parent=index[joint.parent] if k == 0 else len(links),
+            joints.append(
+                _TreeJoint(
+                    parent=index[joint.parent] if k == 0 else len(joints),
                     atom=atom,
                     placement=joint.placement if k == 0 else Placement(),
                     inertia=mechanism.inertias[joint.child] if last else Inertia.zero(),
@@ -214,33 +232,33 @@ def _atoms(mechanism: Model) -> tuple[list[_Link], dict[str, int]]:
                     iv=iv + k,
                 )
             )
-        index[joint.child] = len(links)
-    return links, index
+        index[joint.child] = len(joints)
+    return joints, index
 
 
-def _inner_frames(links: list[_Link]) -> list[Placement]:
-    """The kernel's frame of each body, in the user's frame of that body: first turned, then slid."""
-    children: list[list[_Link]] = [[] for _ in range(len(links) + 1)]
-    for link in links:
-        children[link.parent].append(link)
-    turn = [np.eye(3)]
-    for i, link in enumerate(links, start=1):
-        turn.append(_turned(link, turn[link.parent], children[i]))
-    slide = _slides(links, turn)
-    return [Placement((0, 0, 0) if i == 0 else turn[i][:, 2] * slide[i], turn[i]) for i in range(len(turn))]
+def _kernel_frames(joints: list[_TreeJoint]) -> list[Placement]:
+    """The kernel's frame of each body, in the user's frame of that body: first rotated, then slid along z."""
+    children: list[list[_TreeJoint]] = [[] for _ in range(len(joints) + 1)]
+    for joint in joints:
+        children[joint.parent].append(joint)
+    rotation = [np.eye(3)]
+    for i, joint in enumerate(joints, start=1):
+        rotation.append(_rotated(joint, rotation[joint.parent], children[i]))
+    slide = _slides(joints, rotation)
+    return [Placement((0, 0, 0) if i == 0 else rotation[i][:, 2] * slide[i], rotation[i]) for i in range(len(rotation))]
 
 
-def _turned(link: _Link, parent_turn: Floats, children: list[_Link]) -> Floats:
+def _rotated(joint: _TreeJoint, parent_rotation: Floats, children: list[_TreeJoint]) -> Floats:
     """A rotation whose z is the joint's axis; where x points is free, and chosen for the most zeros.
 
     Tried are x along the user's axes, along the parent's, and along the axis and the offset of each child.
     """
-    axis = link.atom.axis
+    axis = joint.atom.axis
     if axis is None:
         return np.eye(3)
-    if link.atom.kind == PLANAR:
+    if joint.atom.kind == PLANAR:
         return np.eye(3) if axis[2] == 1 else aligning_rotation(axis)
-    to_parent = parent_turn.T @ link.placement.rotation
+    to_parent = parent_rotation.T @ joint.placement.rotation
     seen = tidy(to_parent @ axis)
     straight = np.eye(3) if np.array_equal(seen, (0.0, 0.0, 1.0)) else aligning_rotation(seen)
     options = [aligning_rotation(axis), tidy(to_parent.T @ straight)]
@@ -248,29 +266,29 @@ def _turned(link: _Link, parent_turn: Floats, children: list[_Link]) -> Floats:
         for direction in (child.placement.rotation @ _axis_of(child), child.placement.position):
             x = direction - axis * (axis @ direction)
             length = float(np.linalg.norm(x))
-            if length > 1e-6 * LENGTH:
+            if length > DISTINCT * LENGTH:
                 options.append(tidy(np.column_stack([x / length, np.cross(axis, x / length), axis])))
-    return min(options, key=lambda turn: _untidiness(turn, to_parent, link.inertia, children))
+    return min(options, key=lambda rotation: _nonzeros(rotation, to_parent, joint.inertia, children))
 
 
-def _untidiness(turn: Floats, to_parent: Floats, inertia: Inertia, children: list[_Link]) -> int:
-    """Numbers that are not 0, or not 0 or ±1 where they multiply, if a body's frame is turned so.
+def _nonzeros(rotation: Floats, to_parent: Floats, inertia: Inertia, children: list[_TreeJoint]) -> int:
+    """Numbers that are not 0, or not 0 or ±1 where they multiply, if a body's frame is rotated so.
 
-    They are those of the turn to the parent, of the matter that stays with the body (`regrouped`), and of the axes and
-    offsets of the children. Along z, offsets do not count: frames can slide.
+    They are those of the rotation to the parent, of the mass that stays with the body (`regrouped`), and of the axes
+    and offsets of the children. Along z, offsets do not count: frames can slide.
     """
-    I = turn.T @ inertia.about_origin() @ turn
+    I = rotation.T @ inertia.about_origin() @ rotation
     mixed = rounded(np.array([I[0, 1], I[0, 2], I[1, 2]]), float(np.trace(I)))
-    numbers = [rounded(turn.T @ inertia.com)[:2], mixed]
-    numbers += [rounded(turn.T @ child.placement.position, LENGTH)[:2] for child in children]
-    factors = [to_parent @ turn]
-    factors += [turn.T @ child.placement.rotation @ _axis_of(child) for child in children]
+    numbers = [rounded(rotation.T @ inertia.com)[:2], mixed]
+    numbers += [rounded(rotation.T @ child.placement.position, LENGTH)[:2] for child in children]
+    factors = [to_parent @ rotation]
+    factors += [rotation.T @ child.placement.rotation @ _axis_of(child) for child in children]
     return sum(int(np.count_nonzero(x)) for x in numbers) + sum(_uneven(tidy(x)) for x in factors)
 
 
-def _axis_of(link: _Link) -> Floats:
-    """The axis of a link's joint; where it has none, z stands for all."""
-    return np.array([0.0, 0.0, 1.0]) if link.atom.axis is None else link.atom.axis
+def _axis_of(joint: _TreeJoint) -> Floats:
+    """The axis of a joint; z where it has none."""
+    return np.array([0.0, 0.0, 1.0]) if joint.atom.axis is None else joint.atom.axis
 
 
 def _uneven(x: Floats) -> int:
@@ -278,38 +296,38 @@ def _uneven(x: Floats) -> int:
     return int(np.count_nonzero(np.abs(x) * (1.0 - np.abs(x))))
 
 
-def _slides(links: list[_Link], turn: list[Floats]) -> list[float]:
+def _slides(joints: list[_TreeJoint], rotation: list[Floats]) -> list[float]:
     """How far to slide each frame along its z so that offsets between bodies have the fewest non-zeros.
 
     An offset is linear in the slides at its two ends: ``start + along slide - z slide_of_parent``. Children before
     parents and again, each body takes the best of the slides that zero a number of an offset it touches. Offsets from
     the world do not count: no inertia is carried over them, and they may be kilometers.
     """
-    n = len(links) + 1
+    n = len(joints) + 1
     children: list[list[int]] = [[] for _ in range(n)]
     start, along = [[0.0] * 3], [[0.0] * 3]
-    for i, link in enumerate(links, start=1):
-        children[link.parent].append(i)
-        start.append((turn[link.parent].T @ link.placement.position).tolist())
-        along.append((turn[link.parent].T @ link.placement.rotation @ turn[i][:, 2]).tolist())
+    for i, joint in enumerate(joints, start=1):
+        children[joint.parent].append(i)
+        start.append((rotation[joint.parent].T @ joint.placement.position).tolist())
+        along.append((rotation[joint.parent].T @ joint.placement.rotation @ rotation[i][:, 2]).tolist())
     slide = [0.0] * n
 
     def offset(i: int) -> list[float]:
         s, (x, y, z), (a, b, c) = slide[i], start[i], along[i]
-        return [x + a * s, y + b * s, z + c * s - slide[links[i - 1].parent]]
+        return [x + a * s, y + b * s, z + c * s - slide[joints[i - 1].parent]]
 
     def cost(i: int) -> int:
-        touched = children[i] if links[i - 1].parent == 0 else (i, *children[i])
-        return sum(abs(x) > 1e-15 * LENGTH for k in touched for x in offset(k))
+        touched = children[i] if joints[i - 1].parent == 0 else (i, *children[i])
+        return sum(abs(x) > ROUND_OFF * LENGTH for k in touched for x in offset(k))
 
     for _ in range(3):
         for i in range(n - 1, 0, -1):
-            if links[i - 1].atom.kind not in SLIDES:
+            if joints[i - 1].atom.kind not in SLIDES:
                 continue
             before, now = slide[i], offset(i)
             options = [before, 0.0]
-            if links[i - 1].parent > 0:
-                options += [before - now[k] / along[i][k] for k in range(3) if abs(along[i][k]) > 1e-3]
+            if joints[i - 1].parent > 0:
+                options += [before - now[k] / along[i][k] for k in range(3) if abs(along[i][k]) > LEAST_SLOPE]
             options += [before + offset(k)[2] for k in children[i]]
             scores = []
             for slide[i] in options:
@@ -319,13 +337,14 @@ def _slides(links: list[_Link], turn: list[Floats]) -> list[float]:
 
 
 def regrouped(
-    parent: Any, kind: Any, P: Floats, p: Floats, mass: Floats, mc: Floats, I: Floats
+    parent: Integers, kind: Integers, P: Floats, p: Floats, mass: Floats, mc: Floats, I: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Matter moved, leaves first, from each body to its parent where no motion of the joint can tell.
+    """Inertia moved, leaves first, from each body to its parent where no motion of the joint makes a difference.
 
-    A revolute joint cannot tell a thin rod along its axis: mass ``m``, first moment ``(0, 0, b)`` and inertia
-    ``(J, J, 0)`` look the same at every angle and resist no turn. A prismatic joint cannot tell a rotational inertia, a
-    spherical one a mass at its center. Torques, accelerations, momenta and energies stay what they are.
+    These are the base parameters of system identification. A thin rod along the axis of a revolute joint, of mass
+    ``m``, first moment ``(0, 0, b)`` and inertia ``(J, J, 0)``, may be on either side of it; so may a rotational
+    inertia at a prismatic joint, and a mass at the center of a spherical one. Torques, accelerations, momenta and
+    energies do not change.
     """
     mass, mc, I = mass.copy(), mc.copy(), I.copy()
     for i in range(len(mass) - 1, 0, -1):
@@ -351,7 +370,7 @@ def regrouped(
 
 def rounded(x: Floats, size: float = 0.0) -> Floats:
     """Numbers that are round-off of the largest one, or of ``size``, are zeros."""
-    return np.where(np.abs(x) < 1e-15 * max(size, float(np.abs(x).max(initial=0.0))), 0.0, x)
+    return np.where(np.abs(x) < ROUND_OFF * max(size, float(np.abs(x).max(initial=0.0))), 0.0, x)
 
 
 def unit_ranges(mechanism: Model) -> tuple[tuple[int, int], ...]:

@@ -34,8 +34,8 @@ from linkwork.kernels import (
 )
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.model import Model
-from linkwork.plans.actuation import driven_tree
-from linkwork.plans.loops import constrained_tree
+from linkwork.plans.actuation import actuation_tree
+from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of, unit_ranges
 
 Array = npt.NDArray[Any]
@@ -162,7 +162,7 @@ class Evaluator:
         if quantity == "actuator_torques" and robot.actuators:
             check_actuators(robot)
         if quantity in OF_ACTUATORS:
-            tree = driven_tree(robot)
+            tree = actuation_tree(robot)
         else:
             arrays_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
             tree = arrays_of(robot, self._frames(frames), REFERENCES[reference])

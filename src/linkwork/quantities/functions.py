@@ -18,18 +18,10 @@ from linkwork.errors import InputError
 from linkwork.inputs import Quantity, Reference
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
+from linkwork.model.placement import Placement
 from linkwork.quantities.evaluator import REFERENCES, Array, Evaluator, _names
 
 # Functions of a robot ---------------------------------------------------------------------------------
-
-
-class Pose(NamedTuple):
-    """Where a frame is in the world."""
-
-    rotation: Array
-    """``(..., 3, 3)``"""
-    position: Array
-    """``(..., 3)``"""
 
 
 class Energy(NamedTuple):
@@ -141,8 +133,8 @@ def inverse_mass_product(robot: Model, q: npt.ArrayLike, x: npt.ArrayLike, *, ou
     return result
 
 
-def frame_placement(robot: Model, q: npt.ArrayLike, frame: str | Sequence[str]) -> Pose:
-    """Where a frame is in the world. For several frames, results have one more axis, before the last ones.
+def frame_placement(robot: Model, q: npt.ArrayLike, frame: str | Sequence[str]) -> Placement:
+    """Where a frame is in the world. For several frames, a batch with one more axis, the last one.
 
     Args:
         robot: The mechanism.
@@ -150,7 +142,9 @@ def frame_placement(robot: Model, q: npt.ArrayLike, frame: str | Sequence[str]) 
         frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
     """
     rotation, position = _evaluator(robot, "frame_placement", frame)(q)
-    return Pose(rotation[..., 0, :, :], position[..., 0, :]) if isinstance(frame, str) else Pose(rotation, position)
+    if isinstance(frame, str):
+        rotation, position = rotation[..., 0, :, :], position[..., 0, :]
+    return Placement(position, rotation, check=False)
 
 
 def frame_velocity(

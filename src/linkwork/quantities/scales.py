@@ -21,11 +21,11 @@ import numpy as np
 
 from linkwork.errors import NotFinite
 from linkwork.inputs import Quantity
+from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import TURN_ROWS, CenterOfMass, Constraint, Pair
 from linkwork.model.joints import Free, Helical, Planar, Revolute, Spherical, Universal
 from linkwork.model.model import Model
-from linkwork.model.pose import Floats
 from linkwork.quantities.evaluator import Evaluator
 
 POSES = 3

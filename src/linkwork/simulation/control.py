@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language import Source, source_of
-from linkwork.compilers.trace import Graph
 from linkwork.errors import InputError, KernelError
 from linkwork.inputs import Integrator, fresh_floats
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.control import Control, Slot, controlled, torque_kernel
+from linkwork.model.expressions import Graph
 from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
 from linkwork.quantities.evaluator import Array

@@ -16,8 +16,8 @@ from linkwork.inputs import Integrator, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.steps import STEPS
 from linkwork.model.model import Model
-from linkwork.plans.actuation import DRIVEN, DRIVEN_COUPLED, with_actuators
-from linkwork.plans.elimination import coupled_tree
+from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
+from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.evaluator import Array, Evaluator, check_actuators
 from linkwork.simulation.stabilization import AUTO, passive_parameters, stabilized, with_implicit_armature
@@ -138,10 +138,10 @@ class Stepper(Evaluator):
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         frames = self._frames(wrenches)
-        tree = coupled_tree(stable, frames) if bound else tree_of(stable, frames)
+        tree = lcaba_tree(stable, frames) if bound else tree_of(stable, frames)
         if self.takes_commands or stable.gravity_compensation:
             dynamics += "_driven"
-            tree = with_actuators(stable, tree, DRIVEN_COUPLED if bound else DRIVEN)
+            tree = with_actuators(stable, tree, ACTUATION_LCABA_TREE if bound else ACTUATION_TREE)
         self.source = robot
         self._prepare(stable, f"{integrator} step", self._algorithm(integrator, dynamics), tree, frames, threads)
 

@@ -28,7 +28,7 @@ RESUMED = (
 """Settings with which a simulation is resumed."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory(Motion):
     """States of a robot over time. Arrays begin with the axis of time; in rollouts the next one is that of the batch.
 

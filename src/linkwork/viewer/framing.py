@@ -9,7 +9,7 @@ import numpy as np
 from linkwork.drawing.skeleton import floor_of, front, square
 from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
-from linkwork.model.pose import aligning_rotation
+from linkwork.model.rotations import aligning_rotation
 from linkwork.model.shapes import Ground
 from linkwork.quantities.evaluator import Array
 

@@ -11,7 +11,8 @@ from linkwork.closure.assembly import assemble
 from linkwork.closure.continuation import Continuation
 from linkwork.errors import AssemblyError
 from linkwork.model.joints import Prismatic
-from linkwork.model.model import JointEntry, Model
+from linkwork.model.model import Model
+from linkwork.model.parts import TreeJoint
 from linkwork.quantities.evaluator import Array
 
 CLOSED = 1e-9
@@ -87,7 +88,7 @@ class Posing:
 
         chooser.on_update(choose)
 
-    def _slider(self, gui: Any, joint: JointEntry) -> None:
+    def _slider(self, gui: Any, joint: TreeJoint) -> None:
         low, high, now = _range(joint, float(self.pose.q[self.pose.robot.q_index(joint.name)]))
         slider = gui.add_slider(joint.name, low, high, STEP, now)
         slider.on_update(lambda event: self._turned(joint.name))
@@ -115,7 +116,7 @@ class Posing:
         self._following = False
 
 
-def _range(joint: JointEntry, now: float) -> tuple[float, float, float]:
+def _range(joint: TreeJoint, now: float) -> tuple[float, float, float]:
     """Ends of a slider: limits of the joint, where it has any, and what it is at."""
     reach = 1.0 if isinstance(joint.type, Prismatic) else np.pi
     low, high = (float(x[0]) for x in (joint.limits.lower, joint.limits.upper))

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.model.joints import Helical, Joint, Prismatic, Revolute
-from linkwork.model.pose import Placement, aligning_rotation
-from linkwork.model.shapes import Box, Ellipsoid, Ground, Mesh, Solid, Sphere, Tube
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import aligning_rotation
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Mesh, Solid, Sphere
 from linkwork.quantities.evaluator import Array
 
 Rgb = tuple[float, float, float]
@@ -50,13 +51,15 @@ def along(start: Array, end: Array, radius: float) -> tuple[Solid, Placement] | 
     length = float(np.linalg.norm(end - start))
     if not length > 1e-9:
         return None
-    return Tube(radius, length, rounded=True), Placement((start + end) / 2, aligning_rotation((end - start) / length))
+    return Cylinder(radius, length, rounded=True), Placement(
+        (start + end) / 2, aligning_rotation((end - start) / length)
+    )
 
 
 def pin_of(type: Joint, radius: float) -> tuple[Solid, Placement]:
     """What a joint looks like between bones: a pin along its axis, a block that slides, a ball."""
     if isinstance(type, Revolute | Helical):
-        return Tube(1.5 * radius, 4 * radius), Placement((0.0, 0.0, 0.0), aligning_rotation(type.axis))
+        return Cylinder(1.5 * radius, 4 * radius), Placement((0.0, 0.0, 0.0), aligning_rotation(type.axis))
     if isinstance(type, Prismatic):
         return Box((3 * radius,) * 3), Placement((0.0, 0.0, 0.0), aligning_rotation(type.axis))
     return Sphere(2 * radius), Placement()
@@ -126,7 +129,7 @@ def corners(solid: Solid, meshes: MeshFiles) -> Array | None:
             half = np.full(3, solid.radius)
         case Ellipsoid():
             half = np.array(solid.radii)
-        case Tube():
+        case Cylinder():
             half = np.array([solid.radius, solid.radius, solid.length / 2 + solid.radius * solid.rounded])
         case Ground():
             return None
@@ -155,10 +158,10 @@ def put(scene: Any, path: str, solid: Solid, place: Placement, color: Rgb | None
             return scene.add_icosphere(path, solid.radius, paint, **at)
         case Ellipsoid():
             return scene.add_icosphere(path, 1.0, paint, scale=solid.radii, **at)
-        case Tube(rounded=True):
+        case Cylinder(rounded=True):
             vertices, faces = _capsule(solid.radius, solid.length)
             return scene.add_mesh_simple(path, vertices, faces, color=paint, **at)
-        case Tube():
+        case Cylinder():
             return scene.add_cylinder(path, solid.radius, solid.length, paint, **at)
         case Mesh():
             found = meshes.triangles(solid)

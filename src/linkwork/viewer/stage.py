@@ -15,8 +15,9 @@ from linkwork.drawing.pictures import GROUND, INK, LOOP
 from linkwork.drawing.skeleton import LIMBS, skeleton
 from linkwork.model.constraints import WORLD
 from linkwork.model.joints import Free
-from linkwork.model.model import JointEntry, Model
-from linkwork.model.pose import Placement
+from linkwork.model.model import Model
+from linkwork.model.parts import TreeJoint
+from linkwork.model.placement import Placement
 from linkwork.model.shapes import Shape, Solid, Sphere
 from linkwork.quantities.evaluator import Array
 from linkwork.viewer.between import ARROWS, GAPS, SLIDES, Between
@@ -177,7 +178,7 @@ class Stage:
             self._put(f"/bodies/{k}/joint", layer, name, *pin_of(joint.type, r), color)
             self._axis(k, joint)
 
-    def _axis(self, k: int, joint: JointEntry) -> None:
+    def _axis(self, k: int, joint: TreeJoint) -> None:
         axis = getattr(joint.type, "axis", None)
         if axis is None or joint.type.nv != 1:
             return

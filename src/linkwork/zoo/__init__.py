@@ -1,4 +1,4 @@
-"""Mechanisms made in code: for examples, tests and benchmarks, with no file to find.
+"""Mechanisms built in code, without files: for examples, tests and benchmarks.
 
 Each mechanism with loops has a pose ``"assembled"`` in which they are closed: ``robot.poses["assembled"]``.
 """
@@ -16,9 +16,11 @@ from linkwork.zoo.basic import (
 )
 from linkwork.zoo.closed import LOOP_KINDS, random_loops
 from linkwork.zoo.contacts import pyramid, stack, swimmer
+from linkwork.zoo.humanoids import humanoid_fallen, humanoid_standing, small_humanoid
 from linkwork.zoo.linkages import HOLY_NUMBERS, five_bar, four_bar, jansen, slider_crank, watt
 from linkwork.zoo.places import ASSEMBLED
 from linkwork.zoo.platforms import delta, delta_pose, stewart, stewart_pose
+from linkwork.zoo.quadrupeds import quadruped, quadruped_fallen, quadruped_standing
 from linkwork.zoo.scaling import (
     chain_of_loops,
     coupled_loops,
@@ -28,16 +30,8 @@ from linkwork.zoo.scaling import (
     stalk,
     star_of_loops,
 )
-from linkwork.zoo.scenes import (
-    humanoid_fallen,
-    humanoid_standing,
-    quadruped,
-    quadruped_fallen,
-    quadruped_standing,
-    resting,
-    robots_on_pyramid,
-    small_humanoid,
-)
+from linkwork.zoo.scenes import robots_on_pyramid
+from linkwork.zoo.supports import resting
 from linkwork.zoo.transmissions import belt_chain, geared_chain, tello
 
 __all__ = [

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.arrays import Floats
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
-from linkwork.model.pose import Floats, Placement
+from linkwork.model.placement import Placement
 
 
 def pendulum(links: int = 1, length: float = 1.0, mass: float = 1.0) -> Mechanism:
@@ -141,14 +142,14 @@ def _random_joint(rng: np.random.Generator, kind: str) -> Joint:
             return Planar()
         case "f":
             return Free()
-    raise ValueError(f"no joint kind '{kind}'")
+    raise ValueError(f"joint kind '{kind}' is none of r, p, h, u, s, S, f")
 
 
 def random_direction(rng: np.random.Generator) -> Floats:
     """A random unit vector.
 
     Args:
-        rng: What makes the random numbers.
+        rng: Generator of random numbers.
     """
     x = rng.normal(size=3)
     return x / np.linalg.norm(x)
@@ -158,21 +159,21 @@ def random_placement(rng: np.random.Generator) -> Placement:
     """A random offset; half of the time a random rotation, else none or quarter turns.
 
     Args:
-        rng: What makes the random numbers.
+        rng: Generator of random numbers.
     """
     position = rng.uniform(-0.5, 0.5, 3) * (rng.random(3) < 0.7)
     if rng.random() < 0.5:
         x, y, z, w = rng.normal(size=4)
-        return Placement.quaternion(x, y, z, w, position=position)
+        return Placement.from_quaternion(x, y, z, w, position=position)
     roll, pitch, yaw = np.pi / 2 * rng.integers(-1, 2, 3)
     return Placement.rpy(roll, pitch, yaw, position)
 
 
 def random_inertia(rng: np.random.Generator) -> Inertia:
-    """A random cloud of points, so that the inertia is one that matter can have.
+    """The inertia of random point masses, so that it is physically consistent.
 
     Args:
-        rng: What makes the random numbers.
+        rng: Generator of random numbers.
     """
     points = rng.uniform(-0.3, 0.3, (6, 3))
     masses = rng.uniform(0.1, 0.5, 6)

@@ -11,12 +11,13 @@ import numpy as np
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.model import lie
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
     WORLD,
     Cardan,
     CenterOfMass,
     Constraint,
-    Cylinder,
+    Cylindrical,
     Hinge,
     JointCoupling,
     JointLock,
@@ -32,7 +33,7 @@ from linkwork.model.constraints import (
     Slider,
     Weld,
 )
-from linkwork.model.pose import Floats, Placement
+from linkwork.model.placement import Placement
 from linkwork.zoo.basic import random_direction, random_placement, random_tree
 from linkwork.zoo.places import ASSEMBLED, placements, turn
 
@@ -49,7 +50,7 @@ class _Scene:
     rng: Rng
 
     def numbers(self) -> list[tuple[str, float]]:
-        """Joints of one coordinate that is a plain number, and that number."""
+        """Joints with one coordinate in a vector space, and that coordinate."""
         return [
             (joint.name, float(self.q[self.robot.q_slice(joint.name)][0]))
             for joint in self.robot.joints
@@ -67,7 +68,7 @@ def random_loops(
 ) -> Mechanism:
     """A `random_tree` with random constraints, all of which hold in the pose ``"assembled"``.
 
-    Constraints bind two bodies, or a body and the world; their frames are chosen so that they hold at a random
+    Constraints are between two bodies, or a body and the world; their frames are chosen so that they hold at a random
     configuration, somewhere in the middle of the motion that they allow. A constraint on joint coordinates becomes a
     `Point` if no joint has such coordinates.
 
@@ -99,7 +100,7 @@ def random_loops(
 
 
 def _pair(make: Callable[[str, str, Placement, Rng], Pair], allowed: Callable[[Rng], Placement]) -> _Maker:
-    """Binds two places so that the second frame stands where ``allowed`` moves it from the first."""
+    """Constrains two bodies so that the second frame is where ``allowed`` moves it from the first."""
 
     def closed(scene: _Scene) -> Constraint:
         rng, places = scene.rng, list(scene.where)
@@ -141,7 +142,7 @@ def _spin(rng: Rng) -> Placement:
 
 def _any_turn(rng: Rng) -> Placement:
     x, y, z, w = rng.normal(size=4)
-    return Placement.quaternion(x, y, z, w)
+    return Placement.from_quaternion(x, y, z, w)
 
 
 def _shift(rng: Rng, along: Sequence[float]) -> Placement:
@@ -216,7 +217,7 @@ LOOP_KINDS: dict[str, _Maker] = {
     "Weld": _pair(_plain(Weld), _stay),
     "Hinge": _pair(_axial(Hinge), _spin),
     "Slider": _pair(_axial(Slider), lambda rng: _shift(rng, (0, 0, 1))),
-    "Cylinder": _pair(_axial(Cylinder), lambda rng: _spin(rng) * _shift(rng, (0, 0, 1))),
+    "Cylindrical": _pair(_axial(Cylindrical), lambda rng: _spin(rng) * _shift(rng, (0, 0, 1))),
     "Cardan": _pair(_axial(Cardan), lambda rng: turn("x", rng.uniform(-1, 1)) * turn("y", rng.uniform(-1, 1))),
     "Point": _pair(_plain(Point), _any_turn),
     "PlaneOnPlane": _pair(_axial(PlaneOnPlane), lambda rng: _shift(rng, (1, 1, 0)) * _spin(rng)),

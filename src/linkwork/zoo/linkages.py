@@ -15,10 +15,10 @@ import numpy as np
 
 from linkwork.errors import InputError
 from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD, Hinge, Pair, Point, PointOnLine, Rod, Weld
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Prismatic, Revolute
-from linkwork.model.pose import Floats
 from linkwork.zoo.places import ASSEMBLED
 
 Closure = Literal["hinge", "point", "line"]

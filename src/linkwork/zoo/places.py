@@ -1,4 +1,4 @@
-"""Where things stand: frames of a mechanism at a configuration, and chains of links laid out in a posture."""
+"""Frames of a mechanism at a configuration, and chains of links in a posture in which loops are closed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from linkwork.errors import InputError
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.kinematics import PLACEMENTS
 from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.arrays import Floats, VectorLike
 from linkwork.model.constraints import WORLD, Weld
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Revolute, unit_axis
-from linkwork.model.pose import Floats, Placement, VectorLike, axis_rotation, quaternion_of
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import axis_rotation
 from linkwork.plans.tree import tree_of
 
 ASSEMBLED = "assembled"
@@ -27,7 +29,7 @@ END = Placement((LINK, 0.0, 0.0))
 
 
 def placements(robot: Mechanism, q: Floats, names: Sequence[str]) -> dict[str, Placement]:
-    """Frames in the world, by the plain text of the kernel."""
+    """Placements of frames in the world, computed by the kernel in Python: nothing is compiled."""
     tree = tree_of(robot, names)
     work = PLACEMENTS.work_type()(*(np.zeros(resolve(shape, tree)) for shape in PLACEMENTS.work.values()))
     rotation, position = np.empty((len(names), 3, 3)), np.empty((len(names), 3))
@@ -41,9 +43,9 @@ def turn(axis: str | VectorLike, angle: float) -> Placement:
 
 
 def at_least(value: int, least: int, what: str) -> None:
-    """Refuse a size that makes no mechanism."""
+    """Raise `InputError` for a size below the least."""
     if value < least:
-        raise InputError(f"{what}: at least {least}, not {value}")
+        raise InputError(f"{what} must be at least {least}, not {value}")
 
 
 class Sketch:
@@ -63,7 +65,7 @@ class Sketch:
         """A link that floats."""
         self._add(body, where)
         self.build.joint(f"{body}_joint", Free(), WORLD, body)
-        self.pose[f"{body}_joint"] = np.concatenate([where.position, quaternion_of(where.rotation)])
+        self.pose[f"{body}_joint"] = np.concatenate([where.position, where.quaternion])
 
     def hinged(self, body: str, parent: str, at: Placement, about: str = "z", bend: float = 0.0) -> None:
         """A link that turns on another, or on the world; joints about one axis do the bending, the others a little."""

@@ -9,18 +9,12 @@ import numpy as np
 
 from linkwork.errors import InputError
 from linkwork.mechanism import Builder, Mechanism
+from linkwork.model.arrays import Floats, VectorLike
 from linkwork.model.constraints import WORLD, Cardan, Point, Rod
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Prismatic, Revolute, Spherical, Universal
-from linkwork.model.pose import (
-    Floats,
-    Placement,
-    PlacementLike,
-    VectorLike,
-    as_placement,
-    axis_rotation,
-    quaternion_of,
-)
+from linkwork.model.placement import Placement, PlacementLike, as_placement
+from linkwork.model.rotations import axis_rotation, quaternion_of
 from linkwork.zoo.places import ASSEMBLED
 
 Foot = Literal["universal", "spherical"]
@@ -101,7 +95,7 @@ def stewart_pose(robot: Mechanism, placement: PlacementLike) -> Floats:
     """
     where = as_placement(placement)
     q = robot.neutral()
-    q[robot.q_slice("platform")] = [*where.position, *quaternion_of(where.rotation)]
+    q[robot.q_slice("platform")] = [*where.position, *where.quaternion]
     for k in LEGS:
         joint = robot.joint(f"foot{k}")
         meet = where * robot.frame(f"head{k}").placement

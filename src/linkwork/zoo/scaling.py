@@ -14,7 +14,7 @@ import numpy as np
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import WORLD
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 from linkwork.zoo.places import END, Sketch, at_least, turn
 
 Tips = Literal["hub", "path", "ring"]

@@ -9,42 +9,42 @@ from __future__ import annotations
 import linkwork as lw
 from linkwork.closure.coordinates import clustered
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.clusters import EXPLICIT, explicit_form
+from linkwork.kernels.clusters import EXPLICIT_FORM, explicit_form
 from linkwork.kernels.kinematics import accelerations
 from linkwork.kernels.rnea import joint_torques, newton_euler_forces, set_root_acceleration
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.plans.clusters import CLUSTERS
+from linkwork.plans.clusters import CLUSTER_TREE
 
 
 @kernel
 def projected_rnea(tree: Array, w: Array, q: Array, v: Array, second: Array, tau: Array, pivot: Array) -> None:
-    """Torques of the free joints that make them accelerate as asked, ``second``."""
-    explicit_form(tree, w, q, v, w.matrix, w.rest, pivot)
+    """Torques of the independent joints that make them accelerate by ``second``."""
+    explicit_form(tree, w, q, v, w.G_all, w.g_all, pivot)
     for k in range(tree.nv):
-        x = w.rest[k]
-        for f in range(tree.nfree):
-            x = x + w.matrix[k, f] * second[f]
+        x = w.g_all[k]
+        for f in range(tree.nind):
+            x = x + w.G_all[k, f] * second[f]
         w.full[k] = x
     set_root_acceleration(tree, w)
     accelerations(tree, w, w.full)
     newton_euler_forces(tree, w)
-    joint_torques(tree, w, w.all)
+    joint_torques(tree, w, w.tau_all)
     for k in range(tree.nv):
-        w.all[k] += tree.armature[k] * w.full[k]
-    for f in range(tree.nfree):
+        w.tau_all[k] += tree.armature[k] * w.full[k]
+    for f in range(tree.nind):
         x = 0.0
         for k in range(tree.nv):
-            x = x + w.matrix[k, f] * w.all[k]
+            x = x + w.G_all[k, f] * w.tau_all[k]
         tau[f] = x
 
 
 PROJECTED_RNEA = Algorithm(
     "projected_rnea",
     projected_rnea,
-    {"q": ("nq",), "v": ("nv",), "second": ("nfree",)},
-    {"tau": ("nfree",), "pivot": (1,)},
-    {**EXPLICIT.work, "matrix": ("nv", "nfree"), "rest": ("nv",), "full": ("nv",), "all": ("nv",)},
-    CLUSTERS,
+    {"q": ("nq",), "v": ("nv",), "second": ("nind",)},
+    {"tau": ("nind",), "pivot": (1,)},
+    {**EXPLICIT_FORM.work, "G_all": ("nv", "nind"), "g_all": ("nv",), "full": ("nv",), "tau_all": ("nv",)},
+    CLUSTER_TREE,
 )
 
 

@@ -17,7 +17,8 @@ from lxml import etree
 import linkwork as lw
 from linkwork.model.constraints import WORLD, Constraint, Pair
 from linkwork.model.joints import Fixed
-from linkwork.model.pose import Placement, as_placement, quaternion_of
+from linkwork.model.placement import Placement, as_placement
+from linkwork.model.rotations import quaternion_of
 from linkwork.parsing.mjcf import MujocoMap, mujoco_map, parse_mjcf
 from linkwork_benchmarks.constrained.ours import dynamics
 from linkwork_benchmarks.contender import Contender, one_by_one
@@ -48,7 +49,7 @@ class Twin:
         for at, start in self.bases:
             for row in theirs:
                 x, y, z, i, j, k, real = row[at].tolist()
-                there = start * Placement.quaternion(i, j, k, real, (x, y, z))
+                there = start * Placement.from_quaternion(i, j, k, real, (x, y, z))
                 row[at] = [*there.position, *quaternion_of(there.rotation)]
         return theirs
 

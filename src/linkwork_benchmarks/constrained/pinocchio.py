@@ -17,7 +17,7 @@ import numpy.typing as npt
 import linkwork as lw
 from linkwork.model.constraints import WORLD, Pair
 from linkwork.model.joints import Fixed, Helical, Planar
-from linkwork.model.pose import Placement, as_placement
+from linkwork.model.placement import Placement, as_placement
 from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States

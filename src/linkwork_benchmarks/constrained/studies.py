@@ -11,7 +11,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.dynamics.forward import METHODS, method_cost
-from linkwork.plans.joints import joints_tree
+from linkwork.plans.ltl import ltl_tree
 from linkwork_benchmarks.constrained import mujoco, ours, pinocchio
 from linkwork_benchmarks.constrained.scenarios import (
     DAMPING,
@@ -382,7 +382,7 @@ def _duplicated_in_pinocchio(
 def _factor(scenario: Factor, settings: Settings, journal: Journal) -> None:
     robot, name = scenario.make(), scenario.name
     size = robot.nv + robot.nc
-    tree: Any = joints_tree(robot, ()) if robot.nc else None
+    tree: Any = ltl_tree(robot, ()) if robot.nc else None
     journal.metrics |= {f"{name}.nv": robot.nv, f"{name}.rows": robot.nc}
     journal.metrics[f"{name}.sparse"] = _sparse_factor(robot, tree)
     journal.metrics[f"{name}.dense"] = sum(1 + k + k * (k + 1) for k in range(size))

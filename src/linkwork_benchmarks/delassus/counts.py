@@ -23,7 +23,7 @@ import linkwork as lw
 from linkwork.compilers.trace import trace
 from linkwork.dynamics.delassus import Delassus
 from linkwork.dynamics.delassus.batches import METHODS
-from linkwork.kernels import aba, bbo, crba, lcaba, ltl, osim
+from linkwork.kernels import aba, bbo, crba, efpa, lcaba, ltl, osim
 from linkwork.kernels import constraints as loops
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.plans.tree import Tree, tree_of
@@ -97,13 +97,13 @@ def _operations(algorithm: Algorithm, tree: Tree) -> int:
 
 
 def _mass(tree: Any, w: Any, q: Any) -> None:
-    osim.open_rows(tree, w, q)
+    osim.rows_at(tree, w, q)
     crba.mass_matrix(tree, w, w.M)
     ltl.factorize_mass_matrix(tree, w)
 
 
 def _reduced(tree: Any, w: Any, q: Any) -> None:
-    osim.open_rows(tree, w, q)
+    osim.rows_at(tree, w, q)
     crba.mass_matrix(tree, w, w.M)
     loops.jacobian_from_rows(tree, w, q, w.Jc)
     ltl.factorize_mass_matrix(tree, w)
@@ -111,7 +111,7 @@ def _reduced(tree: Any, w: Any, q: Any) -> None:
 
 
 def _articulated(tree: Any, w: Any, q: Any) -> None:
-    osim.open_rows(tree, w, q)
+    osim.rows_at(tree, w, q)
     aba.articulate(tree, w)
 
 
@@ -133,7 +133,7 @@ def _articulated_on_base(tree: Any, w: Any, q: Any) -> None:
 
 def _passed(tree: Any, w: Any, q: Any, joints: Iterable[int], rows: bool = True) -> None:
     """Inertias, and rows with them, handed down through some joints."""
-    osim.open_rows(tree, w, q)
+    osim.rows_at(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
     bbo.init_rows(tree, w, w.none)
@@ -147,15 +147,15 @@ def _passed(tree: Any, w: Any, q: Any, joints: Iterable[int], rows: bool = True)
 
 
 def _propagated(tree: Any, w: Any, q: Any) -> None:
-    osim.open_rows(tree, w, q)
+    osim.rows_at(tree, w, q)
     lcaba.joint_coupling_rows(tree, w)
     aba.articulate(tree, w)
     for i in range(tree.n - 1, 0, -1):
         for s in range(tree.path_start[i], tree.path_start[i] + tree.path_count[i]):
-            if tree.k_body[tree.path_part[s]] == i:
+            if tree.k_body[tree.path_k[s]] == i:
                 for j in range(6):
-                    w.Kp[s, j] = w.K[tree.path_part[s], j]
-            osim.hand_down_part(tree, w, i, s)
+                    w.Kp[s, j] = w.K[tree.path_k[s], j]
+            efpa.propagate_row(tree, w, i, s)
 
 
 _ARTICULATED = (_articulated, ("D", "L"))

@@ -19,9 +19,9 @@ import numpy as np
 import linkwork as lw
 from linkwork import zoo
 from linkwork.model.constraints import Constraint
-from linkwork.model.model import JointEntry
-from linkwork.model.pose import quaternion_of
-from linkwork.zoo.scenes import Contact
+from linkwork.model.parts import TreeJoint
+from linkwork.model.rotations import quaternion_of
+from linkwork.zoo.supports import Contact
 from linkwork_benchmarks.robots import MODELS, ROBOTS, Floats, load
 from linkwork_benchmarks.scenes import ASSEMBLED
 
@@ -140,7 +140,7 @@ def cassie(joint_friction: bool = False) -> lw.Mechanism:
     return replace(scene, constraints=rows, poses={ASSEMBLED: scene.poses[ASSEMBLED]})
 
 
-def _ball_friction(joint: JointEntry) -> Constraint:
+def _ball_friction(joint: TreeJoint) -> Constraint:
     """Angular velocity of a body against what carries it."""
     turning = np.hstack([np.eye(3), np.zeros((3, 3))])
     return lw.LinearCombination({joint.parent: -turning, joint.child: turning}, name=f"friction_{joint.name}")

@@ -14,15 +14,15 @@ from linkwork.dynamics.operational import OperationalInertia
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import DelassusMethod, real_array
 from linkwork.kernels import delassus as texts
-from linkwork.kernels import osim
+from linkwork.kernels import efpa, osim
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.constraints import WORLD, CenterOfMass, Pair
 from linkwork.model.model import Model
-from linkwork.plans.elimination import coupled_tree
-from linkwork.plans.joints import joints_tree
-from linkwork.plans.loops import constrained_tree
-from linkwork.plans.propagators import propagators_tree
-from linkwork.plans.rows import BASE, WORLD_END, rows_tree
+from linkwork.plans.bbo import BASE, WORLD_END, bbo_tree
+from linkwork.plans.constraints import constrained_tree
+from linkwork.plans.efpa import efpa_tree
+from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.ltl import ltl_tree
 from linkwork.plans.tree import Tree
 from linkwork.quantities.evaluator import Array, Evaluator
 
@@ -44,12 +44,12 @@ class Method:
 METHODS: Mapping[str, Method | None] = MappingProxyType(
     {
         "matrix_free": None,
-        "ltl": Method(osim.LTL_OSIM, joints_tree),
-        "prox_ltl": Method(osim.PROX_LTL_OSIM, joints_tree, damped=True),
-        "pv_osim": Method(osim.PV_OSIM, lambda robot: rows_tree(robot, end=WORLD_END)),
-        "pv_osim_fast": Method(osim.PV_OSIM_FAST, lambda robot: rows_tree(robot, end=BASE), damped=True),
-        "kjr": Method(osim.KJR, lambda robot: propagators_tree(robot, pairs=True)),
-        "efpa": Method(osim.EFPA, propagators_tree),
+        "ltl": Method(osim.LTL_OSIM, ltl_tree),
+        "prox_ltl": Method(osim.PROX_LTL_OSIM, ltl_tree, damped=True),
+        "pv_osim": Method(osim.PV_OSIM, lambda robot: bbo_tree(robot, end=WORLD_END)),
+        "pv_osim_fast": Method(osim.PV_OSIM_FAST, lambda robot: bbo_tree(robot, end=BASE), damped=True),
+        "kjr": Method(efpa.KJR, lambda robot: efpa_tree(robot, pairs=True)),
+        "efpa": Method(efpa.EFPA, efpa_tree),
         "cluster_efpa": None,
     }
 )
@@ -75,7 +75,7 @@ class Inverse(Evaluator):
     """``(D + diag(r))^-1 a``: ``inverse(q, accelerations, damping)``, ``(..., nc)``."""
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
-        self._prepare(robot, "damped_inverse", texts.DAMPED_INVERSE, coupled_tree(robot), (), threads)
+        self._prepare(robot, "damped_inverse", texts.DAMPED_INVERSE, lcaba_tree(robot), (), threads)
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
@@ -123,11 +123,11 @@ class InverseMatrix(Evaluator):
                 raise UnsupportedFeature(
                     f"{c} is between several moving bodies: no explicit damped inverse; use at(q).damped_inverse(r)"
                 )
-        tree = rows_tree(robot, end=WORLD_END)
-        geared = tree.geared.copy()
+        tree = bbo_tree(robot, end=WORLD_END)
+        has_armature = tree.has_armature.copy()
         for v in tree.term_v.tolist():  # a row of one joint is a part of the joint's own inertia
-            geared[np.flatnonzero((tree.iv == v) & (np.arange(tree.n) > 0))] = 1
-        self._prepare(robot, "inverse_matrix", osim.CABA_OSIM, tree._replace(geared=geared), (), threads)
+            has_armature[np.flatnonzero((tree.iv == v) & (np.arange(tree.n) > 0))] = 1
+        self._prepare(robot, "inverse_matrix", osim.CABA_OSIM, tree._replace(has_armature=has_armature), (), threads)
 
     def __call__(self, q: npt.ArrayLike, damping: npt.ArrayLike) -> Array:  # type: ignore[override]
         """For ``q: (..., nq)``; the damping is one number, or ``(..., nc)``."""
@@ -148,7 +148,7 @@ class ClusterMatrix:
         self.frames = sorted(bodies)
         self._inertia = OperationalInertia(replace(whole, constraints=rest), self.frames, threads=threads)
         self._parts = object.__new__(Evaluator)
-        self._parts._prepare(robot, "rows", osim.PARTS, constrained_tree(robot, self.frames), (), threads)
+        self._parts._prepare(robot, "rows", osim.LINK_ROWS, constrained_tree(robot, self.frames), (), threads)
 
     def __call__(self, q: npt.ArrayLike) -> Array:
         """For ``q: (..., nq)``."""
@@ -165,9 +165,15 @@ class ClusterMatrix:
         tree = self._parts._subject.tree
         W = np.zeros((*K.shape[:-2], self.robot.nc, 6 * len(self.frames)))
         for f in range(len(self.frames)):
-            on = np.flatnonzero((tree.k_body == tree.body[f]) & (tree.k_body > 0))
+            on = np.flatnonzero((tree.k_body == tree.frame_body[f]) & (tree.k_body > 0))
             turn, shift = K[..., on, :3], K[..., on, 3:]
-            here = np.concatenate([(turn - np.cross(tree.f[f], shift)) @ tree.F[f], shift @ tree.F[f]], axis=-1)
+            here = np.concatenate(
+                [
+                    (turn - np.cross(tree.frame_position[f], shift)) @ tree.frame_rotation[f],
+                    shift @ tree.frame_rotation[f],
+                ],
+                axis=-1,
+            )
             rows = tree.k_row[on]
             for k, r in enumerate(rows):
                 W[..., r, 6 * f : 6 * f + 6] += here[..., k, :]

@@ -16,7 +16,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import count, real_array
 from linkwork.model.constraints import WORLD, Pair, Point
 from linkwork.model.model import Model
-from linkwork.plans.loops import constrained_tree
+from linkwork.plans.constraints import constrained_tree
 from linkwork.quantities.evaluator import Array
 from linkwork.quantities.functions import frame_placement
 
@@ -90,7 +90,8 @@ class Contacts:
         E, o = np.empty((len(plan.bodies) + 1, 3, 3)), np.zeros((len(plan.bodies) + 1, 3))
         E[-1] = np.eye(3)
         if plan.bodies:
-            E[:-1], o[:-1] = frame_placement(self.robot, q, plan.bodies)
+            found = frame_placement(self.robot, q, plan.bodies)
+            E[:-1], o[:-1] = found.rotation, found.position
         back = plan.turns @ np.swapaxes(E[plan.ends], 1, 2)
         seen = np.concatenate([where, where]) - o[plan.ends]
         shifts = plan.shifts + (back @ seen[:, :, None])[:, :, 0]
@@ -130,14 +131,14 @@ class Contacts:
         own = self.robot.constraints
         names = _fresh(len(pairs), {c.name for c in own})
         points = [Point(a, b, name=name) for (a, b), name in zip(pairs, names, strict=True)]
-        family = Delassus(replace(self.robot, constraints=(*own, *points)), moving=("F", "f"))
+        family = Delassus(replace(self.robot, constraints=(*own, *points)), moving=("frame_rotation", "frame_position"))
         tree = constrained_tree(family.robot)
         before = sum(isinstance(c, Pair) for c in own)
-        frames = np.concatenate([tree.first[before:], tree.second[before:]])
+        frames = np.concatenate([tree.pair_first[before:], tree.pair_second[before:]])
         touching = tuple(dict.fromkeys(body for pair in pairs for body in pair if body != WORLD))
         place = {body: k for k, body in enumerate((*touching, WORLD))}
         ends = np.array([place[pair[side]] for side in (0, 1) for pair in pairs], dtype=np.intp)
-        plan = _Plan(family, touching, ends, frames, tree.F[frames], tree.f[frames])
+        plan = _Plan(family, touching, ends, frames, tree.frame_rotation[frames], tree.frame_position[frames])
         self._plans[pairs] = plan
         while len(self._plans) > self._known:
             self._plans.popitem(last=False)

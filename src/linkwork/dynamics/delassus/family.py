@@ -18,9 +18,9 @@ from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
 from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
-from linkwork.plans.elimination import coupled_tree
-from linkwork.plans.loops import constrained_tree
-from linkwork.plans.rows import NOWHERE, rows_tree
+from linkwork.plans.bbo import NOWHERE, bbo_tree
+from linkwork.plans.constraints import constrained_tree
+from linkwork.plans.lcaba import lcaba_tree
 from linkwork.quantities.evaluator import Array, thread_count
 
 
@@ -120,21 +120,27 @@ class Delassus:
     @cached_property
     def blocks(self) -> Pool:
         """Work arrays for ``D`` within each constraint."""
-        tree = rows_tree(self.robot, end=NOWHERE)
-        return Pool(self.robot, osim.OWN_BLOCKS, tree, (osim.OWN_BLOCKS,), self._moving)
+        tree = bbo_tree(self.robot, end=NOWHERE)
+        return Pool(self.robot, osim.DIAGONAL_BLOCKS, tree, (osim.DIAGONAL_BLOCKS,), self._moving)
 
     @cached_property
     def swept(self) -> Pool:
         """Work arrays of operators."""
         tree = constrained_tree(self.robot)
-        stages = (texts.WEIGH, texts.YIELD, texts.SEE, texts.FEEL)
+        stages = (texts.FACTORIZE, texts.APPLY_DELASSUS, texts.APPLY_J, texts.APPLY_JT)
         return Pool(self.robot, texts.DELASSUS, tree, stages, self._moving)
 
     @cached_property
     def sprung(self) -> Pool:
         """Work arrays of damped inverses."""
-        tree = coupled_tree(self.robot)
-        return Pool(self.robot, texts.DAMPED_INVERSE, tree, (texts.LAY, texts.TENSE, texts.RESIST), self._moving)
+        tree = lcaba_tree(self.robot)
+        return Pool(
+            self.robot,
+            texts.DAMPED_INVERSE,
+            tree,
+            (texts.SETUP_ROWS, texts.FACTORIZE_DAMPED, texts.SOLVE_DAMPED),
+            self._moving,
+        )
 
     def at(self, q: npt.ArrayLike) -> DelassusOperator:
         """The operator at a configuration, ``(nq,)``.

@@ -83,7 +83,7 @@ class DelassusOperator(RowOperator):
     def __init__(self, family: Delassus, q: npt.ArrayLike, frames: Frames | None = None) -> None:
         super().__init__(family.robot)
         self._family, self._frames = family, frames
-        self._pose = family.swept.runner(texts.WEIGH.name)._prepared("q", q, (family.robot.nq,)).copy()
+        self._pose = family.swept.runner(texts.FACTORIZE.name)._prepared("q", q, (family.robot.nq,)).copy()
         if self._pose.ndim != 1:
             raise InputError(f"q has shape {self._pose.shape}: an operator is of one configuration; use product(q, f)")
         self._pose.flags.writeable = False
@@ -100,7 +100,7 @@ class DelassusOperator(RowOperator):
     def _prepared(self) -> Prepared:
         """Rows of K and articulated inertias."""
         prepared, error = self._fresh(self._family.swept), np.empty(self.robot.nc)
-        prepared.call(texts.WEIGH.name, self._pose, error)
+        prepared.call(texts.FACTORIZE.name, self._pose, error)
         error.flags.writeable = False
         self._error = error
         return prepared
@@ -110,7 +110,8 @@ class DelassusOperator(RowOperator):
         held = pool.take()
         if self._frames is not None:
             where, turns, shifts = self._frames
-            held.context.own["F"][where], held.context.own["f"][where] = turns, shifts
+            own = held.context.own
+            own["frame_rotation"][where], own["frame_position"][where] = turns, shifts
         return Prepared(pool, held)
 
     @property
@@ -124,7 +125,7 @@ class DelassusOperator(RowOperator):
         lead = max(forces.shape[:-1], torques.shape[:-1])
         motion, rows = np.empty((*lead, self.robot.nv)), np.empty((*lead, self.robot.nc))
         if rows.size or motion.size:
-            self._prepared.call(texts.YIELD.name, forces, torques, motion, rows)
+            self._prepared.call(texts.APPLY_DELASSUS.name, forces, torques, motion, rows)
         return motion, rows
 
     # Operators beside it
@@ -160,12 +161,12 @@ class DelassusOperator(RowOperator):
 
     def _see(self, motion: Array) -> Array:
         rows = np.empty((*motion.shape[:-1], self.robot.nc))
-        self._prepared.call(texts.SEE.name, motion, rows)
+        self._prepared.call(texts.APPLY_J.name, motion, rows)
         return rows
 
     def _feel(self, forces: Array) -> Array:
         torques = np.empty((*forces.shape[:-1], self.robot.nv))
-        self._prepared.call(texts.FEEL.name, forces, torques)
+        self._prepared.call(texts.APPLY_JT.name, forces, torques)
         return torques
 
     # What it looks like
@@ -177,8 +178,8 @@ class DelassusOperator(RowOperator):
 
     def _own_blocks(self) -> Array:
         pool = self._family.blocks
-        found = np.empty(pool.runner(osim.OWN_BLOCKS.name).outputs[0])
-        self._fresh(pool).call(osim.OWN_BLOCKS.name, self._pose, found)
+        found = np.empty(pool.runner(osim.DIAGONAL_BLOCKS.name).outputs[0])
+        self._fresh(pool).call(osim.DIAGONAL_BLOCKS.name, self._pose, found)
         return found
 
     def diagonal(self) -> Array:
@@ -304,7 +305,7 @@ class MatrixFree(DelassusOperator):
         call, still, motion = self._prepared.call, self._still, np.empty(self.robot.nv)
 
         def step() -> None:
-            call(texts.YIELD.name, forces, still, motion, out)
+            call(texts.APPLY_DELASSUS.name, forces, still, motion, out)
 
         return step
 
@@ -312,7 +313,7 @@ class MatrixFree(DelassusOperator):
     def _laid(self) -> Prepared:
         """Rows of K, for springs."""
         prepared = self._fresh(self._family.sprung)
-        prepared.call(texts.LAY.name, self._pose, np.empty(self.robot.nc))
+        prepared.call(texts.SETUP_ROWS.name, self._pose, np.empty(self.robot.nc))
         return prepared
 
     def _damped(self, R: Array, refine: bool | int) -> DampedInverse:
@@ -328,8 +329,8 @@ class MatrixFree(DelassusOperator):
         stiffness, motion, progress = np.empty(self.robot.nc), np.empty(self.robot.nv), np.empty(2)
 
         def step() -> None:
-            call(texts.TENSE.name, damping, stiffness)
-            call(texts.RESIST.name, accelerations, how, motion, out, progress)
+            call(texts.FACTORIZE_DAMPED.name, damping, stiffness)
+            call(texts.SOLVE_DAMPED.name, accelerations, how, motion, out, progress)
 
         return step
 
@@ -411,7 +412,7 @@ class SpringInverse(DampedInverse):
         super().__init__(operator, damping)
         self._refine = refine
         self._prepared = Prepared(laid.pool, laid.copy())
-        self._prepared.call(texts.TENSE.name, damping, np.empty(self.robot.nc))
+        self._prepared.call(texts.FACTORIZE_DAMPED.name, damping, np.empty(self.robot.nc))
         self._settings = settings(refine)
 
     def _apply(self, x: Array) -> Array:
@@ -421,7 +422,7 @@ class SpringInverse(DampedInverse):
             np.empty((*x.shape[:-1], 2)),
         )
         if x.size:
-            self._prepared.call(texts.RESIST.name, x, self._settings, motion, forces, progress)
+            self._prepared.call(texts.SOLVE_DAMPED.name, x, self._settings, motion, forces, progress)
         return forces
 
     def bind(self, accelerations: Array, out: Array) -> Callable[[], None]:
@@ -430,7 +431,7 @@ class SpringInverse(DampedInverse):
         call, how, motion, progress = self._prepared.call, self._settings, np.empty(self.robot.nv), np.empty(2)
 
         def step() -> None:
-            call(texts.RESIST.name, accelerations, how, motion, out, progress)
+            call(texts.SOLVE_DAMPED.name, accelerations, how, motion, out, progress)
 
         return step
 

@@ -31,7 +31,7 @@ from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Free, Prismatic
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 from linkwork.parsing.assembly import Assembly
 from linkwork.parsing.mjcf.convention import MujocoMap, mujoco_map
 from linkwork.parsing.mjcf.document import Defaults, Document, read_document

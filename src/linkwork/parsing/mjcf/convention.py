@@ -23,8 +23,8 @@ import numpy.typing as npt
 from linkwork.errors import InputError
 from linkwork.inputs import real_array
 from linkwork.mechanism import Mechanism
+from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Prismatic, Revolute, Spherical
-from linkwork.model.pose import Floats
 
 _TO_W_LAST, _TO_W_FIRST = [1, 2, 3, 0], [3, 0, 1, 2]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import suggest
@@ -18,11 +18,11 @@ from linkwork.model.constraints import (
     JointCoupling,
     Point,
     PolynomialCoupling,
-    Rename,
+    Renaming,
     Term,
     Weld,
 )
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.joints import MjcfJoint, scalar_joint
 from linkwork.parsing.mjcf.settings import YES_NO, YES_NO_AUTO, Settings, quaternion
@@ -45,10 +45,8 @@ class TendonCoupling(Coupling):
         """One."""
         return ((self.terms, self.value),)
 
-    def renamed(self, place: Rename, joint: Rename, world: tuple[str, Placement], prefix: str) -> Self:
-        """The same on other joints."""
-        terms = tuple(replace(term, joint=joint(term.joint)) for term in self.terms)
-        return replace(self, name=prefix + self.name, terms=terms)
+    def _renamed_fields(self, names: Renaming) -> dict[str, Any]:
+        return {"terms": tuple(replace(term, joint=names.joint(term.joint)) for term in self.terms)}
 
 
 @dataclass(frozen=True)

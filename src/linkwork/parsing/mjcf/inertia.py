@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
+from linkwork.model.arrays import Floats
 from linkwork.model.inertia import Inertia
-from linkwork.model.pose import Floats, Placement
+from linkwork.model.placement import Placement
 from linkwork.parsing.mjcf.settings import YES_NO, Settings, z_along
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown

@@ -13,8 +13,10 @@ import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import suggest
+from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Joint, Prismatic, Revolute, Spherical
-from linkwork.model.pose import Floats, Placement, axis_rotation, quaternion_of
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import axis_rotation, quaternion_of
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.xml import Node, located

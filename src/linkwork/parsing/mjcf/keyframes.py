@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Spherical
-from linkwork.model.pose import Floats
 from linkwork.parsing.mjcf.document import Document
 from linkwork.parsing.mjcf.joints import MjcfJoint
 from linkwork.parsing.mjcf.tree import Tree, fresh

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
-from linkwork.model.pose import Floats, Placement, axis_rotation
+from linkwork.model.arrays import Floats
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import axis_rotation
 from linkwork.parsing.mjcf.document import ORIENTATIONS, Document
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node, located
@@ -92,7 +94,7 @@ def quaternion(node: Node, attribute: str, values: tuple[float, ...]) -> Placeme
     if largest == 0:
         raise node.error(f"attribute '{attribute}': a quaternion of zero length is no rotation")
     w, x, y, z = (value / largest for value in values)
-    return Placement.quaternion(x, y, z, w)
+    return Placement.from_quaternion(x, y, z, w)
 
 
 def _unit(node: Node, attribute: str, vector: Floats) -> Floats:

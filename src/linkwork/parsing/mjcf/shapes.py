@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.pose import Floats, Placement
-from linkwork.model.shapes import Box, Color, Ellipsoid, Ground, Mesh, Role, Solid, Sphere, Tube, as_color
+from linkwork.model.arrays import Floats
+from linkwork.model.placement import Placement
+from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Ground, Mesh, Role, Solid, Sphere, as_color
 from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.inertia import GEOMS, SIZES, size_and_place
@@ -123,7 +124,7 @@ def _primitive(type: str, size: Floats) -> Solid:
             return Ellipsoid((a, b, c))
         case "box":
             return Box((2 * a, 2 * b, 2 * c))
-    return Tube(a, 2 * b, rounded=type == "capsule")
+    return Cylinder(a, 2 * b, rounded=type == "capsule")
 
 
 def _color(node: Node, looks: Looks) -> Color | None:

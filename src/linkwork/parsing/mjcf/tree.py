@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.constraints import WORLD
-from linkwork.model.pose import Placement
+from linkwork.model.placement import Placement
 from linkwork.parsing.assembly import free_name
 from linkwork.parsing.mjcf.document import Defaults, Document
 from linkwork.parsing.mjcf.settings import Settings

@@ -1,0 +1,56 @@
+"""Mechanisms made of others: scenes (`compose`), and one mechanism on a body of another (`attach`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from linkwork.errors import InputError
+from linkwork.mechanism.builder import Builder
+from linkwork.mechanism.mechanism import Mechanism
+from linkwork.model.model import Model
+from linkwork.model.placement import PlacementLike, as_placement
+
+
+def compose(
+    parts: Mapping[str, Model],
+    at: Mapping[str, PlacementLike] | None = None,
+    name: str = "scene",
+) -> Mechanism:
+    """One scene of several mechanisms; their names become ``"key/name"``.
+
+    Args:
+        parts: Mechanisms by key.
+        at: Placement of the world of a part in the scene, by key (three numbers, or a `Placement`); by default at its
+            origin.
+        name: Name of the scene.
+    """
+    if not parts:
+        raise InputError("compose needs at least one mechanism")
+    places = dict(at or {})
+    for key in places:
+        if key not in parts:
+            raise InputError(f"'at' names '{key}', which is none of the parts: {', '.join(parts)}")
+    build = Builder(name, gravity=next(iter(parts.values())).gravity)
+    for key, part in parts.items():
+        build.add_mechanism(part, prefix=key, at=places.get(key, (0.0, 0.0, 0.0)))
+    return build.build()
+
+
+def attach(
+    base: Model, other: Model, to: str, at: PlacementLike = (0.0, 0.0, 0.0), prefix: str | None = None
+) -> Mechanism:
+    """A new mechanism in which one is fixed to a body of another instead of the world.
+
+    Args:
+        base: The mechanism that carries.
+        other: The mechanism that is carried.
+        to: Body or frame of ``base`` that it is fixed to.
+        at: Placement of its world in that frame (three numbers, or a `Placement`).
+        prefix: Names of ``other`` become ``prefix/name``; by default the prefix is its own name.
+    """
+    frame = base.frame(to)
+    here = base.frames[frame.body].placement.inverse() * frame.placement * as_placement(at)
+    build = Builder(base.name, gravity=base.gravity)
+    build.add_mechanism(base)
+    build.add_mechanism(other, prefix=other.name if prefix is None else prefix, to=frame.body, at=here)
+    return build.build()

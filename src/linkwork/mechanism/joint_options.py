@@ -1,0 +1,95 @@
+"""Numbers that a joint is given besides its type and place: limits, and the constants of its dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+import numpy as np
+
+from linkwork.errors import ModelError, UnknownOption
+from linkwork.inputs import suggest
+from linkwork.model.arrays import Floats, frozen, numbers
+from linkwork.model.joints import Joint
+from linkwork.model.parts import Limits
+
+PerCoordinate = float | Sequence[float] | Floats
+"""One number for all coordinates of a joint, or one for each."""
+
+UNLIMITED = (-np.inf, np.inf)
+
+
+class JointOptions(TypedDict, total=False):
+    """Keywords of `Builder.joint`, which says what they mean."""
+
+    lower: PerCoordinate | None
+    upper: PerCoordinate | None
+    velocity: PerCoordinate | None
+    effort: PerCoordinate | None
+    actuation: tuple[float, float]
+    armature: PerCoordinate
+    damping: PerCoordinate
+    friction: PerCoordinate
+    stiffness: PerCoordinate
+    rest: PerCoordinate | None
+
+
+def check_options(name: str, options: JointOptions) -> None:
+    """Raise `UnknownOption` for a keyword that joints do not take."""
+    known = JointOptions.__annotations__
+    for keyword in options:
+        if keyword not in known:
+            near = suggest(keyword, known)
+            raise UnknownOption(
+                f"joint '{name}': unknown option '{keyword}'{near or '; there are ' + ', '.join(known)}"
+            )
+
+
+def limits_of(name: str, type: Joint, options: JointOptions) -> Limits:
+    """Limits of a joint; infinite where none is given."""
+    what = f"joint '{name}'"
+    low, high = (float(bound) for bound in options.get("actuation", UNLIMITED))
+    limits = Limits(
+        _per_coordinate(options.get("lower"), type.nq, -np.inf, f"{what}: lower limit"),
+        _per_coordinate(options.get("upper"), type.nq, np.inf, f"{what}: upper limit"),
+        _per_coordinate(options.get("velocity"), type.nv, np.inf, f"{what}: velocity limit"),
+        _per_coordinate(options.get("effort"), type.nv, np.inf, f"{what}: effort limit"),
+        (low, high),
+    )
+    if not low <= high:
+        raise ModelError(f"{what}: actuation goes from {low} to {high}; the first must not be greater", subject=name)
+    if type.nv != 1 and np.isfinite(limits.actuation).any():
+        raise ModelError(f"{what}: actuation limits need one degree of freedom, not {type.nv}", subject=name)
+    if (limits.lower > limits.upper).any():
+        raise ModelError(f"{what}: lower limit {limits.lower} is above upper limit {limits.upper}")
+    return limits
+
+
+def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Floats]:
+    """Armature, damping, friction, stiffness and rest position of a joint; zero or neutral where none is given."""
+    given = {
+        "armature": options.get("armature"),
+        "damping": options.get("damping"),
+        "friction": options.get("friction"),
+        "stiffness": options.get("stiffness"),
+    }
+    found: dict[str, Floats] = {}
+    for what, value in given.items():
+        found[what] = _per_coordinate(value, type.nv, 0.0, f"joint '{name}': {what}")
+        if (found[what] < 0).any() or not np.isfinite(found[what]).all():
+            raise ModelError(f"joint '{name}': {what} must be finite and >= 0, not {found[what]}")
+    rest = options.get("rest")
+    at_rest = np.array(type.neutral) if rest is None else numbers(rest, f"joint '{name}': rest position").reshape(-1)
+    found["rest"] = _per_coordinate(at_rest, type.nq, 0.0, f"joint '{name}': rest position of the spring")
+    return found
+
+
+def _per_coordinate(value: PerCoordinate | None, count: int, default: float, what: str) -> Floats:
+    array = np.full(count, default) if value is None else numbers(value, what)
+    if array.ndim == 0:
+        array = np.full(count, float(array))
+    if array.shape != (count,):
+        raise ModelError(f"{what} has {array.size} numbers, needs {count}")
+    if np.isnan(array).any():
+        raise ModelError(f"{what} is NaN")
+    return frozen(array)

@@ -1,0 +1,74 @@
+"""Constraints: what closes loops, holds feet, and couples joints. One class each.
+
+Between two frames (`pairs`): `Weld`, `Hinge`, `Slider`, `Cylindrical`, `Cardan`, `Point`, `PlaneOnPlane`,
+`PointOnLine`, `PointOnPlane`, `Rod`, `Rolling`. On joint coordinates (`couplings`, `functions`): `JointCoupling`,
+`Gear`, `Belt`, `PolynomialCoupling`, `JointLock`, `FunctionCoupling`, `Follows`. On many bodies (`combinations`):
+`CenterOfMass`, `LinearCombination`.
+"""
+
+from linkwork.model.constraints.base import WORLD, Constraint, ConstraintOptions, Renaming
+from linkwork.model.constraints.closing import closing
+from linkwork.model.constraints.combinations import CenterOfMass, LinearCombination
+from linkwork.model.constraints.couplings import (
+    Belt,
+    Coupling,
+    Equation,
+    Gear,
+    JointCoupling,
+    JointLock,
+    PolynomialCoupling,
+    Term,
+)
+from linkwork.model.constraints.functions import Follows, FunctionCoupling
+from linkwork.model.constraints.pairs import (
+    SHIFT_ROWS,
+    TURN_ROWS,
+    Axial,
+    Cardan,
+    Cylindrical,
+    Hinge,
+    Pair,
+    PlaneOnPlane,
+    Point,
+    PointOnLine,
+    PointOnPlane,
+    Rod,
+    Rolling,
+    Slider,
+    Weld,
+)
+
+__all__ = [
+    "SHIFT_ROWS",
+    "TURN_ROWS",
+    "WORLD",
+    "Axial",
+    "Belt",
+    "Cardan",
+    "CenterOfMass",
+    "Constraint",
+    "ConstraintOptions",
+    "Coupling",
+    "Cylindrical",
+    "Equation",
+    "Follows",
+    "FunctionCoupling",
+    "Gear",
+    "Hinge",
+    "JointCoupling",
+    "JointLock",
+    "LinearCombination",
+    "Pair",
+    "PlaneOnPlane",
+    "Point",
+    "PointOnLine",
+    "PointOnPlane",
+    "PolynomialCoupling",
+    "Renaming",
+    "Rod",
+    "Rolling",
+    "Slider",
+    "Term",
+    "Weld",
+    "closing",
+]

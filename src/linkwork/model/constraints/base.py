@@ -1,0 +1,145 @@
+"""What all constraints have: a name, rows, compliance, and gains of Baumgarte stabilization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypedDict
+
+import numpy as np
+
+from linkwork.errors import ModelError
+from linkwork.model.arrays import Floats, frozen, numbers
+from linkwork.model.placement import Placement
+
+WORLD = "world"
+
+
+@dataclass(frozen=True, eq=False)
+class Renaming:
+    """New names of what a constraint refers to, where its model becomes a part of another.
+
+    Args:
+        place: New name of a body or frame.
+        joint: New name of a joint.
+        world: Body that the world becomes.
+        world_at: Where the world stands in the frame of that body.
+        prefix: Put before the constraint's own name.
+    """
+
+    place: Callable[[str], str]
+    joint: Callable[[str], str]
+    world: str = WORLD
+    world_at: Placement = Placement()  # noqa: RUF009  # frozen
+    prefix: str = ""
+
+    def place_or_world(self, name: str) -> str:
+        """New name of a body or frame, or of the world."""
+        return self.world if name == WORLD else self.place(name)
+
+
+class ConstraintOptions(TypedDict, total=False):
+    """Keywords that every constraint takes; see `Constraint`."""
+
+    name: str
+    compliance: float | Sequence[float] | Floats
+    enabled: bool
+    time_constant: float | None
+    gains: tuple[float, float] | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Constraint:
+    """What every constraint has; see the subclasses.
+
+    Args:
+        name: Its name; by default made of the names of what it constrains.
+        compliance: Scales the regularization of rows in proximal and soft methods: one number, or one per row.
+        enabled: Whether it acts. A disabled constraint keeps its rows.
+        time_constant: Of Baumgarte stabilization, in seconds: errors decay with it, critically damped.
+        gains: ``(kp, kd)`` of Baumgarte stabilization instead: rows accelerate by ``-kp error - kd rate``.
+    """
+
+    name: str = ""
+    compliance: float | Sequence[float] | Floats = 1.0
+    enabled: bool = True
+    time_constant: float | None = None
+    gains: tuple[float, float] | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of scalar constraints."""
+        raise NotImplementedError
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Lengths of groups of successive rows that have the same unit and are scaled together."""
+        return (1,) * self.rows
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Bodies or frames that it constrains."""
+        return ()
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Joints whose coordinates it constrains."""
+        return ()
+
+    @property
+    def holonomic(self) -> tuple[bool, ...]:
+        """For each row, whether it constrains positions; otherwise velocities alone."""
+        return (True,) * self.rows
+
+    def renamed(self, names: Renaming) -> Self:
+        """The same constraint on other names.
+
+        Args:
+            names: New names of bodies, frames and joints.
+        """
+        return replace(self, name=names.prefix + self.name, **self._renamed_fields(names))
+
+    def _renamed_fields(self, names: Renaming) -> dict[str, Any]:
+        """Fields that hold names, renamed."""
+        raise NotImplementedError
+
+    def _settle(self) -> None:
+        """Check and complete the fields that all constraints have."""
+        if not self.name:
+            self._set(name=":".join((*self.places, *self.joints)) or type(self).__name__)
+        compliance = numbers(self.compliance, f"{self}: compliance")
+        if compliance.ndim == 0:
+            compliance = np.full(self.rows, float(compliance))
+        if compliance.shape != (self.rows,):
+            raise self._error(f"compliance has {compliance.size} numbers, needs one or {self.rows}")
+        if not (np.isfinite(compliance).all() and (compliance > 0).all()):
+            raise self._error(f"compliance must be finite and > 0, not {compliance.tolist()}")
+        self._set(
+            compliance=frozen(compliance), gains=self._baumgarte(), time_constant=None, enabled=bool(self.enabled)
+        )
+
+    def _baumgarte(self) -> tuple[float, float]:
+        """The gains ``(kp, kd)``, from a time constant where that was given."""
+        if self.gains not in (None, (0.0, 0.0)) and self.time_constant is not None:
+            raise self._error("give a time constant or gains, not both")
+        if self.time_constant is not None:
+            T = float(numbers(self.time_constant, f"{self}: time constant").mean())
+            if not (np.isfinite(T) and T > 0):
+                raise self._error(f"time constant must be finite and > 0, not {T}")
+            return 1 / T**2, 2 / T
+        if self.gains is None:
+            return 0.0, 0.0
+        gains = numbers(self.gains, f"{self}: gains").ravel()
+        if gains.size != 2 or not (np.isfinite(gains).all() and (gains >= 0).all()):
+            raise self._error(f"gains must be (kp, kd), both finite and >= 0, not {self.gains}")
+        return float(gains[0]), float(gains[1])
+
+    def _error(self, message: str) -> ModelError:
+        return ModelError(f"{self}: {message}", subject=self.name)
+
+    def _set(self, **values: object) -> None:
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} '{self.name}'"

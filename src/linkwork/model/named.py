@@ -1,0 +1,25 @@
+"""Mappings by name whose missing keys are errors that say which names there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from linkwork.errors import UnknownName
+from linkwork.inputs import suggest
+
+T = TypeVar("T")
+
+
+class Named(dict[str, T], Generic[T]):
+    """What a robot has of one kind, by name; another name is an `UnknownName` that suggests those there are."""
+
+    def __init__(self, robot: str, kind: str, found: Mapping[str, T]) -> None:
+        super().__init__(found)
+        self._whose = f"robot '{robot}' has no {kind}"
+
+    def __missing__(self, name: str) -> T:
+        near = suggest(name, self)
+        if not near and 0 < len(self) <= 8:
+            near = f"; there {'is' if len(self) == 1 else 'are'} {', '.join(self)}"
+        raise UnknownName(f"{self._whose} '{name}'{near}")

@@ -1,0 +1,302 @@
+"""Constraints seen from the tree: rows of K, supports, and the poses that rows are computed from.
+
+K is a list of rows of six numbers, each on one body: **loops** Eq. 5c for all constraints that act on bodies. Couplings
+of joints are terms (Eq. 5d). Supports and coupled constraints are those of `loops`; a group of coupled constraints
+hangs from one body, its *root*. Each joint supports one group at most, so that the pose of its body relative to the
+group's root is one pose a body (``pose_parent``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.model.arrays import Floats
+from linkwork.model.computed import computed_once
+from linkwork.model.constraints import CenterOfMass, Coupling, FunctionCoupling, LinearCombination, Pair
+from linkwork.model.expressions import CODES, CONST, INPUT
+from linkwork.model.graphs import ancestors, connected
+from linkwork.model.model import Model
+from linkwork.model.pairs import ANY_SHIFT, MEET
+from linkwork.model.placement import Placement
+from linkwork.plans.tree import LENGTH, LOCAL, TREE, BodyTable, Tree, build_tree, regrouped, rounded
+
+CONSTRAINED_TREE = TREE.extended(
+    "constrained",
+    sizes=(
+        "nc",  # rows of all constraints
+        "nresult",  # numbers that forward dynamics gives of them: four, and two for each row
+        "nsettings",  # settings of iterations: see kernels.constrained
+        "nk",  # rows of K: one for each row of a constraint and each body that it acts on
+        "nk_link",  # those of constraints on bodies; terms of couplings make the others
+        "npairs",
+        "nterms",
+        "ntape",  # nodes of the tapes of functions of joints
+        "noutputs",  # outputs of such functions
+        "ncom",  # bodies of centers of mass
+        "ncombinations",  # rows of linear combinations, one for each frame
+        "nposes",  # poses: of body i in place i, and in the last place that of the root of its group
+        "needs_velocities",  # 1 if a bias needs linear velocities
+        "has_gains",  # 1 if a constraint has Baumgarte gains
+    ),
+    integers={
+        "pose_parent": ("n",),  # the pose that a body's pose starts from, or -1 where no constraint needs it
+        "k_body": ("nk",),  # the body of each row of K
+        "k_row": ("nk",),  # the row of the constraint that it is a part of
+        "pair_rotation": ("npairs",),  # which rotations a pair of frames leaves free, as `Pair.turns`
+        "pair_translation": ("npairs",),  # which translations, as `Pair.shifts`
+        "pair_row": ("npairs",),  # its first row
+        "pair_first": ("npairs",),  # its frames,
+        "pair_second": ("npairs",),
+        "pair_first_k": ("npairs",),  # the first rows of K of their bodies,
+        "pair_second_k": ("npairs",),
+        "pair_first_pose": ("npairs",),  # and their bodies' poses
+        "pair_second_pose": ("npairs",),
+        "term_row": ("nterms",),  # the row of each term of a coupling, and where its joint stands
+        "term_q": ("nterms",),
+        "term_v": ("nterms",),
+        "tape_op": ("ntape",),  # operation of a node and its operands; of an input, where it is in q and in v
+        "tape_left": ("ntape",),
+        "tape_right": ("ntape",),
+        "output_row": ("noutputs",),  # the row of an output,
+        "output_tape_start": ("noutputs",),  # the first node of its function and the one that is the output,
+        "output_node": ("noutputs",),
+        "output_term": ("noutputs",),  # and its terms, one for each input
+        "output_inputs": ("noutputs",),
+        "com_row": ("ncom",),  # the first row of the center of mass that a body counts for,
+        "com_nrows": ("ncom",),  # how many there are,
+        "com_k": ("ncom",),  # and its first row of K
+        "com_body": ("ncom",),
+        "combination_row": ("ncombinations",),  # the row of a linear combination, and its row of K
+        "combination_k": ("ncombinations",),
+        "combination_world_k": ("ncombinations",),  # that of the world, relative to which velocities are meant
+        "combination_frame": ("ncombinations",),
+        "combination_aligned": ("ncombinations",),  # 1 where its velocities are in the world's axes
+    },
+    floats={
+        "pair_size": ("npairs",),  # length of a rod, radius of a rolling body
+        "term_coefficients": ("nterms", 4),
+        "term_origin": ("nterms",),
+        "tape_value": ("ntape",),
+        "row_value": ("nc",),  # the target of the sum of each row's terms, or parts
+        "com_mass": ("ncom",),  # mass and first moment of each body, over the total mass
+        "com_mc": ("ncom", 3),
+        "com_axes": ("ncom", 3, 3),  # directions of the rows, one each
+        "combination": ("ncombinations", 6),
+        "kp": ("nc",),  # Baumgarte gains of each row
+        "kd": ("nc",),
+    },
+)
+"""A mechanism with its constraints."""
+
+
+def constrained_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
+    """The arrays of a mechanism with its constraints."""
+    return _constrained_tree(mechanism, tuple(frames), reference)
+
+
+@computed_once
+def _constrained_tree(mechanism: Model, frames: tuple[str, ...], reference: int) -> Tree:
+    tree, bodies = build_tree(mechanism, frames, reference)
+    return _ConstraintTables(mechanism, tree, bodies).build()
+
+
+def body_of_dof(tree: Tree) -> dict[int, int]:
+    """The body behind the joint of each degree of freedom that is the first of its joint."""
+    return {int(v): i for i, v in enumerate(tree.iv) if i > 0}
+
+
+class _ConstraintTables:
+    """Fills the fields of constraints, one constraint after the other."""
+
+    def __init__(self, mechanism: Model, tree: Tree, bodies: BodyTable) -> None:
+        self.mechanism, self.tree, self.bodies = mechanism, tree, bodies
+        self.parent: list[int] = tree.parent.tolist()
+        self.frames: list[tuple[int, Placement]] = []
+        names = CONSTRAINED_TREE.shapes.keys() - TREE.shapes.keys()
+        self.columns: dict[str, list[Any]] = {name: [] for name in names - {"pose_parent", "row_value", "kp", "kd"}}
+        self.row_value = np.zeros(mechanism.nc)
+        self.supports: list[set[int]] = []
+        self.pair_support: list[int] = []
+        self.needs_velocities = False
+
+    def build(self) -> Tree:
+        mechanism, tree = self.mechanism, self.tree
+        for constraint in mechanism.constraints:
+            row = mechanism.row_slice(constraint.name).start
+            if isinstance(constraint, Pair):
+                self._pair(constraint, row)
+            elif isinstance(constraint, Coupling):
+                self._coupling(constraint, row)
+            elif isinstance(constraint, CenterOfMass):
+                self._center(constraint, row)
+            elif isinstance(constraint, LinearCombination):
+                self._combination(constraint, row)
+        pose_parent, roots = self._poses()
+        for side in ("first", "second"):
+            for frame, support in zip(self.columns[f"pair_{side}"], self.pair_support, strict=True):
+                body = self._body(frame)
+                self.columns[f"pair_{side}_pose"].append(tree.n if body == roots[support] else body)
+        places = [at for _, at in self.frames]
+        gains = [(c.gains or (0.0, 0.0), c.rows) for c in mechanism.constraints]
+        return CONSTRAINED_TREE.build(
+            tree,
+            nresult=4 + 2 * mechanism.nc,
+            nsettings=6 + mechanism.nv + mechanism.nc,
+            nk_link=len(self.columns["k_body"]),
+            nposes=tree.n + 1,
+            needs_velocities=int(self.needs_velocities),
+            has_gains=int(any(any(c.gains or ()) for c in mechanism.constraints)),
+            frame_body=[*tree.frame_body, *(body for body, _ in self.frames)],
+            frame_rotation=[*tree.frame_rotation, *(at.rotation for at in places)],
+            frame_position=[*tree.frame_position, *(rounded(at.position, LENGTH) for at in places)],
+            pose_parent=pose_parent,
+            row_value=self.row_value,
+            kp=np.repeat([kp for (kp, _), _ in gains], [n for _, n in gains]),
+            kd=np.repeat([kd for (_, kd), _ in gains], [n for _, n in gains]),
+            **self.columns,
+        )
+
+    def _add(self, **values: Any) -> None:
+        for name, value in values.items():
+            self.columns[name].append(value)
+
+    def _k_rows(self, body: int, row: int, rows: int) -> int:
+        """Rows of K for a body, or for the world, which accelerates where gravity is the root's acceleration."""
+        start = len(self.columns["k_body"])
+        for k in range(rows):
+            self._add(k_body=body, k_row=row + k)
+        return start
+
+    def _frame(self, place: str, at: Placement) -> int:
+        """The number of a frame at a place, in the kernels' frame of its body."""
+        frame = self.mechanism.frames[place]
+        body = self.bodies.number[frame.body]
+        self.frames.append((body, self.bodies.frames[body].inverse() * frame.placement * at))
+        return int(self.tree.nf) + len(self.frames) - 1
+
+    def _body(self, frame: int) -> int:
+        return self.frames[frame - int(self.tree.nf)][0]
+
+    def _pair(self, constraint: Pair, row: int) -> None:
+        at_first, at_second = constraint.frames()
+        first, second = self._frame(constraint.first, at_first), self._frame(constraint.second, at_second)
+        rows = constraint.rows
+        self._add(
+            pair_rotation=constraint.turns,
+            pair_translation=constraint.shifts,
+            pair_row=row,
+            pair_first=first,
+            pair_second=second,
+            pair_first_k=self._k_rows(self._body(first), row, rows),
+            pair_second_k=self._k_rows(self._body(second), row, rows),
+            pair_size=constraint.size,
+        )
+        self.pair_support.append(len(self.supports))
+        lines = [set(ancestors(self.parent, self._body(frame))) for frame in (first, second)]
+        self.supports.append(lines[0] ^ lines[1])
+        self.needs_velocities |= constraint.shifts not in (ANY_SHIFT, MEET)
+
+    def _coupling(self, constraint: Coupling, row: int) -> None:
+        if isinstance(constraint, FunctionCoupling):
+            self._function(constraint, row)
+        for k, (terms, value) in enumerate(constraint.equations()):
+            self.row_value[row + k] = value
+            for term in terms:
+                at = term.coordinate
+                self._add(
+                    term_row=row + k,
+                    term_q=self.mechanism.q_slice(term.joint).start + at,
+                    term_v=self.mechanism.v_slice(term.joint).start + at,
+                    term_coefficients=term.coefficients,
+                    term_origin=term.origin,
+                )
+
+    def _function(self, constraint: FunctionCoupling, row: int) -> None:
+        """The tape of a function; each of its outputs has terms for all inputs, which come next."""
+        tape, joints = constraint.tape, constraint.joints
+        start, terms = len(self.columns["tape_op"]), len(self.columns["term_row"])
+        for node in tape.nodes:
+            left, right, value = -1, -1, 0.0
+            if node[0] == INPUT:
+                name = joints[node[2]]
+                left, right = self.mechanism.q_slice(name).start, self.mechanism.v_slice(name).start
+            elif node[0] == CONST:
+                value = node[1]
+            else:
+                left, right = start + node[1], start + node[-1]
+            self._add(tape_op=CODES[node[0]], tape_left=left, tape_right=right, tape_value=value)
+        for k, output in enumerate(tape.outputs):
+            self._add(output_row=row + k, output_tape_start=start, output_node=start + output)
+            self._add(output_term=terms + k * len(joints), output_inputs=len(joints))
+
+    def _center(self, constraint: CenterOfMass, row: int) -> None:
+        tree, table = self.tree, self.bodies
+        inside = [table.number[name] for name in constraint.bodies or self.mechanism.body_names]
+        picked = np.zeros(tree.n)
+        picked[inside] = 1.0
+        m, c, J = table.inertias
+        mass, mc, _ = regrouped(
+            tree.parent, tree.kind, tree.P, tree.p, m * picked, c * picked[:, None], J * picked[:, None, None]
+        )
+        total = mass.sum()
+        at = constraint.at
+        assert isinstance(at, Placement)
+        axes = np.zeros((3, 3))
+        for k, letter in enumerate(constraint.axes):
+            axes[k] = at.rotation[:, "xyz".index(letter)]
+            self.row_value[row + k] = axes[k] @ (at.position - mc[0] / total)  # mass of the world does not move
+        shares, moments = mass / total, mc / total
+        shares[0], moments[0] = -shares[1:].sum(), 0.0  # rows are of motion relative to the world
+        support: set[int] = set()
+        for body in range(tree.n):
+            share, moment = shares[body], rounded(moments[body], LENGTH)
+            if share == 0.0 and not moment.any():
+                continue
+            rows = constraint.rows
+            self._add(
+                com_row=row,
+                com_nrows=rows,
+                com_k=self._k_rows(body, row, rows),
+                com_body=body,
+                com_mass=share,
+                com_mc=moment,
+                com_axes=axes,
+            )
+            support |= set(ancestors(self.parent, body))
+        self.supports.append(support - {0})
+
+    def _combination(self, constraint: LinearCombination, row: int) -> None:
+        support: set[int] = set()
+        aligned = constraint.reference == "aligned"
+        for place, matrix in constraint.matrices.items():
+            frame = self._frame(place, Placement())
+            body = self._body(frame)
+            if body == 0:
+                continue
+            start = self._k_rows(body, row, constraint.rows)
+            world = self._k_rows(0, row, constraint.rows)
+            for k in range(constraint.rows):
+                numbers: Floats = np.asarray(matrix)[k]
+                self._add(combination_row=row + k, combination_frame=frame, combination_aligned=int(aligned))
+                self._add(combination=numbers, combination_k=start + k, combination_world_k=world + k)
+            support |= set(ancestors(self.parent, body))
+        self.supports.append(support - {0})
+        self.needs_velocities |= not aligned
+
+    def _poses(self) -> tuple[list[int], list[int]]:
+        """The pose that each body's pose starts from, and the root of each support's group."""
+        n, parent = int(self.tree.n), self.parent
+        numbers = connected(self.supports)
+        members: dict[int, set[int]] = {}
+        for number, support in zip(numbers, self.supports, strict=True):
+            members.setdefault(number, set()).update(support - {0})
+        pose_parent = [-1] * n
+        roots: dict[int, int] = {}
+        for number, bodies in members.items():
+            roots[number] = next((parent[b] for b in sorted(bodies) if parent[b] not in bodies), 0)
+            for body in bodies:
+                pose_parent[body] = n if parent[body] == roots[number] else parent[body]
+        return pose_parent, [roots[number] for number in numbers]

@@ -1,0 +1,41 @@
+"""What all tests share: the slow kinds, which `make quick` leaves out, and tests that need models from files."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+import pytest
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "pages": ("test_catalog_pages", "test_docs", "test_examples", "test_pages", "test_readme"),
+    "pictures": ("test_cli_view", "test_seeing"),
+    "browser": ("test_viewer",),
+    "benchmarks": ("test_benchmarks_*", "test_cli_bench"),
+    "slow": (
+        *("*_any_text", "test_bad_calls", "test_compilers_fuzz", "test_mjcf_random", "test_mutated_files"),  # random
+        *("test_cache", "test_packaging", "test_simulation_ways"),  # many processes
+        *("test_export", "test_portability"),  # other compilers, other processors
+        *("test_sincos", "test_units"),  # many numbers, many robots
+    ),
+}
+"""Files of which all tests are of a kind. Single tests of other files are marked where they stand."""
+
+
+def kinds_of(file: str) -> list[str]:
+    """The kinds of all tests of a file, by its name without ``.py``."""
+    return [kind for kind, patterns in KINDS.items() if any(fnmatch(file, pattern) for pattern in patterns)]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Called by pytest with all tests that were found."""
+    for item in items:
+        for kind in kinds_of(item.path.stem):
+            item.add_marker(kind)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test marked ``models`` needs the folder of models: without it, it is skipped, and in CI it fails."""
+    if item.get_closest_marker("models") is not None:
+        from robots import models_folder
+
+        models_folder()
