@@ -28,7 +28,7 @@ from typing import NamedTuple
 from linkwork.kernels.aba import ABA, aba
 from linkwork.kernels.actuation import DRIVE_WORK, drive_joints
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import WORK, setup_problem
+from linkwork.kernels.constrained import WORK, result_view, setup_problem
 from linkwork.kernels.integration import chart_rate, integrate, retract
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_iterate
@@ -150,14 +150,13 @@ def _loop_dynamics(iterations: int) -> Dynamics:
     ) -> None:
         for r in range(tree.nc):
             w.none[r] = 0.0
-        multipliers = found[2 : 2 + tree.nc]
-        residual = found[2 + tree.nc : tree.nresult]
-        found[tree.nresult - 2] = 0.0
-        found[tree.nresult - 1] = -1.0
+        result = result_view(tree, a, found)
+        result.violation[0] = 0.0
+        result.violation[1] = -1.0
         setup_problem(tree, w, q, v, wrenches, w.none)
-        lcaba_sweeps(tree, w, torque, regularization, w.none, a, multipliers, residual)
+        lcaba_sweeps(tree, w, torque, regularization, w.none, a, result.multipliers, result.residual)
         for _ in range(iterations - 1):
-            lcaba_sweeps_iterate(tree, w, torque, wrenches, regularization, a, multipliers, residual)
+            lcaba_sweeps_iterate(tree, w, torque, wrenches, regularization, a, result.multipliers, result.residual)
 
     work = WORK | SPRINGS | {"none": ("nc",)}
     return Dynamics(f"lcaba{iterations}", accelerations, work, LCABA_TREE, constrained=True, folded={})
