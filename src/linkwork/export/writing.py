@@ -155,7 +155,7 @@ def _held(evaluator: Evaluator, arguments: Sequence[str]) -> dict[str, list[floa
             }
         case Stepper():
             found = {
-                "passive": evaluator.law,
+                "passive": evaluator.passive_parameters,
                 "regularization": row_regularization(evaluator.robot, evaluator.regularization),
                 "timing": [evaluator.dt, float("commands" in arguments)],
                 "settings": [0.0, 2.0],  # one step

@@ -145,8 +145,8 @@ def rollouts(
 def _step_settings(integrator: Integrator, dt: float, frames: tuple[str, ...], options: dict[str, Any]) -> StepSettings:
     """Steps of rollouts; among further options are those that `simulate` names."""
     own = {name: options.pop(name) for name in ("time_constant", "passive", "limits") if name in options}
-    at = options.pop("at", None)
-    stops = None if at is None else tuple(fresh_floats(at, "at").tolist())
+    at = options.pop("stops_at", None)
+    stops = None if at is None else tuple(fresh_floats(at, "stops_at").tolist())
     return StepSettings(integrator, dt, frames=frames, stops_at=stops, options=tuple(sorted(options.items())), **own)
 
 

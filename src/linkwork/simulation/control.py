@@ -315,11 +315,11 @@ class ControlledStepper(Stepper):
         return _algorithm(integrator, dynamics, self.control)
 
     def settings(self, now: int, steps: int, *, final: bool) -> tuple[Array, Array]:
-        """Clock and settings for so many steps from step ``now`` on; before the first ones, there is a call of none.
+        """Timing and settings for so many steps from step ``now`` on; before the first ones, there is a call of none.
 
-        That call asks the controller if it is due. The ``final`` ones end without asking it.
+        That call has the controller computed if it is due. The ``final`` ones end without it.
         """
         every = self.control_every
         wait = -now % every if steps == 0 else every - now % every
-        clock = [self.dt, 0.0, now, every, wait, steps + 1 if final else steps + 2]
-        return np.array(clock, dtype=self._dtype), self.repeats(steps)
+        timing = [self.dt, 0.0, now, every, wait, steps + 1 if final else steps + 2]
+        return np.array(timing, dtype=self._dtype), self.repeats(steps)

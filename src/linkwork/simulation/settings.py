@@ -58,7 +58,7 @@ class StepSettings:
             "time_constant": self.time_constant,
             "passive": self.passive,
             "limits": self.limits,
-            "at": self.stops_at,
+            "stops_at": self.stops_at,
             "wrenches": self.frames,
             **dict(self.options),
         }

@@ -1,4 +1,4 @@
-"""Steps of integrators for one robot: what simulation is made of, and what to hold on to for a loop of one's own."""
+"""Steps of integrators for one robot: what simulations are made of, and for loops of one's own."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5
 _empty = np.empty
 
 
-class Stepped:
-    """Where steps have led. Leading axes are those of the batch."""
+class StepResult:
+    """The state after some steps. Leading axes are those of the batch."""
 
     __slots__ = ("_error", "_found", "_progress", "_rows", "q", "v")
 
@@ -67,11 +67,11 @@ class Stepped:
         return tuple(self)[index]
 
     def __repr__(self) -> str:
-        return f"Stepped(q={self.q!r}, v={self.v!r})"
+        return f"StepResult(q={self.q!r}, v={self.v!r})"
 
 
 def forces_of(found: Array, rows: int) -> Array:
-    """Forces of all rows in what steps have found; zeros where nothing binds the robot and nothing was found."""
+    """Constraint forces in the result of steps; zeros where no constraint is enabled."""
     return found[..., 2 : 2 + rows] if found.shape[-1] else np.zeros((*found.shape[:-1], rows), dtype=found.dtype)
 
 
@@ -95,10 +95,10 @@ class Stepper(Evaluator):
         passive: Whether springs and dampers of the model's joints, and gravity compensation of its bodies, act.
             ``euler`` takes springs and dampers as they are at the end of a step, so that stiff ones do no harm.
         limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
-            the inertia that the joint feels at ``at``, and soft enough to give way.
+            the inertia that the joint feels at ``stops_at``, and soft enough to give way.
         regularization: Regularization of the proximal iterations, as for `ForwardDynamics`.
         iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
-        at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
+        stops_at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
         wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
@@ -114,7 +114,7 @@ class Stepper(Evaluator):
         limits: bool = True,
         regularization: float = REGULARIZATION,
         iterations: int | None = None,
-        at: npt.ArrayLike | None = None,
+        stops_at: npt.ArrayLike | None = None,
         wrenches: Sequence[str] = (),
         threads: int | None = None,
     ) -> None:
@@ -130,7 +130,9 @@ class Stepper(Evaluator):
         if (integrator, dynamics) not in STEPS:
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
-        self.law = passive_parameters(robot, passive, limits, robot.neutral() if at is None else at)
+        self.passive_parameters = passive_parameters(
+            robot, passive, limits, robot.neutral() if stops_at is None else stops_at
+        )
         stable = stabilized(robot, time_constant, self.dt) if bound else robot.unconstrained()
         if integrator == "euler" and passive:
             stable = with_implicit_armature(stable, self.dt)
@@ -146,16 +148,16 @@ class Stepper(Evaluator):
         self._prepare(stable, f"{integrator} step", self._algorithm(integrator, dynamics), tree, frames, threads)
 
     def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
-        """What makes the steps."""
+        """The algorithm of the steps."""
         return STEPS[integrator, dynamics]
 
     def _be(self, runner: Any, dtype: str) -> None:
         super()._be(runner, dtype)
         self._R = row_regularization(self.robot, self.regularization, dtype)
-        self._still = np.zeros(self.robot.nv, dtype=dtype)
-        self._law = self.law.astype(dtype)
-        self._clock = np.array([self.dt, 0.0], dtype=dtype)
-        self._clock_of_commands = np.array([self.dt, 1.0], dtype=dtype)
+        self._no_torques = np.zeros(self.robot.nv, dtype=dtype)
+        self._passive = self.passive_parameters.astype(dtype)
+        self._timing = np.array([self.dt, 0.0], dtype=dtype)
+        self._timing_commanded = np.array([self.dt, 1.0], dtype=dtype)
         self._uncommanded = np.zeros(self._subject.input_shapes()[3], dtype=dtype)
         self._once = self.repeats(1)
         self._adaptive = self.integrator == "dopri5"
@@ -170,7 +172,7 @@ class Stepper(Evaluator):
         *,
         commands: npt.ArrayLike | None = None,
         wrenches: npt.ArrayLike | None = None,
-    ) -> Stepped:
+    ) -> StepResult:
         """The state after some steps under constant torques. Leading axes are batch axes and broadcast.
 
         Args:
@@ -183,24 +185,24 @@ class Stepper(Evaluator):
             wrenches: External wrenches on the frames that the stepper was made with, ``(..., frames, 6)``, each
                 ``[moment, force]`` in the frame's axes; by default none.
         """
-        u, _, _, _, switch = self.held(commands)
+        u, _, _, _, timing = self.held(commands)
         if tau is None:
-            tau = self._still
+            tau = self._no_torques
         if wrenches is None:
             wrenches = self._rest
         if self._adaptive:
-            return self._estimated([q, v, tau, u, wrenches, self._law, self._R, switch], steps)
-        often = self._once if type(steps) is int and steps == 1 else self.repeats(count(steps, "steps"))
+            return self._estimated([q, v, tau, u, wrenches, self._passive, self._R, timing], steps)
+        settings = self._once if type(steps) is int and steps == 1 else self.repeats(count(steps, "steps"))
         nq, nv, nfound, nprogress = self._sizes
         q1, v1 = _empty(nq, self._dtype), _empty(nv, self._dtype)
         found, progress = _empty(nfound, self._dtype), _empty(nprogress, self._dtype)
-        if self._entry(q, v, tau, u, wrenches, self._law, self._R, switch, often, q1, v1, found, progress):
+        if self._entry(q, v, tau, u, wrenches, self._passive, self._R, timing, settings, q1, v1, found, progress):
             # not one state whose arrays fit as they are
-            given = [q, v, tau, u, wrenches, self._law, self._R, switch, often]
+            given = [q, v, tau, u, wrenches, self._passive, self._R, timing, settings]
             q1, v1, found, progress = self._runner.evaluate(given, [None] * 4)
-        return Stepped(q1, v1, found, progress, None, self.source.nc)
+        return StepResult(q1, v1, found, progress, None, self.source.nc)
 
-    def _estimated(self, given: list[Any], steps: int) -> Stepped:
+    def _estimated(self, given: list[Any], steps: int) -> StepResult:
         """One step of an integrator that estimates its error."""
         if steps != 1:
             raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
@@ -208,7 +210,7 @@ class Stepper(Evaluator):
         if self._entry(*given, *out):
             out = self._runner.evaluate(given, [None] * 5)
         q1, v1, found, error, progress = out
-        return Stepped(q1, v1, found, progress, error, self.source.nc)
+        return StepResult(q1, v1, found, progress, error, self.source.nc)
 
     def bind(  # type: ignore[override]
         self,
@@ -240,7 +242,7 @@ class Stepper(Evaluator):
             if not isinstance(x, np.ndarray):
                 raise InputError(f"bind: {name} is {type(x).__name__}, needs a NumPy array")
         lead = q.shape[: max(q.ndim - 1, 0)]
-        inputs = [q, v, self._still if tau is None else tau, *self.held(commands, wrenches)]
+        inputs = [q, v, self._no_torques if tau is None else tau, *self.held(commands, wrenches)]
         if self.integrator != "dopri5":
             inputs.append(self.repeats(count(steps, "steps")))
         elif steps != 1:
@@ -269,7 +271,7 @@ class Stepper(Evaluator):
         return step
 
     def held(self, commands: Any, wrenches: Any = None) -> tuple[Any, ...]:
-        """Inputs of the steps that are held over many of them, from commands to the clock.
+        """Inputs of the steps that are held over many of them, from commands to the timing.
 
         Args:
             commands: Commands of the actuators, or None.
@@ -277,10 +279,10 @@ class Stepper(Evaluator):
         """
         pushed = self._rest if wrenches is None else wrenches
         if commands is None:
-            return self._uncommanded, pushed, self._law, self._R, self._clock
+            return self._uncommanded, pushed, self._passive, self._R, self._timing
         if not self.takes_commands:
             check_actuators(self.source)
-        return commands, pushed, self._law, self._R, self._clock_of_commands
+        return commands, pushed, self._passive, self._R, self._timing_commanded
 
     def repeats(self, steps: int) -> Array:
         """The settings for so many steps.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from linkwork.model.joints import Helical, Joint, Prismatic, Revolute
 from linkwork.model.placement import Placement
-from linkwork.model.rotations import aligning_rotation
+from linkwork.model.rotations import aligning_rotation, quaternion_of
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Mesh, Solid, Sphere
 from linkwork.quantities.evaluator import Array
 
@@ -29,21 +29,8 @@ def rgb_of(text: str) -> Rgb:
 
 
 def wxyz_of(rotation: Array) -> Array:
-    """Quaternions ``(..., 4)`` of rotations ``(..., 3, 3)``, as viser writes them; see `rigid.quaternion_of`."""
-    (a, b, c), (d, e, f), (g, h, i) = np.moveaxis(rotation, (-2, -1), (0, 1))
-    outer = np.stack(
-        [
-            np.stack([1 + a + e + i, h - f, c - g, d - b], axis=-1),
-            np.stack([h - f, 1 + a - e - i, b + d, c + g], axis=-1),
-            np.stack([c - g, b + d, 1 - a + e - i, f + h], axis=-1),
-            np.stack([d - b, c + g, f + h, 1 - a - e + i], axis=-1),
-        ],
-        axis=-2,
-    )
-    longest = np.diagonal(outer, axis1=-2, axis2=-1).argmax(axis=-1)
-    found: Array = np.take_along_axis(outer, longest[..., None, None], axis=-2)[..., 0, :]
-    found /= np.linalg.norm(found, axis=-1, keepdims=True)
-    return found
+    """Quaternions ``(..., 4)`` of rotations ``(..., 3, 3)`` in viser's order."""
+    return np.roll(quaternion_of(rotation), 1, axis=-1)
 
 
 def along(start: Array, end: Array, radius: float) -> tuple[Solid, Placement] | None:
