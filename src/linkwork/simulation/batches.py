@@ -152,14 +152,12 @@ def _step_settings(integrator: Integrator, dt: float, frames: tuple[str, ...], o
 
 def _joined(batch: Batch, parts: list[Arrays]) -> Trajectory:
     """One trajectory of all parts."""
-    times = batch.schedule.record_times
-    recorder = Recorder(batch.robot, len(times), (len(batch.q),))
-    recorder.times[:] = times
+    recorder = Recorder(batch.robot, batch.schedule.record_times, (len(batch.q),))
     kept = (recorder.q, recorder.v, recorder.tau, recorder.multipliers, recorder.commands)
     for k, array in enumerate(kept):
         if parts:
             np.concatenate([part[k] for part in parts], axis=1, out=array)
-    recorder.count = len(times)
+    recorder.count = len(recorder.times)
     lost = int((~np.isfinite(recorder.v[-1]).all(axis=-1)).sum())
     ended = f"{lost} of {len(batch.q)} robots stopped being finite; try a shorter dt" if lost else ""
     every = {"record_every": batch.schedule.record, "control_every": batch.schedule.control}
@@ -203,7 +201,7 @@ class Batch:
     def roll(self, tell: Callable[[float], None] = lambda done: None) -> Arrays:
         """Records of all robots."""
         n, robot = len(self.q), self.robot
-        recorder = Recorder(robot, len(self.schedule.record_times), (n,))
+        recorder = Recorder(robot, self.schedule.record_times, (n,))
         stops, propagate, feedback = self._plan(recorder)
         state = State(self.q, self.v, self.constant, np.zeros((n, robot.nc)))
         run(self.schedule, stops, state, propagate, recorder, feedback=feedback, tell=tell)

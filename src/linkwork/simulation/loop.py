@@ -55,20 +55,26 @@ Project = Callable[[Array, Array], tuple[Array, Array]]
 
 
 class Recorder:
-    """Arrays of the states that a simulation keeps, filled one by one."""
+    """Arrays of the states that a simulation keeps at some ``times``, filled one by one."""
 
-    def __init__(self, robot: Model, count: int, batch: tuple[int, ...] = ()) -> None:
-        self.robot, self.count = robot, 0
-        self.times = np.empty(count)
+    def __init__(self, robot: Model, times: Array, batch: tuple[int, ...] = ()) -> None:
+        self.robot, self.times = robot, times
+        self.count = 0
+        """How many states were kept so far."""
         widths = (robot.nq, robot.nv, robot.nv, robot.nc, len(robot.actuators))
-        self.q, self.v, self.tau, self.multipliers, self.commands = (np.empty((count, *batch, n)) for n in widths)
+        self.q, self.v, self.tau, self.multipliers, self.commands = (np.empty((len(times), *batch, n)) for n in widths)
+        self.commands.fill(np.nan)
 
-    def add(self, time: float, state: State) -> None:
-        """Keep a state."""
+    def add(self, state: State) -> None:
+        """Keep the state at the next of the times."""
         k = self.count
-        tau, commands = state.actuation
-        self.times[k], self.q[k], self.v[k], self.tau[k], self.multipliers[k] = (time, state.q, state.v, tau, state[3])
-        self.commands[k] = np.nan if commands is None else commands
+        q, v, (tau, commands), multipliers = state
+        self.q[k] = q
+        self.v[k] = v
+        self.tau[k] = tau
+        self.multipliers[k] = multipliers
+        if commands is not None:
+            self.commands[k] = commands
         self.count = k + 1
 
     def trajectory(self, settings: dict[str, Any], ended: str = "") -> Trajectory:
@@ -101,14 +107,14 @@ def run(
             q, v, _, multipliers = state
             state = State(q, v, feedback(at * dt, state), multipliers)
         if record:
-            recorder.add(at * dt, state)
+            recorder.add(state)
         state, done = propagate(state, at, after.at)
         if done < after.at - at:
             return early_end(recorder, dt, int(at) + done)
         if after.project and project is not None:
             state = State(*project(state.q, state.v), *state[2:])
         tell(after.at - schedule.start)
-    recorder.add(schedule.time(schedule.end), state)
+    recorder.add(state)
     return ""
 
 

@@ -70,7 +70,7 @@ def numba_steps(
             return partial(state, start, stop)
         one = state if batched else _batch_of_one(state)
         found = _drive(stepper, controller, output, one, constant, wrenches, events, batched=batched)
-        _keep(found, events, schedule, recorder)
+        _keep(found, recorder)
         if found.status != FINE:
             raise InputError(f"the controller at {schedule.time(found.step):g} s: {_wrong(stepper, found, batched)}")
         q, v, tau, forces, commands = found.state if batched else (x[0] for x in found.state)
@@ -86,17 +86,14 @@ def _batch_of_one(state: State) -> State:
     return State(state.q[None], state.v[None], actuation, state.multipliers[None])
 
 
-def _keep(found: NumbaRun, events: Array, schedule: Schedule, recorder: Recorder) -> None:
+def _keep(found: NumbaRun, recorder: Recorder) -> None:
     """Put what was recorded in machine code where other records are."""
-    steps = events[events[:, 2] != 0, 0][: found.recorded]
-    rows = slice(recorder.count, recorder.count + len(steps))
-    recorder.times[rows] = steps * schedule.dt
-    recorder.commands[rows] = np.nan
+    rows = slice(recorder.count, recorder.count + found.recorded)
     arrays = (recorder.q, recorder.v, recorder.tau, recorder.multipliers, recorder.commands)
     for array, kept in zip(arrays, found.records, strict=True):
         if kept.shape[-1]:
-            array[rows] = kept[: len(steps)].reshape(len(steps), *array.shape[1:])
-    recorder.count += len(steps)
+            array[rows] = kept[: found.recorded].reshape(found.recorded, *array.shape[1:])
+    recorder.count += found.recorded
 
 
 def _wrong(stepper: Stepper, found: NumbaRun, batched: bool) -> str:

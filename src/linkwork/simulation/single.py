@@ -139,7 +139,7 @@ def simulate(
     task = _Task(
         robot, steps, schedule, controller, controller_output, constant, pushed, above_zero(tolerance, "tolerance")
     )
-    recorder = Recorder(robot, len(schedule.record_times))
+    recorder = Recorder(robot, schedule.record_times)
     events, propagate, feedback = task.plan(recorder)
     settings = task.settings()
     try:
