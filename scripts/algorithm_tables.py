@@ -18,7 +18,7 @@ import plan_pictures as pictures
 from algorithm_times import MEASURED, explicit
 
 import linkwork as lw
-from linkwork.dynamics.forward import METHODS, method_cost
+from linkwork.dynamics.methods import METHODS, method_cost
 from linkwork_benchmarks import report, tables
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "algorithms"

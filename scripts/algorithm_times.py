@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from linkwork.dynamics.delassus import METHODS as MATRICES
-from linkwork.dynamics.forward import METHODS
+from linkwork.dynamics.methods import METHODS
 from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.clusters import orders
 from linkwork_benchmarks.constrained import bars, series

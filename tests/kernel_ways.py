@@ -17,7 +17,8 @@ import numpy as np
 
 from linkwork.compilers import batch, emit, entry, llvm, native
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.run import Runner, Subject
+from linkwork.compilers.program import Program
+from linkwork.compilers.run import Runner
 from linkwork.compilers.trace import trace
 from linkwork.export.c_source import CText, Iterations, size_name
 from linkwork.export.fixed import fixed
@@ -58,7 +59,7 @@ def written(text: str, folder: Path) -> ModuleType:
 
 def plain(algorithm: Algorithm, tree: Any) -> Trajectory:
     """Python on floats."""
-    return _called(algorithm, tree, "float64", Runner(Subject(algorithm, tree, (), "test")).own_entry(True))
+    return _called(algorithm, tree, "float64", Runner(Program(algorithm, tree, (), "test")).own_entry(True))
 
 
 def compiled(algorithm: Algorithm, tree: Any, t: Type = SCALAR, contract: bool = True) -> Trajectory:

@@ -165,7 +165,7 @@ def test_an_impossible_four_bar_says_which_constraint_is_open_and_by_how_much() 
     apart = lw.constraint_error(robot, error.q)
     assert np.linalg.norm(apart) == pytest.approx(1.0, rel=0.02)  # 3 - 0.5 - 0.7 - 0.8, with all links nearly in line
     assert np.abs(apart).max() == pytest.approx(error.gap, rel=1e-12)
-    gap = f"is still {error.gap:.3g} off (asked: 1e-13)"
+    gap = f"is still {error.gap:.3g} off (tolerance: 1e-13)"
     for part in ("the loops of 'four-bar' do not close", "after 20 attempts", "Hinge 'close'", gap):
         assert part in str(error)
 

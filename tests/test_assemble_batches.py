@@ -14,7 +14,7 @@ import linkwork as lw
 from descents import BySingularValues
 from linkages import MECHANISMS, five_bar, four_bar
 from linkages import made as linkage
-from linkwork.closure.assembly import _Descent, _Problem, assemble
+from linkwork.closure.assembly import _descent_of, _Problem, assemble
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.assembly import ASSEMBLY, row_errors, support_jacobian
 from linkwork.kernels.constraints import CLOSURE
@@ -244,7 +244,7 @@ def test_compiled_and_plain_text_close_alike(name: str) -> None:
     q = robot.normalize(pushed(name, 3))
     problem = _Problem(robot, q, (), True)
     chosen = (q, problem.rows.astype(float), np.ones(robot.nv), problem.lower, problem.upper, np.array([1e-12, 50.0]))
-    descent = _Descent(robot)
+    descent = _descent_of(robot)
     (ours, progress), (plain, counted) = descent(*chosen), descent.plain()(*chosen)
     np.testing.assert_array_equal(progress[:, 1], counted[:, 1])
     np.testing.assert_allclose(robot.difference(plain, ours), 0.0, atol=rounding(robot, ours[0]))

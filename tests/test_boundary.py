@@ -22,8 +22,9 @@ import pytest
 
 import linkwork as lw
 from linkwork.compilers import entry, llvm
+from linkwork.compilers.backends import runner_for
 from linkwork.compilers.entry import DONE, MOST_ARRAYS, SHAPES, entry_point
-from linkwork.compilers.run import NativeRunner, SpecializedRunner, Subject
+from linkwork.compilers.program import Backend, Program
 from linkwork.errors import InputError, LinkworkError
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.scalar import kernel
@@ -158,7 +159,7 @@ def test_arrays_from_a_pickle_are_as_good_as_others(made: Callable[[Any], Any]) 
     q, out = unpickled(np.array([0.1, 0.2, 0.3])), unpickled(np.zeros((3, 3)))
     assert q.dtype is not np.zeros(1).dtype
     expected = evaluator(np.array([0.1, 0.2, 0.3]))
-    assert evaluator._runner.entry(q, np.empty((3, 3))) == DONE
+    assert evaluator.runner.entry(q, np.empty((3, 3))) == DONE
     assert evaluator(q, out=out) is out
     np.testing.assert_array_equal(out, expected)
     out[:] = 0.0
@@ -168,7 +169,7 @@ def test_arrays_from_a_pickle_are_as_good_as_others(made: Callable[[Any], Any]) 
 
 def test_other_arrays_are_not_taken_as_they_are() -> None:
     robot = lw.zoo.pendulum(3)
-    take = Evaluator(robot, "gravity_forces")._runner.entry
+    take = Evaluator(robot, "gravity_forces").runner.entry
     q, out = np.zeros(3), np.zeros(3)
     assert take(q, out) == DONE
     swapped = q.astype(q.dtype.newbyteorder())
@@ -190,7 +191,7 @@ def test_other_arrays_are_not_taken_as_they_are() -> None:
 def test_outputs_that_overlap_are_not_taken() -> None:
     robot = lw.zoo.pendulum(3)
     memory = np.zeros(40)
-    take = Evaluator(robot, "gravity_forces")._runner.own_entry(True)
+    take = Evaluator(robot, "gravity_forces").runner.own_entry(True)
     assert take(memory[:12].reshape(4, 3), memory[12:24].reshape(4, 3)) == DONE
     assert take(memory[:12].reshape(4, 3), memory[11:23].reshape(4, 3)) == SHAPES
     assert take(memory[:3], memory[2:5]) == SHAPES
@@ -198,7 +199,7 @@ def test_outputs_that_overlap_are_not_taken() -> None:
 
 
 def test_an_algorithm_with_too_many_arrays_is_refused() -> None:
-    code = Evaluator(lw.zoo.pendulum(1), "gravity_forces")._runner.entry.__module__.code
+    code = Evaluator(lw.zoo.pendulum(1), "gravity_forces").runner.entry.__module__.code
     shapes = [(1,)] * (MOST_ARRAYS + 1)
     with pytest.raises(LinkworkError, match=f"{MOST_ARRAYS + 1} arrays"):
         entry_point(code, None, np.dtype(np.float64), shapes, 1, ())
@@ -206,7 +207,7 @@ def test_an_algorithm_with_too_many_arrays_is_refused() -> None:
 
 def test_arrays_of_many_axes_are_compared_axis_by_axis() -> None:
     shapes = [(2, 3, 2, 1, 2), (1,)]
-    owned = Evaluator(lw.zoo.pendulum(1), "gravity_forces")._runner.entry.__module__
+    owned = Evaluator(lw.zoo.pendulum(1), "gravity_forces").runner.entry.__module__
     take = entry_point(owned.code, owned.context, np.dtype(np.float64), shapes, 1, ())
     assert take(np.zeros((2, 3, 2, 1, 3)), np.zeros(1)) == SHAPES
     assert take(np.zeros((2, 3, 2, 2)), np.zeros(1)) == SHAPES
@@ -218,7 +219,7 @@ def test_arrays_of_many_axes_are_compared_axis_by_axis() -> None:
 
 def test_an_entry_point_outlives_what_made_it() -> None:
     evaluator = Evaluator(lw.zoo.pendulum(3), "gravity_forces")
-    take = evaluator.compile()._runner.entry
+    take = evaluator.compile().runner.entry
     expected = evaluator([0.1, 0.2, 0.3])
     del evaluator
     gc.collect()
@@ -230,7 +231,7 @@ def test_an_entry_point_outlives_what_made_it() -> None:
 def test_the_code_of_an_evaluator_that_is_gone_is_given_back() -> None:
     robot = lw.zoo.pendulum(2, mass=1.2345)
     fast = lw.ForwardDynamics(robot).compile(lanes=2)
-    codes = [weakref.ref(take.__module__.code) for take in (fast._runner.entry, fast._runner.own_entry(True))]
+    codes = [weakref.ref(take.__module__.code) for take in (fast.runner.entry, fast.runner.own_entry(True))]
     assert all(code() is not None for code in codes)
     kept = len(llvm._LOADED)
     del fast
@@ -293,8 +294,8 @@ def count_on(tree: Any, w: Any, x: Any, settings: Any, sparse: Any, progress: An
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
-@pytest.mark.parametrize("way", ["native", "specialized"])
-def test_outputs_that_are_mostly_zero_are_cleared_for_every_block_of_lanes(way: str, lanes: int) -> None:
+@pytest.mark.parametrize("backend", ["native", "specialized"])
+def test_outputs_that_are_mostly_zero_are_cleared_for_every_block_of_lanes(backend: Any, lanes: int) -> None:
     """A second text that adds to them finds zeros in each block, not what the block before left."""
     layout = Layout("sizes", ("n",), {}, {})
     algorithm = Algorithm(
@@ -306,8 +307,8 @@ def test_outputs_that_are_mostly_zero_are_cleared_for_every_block_of_lanes(way: 
         layout,
         count_on,
     )
-    subject = Subject(algorithm, layout.type(40), (), "none")
-    runner = NativeRunner(subject, lanes=lanes) if way == "native" else SpecializedRunner(subject, "float64", lanes, 1)
+    program = Program(algorithm, layout.type(40), (), "none")
+    runner = runner_for(program, Backend(backend, lanes=lanes))
     x = np.arange(11.0)[:, None]
     sparse, _ = runner.evaluate([x, np.array([0.0, 4.0])], [None, None])
     expected = np.full((11, 40), 3.0)

@@ -194,8 +194,8 @@ def test_bind_refuses_arrays_that_it_would_have_to_copy(way: str, spoil: Callabl
 @pytest.mark.parametrize("make", [lw.ForwardDynamics, lw.InverseDynamics], ids=lambda kind: kind.__name__)
 def test_a_compiled_evaluator_has_the_threads_of_its_own(make: type[Evaluator]) -> None:
     native = make(tree(1), threads=3)
-    assert [e._runner.threads for e in (native, native.compile(), native.compile(threads=1))] == [3, 3, 1]
-    assert native.compile(threads=2).compile(dtype="float32")._runner.threads == 2
-    assert native._runner.threads == 3
+    assert [e.runner.threads for e in (native, native.compile(), native.compile(threads=1))] == [3, 3, 1]
+    assert native.compile(threads=2).compile(dtype="float32").runner.threads == 2
+    assert native.runner.threads == 3
     every = make(tree(1))
-    assert every.compile()._runner.threads == every._runner.threads
+    assert every.compile().runner.threads == every.runner.threads

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics.forward import EXPECTED
+from linkwork.dynamics.iterations import EXPECTED
 from test_cli import four_bar, joint, link, robot_text, run, words
 
 

@@ -14,8 +14,8 @@ import linkages
 import linkwork as lw
 import test_zoo
 from gauss import Problem, closed_state, distance
-from linkwork.closure.coordinates import ClusterReport, tied_dofs
-from linkwork.dynamics.forward import METHODS
+from linkwork.closure.clusters import ClusterReport, tied_dofs
+from linkwork.dynamics.methods import METHODS
 from linkwork.mechanism import Mechanism
 from linkwork.plans.clusters import Cluster, clusters_of, enabled_rows
 from linkwork.plans.constraints import constrained_tree

@@ -103,7 +103,7 @@ def test_plans_are_kept_and_memory_reused() -> None:
     assert np.abs(moved @ np.ones(first.shape[0]) - before).max() > 1e-3
     np.testing.assert_array_equal(first @ np.ones(first.shape[0]), before)  # operators do not change
     del first, moved
-    held = family.swept._idle
+    held = family.operator_memory._idle
     made = {id(x) for x in held}
     for k in range(20):
         contacts.at(q, bodies, at + 1e-3 * k) @ before

@@ -159,10 +159,10 @@ def test_all_ways_to_run_the_text_agree() -> None:
     native = ControlledStepper(robot, controller.control, 7, "euler", 1e-3, iterations=3)
     clock, settings = native.settings(10, 20, final=True)
     inputs = [q, v, np.zeros(3), *native.held(None)[:-1], clock, *controller.packed(), settings]
-    wanted = native._runner.evaluate(inputs, [None] * 5)
+    wanted = native.runner.evaluate(inputs, [None] * 5)
     assert wanted[4][1:].tolist() == [21.0, 26.0]
     for other in (native.plain(), native.compile()):
-        for x, y in zip(other._runner.evaluate(inputs, [None] * 5), wanted, strict=True):
+        for x, y in zip(other.runner.evaluate(inputs, [None] * 5), wanted, strict=True):
             np.testing.assert_allclose(x, y, **ROUNDING)
 
 

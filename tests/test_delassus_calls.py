@@ -279,7 +279,7 @@ def test_the_three_ways_agree(name: str) -> None:
     robot = WAYS[name]()
     native, (q, x, R) = Delassus(robot), batch(robot)
     compiled, single = native.compile(threads=1), native.compile(dtype="float32", threads=1)
-    assert compiled.product.way == compiled.inverse.way == "specialized" and native.product.way == "native"
+    assert compiled.product.backend == compiled.inverse.backend == "specialized" and native.product.backend == "native"
     for way in (compiled, native):
         for some in (np.s_[...], np.s_[0, 0]):
             assert_close(way.product(q[some], x[some]), native.product(q[some], x[some]), 1e-12)

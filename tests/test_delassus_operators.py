@@ -404,8 +404,10 @@ def test_work_arrays_of_operators_that_are_gone_serve_new_ones(monkeypatch: pyte
             assert np.isfinite(op.damped_inverse(r) @ (op @ x)).all()
     gc.collect()
     assert 0 < len(made) <= 10
-    assert len(s.family.swept._idle) + len(s.family.sprung._idle) <= len(made)
-    assert len({id(held) for held in s.family.sprung._idle}) == len(s.family.sprung._idle)  # none is lent twice
+    assert len(s.family.operator_memory._idle) + len(s.family.damped_memory._idle) <= len(made)
+    assert len({id(held) for held in s.family.damped_memory._idle}) == len(
+        s.family.damped_memory._idle
+    )  # none is lent twice
 
 
 # What it is for --------------------------------------------------------------------------------------------------

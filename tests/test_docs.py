@@ -20,7 +20,7 @@ import pytest
 import linkwork as lw
 import printed
 import robots
-from linkwork.dynamics.forward import REGULARIZATION
+from linkwork.dynamics.iterations import REGULARIZATION
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

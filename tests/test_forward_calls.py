@@ -11,7 +11,7 @@ import pytest
 import linkages
 import linkwork as lw
 from gauss import Problem, distance, open_state
-from linkwork.dynamics.forward import METHODS
+from linkwork.dynamics.methods import METHODS
 from states import assert_close
 from test_iterations import ITERATED, robot_for, solver, states
 from test_iterations import KERNELS as TEXTS
@@ -205,7 +205,7 @@ def test_the_damping_of_a_call_replaces_that_of_rows(method: str, way: str) -> N
 
 
 def test_a_damping_below_zero_is_refused() -> None:
-    with pytest.raises(lw.InputError, match="damping is not negative"):
+    with pytest.raises(lw.InputError, match="regularization must be >= 0; row 0 is -1"):
         solver("lcaba", "native")(*states(robot_for("lcaba"), 1), regularization=np.full(robot_for("lcaba").nc, -1.0))
 
 
@@ -213,7 +213,7 @@ def test_a_damping_below_zero_is_refused() -> None:
 def test_iterations_that_must_converge_and_do_not_are_an_error(method: str) -> None:
     robot = robot_for(method)
     fd = lw.ForwardDynamics(robot, method, strict=True, max_iterations=1, tolerance=1e-14)
-    with pytest.raises(lw.NotConverged, match=rf"{method} of .* still misses \S+ after 1 iterations"):
+    with pytest.raises(lw.NotConverged, match=rf"{method} of .* did not converge: residual \S+ after 1 iterations"):
         fd(*states(robot, 1))
     assert lw.ForwardDynamics(robot, method, strict=True)(*states(robot, 1)).converged
 

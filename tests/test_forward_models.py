@@ -14,7 +14,7 @@ import linkwork as lw
 import test_scenes
 import test_zoo
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
-from linkwork.dynamics.forward import METHODS
+from linkwork.dynamics.methods import METHODS
 from linkwork.mechanism import Mechanism
 from robots import model_file
 

@@ -14,7 +14,7 @@ import linkages
 import linkwork as lw
 import test_scenes
 from gauss import Problem, closed_state, distance
-from linkwork.dynamics.forward import AUTOMATIC
+from linkwork.dynamics.methods import AUTOMATIC
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Pair
 from linkwork.model.placement import as_placement

@@ -12,7 +12,8 @@ import pytest
 import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance
-from linkwork.dynamics.forward import AUTOMATIC, REGULARIZATION
+from linkwork.dynamics.iterations import REGULARIZATION
+from linkwork.dynamics.methods import AUTOMATIC
 from linkwork.mechanism import Mechanism
 from robots import model_absent
 from test_forward_models import from_file

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from gauss import ROUNDING, Problem, closed_state, distance
-from linkwork.dynamics.forward import METHODS, REGULARIZATION
+from linkwork.dynamics.iterations import REGULARIZATION
+from linkwork.dynamics.methods import METHODS
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Constraint
 from linkwork.model.expressions import CONST, INPUT, MUL, SUB, operands

@@ -251,7 +251,7 @@ REFUSED: dict[str, tuple[Callable[[], Mechanism], type[lw.ModelError], str, str]
     "armature on every joint of a loop": (
         chained(("i", R, "world", "a"), ("j", R, "a", "b"), ("k", R, "world", "b"), armature=0.1).build,
         lw.UnsupportedFeature,
-        "joint 'k' closes a loop and has armature, which only a joint that carries can have: cut another joint",
+        "joint 'k' closes a loop and has armature, which only joints of the tree can have: cut another joint",
         "k",
     ),
     "screws on every joint of a loop": (

@@ -83,7 +83,7 @@ def test_constraints_that_are_switched_off_do_not_strike() -> None:
     ("call", "message"),
     [
         (lambda r, q, v: lw.ImpactDynamics(r, "magic"), "no method 'magic' for impacts"),
-        (lambda r, q, v: lw.ImpactDynamics(r)(q, v, 2.0), "restitution is between 0 and 1"),
+        (lambda r, q, v: lw.ImpactDynamics(r)(q, v, 2.0), "restitution must be between 0 and 1; found 2"),
         (lambda r, q, v: lw.ImpactDynamics(r)(q, v[:-1]), "v has 36 numbers"),
         (lambda r, q, v: lw.ImpactDynamics(r.unconstrained()), "no enabled constraint"),
         (lambda r, q, v: lw.ImpactDynamics("robot"), "needs a Mechanism"),

@@ -19,6 +19,7 @@ from linkwork.dynamics.inverse import METHODS
 from linkwork.mechanism import Mechanism
 from linkwork.quantities.scales import joint_units, typical_row_units
 from states import Floats, assert_close
+from test_assemble_batches import LOOPED, closed_pose, robot_of
 
 BALANCE = 1e-9
 """What is left of ``M a + c - tau - J' lambda``, as a part of the largest of these."""
@@ -458,7 +459,65 @@ def test_rnea_knows_no_constraints() -> None:
     expected = lw.InverseDynamics(tree)(p.q, p.v, asked)
     np.testing.assert_array_equal(lw.InverseDynamics(p.robot, "rnea")(p.q, p.v, asked), expected)
     with pytest.raises(lw.UnsupportedFeature, match="rnea knows no constraints: choose method 'cluster'"):
-        lw.InverseDynamics(p.robot).solve(p.q, p.v, asked)
+        lw.InverseDynamics(p.robot, "rnea").solve(p.q, p.v, asked)
+
+
+# By default ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def loops_closed(name: str) -> tuple[Problem, Floats]:
+    """A closed state of a robot with loops, and accelerations that its loops allow."""
+    robot, rng = robot_of(name), np.random.default_rng([len(name), 17])
+    p = closed_state(robot, closed_pose(name), rng)
+    return p, lw.ForwardDynamics(robot, "kkt")(p.q, p.v, p.tau).acceleration
+
+
+@pytest.mark.parametrize("name", sorted(LOOPED))
+def test_by_default_forward_dynamics_gives_accelerations_back(name: str) -> None:
+    p, a = loops_closed(name)
+    tau = lw.InverseDynamics(p.robot)(p.q, p.v, a)
+    back = lw.ForwardDynamics(p.robot, "kkt")(p.q, p.v, tau + lw.passive_forces(p.robot, p.q, p.v))
+    assert distance(back.acceleration, a) <= BALANCE
+    usual = lw.ForwardDynamics(p.robot)(p.q, p.v, tau + lw.passive_forces(p.robot, p.q, p.v))
+    assert distance(usual.acceleration, a) <= 1e-6
+
+
+@pytest.mark.parametrize("lead", [(), (3,)])
+def test_by_default_accelerations_that_loops_do_not_allow_are_an_error(lead: tuple[int, ...]) -> None:
+    p, _ = state("five-bar, by two cranks")
+    inverse = lw.InverseDynamics(p.robot)
+    assert inverse.method == "cluster"
+    a = np.tile(lw.Minimal(p.robot).acceleration(p.q, p.v, [1.0, 2.0]), (*lead, 1)).reshape(*lead, p.robot.nv)
+    inverse(p.q, p.v, a)
+    a[..., -1] += 0.01
+    where = r" in state \(0,\)" if lead else ""
+    for call in (inverse, inverse.solve):
+        with pytest.raises(lw.InputError, match=f"constraints of 'five-bar' do not allow the acceleration a{where}"):
+            call(p.q, p.v, a)
+    assert np.isfinite(lw.InverseDynamics(p.robot, "cluster")(p.q, p.v, a)).all()
+
+
+def test_by_default_a_bound_call_checks_accelerations() -> None:
+    p, asked = state("five-bar, by two cranks")
+    a = lw.Minimal(p.robot).acceleration(p.q, p.v, [1.0, 2.0])
+    tau = np.empty(p.robot.nv)
+    step = lw.InverseDynamics(p.robot).bind(p.q.copy(), p.v.copy(), a, out=tau)
+    step()
+    assert_close(tau, lw.InverseDynamics(p.robot)(p.q, p.v, a), 1e-14)
+    a[:] = asked
+    with pytest.raises(lw.InputError, match="do not allow the acceleration"):
+        step()
+
+
+def test_by_default_a_robot_without_enabled_constraints_is_a_tree() -> None:
+    robot = lw.zoo.four_bar()
+    names = [c.name for c in robot.constraints]
+    for tree in (robot.unconstrained(), robot.switched(dict.fromkeys(names, False))):
+        inverse = lw.InverseDynamics(tree)
+        assert inverse.method == "rnea"
+        q, (v, a) = robot.poses["assembled"], np.random.default_rng(1).normal(size=(2, robot.nv))
+        assert_close(lw.ForwardDynamics(tree)(q, v, inverse(q, v, a)).acceleration, a, 1e-12)
 
 
 @pytest.mark.parametrize("method", ["cluster", "actuated", "least"])
@@ -606,7 +665,7 @@ def test_a_bound_call_gives_what_a_call_gives(method: str, way: str) -> None:
 def test_a_bound_call_writes_all_outputs_where_they_are_given(method: str) -> None:
     p, asked = state("geared chain, by its rotors")
     inverse = lw.InverseDynamics(p.robot, method)
-    out = [np.zeros(shape) for shape in inverse._output_shapes]
+    out = [np.zeros(shape) for shape in inverse.program.output_shapes()]
     inverse.bind(p.q.copy(), p.v.copy(), asked.copy(), out=out)()
     s = inverse.solve(p.q, p.v, asked)
     for ours, theirs in zip(out, (s.torque, s.acceleration, s.multipliers), strict=False):
@@ -656,7 +715,7 @@ BAD: dict[str, tuple[Callable[[Mechanism, Floats, Floats], object], type[Excepti
     "an unknown method": (
         lambda r, q, v: lw.InverseDynamics(r, "magic"),
         lw.InputError,
-        f"no method 'magic'; there are {', '.join(METHODS)}",
+        f"no method 'magic'; there are auto, {', '.join(METHODS)}",
     ),
     "no robot": (
         lambda r, q, v: lw.InverseDynamics("robot", "least"),  # type: ignore[arg-type]

@@ -13,7 +13,8 @@ import pytest
 import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, open_state
-from linkwork.dynamics.forward import AUTOMATIC, METHODS, OFF, REGULARIZATION, TOLERANCE
+from linkwork.dynamics.iterations import OFF, REGULARIZATION, TOLERANCE
+from linkwork.dynamics.methods import AUTOMATIC, METHODS
 from linkwork.kernels import lcaba
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.constrained import DISABLED
@@ -269,10 +270,10 @@ def test_multipliers_of_the_state_before_save_iterations(method: str) -> None:
 
 def fresh(fd: lw.ForwardDynamics, state: tuple[np.ndarray, ...]) -> tuple[Any, list[Any], list[Any]]:
     """Work arrays and outputs of NaN, and inputs, for the bare text."""
-    algorithm, tree = fd._subject.algorithm, fd._subject.tree
+    algorithm, tree = fd.program.algorithm, fd.program.tree
     work = algorithm.work_type()(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.outputs.values()]
-    return work, [*state, fd._rest, fd._regularization, fd._still, fd._still, fd._settings], outputs
+    return work, [*state, fd._no_wrenches, *fd._held_inputs()], outputs
 
 
 @pytest.mark.slow
@@ -283,7 +284,7 @@ def test_texts_read_no_memory_that_they_have_not_written(method: str, seed: int)
     kinds = None if METHODS[method].internal else ["JointLock", "Point"]
     robot = lw.zoo.random_loops(seed, bodies=6, loops=3, constraints=kinds) if kinds is None else standing()
     fd = lw.ForwardDynamics(robot, method)
-    algorithm, tree = fd._subject.algorithm, fd._subject.tree
+    algorithm, tree = fd.program.algorithm, fd.program.tree
     work, inputs, outputs = fresh(fd, states(robot, seed))
     with np.errstate(all="ignore"):
         algorithm.text(tree, work, *inputs, *outputs)
@@ -299,7 +300,7 @@ def test_the_second_text_needs_nothing_that_it_changed_itself(method: str) -> No
     """Specialized code gives it the work arrays of the first text each time, native code those of the time before."""
     robot = robot_for(method)
     fd = lw.ForwardDynamics(robot, method, tolerance=1e-300)
-    algorithm, tree = fd._subject.algorithm, fd._subject.tree
+    algorithm, tree = fd.program.algorithm, fd.program.tree
     results = []
     for restored in (True, False):
         work, inputs, outputs = fresh(fd, states(robot, 1))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics.forward import METHODS
+from linkwork.dynamics.methods import METHODS
 from linkwork.quantities.evaluator import Evaluator
 
 

@@ -59,7 +59,8 @@ EVALUATORS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
         lambda: lw.ForwardDynamics(ROBOT, wrenches=[ROBOT.body_names[1]]),
         lambda x: x(Q, V, TAU, np.ones((1, 6))).acceleration,
     ),
-    "InverseDynamics": (lambda: lw.InverseDynamics(ROBOT), lambda x: x(Q, V, TAU)),
+    "InverseDynamics": (lambda: lw.InverseDynamics(ROBOT), lambda x: x(Q, 0 * V, 0 * V)),
+    "InverseDynamics of the tree": (lambda: lw.InverseDynamics(ROBOT, "rnea"), lambda x: x(Q, V, TAU)),
     "InverseDynamics by least": (lambda: lw.InverseDynamics(ROBOT, "least"), lambda x: x.solve(Q, V, TAU).torque),
     "ImpactDynamics": (lambda: lw.ImpactDynamics(ROBOT), lambda x: x(Q, [1.0, 0, 0]).velocity),
     "OperationalInertia": (lambda: lw.OperationalInertia(ROBOT, ROBOT.body_names[-1]), lambda x: x(Q)),
@@ -108,16 +109,17 @@ def test_a_copy_runs_the_same_way(way: Callable[[Any], Any], other: str) -> None
     }
     one = getattr(lw.ForwardDynamics(ROBOT, "lcaba", strict=False), other)(**how[other])
     two = way(one)
-    assert (two.way, two.dtype, two.method) == (one.way, one.dtype, one.method)
+    assert (two.backend, two.dtype, two.method) == (one.backend, one.dtype, one.method)
     np.testing.assert_array_equal(two(Q, V, TAU).acceleration, one(Q, V, TAU).acceleration)
 
 
 def test_a_copy_has_the_method_that_auto_chose(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = pickle.dumps([lw.ForwardDynamics(ROBOT), lw.ImpactDynamics(ROBOT)])
-    chosen = lw.ForwardDynamics(ROBOT).method
+    evaluators = [lw.ForwardDynamics(ROBOT), lw.ImpactDynamics(ROBOT)]
+    chosen = [x.method for x in evaluators]
+    kept = pickle.dumps(evaluators)
     monkeypatch.setattr("linkwork.dynamics.forward.best_method", lambda *args: pytest.fail("chosen again"))
     monkeypatch.setattr("linkwork.dynamics.impact.best_method", lambda *args: pytest.fail("chosen again"))
-    assert pickle.loads(kept)[0].method == chosen
+    assert [x.method for x in pickle.loads(kept)] == chosen
 
 
 def test_arguments_that_change_later_do_not_change_copies() -> None:

@@ -64,8 +64,8 @@ def test_the_entry_point_can_be_made_for_aarch64(dtype: str) -> None:
 @pytest.mark.parametrize("method", ["aba", "lcaba"])
 def test_straight_line_programs_can_be_made_for_aarch64(method: str, dtype: str, lanes: int) -> None:
     robot = lw.zoo.pendulum(3) if method == "aba" else lw.zoo.four_bar()
-    subject = lw.ForwardDynamics(robot, method)._subject
-    assert_arm(emit.module(trace(subject.algorithm, subject.tree), dtype, lanes), 0, b"linkwork_kernel")
+    program = lw.ForwardDynamics(robot, method).program
+    assert_arm(emit.module(trace(program.algorithm, program.tree), dtype, lanes), 0, b"linkwork_kernel")
 
 
 def test_code_for_another_machine_leaves_code_for_this_one_as_it_is() -> None:
@@ -224,10 +224,10 @@ def test_code_for_another_processor_has_another_name_in_the_cache(fresh: pytest.
 @pytest.mark.parametrize("lanes", [2, 8, 32])
 def test_arrays_in_lanes_begin_where_their_vectors_may(lanes: int, dtype: str) -> None:
     """Also where a vector is longer than a register."""
-    subject = lw.ForwardDynamics(lw.zoo.pendulum(3))._subject
+    program = lw.ForwardDynamics(lw.zoo.pendulum(3)).program
     t = Type(dtype, lanes)
-    context = native.Context(subject.algorithm, subject.tree, t)
-    words = len(subject.algorithm.layout.sizes) + len(subject.algorithm.layout.shapes)
+    context = native.Context(program.algorithm, program.tree, t)
+    words = len(program.algorithm.layout.sizes) + len(program.algorithm.layout.shapes)
     addresses = context._table[words:]
     assert len(addresses) > 5
     assert not (addresses % (t.bytes * lanes)).any()

@@ -16,7 +16,7 @@ import pytest
 import linkwork as lw
 from gauss import ROUNDING
 from linkwork import zoo
-from linkwork.dynamics.forward import REGULARIZATION
+from linkwork.dynamics.iterations import REGULARIZATION
 from linkwork.zoo import ASSEMBLED
 from robots import model_file
 

@@ -16,7 +16,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.dynamics.forward import METHODS
+from linkwork.dynamics.methods import METHODS
 from linkwork.parsing.mjcf import parse_mjcf
 from linkwork.simulation.projection import LoopProjection
 

@@ -59,8 +59,8 @@ def test_folded_arrays_take_less_memory_and_give_the_same() -> None:
     """A long chain and a bush, natively and as the text stands."""
     for robot in (lw.zoo.pendulum(40), lw.zoo.random_tree(3, bodies=25)):
         fd = lw.ForwardDynamics(robot, threads=1)
-        algorithm = fd._subject.algorithm
-        assert set(algorithm.folded) == {"omega", "W", "k", "a", "spread", "H"}
+        algorithm = fd.program.algorithm
+        assert set(algorithm.folded) == {"omega", "W", "c", "a", "accel_field", "H"}
         rng = np.random.default_rng(0)
         q = robot.integrate(robot.neutral(), rng.normal(size=(9, robot.nv)))
         v, tau = rng.normal(size=(2, 9, robot.nv))

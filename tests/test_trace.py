@@ -161,7 +161,7 @@ def test_operands_come_before_the_operations_that_read_them() -> None:
     from linkwork.compilers.trace import trace
     from linkwork.model.expressions import operands
 
-    made = trace(fd._subject.algorithm, fd._subject.tree)
+    made = trace(fd.program.algorithm, fd.program.tree)
     place = {i: k for k, i in enumerate(made.needed())}
     assert all(place[k] < place[i] for i in place for k in operands(made.graph.nodes[i]))
 

@@ -20,7 +20,8 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.dynamics import impact as impulse
-from linkwork.dynamics.forward import METHODS, REGULARIZATION
+from linkwork.dynamics.iterations import REGULARIZATION
+from linkwork.dynamics.methods import METHODS
 from linkwork.mechanism import Mechanism
 from robots import model_file
 from states import Floats, assert_close

@@ -63,13 +63,17 @@ from linkwork.parsing import load, loads
 
 if TYPE_CHECKING:
     from linkwork import zoo
-    from linkwork.closure.coordinates import Actuation, Minimal, clusters
+    from linkwork.closure.actuation import Actuation
+    from linkwork.closure.clusters import clusters
+    from linkwork.closure.minimal import Minimal
     from linkwork.dynamics.delassus import Contacts, DampedInverse, Delassus, DelassusOperator
     from linkwork.dynamics.equilibrium import Equilibrium
-    from linkwork.dynamics.forward import ForwardDynamics, Solution, best_method, method_costs, methods_for
+    from linkwork.dynamics.forward import ForwardDynamics
     from linkwork.dynamics.impact import Impact, ImpactDynamics
     from linkwork.dynamics.inverse import InverseDynamics, InverseSolution
+    from linkwork.dynamics.methods import best_method, method_costs, methods_for
     from linkwork.dynamics.operational import OperationalInertia
+    from linkwork.dynamics.solution import Solution
     from linkwork.export import export_c
     from linkwork.quantities.evaluator import Evaluator, OperationCount, operation_count
     from linkwork.quantities.functions import (
@@ -99,12 +103,16 @@ __version__ = "0.3.0"
 
 
 _LAZY = {
-    "linkwork.closure.coordinates": ("Actuation", "Minimal", "clusters"),
+    "linkwork.closure.actuation": ("Actuation",),
+    "linkwork.closure.clusters": ("clusters",),
+    "linkwork.closure.minimal": ("Minimal",),
     "linkwork.dynamics.delassus": ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"),
     "linkwork.dynamics.equilibrium": ("Equilibrium",),
-    "linkwork.dynamics.forward": ("ForwardDynamics", "Solution", "best_method", "method_costs", "methods_for"),
+    "linkwork.dynamics.forward": ("ForwardDynamics",),
     "linkwork.dynamics.impact": ("Impact", "ImpactDynamics"),
     "linkwork.dynamics.inverse": ("InverseDynamics", "InverseSolution"),
+    "linkwork.dynamics.methods": ("best_method", "method_costs", "methods_for"),
+    "linkwork.dynamics.solution": ("Solution",),
     "linkwork.dynamics.operational": ("OperationalInertia",),
     "linkwork.export": ("export_c",),
     "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),

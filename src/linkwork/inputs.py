@@ -87,6 +87,9 @@ Reference = Literal["local", "aligned", "world"]
 Precision = Literal["float64", "float32"]
 """Numbers that machine code computes with."""
 
+BackendName = Literal["plain", "native", "specialized"]
+"""What runs a program: the Python text itself, machine code for every robot, machine code for one."""
+
 Lanes = Literal["auto", 1, 2, 4, 8, 16]
 """States that share one SIMD register."""
 
@@ -146,6 +149,16 @@ def count(x: Any, name: str) -> int:
     if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or x < 1:
         raise InputError(f"{name} is {x!r}, needs a whole number above zero")
     return int(x)
+
+
+def not_negative(x: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """``x`` as an array of numbers that are zero or more."""
+    array = real_array(x, name)
+    wrong = np.argwhere(~(array >= 0))
+    if len(wrong):
+        row = f"; row {', '.join(str(k) for k in wrong[0])} is" if array.ndim else ": it is"
+        raise InputError(f"{name} must be >= 0{row} {array[tuple(wrong[0])]:g}")
+    return array
 
 
 def real_array(x: npt.ArrayLike, name: str) -> npt.NDArray[Any]:

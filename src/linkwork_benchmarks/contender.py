@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from linkwork import Evaluator, ForwardDynamics, InverseDynamics, Mechanism
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks.robots import Floats, States
 from linkwork_benchmarks.scenarios import BATCH, Way
 
@@ -65,12 +66,12 @@ def ours(way: Way, robot: Mechanism, quantity: str, states: States) -> Contender
     return Contender(way.name, evaluator, [many], BATCH, lambda: _plain(evaluator(*many))[:CALLS], tolerance)
 
 
-def _evaluator(robot: Mechanism, quantity: str) -> Evaluator:
+def _evaluator(robot: Mechanism, quantity: str) -> ArrayEvaluator:
     match quantity:
         case "forward_dynamics":
             return ForwardDynamics(robot, threads=1)
         case "inverse_dynamics":
-            return InverseDynamics(robot, passive=False, threads=1)  # as peers do
+            return InverseDynamics(robot, "rnea", passive=False, threads=1)  # as peers do
     return Evaluator(robot, cast(Any, quantity), threads=1)
 
 

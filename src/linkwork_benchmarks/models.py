@@ -13,7 +13,8 @@ from typing import Any, Literal, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork.dynamics.forward import EXPECTED, METHODS
+from linkwork.dynamics.iterations import EXPECTED
+from linkwork.dynamics.methods import METHODS
 from linkwork_benchmarks.constrained import mujoco, pinocchio
 from linkwork_benchmarks.constrained.ours import NEVER, in_the_papers_units
 from linkwork_benchmarks.constrained.scenarios import DAMPING
@@ -158,7 +159,7 @@ def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found:
 
 def _tree(robot: lw.Mechanism, quantity: str, states: States, twin: Any, found: Times) -> Iterable[Entry]:
     inverse = quantity == "inverse_dynamics"
-    rnea = lw.InverseDynamics(robot, passive=False, threads=1) if inverse else None  # as Pinocchio's
+    rnea = lw.InverseDynamics(robot, "rnea", passive=False, threads=1) if inverse else None  # as Pinocchio's
     evaluator = rnea or lw.Evaluator(robot, cast(Any, quantity), threads=1)
     inputs = tuple(states) if inverse else (states.q,)
     wanted = evaluator(*inputs)

@@ -47,7 +47,7 @@ def frames(context: typer.Context, incomplete: str) -> list[str]:
 
 def methods(context: typer.Context, incomplete: str) -> list[str]:
     """Methods of forward dynamics that serve the model, or all."""
-    from linkwork.dynamics.forward import METHODS, methods_for
+    from linkwork.dynamics.methods import METHODS, methods_for
 
     robot = model_of(context)
     return _beginning(incomplete, ["auto", *(METHODS if robot is None else methods_for(robot))])

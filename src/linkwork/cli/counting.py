@@ -11,10 +11,12 @@ import linkwork as lw
 from linkwork.cli.looking import Look, Misused, read
 from linkwork.cli.terminal import patience
 from linkwork.dynamics.delassus.batches import METHODS as OF_DELASSUS
-from linkwork.dynamics.forward import EXPECTED, METHODS, method_cost
+from linkwork.dynamics.iterations import EXPECTED
+from linkwork.dynamics.methods import METHODS, method_cost
 from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.mechanism import Mechanism
+from linkwork.quantities.base import BaseEvaluator
 
 TREE = (
     "mass_matrix",
@@ -132,7 +134,7 @@ def _forward(robot: Mechanism, methods: Sequence[str], notes: list[str]) -> Coun
 
 
 def _inverse(robot: Mechanism) -> Counted:
-    found = [("rnea", lw.InverseDynamics(robot).operation_count())]
+    found = [("rnea", lw.InverseDynamics(robot, "rnea").operation_count())]
     if any(c.enabled for c in robot.constraints):
         found.append(("cluster", lw.InverseDynamics(robot, "cluster").operation_count()))
     return found
@@ -148,6 +150,6 @@ def _delassus(robot: Mechanism, notes: list[str]) -> Counted:
         except UnsupportedFeature as error:
             notes.append(f"delassus matrix: {error}")
             continue
-        assert isinstance(matrix, lw.Evaluator)
+        assert isinstance(matrix, BaseEvaluator)
         found.append((name, matrix.operation_count()))
     return found

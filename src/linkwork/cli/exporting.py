@@ -20,6 +20,7 @@ from linkwork.export.comments import operations_of
 from linkwork.export.writing import identifier
 from linkwork.inputs import suggest
 from linkwork.mechanism import Mechanism
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.simulation import Stepper
 
 
@@ -49,7 +50,7 @@ def export_file(file: Path, how: Look, wanted: Wanted, name: str | None, out: Pa
         raise Misused(str(error)) from None
 
 
-def evaluator_of(robot: Mechanism, wanted: Wanted) -> lw.Evaluator:
+def evaluator_of(robot: Mechanism, wanted: Wanted) -> BaseEvaluator:
     """What computes it."""
     for frame in wanted.frames:
         if frame not in robot.frames:
@@ -63,7 +64,7 @@ def evaluator_of(robot: Mechanism, wanted: Wanted) -> lw.Evaluator:
             more: dict[str, Any] = {} if wanted.iterations is None else {"max_iterations": wanted.iterations}
             return lw.ForwardDynamics(robot, cast(Any, method), wrenches=wanted.frames, **more)
         case "inverse_dynamics":
-            method = _one_of(wanted.method or "rnea", tuple(OF_INVERSE))
+            method = "auto" if wanted.method is None else _one_of(wanted.method, tuple(OF_INVERSE))
             return lw.InverseDynamics(robot, cast(Any, method), wrenches=wanted.frames)
         case "operational_inertia":
             _needs_frames(wanted)

@@ -138,7 +138,7 @@ def _methods(robot: Mechanism) -> tuple[MethodFacts, ...]:
     """What forward dynamics costs, where there are constraints to choose a method for."""
     if not any(c.enabled for c in robot.constraints):
         return ()
-    from linkwork.dynamics.forward import best_method, method_costs
+    from linkwork.dynamics.methods import best_method, method_costs
 
     best = best_method(robot)
     costs = sorted(method_costs(robot).items(), key=lambda item: item[1].total)

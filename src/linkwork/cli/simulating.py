@@ -15,7 +15,7 @@ from linkwork.cli.terminal import patience
 from linkwork.drawing.figures import VIDEOS
 from linkwork.drawing.mp4 import ffmpeg
 from linkwork.drawing.pictures import PICTURES, kind_of
-from linkwork.dynamics.forward import METHODS
+from linkwork.dynamics.methods import METHODS
 from linkwork.inputs import suggest
 from linkwork.simulation import Trajectory
 

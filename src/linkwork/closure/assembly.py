@@ -1,58 +1,38 @@
-"""Onto the loops of a mechanism: configurations in which they are closed, and constraints that hold where they are.
+"""Assembly: configurations in which the loops of a mechanism are closed.
 
-These are the functions behind `Mechanism.assemble` and `Mechanism.constrained` with ``at``. They work on the rows of
-enabled constraints; the descent onto the loops is compiled (`algorithms.assembly`).
+This is the function behind `Mechanism.assemble`. It works on the rows of enabled constraints; the Gauss-Newton descent
+is compiled (`kernels.assembly`).
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import AssemblyError, InputError, ModelWarning
+from linkwork.closure.tolerances import CLOSED, ROUNDED
+from linkwork.errors import AssemblyError, ModelWarning
 from linkwork.kernels.assembly import ASSEMBLY
 from linkwork.model import lie
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import (
     WORLD,
-    Axial,
-    Cardan,
-    CenterOfMass,
-    Constraint,
-    FunctionCoupling,
-    JointCoupling,
-    JointLock,
     Pair,
-    PolynomialCoupling,
-    Rod,
-    Rolling,
 )
 from linkwork.model.model import Model
-from linkwork.model.pairs import ANY_TURN, NO_TURN
-from linkwork.model.placement import Placement, as_placement
-from linkwork.model.rotations import aligning_rotation
+from linkwork.model.placement import as_placement
 from linkwork.plans.assembly import assembly_tree
 from linkwork.plans.loops import loops_of
-from linkwork.quantities.evaluator import Evaluator
-from linkwork.quantities.functions import constraint_error, frame_placement
+from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.functions import constraint_error
 from linkwork.quantities.scales import joint_units, typical_row_units
 
 Integers = npt.NDArray[np.int64]
-
-SIDES = ("first_at", "second_at")
-"""Where a pair has the frames of its two places."""
-
-CLOSED = 1e-13
-"""Errors without units below this are closed loops; rounding of most robots is smaller."""
-
-ROUNDED = 1e-5
-"""Loops that are open by less, as a part of the robot's length and of one, are open by rounded numbers in a file."""
 
 FARTHER, NEAR = 10.0, 0.05
 """A configuration with closed loops is taken in place of one with rounded ones if it is no more times as far, and this
@@ -129,10 +109,10 @@ def assemble(
     tolerance = closed_to(robot) if tolerance is None else tolerance
     problem = _Problem(robot, q, fixed, limits)
     enough = tolerance / largest_unit(robot)
-    found = problem.given.reshape(-1, robot.nq).copy()
-    start = problem.within(found)
+    result = problem.given.reshape(-1, robot.nq).copy()
+    start = problem.within(result)
     gap = problem.gap()
-    iterations, tries = np.zeros((2, len(found)), dtype=np.int64)
+    iterations, tries = np.zeros((2, len(result)), dtype=np.int64)
     left = np.flatnonzero(~(gap <= enough))
     gap[left] = np.inf
     rng = np.random.default_rng(seed)
@@ -144,21 +124,21 @@ def assemble(
         iterations[left] += used
         tries[left] += 1
         # Where loops are open by rounding, they may be closed far away, at a dead center: the nearest is meant.
-        near = problem.way(start[left], ends) <= FARTHER * problem.way(start[left], found[left]) + NEAR
+        near = problem.distance(start[left], ends) <= FARTHER * problem.distance(start[left], result[left]) + NEAR
         better = (reached < gap[left]) & ((gap[left] > rounded) | ((reached <= enough) & near))
-        found[left[better]], gap[left[better]] = ends[better], reached[better]
+        result[left[better]], gap[left[better]] = ends[better], reached[better]
         left = left[~(gap[left] <= enough)]
         if attempt + 1 >= min(attempts, ENOUGH):
             left = left[~(gap[left] <= rounded)]
     if left.size:
-        raise problem.failure(found, gap, left, tolerance, attempts)
-    open_by = problem.largest_error(found)
+        raise problem.failure(result, gap, left, tolerance, attempts)
+    open_by = problem.largest_error(result)
     if gap.max(initial=0.0) > enough:
         _warn_rounded(robot, float(open_by.max()))
     *lead, nq = problem.given.shape
     if not lead:
-        return Assembly(found[0], float(open_by[0]), int(iterations[0]), int(tries[0]))
-    return Assembly(found.reshape(*lead, nq), open_by.reshape(lead), iterations.reshape(lead), tries.reshape(lead))
+        return Assembly(result[0], float(open_by[0]), int(iterations[0]), int(tries[0]))
+    return Assembly(result.reshape(*lead, nq), open_by.reshape(lead), iterations.reshape(lead), tries.reshape(lead))
 
 
 def _warn_rounded(robot: Model, gap: float) -> None:
@@ -179,15 +159,8 @@ def closed_to(robot: Model) -> float:
 
 def largest_unit(robot: Model) -> float:
     """The largest of what errors of rows are measured by."""
-    found = typical_row_units(robot)[which_enabled(robot) & which_holonomic(robot)]
-    return float(found.max()) if found.size else 1.0
-
-
-class _Descent(Evaluator):
-    """Gauss-Newton from given configurations."""
-
-    def __init__(self, robot: Model) -> None:
-        self._prepare(robot, "assembly", ASSEMBLY, assembly_tree(robot), (), None)
+    result = typical_row_units(robot)[which_enabled(robot) & which_holonomic(robot)]
+    return float(result.max()) if result.size else 1.0
 
 
 class _Problem:
@@ -209,18 +182,18 @@ class _Problem:
     def gap(self) -> Floats:
         """The largest error of a row that counts, without units, of each state as it was given."""
         e = self._error(self.given) / typical_row_units(self.robot)[self.rows]
-        found: Floats = np.abs(e).max(axis=-1, initial=0.0).reshape(-1)
-        return found
+        result: Floats = np.abs(e).max(axis=-1, initial=0.0).reshape(-1)
+        return result
 
     def largest_error(self, q: Floats) -> Floats:
         """The same in rad or m, of these configurations."""
-        found: Floats = np.abs(self._error(q)).max(axis=-1, initial=0.0)
-        return found
+        result: Floats = np.abs(self._error(q)).max(axis=-1, initial=0.0)
+        return result
 
-    def way(self, q: Floats, p: Floats) -> Floats:
+    def distance(self, q: Floats, p: Floats) -> Floats:
         """How far each ``p`` is from ``q``, in rad and lengths of the robot."""
-        found: Floats = np.abs(self.robot.difference(q, p) / joint_units(self.robot)).max(axis=-1, initial=0.0)
-        return found
+        result: Floats = np.abs(self.robot.difference(q, p) / joint_units(self.robot)).max(axis=-1, initial=0.0)
+        return result
 
     def within(self, q: Floats) -> Floats:
         """The configurations with their coordinates between the limits."""
@@ -241,14 +214,14 @@ class _Problem:
         return closed, gap, iterations
 
     def _error(self, q: Floats) -> Floats:
-        found: Floats = constraint_error(self.robot, q)[..., self.rows]
-        return found
+        result: Floats = constraint_error(self.robot, q)[..., self.rows]
+        return result
 
     def scattered(self, start: Floats, rng: np.random.Generator, part: float) -> Floats:
-        """Starts some way from the given ones toward a random configuration."""
-        way = self.robot.difference(start, self.robot.random(rng))
-        way[:, ~self.free] = 0.0
-        return self.within(self.robot.integrate(start, part * way))
+        """Starts a part of the distance from the given ones toward a random configuration."""
+        toward = self.robot.difference(start, self.robot.random(rng))
+        toward[:, ~self.free] = 0.0
+        return self.within(self.robot.integrate(start, part * toward))
 
     def failure(
         self, q: Floats, gap: Floats, left: npt.NDArray[np.intp], tolerance: float, attempts: int
@@ -281,7 +254,7 @@ class _Problem:
         hint += hold_hint(robot, next(iter(alone), worst))
         return AssemblyError(
             f"the loops of '{robot.name}' do not close{where}: after {attempts} attempts {robot.constraint(worst)} is "
-            f"still {gaps[worst]:.3g} off{here} (asked: {tolerance:.1g}){hint}",
+            f"still {gaps[worst]:.3g} off{here} (tolerance: {tolerance:.1g}){hint}",
             constraint=worst,
             gap=gaps[worst],
             q=q.reshape(self.given.shape),
@@ -303,15 +276,15 @@ def _impossible(
         except AssemblyError as error:
             return error.gap or 0.0
 
-    found = {name: gap([name], **how) for name in names[:EXAMINED]}
-    found = {name: left for name, left in found.items() if left > tolerance}
-    if found:
+    result = {name: gap([name], **how) for name in names[:EXAMINED]}
+    result = {name: left for name, left in result.items() if left > tolerance}
+    if result:
         said = []
-        for name, left in list(found.items())[:NAMED]:
+        for name, left in list(result.items())[:NAMED]:
             beyond = how["limits"] and gap([name], **how | {"limits": False}) <= tolerance
             said.append(f"{robot.constraint(name)} ({left:.3g} off{', closes with limits=False' if beyond else ''})")
-        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        return found, f"; even with all others open these do not close: {', '.join(said)}{more}"
+        more = f" and {len(result) - NAMED} more" if len(result) > NAMED else ""
+        return result, f"; even with all others open these do not close: {', '.join(said)}{more}"
     if len(names) > EXAMINED:
         return {}, ""
     enabled = {c.name for c in robot.constraints if c.enabled}
@@ -334,8 +307,9 @@ def hold_hint(robot: Model, name: str) -> str:
 
 
 @computed_once
-def _descent_of(robot: Model) -> _Descent:
-    return _Descent(robot)
+def _descent_of(robot: Model) -> ProgramEvaluator:
+    """Gauss-Newton from given configurations."""
+    return ProgramEvaluator(robot, "assembly", ASSEMBLY, lambda robot, frames: assembly_tree(robot))
 
 
 @computed_once
@@ -351,10 +325,6 @@ def _indices(at: slice) -> list[int]:
     return list(range(at.start, at.stop))
 
 
-def _norm(x: Floats) -> float:
-    return float(np.linalg.norm(x))
-
-
 def which_enabled(robot: Model) -> npt.NDArray[np.bool_]:
     """Of each row, whether its constraint is enabled."""
     return np.array([c.enabled for c in robot.constraints for _ in range(c.rows)], dtype=bool)
@@ -363,96 +333,3 @@ def which_enabled(robot: Model) -> npt.NDArray[np.bool_]:
 def which_holonomic(robot: Model) -> npt.NDArray[np.bool_]:
     """Of each row, whether it binds positions."""
     return np.array([x for c in robot.constraints for x in c.holonomic], dtype=bool)
-
-
-def captured(robot: Model, constraints: Sequence[Constraint], q: npt.ArrayLike) -> tuple[Constraint, ...]:
-    """The constraints, changed so that they hold at ``q``."""
-    at = robot.normalize(q)
-    if at.shape != (robot.nq,):
-        raise InputError(f"at is one configuration of {robot.nq} numbers, not {at.shape}")
-    return tuple(_captured(robot, constraint, at) for constraint in constraints)
-
-
-def _captured(robot: Model, constraint: Constraint, q: Floats) -> Constraint:
-    kept: dict[str, Any] = {"gains": constraint.gains, "time_constant": None}
-    if isinstance(constraint, Rod | Rolling):
-        first, second = _places(robot, constraint, q)
-        between = first.inverse() * second
-        if isinstance(constraint, Rod):
-            return replace(constraint, length=_norm(between.position), **kept)
-        normal = np.asarray(constraint.axis, dtype=np.float64)
-        height = float(normal @ between.position)
-        lifted = as_placement(constraint.first_at) * Placement(normal * (height - constraint.radius))
-        return replace(constraint, first_at=lifted, **kept)
-    if isinstance(constraint, Pair):
-        return replace(constraint, **_put_together(robot, constraint, q), **kept)
-    if isinstance(constraint, JointCoupling):
-        total = sum(c * q[robot.q_index(joint)] for joint, c in constraint.coefficients.items())
-        return replace(constraint, offset=float(total), **kept)
-    if isinstance(constraint, JointLock):
-        position = tuple(q[robot.q_slice(constraint.joint)].tolist())
-        if len(position) != constraint.rows:
-            kept["compliance"] = float(np.asarray(constraint.compliance)[0])
-        return replace(constraint, position=position, **kept)
-    if isinstance(constraint, PolynomialCoupling):
-        c0, *rest = constraint.coefficients
-        return replace(constraint, coefficients=(c0 + float(_error(robot, constraint, q)[0]), *rest), **kept)
-    if isinstance(constraint, FunctionCoupling):
-        held = np.asarray(constraint.offset) + _error(robot, constraint, q)
-        return replace(constraint, offset=tuple(held.tolist()), **kept)
-    if isinstance(constraint, CenterOfMass):
-        at = as_placement(constraint.at)
-        off = sum(
-            x * at.rotation[:, "xyz".index(k)]
-            for x, k in zip(_error(robot, constraint, q), constraint.axes, strict=True)
-        )
-        return replace(constraint, at=Placement(at.position + off, at.rotation), **kept)
-    return constraint
-
-
-def _put_together(robot: Model, pair: Pair, q: Floats) -> dict[str, Any]:
-    """What has to change of a pair for it to hold at ``q``; see `Mechanism.constrained`.
-
-    Origins: that on the world is put where the other is, of two bodies that of the second; but of two of which one was
-    given, the other. Turning: ``axis`` keeps its direction in the first place, and ``second_axis`` follows; where no
-    turning is left, the second frame is turned as the first, or the first, where only the second was given turned.
-    """
-    at = [as_placement(pair.first_at), as_placement(pair.second_at)]
-    frames = _places(robot, pair, q)
-
-    def other(side: int) -> Placement:
-        """The frame of the other side, seen from the place of this one."""
-        return at[side] * frames[side].inverse() * frames[1 - side]
-
-    given = [bool(here.position.any()) for here in at]
-    one = int(robot.frame(pair.first).body != WORLD) if given[0] == given[1] else given.index(False)
-    found: dict[str, Any] = {SIDES[one]: Placement(other(one).position, at[one].rotation)}
-    if pair.turns == NO_TURN:
-        turned = [not np.array_equal(here.rotation, np.eye(3)) for here in at]
-        one = 0 if turned == [False, True] else 1
-        found[SIDES[one]] = Placement(found.get(SIDES[one], at[one]).position, other(one).rotation)
-        if isinstance(pair, Axial):  # the same line in the first place
-            axis = np.asarray(pair.axis) if one else other(0).rotation.T @ at[0].rotation @ np.asarray(pair.axis)
-            found |= {"axis": axis, "second_axis": axis}
-    elif pair.turns != ANY_TURN and isinstance(pair, Axial | Cardan):
-        seen = frames[1].rotation.T @ frames[0].rotation @ np.asarray(pair.axis)
-        found["second_axis"] = _normal_to(seen, pair.second_axis) if isinstance(pair, Cardan) else seen
-    return found
-
-
-def _normal_to(axis: Floats, wanted: Any) -> Floats:
-    """The direction normal to an axis that is nearest to the one that is wanted."""
-    normal: Floats = np.asarray(wanted) - axis * float(axis @ wanted)
-    return normal if _norm(normal) > 1e-6 else aligning_rotation(axis)[:, 0]
-
-
-def _error(robot: Model, constraint: Constraint, q: Floats) -> Floats:
-    """The error of a constraint that the robot may not have yet."""
-    found: Floats = constraint_error(robot.unconstrained().constrained(constraint), q)
-    return found
-
-
-def _places(robot: Model, constraint: Pair, q: Floats) -> tuple[Placement, Placement]:
-    """The frames of a pair in the world, as the user gave them."""
-    found = frame_placement(robot, q, constraint.places)
-    return found[0] * as_placement(constraint.first_at), found[1] * as_placement(constraint.second_at)

@@ -18,7 +18,7 @@ from linkwork.errors import AssemblyError
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans.loops import loops_of
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 
 STRIDE = 0.1
 """The farthest that a swept joint moves in one step, in radians (and in tenths of a meter)."""
@@ -89,19 +89,21 @@ class Continuation:
         guess = guess.copy()
         guess[self._at] = values
         try:
-            found = assemble(self.robot, guess, self.joints, tolerance=self.tolerance, limits=self.limits, attempts=1).q
+            result = assemble(
+                self.robot, guess, self.joints, tolerance=self.tolerance, limits=self.limits, attempts=1
+            ).q
         except AssemblyError as error:
             self._error = error
             return False
-        moved = self.robot.difference(self.q, found)
+        moved = self.robot.difference(self.q, result)
         if step < LEAST:  # nothing is learned from it
-            self.q = found
+            self.q = result
             return True
         if self._rate is not None:
-            off, far, usual = (_most(x) for x in (self.robot.difference(guess, found), moved, step * self._rate))
+            off, far, usual = (_most(x) for x in (self.robot.difference(guess, result), moved, step * self._rate))
             if off > ASTRAY * far and not (step <= BEND[0] and far <= BEND[1] * usual):
                 return False
-        self.q, self._rate, self._heading, self._error = found, moved / step, heading, None
+        self.q, self._rate, self._heading, self._error = result, moved / step, heading, None
         return True
 
     def _stopped(self) -> AssemblyError:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import ROUNDED, assemble, closed_to, which_enabled, which_holonomic
+from linkwork.closure.assembly import assemble, closed_to, which_enabled, which_holonomic
+from linkwork.closure.tolerances import CLOSED_FOR_MOBILITY, DOUBTFUL, OPEN, RANK, ROUNDED, WEAK
 from linkwork.errors import AssemblyError, InputError, SingularMassMatrix
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
@@ -24,19 +25,10 @@ from linkwork.model.notebook import table
 from linkwork.quantities.functions import constraint_error, constraint_jacobian, mass_matrix
 from linkwork.quantities.scales import joint_units, quantity, row_units, scales_of
 
-RANK = 1e-9
-"""Singular values of rows without units below this part of the largest, or of one, are zeros."""
-WEAK = 1e-4
-"""Singular values below this are looked at more closely: a singular configuration is near, or numbers are rounded."""
-OPEN = 10.0
-"""Motions that rows hinder by less than so many times what loops are open by, they do not hinder."""
 NEAR = 0.05
 """How far from a closed configuration others are tried, in rad and lengths of the robot."""
 TRIES = 3
 """How many."""
-DOUBTFUL = 0.01
-"""Loops that are open by more, as a part of the robot's length and of one, are open by mistake; so are velocities that
-open them by more, as a part of what the kinetic energy could do."""
 NOTHING = 1e-12
 """Kinetic energy below this part of what the robot gains as it falls by its length is that of a robot at rest."""
 MASSLESS = 1e-9
@@ -51,8 +43,8 @@ def mass_factor(robot: Model, q: Floats, added: float = 0.0) -> Floats:
     M: Any = mass_matrix(robot, q)
     for part in (0.0, added):
         try:
-            found: Floats = np.linalg.cholesky(M + part * np.diag(scales_of(robot).joints) if part else M)
-            return found
+            result: Floats = np.linalg.cholesky(M + part * np.diag(scales_of(robot).joints) if part else M)
+            return result
         except np.linalg.LinAlgError:
             continue
     values, vectors = np.linalg.eigh(M.reshape(-1, robot.nv, robot.nv))
@@ -69,8 +61,8 @@ def loop_gap(robot: Model, q: Floats, J: Floats | None = None) -> Floats:
     """What loops are open by, ``(...)``, as a part of the robot's length and of one."""
     rows = which_enabled(robot) & which_holonomic(robot)
     e = constraint_error(robot, q) / row_units(robot, constraint_jacobian(robot, q) if J is None else J)
-    found: Floats = np.abs(e[..., rows]).max(axis=-1, initial=0.0)
-    return found
+    result: Floats = np.abs(e[..., rows]).max(axis=-1, initial=0.0)
+    return result
 
 
 def state_doubt(robot: Model, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -> str | None:
@@ -102,7 +94,7 @@ def state_doubt(robot: Model, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -
 def loop_rounding(robot: Model) -> float:
     """By how much loops stay open, for each unit of motion, as the robot moves: zero unless numbers are rounded.
 
-    From a configuration in which loops are closed it goes a little way, closes them as well as it can, and looks.
+    From a configuration in which loops are closed it moves a little, closes them as well as it can, and measures.
     """
     gaps = [gap for _, gap in nearby(robot)]
     return max((gap for gap in gaps if gap <= ROUNDED), default=0.0) / NEAR
@@ -124,8 +116,8 @@ def rank_cut(robot: Model, q: Floats, singular_values: npt.NDArray[Any], J: Floa
 
 def without_units(robot: Model, J: Floats) -> Floats:
     """Rows ``J: (..., nc, nv)`` as parts of the robot's length and of one."""
-    found: Floats = J * joint_units(robot) / row_units(robot, J)[..., None]
-    return found
+    result: Floats = J * joint_units(robot) / row_units(robot, J)[..., None]
+    return result
 
 
 def nearby(robot: Model) -> list[tuple[Floats, float]]:
@@ -139,23 +131,23 @@ def _nearby(robot: Model, enabled: tuple[bool, ...]) -> list[tuple[Floats, float
     at = _closed_pose(robot)
     if at is None:
         return []
-    found = [(at, float(loop_gap(robot, at)))]
+    result = [(at, float(loop_gap(robot, at)))]
     for _ in range(TRIES):
         off = robot.integrate(at, NEAR * joint_units(robot) * rng.normal(size=robot.nv))
         q, gap = _nearest(robot, off)
         if gap <= ROUNDED:
-            found.append((q, gap))
-    return found
+            result.append((q, gap))
+    return result
 
 
 def _nearest(robot: Model, q: Floats) -> tuple[Floats, float]:
     """Where one attempt to close loops ends, and what they are open by."""
     try:
-        found = assemble(robot, q, attempts=1, limits=False, tolerance=closed_to(robot)).q
-        return found, 0.0
+        result = assemble(robot, q, attempts=1, limits=False, tolerance=closed_to(robot)).q
+        return result, 0.0
     except AssemblyError as error:
-        found = np.asarray(error.q)
-        return found, float(loop_gap(robot, found))
+        result = np.asarray(error.q)
+        return result, float(loop_gap(robot, result))
 
 
 def _closed_pose(robot: Model) -> Floats | None:
@@ -202,8 +194,8 @@ def project_velocity(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats
     kept = s > rank_cut(robot, q_, s)[..., None] * np.maximum(1.0, s.max(axis=-1, initial=0.0))[..., None]
     V = np.where(kept[..., None], Vt, 0.0)
     pushed: Any = np.swapaxes(V, -1, -2) @ (V @ y[..., None])
-    found: Floats = np.linalg.solve(LT, y[..., None] - pushed)[..., 0]
-    return found
+    result: Floats = np.linalg.solve(LT, y[..., None] - pushed)[..., 0]
+    return result
 
 
 # Mobility ------------------------------------------------------------------------------------------
@@ -270,7 +262,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def mobility(
-    robot: Model, q: npt.ArrayLike, *, closed_to: float = 1e-6, rank_tolerance: float | None = None
+    robot: Model, q: npt.ArrayLike, *, closed_to: float = CLOSED_FOR_MOBILITY, rank_tolerance: float | None = None
 ) -> Mobility:
     """Degrees of freedom, redundant, conflicting and singular constraints at ``q``.
 
@@ -327,8 +319,8 @@ def mobility(
 
 def _unit_columns(A: Floats) -> Floats:
     """An orthonormal basis of the columns."""
-    found: Floats = np.linalg.qr(A)[0]
-    return found
+    result: Floats = np.linalg.qr(A)[0]
+    return result
 
 
 def _spaces(J: Floats, tolerance: float) -> tuple[Floats, Floats, Floats]:
@@ -342,21 +334,21 @@ def _spaces(J: Floats, tolerance: float) -> tuple[Floats, Floats, Floats]:
     return U[:rows, :rank], s[: min(rows, columns)], Vt[rank:].T
 
 
-def _singular(robot: Model, q: Floats, freedom: Floats, tolerance: float, way: float = 1e-3) -> Floats:
-    """Directions that are free at ``q`` but not at assembled configurations a little way off."""
+def _singular(robot: Model, q: Floats, freedom: Floats, tolerance: float, distance: float = 1e-3) -> Floats:
+    """Directions that are free at ``q`` but not at assembled configurations a little off."""
     rng = np.random.default_rng(0)
     on = which_enabled(robot)
     for _ in range(4):
         step = freedom @ rng.normal(size=freedom.shape[1])
-        off = robot.integrate(q, way * joint_units(robot) * step / max(float(np.linalg.norm(step)), 1e-12))
+        off = robot.integrate(q, distance * joint_units(robot) * step / max(float(np.linalg.norm(step)), 1e-12))
         near, gap = _nearest(robot, off)
-        if gap > ROUNDED:  # no way out in this direction to first order
+        if gap > ROUNDED:  # loops cannot be closed in this direction
             continue
         _, _, other = _spaces(without_units(robot, constraint_jacobian(robot, near))[on], tolerance)
         if other.shape[1] < freedom.shape[1]:
             _, s, Vt = np.linalg.svd(other.T @ freedom)
             kept = int((s > 0.5).sum())
-            found: Floats = freedom @ Vt[kept:].T
-            return found
+            result: Floats = freedom @ Vt[kept:].T
+            return result
         return np.zeros((robot.nv, 0))
     return np.zeros((robot.nv, 0))

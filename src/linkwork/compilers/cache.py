@@ -119,13 +119,11 @@ def sources() -> list[Path]:
 
 @cache
 def versions() -> str:
-    """Versions that all entries depend on: of linkwork, and the major one of NumPy (layout of arrays).
+    """Versions that all entries depend on beside the source: the major one of NumPy (layout of arrays).
 
     Object code depends on more, which its names have besides (`llvm.version`).
     """
-    import linkwork
-
-    return f"linkwork {linkwork.__version__}, numpy {np.__version__.split('.')[0]}"
+    return f"numpy {np.__version__.split('.')[0]}"
 
 
 def key(*parts: str | bytes) -> str:
@@ -273,8 +271,8 @@ def entries() -> list[Entry]:
 def _files(place: Path, names: re.Pattern[str]) -> Iterator[Entry]:
     """Plain files of a folder whose names match; none if there is no folder."""
     try:
-        with os.scandir(place) as found:
-            listed = [file for file in found if names.fullmatch(file.name)]
+        with os.scandir(place) as result:
+            listed = [file for file in result if names.fullmatch(file.name)]
     except (FileNotFoundError, NotADirectoryError):
         return
     for file in listed:
@@ -293,9 +291,9 @@ def prune() -> None:
 
     Also removes what processes that ended early have left behind.
     """
-    now, found = time.time(), entries()
-    excess = sum(entry.size for entry in found) - limit()
-    for entry in found:
+    now, result = time.time(), entries()
+    excess = sum(entry.size for entry in result) - limit()
+    for entry in result:
         if excess <= 0 or abs(now - entry.used) < IN_USE:
             break
         entry.path.unlink(missing_ok=True)

@@ -221,15 +221,15 @@ def layout_holds() -> bool:
 
 
 def _refuse_unknown_interpreters() -> None:
-    found = f"{sys.implementation.name} {sys.version.split()[0]}"
+    result = f"{sys.implementation.name} {sys.version.split()[0]}"
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise LinkworkError(
-            f"this is {found} without the global interpreter lock (free-threaded), on which compiled evaluators are "
+            f"this is {result} without the global interpreter lock (free-threaded), on which compiled evaluators are "
             "not safe: use the ordinary build of Python"
         )
     if sys.implementation.name != "cpython" or not layout_holds():
         raise LinkworkError(
-            f"{found} with NumPy {np.__version__} lays out arrays in a way that is not known here: linkwork needs "
+            f"{result} with NumPy {np.__version__} lays out arrays in a way that is not known here: linkwork needs "
             "64-bit CPython on a little-endian machine"
         )
 

@@ -150,14 +150,14 @@ _LOADED: WeakValueDictionary[str, Code] = WeakValueDictionary()
 def loaded(name: str, symbol: str, make: Callable[[], bytes]) -> Code:
     """The code of a name: what this process has already, what the cache has, or what is made now."""
     with _LOCK:
-        found = _LOADED.get(name)
-    if found is None:
+        result = _LOADED.get(name)
+    if result is None:
         content = fetch(name, make)
         with _LOCK:
-            found = _LOADED.get(name)
-            if found is None:
-                found = _LOADED[name] = Code(content, symbol)
-    return found
+            result = _LOADED.get(name)
+            if result is None:
+                result = _LOADED[name] = Code(content, symbol)
+    return result
 
 
 class Code:

@@ -1,6 +1,6 @@
-"""Three ways to run one text: `plain`, `native`, `specialized`. Each gives a `Runner` that takes arrays.
+"""Arrays in, arrays out: what all backends share. `Runner` runs the Python text itself; `backends` has the others.
 
-A runner's ``entry`` is the quick way in for one state whose arrays fit as they are; `Runner.evaluate` takes anything
+A runner's ``entry`` is the entry point for one state whose arrays fit as they are; `Runner.evaluate` takes anything
 array-like, broadcasts leading axes as NumPy does, uses lanes and threads for batches, and turns whatever is wrong into
 an `InputError`.
 """
@@ -8,86 +8,55 @@ an `InputError`.
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers import cache as disk
-from linkwork.compilers import emit, llvm, native
 from linkwork.compilers import entry as entries
-from linkwork.compilers.batch import SYMBOL
-from linkwork.compilers.entry import entry_point
-from linkwork.compilers.fingerprint import fingerprint
-from linkwork.compilers.lanes import Type
-from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
+from linkwork.compilers.program import Backend, Program
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import real_array
-from linkwork.kernels.algorithm import Algorithm, resolve
-from linkwork.plans.tree import Tree
+from linkwork.kernels.algorithm import resolve
 
 Array = npt.NDArray[Any]
 Entry = Callable[..., int]
 
-STACK = 1 << 20
-"""Bytes of the stack that inputs and outputs in lanes may take."""
-
 SHARE = 512
 """States that are worth handing to another thread."""
 
-
-@dataclass(frozen=True)
-class Subject:
-    """What a runner computes for: an algorithm on a tree, and words for messages."""
-
-    algorithm: Algorithm
-    tree: Tree
-    units: tuple[tuple[int, int], ...]
-    robot: str
-    motors: int = 0
-    """How many torques people think of who think of motors alone."""
-
-    def input_shapes(self) -> list[tuple[int, ...]]:
-        """Shapes of one state's inputs."""
-        return [resolve(shape, self.tree) for shape in self.algorithm.inputs.values()]
-
-    def output_shapes(self) -> list[tuple[int, ...]]:
-        """Shapes of one state's outputs."""
-        return [resolve(shape, self.tree) for shape in self.algorithm.outputs.values()]
+PLAIN = Backend("plain")
 
 
 class Runner:
-    """An algorithm for one mechanism, run one way. Immutable, and safe from several threads."""
+    """Runs a program as plain Python. Immutable, and safe from several threads."""
 
-    way = "plain"
     checks = False
     """Whether `run` finds out by itself that arrays do not fit."""
 
-    def __init__(self, subject: Subject, dtype: str = "float64", threads: int = 1) -> None:
-        self.subject = subject
-        self.dtype: np.dtype[Any] = np.dtype(dtype)
-        self.threads = threads
-        self.names = list(subject.algorithm.inputs)
-        self.inputs = subject.input_shapes()
-        self.outputs = subject.output_shapes()
+    def __init__(self, program: Program, backend: Backend = PLAIN) -> None:
+        self.program = program
+        self.dtype: np.dtype[Any] = np.dtype(backend.dtype)
+        self.threads = backend.threads
+        self.names = list(program.algorithm.inputs)
+        self.inputs = program.input_shapes()
+        self.outputs = program.output_shapes()
 
     @property
     def entry(self) -> Entry:
         """Takes inputs and outputs of one state that fit as they are; answers with a status of `entry`."""
-        return _always_general
+        return _always_refused
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
         """Compute prepared arrays: C-contiguous, of the runner's type, inputs with the batch axis or without."""
-        status = self._look(inputs)
+        status = self._check_numbers(inputs)
         if status != entries.DONE:
             return status
-        tree, algorithm = self.subject.tree, self.subject.algorithm
+        tree, algorithm = self.program.tree, self.program.algorithm
         for s in range(count):
             work = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()]
             rows = [x[s] if x.ndim > len(shape) else x for x, shape in zip(inputs, self.inputs, strict=True)]
@@ -115,7 +84,7 @@ class Runner:
 
     def misfit(self, arrays: Sequence[Any]) -> str | None:
         """Why inputs and outputs cannot be used as they are, if so."""
-        names = [*self.names, *(f"out for {name}" for name in self.subject.algorithm.outputs)]
+        names = [*self.names, *(f"out for {name}" for name in self.program.algorithm.outputs)]
         leads = []
         for k, (name, x, shape) in enumerate(zip(names, arrays, self.shapes, strict=True)):
             if type(x) is not np.ndarray or x.dtype != self.dtype or not (x.flags.c_contiguous and x.flags.aligned):
@@ -133,20 +102,20 @@ class Runner:
             return f"batch axes {leads} differ"
         return None
 
-    def _look(self, inputs: Sequence[Array]) -> int:
+    def _check_numbers(self, inputs: Sequence[Array]) -> int:
         if not all(np.isfinite(x).all() for x in inputs):
             return entries.NOT_FINITE
-        for start, count in self.subject.units:
+        for start, count in self.program.units:
             if entries.undirected(inputs[0][..., start : start + count]).any():
                 return entries.NO_DIRECTION
         return entries.DONE
 
-    # The general way in ------------------------------------------------------------------------
+    # The general path --------------------------------------------------------------------------
 
     def evaluate(self, arguments: Sequence[npt.ArrayLike], out: Sequence[Array | None]) -> list[Array]:
         """Compute for anything array-like; leading axes broadcast. Results go to ``out`` where it is given."""
         if self.checks and all(given is None for given in out):
-            quick = self._as_they_are(arguments)
+            quick = self._run_unprepared(arguments)
             if quick is not None:
                 return quick
         inputs = [
@@ -156,11 +125,11 @@ class Runner:
         try:
             lead = np.broadcast_shapes(*leads)
         except ValueError:
-            found = ", ".join(f"{name} {lead}" for name, lead in zip(self.names, leads, strict=True) if lead)
-            raise InputError(f"leading axes do not broadcast: {found}") from None
+            each = ", ".join(f"{name} {lead}" for name, lead in zip(self.names, leads, strict=True) if lead)
+            raise InputError(f"leading axes do not broadcast: {each}") from None
         flat = [self._flattened(x, own, lead, shape) for x, own, shape in zip(inputs, leads, self.inputs, strict=True)]
         results: list[Array] = []
-        for name, given, shape in zip(self.subject.algorithm.outputs, out, self.outputs, strict=True):
+        for name, given, shape in zip(self.program.algorithm.outputs, out, self.outputs, strict=True):
             if given is not None:
                 self._check_out(name, given, (*lead, *shape))
                 if any(other is not None and np.may_share_memory(given, other) for other in out[: len(results)]):
@@ -172,7 +141,7 @@ class Runner:
         if count:
             axis = (count,) if count > 1 else ()
             rows = [y.reshape(axis + shape) for y, shape in zip(results, self.outputs, strict=True)]
-            status = self._run_threaded(flat, rows, count)
+            status = self.run_threaded(flat, rows, count)
             if status != entries.DONE:
                 self.explain(status, inputs, results)
         for k, given in enumerate(out):
@@ -181,7 +150,7 @@ class Runner:
                 results[k] = given
         return results
 
-    def _as_they_are(self, arguments: Sequence[Any]) -> list[Array] | None:
+    def _run_unprepared(self, arguments: Sequence[Any]) -> list[Array] | None:
         """Results for one batch of arrays that need no preparation, if that is what they are."""
         batches = [
             x.shape
@@ -201,16 +170,16 @@ class Runner:
         with np.errstate(over="ignore"):
             return np.asarray(array, dtype=self.dtype)
 
-    def _wrong_shape(self, name: str, found: tuple[int, ...], shape: tuple[int, ...]) -> str:
-        if len(shape) == 1 and len(found) >= 1:
+    def _wrong_shape(self, name: str, given: tuple[int, ...], shape: tuple[int, ...]) -> str:
+        if len(shape) == 1 and len(given) >= 1:
             hint = ""
-            if name == "q" and self.subject.units:
-                hint = " (" + ", ".join(f"q[{a}:{a + n}] of unit length" for a, n in self.subject.units[:3]) + ")"
-            if name == "tau" and found[-1] == self.subject.motors:
+            if name == "q" and self.program.units:
+                hint = " (" + ", ".join(f"q[{a}:{a + n}] of unit length" for a, n in self.program.units[:3]) + ")"
+            if name == "tau" and given[-1] == self.program.motors:
                 hint = "; these are as many as it has motors: torques of all joints are needed, 0 where no motor is: "
                 hint += "tau = np.zeros(robot.nv), and tau[robot.v_index(joint)] for each motor's joint"
-            return f"{name} has {found[-1]} numbers, robot '{self.subject.robot}' needs {shape[0]}{hint}"
-        return f"{name} has shape {found}, robot '{self.subject.robot}' needs (..., {', '.join(map(str, shape))})"
+            return f"{name} has {given[-1]} numbers, robot '{self.program.robot}' needs {shape[0]}{hint}"
+        return f"{name} has shape {given}, robot '{self.program.robot}' needs (..., {', '.join(map(str, shape))})"
 
     def _flattened(self, x: Array, own: tuple[int, ...], lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
         """One batch axis, or none where every state shares the array."""
@@ -230,7 +199,7 @@ class Runner:
         if not given.flags.writeable:
             raise InputError(f"out for {name} is read-only")
 
-    def _run_threaded(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
+    def run_threaded(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
         """In parts, which threads take as they become free: this one, and others of the pool."""
         parts = min(8 * self.threads, count // SHARE)
         if self.threads < 2 or parts < 2:
@@ -245,7 +214,7 @@ class Runner:
                 status = max(status, self.run(rows, [y[start:stop] for y in outputs], stop - start))
             return status
 
-        others = [_pool(self.threads).submit(work) for _ in range(min(self.threads, parts) - 1)]
+        others = [thread_pool(self.threads).submit(work) for _ in range(min(self.threads, parts) - 1)]
         return max([work(), *(other.result() for other in others)])
 
     def explain(self, status: int, inputs: Sequence[npt.ArrayLike], outputs: Sequence[Array]) -> None:
@@ -254,10 +223,10 @@ class Runner:
         for name, x in zip(self.names, arrays, strict=True):
             if not np.isfinite(x).all():
                 index = tuple(int(k) for k in np.argwhere(~np.isfinite(x))[0])
-                found = "NaN" if np.isnan(x[index]) else "infinity"
-                raise InputError(f"{name} holds {found} at index {index if len(index) > 1 else index[0]}")
+                value = "NaN" if np.isnan(x[index]) else "infinity"
+                raise InputError(f"{name} holds {value} at index {index if len(index) > 1 else index[0]}")
         q = arrays[0]
-        for start, count in self.subject.units:
+        for start, count in self.program.units:
             lost = entries.undirected(q[..., start : start + count])
             if lost.any():
                 where = "" if q.ndim == 1 else f" of state {tuple(int(k) for k in np.argwhere(lost)[0])}"
@@ -280,187 +249,15 @@ class Runner:
         raise InputError("arrays do not fit: they changed since they were bound")  # e.g. made read-only
 
 
-def _always_general(*arrays: Array) -> int:
+def _always_refused(*arrays: Array) -> int:
     return entries.SHAPES
 
 
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
+def thread_pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that share batches, kept for the life of the process."""
     return ThreadPoolExecutor(threads, thread_name_prefix="linkwork")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
-
-
-class NativeRunner(Runner):
-    """Machine code that is generic in the mechanism: scalar for single states, lanes for batches.
-
-    Code is compiled when it is first needed.
-    """
-
-    way = "native"
-    checks = True
-
-    def __init__(self, subject: Subject, threads: int = 1, dtype: str = "float64", lanes: int | None = None) -> None:
-        super().__init__(subject, dtype, threads)
-        self.lanes = best_lanes(dtype) if lanes is None else lanes
-        self._lock = threading.Lock()
-        self._idle: dict[int, list[Entry]] = {1: [], self.lanes: []}
-
-    @cached_property
-    def _single(self) -> Entry:
-        return self._new_entry(1)
-
-    @property
-    def entry(self) -> Entry:
-        """Scalar code, with work arrays of its own: a call for one state keeps other threads out."""
-        with self._lock:
-            return self._single
-
-    def _new_entry(self, lanes: int) -> Entry:
-        """An entry point with work arrays of its own."""
-        subject, t = self.subject, Type(self.dtype.name, lanes)
-        code = native.code(subject.algorithm, t)
-        context = native.Context(subject.algorithm, subject.tree, t)
-        return entry_point(code, context, self.dtype, self.shapes, len(self.inputs), subject.units)
-
-    def own_entry(self, batched: bool) -> Entry:
-        """An entry point whose work arrays no other caller touches."""
-        return self._new_entry(self.lanes if batched else 1)
-
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
-        """Through an entry point that no other thread uses at the moment.
-
-        Two states take lanes already: a block of them costs about as much as two states in scalar code.
-        """
-        lanes = self.lanes if count > 1 else 1
-        idle = self._idle[lanes]
-        try:
-            free = idle.pop()
-        except IndexError:
-            free = self._new_entry(lanes)
-        try:
-            return free(*inputs, *outputs)
-        finally:
-            idle.append(free)
-
-
-class Held:
-    """Work arrays of one state, and the entry points of texts that share them: what one prepares, the others read.
-
-    The algorithms have the same layout and the same work arrays. For one thread at a time.
-    """
-
-    def __init__(self, subject: Subject, algorithms: Sequence[Algorithm], own: Collection[str] = ()) -> None:
-        self._recipe = (subject, tuple(algorithms), tuple(own))
-        t, dtype = Type("float64", 1), np.dtype(np.float64)
-        self.context = native.Context(algorithms[0], subject.tree, t, own)
-        self.entries: dict[str, Entry] = {}
-        for algorithm in algorithms:
-            part = replace(subject, algorithm=algorithm, units=subject.units if "q" in algorithm.inputs else ())
-            inputs = part.input_shapes()
-            shapes = inputs + part.output_shapes()
-            code = native.code(algorithm, t)
-            self.entries[algorithm.name] = entry_point(code, self.context, dtype, shapes, len(inputs), part.units)
-
-    def copy(self) -> Held:
-        """Another one in the same state."""
-        other = Held(*self._recipe)
-        other.context.take(self.context)
-        return other
-
-
-class SpecializedRunner(Runner):
-    """A straight-line program for one mechanism: scalar for single states, SIMD lanes for batches."""
-
-    way = "specialized"
-    checks = True
-
-    def __init__(self, subject: Subject, dtype: str, lanes: int, threads: int, limit: int = MAX_OPERATIONS) -> None:
-        super().__init__(subject, dtype, threads)
-        numbers = sum(int(np.prod(shape)) for shape in self.shapes)
-        while lanes > 1 and lanes * numbers * self.dtype.itemsize > STACK:
-            lanes //= 2
-        self.lanes = lanes
-        made = _Programs(subject, dtype, limit)
-        wanted = [1] if lanes == 1 else [1, lanes]
-        with disk.announced(f"{subject.algorithm.name} of '{subject.robot}' ({dtype})"):
-            if len(wanted) > 1 and not all(made.cached(k) for k in wanted):
-                made.trace()  # shared by both
-                codes = list(_pool(2).map(made.code, wanted))
-            else:
-                codes = [made.code(k) for k in wanted]
-        self._single, self._batch = self._made(codes[0]), self._made(codes[-1])
-
-    @property
-    def entry(self) -> Entry:
-        """Scalar code."""
-        return self._single
-
-    def _made(self, code: llvm.Code) -> Entry:
-        return entry_point(code, None, self.dtype, self.shapes, len(self.inputs), self.subject.units)
-
-    def own_entry(self, batched: bool) -> Entry:
-        """Scalar code or lanes; programs share nothing that changes."""
-        return self._batch if batched else self._single
-
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
-        """One state through scalar code, more through lanes."""
-        return (self._single if count == 1 else self._batch)(*inputs, *outputs)
-
-
-class _Programs:
-    """The machine code of one subject, for any number of lanes, from the cache or made now."""
-
-    def __init__(self, subject: Subject, dtype: str, limit: int) -> None:
-        self.subject, self.dtype, self.limit = subject, dtype, limit
-        self._trace: Trace | None = None
-        iterate = subject.algorithm.iterate
-        texts = (subject.algorithm.text,) if iterate is None else (subject.algorithm.text, iterate)
-        self._content = disk.key(subject.algorithm.name, *map(fingerprint, texts), content(subject), dtype, str(limit))
-
-    def trace(self) -> Trace:
-        """The program before code is made of it."""
-        if self._trace is None:
-            self._trace = trace(self.subject.algorithm, self.subject.tree, self.limit)
-        return self._trace
-
-    def _name(self, lanes: int) -> str:
-        return disk.key("specialized", self._content, str(lanes), llvm.version())
-
-    def cached(self, lanes: int) -> bool:
-        """Whether nothing needs compiling."""
-        return (disk.folder() / self._name(lanes)).exists()
-
-    def code(self, lanes: int) -> llvm.Code:
-        """The code in this process."""
-
-        def make() -> bytes:
-            return llvm.object_code(emit.module(self.trace(), self.dtype, lanes))
-
-        return llvm.loaded(self._name(lanes), SYMBOL, make)
-
-
-def content(subject: Subject) -> bytes:
-    """Everything of a tree that a program depends on."""
-    tree, layout = subject.tree, subject.algorithm.layout
-    parts = [str([int(getattr(tree, name)) for name in layout.sizes]).encode()]
-    parts += [np.ascontiguousarray(getattr(tree, name)).tobytes() for name in layout.shapes]
-    return b"|".join(parts)
-
-
-def best_lanes(dtype: str) -> int:
-    """Lanes that fill one vector register of this machine."""
-    return llvm.vector_bytes() // np.dtype(dtype).itemsize
-
-
-def default_threads() -> int:
-    """``LINKWORK_NUM_THREADS``, or the cores this process may use."""
-    given = os.environ.get("LINKWORK_NUM_THREADS")
-    if given:
-        try:
-            return max(1, int(given))
-        except ValueError:
-            raise InputError(f"LINKWORK_NUM_THREADS is '{given}', needs a whole number") from None
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    os.register_at_fork(after_in_child=thread_pool.cache_clear)  # threads do not survive a fork

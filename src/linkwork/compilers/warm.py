@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from linkwork import kernels as algorithms
 from linkwork.compilers import native
+from linkwork.compilers.backends import best_lanes
 from linkwork.compilers.cache import folder
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.run import best_lanes
 from linkwork.kernels.algorithm import Algorithm
 
 
@@ -32,12 +32,12 @@ class Job(NamedTuple):
 
 def all_algorithms() -> dict[str, Algorithm]:
     """Every algorithm that native code is made of, by name."""
-    found: dict[str, Algorithm] = {}
+    result: dict[str, Algorithm] = {}
     for module in pkgutil.iter_modules(algorithms.__path__):
         for value in vars(import_module(f"{algorithms.__name__}.{module.name}")).values():
             several = value.values() if isinstance(value, dict) else (value,)
-            found |= {one.name: one for one in several if isinstance(one, Algorithm)}
-    return found
+            result |= {one.name: one for one in several if isinstance(one, Algorithm)}
+    return result
 
 
 def missing(lanes: bool = True) -> list[Job]:
@@ -58,7 +58,7 @@ def _compile(job: Job) -> Job:
 
 
 def warm(processes: int | None = None, lanes: bool = True) -> Iterator[tuple[int, int, str]]:
-    """Compile what is missing; says after each how many are done, of how many, and which it was.
+    """Compile what is missing; yields after each piece how many are done, of how many, and its name.
 
     Without ``lanes``, code for single states alone.
     """

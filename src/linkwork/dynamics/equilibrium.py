@@ -86,21 +86,21 @@ class _Balance:
 
     def need(self, q: Floats) -> Floats:
         """Torques that motors and constraints have to make, ``(..., nv)``."""
-        found: Floats = gravity_forces(self.robot, q) - passive_forces(self.robot, q, self.still)
-        return found
+        result: Floats = gravity_forces(self.robot, q) - passive_forces(self.robot, q, self.still)
+        return result
 
     def jacobian(self, q: Floats) -> Floats:
-        found: Floats = constraint_jacobian(self.robot, q)[..., self.rows, :]
-        return found
+        result: Floats = constraint_jacobian(self.robot, q)[..., self.rows, :]
+        return result
 
     def error(self, q: Floats) -> Floats:
-        found: Floats = constraint_error(self.robot, q)[self.rows]
-        return found
+        result: Floats = constraint_error(self.robot, q)[self.rows]
+        return result
 
     def spring_torques(self, q: Floats) -> Floats:
         """Of the springs that settle."""
-        found: Floats = passive_forces(self.robot, q, self.still)[self.springs]
-        return found
+        result: Floats = passive_forces(self.robot, q, self.still)[self.springs]
+        return result
 
     def slope(self, q: Floats, forces: Floats) -> Floats:
         """How ``need - J' lambda`` changes with the pose, ``(nv, nv)``, by central differences."""
@@ -108,8 +108,8 @@ class _Balance:
         moved = self.robot.integrate(q, steps)
         left = self.need(moved) - forces @ self.jacobian(moved)
         n = self.robot.nv
-        found: Floats = (left[:n] - left[n:]).T / (2 * SHIFT)
-        return found
+        result: Floats = (left[:n] - left[n:]).T / (2 * SHIFT)
+        return result
 
     def carried(self, q: Floats) -> tuple[Floats, Floats]:
         """The smallest torques of motors, and forces of constraints, that balance as much as can be."""
@@ -125,7 +125,7 @@ def equilibrium(robot: Model, q: npt.ArrayLike | None = None, *, max_iterations:
 
     Loops, and feet that constraints hold, stay closed; springs of joints without a motor settle; motors carry the rest,
     with the least torques where there is a choice; what nothing can carry falls until it hangs. Stops and dry friction
-    of joints carry nothing. Whether the robot would stay there when pushed is not asked.
+    of joints carry nothing. Stability is not checked.
 
     Args:
         robot: The mechanism, with constraints that hold it where it stands on something.
@@ -233,8 +233,8 @@ def _least(A: Floats, b: Floats, rank: float = RANK) -> Floats:
     """The shortest ``x`` of least ``|A x - b|``."""
     if 0 in A.shape:
         return np.zeros(A.shape[1])
-    found: Floats = np.asarray(np.linalg.lstsq(A, b, rcond=rank)[0], dtype=np.float64)
-    return found
+    result: Floats = np.asarray(np.linalg.lstsq(A, b, rcond=rank)[0], dtype=np.float64)
+    return result
 
 
 def null_space(A: Floats) -> Floats:
@@ -243,5 +243,5 @@ def null_space(A: Floats) -> Floats:
         return np.eye(A.shape[1])
     _, s, Vt = np.linalg.svd(A)
     rank = int((s > RANK * max(1.0, s[0])).sum())
-    found: Floats = Vt[rank:].T
-    return found
+    result: Floats = Vt[rank:].T
+    return result

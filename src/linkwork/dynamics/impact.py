@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.dynamics.forward import (
+from linkwork.compilers.program import Program
+from linkwork.dynamics.iterations import (
     MAX_ITERATIONS,
     REGULARIZATION,
     TOLERANCE,
-    NamedRows,
-    best_method,
     iteration_settings,
     row_regularization,
 )
+from linkwork.dynamics.methods import best_method
+from linkwork.dynamics.solution import PROGRESS, NamedRows, ResultLayout
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, ImpactMethod, above_zero, count, real_array
 from linkwork.kernels import impact
+from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
 from linkwork.plans.bbo import bbo_tree
 from linkwork.plans.lcaba import lcaba_tree
-from linkwork.quantities.evaluator import Array, Evaluator
+from linkwork.quantities.base import Array, ArrayEvaluator
 
 METHODS: Mapping[str, Any] = MappingProxyType(
     {"prox_bbo": (impact.IMPACT_ROWS, bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree)}
@@ -34,42 +36,42 @@ METHODS: Mapping[str, Any] = MappingProxyType(
 
 
 class Impact:
-    """What an impact did. Leading axes are those of the batch."""
+    """Velocities after an impact, and its impulses. Leading axes are those of the batch."""
 
-    __slots__ = ("_found", "_robot", "_tolerance", "velocity")
+    __slots__ = ("_result", "_robot", "_tolerance", "velocity")
 
     velocity: Array
     """Joint velocities after the impact, ``(..., nv)``."""
 
-    def __init__(self, velocity: Array, found: Array, robot: Model, tolerance: float) -> None:
+    def __init__(self, velocity: Array, result: Array, robot: Model, tolerance: float) -> None:
         self.velocity = velocity
-        self._found = found
+        self._result = result
         self._robot = robot
         self._tolerance = tolerance
 
     @property
     def impulses(self) -> Mapping[str, Array]:
         """Impulses of the constraints by name, ``(..., rows)`` each, in N s or N m s."""
-        return NamedRows(self._robot, self._found[..., 2 : self._found.shape[-1] // 2])
+        return NamedRows(self._robot, self._result[..., ResultLayout(self._robot.nc).multipliers])
 
     @property
     def converged(self) -> Any:
         """Whether iterations ended within the tolerance."""
-        ended = self._found[..., 0] <= self._tolerance
+        ended = self._result[..., PROGRESS] <= self._tolerance
         return bool(ended) if ended.ndim == 0 else ended
 
     def __repr__(self) -> str:
         return f"Impact(velocity={self.velocity!r}, converged={self.converged})"
 
     def _repr_html_(self) -> str:
-        impulses = self._found[..., 2 : 1 + self._found.shape[-1] // 2]
+        impulses = self._result[..., ResultLayout(self._robot.nc).multipliers]
         return state_tables("Impact", self._robot, {"velocity after": self.velocity}, {"impulse": impulses})
 
 
-class ImpactDynamics(Evaluator):
+class ImpactDynamics(ArrayEvaluator):
     """Velocities after the enabled constraints of a robot act at once: ``impact(q, v).velocity``.
 
-    What a row had of velocity before it has after with the other sign, times its restitution.
+    The velocity of each row is reversed, and multiplied by its restitution.
 
     Args:
         robot: The mechanism, with at least one enabled constraint.
@@ -90,30 +92,50 @@ class ImpactDynamics(Evaluator):
         max_iterations: int = MAX_ITERATIONS,
         threads: int | None = None,
     ) -> None:
-        if not isinstance(robot, Model):
-            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        check_robot(robot)
         if not any(c.enabled for c in robot.constraints):
-            raise UnsupportedFeature(f"robot '{robot.name}' has no enabled constraint that could strike")
-        if method == "auto":
-            method = "lcaba" if best_method(robot) == "lcaba" else "prox_bbo"
-        if method not in METHODS:
+            raise UnsupportedFeature(f"robot '{robot.name}' has no enabled constraint: an impact needs one")
+        if method != "auto" and method not in METHODS:
             raise InputError(f"no method '{method}' for impacts; there are auto, {', '.join(METHODS)}")
-        self.method = method
-        self.regularization, self.tolerance = (
-            above_zero(regularization, "regularization"),
-            above_zero(tolerance, "tolerance"),
-        )
+        self._given_method: ImpactMethod | Auto = method
+        self.regularization = above_zero(regularization, "regularization")
+        self.tolerance = above_zero(tolerance, "tolerance")
         self.max_iterations = count(max_iterations, "max_iterations")
-        algorithm, arrays = METHODS[method]
-        self._prepare(robot, "impact", algorithm, arrays(robot, ()), (), threads)
+        arguments = {
+            "robot": robot,
+            "method": method,
+            "regularization": self.regularization,
+            "tolerance": self.tolerance,
+            "max_iterations": self.max_iterations,
+        }
+        super().__init__(robot, "impact", self._planned, arguments, (), threads)
 
-    def _be(self, runner: Any, dtype: str) -> None:
-        super()._be(runner, dtype)
-        self._regularization = row_regularization(self.robot, self.regularization, dtype)
-        self._still = np.zeros(self.robot.nc, dtype=dtype)
-        self._settings = iteration_settings(self.robot, self.regularization, self.tolerance, self.max_iterations, dtype)
+    @property
+    def method(self) -> ImpactMethod:
+        """The method; of ``"auto"``, the one that it stands for, chosen at first use."""
+        if self._given_method == "auto":
+            self._given_method = "lcaba" if best_method(self.robot) == "lcaba" else "prox_bbo"
+        return self._given_method
 
-    def __call__(  # type: ignore[override]
+    def _recipe(self) -> dict[str, Any]:
+        return {**super()._recipe(), "method": self._given_method}
+
+    def _planned(self) -> Program:
+        algorithm, plan = METHODS[self.method]
+        return Program.of_robot(self.robot, algorithm, plan(self.robot, ()))
+
+    def _prepare_inputs(self) -> None:
+        robot, dtype = self.robot, self._dtype.name
+        self._held = (
+            row_regularization(robot, self.regularization, dtype),
+            np.zeros(robot.nc, dtype=dtype),
+            iteration_settings(robot, self.regularization, self.tolerance, self.max_iterations, dtype),
+        )
+
+    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+        return super()._inputs([*given, *self._held] if len(given) == 3 else given)
+
+    def __call__(
         self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, out: Array | None = None
     ) -> Impact:
         """Velocities after the impact, and its impulses. Leading axes are batch axes and broadcast.
@@ -126,9 +148,9 @@ class ImpactDynamics(Evaluator):
         """
         e = real_array(restitution, "restitution").astype(np.float64)
         if not ((e >= 0) & (e <= 1)).all():
-            raise InputError("restitution is between 0 and 1")
+            raise InputError(f"restitution must be between 0 and 1; found {e[~((e >= 0) & (e <= 1))].flat[0]:g}")
         if e.ndim == 0:
             e = np.full(self.robot.nc, float(e))
-        inputs = [q, v, e, self._regularization, self._still, self._settings]
-        after, found = self._runner.evaluate(inputs, [out, None])
-        return Impact(after, found, self.robot, self.tolerance)
+        runner = self.runner
+        after, result = runner.evaluate(self._inputs([q, v, e]), [out, None])
+        return Impact(after, result, self.robot, self.tolerance)

@@ -1,4 +1,4 @@
-"""The entry point to inverse dynamics: the torques that make a robot, open or closed, accelerate as asked.
+"""The entry point to inverse dynamics: the torques that make a robot, open or closed, accelerate as given.
 
 In a tree there is one answer. In a mechanism with loops ``M a + c = tau + p + J' lambda``, ``p`` the torques of springs
 and dampers, leaves a choice: which joints push, and which forces their constraints then carry. With ``G`` the explicit
@@ -7,24 +7,30 @@ form of the constraints, torques that do the same satisfy ``G' tau = G' (M a + c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.coordinates import Tied, clustered, not_a_transmission, ties_of
+from linkwork.closure.clusters import clustered, dof_names, not_a_transmission, ties_of
+from linkwork.closure.minimal import ClusterEvaluator
+from linkwork.closure.tolerances import CLOSED_FOR_TORQUES
+from linkwork.compilers.program import Backend, Program
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import InverseMethod
+from linkwork.inputs import Auto, InverseMethod
 from linkwork.kernels import actuated, approximate, cluster_rnea, rnea
 from linkwork.kernels.actuated import ERROR, REQUIRED, UNMET
+from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.arrays import Floats
+from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
 from linkwork.plans.actuated import actuated_tree
 from linkwork.plans.tree import Tree, tree_of, without_passive_elements
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array, frame_names
+from linkwork.quantities.scales import joint_units, scales_of
 
 _empty = np.empty
 
@@ -37,11 +43,22 @@ METHODS: Mapping[str, str] = {
 }
 """Methods of inverse dynamics, and who pushes."""
 
-CLOSED = 1e-9
-"""Errors of constraints below this are those of a closed pose."""
+ALGORITHMS: Mapping[str, Algorithm] = {
+    "rnea": rnea.RNEA,
+    "cluster": cluster_rnea.CLUSTER_RNEA,
+    "actuated": actuated.ACTUATED_RNEA,
+    "least": actuated.ACTUATED_RNEA,
+    "approximate": approximate.APPROXIMATE_RNEA,
+}
+
 UNREACHABLE = 1e-9
 """What actuated joints may leave undone of the generalized forces, as a part of them."""
 UNREACHABLE_SINGLE = 1e-4
+"""The same in single precision."""
+NOT_ALLOWED = 1e-6
+"""Accelerations that differ by more from what constraints allow, as a part of the largest (or of a fall), are not
+allowed."""
+NOT_ALLOWED_SINGLE = 1e-2
 """The same in single precision."""
 RANK_TOLERANCE = 1e-10
 """Motions that those who push cause by less than this part of the largest are rounding."""
@@ -51,12 +68,12 @@ RANK_TOLERANCE_SINGLE = 1e-5
 
 @dataclass(frozen=True)
 class InverseSolution:
-    """What inverse dynamics found. Leading axes are those of the batch."""
+    """Torques, and forces of constraints. Leading axes are those of the batch."""
 
     torque: Array
     """Torques of all joints, ``(..., nv)``."""
     acceleration: Array
-    """The accelerations they make: those asked of the independent joints, and what the others then do."""
+    """The accelerations they make: those given of the independent joints, and those of the others that follow."""
     multipliers: Array
     """Forces of all constraints in a row, ``(..., nc)``; of those that do the same, the smallest."""
     robot: Model = field(repr=False)
@@ -68,18 +85,18 @@ class InverseSolution:
 
     @property
     def beyond_limits(self) -> Mapping[str, Array]:
-        """Joints that are asked for more than their motors have, and by how much at most, ``(...)``: N m or N.
+        """Joints whose torques exceed what their motors have, and by how much at most, ``(...)``: N m or N.
 
         Empty where limits are kept. Limits are those of `torque_limits`.
         """
         lower, upper = torque_limits(self.robot)
         over = np.maximum(np.maximum(self.torque - upper, lower - self.torque), 0.0)
-        found = {}
+        result = {}
         for joint in self.robot.joints:
             most: Array = np.max(over[..., self.robot.v_slice(joint.name)], axis=-1, initial=0.0)
             if np.any(most > 0.0):
-                found[joint.name] = most
-        return found
+                result[joint.name] = most
+        return result
 
     def _repr_html_(self) -> str:
         joints = {"torque": self.torque, "acceleration": self.acceleration}
@@ -111,18 +128,24 @@ def driven_dofs(robot: Model) -> npt.NDArray[np.intp]:
     return np.array(at, dtype=np.intp)
 
 
-class InverseDynamics(Tied):
-    """Torques that make a robot accelerate as asked: ``tau = id(q, v, a)``.
+class InverseDynamics(ClusterEvaluator):
+    """Torques that make a robot accelerate as given: ``tau = id(q, v, a)``, the inverse of `ForwardDynamics`.
 
-    All methods but `rnea` know the robot's constraints: of ``a`` they take what is asked of the independent joints, and
-    the others follow. `solve` gives the forces of constraints as well (none by `approximate`, which is not exact).
+    By default the robot's constraints are honored: ``ForwardDynamics(robot)(q, v, tau + p).acceleration`` is ``a``,
+    with ``p`` the `passive_forces` of springs and dampers, and accelerations that the constraints do not allow are an
+    error. With loops, many torques do the same; by default the independent joints push.
+
+    A ``method`` that is named takes of ``a`` the accelerations of the independent joints, and the others follow; `rnea`
+    knows no constraints: its torques are those of the tree. `solve` gives the forces of constraints as well (none by
+    `approximate`, which is not exact).
 
     Where loops are a little open, rows that repeat others in closed ones do not do so quite. Here, as in `cluster` of
     `ForwardDynamics`, they bind no more for it; other forward methods obey what is left of them as well.
 
     Args:
         robot: The mechanism.
-        method: Who pushes, see `METHODS`.
+        method: Who pushes, see `METHODS`. ``"auto"``: of a robot with enabled constraints the independent joints, as by
+            `cluster`, with an error for accelerations that the constraints do not allow; of another, `rnea`.
         passive: Springs and dampers of joints do their part (`passive_forces`), as in `simulate`: torques are what is
             left for motors. Without, they are ``M a + c`` alone. Gravity compensation of MJCF files is not among them:
             take `gravity_compensation` off as well.
@@ -133,55 +156,53 @@ class InverseDynamics(Tied):
     def __init__(
         self,
         robot: Model,
-        method: InverseMethod = "rnea",
+        method: InverseMethod | Auto = "auto",
         *,
         passive: bool = True,
         wrenches: Sequence[str] = (),
         threads: int | None = None,
     ) -> None:
-        if not isinstance(robot, Model):
-            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
-        if method not in METHODS:
-            raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
-        self.method = method
+        check_robot(robot)
+        if method != "auto" and method not in METHODS:
+            raise InputError(f"no method {method!r}; there are auto, {', '.join(METHODS)}")
+        bound = any(c.enabled for c in robot.constraints)
+        self.method: InverseMethod = ("cluster" if bound else "rnea") if method == "auto" else method
         self.passive = bool(passive)
-        self._spreads = method in ("actuated", "least")
+        self._exact = method == "auto" and bound
+        self._spreads = self.method in ("actuated", "least")
         self._nv = robot.nv
-        tree = self._tree(robot, self._frames(wrenches))
-        if not self.passive:
-            tree = without_passive_elements(tree)
-        algorithm = {
-            "rnea": rnea.RNEA,
-            "cluster": cluster_rnea.CLUSTER_RNEA,
-            "approximate": approximate.APPROXIMATE_RNEA,
-        }.get(method, actuated.ACTUATED_RNEA)
-        self._prepare(robot, "inverse_dynamics", algorithm, tree, wrenches, threads)
+        self._settings: tuple[Array, ...] = ()
+        if self.method == "actuated" and not len(driven_dofs(robot)):
+            raise UnsupportedFeature(f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'")
+        if self.method == "approximate" and (reason := not_a_transmission(robot)) is not None:
+            raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}")
+        frames = frame_names(wrenches)
+        arguments = {"robot": robot, "method": method, "passive": self.passive, "wrenches": frames}
+        super().__init__(robot, "inverse_dynamics", self._planned, arguments, frames, threads)
 
-    def _tree(self, robot: Model, frames: tuple[str, ...]) -> Tree:
-        """The arrays that the method reads."""
+    def _planned(self) -> Program:
+        algorithm = ALGORITHMS[self.method]
+        tree = self._plan() if self.passive else without_passive_elements(self._plan())
+        return Program.of_robot(self.robot, algorithm, tree)
+
+    def _plan(self) -> Tree:
+        robot, frames = self.robot, self.frames
         match self.method:
             case "rnea":
                 return tree_of(robot, frames)
             case "actuated":
-                pushes = driven_dofs(robot)
-                if not len(pushes):
-                    raise UnsupportedFeature(
-                        f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'"
-                    )
-                return actuated_tree(robot, frames, ties_of(robot), set(pushes.tolist()))
+                return actuated_tree(robot, frames, ties_of(robot), set(driven_dofs(robot).tolist()))
             case "least":
                 return actuated_tree(robot, frames, ties_of(robot), set(range(robot.nv)))
-            case "approximate" if (reason := not_a_transmission(robot)) is not None:
-                raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}")
         return clustered(robot, frames)
 
-    def _be(self, runner: Any, dtype: str) -> None:
-        super()._be(runner, dtype)
-        single = dtype == "float32"
-        self._tolerance = np.array([RANK_TOLERANCE_SINGLE if single else RANK_TOLERANCE], dtype=dtype)
-        self._settings = (self._tolerance,) if self._spreads else ()
+    def _set_backend(self, backend: Backend) -> None:
+        super()._set_backend(backend)
+        if self._spreads:
+            tolerance = RANK_TOLERANCE_SINGLE if backend.dtype == "float32" else RANK_TOLERANCE
+            self._settings = (np.array([tolerance], dtype=backend.dtype),)
 
-    def __call__(  # type: ignore[override]
+    def __call__(
         self,
         q: npt.ArrayLike,
         v: npt.ArrayLike,
@@ -199,17 +220,19 @@ class InverseDynamics(Tied):
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
             out: Array to write the result to; by default a new one.
         """
+        W = self._no_wrenches if wrenches is None else wrenches
         if self.method != "rnea":
-            tau: Array = self.determined((q, v, a, self._rest if wrenches is None else wrenches, *self._settings), out)[
-                0
-            ]
-            return tau
+            results = self._evaluate((q, v, a, W, *self._settings), out)
+            if self._exact:
+                self._check_allowed(a, results[1])
+            torque: Array = results[0]
+            return torque
         tau = _empty(self._nv, self._dtype) if out is None else out
         if out is None or (type(tau) is np.ndarray and tau.ndim == 1):
-            if not self._entry(q, v, a, self._rest if wrenches is None else wrenches, tau):
+            if not self._entry(q, v, a, W, tau):
                 return tau
-        typed = self._in_type_of((q, v, a, wrenches, out))
-        return typed._runner.evaluate(typed._complete((q, v, a, wrenches)), [out])[0]
+        typed = self._for_type_of((q, v, a, wrenches, out))
+        return typed.runner.evaluate(typed._inputs((q, v, a, wrenches)), [out])[0]
 
     def solve(
         self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
@@ -224,35 +247,70 @@ class InverseDynamics(Tied):
         """
         if self.method == "rnea":
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
-        pushed = self._rest if wrenches is None else wrenches
-        tau, full, multipliers = self.determined((q, v, a, pushed, *self._settings))
+        W = self._no_wrenches if wrenches is None else wrenches
+        tau, full, multipliers = self._evaluate((q, v, a, W, *self._settings))
+        if self._exact:
+            self._check_allowed(a, full)
         return InverseSolution(tau, full, multipliers, self.robot)
 
-    def _complete(self, inputs: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        given: list[Any] = list(inputs)
-        if self._spreads and len(given) in (3, 4):
-            return [*given[:3], self._rest if len(given) == 3 or given[3] is None else given[3], *self._settings]
-        if self._spreads:
+    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+        if not self._spreads:
+            return super()._inputs(given)
+        if len(given) not in (3, 4):
             raise InputError(f"inverse_dynamics takes q, v, a, wrenches; {len(given)} arguments were given")
-        return super()._complete(inputs)
+        state: list[Any] = list(given[:3])
+        W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
+        return [*state, W, *self._settings]
 
-    def _verification(self, alone: bool) -> Any:
-        return None if self.method == "rnea" else self._verify
+    # Checks of results ---------------------------------------------------------------------------
+
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
+        if self.method == "rnea":
+            return None
+        if not self._exact:
+            return super()._verification(alone)
+
+        def verify(arrays: Sequence[Array]) -> None:
+            *_, full, _, last = arrays
+            self._verify(last)
+            self._check_allowed(arrays[2], full)
+
+        return verify
+
+    def _check_allowed(self, a: npt.ArrayLike, full: Array) -> None:
+        """Raise an error where constraints do not allow the accelerations: joints that follow would have others."""
+        units, length = joint_units(self.robot), scales_of(self.robot).length
+        given, made = np.asarray(a, dtype=np.float64) / units, full / units
+        miss = np.abs(made - given)
+        falling = float(np.linalg.norm(self.robot.gravity)) / length or 1.0
+        scale = np.maximum(np.abs(given).max(axis=-1, initial=falling), np.abs(made).max(axis=-1, initial=falling))
+        wrong = miss > (NOT_ALLOWED if self._dtype == np.float64 else NOT_ALLOWED_SINGLE) * scale[..., None]
+        if wrong.any():
+            at = tuple(int(k) for k in np.unravel_index(np.argmax(np.where(wrong, miss, 0.0)), miss.shape))
+            where = f" in state {at[:-1]}" if len(at) > 1 else ""
+            value = np.broadcast_to(np.asarray(a), miss.shape)[at]
+            raise InputError(
+                f"the constraints of '{self.robot.name}' do not allow the acceleration a{where}: "
+                f"{dof_names(self.robot)[at[-1]]} has {value:.6g}, and follows the independent joints with "
+                f"{full[at]:.6g}. Complete a with Minimal(robot).acceleration(q, v, ...), or name a method "
+                "('cluster', 'actuated', 'least'), which takes of a what the independent joints have"
+            )
 
     def _verify(self, last: Array) -> None:
-        """An error where the free joints do not determine the others, or those who push leave something undone."""
+        """An error where the independent joints do not determine the others, or those who push cannot make ``a``."""
         super()._verify(last)
         if not self._spreads:
             return
         allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
-        if last.ndim == 1 and last[UNMET] <= allowed * last[REQUIRED]:  # the quick way for one state
+        if last.ndim == 1 and last[UNMET] <= allowed * last[REQUIRED]:  # the fast path for one state
             return
         worst = last[..., UNMET]
         bad = worst > allowed * last[..., REQUIRED]
         if bad.any():
             gap = float(last[..., ERROR][bad].max())
+            hint = f", and its loops are open by {gap:.3g}: close them first, with assemble"
             raise UnsupportedFeature(
                 f"the actuated joints of '{self.robot.name}' cannot make these accelerations: "
                 f"{worst[bad].max():.3g} N m are missing; the robot has unactuated degrees of freedom"
-                + (f", and its loops are open by {gap:.3g}: close them first, with assemble" if gap > CLOSED else "")
+                + (hint if gap > CLOSED_FOR_TORQUES else "")
             )

@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from linkwork.dynamics.forward import NamedRows
+from linkwork.dynamics.solution import NamedRows
 from linkwork.errors import InputError, NotFinite
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.quantities.functions import constraint_error, energy, frame_placement
 
 
@@ -52,8 +52,8 @@ class Motion:
         NaN where a run that blew up is beyond what floats hold; see `ended`.
         """
         robot = self._known()
-        found = _where_finite(lambda q, v: np.stack(energy(robot, q, v), axis=-1), 2, self.q, self.v)
-        kinetic, potential = found[..., 0], found[..., 1]
+        result = _where_finite(lambda q, v: np.stack(energy(robot, q, v), axis=-1), 2, self.q, self.v)
+        kinetic, potential = result[..., 0], result[..., 1]
         elastic = np.zeros(self.v.shape[:-1])
         with np.errstate(over="ignore", invalid="ignore"):
             if self.settings.get("passive", False):
@@ -73,8 +73,8 @@ class Motion:
             return np.zeros(self.q.shape[:-1])
         rows = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints])
         error = _where_finite(lambda q: constraint_error(robot, q), robot.nc, self.q)
-        found: Array = np.abs(error * rows).max(axis=-1, initial=0.0)
-        return found
+        result: Array = np.abs(error * rows).max(axis=-1, initial=0.0)
+        return result
 
     def joint_position(self, joint: str) -> Array:
         """Coordinates of a joint over time, ``(k, ...)``; of one with several, ``(k, ..., n)``.
@@ -83,8 +83,8 @@ class Motion:
             joint: Name of the joint.
         """
         robot = self._known()
-        found: Array = self.q[..., robot.q_slice(joint)]
-        return found[..., 0] if found.shape[-1] == 1 else found
+        result: Array = self.q[..., robot.q_slice(joint)]
+        return result[..., 0] if result.shape[-1] == 1 else result
 
     def frame_placement(self, frame: str) -> Placement:
         """Where a frame is in the world over time: a batch with the leading axes ``(k, ...)``.
@@ -95,11 +95,11 @@ class Motion:
         robot = self._known()
 
         def numbers(q: Array) -> Array:
-            found = frame_placement(robot, q, frame)
-            return np.concatenate([found.rotation.reshape(len(q), 9), found.position], axis=-1)
+            placed = frame_placement(robot, q, frame)
+            return np.concatenate([placed.rotation.reshape(len(q), 9), placed.position], axis=-1)
 
-        found = _where_finite(numbers, 12, self.q)
-        return Placement(found[..., 9:], found[..., :9].reshape(*found.shape[:-1], 3, 3), check=False)
+        result = _where_finite(numbers, 12, self.q)
+        return Placement(result[..., 9:], result[..., :9].reshape(*result.shape[:-1], 3, 3), check=False)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -156,13 +156,13 @@ def _where_finite(quantity: Callable[..., Array], width: int, *arrays: Array) ->
     lead = arrays[0].shape[:-1]
     count = int(np.prod(lead, dtype=np.int64))
     rows = [x.reshape(count, x.shape[-1]) for x in arrays]
-    found = np.full((count, width), np.nan)
+    result = np.full((count, width), np.nan)
     pending = [np.flatnonzero(np.all([np.isfinite(x).all(axis=-1) for x in rows], axis=0))]
     while pending:
         at = pending.pop()
         try:
-            found[at] = quantity(*(x[at] for x in rows))
+            result[at] = quantity(*(x[at] for x in rows))
         except NotFinite:  # of one of them at least
             if len(at) > 1:
                 pending += np.array_split(at, 2)
-    return found.reshape(*lead, width)
+    return result.reshape(*lead, width)

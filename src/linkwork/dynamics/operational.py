@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy.typing as npt
 
-from linkwork.closure.coordinates import Tied, ties_of
+from linkwork.closure.clusters import ties_of
+from linkwork.closure.minimal import ClusterEvaluator
+from linkwork.compilers.program import Program
 from linkwork.errors import InputError
 from linkwork.inputs import InertiaMethod
 from linkwork.kernels import cluster_efpa as effectors
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.cluster_efpa import cluster_efpa_tree
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array, frame_names
 
 METHODS: Mapping[str, Algorithm] = {
     "efpa": effectors.CLUSTER_EFPA,
@@ -22,7 +25,7 @@ METHODS: Mapping[str, Algorithm] = {
 """Methods, by name: force propagators through clusters (C-EFPA), and dense."""
 
 
-class OperationalInertia(Tied):
+class OperationalInertia(ClusterEvaluator):
     """``J H^-1 J'`` of some frames, ``H`` the inertia of the robot with its loops: ``inertia(q)``, ``(..., 6k, 6k)``.
 
     Each frame has six rows, ``[angular, linear]`` in its own axes: the matrix times a wrench ``[moment, force]`` on
@@ -38,23 +41,26 @@ class OperationalInertia(Tied):
     def __init__(
         self, robot: Model, frames: str | Sequence[str], method: InertiaMethod = "efpa", threads: int | None = None
     ) -> None:
-        if not isinstance(robot, Model):
-            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        check_robot(robot)
         if method not in METHODS:
             raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
         self.method = method
-        names = self._frames(frames)
+        names = frame_names(frames)
         if not names:
-            raise InputError("frames names at least one frame")
-        tree = cluster_efpa_tree(robot, names, ties_of(robot))
-        self._prepare(robot, "operational_inertia", METHODS[method], tree, names, threads)
+            raise InputError("frames is empty; name at least one frame")
 
-    def __call__(self, q: npt.ArrayLike, *, out: Array | None = None) -> Array:  # type: ignore[override]
+        def program() -> Program:
+            return Program.of_robot(robot, METHODS[method], cluster_efpa_tree(robot, names, ties_of(robot)))
+
+        arguments = {"robot": robot, "frames": names, "method": method}
+        super().__init__(robot, "operational_inertia", program, arguments, names, threads)
+
+    def __call__(self, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
         """The matrix, ``(..., 6k, 6k)`` for ``k`` frames.
 
         Args:
             q: Configuration with closed loops, ``(..., nq)``.
             out: Array to write the result to; by default a new one.
         """
-        found: Array = self.determined((q,), out)[0]
-        return found
+        matrix: Array = self._evaluate((q,), out)[0]
+        return matrix

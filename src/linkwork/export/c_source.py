@@ -36,7 +36,7 @@ _FUNCTIONS = {SQRT: "sqrt", SIN: "sin", COS: "cos", RINT: "rint", FMA: "fma"}
 
 _PART = """\
 #if defined(__GNUC__)
-#define LINKWORK_PART static __attribute__((noinline)) /* one long function is more than compilers like */
+#define LINKWORK_PART static __attribute__((noinline)) /* compilers take too long for one long function */
 #else
 #define LINKWORK_PART static
 #endif
@@ -62,7 +62,7 @@ class CText:
         self._arrays = [*(array for array, _ in trace.inputs), *(array for array, _ in trace.outputs), CARRY]
         self._trace = trace
         self._first = cut(trace)
-        self._again = cut(trace.iterate) if trace.iterate is not None else None
+        self._iteration = cut(trace.iterate) if trace.iterate is not None else None
 
     # Text ------------------------------------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class CText:
 
     @property
     def _work(self) -> int:
-        return max(self._first.work, self._again.work if self._again is not None else 0)
+        return max(self._first.work, self._iteration.work if self._iteration is not None else 0)
 
     def prototype(self) -> str:
         """The function as it is declared and defined."""
@@ -84,16 +84,16 @@ class CText:
     def source(self) -> str:
         """All functions, the one to call last."""
         texts = [_PART]
-        for label, program in (("part", self._first), ("again", self._again)):
+        for label, program in (("part", self._first), ("iterate", self._iteration)):
             if program is not None:
                 texts += [self._function(program, k, label) for k in range(len(program.parts))]
         return "\n".join([*texts, self._main()])
 
     def _main(self) -> str:
         lines = [self.prototype(), "{"]
-        programs = [p for p in (self._first, self._again) if p is not None]
+        programs = [p for p in (self._first, self._iteration) if p is not None]
         used = {array for p in programs for k in range(len(p.parts)) for array in self._used(p, k)}
-        lines += [f"    (void){array}; /* makes no difference */" for array in self.inputs if array not in used]
+        lines += [f"    (void){array}; /* not used */" for array in self.inputs if array not in used]
         for array, size in ((WORK, self._work), (CARRY, len(self._trace.carry))):
             if size:
                 lines.append(f"    {self.number} {array}[{size}];")
@@ -102,11 +102,13 @@ class CText:
             within = f"int k = 0; k < {size_name(self.name, array)}; ++k"
             lines.append(f"    for ({within}) {array}[k] = {self._literal(0.0)};")
         lines += [f"    {self._call(self._first, k, 'part')};" for k in range(len(self._first.parts))]
-        if self._again is not None:
+        if self._iteration is not None:
             progress = f"{self._trace.outputs[-1][0]}[0]"
             stop = f"k < {self._iterations.most} && {progress} > {self._iterations.tolerance}"
             lines.append(f"    for (int k = 1; {stop}; ++k) {{")
-            lines += [f"        {self._call(self._again, k, 'again')};" for k in range(len(self._again.parts))]
+            lines += [
+                f"        {self._call(self._iteration, k, 'iterate')};" for k in range(len(self._iteration.parts))
+            ]
             lines.append("    }")
         return "\n".join([*lines, "}", ""])
 
@@ -119,7 +121,7 @@ class CText:
         read = {nodes[i][1] for i in _read(nodes, part) if nodes[i][0] is INPUT}
         written = {len(program.trace.inputs) + store.array for store in part.stores}
         used = [self._arrays[j] for j in range(len(self._arrays)) if j in read | written]
-        return [*used, WORK] if part.kept or part.found else used
+        return [*used, WORK] if part.kept or part.loaded else used
 
     def _function(self, program: Parts, k: int, label: str) -> str:
         part = program.parts[k]
@@ -149,8 +151,8 @@ class CText:
             if i in known or nodes[i][0] is CONST:
                 return
             known.add(i)
-            if i in part.found:
-                yield self._constant(i, f"{WORK}[{part.found[i]}]")
+            if i in part.loaded:
+                yield self._constant(i, f"{WORK}[{part.loaded[i]}]")
             elif nodes[i][0] is INPUT:
                 yield self._constant(i, f"{self._arrays[nodes[i][1]]}[{nodes[i][2]}]")
 

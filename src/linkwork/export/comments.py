@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Evaluator, OperationCount
+from linkwork.quantities.base import BaseEvaluator, OperationCount
 
 MEANINGS: Mapping[str, str] = {
     "q": "configuration",
-    "v": "velocities of the joints",
-    "tau": "torques and forces of the joints",
-    "a": "accelerations of the joints",
+    "v": "joint velocities",
+    "tau": "joint torques and forces",
+    "a": "joint accelerations",
     "x": "a vector of joint forces",
     "y": "the inverse mass matrix times x",
     "M": "mass matrix, row by row",
     "wrenches": "on each frame its moment, then its force, in the frame's axes",
     "regularization": "regularization of each row; 1e30 switches a row off",
-    "target": "accelerations asked of rows beyond those of their gains",
+    "target": "accelerations of rows beyond those of their gains",
     "multipliers": "forces of the constraints",
-    "settings": "tolerance, most iterations, what rounding leaves in one; scales of the robot",
-    "found": "how it went; forces of the constraints; residuals of the rows",
+    "settings": "tolerance, most iterations, relative rounding error; scales of the robot",
+    "found": "progress; multipliers (forces of the constraints); residuals of the rows; violation",
     "full": "accelerations of all joints",
-    "pivot": "how well the independent joints determine the others: not at all at 0",
-    "tolerance": "motions that those who push cause by less than this part of the largest are rounding",
-    "checks": "as pivot; the most that is left undone, and the most that is needed, N m; by how much loops are open",
+    "pivot": "least pivot: how well the independent joints determine the others; 0 at a dead center",
+    "tolerance": "relative tolerance of the rank of driven motions",
+    "checks": "least pivot; largest torque missing and largest needed, N m; error of the constraints",
     "rotation": "rotation matrices of frames, row by row",
     "position": "in the world",
     "velocity": "of frames: angular, then linear",
@@ -41,8 +41,8 @@ MEANINGS: Mapping[str, str] = {
     "timing": "seconds of a step; 1 where actuators act on commands, else 0",
     "q1": "configuration after the step",
     "v1": "velocities after the step",
-    "step_error": "estimated errors of the step, in q and in v",
-    "progress": "1 while all is finite, else no number; steps that were finite, and one",
+    "step_error": "error estimates of the step, in q and in v",
+    "progress": "1 while all is finite, else NaN; number of finite steps plus one",
     "restitution": "of each row, from 0 to 1",
 }
 """What arrays hold, by name."""
@@ -50,13 +50,13 @@ MEANINGS: Mapping[str, str] = {
 CONVENTIONS = (
     "Lengths are in meters, angles in radians, forces in newtons. A free joint has the position and the quaternion",
     "x y z w in q, and [linear, angular] velocity in the body's own axes in v; a ball joint the quaternion and the",
-    "angular velocity. Quaternions may have any length but zero. Nothing is checked: numbers that are not finite come",
-    "out as they went in.",
+    "angular velocity. Quaternions may have any length but zero. Nothing is checked: NaN and infinity go",
+    "through.",
 )
 
 FOUND = (
-    "found[0] is how much rows still miss, as a part of what forces and velocities do to the robot (of methods without",
-    "iterations: the least pivot, 0 where constraints are not independent), found[1] the iterations.",
+    "found[0] is the residual of the rows, as a part of what forces and velocities do to the robot (of methods without",
+    "iterations: the least pivot, 0 where constraints are not independent), found[1] the number of iterations.",
 )
 
 
@@ -72,7 +72,7 @@ def comment(lines: Sequence[str]) -> str:
     return f"/* {plain(lines[0])}\n{body}\n */\n"
 
 
-def title(evaluator: Evaluator) -> str:
+def title(evaluator: BaseEvaluator) -> str:
     """What is computed, of which model."""
     method = getattr(evaluator, "method", "")
     by = f", by {method}" if method else ""

@@ -44,15 +44,17 @@ def fixed(traced: Trace, known: Mapping[str, Sequence[float]]) -> Trace:
     def bring(array: int, place: int) -> Any:
         return values[array][place] if array in values else graph.input(array, place)
 
-    found = _run(traced, graph, bring)
-    first = replace(traced, graph=graph, outputs=_outputs(traced, graph, found), carry=(), iterate=None)
+    result = _run(traced, graph, bring)
+    first = replace(traced, graph=graph, outputs=_outputs(traced, graph, result), carry=(), iterate=None)
     if traced.iterate is None:
         return first
-    return _with_again(first, traced.iterate, [_of(found, symbol) for symbol in traced.carry], values)
+    return _with_iteration(first, traced.iterate, [_of(result, symbol) for symbol in traced.carry], values)
 
 
-def _with_again(first: Trace, iterate: Trace, carried: Sequence[Any], values: Mapping[int, Sequence[float]]) -> Trace:
-    """The second text, and of what the first carries to it that which is no number and is read."""
+def _with_iteration(
+    first: Trace, iterate: Trace, carried: Sequence[Any], values: Mapping[int, Sequence[float]]
+) -> Trace:
+    """The program of further iterations with what the first carries to it: symbols that it reads, not known numbers."""
     graph = Graph(sys.maxsize)
     carry = len(first.inputs) + len(first.outputs)
     places: dict[int, int] = {}
@@ -68,8 +70,8 @@ def _with_again(first: Trace, iterate: Trace, carried: Sequence[Any], values: Ma
         symbol = graph.input(carry, places.setdefault(x.i, len(places)))
         return -symbol if x.minus else symbol
 
-    found = _run(iterate, graph, bring)
-    second = replace(iterate, graph=graph, outputs=_outputs(iterate, graph, found))
+    result = _run(iterate, graph, bring)
+    second = replace(iterate, graph=graph, outputs=_outputs(iterate, graph, result))
     read = sorted({graph.nodes[i][2] for i in second.needed() if graph.nodes[i][:2] == (INPUT, carry)})
     moved = {place: k for k, place in enumerate(read)}
     graph.nodes = [(INPUT, carry, moved.get(n[2], 0)) if n[:2] == (INPUT, carry) else n for n in graph.nodes]
@@ -79,24 +81,24 @@ def _with_again(first: Trace, iterate: Trace, carried: Sequence[Any], values: Ma
 
 def _run(traced: Trace, graph: Graph, bring: Bring) -> dict[int, Any]:
     """What each node is worth on another graph: a number, or a symbol of that graph."""
-    found: dict[int, Any] = {}
+    result: dict[int, Any] = {}
     for i in traced.needed():
         operation, *operands = traced.graph.nodes[i]
         if operation is INPUT:
-            found[i] = bring(*operands)
+            result[i] = bring(*operands)
         elif operation is CONST:
-            found[i] = operands[0]
+            result[i] = operands[0]
         else:
-            found[i] = _ACTIONS[operation](*(found[k] for k in operands))
-    return found
+            result[i] = _ACTIONS[operation](*(result[k] for k in operands))
+    return result
 
 
-def _of(found: Mapping[int, Any], symbol: Symbol) -> Any:
-    return -found[symbol.i] if symbol.minus else found[symbol.i]
+def _of(values: Mapping[int, Any], symbol: Symbol) -> Any:
+    return -values[symbol.i] if symbol.minus else values[symbol.i]
 
 
-def _outputs(traced: Trace, graph: Graph, found: Mapping[int, Any]) -> tuple[tuple[str, tuple[Symbol, ...]], ...]:
-    return tuple((name, tuple(graph.symbol(_of(found, s)) for s in symbols)) for name, symbols in traced.outputs)
+def _outputs(traced: Trace, graph: Graph, values: Mapping[int, Any]) -> tuple[tuple[str, tuple[Symbol, ...]], ...]:
+    return tuple((name, tuple(graph.symbol(_of(values, s)) for s in symbols)) for name, symbols in traced.outputs)
 
 
 def _divided(x: Any, y: Any) -> Any:

@@ -34,7 +34,7 @@ class Part:
     """Operations, in order."""
     kept: dict[int, int] = field(default_factory=dict)
     """Nodes computed here that later parts read, and their places in the work array."""
-    found: dict[int, int] = field(default_factory=dict)
+    loaded: dict[int, int] = field(default_factory=dict)
     """Nodes of earlier parts that are read here, and their places."""
     stores: list[Store] = field(default_factory=list)
     """Results that are known here."""
@@ -78,18 +78,18 @@ def _share_memory(trace: Trace, parts: list[Part], at: dict[int, int]) -> int:
     last: dict[int, int] = {}
     for p, part in enumerate(parts):
         read = [k for i in part.nodes for k in operands(nodes[i])] + [s.symbol.i for s in part.stores]
-        part.found = {k: -1 for k in read if at.get(k, p) < p}
-        last |= dict.fromkeys(part.found, p)
+        part.loaded = {k: -1 for k in read if at.get(k, p) < p}
+        last |= dict.fromkeys(part.loaded, p)
     free: list[int] = []
     places: dict[int, int] = {}
     size = 0
     for p, part in enumerate(parts):
-        part.found = {k: places[k] for k in part.found}
+        part.loaded = {k: places[k] for k in part.loaded}
         for k in part.nodes:
             if k in last:
                 if not free:
                     free.append(size)
                     size += 1
                 places[k] = part.kept[k] = free.pop()
-        free += [place for k, place in part.found.items() if last[k] == p]
+        free += [place for k, place in part.loaded.items() if last[k] == p]
     return size

@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
-from linkwork.dynamics.forward import ForwardDynamics, iteration_settings, row_regularization
+from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.dynamics.inverse import InverseDynamics
+from linkwork.dynamics.iterations import iteration_settings, row_regularization
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
 from linkwork.export.fixed import fixed
 from linkwork.inputs import Precision
-from linkwork.quantities.evaluator import Evaluator, OperationCount, check_actuators
+from linkwork.quantities.base import BaseEvaluator, OperationCount
+from linkwork.quantities.evaluator import check_actuators
 from linkwork.simulation import Stepper
 
 NUMBERS: Mapping[str, str] = {"float64": "double", "float32": "float"}
@@ -50,7 +52,7 @@ class CProgram:
 
 
 def export_c(
-    evaluator: Evaluator,
+    evaluator: BaseEvaluator,
     path: str | os.PathLike[str],
     *,
     name: str | None = None,
@@ -90,7 +92,7 @@ def export_c(
 
 def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
     """Raise an error where an evaluator is no program that stands by itself."""
-    if not isinstance(evaluator, Evaluator):
+    if not isinstance(evaluator, BaseEvaluator):
         raise InputError(
             f"export_c takes an evaluator, such as ForwardDynamics or Evaluator; found {type(evaluator).__name__}"
         )
@@ -112,21 +114,21 @@ def identifier(text: str, exact: bool = False) -> str:
 
 
 def _text(
-    evaluator: Evaluator, name: str, number: str, arguments: Sequence[str], limit: int
+    evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
 ) -> tuple[CText, OperationCount]:
-    subject = evaluator._program()
-    traced = trace(subject.algorithm, subject.tree, limit)
+    program = evaluator.traced_program
+    traced = trace(program.algorithm, program.tree, limit)
     held = _held(evaluator, arguments)
     for argument in arguments:
         if argument not in held:
             extra = f"; there are {', '.join(held)}" if held else ": it has all inputs as arguments"
             raise InputError(f"{evaluator.quantity} has no input '{argument}' to make an argument of{extra}")
     known = {array: values for array, values in held.items() if array not in arguments}
-    program = fixed(traced, known)
+    straight = fixed(traced, known)
     given = [array for array, _ in traced.inputs if array not in known]
-    iterate = sum(program.iterate.operation_count().values()) if program.iterate else 0
-    counted = OperationCount(program.operation_count(), iteration=iterate)
-    return CText(name, program, number, given, _iterations(traced, known, number)), counted
+    iterate = sum(straight.iterate.operation_count().values()) if straight.iterate else 0
+    counted = OperationCount(straight.operation_count(), iteration=iterate)
+    return CText(name, straight, number, given, _iterations(traced, known, number)), counted
 
 
 def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
@@ -136,17 +138,17 @@ def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str
     return Iterations(literal(tolerance, number), str(int(most)))
 
 
-def _held(evaluator: Evaluator, arguments: Sequence[str]) -> dict[str, list[float]]:
+def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[float]]:
     """Inputs that a call of the evaluator does not need, and their values beside those that are to be ``arguments``."""
-    names = list(evaluator._subject.algorithm.inputs)
-    found: dict[str, Any] = {}
+    names = list(evaluator.program.algorithm.inputs)
+    result: dict[str, Any] = {}
     match evaluator:
         case ForwardDynamics():
-            found = dict(zip(names[4:], evaluator._complete((None, None, None, None))[4:], strict=True))
+            result = dict(zip(names[4:], evaluator._inputs((None, None, None, None))[4:], strict=True))
         case InverseDynamics():
-            found = dict(zip(names[4:], evaluator._settings, strict=True))
+            result = dict(zip(names[4:], evaluator._settings, strict=True))
         case ImpactDynamics():
-            found = {
+            result = {
                 "regularization": row_regularization(evaluator.robot, evaluator.regularization),
                 "multipliers": np.zeros(evaluator.robot.nc),
                 "settings": iteration_settings(
@@ -154,7 +156,7 @@ def _held(evaluator: Evaluator, arguments: Sequence[str]) -> dict[str, list[floa
                 ),
             }
         case Stepper():
-            found = {
+            result = {
                 "passive": evaluator.passive_parameters,
                 "regularization": row_regularization(evaluator.robot, evaluator.regularization),
                 "timing": [evaluator.dt, float("commands" in arguments)],
@@ -164,14 +166,14 @@ def _held(evaluator: Evaluator, arguments: Sequence[str]) -> dict[str, list[floa
             if "commands" in arguments:
                 check_actuators(evaluator.source)
             if not evaluator.frames:
-                found["wrenches"] = evaluator.held(None)[1]
-    return {name: np.asarray(x, dtype=np.float64).ravel().tolist() for name, x in found.items() if name in names}
+                result["wrenches"] = evaluator.held(None)[1]
+    return {name: np.asarray(x, dtype=np.float64).ravel().tolist() for name, x in result.items() if name in names}
 
 
 # Files -------------------------------------------------------------------------------------------------------------
 
 
-def _facts(evaluator: Evaluator, text: CText, counted: OperationCount) -> list[str]:
+def _facts(evaluator: BaseEvaluator, text: CText, counted: OperationCount) -> list[str]:
     return [
         f"{text.name}: {comments.title(evaluator)}",
         "",
@@ -190,7 +192,7 @@ def _facts(evaluator: Evaluator, text: CText, counted: OperationCount) -> list[s
     ]
 
 
-def _header(evaluator: Evaluator, text: CText, facts: Sequence[str]) -> str:
+def _header(evaluator: BaseEvaluator, text: CText, facts: Sequence[str]) -> str:
     guard = f"{text.name}_H".upper()
     robot = evaluator.robot
     sizes = {

@@ -43,15 +43,13 @@ from linkwork.kernels.constrained import (
     Problem,
     Result,
     clear_forces,
-    constraint_violation,
     copy_rows,
+    first_forward_sweep,
     forward_view,
     maximum,
     minimum,
     residual_norm,
     residual_progress,
-    set_residual_scale,
-    setup_problem,
 )
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
 from linkwork.kernels.scalar import Array, kernel, where
@@ -353,15 +351,13 @@ def row_residuals(tree: Array, w: Array, qdd: Array, R: Array, residual: Array) 
 @kernel
 def prox_bbo(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The first iteration of **loops** Algorithm 6: the three-sweep Algorithm 4."""
-    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
-    set_residual_scale(tree, w, problem)
-    constraint_violation(tree, w, problem.R, result)
+    first_forward_sweep(tree, w, problem, result)
     for r in range(tree.nc):
         result.residual[r] = w.k[r]
-        w.k[r] += problem.R[r] * problem.multipliers0[r]
-    articulate_rows(tree, w, problem.R)
-    row_bias_forces(tree, w, problem.tau)
-    multipliers_and_accelerations(tree, w, result.a)
+        w.k[r] += problem.R[r] * problem.multipliers0[r]  # line 6
+    articulate_rows(tree, w, problem.R)  # lines 4 to 17, inertias, K and L
+    row_bias_forces(tree, w, problem.tau)  # lines 8 to 17, forces and k
+    multipliers_and_accelerations(tree, w, result.a)  # lines 18 to 23
     copy_rows(tree, w.lam, result.multipliers)
     row_residuals(tree, w, result.a, problem.R, result.residual)
     result.progress[0] = residual_norm(tree, w, problem.settings, result.residual)
@@ -371,15 +367,15 @@ def prox_bbo(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 @kernel
 def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """A further iteration of **loops** Algorithm 6: the two-sweep Algorithm 5 with the residual for k."""
-    clear_forces(tree, w)
+    clear_forces(tree, w)  # Algorithm 6, lines 3 and 4
     for r in range(tree.nc):
-        w.k[r] = result.residual[r]
-    row_bias_forces(tree, w, w.qdd0)
-    multipliers_and_accelerations(tree, w, w.da)
+        w.k[r] = result.residual[r]  # Algorithm 6, lines 5 and 6
+    row_bias_forces(tree, w, w.qdd0)  # lines 1 to 8
+    multipliers_and_accelerations(tree, w, w.da)  # lines 9 to 16
     for k in range(tree.nv):
-        result.a[k] += w.da[k]
+        result.a[k] += w.da[k]  # Algorithm 6, line 10
     for r in range(tree.nc):
-        result.multipliers[r] += w.lam[r]
+        result.multipliers[r] += w.lam[r]  # Algorithm 6, line 11
     copy_rows(tree, result.residual, w.error)
     row_residuals(tree, w, w.da, problem.R, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)

@@ -92,7 +92,7 @@ def shift_force_to_parent(tree: Array, w: Array, i: int, force: Array) -> None:
 
 @kernel
 def explicit_constraints(tree: Array, w: Array) -> None:
-    """``G`` and ``g`` of every cluster (Eq. 3), from its rows ``K`` and their right-hand sides ``k`` in ``ks``."""
+    """``G`` and ``g`` of every cluster (Eq. 3), from its rows ``K`` and their right-hand sides ``k``."""
     cluster_jacobian(tree, w)
     w.pivot[0] = 1.0
     for c in range(tree.nclusters):

@@ -329,3 +329,11 @@ def copy_rows(tree: Array, x: Array, y: Array) -> None:
     """``y = x``, for rows."""
     for r in range(tree.nc):
         y[r] = x[r]
+
+
+@kernel
+def first_forward_sweep(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """`setup_problem`, the scale of residuals, and the constraint violation."""
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    set_residual_scale(tree, w, problem)
+    constraint_violation(tree, w, problem.R, result)

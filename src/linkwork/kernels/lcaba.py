@@ -36,15 +36,13 @@ from linkwork.kernels.constrained import (
     WORK,
     Problem,
     Result,
-    constraint_violation,
     copy_rows,
+    first_forward_sweep,
     force_residual,
     forward_view,
     maximum,
     residual_norm,
     residual_progress,
-    set_residual_scale,
-    setup_problem,
 )
 from linkwork.kernels.constraint_rows import axis as unit_axis
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
@@ -346,19 +344,19 @@ def lcaba_sweeps(
     residual: Array,
 ) -> None:
     """**loops** Algorithm 1 after its first forward sweep, `setup_problem`, and the multiplier update."""
-    articulate_loops(tree, w, R)
+    articulate_loops(tree, w, R)  # lines 4 to 23, inertias
     for k in range(tree.nv):
         w.tau[k] = tau[k]
     for r in range(tree.nc):
         multipliers[r] = multipliers0[r]
         residual[r] = multipliers0[r] + w.mu[r] * w.k[r]
-    apply_constraint_forces(tree, w, residual)
-    coupled_bias_forces(tree, w, w.tau)
-    coupled_accelerations(tree, w, a)
+    apply_constraint_forces(tree, w, residual)  # lines 9 and 10
+    coupled_bias_forces(tree, w, w.tau)  # lines 11 to 23, forces
+    coupled_accelerations(tree, w, a)  # lines 24 to 26
     for r in range(tree.nc):
         residual[r] = w.k[r]
-    constraint_residual(tree, w, a, residual)
-    update_multipliers(tree, w, R, multipliers, residual)
+    constraint_residual(tree, w, a, residual)  # Algorithm 3, line 6
+    update_multipliers(tree, w, R, multipliers, residual)  # Algorithm 3, line 8
 
 
 @kernel
@@ -378,21 +376,19 @@ def lcaba_sweeps_iterate(
         w.tau[k] = tau[k] - tree.armature[k] * a[k]
     for r in range(tree.nc):
         w.k[r] = multipliers[r] + w.mu[r] * residual[r]
-    apply_constraint_forces(tree, w, w.k)
-    coupled_bias_forces(tree, w, w.tau)
-    coupled_accelerations(tree, w, w.da)
+    apply_constraint_forces(tree, w, w.k)  # Algorithm 3, line 7
+    coupled_bias_forces(tree, w, w.tau)  # lines 1 to 6
+    coupled_accelerations(tree, w, w.da)  # lines 7 to 12
     constraint_residual(tree, w, w.da, residual)
     update_multipliers(tree, w, R, multipliers, residual)
     for k in range(tree.nv):
-        a[k] += w.da[k]
+        a[k] += w.da[k]  # Algorithm 3, line 12
 
 
 @kernel
 def lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The first iteration of **loops** Algorithm 3: the three-sweep Algorithm 1."""
-    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
-    set_residual_scale(tree, w, problem)
-    constraint_violation(tree, w, problem.R, result)
+    first_forward_sweep(tree, w, problem, result)
     lcaba_sweeps(tree, w, problem.tau, problem.R, problem.multipliers0, result.a, result.multipliers, result.residual)
     result.progress[0] = maximum(residual_norm(tree, w, problem.settings, result.residual), problem.settings.rounding)
     result.iterations[0] = 1.0

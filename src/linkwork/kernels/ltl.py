@@ -28,16 +28,14 @@ from linkwork.kernels.constrained import (
     WORK,
     Problem,
     Result,
-    constraint_violation,
     copy_rows,
+    first_forward_sweep,
     forward_view,
     maximum,
     minimum,
     residual_from_step,
     residual_norm,
     residual_progress,
-    set_residual_scale,
-    setup_problem,
 )
 from linkwork.kernels.constraints import jacobian_from_rows
 from linkwork.kernels.crba import COMPOSITE, mass_matrix
@@ -128,29 +126,39 @@ def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
 
 
 @kernel
-def prox_ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """The first proximal iteration (**proximal** Eqs. 18 and 19): factorize, then solve for ``lambda`` and ``a``."""
-    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
-    set_residual_scale(tree, w, problem)
-    constraint_violation(tree, w, problem.R, result)
-    joint_torques(tree, w, w.z)
-    mass_matrix(tree, w, w.M)
-    jacobian_from_rows(tree, w, problem.q, w.Jc)
-    factorize_mass_matrix(tree, w)
-    rows_by_factor(tree, w)
-    factorize_delassus(tree, w, problem.R)
+def half_solve(tree: Array, w: Array, tau: Array) -> None:
+    """``z = L^-T (tau - c)``, with ``c`` in z."""
     for k in range(tree.nv):
-        w.z[k] = problem.tau[k] - w.z[k]
+        w.z[k] = tau[k] - w.z[k]
     for k in range(tree.nv - 1, -1, -1):
         i = tree.dof_parent[k]
         while i >= 0:
             w.z[i] -= w.M[k, i] * w.z[k]
             i = tree.dof_parent[i]
+
+
+@kernel
+def multiplier_rhs(tree: Array, w: Array, problem: Problem) -> None:
+    """``lam = k + R lambda0 - J M^-1 (tau - c)``."""
     for r in range(tree.nc):
         w.lam[r] = w.k[r] + problem.R[r] * problem.multipliers0[r]
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
             w.lam[r] -= w.Jc[r, k] * (w.M[k, k] * w.z[k])
+
+
+@kernel
+def prox_ltl(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """The first proximal iteration (**proximal** Eqs. 18 and 19): factorize, then solve for ``lambda`` and ``a``."""
+    first_forward_sweep(tree, w, problem, result)
+    joint_torques(tree, w, w.z)  # z = c
+    mass_matrix(tree, w, w.M)
+    jacobian_from_rows(tree, w, problem.q, w.Jc)
+    factorize_mass_matrix(tree, w)  # Algorithm 1, pass over the joints
+    rows_by_factor(tree, w)  # pass over the constraints
+    factorize_delassus(tree, w, problem.R)  # dense factorization
+    half_solve(tree, w, problem.tau)
+    multiplier_rhs(tree, w, problem)
     solve_accelerations(tree, w, result.a)
     for r in range(tree.nc):
         result.multipliers[r] = w.lam[r]

@@ -36,11 +36,9 @@ from linkwork.kernels.constrained import (
     WORK,
     Problem,
     Result,
-    constraint_violation,
+    first_forward_sweep,
     forward_view,
     relative_residual,
-    set_residual_scale,
-    setup_problem,
 )
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_child, rotate_to_parent
 from linkwork.kernels.rnea import force_to_parent
@@ -260,15 +258,8 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, n: int, qdd: Ar
 
 
 @kernel
-def pv_early(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """The PV solver with early elimination; ``progress`` is the relative infeasibility of the rows.
-
-    Rows are scaled by the root of their inertia, so that rows of different units can be compared.
-    """
-    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
-    constraint_violation(tree, w, problem.R, result)
-    init_rigid_inertias(tree, w)
-    set_residual_scale(tree, w, problem)
+def init_stacks(tree: Array, w: Array, problem: Problem) -> None:
+    """``K^A = K``, ``k^A = k`` of the rows on each link, scaled by the root of their inertia."""
     for r in range(tree.nc):
         w.sqrt_inertia[r] = sqrt(problem.settings.row_inertia[r])
     w.infeasibility[0] = 0.0
@@ -289,26 +280,43 @@ def pv_early(tree: Array, w: Array, problem: Problem, result: Result) -> None:
             else:
                 for j in range(6):
                     w.KA[e, j] = weight * w.K[m, j]
+
+
+@kernel
+def add_row_norms(tree: Array, w: Array, i: int) -> None:
+    """Squared norm of the rows on link ``i``, added to those of its descendants."""
+    for e in range(tree.stack_start[i], tree.stack_start[i] + tree.stack_count[i]):
+        if tree.stack_row[e] >= 0:
+            w.row_norm2[i] += w.gA[e] * w.gA[e]
+            for j in range(6):
+                w.row_norm2[i] += w.KA[e, j] * w.KA[e, j]
+    if tree.parent[i] > 0:
+        w.row_norm2[tree.parent[i]] += w.row_norm2[i]
+
+
+@kernel
+def pv_early(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """The PV solver with early elimination; ``progress`` is the relative infeasibility of the rows.
+
+    Rows are scaled by the root of their inertia, so that rows of different units can be compared.
+    """
+    first_forward_sweep(tree, w, problem, result)
+    init_rigid_inertias(tree, w)
+    init_stacks(tree, w, problem)
     for r in range(tree.nc):
         result.multipliers[r] = 0.0
         result.residual[r] = 0.0
-    for i in range(tree.n - 1, 0, -1):
+    for i in range(tree.n - 1, 0, -1):  # backward sweep
         symmetrize(w.H[i])
+        add_row_norms(tree, w, i)
         n = tree.stack_count[i]
-        for e in range(tree.stack_start[i], tree.stack_start[i] + n):
-            if tree.stack_row[e] >= 0:
-                w.row_norm2[i] += w.gA[e] * w.gA[e]
-                for j in range(6):
-                    w.row_norm2[i] += w.KA[e, j] * w.KA[e, j]
         if n > 6:
             condense_rows(tree, w, i)
             n = 6
         for k in range(dof_of(tree.kind[i])):
             eliminate_dof(tree, w, i, k, n, problem.tau)
         rows_to_parent(tree, w, i, n)
-        if tree.parent[i] > 0:
-            w.row_norm2[tree.parent[i]] += w.row_norm2[i]
-    for i in range(1, tree.n):
+    for i in range(1, tree.n):  # second forward sweep
         n = tree.stack_count[i]
         if n > 6:
             n = 6

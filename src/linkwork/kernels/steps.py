@@ -401,6 +401,7 @@ def repeated(one: Step) -> Algorithm:
 def with_error_estimate(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
     """One step with an estimate of its error, of ``x`` and of ``v``."""
     once = repeated(runge_kutta(scheme, dynamics))
+    assert once.iterate is not None
     first, iterate = once.text, once.iterate
 
     @kernel
@@ -422,7 +423,7 @@ def with_error_estimate(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
         progress: Array,
     ) -> None:
         first(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, timing, q1, v1, found, progress)
-        iterate(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, timing, q1, v1, found, progress)  # type: ignore[misc]
+        iterate(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, timing, q1, v1, found, progress)
         for k in range(tree.nv):
             step_error[0, k] = w.step_error[0, k]
             step_error[1, k] = w.step_error[1, k]

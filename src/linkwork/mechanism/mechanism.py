@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from linkwork.closure.coordinates import Actuation
+    from linkwork.closure.actuation import Actuation
     from linkwork.closure.mobility import Mobility
     from linkwork.dynamics.equilibrium import Equilibrium
     from linkwork.simulation import Sweep
@@ -72,7 +72,7 @@ class Mechanism(Model):
             at: Configuration, ``(nq,)``, at which they are to hold; by default they are taken as they are.
         """
         if at is not None:
-            from linkwork.closure.assembly import captured
+            from linkwork.closure.capture import captured
 
             self._check_constraints(constraints)
             constraints = captured(self, constraints, at)
@@ -178,7 +178,7 @@ class Mechanism(Model):
         Args:
             joints: Names of joints.
         """
-        from linkwork.closure.coordinates import independent
+        from linkwork.closure.clusters import independent
 
         return independent(self, joints)
 
@@ -197,7 +197,7 @@ class Mechanism(Model):
             joints: Joints that are driven; by default all that motors determine.
             held: Joints taken to stand still; by default those with a spring.
         """
-        from linkwork.closure.coordinates import actuation
+        from linkwork.closure.actuation import actuation
 
         return actuation(self, q, motors, joints, held)
 

@@ -1,4 +1,4 @@
-"""The front door: dynamics and kinematics of a mechanism, called with NumPy arrays.
+"""Functions of a robot and its state: dynamics and kinematics, called with NumPy arrays.
 
 `inverse.InverseDynamics` and `forward.ForwardDynamics` are made once per robot and called often; the functions below do
 the same for everything else, keeping what they prepare with the robot. `Evaluator` is what all of them are made of, and
@@ -16,10 +16,12 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.inputs import Quantity, Reference
+from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
-from linkwork.quantities.evaluator import REFERENCES, Array, Evaluator, _names
+from linkwork.quantities.base import Array, frame_names
+from linkwork.quantities.evaluator import REFERENCES, Evaluator
 
 # Functions of a robot ---------------------------------------------------------------------------------
 
@@ -295,9 +297,8 @@ def _evaluator(
     robot: Model, quantity: Quantity, frame: str | Sequence[str] = (), reference: Reference = "local"
 ) -> Evaluator:
     """The evaluator of a function, made once per robot."""
-    if not isinstance(robot, Model):
-        raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
-    frames = _names(frame)
+    check_robot(robot)
+    frames = frame_names(frame)
     if not isinstance(reference, str):
         raise InputError(f"reference {reference!r} is none of {', '.join(REFERENCES)}")
     return _made_once(robot, quantity, frames, reference)

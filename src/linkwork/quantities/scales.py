@@ -107,27 +107,27 @@ def _poses(robot: Model) -> list[Floats]:
 
 def _defined(jacobian: Evaluator, poses: Sequence[Floats]) -> list[Floats]:
     """Jacobians at these configurations, zero where functions of joints have no value: a root of a negative number."""
-    found = []
+    result = []
     for q in poses:
         try:
-            found.append(jacobian(q))
+            result.append(jacobian(q))
         except (ArithmeticError, ValueError, NotFinite):
-            found.append(np.zeros((jacobian.robot.nc, jacobian.robot.nv)))
-    return found
+            result.append(np.zeros((jacobian.robot.nc, jacobian.robot.nv)))
+    return result
 
 
 def _rotating(robot: Model) -> list[int]:
     """Where in v rates of angles stand."""
-    found: list[int] = []
+    result: list[int] = []
     for joint in robot.joints:
         at = robot.v_slice(joint.name)
         if isinstance(joint.type, Revolute | Helical | Universal | Spherical):
-            found += range(at.start, at.stop)
+            result += range(at.start, at.stop)
         elif isinstance(joint.type, Free):
-            found += range(at.start + 3, at.stop)
+            result += range(at.start + 3, at.stop)
         elif isinstance(joint.type, Planar):
-            found.append(at.stop - 1)
-    return found
+            result.append(at.stop - 1)
+    return result
 
 
 def _delassus_diagonal(M: Floats, J: Floats) -> Floats:
@@ -137,8 +137,8 @@ def _delassus_diagonal(M: Floats, J: Floats) -> Floats:
     scaled = M[np.ix_(moved, moved)] / np.outer(d, d)
     L = np.linalg.cholesky(scaled + MASSLESS * np.eye(len(d)))
     B = np.linalg.solve(L, (J[:, moved] / d).T)
-    found: Floats = (B * B).sum(axis=0)
-    return found
+    result: Floats = (B * B).sum(axis=0)
+    return result
 
 
 def _of_constraint(robot: Model, constraint: Constraint, felt: Floats, least: tuple[float, float]) -> Floats:
@@ -146,7 +146,7 @@ def _of_constraint(robot: Model, constraint: Constraint, felt: Floats, least: tu
 
     ``least`` are the inverse moment of inertia and mass of the robot.
     """
-    found, start = np.empty(constraint.rows), 0
+    result, start = np.empty(constraint.rows), 0
     turning, free = 0, least
     if isinstance(constraint, Pair):
         turning, free = TURN_ROWS[constraint.turns], _of_bodies(robot, constraint, least)
@@ -154,9 +154,9 @@ def _of_constraint(robot: Model, constraint: Constraint, felt: Floats, least: tu
         mine = slice(start, start + size)
         x = float(np.median(felt[:, mine].max(axis=1)))
         bodies = free[0] if start < turning else free[1]
-        found[mine] = max(x, STUCK * bodies) if isinstance(constraint, Pair | CenterOfMass) else x or bodies
+        result[mine] = max(x, STUCK * bodies) if isinstance(constraint, Pair | CenterOfMass) else x or bodies
         start += size
-    return found
+    return result
 
 
 def _of_bodies(robot: Model, pair: Pair, least: tuple[float, float]) -> tuple[float, float]:
@@ -173,15 +173,15 @@ def _of_bodies(robot: Model, pair: Pair, least: tuple[float, float]) -> tuple[fl
 def row_units(robot: Model, J: Floats) -> Floats:
     """What errors of rows are measured by, ``(..., nc)``: a length of the robot, an angle of one; of couplings, the
     largest coefficient of ``J: (..., nc, nv)``."""
-    found = np.abs(J * joint_units(robot)).max(axis=-1, initial=0.0)
+    result = np.abs(J * joint_units(robot)).max(axis=-1, initial=0.0)
     length = scales_of(robot).length
     for c in robot.constraints:
         at = robot.row_slice(c.name)
         if isinstance(c, Pair):
-            found[..., at] = np.repeat([1.0, length], [TURN_ROWS[c.turns], c.rows - TURN_ROWS[c.turns]])
+            result[..., at] = np.repeat([1.0, length], [TURN_ROWS[c.turns], c.rows - TURN_ROWS[c.turns]])
         elif isinstance(c, CenterOfMass):
-            found[..., at] = length
-    return np.where(found > 0, found, 1.0)
+            result[..., at] = length
+    return np.where(result > 0, result, 1.0)
 
 
 @computed_once
@@ -195,12 +195,12 @@ def typical_row_units(robot: Model) -> Floats:
 def joint_units(robot: Model) -> Floats:
     """What coordinates are measured by, ``(nv,)``: joints that slide by a length of the robot, others by an angle of
     one."""
-    found = np.full(robot.nv, scales_of(robot).length)
-    found[_rotating(robot)] = 1.0
-    return found
+    result = np.full(robot.nv, scales_of(robot).length)
+    result[_rotating(robot)] = 1.0
+    return result
 
 
 def _rounded(x: Floats) -> Floats:
     part, exponent = np.frexp(x)
-    found: Floats = np.ldexp(np.rint(np.ldexp(part, BITS)), exponent - BITS)
-    return found
+    result: Floats = np.ldexp(np.rint(np.ldexp(part, BITS)), exponent - BITS)
+    return result

@@ -85,8 +85,8 @@ def _finite(q: Array, v: Array) -> Array:
 
 def _step(stepper: Stepper, inputs: list[Array], live: Array) -> list[Array]:
     """Outputs of the steps of those states that are finite, one row each."""
-    runner, count = stepper._runner, int(live.sum())
-    out = [np.empty((count, *shape)) for shape in stepper._output_shapes]
+    runner, count = stepper.runner, int(live.sum())
+    out = [np.empty((count, *shape)) for shape in stepper.runner.outputs]
     if not count:
         return out
     each = [x.ndim > len(shape) for x, shape in zip(inputs, runner.inputs, strict=True)]
@@ -94,7 +94,7 @@ def _step(stepper: Stepper, inputs: list[Array], live: Array) -> list[Array]:
     single = count == 1
     rows = [x[0] if own and single else x for x, own in zip(states, each, strict=True)]
     results = [y[0] for y in out] if single else out
-    status = runner._run_threaded(rows, results, count)
+    status = runner.run_threaded(rows, results, count)
     if status == OVERFLOW and not single:  # an entry point ends with the chunk that holds what is not finite
         for k in range(0, count, CHUNK):
             chunk = slice(k, k + CHUNK)

@@ -311,6 +311,9 @@ class ControlledStepper(Stepper):
         self.control, self.control_every = control, control_every
         super().__init__(robot, *arguments, **options)
 
+    def _recipe(self) -> dict[str, Any]:
+        return {**super()._recipe(), "control": self.control, "control_every": self.control_every}
+
     def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         return _algorithm(integrator, dynamics, self.control)
 

@@ -6,16 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.assembly import hold_hint
+from linkwork.closure.tolerances import CLOSED_AT_START
 from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import fresh_floats
+from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.quantities.evaluator import Array
 from linkwork.quantities.functions import constraint_error, constraint_jacobian
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 
-OPEN = 1e-6
-"""How far loops may be open at the start, and how fast they may open: relative to the robot's length, and to the
-velocity of its joints."""
 RESTING = 1e-6
 """Joints slower than this, relative to the swing of a pendulum of the robot's length, are at rest."""
 UNIT = 1e-12
@@ -26,7 +25,7 @@ def initial_state(
     robot: Model, q: npt.ArrayLike | None, v: npt.ArrayLike | None, closed: bool = True
 ) -> tuple[Array, Array]:
     """One state; its loops must be closed where ``closed`` says so."""
-    _check_robot(robot)
+    check_robot(robot)
     if q is None:
         q = robot.poses.get("assembled", robot.neutral())
     at = fresh_floats(robot.normalize(q), "q")
@@ -43,7 +42,7 @@ def initial_state(
 
 def initial_states(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tuple[Array, Array]:
     """States of a batch."""
-    _check_robot(robot)
+    check_robot(robot)
     at = robot.normalize(q).astype(np.float64)
     if at.ndim != 2:
         raise InputError(f"q has shape {at.shape}, needs (n, {robot.nq}): one row for each robot")
@@ -53,11 +52,6 @@ def initial_states(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> t
     return at, rate
 
 
-def _check_robot(robot: Model) -> None:
-    if not isinstance(robot, Model):
-        raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
-
-
 def _check_loops(robot: Model, q: Array, v: Array) -> None:
     """Refuse loops that are open, and velocities that open them."""
     on = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints]) if robot.nc else np.zeros(0)
@@ -65,7 +59,7 @@ def _check_loops(robot: Model, q: Array, v: Array) -> None:
         return
     units = typical_row_units(robot)
     error = np.abs(constraint_error(robot, q)) * on
-    if (error / units).max() > OPEN:
+    if (error / units).max() > CLOSED_AT_START:
         row = int((error / units).argmax())
         worst = next(c.name for c in robot.constraints if row < robot.row_slice(c.name).stop)
         raise AssemblyError(
@@ -75,5 +69,5 @@ def _check_loops(robot: Model, q: Array, v: Array) -> None:
     opening = np.abs(constraint_jacobian(robot, q) @ v) * on
     swing = float(np.sqrt(np.linalg.norm(robot.gravity) / scales_of(robot).length))
     moving = max(float(np.abs(v / joint_units(robot)).max(initial=0.0)), RESTING * swing)
-    if (opening / units).max() > OPEN * moving:
+    if (opening / units).max() > CLOSED_AT_START * moving:
         raise InputError(f"v opens loops by {opening.max():.3g} a second: use robot.project_velocity(q, v)")

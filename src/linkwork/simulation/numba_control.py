@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.compilers.entry import addresses
-from linkwork.compilers.run import SHARE, _pool
+from linkwork.compilers.run import SHARE, thread_pool
 from linkwork.errors import InputError
 from linkwork.quantities.evaluator import Array, check_actuators
 from linkwork.simulation.actuation import Actuation, ControllerOutput, not_finite, wrong_shape
@@ -119,7 +119,7 @@ def _drive(
     """All events of states ``(n, ...)``; of one, the controller sees no batch axis."""
     loop = import_module("linkwork.simulation.numba_loop")
     called = controller if batched else _of_batch(controller)
-    runner, robot, nc = stepper._runner, stepper.robot, stepper.source.nc
+    runner, robot, nc = stepper.runner, stepper.robot, stepper.source.nc
     q, v, (tau, commands), forces = state
     width = stepper.held(None)[0].size
     takes = (output != "commands", output != "torques" and width > 0)
@@ -135,7 +135,7 @@ def _drive(
         held = np.zeros((n, width)) if commands is None else commands[start:stop].copy()
         steady = np.broadcast_to(constant.tau, tau.shape)[start:stop].copy()
         pushed = wrenches[start:stop].copy() if wrenches.ndim > 2 else wrenches
-        results = tuple(np.empty((n, *shape)) for shape in stepper._output_shapes)
+        results = tuple(np.empty((n, *shape)) for shape in stepper.runner.outputs)
         kept = tuple(np.empty((count, n, width)) for width in (robot.nq, robot.nv, robot.nv, nc, width))
         timing, settings = np.array([stepper.dt, float(commands is not None)]), np.zeros(2)
         used = (*now[:3], held, pushed, *stepper.held(None)[2:4], timing, settings, *results)
@@ -149,7 +149,9 @@ def _drive(
         return NumbaRun(kept, (*now, last), status, step, (i, j), made)
 
     try:
-        found = [roll(0, len(q))] if parts == 1 else list(_pool(parts).map(lambda edge: roll(*edge), pairwise(edges)))
+        found = (
+            [roll(0, len(q))] if parts == 1 else list(thread_pool(parts).map(lambda edge: roll(*edge), pairwise(edges)))
+        )
     except loop.NumbaError as error:
         words = str(error).strip().splitlines()
         raise InputError(

@@ -42,8 +42,8 @@ def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array) -> Prop
 
 
 def _repeated_steps(stepper: Stepper, wrenches: Array) -> Callable[[State, int], tuple[State, int]]:
-    entry, nc = stepper._runner.own_entry(False), stepper.source.nc
-    shapes = stepper._output_shapes
+    entry, nc = stepper.runner.own_entry(False), stepper.source.nc
+    shapes = stepper.runner.outputs
     repeats: dict[int, Array] = {}
 
     def advance(state: State, steps: int) -> tuple[State, int]:
@@ -55,7 +55,7 @@ def _repeated_steps(stepper: Stepper, wrenches: Array) -> Callable[[State, int],
         arrays = (q, v, actuation.tau, *stepper.held(actuation.commands, wrenches), settings)
         status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
-            stepper._runner.explain(status, arrays, out)
+            stepper.runner.explain(status, arrays, out)
         return State(out[0], out[1], actuation, forces_of(out[2], nc)), int(out[3][1]) - 1
 
     return advance
@@ -106,7 +106,7 @@ def adaptive_steps(one: OneStep, dt: float, tolerance: float) -> Propagate:
 
 def one_compiled_step(stepper: Stepper, wrenches: Array) -> OneStep:
     """A step in machine code, with its error estimate."""
-    entry, nc, shapes = stepper._runner.own_entry(False), stepper.source.nc, stepper._output_shapes
+    entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
 
     def step(q: Array, v: Array, actuation: Actuation, h: float) -> tuple[Array, Array, Array, Array]:
         out = [np.empty(shape) for shape in shapes]
@@ -114,7 +114,7 @@ def one_compiled_step(stepper: Stepper, wrenches: Array) -> OneStep:
         arrays = (q, v, actuation.tau, *held, np.array([h, timing[1]]))
         status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
-            stepper._runner.explain(status, arrays, out)
+            stepper.runner.explain(status, arrays, out)
         return out[0], out[1], forces_of(out[2], nc), out[3] if status == DONE else np.full_like(out[3], np.nan)
 
     return step
@@ -139,7 +139,7 @@ def controlled_steps(
 
     At the ``end``, in steps of the clock, the controller is not called.
     """
-    entry, nc, shapes = stepper._runner.own_entry(False), stepper.source.nc, stepper._output_shapes
+    entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
     parameters, held, dt = controller.packed(), stepper.held(None, wrenches)[:-1], stepper.dt
 
     def advance(state: State, now: int, steps: int, final: bool) -> tuple[State, int]:
@@ -148,7 +148,7 @@ def controlled_steps(
         arrays = (state.q, state.v, state.actuation.tau, *held, timing, *parameters, settings)
         status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
-            stepper._runner.explain(status, arrays, out)
+            stepper.runner.explain(status, arrays, out)
         done, tau = int(out[4][1]) - 1, out[2]
         if not np.isfinite(tau).all():
             what = not_finite("torque", int(np.flatnonzero(~np.isfinite(tau))[0]))

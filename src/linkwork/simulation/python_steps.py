@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from linkwork.closure.coordinates import Minimal
+from linkwork.closure.minimal import Minimal
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.inputs import Auto, ForwardMethod, Integrator
 from linkwork.kernels.algorithm import resolve

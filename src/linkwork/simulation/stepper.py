@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.dynamics.forward import REGULARIZATION, row_regularization
+from linkwork.compilers.program import Backend, Program
+from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.steps import STEPS
+from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
 from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.evaluator import Array, Evaluator, check_actuators
+from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
+from linkwork.quantities.evaluator import check_actuators
 from linkwork.simulation.stabilization import AUTO, passive_parameters, stabilized, with_implicit_armature
 
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
@@ -75,7 +78,7 @@ def forces_of(found: Array, rows: int) -> Array:
     return found[..., 2 : 2 + rows] if found.shape[-1] else np.zeros((*found.shape[:-1], rows), dtype=found.dtype)
 
 
-class Stepper(Evaluator):
+class Stepper(BaseEvaluator):
     """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``, or ``Stepper(robot)(q, v, commands=u).q``.
 
     | integrator | what it is                                                                                        |
@@ -118,8 +121,7 @@ class Stepper(Evaluator):
         wrenches: Sequence[str] = (),
         threads: int | None = None,
     ) -> None:
-        if not isinstance(robot, Model):
-            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        check_robot(robot)
         if integrator not in INTEGRATORS:
             raise InputError(f"no integrator {integrator!r}; there are {', '.join(INTEGRATORS)}")
         self.integrator, self.dt = integrator, above_zero(dt, "dt")
@@ -139,31 +141,45 @@ class Stepper(Evaluator):
         if not passive:
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
-        frames = self._frames(wrenches)
+        frames = frame_names(wrenches)
         tree = lcaba_tree(stable, frames) if bound else tree_of(stable, frames)
         if self.takes_commands or stable.gravity_compensation:
             dynamics += "_driven"
             tree = with_actuators(stable, tree, ACTUATION_LCABA_TREE if bound else ACTUATION_TREE)
         self.source = robot
-        self._prepare(stable, f"{integrator} step", self._algorithm(integrator, dynamics), tree, frames, threads)
+        program = Program.of_robot(stable, self._algorithm(integrator, dynamics), tree)
+        arguments = {
+            "robot": robot,
+            "integrator": integrator,
+            "dt": self.dt,
+            "time_constant": time_constant,
+            "passive": passive,
+            "limits": limits,
+            "regularization": self.regularization,
+            "iterations": iterations,
+            "stops_at": None if stops_at is None else np.array(stops_at),
+            "wrenches": frames,
+        }
+        super().__init__(stable, f"{integrator} step", lambda: program, arguments, frames, threads)
 
     def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         """The algorithm of the steps."""
         return STEPS[integrator, dynamics]
 
-    def _be(self, runner: Any, dtype: str) -> None:
-        super()._be(runner, dtype)
+    def _set_backend(self, backend: Backend) -> None:
+        super()._set_backend(backend)
+        dtype = backend.dtype
         self._R = row_regularization(self.robot, self.regularization, dtype)
         self._no_torques = np.zeros(self.robot.nv, dtype=dtype)
         self._passive = self.passive_parameters.astype(dtype)
         self._timing = np.array([self.dt, 0.0], dtype=dtype)
         self._timing_commanded = np.array([self.dt, 1.0], dtype=dtype)
-        self._uncommanded = np.zeros(self._subject.input_shapes()[3], dtype=dtype)
+        self._uncommanded = np.zeros(self.program.input_shapes()[3], dtype=dtype)
         self._once = self.repeats(1)
         self._adaptive = self.integrator == "dopri5"
-        self._sizes = [shape[0] for shape in self._output_shapes]
+        self._sizes = [shape[0] for shape in self.program.output_shapes()]
 
-    def __call__(  # type: ignore[override]
+    def __call__(
         self,
         q: npt.ArrayLike,
         v: npt.ArrayLike,
@@ -189,7 +205,7 @@ class Stepper(Evaluator):
         if tau is None:
             tau = self._no_torques
         if wrenches is None:
-            wrenches = self._rest
+            wrenches = self._no_wrenches
         if self._adaptive:
             return self._estimated([q, v, tau, u, wrenches, self._passive, self._R, timing], steps)
         settings = self._once if type(steps) is int and steps == 1 else self.repeats(count(steps, "steps"))
@@ -199,20 +215,20 @@ class Stepper(Evaluator):
         if self._entry(q, v, tau, u, wrenches, self._passive, self._R, timing, settings, q1, v1, found, progress):
             # not one state whose arrays fit as they are
             given = [q, v, tau, u, wrenches, self._passive, self._R, timing, settings]
-            q1, v1, found, progress = self._runner.evaluate(given, [None] * 4)
+            q1, v1, found, progress = self.runner.evaluate(given, [None] * 4)
         return StepResult(q1, v1, found, progress, None, self.source.nc)
 
     def _estimated(self, given: list[Any], steps: int) -> StepResult:
         """One step of an integrator that estimates its error."""
         if steps != 1:
             raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
-        out: list[Any] = [_empty(shape, self._dtype) for shape in self._output_shapes]
+        out: list[Any] = [_empty(shape, self._dtype) for shape in self.program.output_shapes()]
         if self._entry(*given, *out):
-            out = self._runner.evaluate(given, [None] * 5)
+            out = self.runner.evaluate(given, [None] * 5)
         q1, v1, found, error, progress = out
         return StepResult(q1, v1, found, progress, error, self.source.nc)
 
-    def bind(  # type: ignore[override]
+    def bind(
         self,
         q: Array,
         v: Array,
@@ -249,24 +265,20 @@ class Stepper(Evaluator):
             raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
         if out is not None and (not isinstance(out, tuple | list) or len(out) != 2):
             raise InputError("bind: out is a pair of arrays, (q, v) after the steps; without it q and v are moved on")
-        made = [np.empty((*lead, *shape), self._dtype) for shape in self._output_shapes]
+        made = [np.empty((*lead, *shape), self._dtype) for shape in self.program.output_shapes()]
         outputs = made if out is None else [*out, *made[2:]]
-        wrong = self._runner.misfit([*inputs, *outputs])
-        if wrong:
-            raise InputError(f"bind: {wrong}")
-        entry, runner, moved = self._runner.own_entry(bool(lead)), self._runner, out is None
-        arrays, (q1, v1) = (*inputs, *outputs), outputs[:2]
-        for x in (q, v) if moved else ():
+        advance = bound_call(self.runner, [*inputs, *outputs])
+        if out is not None:
+            return advance
+        for x in (q, v):
             if not x.flags.writeable:
                 raise InputError("bind: q and v are moved on, and one of them is read-only; give out=(q, v)")
+        q1, v1 = outputs[:2]
 
         def step() -> None:
-            status = entry(*arrays)
-            if status:
-                runner.explain(status, inputs, outputs)
-            if moved:
-                q[...] = q1
-                v[...] = v1
+            advance()
+            q[...] = q1
+            v[...] = v1
 
         return step
 
@@ -277,7 +289,7 @@ class Stepper(Evaluator):
             commands: Commands of the actuators, or None.
             wrenches: External wrenches on the frames that were named; by default none.
         """
-        pushed = self._rest if wrenches is None else wrenches
+        pushed = self._no_wrenches if wrenches is None else wrenches
         if commands is None:
             return self._uncommanded, pushed, self._passive, self._R, self._timing
         if not self.takes_commands:

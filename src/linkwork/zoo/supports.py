@@ -19,6 +19,7 @@ from linkwork.mechanism import Mechanism
 from linkwork.model import lie
 from linkwork.model.arrays import Floats, VectorLike
 from linkwork.model.constraints import WORLD, Constraint, JointLock, Point
+from linkwork.model.graphs import named_ancestors
 from linkwork.model.joints import Revolute
 from linkwork.model.placement import Placement
 from linkwork.zoo.places import ASSEMBLED, placements
@@ -119,11 +120,11 @@ def settled(robot: Mechanism, q: Floats, rests: Mapping[str, Ball]) -> Floats:
     """
     q, joints, balls = q.copy(), [robot.joint(name) for name in rests], list(rests.values())
     axes = [joint.type.axis for joint in joints if isinstance(joint.type, Revolute)]
-    above = {joint.child: joint.parent for joint in robot.joints}
-    carried = np.array([[_carries(above, joint.child, ball.body) for joint in joints] for ball in balls])
+    parent = {joint.child: joint.parent for joint in robot.joints}
+    carried = np.array([[joint.child in named_ancestors(parent, ball.body) for joint in joints] for ball in balls])
     turned = [robot.q_index(name) for name in rests]
     for _ in range(10):
-        where = placements(robot, q, list(above))
+        where = placements(robot, q, list(parent))
         p = np.array([(where[ball.body] * Placement(ball.center)).position for ball in balls])
         height = p[:, 2] - [ball.radius for ball in balls]
         if np.abs(height).max() < 1e-15:
@@ -132,12 +133,6 @@ def settled(robot: Mechanism, q: Floats, rests: Mapping[str, Ball]) -> Floats:
         a = np.array([where[joint.child].rotation @ axis for joint, axis in zip(joints, axes, strict=True)])
         q[turned] -= np.linalg.solve(np.cross(a, p[:, None] - o)[..., 2] * carried, height)
     return q
-
-
-def _carries(above: Mapping[str, str], body: str, other: str) -> bool:
-    while other not in (body, WORLD):
-        other = above[other]
-    return other == body
 
 
 def posed(robot: Mechanism, angles: Mapping[str, float], base: Placement) -> Floats:

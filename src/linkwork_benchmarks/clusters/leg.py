@@ -36,7 +36,7 @@ def torques(leg: Leg, amplitude: float, frequency: float, time: Floats) -> dict[
     found = {"exact": tau[:, [leg.exact.v_index(name) for name in leg.joints]]}
     for way, tree in (("unconstrained", leg.still), ("approximate", leg.reflecting)):
         places = [tree.v_index(name) for name in leg.joints]
-        found[way] = lw.InverseDynamics(tree)(y, rate, second)[:, places]
+        found[way] = lw.InverseDynamics(tree, "rnea")(y, rate, second)[:, places]
     return found
 
 

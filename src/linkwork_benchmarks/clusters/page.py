@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from linkwork.dynamics.forward import TOLERANCE
+from linkwork.dynamics.iterations import TOLERANCE
 from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.clusters import orders, papers, plots
 from linkwork_benchmarks.clusters.scenarios import FORWARD, METHODS, OURS, PAPERS, TITLES

@@ -7,13 +7,14 @@ the package, so that it can be run in every way, with kinematics done once.
 from __future__ import annotations
 
 import linkwork as lw
-from linkwork.closure.coordinates import clustered
+from linkwork.closure.clusters import clustered
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.clusters import EXPLICIT_FORM, explicit_form
 from linkwork.kernels.kinematics import accelerations
 from linkwork.kernels.rnea import joint_torques, newton_euler_forces, set_root_acceleration
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.plans.clusters import CLUSTER_TREE
+from linkwork.quantities.base import ProgramEvaluator
 
 
 @kernel
@@ -48,8 +49,9 @@ PROJECTED_RNEA = Algorithm(
 )
 
 
-class ProjectedInverseDynamics(lw.Evaluator):
+class ProjectedInverseDynamics(ProgramEvaluator):
     """``tau, pivot = evaluator(q, v, second)``, of the independent degrees of freedom."""
 
     def __init__(self, robot: lw.Mechanism, threads: int | None = None) -> None:
-        self._prepare(robot, "projected_inverse_dynamics", PROJECTED_RNEA, clustered(robot, ()), (), threads)
+        name, arguments = "projected_inverse_dynamics", {"robot": robot}
+        super().__init__(robot, name, PROJECTED_RNEA, clustered, threads=threads, arguments=arguments)

@@ -9,9 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork.dynamics.forward import METHODS as FORWARD_METHODS
-from linkwork.dynamics.forward import method_cost
 from linkwork.dynamics.inverse import METHODS as INVERSE_METHODS
+from linkwork.dynamics.methods import METHODS as FORWARD_METHODS
+from linkwork.dynamics.methods import method_cost
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks import runner
 from linkwork_benchmarks.clusters import leg, pinocchio, robots, ways
 from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics
@@ -55,7 +56,7 @@ def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
 class Made:
     """An evaluator with the inputs that it is timed with, and the answer that it is to give."""
 
-    evaluator: lw.Evaluator
+    evaluator: ArrayEvaluator
     inputs: tuple[Floats, ...]
     pick: ways.Pick
     wanted: Floats | None
@@ -87,7 +88,7 @@ class Bench:
         at = lw.Minimal(self.robot)
         second = np.random.default_rng(1).normal(size=(len(q), at.ny))
         a = at.acceleration(q, v, second)
-        tree = lw.InverseDynamics(self.robot, passive=False, threads=1)
+        tree = lw.InverseDynamics(self.robot, "rnea", passive=False, threads=1)
         wanted = at.force(q, tree(q, v, a))
         if method == "projected":
             return Made(ProjectedInverseDynamics(self.robot, threads=1), (q, v, second), ways.first_of, wanted)
@@ -214,7 +215,7 @@ def _bare_tree(label: str, quantity: str, scenario: System, tree: lw.Mechanism, 
             fd = lw.ForwardDynamics(tree, "aba", threads=1)
             made = Made(fd, tuple(states), ways.acceleration_of, fd(*states).acceleration)
         case "inverse":
-            tau = lw.InverseDynamics(tree, passive=False, threads=1)
+            tau = lw.InverseDynamics(tree, "rnea", passive=False, threads=1)
             made = Made(tau, tuple(states), ways.first_of, tau(*states))
         case _:
             made = Bench(tree, scenario.subject.effectors, states).inertia("efpa")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.robots import Floats
 from linkwork_benchmarks.scenarios import BATCH
@@ -32,7 +33,7 @@ AGREES = 1e-6
 """What exact methods may differ by, of the largest number of a state."""
 
 
-def contenders(name: str, evaluator: lw.Evaluator, inputs: Sequence[Floats], pick: Pick, way: str) -> list[Contender]:
+def contenders(name: str, evaluator: ArrayEvaluator, inputs: Sequence[Floats], pick: Pick, way: str) -> list[Contender]:
     """An evaluator in the ways of its code: ``way`` is ``"native"`` or ``"specialized"``; states are rows of inputs."""
     states = one_by_one(inputs)
 
@@ -54,9 +55,9 @@ def contenders(name: str, evaluator: lw.Evaluator, inputs: Sequence[Floats], pic
     return [*found, Contender(f"{name}.batch", evaluator, [many], BATCH, first, AGREES)]
 
 
-def bind(evaluator: lw.Evaluator, state: Sequence[Floats]) -> Callable[[], None]:
+def bind(evaluator: ArrayEvaluator, state: Sequence[Floats]) -> Callable[[], None]:
     """A call without arguments, on one state."""
-    out = [np.empty(shape) for shape in evaluator._output_shapes]
+    out = [np.empty(shape) for shape in evaluator.program.output_shapes()]
     return evaluator.bind(*state, out=out[0] if len(out) == 1 else out)
 
 

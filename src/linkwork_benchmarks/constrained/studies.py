@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork.dynamics.forward import METHODS, method_cost
+from linkwork.dynamics.methods import METHODS, method_cost
 from linkwork.plans.ltl import ltl_tree
 from linkwork_benchmarks.constrained import mujoco, ours, pinocchio
 from linkwork_benchmarks.constrained.scenarios import (

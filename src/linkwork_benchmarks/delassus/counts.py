@@ -27,6 +27,7 @@ from linkwork.kernels import aba, bbo, crba, efpa, lcaba, ltl, osim
 from linkwork.kernels import constraints as loops
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.plans.tree import Tree, tree_of
+from linkwork.quantities.base import ArrayEvaluator
 
 Text = Callable[[Any, Any, Any], None]
 """``text(tree, work, q)``."""
@@ -37,7 +38,7 @@ PARTS = ("inertia", "rows", "matrix", "factor")
 def total(robot: lw.Mechanism, method: str) -> int:
     """All operations of a method's text."""
     matrix = Delassus(robot, cast(Any, method)).matrix
-    assert isinstance(matrix, lw.Evaluator)
+    assert isinstance(matrix, ArrayEvaluator)
     return matrix.operation_count().total
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import linkwork as lw
 from linkwork import zoo
 from linkwork.dynamics.delassus import Delassus
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus import counts, dense
 from linkwork_benchmarks.delassus.pinocchio import Peer
@@ -135,9 +136,9 @@ def _first(scenario: Table, bench: Bench, quantity: str, journal: Journal) -> li
     return [native, *((c, wanted) for c in fast)]
 
 
-def _matrix(robot: lw.Mechanism, method: str) -> lw.Evaluator:
+def _matrix(robot: lw.Mechanism, method: str) -> ArrayEvaluator:
     matrix = Delassus(robot, cast(Any, method), threads=1).matrix
-    assert isinstance(matrix, lw.Evaluator)
+    assert isinstance(matrix, ArrayEvaluator)
     return matrix
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import linkwork as lw
 from linkwork.dynamics.delassus import Delassus
 from linkwork.dynamics.delassus.batches import settings
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus.scenarios import DAMPING, NEW
 from linkwork_benchmarks.robots import Floats
@@ -91,9 +92,9 @@ class Bench:
             return self.q, self.forces, np.zeros(self.robot.nv)
         return self.q, np.full(self.robot.nc, damping), self.accelerations, settings(True)
 
-    def first(self, name: str, evaluator: lw.Evaluator, inputs: tuple[Floats, ...]) -> Contender:
+    def first(self, name: str, evaluator: ArrayEvaluator, inputs: tuple[Floats, ...]) -> Contender:
         """A state a call."""
-        out = [np.empty(shape) for shape in evaluator._output_shapes]
+        out = [np.empty(shape) for shape in evaluator.program.output_shapes()]
         step = evaluator.bind(*inputs, out=out)
 
         def answer() -> Floats:
@@ -102,11 +103,11 @@ class Bench:
 
         return contender(name, step, answer)
 
-    def batch(self, name: str, evaluator: lw.Evaluator, inputs: tuple[Floats, ...]) -> Contender:
+    def batch(self, name: str, evaluator: ArrayEvaluator, inputs: tuple[Floats, ...]) -> Contender:
         """Many states a call: the pose again and again."""
         states = BATCH if self.robot.nc < MANY_ROWS else FEW
         many = [np.tile(x, (states, 1)) for x in inputs]
-        out = [np.empty((states, *shape)) for shape in evaluator._output_shapes]
+        out = [np.empty((states, *shape)) for shape in evaluator.program.output_shapes()]
         step = evaluator.bind(*many, out=out)
 
         def answer() -> Floats:
@@ -118,7 +119,7 @@ class Bench:
 
     def passes(self, damping: float) -> float:
         """How often the inverse sweeps until it is right."""
-        progress = self.family.inverse._runner.evaluate(list(self.inputs("inverse", damping)), [None] * 3)[2]
+        progress = self.family.inverse.runner.evaluate(list(self.inputs("inverse", damping)), [None] * 3)[2]
         return float(progress[1])
 
     # Further applications
@@ -147,9 +148,9 @@ def _again(name: str, step: Callable[[], None], out: Floats) -> Contender:
     return contender(f"again.{name}", step, answer)
 
 
-def bound(name: str, evaluator: lw.Evaluator, inputs: tuple[Floats, ...], pick: int = 0) -> Contender:
+def bound(name: str, evaluator: ArrayEvaluator, inputs: tuple[Floats, ...], pick: int = 0) -> Contender:
     """An evaluator on one state; the answer is one of its outputs."""
-    out = [np.empty(shape) for shape in evaluator._output_shapes]
+    out = [np.empty(shape) for shape in evaluator.program.output_shapes()]
     step = evaluator.bind(*inputs, out=out[0] if len(out) == 1 else out)
 
     def answer() -> Floats:

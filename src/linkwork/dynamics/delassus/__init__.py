@@ -2,7 +2,7 @@
 
 `Delassus` is made once per robot; ``at(q)`` gives an operator that SciPy's solvers take as it is. By default no matrix
 is made: a product costs two sweeps over the bodies, `damped_inverse` eliminates springs once and then costs two sweeps
-as well, and memory is linear in bodies and rows. Explicit methods make the matrix, each in its own way.
+as well, and memory is linear in bodies and rows. Explicit methods compute the matrix.
 
 Forces and accelerations may as well be impulses and changes of velocity: the numbers are the same. Rows are those of
 the robot's enabled constraints, in their order.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.compilers.program import Program
 from linkwork.dynamics.operational import OperationalInertia
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import DelassusMethod, real_array
@@ -24,16 +25,16 @@ from linkwork.plans.efpa import efpa_tree
 from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.ltl import ltl_tree
 from linkwork.plans.tree import Tree
-from linkwork.quantities.evaluator import Array, Evaluator
+from linkwork.quantities.base import Array, ArrayEvaluator, ProgramEvaluator
 
 REFINED = 1e-11
-"""What part of forces may be wrong before they are refined."""
+"""Relative error of forces above which they are refined."""
 MOST_REFINEMENTS = 5
 
 
 @dataclass(frozen=True)
 class Method:
-    """A way to make the matrix."""
+    """A method to compute the matrix."""
 
     algorithm: Algorithm
     arrays: Callable[[Model], Tree]
@@ -56,64 +57,66 @@ METHODS: Mapping[str, Method | None] = MappingProxyType(
 """Methods, by name."""
 
 
-class Product(Evaluator):
+class Product(ArrayEvaluator):
     """``D f`` for states and forces: ``product(q, forces)``, ``(..., nc)``."""
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
-        self._prepare(robot, "delassus", texts.DELASSUS, constrained_tree(robot), (), threads)
+        def program() -> Program:
+            return Program.of_robot(robot, texts.DELASSUS, constrained_tree(robot))
 
-    def _be(self, runner: Any, dtype: str) -> None:
-        super()._be(runner, dtype)
-        self._still = np.zeros(self.robot.nv, dtype=dtype)
+        super().__init__(robot, "delassus", program, {"robot": robot}, threads=threads)
 
-    def __call__(self, q: npt.ArrayLike, forces: npt.ArrayLike) -> Array:  # type: ignore[override]
+    def __call__(self, q: npt.ArrayLike, forces: npt.ArrayLike) -> Array:
         """For ``q: (..., nq)`` and ``forces: (..., nc)``."""
-        return self._runner.evaluate([q, forces, self._still], [None, None])[1]
+        no_torques = np.zeros(self.robot.nv, dtype=self._dtype)
+        return self.runner.evaluate([q, forces, no_torques], [None, None])[1]
 
 
-class Inverse(Evaluator):
+class Inverse(ArrayEvaluator):
     """``(D + diag(r))^-1 a``: ``inverse(q, accelerations, damping)``, ``(..., nc)``."""
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
-        self._prepare(robot, "damped_inverse", texts.DAMPED_INVERSE, lcaba_tree(robot), (), threads)
+        def program() -> Program:
+            return Program.of_robot(robot, texts.DAMPED_INVERSE, lcaba_tree(robot))
 
-    def _be(self, runner: Any, dtype: str) -> None:
-        super()._be(runner, dtype)
-        self._settings = settings(True).astype(dtype)
+        super().__init__(robot, "damped_inverse", program, {"robot": robot}, threads=threads)
 
-    def __call__(  # type: ignore[override]
-        self, q: npt.ArrayLike, accelerations: npt.ArrayLike, damping: npt.ArrayLike
-    ) -> Array:
+    def __call__(self, q: npt.ArrayLike, accelerations: npt.ArrayLike, damping: npt.ArrayLike) -> Array:
         """For ``q: (..., nq)``, ``accelerations: (..., nc)``; the damping is one number, or ``(..., nc)``."""
         R = row_dampings(self.robot, damping)
-        return self._runner.evaluate([q, R, accelerations, self._settings], [None] * 3)[1]
+        return self.runner.evaluate([q, R, accelerations, settings(True).astype(self._dtype)], [None] * 3)[1]
 
 
-class Matrix(Evaluator):
+class Matrix(ArrayEvaluator):
     """``J M^-1 J'``: ``matrix(q)``, ``(..., nc, nc)``."""
 
     def __init__(self, robot: Model, method: DelassusMethod, threads: int | None = None) -> None:
-        made = METHODS[method]
-        assert made is not None
-        self.method, self._damped = method, made.damped
-        self._prepare(robot, "delassus_matrix", made.algorithm, made.arrays(robot), (), threads)
+        how = METHODS[method]
+        if how is None:
+            raise InputError(f"{method} makes no matrix of its own")
+        self.method, self._damped = method, how.damped
 
-    def __call__(self, q: npt.ArrayLike) -> Array:  # type: ignore[override]
+        def program() -> Program:
+            return Program.of_robot(robot, how.algorithm, how.arrays(robot))
+
+        super().__init__(robot, "delassus_matrix", program, {"robot": robot, "method": method}, threads=threads)
+
+    def __call__(self, q: npt.ArrayLike) -> Array:
         """For ``q: (..., nq)``."""
         if not self._damped:
-            return self._runner.evaluate([q], [None])[0]
+            return self.runner.evaluate([q], [None])[0]
         return self.parts(q, np.ones(self.robot.nc))[0]
 
     def parts(self, q: npt.ArrayLike, damping: Array) -> list[Array]:
-        """The matrix, and what the method has found for the damped inverse."""
-        found = self._runner.evaluate([q, damping], [None] * len(self._output_shapes))
+        """The matrix, and what the method has computed for the damped inverse."""
+        results = self.runner.evaluate([q, damping], [None] * len(self.runner.outputs))
         if self.method == "pv_osim_fast":
-            branches, rows, base = found[:3]
-            found[0] = branches + rows @ np.linalg.solve(base, np.swapaxes(rows, -1, -2))
-        return found
+            branches, rows, base = results[:3]
+            results[0] = branches + rows @ np.linalg.solve(base, np.swapaxes(rows, -1, -2))
+        return results
 
 
-class InverseMatrix(Evaluator):
+class InverseMatrix(ArrayEvaluator):
     """``(D + diag(r))^-1`` as a matrix: ``inverse_matrix(q, damping)``, ``(..., nc, nc)``."""
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
@@ -123,15 +126,18 @@ class InverseMatrix(Evaluator):
                 raise UnsupportedFeature(
                     f"{c} is between several moving bodies: no explicit damped inverse; use at(q).damped_inverse(r)"
                 )
-        tree = bbo_tree(robot, end=WORLD_END)
+        super().__init__(robot, "inverse_matrix", self._planned, {"robot": robot}, threads=threads)
+
+    def _planned(self) -> Program:
+        tree = bbo_tree(self.robot, end=WORLD_END)
         has_armature = tree.has_armature.copy()
         for v in tree.term_v.tolist():  # a row of one joint is a part of the joint's own inertia
             has_armature[np.flatnonzero((tree.iv == v) & (np.arange(tree.n) > 0))] = 1
-        self._prepare(robot, "inverse_matrix", osim.CABA_OSIM, tree._replace(has_armature=has_armature), (), threads)
+        return Program.of_robot(self.robot, osim.CABA_OSIM, tree._replace(has_armature=has_armature))
 
-    def __call__(self, q: npt.ArrayLike, damping: npt.ArrayLike) -> Array:  # type: ignore[override]
+    def __call__(self, q: npt.ArrayLike, damping: npt.ArrayLike) -> Array:
         """For ``q: (..., nq)``; the damping is one number, or ``(..., nc)``."""
-        return self._runner.evaluate([q, row_dampings(self.robot, damping)], [None])[0]
+        return self.runner.evaluate([q, row_dampings(self.robot, damping)], [None])[0]
 
 
 class ClusterMatrix:
@@ -147,33 +153,30 @@ class ClusterMatrix:
         bodies = {robot.frames[place].body for c in robot.constraints for place in c.places} - {WORLD}
         self.frames = sorted(bodies)
         self._inertia = OperationalInertia(replace(whole, constraints=rest), self.frames, threads=threads)
-        self._parts = object.__new__(Evaluator)
-        self._parts._prepare(robot, "rows", osim.LINK_ROWS, constrained_tree(robot, self.frames), (), threads)
+        frames = tuple(self.frames)
+        self._parts = ProgramEvaluator(
+            robot, "rows", osim.LINK_ROWS, lambda robot, _: constrained_tree(robot, frames), threads=threads
+        )
 
     def __call__(self, q: npt.ArrayLike) -> Array:
         """For ``q: (..., nq)``."""
         K = self._parts(q)
         W = self._on_frames(K)
-        found: Array = W @ self._inertia(q) @ np.swapaxes(W, -1, -2)
-        return found
+        matrix: Array = W @ self._inertia(q) @ np.swapaxes(W, -1, -2)
+        return matrix
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ClusterMatrix, self._arguments
 
     def _on_frames(self, K: Array) -> Array:
         """Rows as covectors of the accelerations of frames, side by side."""
-        tree = self._parts._subject.tree
+        tree = self._parts.program.tree
         W = np.zeros((*K.shape[:-2], self.robot.nc, 6 * len(self.frames)))
         for f in range(len(self.frames)):
             on = np.flatnonzero((tree.k_body == tree.frame_body[f]) & (tree.k_body > 0))
             turn, shift = K[..., on, :3], K[..., on, 3:]
-            here = np.concatenate(
-                [
-                    (turn - np.cross(tree.frame_position[f], shift)) @ tree.frame_rotation[f],
-                    shift @ tree.frame_rotation[f],
-                ],
-                axis=-1,
-            )
+            R, p = tree.frame_rotation[f], tree.frame_position[f]
+            here = np.concatenate([(turn - np.cross(p, shift)) @ R, shift @ R], axis=-1)
             rows = tree.k_row[on]
             for k, r in enumerate(rows):
                 W[..., r, 6 * f : 6 * f + 6] += here[..., k, :]
@@ -184,7 +187,8 @@ def row_dampings(robot: Model, damping: npt.ArrayLike) -> Array:
     """A damping above zero for each row."""
     R = np.array(real_array(damping, "damping"), dtype=np.float64)
     if not (R > 0).all() or not np.isfinite(R).all():
-        raise InputError("the damping of every row needs to be above zero, and finite")
+        wrong = R[~((R > 0) & np.isfinite(R))].flat[0]
+        raise InputError(f"damping must be > 0 and finite for every row; found {wrong:g}")
     if R.ndim == 0:
         return np.full(robot.nc, float(R))
     if R.shape[-1] != robot.nc:

@@ -14,10 +14,11 @@ from linkwork.dynamics.delassus.family import Delassus, enabled_part
 from linkwork.dynamics.delassus.operators import DelassusOperator, MatrixFree
 from linkwork.errors import InputError
 from linkwork.inputs import count, real_array
+from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD, Pair, Point
 from linkwork.model.model import Model
 from linkwork.plans.constraints import constrained_tree
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.quantities.functions import frame_placement
 
 KNOWN = 64
@@ -56,8 +57,7 @@ class Contacts:
     """
 
     def __init__(self, robot: Model, known: int = KNOWN) -> None:
-        if not isinstance(robot, Model):
-            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        check_robot(robot)
         self.robot = enabled_part(robot)
         self._known = count(known, "known")
         self._plans: OrderedDict[tuple[tuple[str, str], ...], _Plan] = OrderedDict()
@@ -90,8 +90,8 @@ class Contacts:
         E, o = np.empty((len(plan.bodies) + 1, 3, 3)), np.zeros((len(plan.bodies) + 1, 3))
         E[-1] = np.eye(3)
         if plan.bodies:
-            found = frame_placement(self.robot, q, plan.bodies)
-            E[:-1], o[:-1] = found.rotation, found.position
+            placed = frame_placement(self.robot, q, plan.bodies)
+            E[:-1], o[:-1] = placed.rotation, placed.position
         back = plan.turns @ np.swapaxes(E[plan.ends], 1, 2)
         seen = np.concatenate([where, where]) - o[plan.ends]
         shifts = plan.shifts + (back @ seen[:, :, None])[:, :, 0]
@@ -157,11 +157,11 @@ def _fresh(n: int, taken: set[str]) -> list[str]:
 
 
 def _floats(x: npt.ArrayLike, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    found = np.asarray(real_array(x, name), dtype=np.float64)
-    if found.size == 0 and shape[0] == 0:
+    result = np.asarray(real_array(x, name), dtype=np.float64)
+    if result.size == 0 and shape[0] == 0:
         return np.zeros(shape)
-    if found.shape != shape:
-        raise InputError(f"{name} has shape {found.shape}, needs {shape}: one for each pair of bodies")
-    if not np.isfinite(found).all():
+    if result.shape != shape:
+        raise InputError(f"{name} has shape {result.shape}, needs {shape}: one for each pair of bodies")
+    if not np.isfinite(result).all():
         raise InputError(f"{name} holds NaN or infinity")
-    return found
+    return result

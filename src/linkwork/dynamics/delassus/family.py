@@ -1,8 +1,9 @@
-"""The front door to Delassus operators: what is made once for a robot."""
+"""The entry point to Delassus operators: what is made once for a robot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -16,12 +17,13 @@ from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import DelassusMethod
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
+from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
 from linkwork.plans.bbo import NOWHERE, bbo_tree
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.lcaba import lcaba_tree
-from linkwork.quantities.evaluator import Array, thread_count
+from linkwork.quantities.base import Array, thread_count
 
 
 def enabled_part(robot: Model, names: Collection[str] | None = None) -> Model:
@@ -44,7 +46,7 @@ class Delassus:
 
     Args:
         robot: The mechanism.
-        method: ``"matrix_free"``, or the way in which the matrix is made.
+        method: ``"matrix_free"``, or the method that computes the matrix.
         rows: Constraints whose rows the operator is about; by default all that are enabled. The others count for
             nothing, but for ``"cluster_efpa"``, which solves them where they are: its ``D`` is that of the robot with
             these loops closed; its rows are by default those of constraints to the world.
@@ -60,8 +62,7 @@ class Delassus:
         threads: int | None = None,
         moving: Sequence[str] = (),
     ) -> None:
-        if not isinstance(robot, Model):
-            raise InputError(f"robot is {type(robot).__name__}, needs a Mechanism (from load, Builder or compose)")
+        check_robot(robot)
         if not isinstance(method, str) or method not in METHODS:
             raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
         if rows is not None:
@@ -124,23 +125,18 @@ class Delassus:
         return Pool(self.robot, osim.DIAGONAL_BLOCKS, tree, (osim.DIAGONAL_BLOCKS,), self._moving)
 
     @cached_property
-    def swept(self) -> Pool:
+    def operator_memory(self) -> Pool:
         """Work arrays of operators."""
         tree = constrained_tree(self.robot)
         stages = (texts.FACTORIZE, texts.APPLY_DELASSUS, texts.APPLY_J, texts.APPLY_JT)
         return Pool(self.robot, texts.DELASSUS, tree, stages, self._moving)
 
     @cached_property
-    def sprung(self) -> Pool:
+    def damped_memory(self) -> Pool:
         """Work arrays of damped inverses."""
         tree = lcaba_tree(self.robot)
-        return Pool(
-            self.robot,
-            texts.DAMPED_INVERSE,
-            tree,
-            (texts.SETUP_ROWS, texts.FACTORIZE_DAMPED, texts.SOLVE_DAMPED),
-            self._moving,
-        )
+        stages = (texts.SETUP_ROWS, texts.FACTORIZE_DAMPED, texts.SOLVE_DAMPED)
+        return Pool(self.robot, texts.DAMPED_INVERSE, tree, stages, self._moving)
 
     def at(self, q: npt.ArrayLike) -> DelassusOperator:
         """The operator at a configuration, ``(nq,)``.
@@ -157,10 +153,9 @@ class Delassus:
         Args:
             options: As for `Evaluator.compile`.
         """
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.__dict__["product"] = self.product.compile(**options)
-        other.__dict__["inverse"] = self.inverse.compile(**options)
+        other = copy(self)
+        other.product = self.product.compile(**options)
+        other.inverse = self.inverse.compile(**options)
         return other
 
     def __getstate__(self) -> dict[str, Any]:
@@ -170,7 +165,7 @@ class Delassus:
     @property
     def memory(self) -> dict[str, int]:
         """Bytes of work memory of one operator, and of one damped inverse."""
-        return {"operator": self.swept.bytes, "damped_inverse": self.sprung.bytes}
+        return {"operator": self.operator_memory.bytes, "damped_inverse": self.damped_memory.bytes}
 
     def __repr__(self) -> str:
         return f"<Delassus of '{self.robot.name}', {self.robot.nc} rows, {self.method}>"

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from linkwork.compilers.run import Held, Runner, Subject
+from linkwork.compilers.program import Program
+from linkwork.compilers.run import Runner
+from linkwork.compilers.workspace import Workspace
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.model import Model
-from linkwork.plans.tree import Tree, unit_ranges
-from linkwork.quantities.evaluator import Array
+from linkwork.plans.tree import Tree
+from linkwork.quantities.base import Array
 
 
 class Pool:
@@ -19,34 +21,34 @@ class Pool:
     def __init__(
         self, robot: Model, algorithm: Algorithm, tree: Tree, stages: Sequence[Algorithm], own: Sequence[str] = ()
     ) -> None:
-        self._subject = Subject(algorithm, tree, unit_ranges(robot), robot.name)
+        self._program = Program.of_robot(robot, algorithm, tree)
         self._stages = {stage.name: stage for stage in stages}
         self._own = own
-        self._idle: list[Held] = []
+        self._idle: list[Workspace] = []
 
     @cached_property
     def bytes(self) -> int:
         """Memory of one set of work arrays."""
-        held = self.take()
-        self.give([held])
-        return held.context.bytes
+        workspace = self.take()
+        self.give([workspace])
+        return workspace.context.bytes
 
-    def take(self) -> Held:
+    def take(self) -> Workspace:
         """Work arrays that nobody uses."""
         try:
             return self._idle.pop()
         except IndexError:
-            return Held(self._subject, tuple(self._stages.values()), self._own)
+            return Workspace(self._program, tuple(self._stages.values()), self._own)
 
-    def give(self, held: Sequence[Held]) -> None:
+    def give(self, workspace: Sequence[Workspace]) -> None:
         """Take them back."""
-        self._idle.extend(held)
+        self._idle.extend(workspace)
 
     def runner(self, stage: str) -> Runner:
         """What knows the shapes of a stage, and words for what is wrong with arrays."""
         algorithm = self._stages[stage]
-        units = self._subject.units if "q" in algorithm.inputs else ()
-        return Runner(replace(self._subject, algorithm=algorithm, units=units))
+        units = self._program.units if "q" in algorithm.inputs else ()
+        return Runner(replace(self._program, algorithm=algorithm, units=units))
 
 
 class Prepared:
@@ -55,28 +57,28 @@ class Prepared:
     Never changed once it is made: stages that are called later write to scratch arrays alone.
     """
 
-    def __init__(self, pool: Pool, held: Held) -> None:
-        self.pool, self._first = pool, held
-        self._idle, self._all = [held], [held]
+    def __init__(self, pool: Pool, workspace: Workspace) -> None:
+        self.pool, self._first = pool, workspace
+        self._idle, self._all = [workspace], [workspace]
 
     def call(self, stage: str, *arrays: Array) -> None:
         """Run a stage: inputs, then outputs."""
         try:
-            held = self._idle.pop()
+            workspace = self._idle.pop()
         except IndexError:
-            held = self.copy()
-            self._all.append(held)
-        status = held.entries[stage](*arrays)
-        self._idle.append(held)
+            workspace = self.copy()
+            self._all.append(workspace)
+        status = workspace.entries[stage](*arrays)
+        self._idle.append(workspace)
         if status:
             runner = self.pool.runner(stage)
             runner.explain(status, arrays[: len(runner.inputs)], arrays[len(runner.inputs) :])
 
-    def copy(self) -> Held:
+    def copy(self) -> Workspace:
         """Work arrays in the same state."""
-        held = self.pool.take()
-        held.context.take(self._first.context)
-        return held
+        workspace = self.pool.take()
+        workspace.context.take(self._first.context)
+        return workspace
 
     def __del__(self) -> None:
         self.pool.give(self._all)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,13 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from linkwork.dynamics.delassus.batches import Matrix, row_dampings, settings
+from linkwork.dynamics.delassus.linear import BlockDiagonal, DerivedOperator, RowOperator, check_bound, finite
 from linkwork.dynamics.delassus.memory import Pool, Prepared
 from linkwork.errors import InputError, NotConverged
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
-from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 
 if TYPE_CHECKING:
     from linkwork.dynamics.delassus.family import Delassus
@@ -32,58 +32,13 @@ LEAST_PIVOT = 1e-10
 """Below this, the branches of a floating base are singular by themselves."""
 
 
-def _real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
-    """A linear map of reals on any numbers."""
-    if np.iscomplexobj(x):
-        found: Array = _real_parts(apply, x.real) + 1j * _real_parts(apply, x.imag)
-        return found
-    return apply(np.ascontiguousarray(x, dtype=np.float64))
-
-
-def _finite(x: Array, name: str) -> Array:
-    """What is asked of a matrix, which would not notice."""
-    if not np.isfinite(x).all():
-        index = tuple(int(k) for k in np.argwhere(~np.isfinite(x))[0])
-        found = "NaN" if np.isnan(x[index]) else "infinity"
-        raise InputError(f"{name} holds {found} at index {index if len(index) > 1 else index[0]}")
-    return x
-
-
-class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
-    """A symmetric operator on rows; subclasses say how it acts on some vectors, ``(k, nc)``."""
-
-    def __init__(self, robot: Model) -> None:
-        super().__init__(np.dtype(np.float64), (robot.nc, robot.nc))
-        self.robot = robot
-
-    def _apply(self, x: Array) -> Array:
-        raise NotImplementedError
-
-    def _matmat(self, X: Array) -> Array:
-        return _real_parts(self._apply, X.T).T
-
-    def _matvec(self, x: Array) -> Array:
-        return _real_parts(self._apply, x.reshape(-1))
-
-    def _adjoint(self) -> Self:
-        return self
-
-    def _transpose(self) -> Self:
-        return self
-
-    def toarray(self) -> Array:
-        """The matrix, column by column; symmetric to the last digit."""
-        found = self._apply(np.eye(self.shape[0]))
-        return 0.5 * (found + found.T)
-
-
 class DelassusOperator(RowOperator):
     """``D = J M^-1 J'`` at one configuration. Immutable, and safe from several threads."""
 
     def __init__(self, family: Delassus, q: npt.ArrayLike, frames: Frames | None = None) -> None:
         super().__init__(family.robot)
         self._family, self._frames = family, frames
-        self._pose = family.swept.runner(texts.FACTORIZE.name)._prepared("q", q, (family.robot.nq,)).copy()
+        self._pose = family.operator_memory.runner(texts.FACTORIZE.name)._prepared("q", q, (family.robot.nq,)).copy()
         if self._pose.ndim != 1:
             raise InputError(f"q has shape {self._pose.shape}: an operator is of one configuration; use product(q, f)")
         self._pose.flags.writeable = False
@@ -99,7 +54,7 @@ class DelassusOperator(RowOperator):
     @cached_property
     def _prepared(self) -> Prepared:
         """Rows of K and articulated inertias."""
-        prepared, error = self._fresh(self._family.swept), np.empty(self.robot.nc)
+        prepared, error = self._fresh(self._family.operator_memory), np.empty(self.robot.nc)
         prepared.call(texts.FACTORIZE.name, self._pose, error)
         error.flags.writeable = False
         self._error = error
@@ -107,12 +62,12 @@ class DelassusOperator(RowOperator):
 
     def _fresh(self, pool: Pool) -> Prepared:
         """Work arrays for this operator's frames, nothing computed yet."""
-        held = pool.take()
+        workspace = pool.take()
         if self._frames is not None:
             where, turns, shifts = self._frames
-            own = held.context.own
+            own = workspace.context.own
             own["frame_rotation"][where], own["frame_position"][where] = turns, shifts
-        return Prepared(pool, held)
+        return Prepared(pool, workspace)
 
     @property
     def error(self) -> Array:
@@ -120,7 +75,7 @@ class DelassusOperator(RowOperator):
         assert self._prepared is not None
         return self._error
 
-    def _yield(self, forces: Array, torques: Array) -> tuple[Array, Array]:
+    def _apply_delassus(self, forces: Array, torques: Array) -> tuple[Array, Array]:
         """``M^-1 (J' forces + torques)`` and what rows see of it, for one vector or several."""
         lead = max(forces.shape[:-1], torques.shape[:-1])
         motion, rows = np.empty((*lead, self.robot.nv)), np.empty((*lead, self.robot.nc))
@@ -133,7 +88,7 @@ class DelassusOperator(RowOperator):
     @property
     def jacobian(self) -> scipy.sparse.linalg.LinearOperator:
         """``J``, ``(nc, nv)``: velocities of rows; its transpose gives joint torques of forces on rows."""
-        return _Other(self, "jacobian", (self.robot.nc, self.robot.nv), self._see, self._feel)
+        return DerivedOperator(self, "jacobian", (self.robot.nc, self.robot.nv), self._apply_J, self._apply_JT)
 
     @property
     def inverse_mass(self) -> scipy.sparse.linalg.LinearOperator:
@@ -142,29 +97,29 @@ class DelassusOperator(RowOperator):
         none = np.zeros(self.robot.nc)
 
         def apply(x: Array) -> Array:
-            return self._yield(none, x)[0]
+            return self._apply_delassus(none, x)[0]
 
-        return _Other(self, "inverse_mass", (self.robot.nv, self.robot.nv), apply, apply)
+        return DerivedOperator(self, "inverse_mass", (self.robot.nv, self.robot.nv), apply, apply)
 
     @property
     def response(self) -> scipy.sparse.linalg.LinearOperator:
         """``M^-1 J'``, ``(nv, nc)``: how joints accelerate under forces, or what velocities impulses add."""
         self._family.tree_only("response")
         still, none = np.zeros(self.robot.nv), np.zeros(self.robot.nc)
-        return _Other(
+        return DerivedOperator(
             self,
             "response",
             (self.robot.nv, self.robot.nc),
-            lambda forces: self._yield(forces, still)[0],
-            lambda torques: self._yield(none, torques)[1],
+            lambda forces: self._apply_delassus(forces, still)[0],
+            lambda torques: self._apply_delassus(none, torques)[1],
         )
 
-    def _see(self, motion: Array) -> Array:
+    def _apply_J(self, motion: Array) -> Array:
         rows = np.empty((*motion.shape[:-1], self.robot.nc))
         self._prepared.call(texts.APPLY_J.name, motion, rows)
         return rows
 
-    def _feel(self, forces: Array) -> Array:
+    def _apply_JT(self, forces: Array) -> Array:
         torques = np.empty((*forces.shape[:-1], self.robot.nv))
         self._prepared.call(texts.APPLY_JT.name, forces, torques)
         return torques
@@ -173,20 +128,20 @@ class DelassusOperator(RowOperator):
 
     def blocks(self) -> dict[str, Array]:
         """``D`` within each constraint, ``(rows, rows)``, by name, in one sweep."""
-        found = self._own_blocks()
-        return {c.name: found[self.robot.row_slice(c.name), : c.rows].copy() for c in self.robot.constraints}
+        result = self._own_blocks()
+        return {c.name: result[self.robot.row_slice(c.name), : c.rows].copy() for c in self.robot.constraints}
 
     def _own_blocks(self) -> Array:
         pool = self._family.blocks
-        found = np.empty(pool.runner(osim.DIAGONAL_BLOCKS.name).outputs[0])
-        self._fresh(pool).call(osim.DIAGONAL_BLOCKS.name, self._pose, found)
-        return found
+        result = np.empty(pool.runner(osim.DIAGONAL_BLOCKS.name).outputs[0])
+        self._fresh(pool).call(osim.DIAGONAL_BLOCKS.name, self._pose, result)
+        return result
 
     def diagonal(self) -> Array:
         """The diagonal of ``D``, in one sweep."""
-        found = self._own_blocks()
+        result = self._own_blocks()
         places = np.concatenate([np.arange(c.rows) for c in self.robot.constraints])
-        diagonal: Array = found[np.arange(self.robot.nc), places]
+        diagonal: Array = result[np.arange(self.robot.nc), places]
         return diagonal
 
     def preconditioner(self, damping: npt.ArrayLike = 0.0) -> scipy.sparse.linalg.LinearOperator:
@@ -205,7 +160,7 @@ class DelassusOperator(RowOperator):
             np.linalg.pinv(block + np.diag(R[self.robot.row_slice(name)]), rcond=1e-12, hermitian=True)
             for name, block in self.blocks().items()
         ]
-        return _Blocks(self.robot, parts)
+        return BlockDiagonal(self.robot, parts)
 
     def largest_eigenvalue(self, tolerance: float = 1e-6, max_iterations: int = 1_000_000) -> float:
         """The largest eigenvalue of ``D``, by power iteration.
@@ -234,7 +189,7 @@ class DelassusOperator(RowOperator):
 
         Args:
             damping: One number, or one for each row; by default `default_damping`.
-            refine: Whether digits that are seen to be lost because rows are stiff are found again; a number asks for so
+            refine: Whether digits lost to stiff rows are recovered by iterative refinement; a number asks for so
                 many steps of refinement.
         """
         R = row_dampings(self.robot, self.default_damping() if damping is None else damping)
@@ -246,86 +201,44 @@ class DelassusOperator(RowOperator):
         raise NotImplementedError
 
 
-class _Other(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
-    """An operator of the same configuration, an attribute of its owner."""
-
-    def __init__(
-        self,
-        owner: DelassusOperator,
-        name: str,
-        shape: tuple[int, int],
-        forth: Callable[[Array], Array],
-        back: Callable[[Array], Array],
-    ) -> None:
-        super().__init__(np.dtype(np.float64), shape)
-        self._owner, self._name, self._forth, self._back = owner, name, forth, back
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return getattr, (self._owner, self._name)
-
-    def _matmat(self, X: Array) -> Array:
-        return _real_parts(self._forth, X.T).T
-
-    def _matvec(self, x: Array) -> Array:
-        return _real_parts(self._forth, x.reshape(-1))
-
-    def _rmatvec(self, x: Array) -> Array:
-        return _real_parts(self._back, x.reshape(-1))
-
-    def _rmatmat(self, X: Array) -> Array:
-        return _real_parts(self._back, X.T).T
-
-
-class _Blocks(RowOperator):
-    """A block-diagonal operator."""
-
-    def __init__(self, robot: Model, blocks: Sequence[Array]) -> None:
-        super().__init__(robot)
-        self._matrix = scipy.sparse.block_diag(list(blocks), format="csr")
-
-    def _apply(self, x: Array) -> Array:
-        found: Array = (self._matrix @ x.T).T
-        return found
-
-
 class MatrixFree(DelassusOperator):
     """No matrix: two sweeps for each product."""
 
     def __init__(self, family: Delassus, q: npt.ArrayLike, frames: Frames | None = None) -> None:
         super().__init__(family, q, frames)
-        self._still = np.zeros(self.robot.nv)
+        self._no_torques = np.zeros(self.robot.nv)
         assert self._prepared is not None
 
     def _apply(self, x: Array) -> Array:
-        return self._yield(x, self._still)[1]
+        return self._apply_delassus(x, self._no_torques)[1]
 
     def bind(self, forces: Array, out: Array) -> Callable[[], None]:
         """A call without arguments that reads ``forces`` and writes ``D forces``, allocating nothing."""
-        _check_bound(self.robot.nc, forces=forces, out=out)
-        call, still, motion = self._prepared.call, self._still, np.empty(self.robot.nv)
+        check_bound(self.robot.nc, forces=forces, out=out)
+        call, no_torques, motion = self._prepared.call, self._no_torques, np.empty(self.robot.nv)
 
         def step() -> None:
-            call(texts.APPLY_DELASSUS.name, forces, still, motion, out)
+            call(texts.APPLY_DELASSUS.name, forces, no_torques, motion, out)
 
         return step
 
     @cached_property
-    def _laid(self) -> Prepared:
+    def _rows_set_up(self) -> Prepared:
         """Rows of K, for springs."""
-        prepared = self._fresh(self._family.sprung)
+        prepared = self._fresh(self._family.damped_memory)
         prepared.call(texts.SETUP_ROWS.name, self._pose, np.empty(self.robot.nc))
         return prepared
 
     def _damped(self, R: Array, refine: bool | int) -> DampedInverse:
-        return SpringInverse(self, self._laid, R, refine)
+        return SpringInverse(self, self._rows_set_up, R, refine)
 
     def bind_damped_inverse(
         self, damping: Array, accelerations: Array, out: Array, refine: bool | int = True
     ) -> Callable[[], None]:
         """A call that reads a new damping and new accelerations each time and writes the forces to ``out``."""
-        _check_bound(self.robot.nc, damping=damping, accelerations=accelerations, out=out)
-        held = Prepared(self._family.sprung, self._laid.copy())
-        call, how = held.call, settings(refine)
+        check_bound(self.robot.nc, damping=damping, accelerations=accelerations, out=out)
+        prepared = Prepared(self._family.damped_memory, self._rows_set_up.copy())
+        call, how = prepared.call, settings(refine)
         stiffness, motion, progress = np.empty(self.robot.nc), np.empty(self.robot.nv), np.empty(2)
 
         def step() -> None:
@@ -344,15 +257,15 @@ class Explicit(DelassusOperator):
         self._matrix.flags.writeable = False
 
     def _apply(self, x: Array) -> Array:
-        found: Array = _finite(x, "forces") @ self._matrix
-        return found
+        result: Array = finite(x, "forces") @ self._matrix
+        return result
 
     def _own_blocks(self) -> Array:
-        found = np.zeros((self.robot.nc, max(c.rows for c in self.robot.constraints)))
+        result = np.zeros((self.robot.nc, max(c.rows for c in self.robot.constraints)))
         for c in self.robot.constraints:
             at = self.robot.row_slice(c.name)
-            found[at, : c.rows] = self._matrix[at, at]
-        return found
+            result[at, : c.rows] = self._matrix[at, at]
+        return result
 
     def toarray(self) -> Array:
         """The matrix."""
@@ -368,19 +281,6 @@ class Explicit(DelassusOperator):
         if isinstance(maker, Matrix) and self._family.method == "prox_ltl":
             return FactoredInverse(self, self._matrix, R, maker.parts(self._pose, R)[1])
         return DenseInverse(self, self._matrix, R)
-
-
-def _check_bound(size: int, **arrays: Any) -> None:
-    """Whether arrays can be used as they are, ``out`` the last of them."""
-    for name, x in arrays.items():
-        fits = isinstance(x, np.ndarray) and x.dtype == np.float64 and x.flags.c_contiguous and x.shape == (size,)
-        if not fits or (name == "out" and not x.flags.writeable):
-            raise InputError(f"bind: {name} needs a C-contiguous float64 array of {size} numbers")
-    if any(np.may_share_memory(arrays["out"], x) for name, x in arrays.items() if name != "out"):
-        raise InputError("bind: out shares memory with another array")
-
-
-# The damped inverse ------------------------------------------------------------------------------------------
 
 
 class DampedInverse(RowOperator):
@@ -408,10 +308,10 @@ class DampedInverse(RowOperator):
 class SpringInverse(DampedInverse):
     """By LCABA, without a matrix."""
 
-    def __init__(self, operator: MatrixFree, laid: Prepared, damping: Array, refine: bool | int) -> None:
+    def __init__(self, operator: MatrixFree, set_up: Prepared, damping: Array, refine: bool | int) -> None:
         super().__init__(operator, damping)
         self._refine = refine
-        self._prepared = Prepared(laid.pool, laid.copy())
+        self._prepared = Prepared(set_up.pool, set_up.copy())
         self._prepared.call(texts.FACTORIZE_DAMPED.name, damping, np.empty(self.robot.nc))
         self._settings = settings(refine)
 
@@ -427,7 +327,7 @@ class SpringInverse(DampedInverse):
 
     def bind(self, accelerations: Array, out: Array) -> Callable[[], None]:
         """A call without arguments that reads ``accelerations`` and writes forces, allocating nothing."""
-        _check_bound(self.robot.nc, accelerations=accelerations, out=out)
+        check_bound(self.robot.nc, accelerations=accelerations, out=out)
         call, how, motion, progress = self._prepared.call, self._settings, np.empty(self.robot.nv), np.empty(2)
 
         def step() -> None:
@@ -444,8 +344,8 @@ class DenseInverse(DampedInverse):
         self._factor = scipy.linalg.cho_factor(matrix + np.diag(damping), lower=True)
 
     def _apply(self, x: Array) -> Array:
-        found: Array = scipy.linalg.cho_solve(self._factor, _finite(x, "accelerations").T).T
-        return found
+        result: Array = scipy.linalg.cho_solve(self._factor, finite(x, "accelerations").T).T
+        return result
 
 
 class FactoredInverse(DampedInverse):
@@ -456,10 +356,10 @@ class FactoredInverse(DampedInverse):
         self._lower, self._scale = np.tril(factored, -1) + np.eye(len(factored)), np.diagonal(factored).copy()
 
     def _apply(self, x: Array) -> Array:
-        half = scipy.linalg.solve_triangular(self._lower, _finite(x, "accelerations").T, lower=True, unit_diagonal=True)
+        half = scipy.linalg.solve_triangular(self._lower, finite(x, "accelerations").T, lower=True, unit_diagonal=True)
         half = (half.T * self._scale).T
-        found: Array = scipy.linalg.solve_triangular(self._lower, half, lower=True, trans="T", unit_diagonal=True).T
-        return found
+        result: Array = scipy.linalg.solve_triangular(self._lower, half, lower=True, trans="T", unit_diagonal=True).T
+        return result
 
 
 class BaseInverse(FactoredInverse):
@@ -473,9 +373,9 @@ class BaseInverse(FactoredInverse):
     def _apply(self, x: Array) -> Array:
         lower, scale = self._small
         seen = scipy.linalg.solve_triangular(
-            lower, (_finite(x, "accelerations") @ self._solved).T, lower=True, unit_diagonal=True
+            lower, (finite(x, "accelerations") @ self._solved).T, lower=True, unit_diagonal=True
         )
         seen = (seen.T * scale).T
         share = scipy.linalg.solve_triangular(lower, seen, lower=True, trans="T", unit_diagonal=True)
-        found: Array = super()._apply(x) - (self._solved @ share).T
-        return found
+        result: Array = super()._apply(x) - (self._solved @ share).T
+        return result

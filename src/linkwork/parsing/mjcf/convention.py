@@ -25,6 +25,7 @@ from linkwork.inputs import real_array
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Prismatic, Revolute, Spherical
+from linkwork.model.rotations import quaternion_conjugate, quaternion_rotate, unit
 
 _TO_W_LAST, _TO_W_FIRST = [1, 2, 3, 0], [3, 0, 1, 2]
 
@@ -86,15 +87,11 @@ class MujocoMap:
             raise InputError(f"leading axes {place.shape[:-1]} and {vector.shape[:-1]} do not broadcast") from None
         out = np.broadcast_to(vector, (*batch, self.robot.nv)).copy()
         for in_q, linear in self._free:
-            xyz, w = place[..., in_q.start : in_q.start + 3], place[..., in_q.start + 3 : in_q.stop]
-            size = np.sqrt((xyz**2).sum(axis=-1, keepdims=True) + w**2)
-            if not (size > 1e-6).all():
+            rotation = place[..., in_q]
+            if not (np.linalg.norm(rotation, axis=-1) > 1e-6).all():
                 raise InputError(f"q[{in_q.start}:{in_q.stop}] has zero length: no direction to normalize to")
-            axis, w = (xyz if into_world else -xyz) / size, w / size
-            u = out[..., linear]
-            # R u = u + 2 w (x × u) + 2 x × (x × u)
-            across = 2 * np.cross(axis, u)
-            out[..., linear] = u + w * across + np.cross(axis, across)
+            rotation = unit(rotation) if into_world else quaternion_conjugate(unit(rotation))
+            out[..., linear] = quaternion_rotate(rotation, out[..., linear])
         return out
 
     def _carried(self, v: npt.ArrayLike) -> Floats:

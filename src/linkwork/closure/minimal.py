@@ -1,0 +1,198 @@
+"""Minimal coordinates of a closed mechanism: how its dependent joints follow the independent ones.
+
+**clusters** Section II-B: ``v = G y'`` and ``a = G y'' + g``, with ``y`` the independent degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.closure.clusters import clustered, clusters, dof_names, tied_dofs
+from linkwork.closure.tolerances import LEAST_PIVOT, ROUNDED
+from linkwork.compilers.program import Program
+from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
+from linkwork.inputs import count, real_array
+from linkwork.kernels import clusters as kernels
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.model.checks import check_robot
+from linkwork.model.model import Model
+from linkwork.plans.clusters import enabled_rows
+from linkwork.quantities.base import Array, ArrayEvaluator
+
+ALGORITHMS: Mapping[str, Algorithm] = {"explicit": kernels.EXPLICIT_FORM, "closing_step": kernels.CLOSING_STEP}
+
+_empty = np.empty
+
+
+class Minimal:
+    """Minimal coordinates of a robot: ``y`` are its free degrees of freedom, in the order of ``v``.
+
+    Positions are those of the whole tree, ``q``, in which loops are closed: `complete` closes them.
+
+    Args:
+        robot: The mechanism.
+    """
+
+    def __init__(self, robot: Model) -> None:
+        check_robot(robot)
+        self.robot = robot
+        tied = tied_dofs(robot)
+        self.index = np.array([k for k in range(robot.nv) if k not in tied], dtype=np.intp)
+        """Where each free degree of freedom stands in v."""
+        names = dof_names(robot)
+        self.names = tuple(names[k] for k in self.index)
+        """Their names."""
+        self.ny = len(self.index)
+        self._explicit = _Clustered(robot, "explicit")
+        self._closing_step = _Clustered(robot, "closing_step")
+
+    def matrix(self, q: npt.ArrayLike) -> Array:
+        """``G``: all joint velocities as a linear map of the free ones, ``(..., nv, ny)``.
+
+        Args:
+            q: Configuration with closed loops, ``(..., nq)``.
+        """
+        result: Array = self._explicit(q, np.zeros(self.robot.nv))[0]
+        return result
+
+    def velocity(self, q: npt.ArrayLike, rate: npt.ArrayLike) -> Array:
+        """All joint velocities, ``G y'``.
+
+        Args:
+            q: Configuration with closed loops, ``(..., nq)``.
+            rate: Velocities of the free degrees of freedom, ``(..., ny)``.
+        """
+        result: Array = (self.matrix(q) @ self.rates(rate, "rate")[..., None])[..., 0]
+        return result
+
+    def force(self, q: npt.ArrayLike, tau: npt.ArrayLike) -> Array:
+        """What torques on all joints are to the free ones, ``G' tau``.
+
+        Args:
+            q: Configuration with closed loops, ``(..., nq)``.
+            tau: Joint torques, ``(..., nv)``.
+        """
+        given = real_array(tau, "tau").astype(np.float64)
+        if given.shape[-1:] != (self.robot.nv,):
+            raise InputError(f"tau has shape {given.shape}, needs (..., {self.robot.nv})")
+        result: Array = (np.swapaxes(self.matrix(q), -1, -2) @ given[..., None])[..., 0]
+        return result
+
+    def acceleration(self, q: npt.ArrayLike, v: npt.ArrayLike, second: npt.ArrayLike) -> Array:
+        """All joint accelerations, ``G y'' + g``, at velocities that the loops allow.
+
+        Args:
+            q: Configuration with closed loops, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            second: Accelerations of the free degrees of freedom, ``(..., ny)``.
+        """
+        G, g = self._explicit(q, v)
+        result: Array = (G @ self.rates(second, "second")[..., None])[..., 0] + g
+        return result
+
+    def complete(self, q: npt.ArrayLike, tolerance: float = 1e-13, max_iterations: int = 50) -> Array:
+        """The configuration near ``q`` in which loops are closed and the free degrees of freedom are where they were.
+
+        Newton's method on the tied ones, until errors are below ``tolerance`` or as small as rounding lets them be,
+        that of the robot's numbers included.
+        Loops often close in several ways (a knee bends forwards or backwards), and far from closed it may find another
+        than the one that was meant, without a word: lead it in small steps, each from the configuration before.
+
+        Args:
+            q: Configuration near one with closed loops, ``(nq,)``.
+            tolerance: How far a row may be open.
+            max_iterations: The most iterations.
+        """
+        at: Array = self.robot.integrate(q, np.zeros(self.robot.nv))
+        rows = enabled_rows(self.robot)
+        if not rows:
+            return at
+        before = np.inf
+        for _ in range(count(max_iterations, "max_iterations")):
+            step, error = self._closing_step(at)
+            worst = float(np.abs(error[..., rows]).max(initial=0.0))
+            if worst <= tolerance or (worst < ROUNDED and worst >= 0.5 * before):
+                return at
+            at, before = self.robot.integrate(at, step), worst
+        c = max(self.robot.constraints, key=lambda c: float(np.abs(error[..., self.robot.row_slice(c.name)]).max()))
+        raise AssemblyError(
+            f"robot '{self.robot.name}': {c} stays open by {worst:.3g} with the independent joints where they are",
+            constraint=c.name,
+            gap=worst,
+            q=at,
+        )
+
+    def rates(self, x: npt.ArrayLike, name: str) -> Array:
+        """``x`` as numbers for the free degrees of freedom.
+
+        Args:
+            x: One number for each free degree of freedom, ``(..., ny)``.
+            name: What errors call it.
+        """
+        given = real_array(x, name).astype(np.float64)
+        if given.shape[-1:] != (self.ny,):
+            raise InputError(f"{name} has shape {given.shape}, needs (..., {self.ny}): {', '.join(self.names)}")
+        return given
+
+    def __repr__(self) -> str:
+        return f"Minimal({self.robot.name!r}, {self.ny} of {self.robot.nv}: {', '.join(self.names)})"
+
+
+class ClusterEvaluator(ArrayEvaluator):
+    """An evaluator whose last output begins with the least pivot: how well independent joints determine the others."""
+
+    def _evaluate(self, inputs: Sequence[npt.ArrayLike], out: Array | None = None) -> list[Any]:
+        """All outputs but the last; `SingularConstraints` where the independent joints do not determine the others."""
+        if out is None:
+            outputs = [_empty(shape, self._dtype) for shape in self._output_shapes]
+            if not self._entry(*inputs, *outputs):
+                self._verify(outputs[-1])
+                return outputs[:-1]
+        try:
+            *results, last = self.runner.evaluate(inputs, [out, *[None] * (len(self.runner.outputs) - 1)])
+        except NotFinite:
+            raise undetermined(self.robot, self._state_not_finite(inputs)) from None
+        self._verify(last)
+        return results
+
+    def _verify(self, last: Array) -> None:
+        """Raise an error where the last output says that the others mean nothing."""
+        if last.ndim > 1 or not last[0] > LEAST_PIVOT:
+            check_pivots(self.robot, last[..., 0])
+
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
+        return lambda arrays: self._verify(arrays[-1])
+
+
+class _Clustered(ClusterEvaluator):
+    """A quantity of the explicit form of a robot's constraints: all outputs but the least pivot."""
+
+    def __init__(self, robot: Model, quantity: str) -> None:
+        def program() -> Program:
+            return Program.of_robot(robot, ALGORITHMS[quantity], clustered(robot, ()))
+
+        super().__init__(robot, quantity, program, {"robot": robot, "quantity": quantity})
+
+    def __call__(self, *inputs: npt.ArrayLike) -> list[Any]:
+        return self._evaluate(inputs)
+
+
+def check_pivots(robot: Model, least: Array) -> None:
+    """`SingularConstraints` where the free joints do not determine the others."""
+    bad = ~(np.asarray(least) > LEAST_PIVOT)
+    if bad.any():
+        where = "" if bad.ndim == 0 else f" in state {tuple(int(k) for k in np.argwhere(bad)[0])}"
+        raise undetermined(robot, where)
+
+
+def undetermined(robot: Model, where: str) -> SingularConstraints:
+    """The error for a dead center of the free joints."""
+    free = ", ".join(name for cluster in clusters(robot) for name in cluster.independent)
+    return SingularConstraints(
+        f"the independent joints of '{robot.name}' ({free}) do not determine the others{where}: the mechanism is at a "
+        "dead center of theirs. Choose others with robot.with_independent(...), or a proximal method"
+    )

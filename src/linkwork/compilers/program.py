@@ -1,0 +1,77 @@
+"""A program, which is kernel text with the plan of one robot, and a backend, which says how programs are run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.inputs import BackendName
+from linkwork.kernels.algorithm import Algorithm, resolve
+from linkwork.model.model import Model
+from linkwork.plans.tree import Tree, unit_ranges
+
+
+@dataclass(frozen=True)
+class Program:
+    """An algorithm and the arrays of a plan that it reads, with what error messages say of the robot."""
+
+    algorithm: Algorithm
+    tree: Tree
+    """The plan: integers and arrays of one robot."""
+    units: tuple[tuple[int, int], ...]
+    """Where in q numbers of unit length start (quaternions, directions), and how many they are."""
+    robot: str
+    """Name of the robot."""
+    motors: int = 0
+    """Number of motors, for the message about torques of motors in place of torques of joints."""
+
+    @classmethod
+    def of_robot(cls, robot: Model, algorithm: Algorithm, tree: Tree) -> Program:
+        """The program of an algorithm for a robot.
+
+        Args:
+            robot: The mechanism.
+            algorithm: Kernel text and the shapes of its arrays.
+            tree: The plan of the robot that the algorithm reads.
+        """
+        motors = len(robot.actuators) or sum(j.type.nv for j in robot.joints if j.actuated)
+        return cls(algorithm, tree, unit_ranges(robot), robot.name, motors)
+
+    def input_shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of one state's inputs."""
+        return [resolve(shape, self.tree) for shape in self.algorithm.inputs.values()]
+
+    def output_shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of one state's outputs."""
+        return [resolve(shape, self.tree) for shape in self.algorithm.outputs.values()]
+
+    def without_iterations(self) -> Program:
+        """The same, ending after the first iteration."""
+        return replace(self, algorithm=replace(self.algorithm, iteration=None))
+
+    def plan_bytes(self) -> bytes:
+        """All integers and arrays of the plan that the algorithm reads: what traced code depends on."""
+        layout = self.algorithm.layout
+        parts = [str([int(getattr(self.tree, name)) for name in layout.sizes]).encode()]
+        parts += [np.ascontiguousarray(getattr(self.tree, name)).tobytes() for name in layout.shapes]
+        return b"|".join(parts)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """How a program is run, and with which numbers."""
+
+    name: BackendName = "native"
+    """``"plain"``: the Python text itself; ``"native"``: machine code that reads the plan; ``"specialized"``:
+    straight-line machine code for one robot."""
+    dtype: str = "float64"
+    lanes: int | None = None
+    """States that share one SIMD register in batches; None: as many as fit this machine."""
+    threads: int = 1
+    """Threads that share a large batch."""
+    max_operations: int = MAX_OPERATIONS
+    """The most operations of a specialized program."""
+    single_for_single: bool = False
+    """Whether arguments that are all float32 are computed with in float32."""

@@ -1,0 +1,115 @@
+"""Linear operators on rows and on joints, as SciPy takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+
+from linkwork.errors import InputError
+from linkwork.model.model import Model
+from linkwork.quantities.base import Array
+
+
+def real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
+    """A linear map of reals on any numbers."""
+    if np.iscomplexobj(x):
+        result: Array = real_parts(apply, x.real) + 1j * real_parts(apply, x.imag)
+        return result
+    return apply(np.ascontiguousarray(x, dtype=np.float64))
+
+
+def finite(x: Array, name: str) -> Array:
+    """``x``, checked: products with a matrix would pass NaN and infinity on."""
+    if not np.isfinite(x).all():
+        index = tuple(int(k) for k in np.argwhere(~np.isfinite(x))[0])
+        result = "NaN" if np.isnan(x[index]) else "infinity"
+        raise InputError(f"{name} holds {result} at index {index if len(index) > 1 else index[0]}")
+    return x
+
+
+class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+    """A symmetric operator on rows; subclasses say how it acts on some vectors, ``(k, nc)``."""
+
+    def __init__(self, robot: Model) -> None:
+        super().__init__(np.dtype(np.float64), (robot.nc, robot.nc))
+        self.robot = robot
+
+    def _apply(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def _matmat(self, X: Array) -> Array:
+        return real_parts(self._apply, X.T).T
+
+    def _matvec(self, x: Array) -> Array:
+        return real_parts(self._apply, x.reshape(-1))
+
+    def _adjoint(self) -> Self:
+        return self
+
+    def _transpose(self) -> Self:
+        return self
+
+    def toarray(self) -> Array:
+        """The matrix, column by column; symmetric to the last digit."""
+        result = self._apply(np.eye(self.shape[0]))
+        return 0.5 * (result + result.T)
+
+
+class DerivedOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+    """An operator of the same configuration, an attribute of its owner."""
+
+    def __init__(
+        self,
+        owner: RowOperator,
+        name: str,
+        shape: tuple[int, int],
+        forth: Callable[[Array], Array],
+        back: Callable[[Array], Array],
+    ) -> None:
+        super().__init__(np.dtype(np.float64), shape)
+        self._owner, self._name, self._forth, self._back = owner, name, forth, back
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self._owner, self._name)
+
+    def _matmat(self, X: Array) -> Array:
+        return real_parts(self._forth, X.T).T
+
+    def _matvec(self, x: Array) -> Array:
+        return real_parts(self._forth, x.reshape(-1))
+
+    def _rmatvec(self, x: Array) -> Array:
+        return real_parts(self._back, x.reshape(-1))
+
+    def _rmatmat(self, X: Array) -> Array:
+        return real_parts(self._back, X.T).T
+
+
+class BlockDiagonal(RowOperator):
+    """A block-diagonal operator."""
+
+    def __init__(self, robot: Model, blocks: Sequence[Array]) -> None:
+        super().__init__(robot)
+        self._matrix = scipy.sparse.block_diag(list(blocks), format="csr")
+
+    def _apply(self, x: Array) -> Array:
+        result: Array = (self._matrix @ x.T).T
+        return result
+
+
+def check_bound(size: int, **arrays: Any) -> None:
+    """Whether arrays can be used as they are, ``out`` the last of them."""
+    for name, x in arrays.items():
+        fits = isinstance(x, np.ndarray) and x.dtype == np.float64 and x.flags.c_contiguous and x.shape == (size,)
+        if not fits or (name == "out" and not x.flags.writeable):
+            raise InputError(f"bind: {name} needs a C-contiguous float64 array of {size} numbers")
+    if any(np.may_share_memory(arrays["out"], x) for name, x in arrays.items() if name != "out"):
+        raise InputError("bind: out shares memory with another array")
+
+
+# The damped inverse ------------------------------------------------------------------------------------------

@@ -1,0 +1,65 @@
+"""Constrained forward dynamics by dense linear algebra in NumPy: what all other methods are compared with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.closure.mobility import mass_factor, rank_cut
+from linkwork.closure.tolerances import RANK
+from linkwork.dynamics.iterations import OFF
+from linkwork.errors import InputError
+from linkwork.model.model import Model
+from linkwork.quantities.base import Array
+from linkwork.quantities.functions import (
+    bias_forces,
+    constraint_bias,
+    constraint_error,
+    constraint_jacobian,
+    constraint_target,
+    frame_jacobian,
+    mass_matrix,
+)
+from linkwork.quantities.scales import scales_of
+
+KKT_RANK = 1e-10
+"""Singular values of rows, in the metric of inertia, below this part of the largest are zeros."""
+
+
+def solve_kkt(
+    robot: Model, q: Any, v: Any, tau: Any, wrenches: dict[str, Any], R: Array, mu: float, target: Any
+) -> tuple[Array, Array]:
+    """Accelerations, and the result as `ResultLayout` says: least squares by singular values.
+
+    Of all multipliers they are the smallest, rows counting by their regularization ``R`` relative to ``mu``.
+    ``wrenches`` are external wrenches by the names of frames, ``target`` accelerations beyond those of rows' gains.
+    """
+    M, c, J = mass_matrix(robot, q), bias_forces(robot, q, v), constraint_jacobian(robot, q)
+    k = constraint_target(robot, q, v) - constraint_bias(robot, q, v) + np.asarray(target, dtype=np.float64)
+    for name, given in (("tau", tau), *(("wrenches", w) for w in wrenches.values()), ("target", target)):
+        if not np.isfinite(given).all():
+            raise InputError(f"{name} holds NaN or infinity")
+    force = np.asarray(tau, dtype=np.float64) - c
+    for frame, wrench in wrenches.items():
+        force = force + (np.swapaxes(frame_jacobian(robot, q, frame), -1, -2) @ wrench[..., None])[..., 0]
+    on = R < OFF
+    scale = np.where(on, np.sqrt(mu / np.maximum(R, 1e-300)), 0.0)
+    # With M = L L', B = scale J L^-T and f = M^-1 force: a = f + L^-T y, the shortest y with B y = scale (k - J f)
+    L = mass_factor(robot, q)
+    free = np.linalg.solve(M, force[..., None])
+    B = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2) * scale[..., None]
+    unitless = B / np.sqrt(scales_of(robot).rows)[..., None] / np.where(scale > 0, scale, 1.0)[..., None]
+    s = np.linalg.svd(unitless, compute_uv=False)
+    cut = np.where(s.max(axis=-1, initial=0.0) > 0, rank_cut(robot, q, s, J), 0.0)
+    inverse = np.linalg.pinv(B, rcond=np.where(cut > RANK, cut, KKT_RANK))
+    y = inverse @ (scale[..., None] * (k[..., None] - J @ free))
+    a = (free + np.linalg.solve(np.swapaxes(L, -1, -2), y))[..., 0]
+    multipliers = scale * (np.swapaxes(inverse, -1, -2) @ y)[..., 0]
+    residuals = np.where(on, k - (J @ a[..., None])[..., 0], 0.0)
+    rates = (J @ np.asarray(v, dtype=np.float64)[..., None])[..., 0]
+    gap = np.abs(np.where(on, constraint_error(robot, q), 0.0)).max(axis=-1, initial=0.0)
+    opening = np.abs(np.where(on, rates, 0.0)).max(axis=-1, initial=0.0)
+    progress = np.broadcast_to([0.0, 1.0], (*a.shape[:-1], 2))
+    violation = np.stack(np.broadcast_arrays(gap, opening, a[..., 0])[:2], axis=-1)
+    return a, np.concatenate([progress, multipliers, residuals, violation], axis=-1)

@@ -1,0 +1,54 @@
+"""Proximal iterations: regularization of rows and when iterations end, in the units of a robot."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.model.model import Model
+from linkwork.quantities.base import Array
+from linkwork.quantities.scales import scales_of
+
+REGULARIZATION = 1e-8
+"""Regularization of a row of compliance one, as a part of the inverse inertia that the row feels. A smaller one needs
+fewer iterations and loses more digits: `prox_bbo`, which does not make up for it, keeps eight (docs/methods.md)."""
+SINGLE_REGULARIZATION = 1e-4
+"""The least in single precision."""
+TOLERANCE = 1e-13
+"""Residual of rows at which iterations end, as a part of what forces and velocities do to the robot
+(`kernels.constrained`)."""
+SINGLE_TOLERANCE = 1e-7
+"""The least in single precision."""
+MAX_ITERATIONS = 20
+EXPECTED = 3
+"""Iterations that most robots need: what `auto` counts with, or as many as are allowed."""
+OFF = 1e30
+"""Regularization of a row that is not enabled."""
+
+
+def row_regularization(robot: Model, regularization: float, dtype: str = "float64") -> Array:
+    """The regularization of each row, ``(nc,)``: a part of the inverse inertia that it feels, times its constraint's
+    compliance.
+
+    It is as good as infinite where the constraint is not enabled.
+    """
+    mu = _relative_regularization(regularization, dtype)
+    parts = [np.where(c.enabled, mu * np.asarray(c.compliance), OFF) for c in robot.constraints]
+    R = np.concatenate(parts) if parts else np.zeros(0)
+    return np.where(R < OFF, R * scales_of(robot).rows, OFF).astype(dtype)
+
+
+def _relative_regularization(regularization: float, dtype: str) -> float:
+    return regularization if dtype == "float64" else max(regularization, SINGLE_REGULARIZATION)
+
+
+def iteration_settings(
+    robot: Model, regularization: float, tolerance: float, iterations: int, dtype: str = "float64"
+) -> Array:
+    """When iterations end, and what is large for the robot: the input ``settings`` of `algorithms.constrained`."""
+    scales = scales_of(robot)
+    most = tolerance if dtype == "float64" else max(tolerance, SINGLE_TOLERANCE)
+    swamped = float(np.finfo(dtype).eps) / _relative_regularization(regularization, dtype)
+    weight = scales.mass * float(robot.gravity @ robot.gravity)
+    felt = [np.where(c.enabled, 1.0, 0.0) for c in robot.constraints for _ in range(c.rows)] / scales.rows
+    head = [most, iterations, swamped, weight, 1 / scales.mass, 1 / scales.moment]
+    return np.concatenate([head, 1 / scales.joints, felt]).astype(dtype)

@@ -1,0 +1,177 @@
+"""Methods of forward dynamics: which there are, which can serve a robot, and what each costs.
+
+All methods of constrained dynamics solve the same problem, Gauss' principle with the robot's enabled constraints::
+
+    M a + c = tau + J' lambda,        J a + dJ/dt v = target
+
+They differ in what they cost on which robot, and in what they do where constraints are redundant: proximal methods
+compute the accelerations all the same, and of all multipliers the smallest; `ltl` and `pv` report a singular system.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import get_args
+
+from linkwork.closure.clusters import clustered, not_a_transmission
+from linkwork.compilers import cache as disk
+from linkwork.compilers.program import Program
+from linkwork.compilers.trace import MAX_OPERATIONS, trace
+from linkwork.dynamics.iterations import EXPECTED
+from linkwork.errors import ProgramTooLarge
+from linkwork.inputs import ForwardMethod
+from linkwork.kernels import aba, approximate, bbo, cluster_aba, lcaba, ltl, projection
+from linkwork.kernels import pv_early as early
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.model.computed import computed_once
+from linkwork.model.constraints import CenterOfMass
+from linkwork.model.model import Model
+from linkwork.plans.bbo import WORLD_END, bbo_tree
+from linkwork.plans.clusters import enabled_rows
+from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.ltl import ltl_tree
+from linkwork.plans.pv_early import pv_early_tree
+from linkwork.plans.tree import Tree, tree_of
+from linkwork.quantities.base import OperationCount
+
+MOST_COUNTED = 4 * MAX_OPERATIONS
+"""Operations of a program, or steps of a dense factor, beyond which a method is not counted. Zeros take steps too, in
+tracing and in native code."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of forward dynamics."""
+
+    algorithm: Algorithm | None
+    arrays: Callable[[Model, Sequence[str]], Tree] | None
+    iterates: bool = False
+    hard: bool = False
+    """No regularization, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
+    internal: bool = True
+    """Whether constraints between two moving bodies are served."""
+    exact: bool = True
+    """Whether it solves the problem, or another that is like it."""
+    closed: bool = False
+    """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
+
+
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "aba": Method(aba.ABA, tree_of),
+        "kkt": Method(None, None),
+        "ltl": Method(ltl.LTL, ltl_tree, hard=True),
+        "prox_ltl": Method(ltl.PROX_LTL, ltl_tree, iterates=True),
+        "pv": Method(bbo.PV, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), hard=True),
+        "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), iterates=True),
+        "prox_bbo": Method(bbo.PROX_BBO, bbo_tree, iterates=True),
+        "pv_early": Method(early.PV_EARLY, pv_early_tree, hard=True, internal=False),
+        "pv_soft": Method(lcaba.LCABA, lcaba_tree, internal=False),
+        "constrained_aba": Method(lcaba.LCABA, lcaba_tree, iterates=True, internal=False),
+        "lcaba": Method(lcaba.LCABA, lcaba_tree, iterates=True),
+        "cluster": Method(cluster_aba.CLUSTER_ABA, clustered, hard=True, closed=True),
+        "projection": Method(projection.PROJECTION, clustered, hard=True, closed=True),
+        "approximate": Method(approximate.APPROXIMATE_ABA, clustered, hard=True, closed=True, exact=False),
+        "lagrange": Method(ltl.LTL, ltl_tree, hard=True),
+    }
+)
+"""Methods of forward dynamics, by name."""
+
+AUTOMATIC: tuple[ForwardMethod, ...] = ("prox_bbo", "prox_pv", "lcaba", "prox_ltl")
+"""Methods that `auto` chooses from: those that serve every constraint and every redundancy."""
+
+
+def refusal(robot: Model, name: str) -> str | None:
+    """Why a method cannot serve a robot, if so."""
+    method = METHODS[name]
+    if name == "aba":
+        bound = [c for c in robot.constraints if c.enabled]
+        return f"it knows no constraints, and the robot is bound by {bound[0]}" if bound else None
+    if not robot.constraints:
+        return "the robot has no constraints; use aba"
+    if not method.exact:
+        return not_a_transmission(robot)
+    if not method.internal:
+        for constraint in robot.constraints:
+            bodies = {robot.frames[place].body for place in constraint.places} - {"world"}
+            spread = isinstance(constraint, CenterOfMass)  # mass moved across joints puts its rows on several bodies
+            if spread or len(bodies) > 1 or len(constraint.joints) > 1 or (not bodies and not constraint.joints):
+                return f"{constraint} is between several moving bodies"
+    return None
+
+
+def methods_for(robot: Model) -> tuple[ForwardMethod, ...]:
+    """The methods that can serve a robot.
+
+    Args:
+        robot: The mechanism.
+    """
+    names: tuple[ForwardMethod, ...] = get_args(ForwardMethod)
+    return tuple(name for name in names if refusal(robot, name) is None)
+
+
+def method_costs(robot: Model) -> dict[ForwardMethod, OperationCount]:
+    """Exact operation counts of one iteration (and, as `OperationCount.iteration`, of each further one) by every method
+    with a kernel.
+
+    A method whose program, or whose dense factor of all rows, would be too large to count is left out. Counts are kept
+    on disk.
+
+    Args:
+        robot: The mechanism.
+    """
+    result = {}
+    for name in methods_for(robot):
+        counted = method_cost(robot, name)
+        if counted is not None:
+            result[name] = counted
+    return result
+
+
+def method_cost(robot: Model, name: str) -> OperationCount | None:
+    """The same for one method; None where it has no kernel, or the program is too large to count."""
+    algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
+    if algorithm is None or arrays is None or _dense_steps(robot, algorithm) > MOST_COUNTED:
+        return None
+    return _counted(robot, name, tuple(enabled_rows(robot)) if METHODS[name].closed else ())
+
+
+@computed_once
+def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount | None:
+    """The count of a method, which plans for these rows; kept on disk."""
+    algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
+    assert algorithm is not None and arrays is not None
+    program = Program.of_robot(robot, algorithm, arrays(robot, ()))
+
+    def make() -> bytes:
+        try:
+            traced = trace(algorithm, program.tree, MOST_COUNTED)
+        except ProgramTooLarge:
+            return b"null"
+        iteration = sum(traced.iterate.operation_count().values()) if traced.iterate else 0
+        return json.dumps([traced.operation_count(), iteration]).encode()
+
+    kept = json.loads(disk.fetch(disk.key("cost", algorithm.name, program.plan_bytes()), make))
+    return None if kept is None else OperationCount(kept[0], iteration=kept[1])
+
+
+def _dense_steps(robot: Model, algorithm: Algorithm) -> int:
+    """Multiplications of the factor of a dense matrix with all rows of constraints, if the algorithm has one."""
+    return robot.nc**3 // 6 if ("nc", "nc") in algorithm.work.values() else 0
+
+
+def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
+    """What ``method="auto"`` takes: the fewest operations for so many iterations.
+
+    Args:
+        robot: The mechanism.
+        iterations: Proximal iterations to count.
+    """
+    if not any(c.enabled for c in robot.constraints):
+        return "aba"
+    costs = {name: method_cost(robot, name) for name in AUTOMATIC}
+    known = {name: cost.total + (iterations - 1) * cost.iteration for name, cost in costs.items() if cost is not None}
+    return min(known, key=known.__getitem__) if known else "lcaba"

@@ -1,0 +1,173 @@
+"""Results of forward dynamics: accelerations, forces of constraints, and how iterations ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import InputError
+from linkwork.model.model import Model
+from linkwork.model.notebook import shape_table, state_tables
+from linkwork.quantities.base import Array
+
+PROGRESS, ITERATIONS, HEAD = 0, 1, 2
+"""In the result of a constrained kernel: the relative residual (of methods that do not iterate, the least pivot), the
+iterations, and where multipliers start."""
+
+
+@dataclass(frozen=True)
+class ResultLayout:
+    """Where the last output of constrained kernels (`kernels.constrained`) has what, for so many rows."""
+
+    rows: int
+
+    @classmethod
+    def of(cls, result: Array) -> ResultLayout:
+        """The layout of an array that a kernel wrote."""
+        return cls((result.shape[-1] - 4) // 2)
+
+    @property
+    def multipliers(self) -> slice:
+        """Forces of the rows."""
+        return slice(HEAD, HEAD + self.rows)
+
+    @property
+    def residuals(self) -> slice:
+        """What each row misses."""
+        return slice(HEAD + self.rows, HEAD + 2 * self.rows)
+
+    @property
+    def gap(self) -> int:
+        """The largest error of a row."""
+        return HEAD + 2 * self.rows
+
+    @property
+    def velocity_error(self) -> int:
+        """The largest rate of an error; negative where rows have gains."""
+        return HEAD + 2 * self.rows + 1
+
+    @property
+    def size(self) -> int:
+        """All of it."""
+        return HEAD + 2 * self.rows + 2
+
+
+@dataclass(frozen=True)
+class SolvedBy:
+    """How a solution was computed."""
+
+    robot: Model
+    method: str
+    tolerance: float
+    """Relative residual at which iterations end; infinite for methods that do not iterate."""
+
+
+class Solution:
+    """Accelerations, and forces of constraints. Leading axes are those of the batch."""
+
+    __slots__ = ("_by", "_result", "acceleration")
+
+    acceleration: Array
+    """Joint accelerations, ``(..., nv)``."""
+
+    def __init__(self, acceleration: Array, by: SolvedBy | None = None, result: Array | None = None) -> None:
+        self.acceleration = acceleration
+        self._by = by
+        self._result = result
+        """As `ResultLayout` says; None for a tree."""
+
+    @property
+    def multipliers(self) -> Array | None:
+        """Forces of all constraints in a row, ``(..., nc)``; None for a tree."""
+        return None if self._result is None else self._result[..., ResultLayout.of(self._result).multipliers]
+
+    @property
+    def residuals(self) -> Array | None:
+        """What each row misses, ``(..., nc)``; None for a tree."""
+        return None if self._result is None else self._result[..., ResultLayout.of(self._result).residuals]
+
+    @property
+    def forces(self) -> Mapping[str, Array]:
+        """Forces of the constraints by name, ``(..., rows)`` each, as they act on the second place of a pair."""
+        return NamedRows(None if self._by is None else self._by.robot, self.multipliers)
+
+    @property
+    def residual(self) -> Any:
+        """The most that a row misses, in m/s² or rad/s²."""
+        rows = self.residuals
+        return 0.0 if rows is None else _plain(np.abs(rows).max(axis=-1, initial=0.0))
+
+    @property
+    def gap(self) -> Any:
+        """The largest error of a constraint at ``q``, in m or rad."""
+        return 0.0 if self._result is None else _plain(self._result[..., ResultLayout.of(self._result).gap])
+
+    @property
+    def velocity_error(self) -> Any:
+        """How fast ``v`` opens loops, the most of a row, in m/s or rad/s; None unless constraints have gains."""
+        if self._result is None:
+            return 0.0
+        error = self._result[..., ResultLayout.of(self._result).velocity_error]
+        return None if np.any(error < 0) else _plain(error)
+
+    @property
+    def iterations(self) -> Any:
+        """Proximal iterations, of each state."""
+        return 0 if self._result is None else _plain(self._result[..., ITERATIONS].astype(np.int64))
+
+    @property
+    def converged(self) -> Any:
+        """Whether iterations ended within the tolerance; of a method that does not iterate, always."""
+        if self._by is None or self._result is None:
+            return True
+        return _plain(self._result[..., PROGRESS] <= self._by.tolerance)
+
+    def __repr__(self) -> str:
+        if self._result is None:
+            return f"Solution(acceleration={self.acceleration!r})"
+        return (
+            f"Solution(acceleration={self.acceleration!r}, residual={self.residual}, "
+            f"iterations={self.iterations}, converged={self.converged})"
+        )
+
+    def _repr_html_(self) -> str:
+        if self._by is None or self._result is None:
+            return shape_table("Solution", {"acceleration": self.acceleration})
+        ended = f"{np.sum(self.converged)} of {np.size(self.converged)} converged"
+        caption = f"Solution by {self._by.method}: {ended}, residual at most {np.max(self.residual, initial=0.0):.3g}"
+        rows = {"force": self.multipliers, "residual": self.residuals}
+        return state_tables(caption, self._by.robot, {"acceleration": self.acceleration}, rows)
+
+
+class NamedRows(Mapping[str, Array]):
+    """Numbers of all rows, by the names of constraints."""
+
+    def __init__(self, robot: Model | None, multipliers: Array | None) -> None:
+        self._robot, self._multipliers = robot, multipliers
+
+    def __getitem__(self, name: str) -> Array:
+        if self._robot is None or self._multipliers is None:
+            raise KeyError(name)
+        try:
+            at = self._robot.row_slice(name)
+        except InputError as error:
+            raise KeyError(str(error)) from None
+        part: Array = self._multipliers[..., at]
+        return part
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(()) if self._robot is None else (c.name for c in self._robot.constraints)
+
+    def __len__(self) -> int:
+        return 0 if self._robot is None else len(self._robot.constraints)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def _plain(x: Any) -> Any:
+    """A Python number for one state."""
+    return x.item() if x.ndim == 0 else x

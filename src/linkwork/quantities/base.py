@@ -1,0 +1,434 @@
+"""What all evaluators share: a program for one robot, and a backend that runs it.
+
+| class            | what it has                                                              |
+|------------------|--------------------------------------------------------------------------|
+| BaseEvaluator    | program and backend; other backends, operation counts, pickling          |
+| ArrayEvaluator   | inputs that are given or held by the evaluator; `bind`                    |
+| ProgramEvaluator | a call for any program: ``evaluator(*inputs)``                           |
+
+Nothing is computed when an evaluator is made: its program (plans, scales, choice of a method) when it is first needed,
+machine code at the first call.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from types import MappingProxyType
+from typing import Any, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.compilers.backends import default_threads, runner_for
+from linkwork.compilers.entry import SHAPES
+from linkwork.compilers.program import Backend, Program
+from linkwork.compilers.run import Runner
+from linkwork.compilers.trace import MAX_OPERATIONS, trace
+from linkwork.errors import InputError, NotFinite
+from linkwork.inputs import BackendName, Lanes, Precision
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.model.checks import check_robot
+from linkwork.model.model import Model
+from linkwork.plans.tree import Tree
+
+Array = npt.NDArray[Any]
+
+_LOCK = threading.RLock()
+"""Around what evaluators make when they are first called."""
+
+_empty = np.empty
+
+
+class OperationCount(dict[str, int]):
+    """How often each operation is done: of a method that iterates, in the first iteration.
+
+    Args:
+        counts: Operations by name.
+        iteration: All operations of each further iteration.
+    """
+
+    def __init__(self, counts: Mapping[str, int] = MappingProxyType({}), iteration: int = 0) -> None:
+        super().__init__(counts)
+        self.iteration = iteration
+        """All operations of each further iteration."""
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.values())
+
+
+class BaseEvaluator:
+    """A program for one robot, and the backend that runs it.
+
+    Evaluators are pickled and copied by their arguments: a copy in another process, one of `multiprocessing` for
+    instance, has its machine code from the cache there.
+
+    Args:
+        robot: The mechanism.
+        quantity: Name of what is computed.
+        program: Makes the program; called once, when the program is first needed.
+        arguments: Keyword arguments that make an equal evaluator of the same class.
+        frames: Frames that the quantity is about, or that external wrenches act on.
+        threads: Threads that share a large batch; by default as many as there are cores.
+    """
+
+    __call__: Callable[..., Any]
+    """Evaluate; every class says with which inputs."""
+
+    def __init__(
+        self,
+        robot: Model,
+        quantity: str,
+        program: Callable[[], Program],
+        arguments: Mapping[str, Any],
+        frames: str | Sequence[str] = (),
+        threads: int | None = None,
+    ) -> None:
+        check_robot(robot)
+        self.robot = robot
+        self.quantity = quantity
+        self.frames = frame_names(frames)
+        for name in self.frames:
+            robot.frame(name)
+        self._arguments = dict(arguments)
+        self._make_program = program
+        self._program: Program | None = None
+        self._set_backend(Backend(threads=thread_count(threads), single_for_single=True))
+
+    def _set_backend(self, backend: Backend) -> None:
+        """Run the program by this backend; nothing has run yet."""
+        self._backend = backend
+        self._dtype: np.dtype[Any] = np.dtype(backend.dtype)
+        self._runner: Runner | None = None
+        self._single: Self | None = None
+        self._entry: Callable[..., int] = self._first_call
+        self._output_shapes: Sequence[tuple[int, ...]] = ()
+        self._no_wrenches = np.zeros((len(self.frames), 6), dtype=backend.dtype)
+
+    def _first_call(self, *arrays: Any) -> int:
+        """The entry point before there is one: calls take the general path, which knows what is missing.
+
+        Code for one state is compiled when one state is given, not for a batch.
+        """
+        shapes = self.runner.shapes
+        if all(getattr(x, "ndim", len(shape)) == len(shape) for x, shape in zip(arrays, shapes, strict=False)):
+            self._entry = self.runner.entry
+        return SHAPES
+
+    def _prepare_inputs(self) -> None:
+        """Make the inputs that the evaluator itself holds, in the type of the backend; called once, before it runs."""
+
+    # The program and its backend -----------------------------------------------------------------
+
+    @property
+    def program(self) -> Program:
+        """The kernel text and the plan of this robot."""
+        if self._program is None:
+            with _LOCK:
+                if self._program is None:
+                    self._program = self._make_program()
+        return self._program
+
+    @property
+    def traced_program(self) -> Program:
+        """What `compile` and `export_c` make straight-line code of."""
+        return self.program
+
+    @property
+    def runner(self) -> Runner:
+        """What runs the program with arrays."""
+        if self._runner is None:
+            with _LOCK:
+                if self._runner is None:
+                    self._prepare_inputs()
+                    specialized = self._backend.name == "specialized"
+                    runner = runner_for(self.traced_program if specialized else self.program, self._backend)
+                    self._output_shapes = runner.outputs
+                    self._runner = runner
+        return self._runner
+
+    @property
+    def backend(self) -> BackendName:
+        """How the program is run: ``"plain"``, ``"native"`` or ``"specialized"``."""
+        return self._backend.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers computed with."""
+        return self._dtype
+
+    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
+        """The same, running native code with numbers of one type, whatever the type of arguments.
+
+        An evaluator runs native code from the start, in ``float64``; where all arguments are ``float32`` arrays it does
+        so in ``float32``, and so are its results.
+
+        Args:
+            dtype: Numbers to compute with.
+            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
+            threads: Threads that share a large batch; by default as many as this evaluator has.
+        """
+        return self._on(Backend("native", _checked_dtype(dtype), _checked_lanes(lanes), self._threads(threads)))
+
+    def plain(self) -> Self:
+        """The same, running the Python text itself: slow, for debugging."""
+        return self._on(Backend("plain"))
+
+    def compile(
+        self,
+        lanes: Lanes = "auto",
+        dtype: Precision = "float64",
+        threads: int | None = None,
+        max_operations: int = MAX_OPERATIONS,
+    ) -> Self:
+        """The same, running a straight-line program made for this robot.
+
+        Takes seconds the first time; the code is kept on disk. Raises `ProgramTooLarge` where the program would have
+        too many operations: stay native there.
+
+        Args:
+            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
+            dtype: Numbers to compute with.
+            threads: Threads that share a large batch; by default as many as this evaluator has.
+            max_operations: The most operations that a program may have.
+        """
+        kind, shared = _checked_dtype(dtype), self._threads(threads)
+        other = self._on(Backend("specialized", kind, _checked_lanes(lanes), shared, max_operations))
+        other._entry = other.runner.entry  # code is made now
+        return other
+
+    def _threads(self, threads: int | None) -> int:
+        return self._backend.threads if threads is None else thread_count(threads)
+
+    def _on(self, backend: Backend) -> Self:
+        """The same on another backend."""
+        other = copy(self)
+        other._program = self._program
+        other._set_backend(backend)
+        return other
+
+    def _for_type_of(self, inputs: Sequence[Any]) -> Self:
+        """This evaluator, or the same in single precision where all arguments are."""
+        if not self._backend.single_for_single:
+            return self
+        if not all(getattr(x, "dtype", None) == np.float32 for x in inputs if x is not None):
+            return self
+        with _LOCK:
+            if self._single is None:
+                self._single = self.native("float32")
+        return self._single
+
+    def operation_count(self) -> OperationCount:
+        """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
+        traced = trace(self.program.algorithm, self.program.tree, limit=sys.maxsize)
+        iteration = sum(traced.iterate.operation_count().values()) if traced.iterate else 0
+        return OperationCount(traced.operation_count(), iteration=iteration)
+
+    # Copies --------------------------------------------------------------------------------------
+
+    def _recipe(self) -> dict[str, Any]:
+        """Keyword arguments that make an equal evaluator."""
+        return self._arguments
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (type(self), self._recipe(), self._backend)
+
+    def __repr__(self) -> str:
+        by = f" by {self.method}" if hasattr(self, "method") else ""
+        return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}'{by}, {self.backend}, {self._dtype}>"
+
+
+def _remade(kind: type[BaseEvaluator], arguments: Mapping[str, Any], backend: Backend) -> BaseEvaluator:
+    """An evaluator from what `BaseEvaluator.__reduce__` says of it."""
+    made = kind(**arguments)
+    made._set_backend(backend)
+    return made
+
+
+class ArrayEvaluator(BaseEvaluator):
+    """An evaluator that is called with the arrays of its program: each is given, or held by the evaluator."""
+
+    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+        """All inputs of the program from those given, with zero external wrenches if none are given."""
+        names = list(self.program.algorithm.inputs)
+        inputs: list[Any] = list(given)
+        if names[-1] == "wrenches":
+            if len(inputs) == len(names) - 1:
+                inputs.append(self._no_wrenches)
+            elif len(inputs) == len(names) and inputs[-1] is None:
+                inputs[-1] = self._no_wrenches
+        if len(inputs) != len(names):
+            raise InputError(f"{self.quantity} takes {', '.join(names)}; {len(inputs)} arguments were given")
+        return inputs
+
+    def _outputs(self, out: Array | Sequence[Array] | None) -> list[Any]:
+        """Arrays to write outputs to; None for those that are to be made."""
+        shapes = self.runner.outputs
+        if out is None:
+            return [None] * len(shapes)
+        if len(shapes) == 1:
+            return [out]
+        if isinstance(out, np.ndarray):
+            return [out, *[None] * (len(shapes) - 1)]
+        if not isinstance(out, tuple | list) or len(out) != len(shapes):
+            names = list(self.program.algorithm.outputs)
+            each = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
+            given = f"{len(out)} arrays" if isinstance(out, tuple | list) else type(out).__name__
+            raise InputError(
+                f"{self.quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {given}"
+            )
+        return list(out)
+
+    def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
+        """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
+
+        ``out`` is the array of the main output, or a tuple of all outputs in their order; an error names them. The
+        arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes are
+        checked here, numbers at every call. The call is for one thread at a time, as its arrays are.
+
+        Args:
+            inputs: Arrays that every call reads as they then are.
+            out: Array that every call writes, or a tuple of as many as there are results.
+        """
+        runner, outputs = self.runner, self._outputs(out)
+        alone = isinstance(out, np.ndarray) and len(outputs) > 1
+        if alone:
+            lead = outputs[0].shape[: max(0, outputs[0].ndim - len(runner.outputs[0]))]
+            outputs[1:] = [np.empty((*lead, *shape), self._dtype) for shape in runner.outputs[1:]]
+        arrays = [*cast(list[Array], self._inputs(inputs)), *outputs]
+        step = bound_call(runner, arrays)
+        verify = self._verification(alone)
+        if verify is None:
+            return step
+
+        def verified_step() -> None:
+            try:
+                step()
+            except NotFinite:
+                verify(arrays)  # may know why
+                raise
+            verify(arrays)
+
+        return verified_step
+
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
+        """What raises an error where inputs and outputs show that the results mean nothing, if anything does.
+
+        ``alone`` says that the caller has only the main output, and does not see the last.
+        """
+        return None
+
+    def _state_not_finite(self, inputs: Sequence[npt.ArrayLike]) -> str:
+        """Words for the first state of a batch whose results are not finite; nothing for one state alone."""
+        shapes = self.runner.inputs
+        given = [np.asarray(x, dtype=np.float64) for x in inputs]
+        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, s in zip(given, shapes, strict=True)))
+        full = [np.broadcast_to(x, (*lead, *shape)) for x, shape in zip(given, shapes, strict=True)]
+        for k in np.ndindex(*lead) if lead else ():
+            try:
+                self.runner.evaluate([x[k] for x in full], [None] * len(self.runner.outputs))
+            except NotFinite:
+                return f" in state {k}"
+        return ""
+
+
+class ProgramEvaluator(ArrayEvaluator):
+    """Any algorithm for one robot, ready to call: ``evaluator(q, v, ...)``.
+
+    Args:
+        robot: The mechanism.
+        quantity: Name of what is computed, for messages.
+        algorithm: Kernel text and the shapes of its arrays.
+        plan: Makes the plan that the algorithm reads, from the robot and the frames.
+        frames: Frames that the quantity is about, or that external wrenches act on.
+        threads: Threads that share a large batch; by default as many as there are cores.
+        arguments: Of a subclass: keyword arguments that make an equal evaluator of that class.
+    """
+
+    def __init__(
+        self,
+        robot: Model,
+        quantity: str,
+        algorithm: Algorithm,
+        plan: Callable[[Model, Sequence[str]], Tree],
+        frames: str | Sequence[str] = (),
+        threads: int | None = None,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        names = frame_names(frames)
+        if arguments is None:
+            arguments = {"robot": robot, "quantity": quantity, "algorithm": algorithm, "plan": plan, "frames": names}
+
+        def program() -> Program:
+            return Program.of_robot(robot, algorithm, plan(robot, names))
+
+        super().__init__(robot, quantity, program, arguments, names, threads)
+
+    def __call__(self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None) -> Any:
+        """Evaluate: one array, or a tuple where the quantity has several.
+
+        Args:
+            inputs: Arrays, in the order of the quantity's inputs; leading axes are batch axes and broadcast.
+            out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
+        """
+        if out is None:
+            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
+            if not self._entry(*inputs, *results):
+                return results[0] if len(results) == 1 else tuple(results)
+        typed = self._for_type_of([*inputs, *self._outputs(out)])
+        results = typed.runner.evaluate(typed._inputs(inputs), self._outputs(out))
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+# Arguments ------------------------------------------------------------------------------------------------
+
+
+def bound_call(runner: Runner, arrays: Sequence[Array]) -> Callable[[], None]:
+    """A call without arguments that runs a program with these arrays, inputs then outputs, as they then are."""
+    wrong = runner.misfit(arrays)
+    if wrong:
+        raise InputError(f"bind: {wrong}")
+    entry, count = runner.own_entry(arrays[-1].ndim > len(runner.outputs[-1])), len(runner.inputs)
+
+    def step() -> None:
+        status = entry(*arrays)
+        if status:
+            runner.explain(status, arrays[:count], arrays[count:])
+
+    return step
+
+
+def frame_names(frames: str | Sequence[str]) -> tuple[str, ...]:
+    """Names of frames as a tuple."""
+    if isinstance(frames, str):
+        return (frames,)
+    if not isinstance(frames, Sequence) or not all(isinstance(name, str) for name in frames):
+        raise InputError(f"frames are names, one or a list of them; found {frames!r}")
+    return tuple(frames)
+
+
+def thread_count(threads: int | None) -> int:
+    """How many threads share a large batch: so many, or as many as there are cores."""
+    if threads is None:
+        return default_threads()
+    if not isinstance(threads, int) or threads < 1:
+        raise InputError(f"threads is {threads!r}, needs a whole number above zero")
+    return threads
+
+
+def _checked_dtype(dtype: str) -> str:
+    if dtype not in ("float64", "float32"):
+        raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
+    return dtype
+
+
+def _checked_lanes(lanes: int | str) -> int | None:
+    if lanes == "auto":
+        return None
+    if not isinstance(lanes, int) or lanes not in (1, 2, 4, 8, 16):
+        raise InputError(f"lanes is {lanes!r}, needs 'auto' or one of 1, 2, 4, 8, 16")
+    return lanes
