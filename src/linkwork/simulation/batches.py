@@ -27,7 +27,7 @@ from linkwork.simulation.actuation import (
 from linkwork.simulation.batch_propagators import batch_steps, controlled_batch_steps
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.initial import initial_states
-from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, run, shown
+from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
 from linkwork.simulation.numba_control import is_compiled, numba_steps
 from linkwork.simulation.schedule import Schedule, Stop
 from linkwork.simulation.settings import StepSettings
@@ -134,8 +134,8 @@ def rollouts(
         threads=threads,
     )
     if executor is None:
-        with shown(progress, schedule.end - schedule.start, robot.name) as tell:
-            parts = [batch.roll(tell)]
+        with progress_bar(progress, schedule.end - schedule.start, robot.name) as report:
+            parts = [batch.roll(report)]
     else:
         size = count(part, "part")
         parts = _spread(executor, [batch.rows(slice(k, k + size)) for k in range(0, len(at), size)])
@@ -198,13 +198,13 @@ class Batch:
             alone=True,
         )
 
-    def roll(self, tell: Callable[[float], None] = lambda done: None) -> Arrays:
+    def roll(self, report: Callable[[float], None] = lambda done: None) -> Arrays:
         """Records of all robots."""
         n, robot = len(self.q), self.robot
         recorder = Recorder(robot, self.schedule.record_times, (n,))
         stops, propagate, feedback = self._plan(recorder)
         state = State(self.q, self.v, self.constant, np.zeros((n, robot.nc)))
-        run(self.schedule, stops, state, propagate, recorder, feedback=feedback, tell=tell)
+        run(self.schedule, stops, state, propagate, recorder, feedback=feedback, report=report)
         return recorder.q, recorder.v, recorder.tau, recorder.multipliers, recorder.commands
 
     def _plan(self, recorder: Recorder) -> tuple[list[Stop], Propagate, Feedback | None]:

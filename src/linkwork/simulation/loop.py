@@ -29,7 +29,7 @@ from linkwork.simulation.schedule import Schedule, Stop
 from linkwork.simulation.trajectory import Trajectory
 
 PATIENCE = 2.0
-"""Seconds before progress is shown."""
+"""Seconds before progress is progress_bar."""
 
 
 class State(NamedTuple):
@@ -98,7 +98,7 @@ def run(
     *,
     feedback: Feedback | None = None,
     project: Project | None = None,
-    tell: Callable[[float], None] = lambda done: None,
+    report: Callable[[float], None] = lambda done: None,
 ) -> str:
     """Simulate from the first stop to the last, and keep states in the recorder; why it ended early, or nothing."""
     dt = schedule.dt
@@ -113,7 +113,7 @@ def run(
             return early_end(recorder, dt, int(at) + done)
         if after.project and project is not None:
             state = State(*project(state.q, state.v), *state[2:])
-        tell(after.at - schedule.start)
+        report(after.at - schedule.start)
     recorder.add(state)
     return ""
 
@@ -147,7 +147,7 @@ def function_feedback(
 
 
 @contextmanager
-def shown(wanted: bool | None, total: float, name: str) -> Iterator[Callable[[float], None]]:
+def progress_bar(wanted: bool | None, total: float, name: str) -> Iterator[Callable[[float], None]]:
     """A function that reports progress of what takes longer than two seconds, on a terminal."""
     if wanted is False or (wanted is None and not sys.stderr.isatty()):
         yield lambda done: None
@@ -158,7 +158,7 @@ def shown(wanted: bool | None, total: float, name: str) -> Iterator[Callable[[fl
     began, bar, task = time.monotonic(), None, None
     last = began
 
-    def tell(done: float) -> None:
+    def report(done: float) -> None:
         nonlocal bar, task, last
         now = time.monotonic()
         if bar is None and (wanted or now - began > PATIENCE):
@@ -170,7 +170,7 @@ def shown(wanted: bool | None, total: float, name: str) -> Iterator[Callable[[fl
             last = now
 
     try:
-        yield tell
+        yield report
     finally:
         if bar is not None:
             bar.stop()

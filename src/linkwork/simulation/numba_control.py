@@ -69,7 +69,7 @@ def numba_steps(
         if stop - start < 1:
             return partial(state, start, stop)
         one = state if batched else _batch_of_one(state)
-        found = _drive(stepper, controller, output, one, constant, wrenches, events, batched=batched)
+        found = _run_events(stepper, controller, output, one, constant, wrenches, events, batched=batched)
         _keep(found, recorder)
         if found.status != FINE:
             raise InputError(f"the controller at {schedule.time(found.step):g} s: {_wrong(stepper, found, batched)}")
@@ -105,7 +105,7 @@ def _wrong(stepper: Stepper, found: NumbaRun, batched: bool) -> str:
     return wrong_shape(stepper.source, shape, "torques", robots, both=stepper.takes_commands)
 
 
-def _drive(
+def _run_events(
     stepper: Stepper,
     controller: Callable[..., Any],
     output: ControllerOutput,
@@ -122,7 +122,7 @@ def _drive(
     runner, robot, nc = stepper.runner, stepper.robot, stepper.source.nc
     q, v, (tau, commands), forces = state
     width = stepper.held(None)[0].size
-    takes = (output != "commands", output != "torques" and width > 0)
+    accepts = (output != "commands", output != "torques" and width > 0)
     parts = min(runner.threads, max(1, len(q) // SHARE)) if batched else 1
     edges = [len(q) * k // parts for k in range(parts + 1)]
     count = int(events[:, 2].sum())
@@ -133,7 +133,7 @@ def _drive(
         n = stop - start
         now = tuple(x[start:stop].copy() for x in (q, v, tau, forces))
         held = np.zeros((n, width)) if commands is None else commands[start:stop].copy()
-        steady = np.broadcast_to(constant.tau, tau.shape)[start:stop].copy()
+        constant_tau = np.broadcast_to(constant.tau, tau.shape)[start:stop].copy()
         pushed = wrenches[start:stop].copy() if wrenches.ndim > 2 else wrenches
         results = tuple(np.empty((n, *shape)) for shape in stepper.runner.outputs)
         kept = tuple(np.empty((count, n, width)) for width in (robot.nq, robot.nv, robot.nv, nc, width))
@@ -142,9 +142,11 @@ def _drive(
         places = np.array([x.ctypes.data for x in used])
         own = (0, 1, 2, 3, *((4,) if wrenches.ndim > 2 else ()), *range(9, len(used)))
         widths = np.array([x[0].size if k in own else 0 for k, x in enumerate(used)])
-        arrays = (*now, *results, *kept, held, steady, timing, settings, stepper.dt)
+        arrays = (*now, *results, *kept, held, constant_tau, timing, settings, stepper.dt)
         entry = runner.own_entry(batched and n > 1)  # held until the end: it owns the kernel's memory
-        status, step, i, j, made = loop.drive(called, *addresses(entry), events, places, widths, arrays, takes, batched)
+        status, step, i, j, made = loop.run_events(
+            called, *addresses(entry), events, places, widths, arrays, accepts, batched
+        )
         last = held if timing[1] > 0.5 else np.full_like(held, np.nan)
         return NumbaRun(kept, (*now, last), status, step, (i, j), made)
 

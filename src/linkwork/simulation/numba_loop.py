@@ -1,4 +1,4 @@
-"""The loop of `loop` in Numba's Python, imported where a controller is Numba's: importing Numba takes a while.
+"""The loop of `loop` in Numba's Python, imported where a controller is Numba's: importing Numba accepts a while.
 
 It reads the same schedule, as a table of events.
 """
@@ -18,7 +18,7 @@ from linkwork.compilers.entry import CHUNK
 from linkwork.kernels.steps import COMMANDED
 from linkwork.simulation.numba_control import FINE, NOT_FINITE, WRONG_SHAPE
 
-__all__ = ["NumbaError", "drive"]
+__all__ = ["NumbaError", "run_events"]
 
 
 def cached(function: Callable[..., Any]) -> Any:
@@ -45,13 +45,13 @@ def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, conte
 
 
 @cached
-def take_output(
-    given: Any, takes: Any, v: Any, tau: Any, steady: Any, commands: Any, timing: Any, batched: bool
+def read_output(
+    given: Any, accepts: Any, v: Any, tau: Any, constant_tau: Any, commands: Any, timing: Any, batched: bool
 ) -> tuple[int, int, int]:
-    """Take torques or commands from a controller; answer what is wrong, and where. ``steady``: constant torques."""
+    """Read torques or commands that a controller returned; what is wrong with them, and where."""
     n, nv = v.shape
-    torques = takes[0] and given.shape[1] == nv
-    if given.shape[0] != n or not (torques or (takes[1] and given.shape[1] == commands.shape[1])):
+    torques = accepts[0] and given.shape[1] == nv
+    if given.shape[0] != n or not (torques or (accepts[1] and given.shape[1] == commands.shape[1])):
         return WRONG_SHAPE, given.shape[0], given.shape[1]
     for i in range(n):
         dead = batched and not np.isfinite(v[i]).all()
@@ -62,7 +62,7 @@ def take_output(
     if torques:
         tau[:] = given
     else:
-        tau[:] = steady
+        tau[:] = constant_tau
         commands[:] = given
     return FINE, 0, 0
 
@@ -78,7 +78,7 @@ def advance(kernel: int, context: int, places: Any, widths: Any, n: int) -> None
 
 
 @cached
-def take_state(q: Any, v: Any, forces: Any, q1: Any, v1: Any, found: Any, progress: Any, ahead: int) -> int:
+def read_state(q: Any, v: Any, forces: Any, q1: Any, v1: Any, found: Any, progress: Any, ahead: int) -> int:
     """The states after so many steps, NaN where something was not finite; how many steps all of them took."""
     least = ahead
     for i in range(len(q)):
@@ -93,7 +93,7 @@ def take_state(q: Any, v: Any, forces: Any, q1: Any, v1: Any, found: Any, progre
 
 
 @njit(nogil=True)  # type: ignore[untyped-decorator]
-def drive(
+def run_events(
     controller: Any,
     kernel: int,
     context: int,
@@ -101,24 +101,24 @@ def drive(
     places: Any,
     widths: Any,
     arrays: Any,
-    takes: Any,
+    accepts: Any,
     batched: bool,
 ) -> tuple[int, int, int, int, int]:
     """All events of a schedule: what came of the controller, the step of the clock at the end, two numbers that say
     more, and how many records were made.
 
     ``arrays``: the state, that after steps, records of both, and constants. ``places`` and ``widths`` are those of the
-    kernel's arrays, inputs then outputs (`kernels.steps`). ``takes`` says whether the controller may return torques,
+    kernel's arrays, inputs then outputs (`kernels.steps`). ``accepts`` says whether the controller may return torques,
     and commands.
     """
     q, v, tau, forces, q1, v1, found, progress, all_q, all_v, all_tau, all_forces, all_commands = arrays[:13]
-    commands, steady, timing, settings, dt = arrays[13:]
+    commands, constant_tau, timing, settings, dt = arrays[13:]
     records = 0
     for k in range(len(events)):
         now = events[k, 0]
         if events[k, 1] != 0:
             given = controller(now * dt, q.copy(), v.copy())
-            status, i, j = take_output(given, takes, v, tau, steady, commands, timing, batched)
+            status, i, j = read_output(given, accepts, v, tau, constant_tau, commands, timing, batched)
             if status != FINE:
                 return status, now, i, j, records
         if events[k, 2] != 0:
@@ -130,7 +130,7 @@ def drive(
         ahead = events[k + 1, 0] - now
         settings[1] = ahead + 1.0
         advance(kernel, context, places, widths, len(q))
-        least = take_state(q, v, forces, q1, v1, found, progress, ahead)
+        least = read_state(q, v, forces, q1, v1, found, progress, ahead)
         if least < ahead and not batched:
             return FINE, now + least, 0, 0, records
     return FINE, events[-1, 0], 0, 0, records

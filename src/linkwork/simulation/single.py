@@ -22,7 +22,7 @@ from linkwork.simulation.actuation import (
 )
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.initial import initial_state
-from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, run, shown
+from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
 from linkwork.simulation.numba_control import is_compiled, numba_steps
 from linkwork.simulation.projection import LoopProjection
 from linkwork.simulation.propagators import (
@@ -143,7 +143,7 @@ def simulate(
     events, propagate, feedback = task.plan(recorder)
     settings = task.settings()
     try:
-        with shown(progress, schedule.end - schedule.start, robot.name) as tell:
+        with progress_bar(progress, schedule.end - schedule.start, robot.name) as report:
             ended = run(
                 schedule,
                 events,
@@ -152,7 +152,7 @@ def simulate(
                 recorder,
                 feedback=feedback,
                 project=LoopProjection(robot) if project_every else None,
-                tell=tell,
+                report=report,
             )
     except Exception as error:
         vars(error)["trajectory"] = recorder.trajectory(settings)
