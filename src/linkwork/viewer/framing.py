@@ -15,7 +15,7 @@ from linkwork.quantities.evaluator import Array
 
 FIELD_OF_VIEW = np.radians(40.0)
 FAR = 2.0
-"""A run that spreads over more than this many sizes of the robot is looked at where it starts."""
+"""A trajectory that spreads over more than this many sizes of the robot is looked at where it starts."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ def rgb_of(text: str) -> Rgb:
 
 
 def wxyz_of(rotation: Array) -> Array:
-    """Quaternions ``(..., 4)`` of rotations ``(..., 3, 3)``, w first as in viser."""
+    """Quaternions ``(..., 4)`` of rotations ``(..., 3, 3)`` in viser's order."""
     return np.roll(quaternion_of(rotation), 1, axis=-1)
 
 
