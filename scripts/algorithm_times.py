@@ -164,10 +164,10 @@ def delassus_times() -> str:
         names = (
             "product.native",
             "product.batch",
-            "again.product",
+            "further.product",
             "dense.product",
             "inverse.native",
-            "again.inverse",
+            "further.inverse",
             "dense.inverse",
         )
         rows.append((f"{row} ({size})", *(us(found, f"{start}.{n}") for n in names)))
@@ -175,13 +175,13 @@ def delassus_times() -> str:
         "robot (velocities, rows)",
         "`D f`, first",
         "in a batch",
-        "again",
-        "by a matrix that is there",
+        "further",
+        "by an existing matrix",
         "`(D + R)⁻¹ a`, first",
-        "again",
-        "by a factor that is there",
+        "further",
+        "by an existing factor",
     )
-    note = f"{measured_on('delassus')} First: configuration, then one vector; again: the same configuration."
+    note = f"{measured_on('delassus')} First: configuration, then one vector; further: only another vector."
     return f"{note}\n\n{tables.table(titles, rows)}"
 
 
@@ -237,7 +237,7 @@ def winners() -> str:
     ]
     for system in (*bars.judged(found), "lqr.Go1 (4F3)", "lqr.Atlas (2F)", "lqr.Talos (2F+2H)"):
         cost = {
-            n: found[f"{system}.{n}.operations"] + 2 * found.get(f"{system}.{n}.again", 0.0)
+            n: found[f"{system}.{n}.operations"] + 2 * found.get(f"{system}.{n}.iteration", 0.0)
             for n in every
             if f"{system}.{n}.operations" in found
         }

@@ -13,7 +13,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "benchmarks": ("test_benchmarks_*", "test_cli_bench"),
     "slow": (
         *("*_any_text", "test_bad_calls", "test_compilers_fuzz", "test_mjcf_random", "test_mutated_files"),  # random
-        *("test_cache", "test_packaging", "test_simulation_ways"),  # many processes
+        *("test_cache", "test_packaging", "test_simulation_methods"),  # many processes
         *("test_export", "test_portability"),  # other compilers, other processors
         *("test_sincos", "test_units"),  # many numbers, many robots
     ),

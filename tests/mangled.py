@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 
+import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+
+import linkwork as lw
+from linkwork.errors import LinkworkError, ModelWarning
 
 SAFE = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -61,3 +66,16 @@ def with_bytes_overwritten(seed: str) -> st.SearchStrategy[bytes]:
 def with_any_numbers(draw: st.DrawFn, seed: str) -> str:
     """The seed with some numbers replaced by any others."""
     return re.sub(r"(?<=[\"> ])-?[\d.]+(?=[\"< ])", lambda m: draw(NUMBER | st.just(m.group())), seed)
+
+
+def check_that_it_loads_or_is_refused(text: bytes | str, format: str, *variants: dict[str, str]) -> None:
+    """A text loads as a mechanism of finite numbers, or raises a `LinkworkError`, with each of some options."""
+    for options in variants:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ModelWarning)
+                robot = lw.loads(text, format, **options)  # type: ignore[arg-type]
+        except LinkworkError:
+            continue
+        assert np.isfinite(robot.neutral()).all()
+        assert all(np.isfinite(y.about_origin()).all() for y in robot.inertias.values())

@@ -9,7 +9,6 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
-from linkwork.parsing.mjcf import parse_mjcf
 from mujoco_twin import MujocoTwin, assert_same_rows
 from states import assert_close
 
@@ -67,7 +66,7 @@ def agrees(robot: Mechanism, source: str | Path, rel: float = AGREEMENT) -> Mujo
 
 def both(text: str, rel: float = AGREEMENT) -> tuple[Mechanism, Any]:
     """A model read here and in MuJoCo, which agree."""
-    robot = parse_mjcf(text, inertias="check")
+    robot = lw.loads(text, "mjcf", inertias="check")
     return robot, agrees(robot, text, rel).model
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from kernel_ways import written
+from kernel_backends import written
 from linkwork.kernels.algorithm import Algorithm, Shape, resolve
 from linkwork.plans.layout import Layout
 from random_kernels import CONSTANTS, FLOATS, INTEGERS, SIZES, Arrays, Scope, Writing, indented

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from linkwork import zoo
 
 pytest.importorskip("pinocchio")
 pytest.importorskip("matplotlib")
+from benchmark_pages import check_page, check_that_results_survive_their_file, small_results
 from linkwork_benchmarks import report
 from linkwork_benchmarks.clusters import leg, orders, page, papers, pinocchio, robots, studies
 from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics
@@ -52,12 +53,8 @@ OF_MODELS: tuple[Scenario, ...] = (
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, object]:
-    journal = studies.Journal()
-    for scenario in (*TINY, *OF_MODELS):
-        studies.measure(scenario, studies.QUICK, journal)
-    found = {"rounds": 3, "seconds": 1, "quick": True, "notes": journal.notes, "curves": journal.curves}
-    return {**report.circumstances(), **found, "metrics": journal.metrics}
+def results() -> dict[str, Any]:
+    return small_results(studies, (*TINY, *OF_MODELS))
 
 
 def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> None:
@@ -65,8 +62,8 @@ def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> Non
     for scenario in TINY:
         assert any(name.startswith(scenario.name) for name in metrics), scenario.name
     for method in ("cluster", "projection", "lagrange", "lcaba", "prox_bbo", "tree"):
-        for way in ("native", "native_bound", "specialized", "bound", "batch"):
-            assert metrics[f"systems.geared chain.forward.{method}.{way}.us"] > 0
+        for backend in ("native", "native_bound", "specialized", "bound", "batch"):
+            assert metrics[f"systems.geared chain.forward.{method}.{backend}.us"] > 0
         assert metrics[f"systems.geared chain.forward.{method}.operations"] > 0
     for method in ("cluster", "projected", "rnea", "tree"):
         assert metrics[f"systems.MIT Humanoid.inverse.{method}.bound.us"] > 0
@@ -74,44 +71,28 @@ def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> Non
     assert all(np.isfinite(x) for x in metrics.values())
 
 
-def test_answers_agree_and_nothing_is_left_out(results: dict[str, object]) -> None:
+def test_answers_agree_and_nothing_is_left_out(results: dict[str, Any]) -> None:
     metrics, notes = results["metrics"], results["notes"]
     assert isinstance(metrics, dict) and isinstance(notes, list)
     assert max(x for name, x in metrics.items() if name.endswith(".error")) < 1e-9
     assert [n for n in notes if "no model file" not in n] == []
 
 
-def test_results_survive_their_file(results: dict[str, object], tmp_path: Path) -> None:
-    report.save(results, tmp_path / "results.json")
-    again = report.read(tmp_path / "results.json")
-    assert again["metrics"].keys() == results["metrics"].keys()  # type: ignore[attr-defined]
-    assert again["curves"] == results["curves"]
+def test_results_survive_their_file(results: dict[str, Any], tmp_path: Path) -> None:
+    read = check_that_results_survive_their_file(results, tmp_path)
+    assert read["curves"] == results["curves"]
 
 
 @with_models
-def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str, object], tmp_path: Path) -> None:
-    text = page.write(results, tmp_path / "page.md").read_text(encoding="utf-8")
-    images = re.findall(r"!\[[^]]*\]\(([^)]*)\)", text)
-    assert len(images) == 6
-    assert all((tmp_path / image).stat().st_size < 150_000 for image in images)
-    for title in (
-        "Orders",
-        "Table II,",
-        "Table III",
-        "Table IV",
-        "Figs. 11, 13",
-        "Parallel chains",
-        "Fig. 14",
-        "Notes",
-    ):
-        assert re.search(rf"^## .*{re.escape(title)}", text, re.M), title
-    assert "the times mean nothing" in text  # of a quick run
+def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str, Any], tmp_path: Path) -> None:
+    titles = ("Orders", "Table II,", "Table III", "Table IV", "Figs. 11, 13", "Parallel chains", "Fig. 14", "Notes")
+    text = check_page(page, results, tmp_path, titles, plots=6)
     assert "times faster** than" in text or "times slower** than" in text
     assert "The paper's numbers are those of our knee" in text
     assert "nan" not in text.lower()
 
 
-def test_the_same_results_make_the_same_plots(results: dict[str, object], tmp_path: Path) -> None:
+def test_the_same_results_make_the_same_plots(results: dict[str, Any], tmp_path: Path) -> None:
     found = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()

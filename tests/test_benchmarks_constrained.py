@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from linkwork import zoo
 pytest.importorskip("pinocchio")
 pytest.importorskip("mujoco")
 pytest.importorskip("matplotlib")
-from linkwork_benchmarks import report
+from benchmark_pages import check_page, check_that_results_survive_their_file, small_results
 from linkwork_benchmarks.constrained import bars, mujoco, ours, page, pinocchio, series, studies
 from linkwork_benchmarks.constrained.scenarios import (
     PROXIMAL,
@@ -79,52 +79,42 @@ TINY: tuple[Scenario, ...] = (
     Convergence(
         "AH²-cube",
         partial(zoo.single_loop, 8),
-        dampings=(1e-5,),
+        regularizations=(1e-5,),
         iterations=(1, 2, 3),
         extremes=(1e-3, 1e-5),
         states=10,
     ),
     Softness("Talos", partial(zoo.held_chain, 8), weights=(1e3, 1e6), states=10),
-    Duplicated("Talos", partial(twice, partial(zoo.held_chain, 8)), dampings=(1e-6,), states=4),
+    Duplicated("Talos", partial(twice, partial(zoo.held_chain, 8)), regularizations=(1e-6,), states=4),
     Factor("UR5 (6)", partial(zoo.held_chain, 6)),
 )
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, object]:
-    journal = studies.Journal()
-    for scenario in TINY:
-        studies.measure(scenario, studies.QUICK, journal)
-    found = {"rounds": 3, "seconds": 1, "quick": True, "notes": journal.notes, "words": journal.words}
-    return {**report.circumstances(), **found, "metrics": journal.metrics}
+def results() -> dict[str, Any]:
+    return small_results(studies, TINY)
 
 
 def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> None:
     metrics = results["metrics"]
     for scenario in TINY:
         assert any(name.startswith(scenario.name) for name in metrics), scenario.name
-    for way in ("lcaba.native", "lcaba.specialized", "lcaba.batch", "pinocchio.lcaba", "mujoco.forward"):
-        assert metrics[f"loops.AH-cube.3.{way}.us"] > 0
+    for backend in ("lcaba.native", "lcaba.specialized", "lcaba.batch", "pinocchio.lcaba", "mujoco.forward"):
+        assert metrics[f"loops.AH-cube.3.{backend}.us"] > 0
     assert all(np.isfinite(x) for x in metrics.values())
 
 
-def test_results_survive_their_file(results: dict[str, object], tmp_path: Path) -> None:
-    report.save(results, tmp_path / "results.json")
-    assert report.read(tmp_path / "results.json")["metrics"].keys() == results["metrics"].keys()  # type: ignore[attr-defined]
+def test_results_survive_their_file(results: dict[str, Any], tmp_path: Path) -> None:
+    check_that_results_survive_their_file(results, tmp_path)
 
 
-def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str, object], tmp_path: Path) -> None:
-    text = page.write(results, tmp_path / "benchmarks.md").read_text(encoding="utf-8")
-    images = re.findall(r"!\[[^]]*\]\(([^)]*)\)", text)
-    assert len(images) == 7
-    assert all((tmp_path / image).stat().st_size < 150_000 for image in images)
-    for title in ("Bars", "loops Table II", "Figs. 10, 11", "lqr Table II", "Fig. 3", "Sec. V-F", "Notes"):
-        assert re.search(rf"^## .*{re.escape(title)}", text, re.M), title
-    assert "the times mean nothing" in text  # of a quick run
+def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str, Any], tmp_path: Path) -> None:
+    titles = ("Bars", "loops Table II", "Figs. 10, 11", "lqr Table II", "Fig. 3", "Sec. V-F", "Notes")
+    text = check_page(page, results, tmp_path, titles, plots=7)
     assert "nan" not in text.lower().replace("gives nan", "").replace("| nan |", "")
 
 
-def test_the_same_results_make_the_same_plots(results: dict[str, object], tmp_path: Path) -> None:
+def test_the_same_results_make_the_same_plots(results: dict[str, Any], tmp_path: Path) -> None:
     made = [
         page.write(results, tmp_path / name / "page.md") for name in ("first", "second") if _folder(tmp_path / name)
     ]

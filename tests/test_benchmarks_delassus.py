@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +15,10 @@ from robots import model_file
 
 pytest.importorskip("pinocchio")
 pytest.importorskip("matplotlib")
+from benchmark_pages import check_page, check_that_results_survive_their_file, small_results
 from linkwork_benchmarks import report
 from linkwork_benchmarks.delassus import bars, counts, dense, page, papers, robots, studies
+from linkwork_benchmarks.delassus.operators import Bench
 from linkwork_benchmarks.delassus.pinocchio import Peer
 from linkwork_benchmarks.delassus.scenarios import (
     DAMPING,
@@ -30,7 +32,6 @@ from linkwork_benchmarks.delassus.scenarios import (
     Table,
     smaller,
 )
-from linkwork_benchmarks.delassus.ways import Bench
 from linkwork_benchmarks.robots import ROBOTS
 
 TINY: tuple[Scenario, ...] = (
@@ -45,13 +46,8 @@ TINY: tuple[Scenario, ...] = (
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, object]:
-    journal = studies.Journal()
-    dense.one_thread()
-    for scenario in TINY:
-        studies.measure(scenario, studies.QUICK, journal)
-    found = {"rounds": 3, "seconds": 1, "quick": True, "notes": journal.notes}
-    return {**report.circumstances(), **found, "metrics": journal.metrics}
+def results() -> dict[str, Any]:
+    return small_results(studies, TINY)
 
 
 def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> None:
@@ -59,15 +55,15 @@ def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> Non
     for scenario in TINY:
         assert any(name.startswith(scenario.name) for name in metrics), scenario.name
     for quantity in ("product", "inverse"):
-        for way in ("native", "specialized", "batch"):
-            assert metrics[f"table.Go2 standing.{quantity}.{way}.us"] > 0
+        for backend in ("native", "specialized", "batch"):
+            assert metrics[f"table.Go2 standing.{quantity}.{backend}.us"] > 0
         assert metrics[f"growth.swimmer.55.{quantity}.native.us"] > 0
-    for what in ("again.product", "again.inverse", "again.damping", "again.plain", "dense.damping"):
+    for what in ("further.product", "further.inverse", "further.damping", "further.plain", "dense.damping"):
         assert metrics[f"table.Go2 standing.{what}.us"] > 0
     assert all(np.isfinite(x) for x in metrics.values())
 
 
-def test_our_answers_are_right_and_nothing_is_left_out(results: dict[str, object]) -> None:
+def test_our_answers_are_right_and_nothing_is_left_out(results: dict[str, Any]) -> None:
     metrics, notes = results["metrics"], results["notes"]
     assert isinstance(metrics, dict) and isinstance(notes, list)
     errors = {name: x for name, x in metrics.items() if name.endswith(".error") and "pinocchio" not in name}
@@ -75,34 +71,18 @@ def test_our_answers_are_right_and_nothing_is_left_out(results: dict[str, object
     assert all("is not specialized" in note for note in notes)
 
 
-def test_results_survive_their_file(results: dict[str, object], tmp_path: Path) -> None:
-    report.save(results, tmp_path / "results.json")
-    again = report.read(tmp_path / "results.json")
-    assert again["metrics"].keys() == results["metrics"].keys()  # type: ignore[attr-defined]
+def test_results_survive_their_file(results: dict[str, Any], tmp_path: Path) -> None:
+    check_that_results_survive_their_file(results, tmp_path)
 
 
-def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str, object], tmp_path: Path) -> None:
-    text = page.write(results, tmp_path / "page.md").read_text(encoding="utf-8")
-    images = re.findall(r"!\[[^]]*\]\(([^)]*)\)", text)
-    assert len(images) == 4
-    assert all((tmp_path / image).stat().st_size < 150_000 for image in images)
-    for title in (
-        "Bars",
-        "Pinocchio",
-        "first applications",
-        "further",
-        "memory",
-        "Fig. 2: growth",
-        "lqr Fig. 2",
-        "stalk",
-    ):
-        assert re.search(rf"^## .*{re.escape(title)}", text, re.M), title
-    assert "the times mean nothing" in text  # of a quick run
+def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str, Any], tmp_path: Path) -> None:
+    titles = ("Bars", "Pinocchio", "first applications", "further", "memory", "Fig. 2: growth", "lqr Fig. 2", "stalk")
+    text = check_page(page, results, tmp_path, titles, plots=4)
     assert "`computeDelassusMatrix`: **wrong** on Box pyramid" in text
     assert "nan" not in text.lower()
 
 
-def test_the_same_results_make_the_same_plots(results: dict[str, object], tmp_path: Path) -> None:
+def test_the_same_results_make_the_same_plots(results: dict[str, Any], tmp_path: Path) -> None:
     found = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
@@ -250,9 +230,9 @@ def test_the_papers_numbers_are_those_of_its_table() -> None:
         pytest.approx(398.2, abs=0.1),
         pytest.approx(354.2, abs=0.1),
     )
-    faster = [name for name, r in papers.TABLE.items() if r.again_inverse.ratio > 1]
+    faster = [name for name, r in papers.TABLE.items() if r.further_inverse.ratio > 1]
     assert faster == ["G1 fallen, friction", "Stack of boxes", "Box pyramid", "Pyramid and robots"]
-    assert papers.TABLE["Pyramid and robots"].again_damping == (32.02, 906.6)
+    assert papers.TABLE["Pyramid and robots"].further_damping == (32.02, 906.6)
 
 
 def test_dense_algebra_makes_the_matrix() -> None:

@@ -90,7 +90,7 @@ def test_the_page_shows_what_was_measured(tmp_path: Path) -> None:
     journal = studies.begin()
     for scenario in SCENARIOS:
         keys = ("drift", "joules", "open", "change", "relative", "order", "difference", "ratio", "threads")
-        keys += ("steps_a_second", *(f"us.{way}" for way in page.WAYS))
+        keys += ("steps_a_second", *(f"us.{backend}" for backend in page.BACKENDS))
         journal.metrics |= {f"{scenario.name}.{key}": 0.125 for key in keys}
     results = {**report.circumstances(), "seconds": 1, "quick": False, **asdict(journal)}
     text = page.write(results, tmp_path / "page.md").read_text(encoding="utf-8")

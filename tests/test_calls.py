@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from backends import CASES, Case, inputs, native, results, specialized, tree
 from linkwork.quantities.evaluator import Evaluator
 from states import random_state
-from ways import CASES, Case, inputs, native, results, specialized, tree
 
 FORWARD = Case("forward_dynamics")
-WAYS: dict[str, Callable[[Case], Evaluator]] = {
+BACKENDS: dict[str, Callable[[Case], Evaluator]] = {
     "plain": lambda case: native(case, tree(1)).plain(),
     "native": lambda case: native(case, tree(1)),
     "specialized": lambda case: specialized(case, tree(1)),
@@ -23,7 +23,7 @@ WAYS: dict[str, Callable[[Case], Evaluator]] = {
 COMPILED = ["native", "specialized"]
 
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
-each_way = pytest.mark.parametrize("way", WAYS)
+each_backend = pytest.mark.parametrize("backend", BACKENDS)
 each_batch = pytest.mark.parametrize("batch", [(), (1,), (2,), (9,), (70,)], ids=str)
 
 
@@ -38,10 +38,10 @@ def targets(case: Case, expected: list[np.ndarray], fill: float = np.nan) -> tup
 
 @pytest.mark.slow
 @each_batch
-@each_way
+@each_backend
 @each_case
-def test_out_receives_the_result(case: Case, way: str, batch: tuple[int, ...]) -> None:
-    evaluator = WAYS[way](case)
+def test_out_receives_the_result(case: Case, backend: str, batch: tuple[int, ...]) -> None:
+    evaluator = BACKENDS[backend](case)
     arguments = inputs(case, tree(1), 3, *batch)
     expected = results(evaluator, arguments)
     arrays, out = targets(case, expected)
@@ -52,9 +52,9 @@ def test_out_receives_the_result(case: Case, way: str, batch: tuple[int, ...]) -
         np.testing.assert_array_equal(array, true)
 
 
-@each_way
-def test_out_may_be_any_array_of_its_shape_and_type(way: str) -> None:
-    evaluator, arguments = WAYS[way](FORWARD), inputs(FORWARD, tree(1), 3, 6)
+@each_backend
+def test_out_may_be_any_array_of_its_shape_and_type(backend: str) -> None:
+    evaluator, arguments = BACKENDS[backend](FORWARD), inputs(FORWARD, tree(1), 3, 6)
     expected = results(evaluator, arguments)[0]
     n = tree(1).nv
     for out in (
@@ -69,26 +69,26 @@ def test_out_may_be_any_array_of_its_shape_and_type(way: str) -> None:
 
 
 @pytest.mark.parametrize("which", [1, 2])
-@each_way
-def test_out_may_be_one_of_the_inputs(way: str, which: int) -> None:
+@each_backend
+def test_out_may_be_one_of_the_inputs(backend: str, which: int) -> None:
     for batch in ((), (5,)):
-        evaluator, arguments = WAYS[way](FORWARD), inputs(FORWARD, tree(1), 3, *batch)
+        evaluator, arguments = BACKENDS[backend](FORWARD), inputs(FORWARD, tree(1), 3, *batch)
         expected = results(evaluator, arguments)[0]
         evaluator(*arguments, out=arguments[which])
         np.testing.assert_array_equal(arguments[which], expected)
 
 
-@each_way
-def test_out_may_be_a_subclass_of_arrays(way: str, tmp_path: object) -> None:
-    evaluator, arguments = WAYS[way](FORWARD), inputs(FORWARD, tree(1), 3, 6)
+@each_backend
+def test_out_may_be_a_subclass_of_arrays(backend: str, tmp_path: object) -> None:
+    evaluator, arguments = BACKENDS[backend](FORWARD), inputs(FORWARD, tree(1), 3, 6)
     out = np.memmap(f"{tmp_path}/out", dtype=np.float64, mode="w+", shape=(6, tree(1).nv))
     evaluator(*arguments, out=out)
     np.testing.assert_array_equal(out, results(evaluator, arguments)[0])
 
 
-@each_way
-def test_outs_that_share_memory_are_an_error(way: str) -> None:
-    evaluator = WAYS[way](Case("energy"))
+@each_backend
+def test_outs_that_share_memory_are_an_error(backend: str) -> None:
+    evaluator = BACKENDS[backend](Case("energy"))
     both = np.zeros(1)
     with pytest.raises(lw.InputError, match="shares memory"):
         evaluator(*inputs(Case("energy"), tree(1), 3), out=(both, both))
@@ -98,10 +98,10 @@ def test_outs_that_share_memory_are_an_error(way: str) -> None:
 
 
 @each_batch
-@each_way
+@each_backend
 @each_case
-def test_a_bound_call_gives_the_same_numbers(case: Case, way: str, batch: tuple[int, ...]) -> None:
-    evaluator = WAYS[way](case)
+def test_a_bound_call_gives_the_same_numbers(case: Case, backend: str, batch: tuple[int, ...]) -> None:
+    evaluator = BACKENDS[backend](case)
     arguments = inputs(case, tree(1), 3, *batch)
     arrays, out = targets(case, results(evaluator, arguments))
     evaluator.bind(*arguments, out=out)()
@@ -109,9 +109,9 @@ def test_a_bound_call_gives_the_same_numbers(case: Case, way: str, batch: tuple[
         np.testing.assert_array_equal(array, true)
 
 
-@each_way
-def test_a_bound_call_sees_what_its_arrays_hold_now(way: str) -> None:
-    evaluator, arguments = WAYS[way](FORWARD), inputs(FORWARD, tree(1), 3)
+@each_backend
+def test_a_bound_call_sees_what_its_arrays_hold_now(backend: str) -> None:
+    evaluator, arguments = BACKENDS[backend](FORWARD), inputs(FORWARD, tree(1), 3)
     out = np.empty(tree(1).nv)
     step = evaluator.bind(*arguments, out=out)
     for seed in range(5):
@@ -122,10 +122,10 @@ def test_a_bound_call_sees_what_its_arrays_hold_now(way: str) -> None:
 
 
 @pytest.mark.parametrize("batch", [(), (70,)], ids=str)
-@pytest.mark.parametrize("way", COMPILED)
+@pytest.mark.parametrize("backend", COMPILED)
 @each_case
-def test_a_bound_call_allocates_nothing(case: Case, way: str, batch: tuple[int, ...]) -> None:
-    evaluator = WAYS[way](case)
+def test_a_bound_call_allocates_nothing(case: Case, backend: str, batch: tuple[int, ...]) -> None:
+    evaluator = BACKENDS[backend](case)
     arguments = inputs(case, tree(1), 3, *batch)
     _, out = targets(case, results(evaluator, arguments))
     step = evaluator.bind(*arguments, out=out)  # type: ignore[arg-type]
@@ -146,9 +146,9 @@ def test_a_bound_call_allocates_nothing(case: Case, way: str, batch: tuple[int, 
     assert peak - before < 400
 
 
-@each_way
-def test_a_bound_call_checks_numbers_every_time(way: str) -> None:
-    evaluator, arguments = WAYS[way](FORWARD), inputs(FORWARD, tree(1), 3)
+@each_backend
+def test_a_bound_call_checks_numbers_every_time(backend: str) -> None:
+    evaluator, arguments = BACKENDS[backend](FORWARD), inputs(FORWARD, tree(1), 3)
     step = evaluator.bind(*arguments, out=np.empty(tree(1).nv))
     arguments[1][2] = np.nan
     with pytest.raises(lw.InputError, match="v holds NaN at index 2"):
@@ -157,7 +157,7 @@ def test_a_bound_call_checks_numbers_every_time(way: str) -> None:
     step()
 
 
-@each_way
+@each_backend
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -178,10 +178,10 @@ def test_a_bound_call_checks_numbers_every_time(way: str) -> None:
         *("two batches", "none"),
     ],
 )
-def test_bind_refuses_arrays_that_it_would_have_to_copy(way: str, spoil: Callable[..., tuple]) -> None:
+def test_bind_refuses_arrays_that_it_would_have_to_copy(backend: str, spoil: Callable[..., tuple]) -> None:
     robot = tree(1)
     fd = lw.ForwardDynamics(robot)
-    fd = {"plain": fd.plain, "native": lambda: fd, "specialized": fd.compile}[way]()
+    fd = {"plain": fd.plain, "native": lambda: fd, "specialized": fd.compile}[backend]()
     s = random_state(robot, 0)
     q, v, tau, out = spoil(s.q, s.v, s.tau, np.empty(robot.nv))
     with pytest.raises(lw.InputError):

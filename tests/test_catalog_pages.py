@@ -190,8 +190,8 @@ def test_performance_page_without_some_results(tmp_path: Path) -> None:
     report = pytest.importorskip("linkwork_benchmarks.report")
     trees = report.read(report.RESULTS)
     (tmp_path / "results").mkdir()
-    ways = {"native": 9.0, "specialized": 3.0, "batch": 1.25, "mj_step": 25.0, "mujoco.rollout": 26.0}
-    metrics = {"speed.Cassie.ratio": 20.0, **{f"speed.Cassie.us.{way}": us for way, us in ways.items()}}
+    backends = {"native": 9.0, "specialized": 3.0, "batch": 1.25, "mj_step": 25.0, "mujoco.rollout": 26.0}
+    metrics = {"speed.Cassie.ratio": 20.0, **{f"speed.Cassie.us.{backend}": us for backend, us in backends.items()}}
     report.save({**trees, "metrics": metrics}, tmp_path / "results" / "simulation.json")
     page = text_of(performance.write(tmp_path / "results", tmp_path / "page.md"))
     assert "Robots without loops" not in page

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from typer.testing import CliRunner, Result
 import linkwork as lw
 from linkwork.cli import app
 from linkwork.cli.program import ORDER
-from linkwork.cli.terminal import patience, quietly
+from linkwork.cli.terminal import silence_notices, slow_notice
 from linkwork.plans.loops import loops_of
 from robots import REPOSITORY, model_file
 
@@ -102,11 +103,15 @@ def run(*args: str, **env: str | None) -> Result:
     return CliRunner(env={"COLUMNS": None, "NO_COLOR": None, **env}).invoke(app, list(args), prog_name="linkwork")
 
 
-def facts(*args: str) -> dict[str, Any]:
-    result = run("info", "--json", *args)
+def json_of(command: str, *args: str) -> dict[str, Any]:
+    """The JSON object that a command prints."""
+    result = run(command, "--json", *args)
     assert result.exit_code == 0, result.output
     found: dict[str, Any] = json.loads(result.stdout)
     return found
+
+
+report = partial(json_of, "info")
 
 
 def words(text: str) -> str:
@@ -119,7 +124,7 @@ def words(text: str) -> str:
 
 def test_json_has_the_numbers_of_the_mechanism(write: Write) -> None:
     file = write(three_rockers())
-    robot, found = lw.load(file), facts(file)
+    robot, found = lw.load(file), report(file)
     mobility = robot.mobility(robot.neutral())
     assert (found["name"], found["format"], found["file"]) == ("four_bar", "URDF", file)
     assert (found["nq"], found["nv"], found["nc"]) == (robot.nq, robot.nv, robot.nc)
@@ -147,16 +152,16 @@ def test_json_has_the_numbers_of_the_mechanism(write: Write) -> None:
 
 
 def test_info_says_how_angles_and_quaternions_are_written(write: Write) -> None:
-    urdf = facts(write(four_bar()))
+    urdf = report(write(four_bar()))
     assert (urdf["coordinates"], urdf["read_as"]) == (
         "angles in rad, lengths in m",
-        "angles in radians, turns as roll, pitch, yaw",
+        "angles in radians, rotations as roll, pitch, yaw",
     )
     ball = '<body><joint type="ball"/><geom size="1"/></body>'
     mjcf = write(
         f"<mujoco><worldbody><body><freejoint/><geom size='1'/>{ball * 5}</body></worldbody></mujoco>", "b.xml"
     )
-    found = facts(mjcf)
+    found = report(mjcf)
     where = "q[3:7], q[7:11], q[11:15], q[15:19] and 2 more"
     assert found["coordinates"] == f"angles in rad, lengths in m; quaternions (x, y, z, w) at {where}"
     assert found["read_as"] == 'angles in degrees unless <compiler angle="radian"/>, quaternions (w, x, y, z)'
@@ -166,12 +171,12 @@ def test_info_says_how_angles_and_quaternions_are_written(write: Write) -> None:
         and f"in the file         {found['read_as']}" in printed
     )
     planar = four_bar(more=link("sledge") + joint("floor", "base", "sledge", 0, 0, type="planar"))
-    assert facts(write(planar, "p.urdf"))["coordinates"].endswith("; directions (cos, sin) at q[5:7]")
+    assert report(write(planar, "p.urdf"))["coordinates"].endswith("; directions (cos, sin) at q[5:7]")
 
 
 def test_info_of_a_file_that_is_not_quite_xml_warns_and_goes_on(write: Write) -> None:
-    found = facts(write("<!-- <mujoco> -- ---> " + four_bar()))
-    assert found["format"] == "URDF" and found["dof"] == facts(write(four_bar(), "well.urdf"))["dof"]
+    found = report(write("<!-- <mujoco> -- ---> " + four_bar()))
+    assert found["format"] == "URDF" and found["dof"] == report(write(four_bar(), "well.urdf"))["dof"]
     assert any("not well-formed XML: '--' inside a comment" in text for text in found["warnings"])
 
 
@@ -187,7 +192,7 @@ def test_a_template_says_how_it_becomes_a_model(write: Write) -> None:
 
 def test_json_says_which_loops_share_joints(write: Write) -> None:
     file = write(three_rockers())
-    found, loops = facts(file), loops_of(lw.load(file))
+    found, loops = report(file), loops_of(lw.load(file))
     for said, known in zip(found["constraints"], loops.loops, strict=True):
         assert (said["name"], said["type"], said["rows"]) == (known.constraint, known.kind, known.rows)
         assert (said["root"], said["support"], said["group"]) == (known.root, list(known.support), known.group)
@@ -204,14 +209,14 @@ def test_json_says_which_loops_share_joints(write: Write) -> None:
 
 def test_a_tree_has_as_many_degrees_of_freedom_as_velocities(write: Write) -> None:
     file = write(robot_text(link("base"), link("arm", x=1), joint("turn", "base", "arm", 0, 0)))
-    assert facts(file)["dof"] == 1
-    assert facts(file, "--base", "floating")["dof"] == 7
-    assert facts(file)["mobility"]["rows"] == 0
+    assert report(file)["dof"] == 1
+    assert report(file, "--base", "floating")["dof"] == 7
+    assert report(file)["mobility"]["rows"] == 0
 
 
 def test_open_loops_are_closed_before_freedoms_are_counted(write: Write) -> None:
     file = write(four_bar(ground=1.2))
-    robot, found = lw.load(file), facts(file)
+    robot, found = lw.load(file), report(file)
     pose = found["pose"]
     assert pose["assembled"] and pose["start"] == "neutral" and pose["failure"] is None
     assert pose["start_gap"] == pytest.approx(0.2, abs=1e-12)
@@ -223,7 +228,7 @@ def test_open_loops_are_closed_before_freedoms_are_counted(write: Write) -> None
 
 def test_open_loops_stay_open_if_asked(write: Write) -> None:
     file = write(four_bar(ground=1.2))
-    robot, found = lw.load(file), facts(file, "--no-assemble")
+    robot, found = lw.load(file), report(file, "--no-assemble")
     assert not found["pose"]["assembled"]
     assert found["pose"]["q"] == robot.neutral().tolist()
     assert not found["mobility"]["closed"]
@@ -232,7 +237,7 @@ def test_open_loops_stay_open_if_asked(write: Write) -> None:
 
 def test_loops_that_cannot_close_are_a_warning_of_info(write: Write) -> None:
     file = write(four_bar(ground=5.0))
-    found = facts(file)
+    found = report(file)
     assert not found["pose"]["assembled"]
     assert found["pose"]["gap"] == pytest.approx(3.0, abs=0.5)  # 5 - 0.5 - 1 - 0.5, spread over directions
     assert found["pose"]["failure"] in found["warnings"]
@@ -248,7 +253,7 @@ def test_limits_are_named_where_they_keep_loops_open(write: Write) -> None:
     assert failed.exit_code == 1
     assert "--ignore-limits" in failed.stdout
     assert run("check", "--ignore-limits", file).exit_code == 0
-    assert facts("--ignore-limits", file)["pose"]["assembled"]
+    assert report("--ignore-limits", file)["pose"]["assembled"]
 
 
 def askew(angle: float) -> str:
@@ -261,7 +266,7 @@ def test_loops_that_all_but_close_do_so_with_a_tolerance(write: Write) -> None:
     file = write(askew(1e-4))
     assert run("check", file).exit_code == 1
     assert run("check", "--tolerance", "1e-3", file).exit_code == 0
-    found = facts("--tolerance", "1e-3", file)
+    found = report("--tolerance", "1e-3", file)
     assert found["mobility"]["closed"] and not found["warnings"]
     assert run("check", write(askew(1e-8), "less.urdf")).exit_code == 0
 
@@ -273,7 +278,7 @@ def test_rank_that_is_a_close_call_is_a_note(write: Write) -> None:
             '<origin xyz="0 0.5 0"/><axis xyz="0 0 1"/>', '<origin xyz="0 0.5 0"/><axis xyz="1e-5 0 1"/>'
         )
     )
-    found = facts("--no-assemble", file)
+    found = report("--no-assemble", file)
     assert (found["mobility"]["weak"], found["dof"]) == (1, 0)
     assert "would be 1 degree of freedom, not 0" in found["notes"][-1]
 
@@ -281,7 +286,7 @@ def test_rank_that_is_a_close_call_is_a_note(write: Write) -> None:
 def test_a_singular_pose_is_called_so(write: Write) -> None:
     """With cranks along the coupler, all four pivots are on one line."""
     file = write(four_bar().replace('<origin xyz="0 0.5 0"/>', '<origin xyz="0.5 0 0"/>'))
-    found = facts(file)
+    found = report(file)
     assert found["pose"]["start_gap"] <= 1e-12
     assert (found["dof"], found["mobility"]["singular"]) == (2, 1)
     assert "2 at pose 'neutral', 1 near it (singular)" in run("info", file).stdout
@@ -295,13 +300,13 @@ def test_a_pose_of_the_file_serves_where_neutral_is_open(tmp_path: Path) -> None
       <keyframe><key name="apart" qpos="0.5 0"/><key name="wrong" qpos="0.1 0"/></keyframe></mujoco>"""
     file = tmp_path / "two.xml"
     file.write_text(text)
-    found = facts(str(file))
+    found = report(str(file))
     assert found["format"] == "MJCF"
     assert (found["pose"]["start"], found["pose"]["assembled"]) == ("apart", False)
     assert {pose["name"]: round(pose["gap"], 12) for pose in found["poses"]}["wrong"] == 0.4
-    asked = facts(str(file), "--pose", "wrong")
+    asked = report(str(file), "--pose", "wrong")
     assert (asked["pose"]["start"], asked["pose"]["assembled"]) == ("wrong", True)
-    assert facts(str(file), "--pose", "neutral")["pose"]["start"] == "neutral"
+    assert report(str(file), "--pose", "neutral")["pose"]["start"] == "neutral"
     unknown = run("info", str(file), "--pose", "aprt")
     assert unknown.exit_code == 2
     assert "did you mean 'apart'" in words(unknown.stderr)
@@ -309,7 +314,7 @@ def test_a_pose_of_the_file_serves_where_neutral_is_open(tmp_path: Path) -> None
 
 def test_mimic_that_is_ignored_is_a_note(write: Write) -> None:
     file = write(three_rockers())
-    found = facts("--mimic", "ignore", file)
+    found = report("--mimic", "ignore", file)
     assert found["nc"] == 10
     assert found["notes"][0] == "1 tag <mimic> ignored: the joints are free"
 
@@ -368,7 +373,7 @@ def test_strict_takes_warnings_for_failures(write: Write) -> None:
     assert strict.exit_code == 1 and strict.stdout.startswith("FAIL ")
     assert run("check", "--strict", "--inertias", "trust", file).exit_code == 0
     assert run("check", "--inertias", "check", file).exit_code == 1
-    assert len(facts(file)["warnings"]) == 1
+    assert len(report(file)["warnings"]) == 1
 
 
 def test_check_in_json_says_where(write: Write) -> None:
@@ -580,10 +585,10 @@ def test_what_takes_long_is_announced_on_standard_error(
 ) -> None:
     monkeypatch.delenv("LINKWORK_QUIET", raising=False)
     for quiet, said in ((False, "linkwork: thinking ...\n"), (True, "")):
-        with quietly(quiet), patience("thinking", after=0.001):
+        with silence_notices(quiet), slow_notice("thinking", after=0.001):
             time.sleep(0.2)
         assert capsys.readouterr() == ("", said)
-    with patience("thinking", after=10.0):
+    with slow_notice("thinking", after=10.0):
         pass
     assert capsys.readouterr() == ("", "")
     assert "LINKWORK_QUIET" not in os.environ
@@ -664,7 +669,7 @@ def test_the_documentation_names_every_key_and_option(write: Write) -> None:
         return set().union(*map(keys, value)) if isinstance(value, list) else set()
 
     good, bad = write(three_rockers()), write("<robot", "bad.urdf")
-    found = keys(facts(good)) | keys(json.loads(run("check", "--json", good, bad).stdout))
+    found = keys(report(good)) | keys(json.loads(run("check", "--json", good, bad).stdout))
     out = str(Path(good).with_name("made.c"))
     for args in (["count", good], ["simulate", good, "--seconds", "0.01"], ["export", good, "--out", out]):
         said = json.loads(run(args[0], "--json", *args[1:]).stdout)
@@ -700,7 +705,7 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 def test_rank_of_real_robots_is_that_of_mujoco(name: str) -> None:
     file = str(model_file(name))
-    found = facts(file)
+    found = report(file)
     nv, rows, rank = REAL[name]
     assert (found["nv"], found["nc"], found["mobility"]["rank"], found["dof"]) == (nv, rows, rank, nv - rank)
     assert run("check", "--strict", file).exit_code == 0

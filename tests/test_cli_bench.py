@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.cli.actions import SUITES
-from linkwork.cli.sheets import Sheet, latex, of_metrics, shown
+from linkwork.cli.options import SUITES
+from linkwork.cli.result_tables import ResultTable, latex, shown, tables_from_metrics
 from test_cli import four_bar, joint, link, robot_text, run, words
 
 pytest.importorskip("pinocchio")
@@ -57,10 +57,10 @@ def test_a_model_with_loops_beside_both_peers(tmp_path: Path) -> None:
     assert json.loads(out.read_text()) == found
     (model,) = found["files"]
     assert (model["name"], model["nv"], model["nc"]) == ("bars", 3, 3)
-    times = {(t["quantity"], t["by"], t["way"]): t for t in model["times"]}
+    times = {(t["quantity"], t["by"], t["backend"]): t for t in model["times"]}
     method = lw.best_method(lw.load(file))
-    for way in ("native", "specialized", "bound", "batch"):
-        assert times["forward_dynamics", method, way]["error"] < 1e-6
+    for backend in ("native", "specialized", "bound", "batch"):
+        assert times["forward_dynamics", method, backend]["error"] < 1e-6
     for by in ("Pinocchio lcaba", "Pinocchio constraintDynamics", "MuJoCo mj_forward"):
         assert ("forward_dynamics", by, "call") in times
     assert times["inverse_dynamics", "Pinocchio rnea", "call"]["error"] < 1e-9
@@ -175,7 +175,7 @@ def test_times_are_kept_as_csv_and_as_latex(tree: str, loop: str, tmp_path: Path
     assert len(rows) == len(times) > 10
     for row, (file, time) in zip(rows, times, strict=True):
         assert (row["file"], row["name"], int(row["nc"])) == (file["file"], file["name"], file["nc"])
-        assert (row["quantity"], row["by"], row["way"]) == (time["quantity"], time["by"], time["way"])
+        assert (row["quantity"], row["by"], row["backend"]) == (time["quantity"], time["by"], time["backend"])
         assert float(row["us"]) == time["us"] and float(row["error"]) == time["error"]
         assert row["ratio"] == ("" if time["ratio"] is None else repr(time["ratio"]))
     text = places[2].read_text(encoding="utf-8")
@@ -206,17 +206,17 @@ def test_a_suite_is_kept_as_csv_and_as_latex(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_a_file_of_another_kind_is_refused_before_anything_is_timed(tree: str, tmp_path: Path) -> None:
     result = run("bench", tree, "--out", str(tmp_path / "times.xlsx"))
-    assert result.exit_code == 2 and "results are .json, .csv, .tex" in words(result.stderr)
+    assert result.exit_code == 2 and "results are written as .json, .csv, .tex" in words(result.stderr)
 
 
 def test_every_metric_is_in_one_cell() -> None:
     for study in ("trees", "constrained", "clusters", "delassus", "simulation"):
         metrics = report.read(suites.results_of(study))["metrics"]
         cells = [
-            (sheet.title, row[0], head)
-            for sheet in of_metrics(study, metrics)
-            for row in sheet.rows
-            for head, cell in zip(sheet.heads[1:], row[1:], strict=True)
+            (table.title, row[0], head)
+            for table in tables_from_metrics(study, metrics)
+            for row in table.rows
+            for head, cell in zip(table.heads[1:], row[1:], strict=True)
             if cell is not None
         ]
         assert len(cells) == len(set(cells)) == len(metrics)
@@ -224,10 +224,10 @@ def test_every_metric_is_in_one_cell() -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX")
 def test_latex_takes_the_tables(tmp_path: Path) -> None:
-    sheet = Sheet(r"a_b & 50 % of #1 {x} ~ ^ \ $ µs", ("what_is", "µs"), [("x_1", 1.5), ("y", None)], 1)
+    table = ResultTable(r"a_b & 50 % of #1 {x} ~ ^ \ $ µs", ("what_is", "µs"), [("x_1", 1.5), ("y", None)], 1)
     (tmp_path / "t.tex").write_text(
         "\\documentclass{article}\\usepackage{booktabs,textcomp}\\begin{document}\n"
-        + latex([sheet], ["about"])
+        + latex([table], ["about"])
         + "\\end{document}\n",
         encoding="utf-8",
     )
@@ -236,8 +236,8 @@ def test_latex_takes_the_tables(tmp_path: Path) -> None:
 
 
 def test_what_means_something_to_latex_is_escaped() -> None:
-    sheet = Sheet("a_b & 50 % of #1", ("what", "µs"), [("x_1", 1.23456), ("y{}", None)], 1)
-    text = sheet.latex()
+    table = ResultTable("a_b & 50 % of #1", ("what", "µs"), [("x_1", 1.23456), ("y{}", None)], 1)
+    text = table.latex()
     assert r"\caption{a\_b \& 50 \% of \#1}" in text
     assert "what & \\textmu s \\\\" in text
     assert "x\\_1 & 1.23 \\\\" in text and "y\\{\\} &  \\\\" in text

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import linkwork as lw
-from linkwork.cli.caching import in_bytes
+from linkwork.cli.cache_report import in_bytes
 from linkwork.compilers import cache
 from robots import REPOSITORY
-from test_cli import PROBE, run
+from test_cli import PROBE, json_of, run
 
 
 @pytest.fixture
@@ -38,11 +37,7 @@ def filled(place: Path) -> Path:
     return place
 
 
-def described(*args: str) -> dict[str, Any]:
-    result = run("cache", "--json", *args)
-    assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+described = partial(json_of, "cache")
 
 
 def test_where_how_many_and_how_large(filled: Path) -> None:

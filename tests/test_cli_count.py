@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import linkwork as lw
 from linkwork.dynamics.iterations import EXPECTED
-from test_cli import four_bar, joint, link, robot_text, run, words
+from test_cli import four_bar, joint, json_of, link, robot_text, run, words
 
 
 @pytest.fixture
@@ -26,11 +25,7 @@ def tree(tmp_path: Path) -> str:
     return str(tmp_path / "tree.urdf")
 
 
-def counts(*args: str) -> dict[str, Any]:
-    result = run("count", "--json", *args)
-    assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+counts = partial(json_of, "count")
 
 
 def test_counts_are_those_of_the_library(loop: str) -> None:

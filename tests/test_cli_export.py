@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import linkwork as lw
-from linkwork.cli.actions import WHATS
-from test_cli import four_bar, run, words
+from linkwork.cli.options import QUANTITIES
+from test_cli import four_bar, json_of, run, words
 
 
 @pytest.fixture
@@ -20,11 +19,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "four_bar.urdf"
 
 
-def exported(*args: str) -> dict[str, Any]:
-    result = run("export", "--json", *args)
-    assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+exported = partial(json_of, "export")
 
 
 def test_by_default_forward_dynamics_under_the_name_of_the_model(model: str) -> None:
@@ -38,7 +33,7 @@ def test_by_default_forward_dynamics_under_the_name_of_the_model(model: str) -> 
     assert "four_bar_forward_dynamics(q[3], v[3], tau[3], a[3], found[14])" in page
 
 
-@pytest.mark.parametrize("what", WHATS)
+@pytest.mark.parametrize("what", QUANTITIES)
 def test_all_that_can_be_asked_for(model: str, what: str) -> None:
     frames = ["--frame", "coupler"] if what.startswith(("frame", "operational")) else []
     found = exported(model, "--what", what, "--out", "made.c", *frames)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 import linkwork as lw
 from linkwork.cli import app
-from linkwork.cli.simulating import Simulated
+from linkwork.cli.simulation import SimulationResult
 from test_cli import four_bar
 
 
@@ -71,8 +71,8 @@ def test_a_run_that_blew_up_is_told_in_words_and_in_json() -> None:
     robot = lw.zoo.four_bar()
     q = robot.poses["assembled"]
     run = lw.simulate(robot, q, robot.project_velocity(q, [1e4, 0, 0]), seconds=5, dt=0.05)
-    found = Simulated(run, "four_bar.urdf", 0.1, [])
+    found = SimulationResult(run, "four_bar.urdf", 0.1, [])
     said = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert said["energy_last"] is None and said["energy_first"] > 0 and said["ended"] == run.ended
     words = dict(found.lines())
-    assert words["energy"].endswith("beyond what floats hold at the end") and words["ended early"] == run.ended
+    assert words["energy"].endswith("not finite at the end") and words["ended early"] == run.ended

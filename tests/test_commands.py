@@ -17,7 +17,6 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.mechanism import Mechanism
-from linkwork.parsing.mjcf import parse_mjcf
 from robots import model_file
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +32,7 @@ COMMANDS = np.array([0.7, -3.0, 0.3])
 
 
 def arm() -> Mechanism:
-    return parse_mjcf(ARM.format(integrator="Euler"))
+    return lw.loads(ARM.format(integrator="Euler"), "mjcf")
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, reject, settings
 from hypothesis import strategies as st
 
-from kernel_ways import COMPILER, HEAD, SCALAR, Trajectory, compiled, exported, plain, specialized
+from kernel_backends import COMPILER, HEAD, SCALAR, Run, compiled, exported, plain, specialized
 from linkwork.compilers.lanes import Type
 from linkwork.kernels.algorithm import Algorithm, resolve
 from random_algorithms import Program, programs
@@ -137,25 +137,25 @@ def objects(x: Any, made: Callable[[float], Bounded]) -> Any:
     return found
 
 
-def assert_within(found: list[Any], allowed: list[tuple[Any, Any]], way: str) -> None:
+def assert_within(found: list[Any], allowed: list[tuple[Any, Any]], backend: str) -> None:
     for k, (y, (value, error)) in enumerate(zip(found, allowed, strict=True)):
         distance = np.abs(y.astype(float) - value)
         wrong = ~(distance <= 2.0 * error)
         assert not wrong.any(), (
-            f"{way}: output {k} is {distance[wrong][0]:.3g} off, allowed {2.0 * error[wrong][0]:.3g}"
+            f"{backend}: output {k} is {distance[wrong][0]:.3g} off, allowed {2.0 * error[wrong][0]:.3g}"
         )
 
 
-def assert_same(found: list[Any], expected: list[Any], way: str) -> None:
+def assert_same(found: list[Any], expected: list[Any], backend: str) -> None:
     """To the last bit, signs of zeros included."""
     for k, (y, z) in enumerate(zip(found, expected, strict=True)):
-        assert y.tobytes() == z.tobytes(), f"{way}: output {k} is {y}, not {z}"
+        assert y.tobytes() == z.tobytes(), f"{backend}: output {k} is {y}, not {z}"
 
 
 # Ways ----------------------------------------------------------------------------------------------------------------
 
 
-def check_states_by_themselves(run: Trajectory, case: Case, inputs: list[Any], whole: list[Any], way: str) -> None:
+def check_states_by_themselves(run: Run, case: Case, inputs: list[Any], whole: list[Any], backend: str) -> None:
     """A state's results depend neither on the size of its batch, nor on the states beside it, nor on what is shared."""
     ranks = [len(shape) for shape in case.program.inputs.values()]
 
@@ -164,20 +164,20 @@ def check_states_by_themselves(run: Trajectory, case: Case, inputs: list[Any], w
 
     count = 2 * case.lanes + 1
     for size in range(1, count):
-        assert_same(run(*batch(slice(0, size))), [y[:size] for y in whole], f"{way}, batch of {size}")
+        assert_same(run(*batch(slice(0, size))), [y[:size] for y in whole], f"{backend}, batch of {size}")
     for s in range(min(3, count)):
         same = run(*batch([s] * case.lanes))
         assert_same(
-            same, [np.repeat(y[s : s + 1], case.lanes, axis=0) for y in whole], f"{way}, state {s} in all lanes"
+            same, [np.repeat(y[s : s + 1], case.lanes, axis=0) for y in whole], f"{backend}, state {s} in all lanes"
         )
     full = [
         x if x.ndim > rank else np.broadcast_to(x, (count, *x.shape)) for x, rank in zip(inputs, ranks, strict=True)
     ]
-    assert_same(run(*full), whole, f"{way}, nothing shared")
+    assert_same(run(*full), whole, f"{backend}, nothing shared")
 
 
 def check(case: Case, folder: Path) -> None:
-    """All ways to run a program agree."""
+    """All backends agree on a program."""
     program, tree = case.program, case.program.tree
     algorithm, inputs = program.algorithm(folder), inputs_of(case)
     try:
@@ -195,10 +195,10 @@ def check(case: Case, folder: Path) -> None:
             assert_same(found, expected, f"native x {t.lanes} without fusing")
     for name, made in (("native", compiled), ("specialized", specialized)):
         for t in (SCALAR, vector):
-            run, way = made(algorithm, tree, t), f"{name} x {t.lanes}"
+            run, backend = made(algorithm, tree, t), f"{name} x {t.lanes}"
             found = run(*inputs)
-            assert_within(found, allowed, way)
-            check_states_by_themselves(run, case, inputs, found, way)
+            assert_within(found, allowed, backend)
+            check_states_by_themselves(run, case, inputs, found, backend)
     if case.single:
         check_single(case, algorithm, inputs)
     if case.c and COMPILER:
@@ -213,10 +213,10 @@ def check_single(case: Case, algorithm: Algorithm, inputs: list[Any]) -> None:
         return
     for name, made in (("native", compiled), ("specialized", specialized)):
         for t in (Type("float32", 1), Type("float32", 2 * case.lanes)):
-            run, way = made(algorithm, case.program.tree, t), f"{name} x {t.lanes} in single precision"
+            run, backend = made(algorithm, case.program.tree, t), f"{name} x {t.lanes} in single precision"
             found = run(*inputs)
-            assert_within(found, allowed, way)
-            check_states_by_themselves(run, case, inputs, found, way)
+            assert_within(found, allowed, backend)
+            check_states_by_themselves(run, case, inputs, found, backend)
 
 
 @random_programs

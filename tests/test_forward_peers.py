@@ -221,9 +221,8 @@ def assert_soft_solution(robot: Mechanism, source: str | Path, q: Floats, v: Flo
 @pytest.mark.parametrize("seed", range(4))
 def test_mujocos_soft_solution_is_one_iteration_with_its_softness(seed: int, speed: float) -> None:
     pytest.importorskip("mujoco")
-    from linkwork.parsing.mjcf import parse_mjcf
 
-    robot = parse_mjcf(EQUALITIES)
+    robot = lw.loads(EQUALITIES, "mjcf")
     rng = np.random.default_rng(seed)
     q = robot.integrate(robot.neutral(), 0.1 * rng.normal(size=robot.nv))
     assert_soft_solution(robot, EQUALITIES, q, speed * rng.normal(size=robot.nv), rng.normal(size=robot.nv))

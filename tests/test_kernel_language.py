@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import linkwork
-from kernel_ways import HEAD, SCALAR, compiled, plain, specialized, written
+from kernel_backends import HEAD, SCALAR, compiled, plain, specialized, written
 from linkwork.compilers import entry, llvm, native, warm
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language import Fixed, source_of
@@ -431,14 +431,14 @@ INPUT = np.random.default_rng(3).normal(size=(5, 6))
 ROWS = np.random.default_rng(4).normal(size=(5, 6, 3))
 
 
-def assert_means_the_same(text: Any, *ways: str, inputs: tuple[Any, Any] = (INPUT, ROWS)) -> Any:
+def assert_means_the_same(text: Any, *backends: str, inputs: tuple[Any, Any] = (INPUT, ROWS)) -> Any:
     """In machine code, scalar and lanes, as in Python: to the last bit, signs of zeros included."""
     a, tree = algorithm(text), small()
     expected = plain(a, tree)(*inputs)[0]
     for t in (SCALAR, Type("float64", 4)):
         found = compiled(a, tree, t, contract=False)(*inputs)[0]
         np.testing.assert_array_equal(found.view(np.int64), expected.view(np.int64))
-        if "specialized" in ways or not ways:
+        if "specialized" in backends or not backends:
             np.testing.assert_allclose(specialized(a, tree, t)(*inputs)[0], expected, rtol=1e-14, atol=1e-14)
     return expected
 

@@ -17,8 +17,8 @@ import robots
 from linkwork.errors import ModelError, ModelWarning, TopologyError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import Constraint
-from linkwork.parsing import load, parse_urdf
-from linkwork.parsing.side_file import find_side_file
+from linkwork.parsing import load
+from linkwork.parsing.urdf.loop_file import find_loop_file
 from robots import EXAMPLES, MODELS, model_absent, model_file, model_files
 from states import assert_close, random_state
 
@@ -246,8 +246,8 @@ SIDED = [n for n in EXPECTED if n.startswith("example_parallel_robots")]
 
 
 @pytest.mark.parametrize("name", SIDED)
-def test_motors_of_a_side_file_are_the_actuated_joints(name: str) -> None:
-    robot, side = looped(name), find_side_file(MODELS / name)
+def test_motors_of_a_loop_file_are_the_actuated_joints(name: str) -> None:
+    robot, side = looped(name), find_loop_file(MODELS / name)
     assert side is not None and side.motors is not None
     assert {j.name for j in robot.joints if j.actuated} == set(side.motors)
     assert all(j.actuated is not None for j in robot.joints if j.name != "root_joint")
@@ -263,7 +263,7 @@ NEW_TYPES = {
 def test_joints_of_other_types_are_those_that_pinocchio_builds(name: str) -> None:
     """Joint by joint from Pinocchio's model of the URDF, as the collection's own loader does it."""
     pin = pytest.importorskip("pinocchio")
-    robot, side = looped(name), find_side_file(MODELS / name)
+    robot, side = looped(name), find_loop_file(MODELS / name)
     assert side is not None and robot.nv == NEW_TYPES[name]
     plain, model = pin.buildModelFromUrdf(str(MODELS / name)), pin.Model()
     x, y = np.eye(3)[:2]
@@ -334,7 +334,7 @@ def assert_closed_parallelogram(robot: Mechanism) -> None:
     [("revolute", lw.Hinge, 5), ("continuous", lw.Hinge, 5), ("spherical", lw.Point, 3), ("ball", lw.Point, 3)],
 )
 def test_a_loop_of_urdf_plus_is_the_constraint_of_its_type(kind: str, constraint: type, rows: int) -> None:
-    robot = parse_urdf(linkage(LOOP.format(kind)))
+    robot = lw.loads(linkage(LOOP.format(kind)), "urdf")
     assert isinstance(only(robot), constraint) and (robot.nc, only(robot).name) == (rows, "l")
     assert_closed_parallelogram(robot)
 
@@ -343,7 +343,7 @@ def test_a_loop_of_urdf_plus_is_the_constraint_of_its_type(kind: str, constraint
     ("kind", "constraint", "rows"), [("fixed", lw.Weld, 6), ("prismatic", lw.Slider, 5), ("planar", lw.PlaneOnPlane, 3)]
 )
 def test_loops_of_other_types(kind: str, constraint: type, rows: int) -> None:
-    robot = parse_urdf(linkage(LOOP.format(kind)))
+    robot = lw.loads(linkage(LOOP.format(kind)), "urdf")
     assert isinstance(only(robot), constraint) and robot.nc == rows
     assert np.abs(lw.constraint_error(robot, robot.neutral())).max() < 1e-15
 
@@ -352,7 +352,7 @@ def test_the_axis_of_a_loop_stands_in_both_origins() -> None:
     """Turning both origins alike about the axis, or the axis with both, changes nothing."""
     turned = LOOP.format("revolute").replace('xyz="2 0 0"', 'xyz="2 0 0" rpy="1.5707963267948966 0 0"')
     turned = turned.replace('<origin xyz="0 1 0"', '<origin xyz="0 1 0" rpy="1.5707963267948966 0 0"')
-    robot = parse_urdf(linkage(turned.replace('<axis xyz="0 0 1"/>', '<axis xyz="0 1 0"/>')))
+    robot = lw.loads(linkage(turned.replace('<axis xyz="0 0 1"/>', '<axis xyz="0 1 0"/>')), "urdf")
     assert_closed_parallelogram(robot)
 
 
@@ -360,7 +360,7 @@ def test_a_ball_constraint_of_drake_is_a_point() -> None:
     inside = f"""<drake:ball_constraint {DRAKE}><drake:ball_constraint_body_A name="bar"/>
       <drake:ball_constraint_body_B name="right"/><drake:ball_constraint_p_AP value="2 0 0"/>
       <drake:ball_constraint_p_BQ value="0 1 0"/></drake:ball_constraint>"""
-    robot = parse_urdf(linkage(inside))
+    robot = lw.loads(linkage(inside), "urdf")
     assert isinstance(only(robot), lw.Point)
     assert_closed_parallelogram(robot)
 
@@ -369,7 +369,7 @@ def test_a_link_of_two_parents_closes_a_loop() -> None:
     """The joint of many freedoms is cut: here a ball, drawn as one of Drake's."""
     inside = f"""<drake:joint {DRAKE} name="closing" type="ball"><parent link="right"/><child link="bar_end"/>
       <origin xyz="0 1 0"/></drake:joint>"""
-    robot = parse_urdf(linkage(inside))
+    robot = lw.loads(linkage(inside), "urdf")
     assert isinstance(only(robot), lw.Point) and only(robot).name == "closing"
     assert_closed_parallelogram(robot)
 
@@ -378,31 +378,31 @@ def test_a_link_of_two_parents_closes_a_loop() -> None:
 def test_a_joint_inside_gazebo_closes_a_loop(frame: str) -> None:
     inside = f"""<gazebo><joint name="closing" type="revolute"><parent>bar</parent><child>right</child>
       <pose>0 1 0 0 0 0</pose><axis><xyz>0 0 1</xyz>{frame}</axis></joint></gazebo>"""
-    robot = parse_urdf(linkage(inside))
+    robot = lw.loads(linkage(inside), "urdf")
     assert isinstance(only(robot), lw.Hinge)
     carried = {joint.name for joint in robot.joints} | {only(robot).name}
     assert carried == {"q1", "q2", "q3", "closing"}
-    assert parse_urdf(linkage(inside), loops=False).constraints == ()
+    assert lw.loads(linkage(inside), "urdf", loops=False).constraints == ()
     q = robot.neutral()
     assert np.abs(lw.constraint_error(robot, q)).max() < 1e-15
 
 
 def test_closing_frames_are_a_point() -> None:
     text = LINKAGE.replace("bar_end", "closing_a_1").replace("right_end", "closing_a_2")
-    robot = parse_urdf(text)
+    robot = lw.loads(text, "urdf")
     assert isinstance(only(robot), lw.Point) and only(robot).name == "closing_a"
     assert_closed_parallelogram(robot)
-    assert parse_urdf(text, loops=False).constraints == ()
+    assert lw.loads(text, "urdf", loops=False).constraints == ()
 
 
 def test_links_that_carry_or_move_are_no_closing_frames() -> None:
-    assert parse_urdf(LINKAGE.replace("left", "closing_a_1").replace("right", "closing_a_2")).constraints == ()
-    assert parse_urdf(LINKAGE.replace("bar_end", "closing_a_1")).constraints == ()
+    assert lw.loads(LINKAGE.replace("left", "closing_a_1").replace("right", "closing_a_2"), "urdf").constraints == ()
+    assert lw.loads(LINKAGE.replace("bar_end", "closing_a_1"), "urdf").constraints == ()
 
 
 def test_a_coupling_is_the_gear_of_generalized_rbda() -> None:
     inside = '<coupling name="c"><predecessor link="bar"/><successor link="right"/><ratio value="6"/></coupling>'
-    coupling = only(parse_urdf(linkage(inside)))
+    coupling = only(lw.loads(linkage(inside), "urdf"))
     assert isinstance(coupling, lw.JointCoupling)
     assert dict(coupling.coefficients) == {"q3": 1.0, "q1": -6.0, "q2": -6.0}
 
@@ -410,10 +410,10 @@ def test_a_coupling_is_the_gear_of_generalized_rbda() -> None:
 def test_a_dependent_joint_must_depend_on_something() -> None:
     text = LINKAGE.replace('name="q3" type', 'name="q3" independent="false" type')
     with pytest.raises(UnsupportedFeature, match=r'arm:\d+ <joint name="q3">.*dependent=\'free\''):
-        parse_urdf(text, "arm")
-    free = parse_urdf(text, dependent="free")
+        lw.loads(text, "urdf", name="arm")
+    free = lw.loads(text, "urdf", dependent="free")
     assert free.constraints == () and free.joint("q3").independent is False
-    tied = parse_urdf(text.replace(HERE, LOOP.format("revolute")))
+    tied = lw.loads(text.replace(HERE, LOOP.format("revolute")), "urdf")
     assert tied.joint("q3").independent is False and tied.joint("q1").independent is None
 
 
@@ -462,7 +462,7 @@ def test_what_is_wrong_with_a_loop_is_said_with_its_place(
     inside: str, error: type[ModelError], element: str, says: str
 ) -> None:
     with pytest.raises(error, match=re.escape(says)) as caught:
-        parse_urdf(linkage(inside), "l.urdf")
+        lw.loads(linkage(inside), "urdf", name="l.urdf")
     assert type(caught.value) is error
     start = linkage("@").split("@")[0].count("\n") + 1
     assert caught.value.line is not None and start <= caught.value.line <= start + inside.count("\n") + 1
@@ -472,12 +472,12 @@ def test_what_is_wrong_with_a_loop_is_said_with_its_place(
 def test_gravity_that_gazebo_turns_off_is_a_warning() -> None:
     inside = '<gazebo reference="bar"><turnGravityOff>true</turnGravityOff></gazebo>'
     with pytest.warns(ModelWarning, match=r"l:\d+ <turnGravityOff>.*'bar'"):
-        parse_urdf(linkage(inside), "l")
+        lw.loads(linkage(inside), "urdf", name="l")
 
 
 def test_springs_that_gazebo_adds_are_kept() -> None:
     inside = """<gazebo reference="q1"><springStiffness>5</springStiffness><springReference value="0.5"/></gazebo>"""
-    robot = parse_urdf(linkage(inside))
+    robot = lw.loads(linkage(inside), "urdf")
     assert (robot.joint("q1").stiffness[0], robot.joint("q1").rest[0]) == (5, 0.5)
 
 
@@ -497,14 +497,14 @@ def put(folder: Path, side: str | bytes | None = SIDE, urdf: str = LINKAGE) -> P
     return file
 
 
-def test_a_side_file_is_found_beside_the_model(tmp_path: Path) -> None:
+def test_a_loop_file_is_found_beside_the_model(tmp_path: Path) -> None:
     robot = load(put(tmp_path))
     assert isinstance(only(robot), lw.Point)
     assert [robot.joint(name).actuated for name in ("q1", "q2", "q3")] == [True, False, False]
     assert_closed_parallelogram(robot)
 
 
-def test_a_side_file_can_be_left_out_or_be_elsewhere(tmp_path: Path) -> None:
+def test_a_loop_file_can_be_left_out_or_be_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     file = put(tmp_path)
     assert load(file, loops=False).constraints == ()
@@ -512,7 +512,7 @@ def test_a_side_file_can_be_left_out_or_be_elsewhere(tmp_path: Path) -> None:
     other.write_text(SIDE.replace("3d", "6d"))
     robot = load(file, loops=other)
     assert isinstance(only(robot), lw.Weld)
-    assert isinstance(only(parse_urdf(LINKAGE, loops=str(other))), lw.Weld)
+    assert isinstance(only(lw.loads(LINKAGE, "urdf", loops=str(other))), lw.Weld)
 
 
 @pytest.mark.parametrize("side", ["base: &a 1\nother: *a\n", "closed_loop: [[x, y]]\ntype: [6d]\n", "# nothing", ""])
@@ -520,11 +520,13 @@ def test_a_robot_yaml_that_speaks_of_something_else_is_passed_over(tmp_path: Pat
     assert load(put(tmp_path, side)).constraints == ()
 
 
-def test_a_side_file_is_not_looked_for_where_only_a_text_is_given() -> None:
-    assert parse_urdf(LINKAGE, str(MODELS / "example_parallel_robots/talos_like/robot.urdf")).constraints == ()
+def test_a_loop_file_is_not_looked_for_where_only_a_text_is_given() -> None:
+    assert (
+        lw.loads(LINKAGE, "urdf", name=str(MODELS / "example_parallel_robots/talos_like/robot.urdf")).constraints == ()
+    )
 
 
-def test_a_side_file_that_is_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
+def test_a_loop_file_that_is_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "robot.yaml").write_text(SIDE)
     file = put(tmp_path / "model", None)
@@ -533,7 +535,7 @@ def test_a_side_file_that_is_a_link_out_of_the_folder_is_not_read(tmp_path: Path
         load(file)
 
 
-def test_frames_of_a_side_file_may_be_joints(tmp_path: Path) -> None:
+def test_frames_of_a_loop_file_may_be_joints(tmp_path: Path) -> None:
     robot = load(put(tmp_path, SIDE.replace("bar_end", "e1").replace("right_end", "e2")))
     assert_closed_parallelogram(robot)
 
@@ -547,7 +549,7 @@ def test_frames_of_a_side_file_may_be_joints(tmp_path: Path) -> None:
         ("UJOINT_ZX", lw.Universal, "zx"),
     ],
 )
-def test_a_side_file_gives_joints_other_types(tmp_path: Path, kind: str, type: type, axes: str | None) -> None:
+def test_a_loop_file_gives_joints_other_types(tmp_path: Path, kind: str, type: type, axes: str | None) -> None:
     side = SIDE + f"joint_name: [q3]\njoint_type: [{kind}]\n"
     joint = load(put(tmp_path, side)).joint("q3").type
     assert isinstance(joint, type)
@@ -556,7 +558,7 @@ def test_a_side_file_gives_joints_other_types(tmp_path: Path, kind: str, type: t
         np.testing.assert_array_equal(found, [np.eye(3)["xyz".index(axis)] for axis in axes])
 
 
-def test_a_side_file_fixes_a_joint(tmp_path: Path) -> None:
+def test_a_loop_file_fixes_a_joint(tmp_path: Path) -> None:
     robot = load(put(tmp_path, SIDE + "joint_name: [q3]\njoint_type: [FIXED]\n"))
     assert robot.joint_names == ("q1", "q2")
 
@@ -594,7 +596,7 @@ def test_a_side_file_fixes_a_joint(tmp_path: Path) -> None:
         ("---\nclosed_loop: []\n---\n", ModelError, 3, "not readable"),
     ],
 )
-def test_what_is_wrong_with_a_side_file_is_said_with_its_line(
+def test_what_is_wrong_with_a_loop_file_is_said_with_its_line(
     tmp_path: Path, side: str | bytes, error: type[ModelError], line: int | None, says: str
 ) -> None:
     with pytest.raises(error, match=re.escape(says)) as caught:

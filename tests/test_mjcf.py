@@ -7,7 +7,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.model.joints import Free, Prismatic, Revolute, Spherical
-from linkwork.parsing.mjcf import mujoco_map, parse_mjcf
+from linkwork.parsing.mjcf import mujoco_map
 from mjcf_texts import HINGES, SITES, SOLID, TENDONS, body, both, chain, model
 from mujoco_twin import MujocoTwin
 
@@ -61,13 +61,13 @@ def test_joints_stand_in_mujocos_order(name: str) -> None:
 
 def test_names_that_the_file_lacks_are_made_and_are_unique() -> None:
     first = body('<joint/><joint name="body_2_joint" axis="1 0 0"/>', "body_2")
-    robot = parse_mjcf(model(first + body("<joint/>") + body("<freejoint/>")))
+    robot = lw.loads(model(first + body("<joint/>") + body("<freejoint/>")), "mjcf")
     assert robot.joint_names == ("body_2_joint_1", "body_2_joint", "body_2_1_joint", "body_3_joint")
     assert robot.body_names == ("body_2_after_body_2_joint_1", "body_2", "body_2_1", "body_3")
 
 
 def test_a_body_between_two_joints_is_called_after_the_first() -> None:
-    robot = parse_mjcf(model(body('<joint name="x"/><joint name="y" axis="1 0 0"/>', "arm")))
+    robot = lw.loads(model(body('<joint name="x"/><joint name="y" axis="1 0 0"/>', "arm")), "mjcf")
     assert robot.body_names == ("arm_after_x", "arm")
     assert robot.inertias["arm_after_x"].mass == 0
 
@@ -90,7 +90,7 @@ def test_limits_hold_where_the_file_says_so(limited: str, auto: str, bounded: bo
     joint = (
         f'<joint type="slide" range="-1 2" limited="{limited}" actuatorfrcrange="-3 4" actuatorfrclimited="{limited}"/>'
     )
-    robot = parse_mjcf(model(body(joint), f'<compiler autolimits="{auto}"/>'))
+    robot = lw.loads(model(body(joint), f'<compiler autolimits="{auto}"/>'), "mjcf")
     assert (robot.lower[0], robot.upper[0]) == ((-1, 2) if bounded else (-np.inf, np.inf))
     assert robot.effort_limit[0] == (4 if bounded else np.inf)
 
@@ -113,7 +113,7 @@ def test_a_mocap_body_stands_still() -> None:
 
 
 def test_gravity_is_that_of_the_file_and_can_be_switched_off() -> None:
-    assert parse_mjcf(model(HINGES)).gravity.tolist() == [0.3, -0.2, -9.81]
+    assert lw.loads(model(HINGES), "mjcf").gravity.tolist() == [0.3, -0.2, -9.81]
     robot, _ = both(model(HINGES, '<option><flag gravity="disable"/></option>'))
     assert robot.gravity.tolist() == [0, 0, 0]
 
@@ -242,7 +242,7 @@ def test_actuators_on_joints_and_fixed_tendons_are_kept_with_their_gears() -> No
         "b": True,
         "f": True,
     }
-    assert all(joint.actuated is None for joint in parse_mjcf(model(SITES)).joints)
+    assert all(joint.actuated is None for joint in lw.loads(model(SITES), "mjcf").joints)
 
 
 def test_the_rotor_of_an_actuator_is_inertia_of_its_joint() -> None:

@@ -12,7 +12,6 @@ import pytest
 import linkwork as lw
 from linkwork.errors import UnsupportedFeature
 from linkwork.mechanism import Mechanism
-from linkwork.parsing.mjcf import load_mjcf
 from mujoco_twin import MujocoTwin, assert_same_rows, mujoco, row_space
 from robots import MODELS, model_file, model_files
 from states import Floats, assert_close
@@ -50,7 +49,7 @@ def path_of(name: str, suffix: str = "_nomesh") -> Path:
 
 @cache
 def load(name: str) -> Mechanism:
-    return load_mjcf(path_of(name), inertias="check")
+    return lw.load(path_of(name), inertias="check")
 
 
 @cache
@@ -155,7 +154,7 @@ def test_actuators_drive_joints_with_mujocos_gears(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(ROWS) - set(NEEDS_MESHES)))
 def test_the_original_with_absent_meshes_is_the_same_mechanism(name: str) -> None:
-    original = load_mjcf(path_of(name, ""), inertias="check")
+    original = lw.load(path_of(name, ""), inertias="check")
     robot = load(name)
     assert original.joint_names == robot.joint_names
     q, _ = states(robot)
@@ -171,5 +170,5 @@ def test_load_takes_a_file_by_its_root_element() -> None:
 def test_an_inertia_that_must_come_from_a_mesh_is_an_error_that_names_it(name: str) -> None:
     body, file = NEEDS_MESHES[name]
     with pytest.raises(UnsupportedFeature, match=re.escape(f"body '{body}' must come from mesh")) as error:
-        load_mjcf(path_of(name, ""))
+        lw.load(path_of(name, ""))
     assert file in str(error.value)

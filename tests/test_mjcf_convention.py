@@ -8,7 +8,6 @@ import pytest
 import linkwork as lw
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
-from linkwork.parsing.mjcf import parse_mjcf
 from linkwork.parsing.mjcf.convention import MujocoMap, mujoco_map
 from mjcf_texts import body, chain, model
 from mujoco_twin import MujocoTwin, mujoco
@@ -23,7 +22,7 @@ TEXT = model(
 
 @pytest.fixture(scope="module")
 def robot() -> Mechanism:
-    return parse_mjcf(TEXT)
+    return lw.loads(TEXT, "mjcf")
 
 
 @pytest.fixture(scope="module")

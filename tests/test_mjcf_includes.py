@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import linkwork as lw
 from linkwork.errors import ModelError
-from linkwork.parsing.mjcf import load_mjcf, parse_mjcf
 from mjcf_texts import SOLID, agrees, body, model
 
 
@@ -33,7 +33,7 @@ def test_included_files_stand_in_the_place_of_the_include(tmp_path: Path) -> Non
         set='<mujoco><default><include file="parts/class.xml"/></default><option gravity="0 0 -1"/></mujoco>',
         parts__class='<x><default class="d"><joint armature="2"/></default></x>',
     )
-    robot = load_mjcf(path)
+    robot = lw.load(path)
     agrees(robot, path)
     assert robot.gravity[2] == -1
     assert robot.nv == 8
@@ -48,8 +48,8 @@ def test_a_file_seen_from_the_model_goes_before_one_seen_from_where_it_is_includ
         c=named.format("near"),
         a__c=named.format("far"),
     )
-    agrees(load_mjcf(path), path)
-    assert "near" in load_mjcf(path).frame_names
+    agrees(lw.load(path), path)
+    assert "near" in lw.load(path).frame_names
 
 
 INCLUDES = {
@@ -77,25 +77,25 @@ INCLUDES = {
 def test_a_wrong_include_is_an_error(tmp_path: Path, case: str) -> None:
     files, message = INCLUDES[case]
     with pytest.raises(ModelError, match=message):
-        load_mjcf(write(tmp_path, **files))
+        lw.load(write(tmp_path, **files))
 
 
 def test_no_link_leads_out_of_the_folder(tmp_path: Path) -> None:
     path = write(tmp_path, in__robot=model('<include file="a.xml"/>'), out="<x/>")
     (tmp_path / "in" / "a.xml").symlink_to(tmp_path / "out.xml")
     with pytest.raises(ModelError, match="out of the model's folder"):
-        load_mjcf(path)
+        lw.load(path)
 
 
 def test_includes_within_each_other_end(tmp_path: Path) -> None:
     files = {f"f{k}": f'<x><include file="f{k + 1}.xml"/></x>' for k in range(40)}
     with pytest.raises(ModelError, match="more than 30 includes"):
-        load_mjcf(write(tmp_path, robot=model('<include file="f0.xml"/>'), **files))
+        lw.load(write(tmp_path, robot=model('<include file="f0.xml"/>'), **files))
 
 
 def test_a_text_includes_nothing() -> None:
     with pytest.raises(ModelError, match="only when it is loaded from one"):
-        parse_mjcf(model('<include file="a.xml"/>'))
+        lw.loads(model('<include file="a.xml"/>'), "mjcf")
 
 
 def test_bodies_may_be_nested_deeply(tmp_path: Path) -> None:
@@ -105,5 +105,5 @@ def test_bodies_may_be_nested_deeply(tmp_path: Path) -> None:
     for k in range(10):
         inner = f'<include file="f{k + 1}.xml"/>' if k < 9 else ""
         files[f"f{k}"] = f"<x>{'<body><frame>' * (deep // 2)}{inner}{'</frame></body>' * (deep // 2)}</x>"
-    robot = load_mjcf(write(tmp_path, robot=model('<include file="f0.xml"/>'), **files))
+    robot = lw.load(write(tmp_path, robot=model('<include file="f0.xml"/>'), **files))
     assert len(robot.frames) == 1 + 10 * deep // 2

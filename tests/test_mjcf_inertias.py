@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import linkwork as lw
 from linkwork.errors import ModelError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
-from linkwork.parsing.mjcf import parse_mjcf
 from mjcf_texts import AGREEMENT, SOLID, body, both, model
 from mujoco_twin import mujoco
 from states import assert_close
@@ -101,8 +101,9 @@ def test_a_mesh_that_weighs_nothing_is_not_needed() -> None:
     meshes = '<asset><mesh file="folder/part.stl"/><mesh name="p2" file="other.obj"/></asset>'
     geoms = '<geom type="mesh" mesh="part"/><geom type="mesh" mesh="p2"/><geom type="mesh" mesh="part"/>'
     empty = '<geom type="mesh" mesh="part" mass="0"/><geom type="mesh" mesh="p2" density="0"/><geom size="0.1"/>'
-    robot = parse_mjcf(
-        model(body("<joint/>" + geoms, "a") + f'<body name="b"><joint/>{empty}</body><body>{geoms}</body>', meshes)
+    robot = lw.loads(
+        model(body("<joint/>" + geoms, "a") + f'<body name="b"><joint/>{empty}</body><body>{geoms}</body>', meshes),
+        "mjcf",
     )
     assert robot.meshes["a"] == ("folder/part.stl", "other.obj")
 
@@ -113,12 +114,12 @@ def test_an_inertia_that_needs_a_mesh_is_an_error_that_names_body_geom_and_file(
         '<asset><mesh name="part" file="part.stl"/></asset>',
     )
     with pytest.raises(UnsupportedFeature, match=r"body 'arm' must come from mesh 'part' \(file 'part.stl'\)") as error:
-        parse_mjcf(text, "robot.xml")
+        lw.loads(text, "mjcf", name="robot.xml")
     assert 'robot.xml:5 <geom name="shape">' in str(error.value)
 
 
 def test_an_inertia_that_no_mass_has_is_an_error_if_asked_for() -> None:
     text = model('<body name="a"><joint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 3"/></body>')
     with pytest.raises(ModelError, match="moments of inertia"):
-        parse_mjcf(text, inertias="check")
-    assert parse_mjcf(text, inertias="trust").nv == 1
+        lw.loads(text, "mjcf", inertias="check")
+    assert lw.loads(text, "mjcf", inertias="trust").nv == 1

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import linkwork as lw
 from linkwork.errors import LinkworkError
-from linkwork.parsing.mjcf import parse_mjcf
 from mangled import SAFE, with_bytes_overwritten, with_words_exchanged
 from mjcf_texts import EQUALITIES, SITES, SOLID, TENDONS, agrees, chain, model
 
@@ -74,7 +74,7 @@ def bodies(draw: st.DrawFn, depth: int = 0) -> str:
 )
 def test_random_trees_have_mujocos_dynamics(world: list[str], sequence: str, angle: str) -> None:
     text = model("".join(world), f'<compiler eulerseq="{sequence}"/>', angle=angle)
-    agrees(parse_mjcf(text, inertias="check"), text)
+    agrees(lw.loads(text, "mjcf", inertias="check"), text)
 
 
 # Any text ------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ SEED = model(
 def only_linkwork_errors(text: bytes | str) -> None:
     for trusted in ("check", "trust"):
         try:
-            robot = parse_mjcf(text, inertias=trusted)  # type: ignore[arg-type]
+            robot = lw.loads(text, "mjcf", inertias=trusted)  # type: ignore[arg-type]
         except LinkworkError:
             continue
         assert np.isfinite(robot.poses["qpos0"]).all()
@@ -104,7 +104,7 @@ def only_linkwork_errors(text: bytes | str) -> None:
 
 
 def test_the_text_that_is_changed_is_a_model() -> None:
-    assert parse_mjcf(SEED, inertias="check").nc > 30
+    assert lw.loads(SEED, "mjcf", inertias="check").nc > 30
 
 
 @SAFE

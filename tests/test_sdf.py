@@ -15,7 +15,7 @@ from linkwork.errors import ModelError, ModelWarning
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.placement import Placement
-from linkwork.parsing import load, parse_sdf, parse_urdf
+from linkwork.parsing import load
 from robots import EXAMPLES, model_file
 from states import assert_close, random_state
 
@@ -150,14 +150,14 @@ DIALECTS += [("1.7", "joint"), ("1.7", "model"), ("1.11", "joint")]
 @pytest.mark.parametrize("seed", range(4))
 def test_random_arms_are_the_same_in_urdf_and_sdf(seed: int, version: str, frame: str) -> None:
     arm = Arm(seed)
-    assert_same_dynamics(parse_sdf(arm.sdf(version, frame)), parse_urdf(arm.urdf()), 1e-12)
+    assert_same_dynamics(lw.loads(arm.sdf(version, frame), "sdf"), lw.loads(arm.urdf(), "urdf"), 1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::linkwork.errors.ModelWarning")
 @pytest.mark.parametrize("seed", range(4))
 def test_random_arms_written_relative_to_joints_are_the_same(seed: int) -> None:
     arm = Arm(seed)
-    assert_same_dynamics(parse_sdf(arm.relative_sdf()), parse_urdf(arm.urdf()), 1e-12)
+    assert_same_dynamics(lw.loads(arm.relative_sdf(), "sdf"), lw.loads(arm.urdf(), "urdf"), 1e-12)
 
 
 # Cassie --------------------------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ def test_four_bar_loop_of_drake_is_read_in_spite_of_its_comment() -> None:
         robot = load(file)
     words = [str(warning.message) for warning in said]
     assert f"{file}:4: not well-formed XML: '--' inside a comment; read as TinyXML reads it" in words[0]
-    assert any("'Dc' is not where joint 'driver_coupler' stands" in text for text in words)
+    assert any("'Dc' is not at joint 'driver_coupler'" in text for text in words)
     assert (robot.nv, robot.nc, len(robot.constraints)) == (3, 5, 1)
     assert isinstance(robot.constraints[0], lw.Hinge)
     assert robot.mass == 4 and "root_joint" not in robot.joint_names
@@ -356,7 +356,7 @@ def joint(kind: str, inside: str = "<axis><xyz>0 0 1</xyz></axis>", parent: str 
 
 
 def test_what_nothing_holds_floats_where_the_file_puts_it() -> None:
-    robot = parse_sdf(edited('<model name="arm">', '<model name="arm"><pose>1 2 3 0 0 1.5707963267948966</pose>'))
+    robot = lw.loads(edited('<model name="arm">', '<model name="arm"><pose>1 2 3 0 0 1.5707963267948966</pose>'), "sdf")
     assert robot.joint_names == ("root_joint", "shoulder")
     np.testing.assert_allclose(robot.poses["initial"], [1, 2, 3, 0, 0, np.sqrt(0.5), np.sqrt(0.5), 0], atol=1e-15)
     place = lw.frame_placement(robot, robot.poses["initial"], "upper")
@@ -364,39 +364,39 @@ def test_what_nothing_holds_floats_where_the_file_puts_it() -> None:
 
 
 def test_a_fixed_base_stands_where_the_file_puts_it() -> None:
-    robot = parse_sdf(edited('<model name="arm">', '<model name="arm"><pose>1 2 3 0 0 0</pose>'), base="fixed")
+    robot = lw.loads(edited('<model name="arm">', '<model name="arm"><pose>1 2 3 0 0 0</pose>'), "sdf", base="fixed")
     assert robot.joint_names == ("shoulder",)
     np.testing.assert_array_equal(lw.frame_placement(robot, [0.0], "upper").position, [1, 2, 4])
 
 
 def test_a_joint_to_the_world_holds_the_model() -> None:
     hold = '<joint name="hold" type="fixed"><parent>world</parent><child>base</child></joint>'
-    assert parse_sdf(edited(HERE, hold)).joint_names == ("shoulder",)
+    assert lw.loads(edited(HERE, hold), "sdf").joint_names == ("shoulder",)
     with pytest.raises(ModelError, match=r'a:\d+ <joint name="hold">.*base=\'floating\''):
-        parse_sdf(edited(HERE, hold), "a", base="floating")
+        lw.loads(edited(HERE, hold), "sdf", name="a", base="floating")
 
 
 def test_a_static_model_does_not_move() -> None:
-    robot = parse_sdf(edited(HERE, "<static>1</static>"))
+    robot = lw.loads(edited(HERE, "<static>1</static>"), "sdf")
     assert robot.nv == 0
     np.testing.assert_array_equal(robot.frame("upper").placement.position, [0, 0, 1])
-    assert parse_sdf(edited(HERE, "<static>false</static>")).nv == 7
+    assert lw.loads(edited(HERE, "<static>false</static>"), "sdf").nv == 7
 
 
 def test_two_parts_float_apart() -> None:
-    robot = parse_sdf(edited(HERE, f'<link name="other"><pose>5 0 0 0 0 0</pose>{ROD}</link>'))
+    robot = lw.loads(edited(HERE, f'<link name="other"><pose>5 0 0 0 0 0</pose>{ROD}</link>'), "sdf")
     assert robot.joint_names == ("root_joint", "shoulder", "root_joint_1")
     assert robot.poses["initial"][robot.q_slice("root_joint_1")][0] == 5
 
 
 def test_the_root_is_the_canonical_link_or_one_that_leads_to_all() -> None:
-    assert parse_sdf(ARM).joint("root_joint").child == "base"
-    named = parse_sdf(edited('name="arm"', 'name="arm" canonical_link="upper"'))
+    assert lw.loads(ARM, "sdf").joint("root_joint").child == "base"
+    named = lw.loads(edited('name="arm"', 'name="arm" canonical_link="upper"'), "sdf")
     assert named.joint("root_joint").child == "base", "from 'upper' no joint leads to 'base'"
     tip_first = edited('<link name="base">', f'<link name="first">{ROD}</link><link name="base">').replace(
         HERE, '<joint name="j" type="ball"><parent>upper</parent><child>first</child></joint>'
     )
-    assert parse_sdf(tip_first).joint("root_joint").child == "base"
+    assert lw.loads(tip_first, "sdf").joint("root_joint").child == "base"
 
 
 @pytest.mark.parametrize(
@@ -413,14 +413,14 @@ def test_the_root_is_the_canonical_link_or_one_that_leads_to_all() -> None:
     ],
 )
 def test_joint_types(kind: str, inside: str, expected: lw.Joint) -> None:
-    found = parse_sdf(edited(HERE, joint(kind, inside))).joint("j").type
+    found = lw.loads(edited(HERE, joint(kind, inside)), "sdf").joint("j").type
     assert type(found) is type(expected)
     for name, value in vars(expected).items():
         np.testing.assert_allclose(getattr(found, name), value, rtol=1e-15)
 
 
 def test_a_fixed_joint_leaves_a_frame() -> None:
-    robot = parse_sdf(edited(HERE, joint("fixed", "")))
+    robot = lw.loads(edited(HERE, joint("fixed", "")), "sdf")
     assert robot.joint_names == ("root_joint", "shoulder")
     np.testing.assert_array_equal(robot.frame("tip").placement.position, [1, 0, 0])
 
@@ -429,7 +429,7 @@ def test_numbers_of_a_joint() -> None:
     inside = """<axis><xyz>0 0 1</xyz><limit><lower>-1</lower><upper>2</upper><effort>3</effort><velocity>4</velocity>
       </limit><dynamics><damping>5</damping><friction>6</friction><spring_stiffness>7</spring_stiffness>
       <spring_reference>0.5</spring_reference></dynamics></axis>"""
-    robot = parse_sdf(edited(HERE, joint("revolute", inside)))
+    robot = lw.loads(edited(HERE, joint("revolute", inside)), "sdf")
     found = robot.joint("j")
     limits = found.limits
     assert (limits.lower[0], limits.upper[0], limits.effort[0], limits.velocity[0]) == (-1, 2, 3, 4)
@@ -439,14 +439,16 @@ def test_numbers_of_a_joint() -> None:
 @pytest.mark.parametrize("none", ["-1", "1e16", "inf"])
 def test_words_for_no_limit(none: str) -> None:
     inside = f"<axis><limit><effort>{none}</effort><lower>-1e16</lower></limit></axis>"
-    limits = parse_sdf(edited(HERE, joint("prismatic", inside))).joint("j").limits
+    limits = lw.loads(edited(HERE, joint("prismatic", inside)), "sdf").joint("j").limits
     assert (limits.effort[0], limits.lower[0], limits.upper[0]) == (np.inf, -np.inf, np.inf)
 
 
 def test_limits_of_two_axes_stand_side_by_side() -> None:
     axis = "<axis{0}><xyz>{1}</xyz><limit><lower>-{2}</lower><upper>{2}</upper></limit></axis{0}>"
     inside = axis.format("", "1 0 0", 1) + axis.format("2", "0 1 0", 2)
-    np.testing.assert_array_equal(parse_sdf(edited(HERE, joint("universal", inside))).joint("j").limits.upper, [1, 2])
+    np.testing.assert_array_equal(
+        lw.loads(edited(HERE, joint("universal", inside)), "sdf").joint("j").limits.upper, [1, 2]
+    )
 
 
 def test_a_loop_of_joints_is_cut() -> None:
@@ -458,7 +460,7 @@ def test_a_loop_of_joints_is_cut() -> None:
     parts = [link.format("left", "0 0"), link.format("bar", "0 1"), link.format("right", "2 0")]
     parts += [hinge.format("a", "world", "left", "0 0 0"), hinge.format("b", "left", "bar", "0 0 0")]
     parts += [hinge.format("c", "world", "right", "0 0 0"), hinge.format("d", "bar", "right", "0 1 0")]
-    robot = parse_sdf(text.format("".join(parts)))
+    robot = lw.loads(text.format("".join(parts)), "sdf")
     (closed,) = robot.constraints
     assert isinstance(closed, lw.Hinge) and closed.name == "d"
     for angle in (0.0, 0.7):
@@ -466,7 +468,7 @@ def test_a_loop_of_joints_is_cut() -> None:
         assert np.abs(lw.constraint_error(robot, q)).max() < 1e-15
     mark = "<physics><simbody><must_be_loop_joint>1</must_be_loop_joint></simbody></physics>"
     marked = text.format("".join(parts)).replace("<parent>left</parent>", f"<parent>left</parent>{mark}")
-    assert [c.name for c in parse_sdf(marked).constraints] == ["b"]
+    assert [c.name for c in lw.loads(marked, "sdf").constraints] == ["b"]
 
 
 GEARBOX = """<link name="motor"><pose>0 0 2 0 0 0</pose>{rod}</link>
@@ -489,7 +491,7 @@ def test_a_gearbox_turns_its_child_against_its_parent(
 ) -> None:
     """theta_2 = -ratio theta_1, each about its axis from the reference body (the standard's words)."""
     text = edited(HERE, GEARBOX.format(rod=ROD, a=a, b=b, m=m, x=x, y=AXIS))
-    gear = parse_sdf(text).constraint("gear")
+    gear = lw.loads(text, "sdf").constraint("gear")
     assert isinstance(gear, lw.JointCoupling)
     assert dict(gear.coefficients) == coefficients
 
@@ -501,16 +503,16 @@ def mimic(inside: str, kind: str = "revolute", leader: str = "shoulder", attribu
 def test_a_mimic_is_a_coupling_unless_ignored() -> None:
     words = "<multiplier>2</multiplier><offset>0.5</offset><reference>0.25</reference>"
     text = edited(HERE, mimic(words))
-    (coupling,) = parse_sdf(text).constraints
+    (coupling,) = lw.loads(text, "sdf").constraints
     assert isinstance(coupling, lw.JointCoupling) and coupling.name == "j_mimic"
     assert dict(coupling.coefficients) == {"j": 1.0, "shoulder": -2.0}
     assert coupling.offset == 0.5 - 2 * 0.25
-    assert parse_sdf(text, mimic="ignore").constraints == ()
+    assert lw.loads(text, "sdf", mimic="ignore").constraints == ()
 
 
 def test_a_mimic_of_drake_is_a_coupling() -> None:
     inside = f'<axis>{AXIS}</axis><drake:mimic {DRAKE} joint="shoulder" multiplier="3" offset="1"/>'
-    (coupling,) = parse_sdf(edited(HERE, joint("prismatic", inside))).constraints
+    (coupling,) = lw.loads(edited(HERE, joint("prismatic", inside)), "sdf").constraints
     assert isinstance(coupling, lw.JointCoupling)
     assert (dict(coupling.coefficients), coupling.offset) == ({"j": 1.0, "shoulder": -3.0}, 1.0)
 
@@ -520,7 +522,7 @@ def test_a_ball_constraint_of_drake_is_a_point() -> None:
       <drake:ball_constraint_body_B>upper</drake:ball_constraint_body_B>
       <drake:ball_constraint_p_AP>0 0 1</drake:ball_constraint_p_AP>
       <drake:ball_constraint_p_BQ>0 0 0</drake:ball_constraint_p_BQ></drake:ball_constraint>"""
-    robot = parse_sdf(edited(HERE, inside))
+    robot = lw.loads(edited(HERE, inside), "sdf")
     assert isinstance(robot.constraints[0], lw.Point)
     assert np.abs(lw.constraint_error(robot, robot.neutral())).max() == 0
 
@@ -528,21 +530,23 @@ def test_a_ball_constraint_of_drake_is_a_point() -> None:
 def test_rotors_of_drake_are_armature() -> None:
     inside = f"<axis>{AXIS}</axis><drake:rotor_inertia {DRAKE}>0.5</drake:rotor_inertia>"
     inside += f"<drake:gear_ratio {DRAKE}>10</drake:gear_ratio>"
-    robot = parse_sdf(edited(HERE, joint("revolute", inside)))
+    robot = lw.loads(edited(HERE, joint("revolute", inside)), "sdf")
     assert robot.armature[robot.v_index("j")] == 50
 
 
 def test_gravity_is_that_of_the_world() -> None:
     inside = ARM[ARM.index("<model") : ARM.index("</sdf>")]
     world = '<sdf version="1.8"><world name="w">{}{}</world></sdf>'
-    np.testing.assert_array_equal(parse_sdf(world.format("<gravity>0 1 -2</gravity>", inside)).gravity, [0, 1, -2])
-    np.testing.assert_array_equal(parse_sdf(world.format("", inside)).gravity, [0, 0, -9.8])
-    np.testing.assert_array_equal(parse_sdf(ARM).gravity, [0, 0, -9.81])
+    np.testing.assert_array_equal(
+        lw.loads(world.format("<gravity>0 1 -2</gravity>", inside), "sdf").gravity, [0, 1, -2]
+    )
+    np.testing.assert_array_equal(lw.loads(world.format("", inside), "sdf").gravity, [0, 0, -9.8])
+    np.testing.assert_array_equal(lw.loads(ARM, "sdf").gravity, [0, 0, -9.81])
 
 
 def test_a_link_without_inertial_weighs_what_the_standard_says() -> None:
     with pytest.warns(ModelWarning, match=r'a:3 <link name="base">.*1 kg'):
-        robot = parse_sdf(edited(f'<link name="base">{ROD}</link>', '<link name="base"/>'), "a")
+        robot = lw.loads(edited(f'<link name="base">{ROD}</link>', '<link name="base"/>'), "sdf", name="a")
     assert robot.inertias["base"].mass == 1
     np.testing.assert_array_equal(robot.inertias["base"].rotational, np.eye(3))
 
@@ -559,7 +563,7 @@ def frame(name: str, attached: str = "", relative: str = "", pose: str = "") -> 
 def test_frames_stand_on_frames() -> None:
     frames = frame("a", "upper", "", "0 1 0 0 0 1.5707963267948966") + frame("b", "a", "", "1 0 0 0 0 0")
     frames += frame("c", "upper", "base", "0 0 0 0 0 0") + frame("d", "", "shoulder", "0 0 3 0 0 0")
-    robot = parse_sdf(edited(HERE, frames))
+    robot = lw.loads(edited(HERE, frames), "sdf")
     for name, body, position in (
         ("a", "upper", [0, 1, 0]),
         ("b", "upper", [0, 2, 0]),
@@ -574,7 +578,7 @@ def test_joints_may_be_named_by_frames() -> None:
     text = edited("<parent>base</parent>", "<parent>f</parent>").replace(HERE, frame("f", "base", "", "0 0 1 0 0 0"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert parse_sdf(text).joint("shoulder").parent == "base"
+        assert lw.loads(text, "sdf").joint("shoulder").parent == "base"
 
 
 def test_nested_models_have_names_with_colons() -> None:
@@ -585,7 +589,7 @@ def test_nested_models_have_names_with_colons() -> None:
       {frame("tcp", "finger", "", "0 0 5 0 0 0")}</model>
       <joint name="mount" type="fixed"><parent>upper</parent><child>tool::hand</child></joint>
       {frame("eye", "tool", "tool::tcp", "")}{frame("ear", "tool::finger", "", "")}"""
-    robot = parse_sdf(edited(HERE, inner))
+    robot = lw.loads(edited(HERE, inner), "sdf")
     assert robot.joint_names == ("root_joint", "shoulder", "tool::grip")
     q = robot.poses["initial"]
     for name, position in (("tool::hand", [0, 0, 2]), ("tool::finger", [1, 0, 2]), ("tool::tcp", [1, 0, 7])):
@@ -597,25 +601,25 @@ def test_nested_models_have_names_with_colons() -> None:
 
 def test_a_placement_frame_is_what_the_pose_of_a_model_places() -> None:
     text = edited('<model name="arm">', '<model name="arm" placement_frame="grip"><pose>0 0 5 0 0 0</pose>')
-    robot = parse_sdf(text.replace(HERE, frame("grip", "upper", "", "0 0 1 0 0 0")))
+    robot = lw.loads(text.replace(HERE, frame("grip", "upper", "", "0 0 1 0 0 0")), "sdf")
     np.testing.assert_allclose(robot.poses["initial"][:3], [0, 0, 3], atol=1e-15)
     inner = f"""<model name="tool" placement_frame="hand"><pose>7 0 0 0 0 0</pose>
       <link name="hand"><pose>0 3 0 0 0 0</pose>{ROD}</link></model>"""
-    robot = parse_sdf(edited(HERE, inner))
+    robot = lw.loads(edited(HERE, inner), "sdf")
     place = robot.poses["initial"][robot.q_slice("root_joint_1")]
     np.testing.assert_allclose(place[:3], [7, 0, 0], atol=1e-15)
 
 
 def test_a_pose_in_quaternions() -> None:
     text = edited("<pose>0 0 1 0 0 0</pose>", '<pose rotation_format="quat_xyzw">0 0 1 0 0 2 2</pose>')
-    robot = parse_sdf(text, base="fixed")
+    robot = lw.loads(text, "sdf", base="fixed")
     R = lw.frame_placement(robot, [0.0], "upper").rotation
     np.testing.assert_allclose(R, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
 
 
 def test_a_frame_attached_to_the_world_stands_in_it() -> None:
     text = edited('<model name="arm">', '<model name="arm"><pose>0 0 5 0 0 0</pose>')
-    robot = parse_sdf(text.replace(HERE, frame("f", "world", "base", "0 0 1 0 0 0")))
+    robot = lw.loads(text.replace(HERE, frame("f", "world", "base", "0 0 1 0 0 0")), "sdf")
     assert robot.frames["f"].body == "world"
     np.testing.assert_array_equal(robot.frames["f"].placement.position, [0, 0, 6])
 
@@ -625,6 +629,6 @@ def test_long_chains_of_frames_are_no_trouble() -> None:
     """The first to be asked for is the last of the chain."""
     n = 3000
     chain = "".join(frame(f"f{k}", f"f{k + 1}", "", "0 0 1 0 0 0") for k in range(n)) + frame(f"f{n}", "upper")
-    robot = parse_sdf(edited(HERE, chain))
+    robot = lw.loads(edited(HERE, chain), "sdf")
     assert robot.frames["f0"].body == "upper"
     assert robot.frames["f0"].placement.position[2] == n

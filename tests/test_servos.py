@@ -11,7 +11,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
-from linkwork.parsing.mjcf import load_mjcf, mujoco_map, parse_mjcf
+from linkwork.parsing.mjcf import mujoco_map
 from robots import model_file, model_files
 
 AGREEMENT = 1e-12
@@ -87,13 +87,13 @@ SERVOS = {
 @pytest.mark.parametrize("kind", SERVOS)
 def test_servos_make_mujocos_forces(kind: str) -> None:
     words = text(SERVOS[kind])
-    assert_same_torques(parse_mjcf(words), mujoco.MjModel.from_xml_string(words))
+    assert_same_torques(lw.loads(words, "mjcf"), mujoco.MjModel.from_xml_string(words))
 
 
 @pytest.mark.parametrize("bounds", ["-9 9", "-2 12"])
 def test_joints_bound_the_torque_of_all_their_actuators(bounds: str) -> None:
     words = text(SERVOS["several on one joint"], joint=f'actuatorfrcrange="{bounds}"')
-    robot = parse_mjcf(words)
+    robot = lw.loads(words, "mjcf")
     assert robot.joint("j").limits.actuation == tuple(map(float, bounds.split()))
     assert_same_torques(robot, mujoco.MjModel.from_xml_string(words))
 
@@ -137,22 +137,22 @@ CHAINS = {
 @pytest.mark.parametrize("chain", CHAINS)
 def test_default_classes_of_one_kind_of_actuator_count_for_others(chain: str) -> None:
     words = text(CHAINS[chain][1], CHAINS[chain][0])
-    assert_same_torques(parse_mjcf(words), mujoco.MjModel.from_xml_string(words))
+    assert_same_torques(lw.loads(words, "mjcf"), mujoco.MjModel.from_xml_string(words))
 
 
 def test_ranges_of_controls_count_unless_a_flag_says_otherwise() -> None:
     words = text(SERVOS["control range"], option='<option><flag clampctrl="disable"/></option>')
-    assert_same_torques(parse_mjcf(words), mujoco.MjModel.from_xml_string(words))
+    assert_same_torques(lw.loads(words, "mjcf"), mujoco.MjModel.from_xml_string(words))
 
 
 def test_the_panda_has_a_servo_that_drives_two_fingers() -> None:
-    robot = load_mjcf(model_file("panda/panda_nomesh.xml"))
+    robot = lw.load(model_file("panda/panda_nomesh.xml"))
     assert [len(a.gears) for a in robot.actuators] == [1] * 7 + [2]
 
 
 @pytest.mark.parametrize("path", DRIVEN, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_actuators_of_robots_make_mujocos_forces(path: Path) -> None:
-    robot, model = load_mjcf(path, inertias="trust"), mujoco.MjModel.from_xml_path(str(path))
+    robot, model = lw.load(path, inertias="trust"), mujoco.MjModel.from_xml_path(str(path))
     assert len(robot.actuators) == model.nu > 0
     assert_same_torques(robot, model)
 
@@ -174,7 +174,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_is_not_modeled_takes_no_commands_and_says_what_it_is(what: str) -> None:
-    robot = parse_mjcf(text(REFUSED[what].replace("/>", ' name="first"/>') + '<motor joint="k"/>'))
+    robot = lw.loads(text(REFUSED[what].replace("/>", ' name="first"/>') + '<motor joint="k"/>'), "mjcf")
     q, v = robot.neutral(), np.zeros(robot.nv)
     with pytest.raises(lw.UnsupportedFeature, match=f"actuator 'first' .*{what}.*torques of the joints"):
         lw.actuator_torques(robot, q, v, [0.0, 0.0])
@@ -187,14 +187,14 @@ def test_what_is_not_modeled_takes_no_commands_and_says_what_it_is(what: str) ->
     "option", ['<option><flag actuation="disable"/></option>', '<option actuatorgroupdisable="0 3"/>']
 )
 def test_actuators_that_are_switched_off_take_no_commands(option: str) -> None:
-    robot = parse_mjcf(text('<motor joint="j"/>', option=option))
+    robot = lw.loads(text('<motor joint="j"/>', option=option), "mjcf")
     with pytest.raises(lw.UnsupportedFeature, match="switched off"):
         lw.actuator_torques(robot, robot.neutral(), np.zeros(robot.nv), [0.0])
 
 
 def test_a_servo_stays_one_in_copies_and_compositions(tmp_path: Path) -> None:
     words = text(SERVOS["tendon"], joint='actuatorfrcrange="-2 12"', held="1")
-    robot = parse_mjcf(words)
+    robot = lw.loads(words, "mjcf")
     scene = lw.compose({"left": robot, "right": pickle.loads(pickle.dumps(robot))}, at={"right": (1.0, 0.0, 0.0)})
     rng = np.random.default_rng(3)
     q, v, u = robot.random(3), rng.normal(size=robot.nv), rng.normal(size=1)
@@ -207,7 +207,7 @@ def test_a_servo_stays_one_in_copies_and_compositions(tmp_path: Path) -> None:
 
 def test_gravity_compensation_is_mujocos() -> None:
     words = text('<motor joint="j"/>', held="0.8").replace('gravity="', "")
-    robot, model = parse_mjcf(words), mujoco.MjModel.from_xml_string(words)
+    robot, model = lw.loads(words, "mjcf"), mujoco.MjModel.from_xml_string(words)
     rng, convert = np.random.default_rng(1), mujoco_map(robot)
     assert set(robot.gravity_compensation) == {"upper"}  # with the plate that is fixed to it
     for _ in range(8):

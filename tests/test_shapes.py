@@ -18,8 +18,7 @@ from linkwork.drawing.skeleton import skeleton
 from linkwork.errors import ModelError, TopologyError
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Mesh, Shape, Solid, Sphere
-from linkwork.parsing import parse_sdf, parse_urdf
-from linkwork.parsing.mjcf import load_mjcf, mujoco_map, parse_mjcf
+from linkwork.parsing.mjcf import mujoco_map
 from robots import model_file
 
 Floats = npt.NDArray[np.float64]
@@ -73,7 +72,7 @@ def mujoco_type(solid: Solid) -> str:
 def test_geoms_stand_where_mujoco_has_them(name: str) -> None:
     mujoco = pytest.importorskip("mujoco")
     path = model_file(f"{name}_nomesh.xml")
-    robot = load_mjcf(path, inertias="trust")
+    robot = lw.load(path, inertias="trust")
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
     q = robot.random(3)
@@ -138,7 +137,7 @@ def test_geoms_say_what_they_are_for() -> None:
         'pos="0 0 2"/><body><joint/><geom size="0.1" rgba="1 0 0 0.5"/><geom size="0.2" class="collision"/>'
         '<geom size="0.3" group="3"/></body></worldbody></mujoco>'
     )
-    robot = parse_mjcf(text)
+    robot = lw.loads(text, "mjcf")
     assert [shape.role for shape in robot.shapes] == ["visual", "visual", "collision", "collision"]
     ground, ball, *_ = robot.shapes
     assert isinstance(ground.solid, Ground) and ground.body == "world" and ground.placement.position[2] == 2
@@ -203,7 +202,7 @@ URDF = """<robot name="arm"><material name="sky"><color rgba="0.2 0.4 0.6 1"/></
 
 
 def test_shapes_of_fixed_bodies_are_on_what_they_are_fixed_to() -> None:
-    base, arm, hull, tool = parse_urdf(URDF).shapes
+    base, arm, hull, tool = lw.loads(URDF, "urdf").shapes
     assert (base.body, arm.body, hull.body, tool.body) == ("world", "arm", "arm", "arm")
     assert (
         base.solid == Box((1, 2, 3))
@@ -218,7 +217,7 @@ def test_shapes_of_fixed_bodies_are_on_what_they_are_fixed_to() -> None:
 
 
 def test_colors_of_urdf_have_names() -> None:
-    base, arm, hull, tool = parse_urdf(URDF).shapes
+    base, arm, hull, tool = lw.loads(URDF, "urdf").shapes
     assert base.color == (0.2, 0.4, 0.6, 1) and hull.color is None
     assert arm.color == tool.color == (1, 0, 0, 0.5)
 
@@ -286,7 +285,7 @@ def sdf(inside: str) -> str:
 )
 def test_solids_of_sdf(geometry: str, solid: Solid) -> None:
     look = "<material><diffuse>0.1 0.2 0.3 1</diffuse></material><transparency>0.25</transparency>"
-    shape = only(parse_sdf(sdf(f'<visual name="v"><geometry>{geometry}</geometry>{look}</visual>')))
+    shape = only(lw.loads(sdf(f'<visual name="v"><geometry>{geometry}</geometry>{look}</visual>'), "sdf"))
     assert shape.solid == solid and shape.color == (0.1, 0.2, 0.3, 0.75) and shape.role == "visual"
 
 
@@ -294,11 +293,11 @@ def test_poses_of_sdf_are_relative_to_the_link_or_to_frames() -> None:
     ball = "<geometry><sphere><radius>1</radius></sphere></geometry>"
     one = f'<visual name="v"><pose>0 2 0 0 0 0</pose>{ball}</visual>'
     other = f'<collision name="c"><pose relative_to="mark">0 2 0 0 0 0</pose>{ball}</collision>'
-    first, second = parse_sdf(sdf(one + other)).shapes
+    first, second = lw.loads(sdf(one + other), "sdf").shapes
     np.testing.assert_allclose(first.placement.position, [0, 2, 0])
     np.testing.assert_allclose(second.placement.position, [-1, 2, 3])
     plane = '<visual name="v"><geometry><plane><normal>0 1 0</normal></plane></geometry></visual>'
-    ground = only(parse_sdf(sdf(plane)))
+    ground = only(lw.loads(sdf(plane), "sdf"))
     assert isinstance(ground.solid, Ground)
     np.testing.assert_allclose(ground.placement.rotation[:, 2], [0, 1, 0])
 
@@ -324,7 +323,11 @@ _BROKEN = {
 
 @pytest.mark.parametrize("inside", _BROKEN.values(), ids=_BROKEN.keys())
 @pytest.mark.parametrize(
-    "load", [lambda v: parse_urdf(f'<robot name="r"><link name="a">{v}</link></robot>'), lambda v: parse_sdf(sdf(v))]
+    "load",
+    [
+        lambda v: lw.loads(f'<robot name="r"><link name="a">{v}</link></robot>', "urdf"),
+        lambda v: lw.loads(sdf(v), "sdf"),
+    ],
 )
 def test_a_shape_that_is_wrong_is_left_out(load: Callable[[str], lw.Mechanism], inside: str) -> None:
     assert load(f'<visual name="v">{inside}</visual>').shapes == ()
@@ -343,13 +346,13 @@ def test_a_shape_that_is_wrong_is_left_out(load: Callable[[str], lw.Mechanism], 
 )
 def test_a_geom_that_is_wrong_is_left_out(geom: str) -> None:
     solid = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
-    assert parse_mjcf(f"<mujoco><worldbody><body><joint/>{solid}{geom}</body></worldbody></mujoco>").shapes == ()
+    assert lw.loads(f"<mujoco><worldbody><body><joint/>{solid}{geom}</body></worldbody></mujoco>", "mjcf").shapes == ()
 
 
 @pytest.mark.parametrize("color", ['rgba="1 2 3 4"', 'rgba="a"', ""])
 def test_a_color_that_is_wrong_is_none(color: str) -> None:
     look = f'<geometry><sphere radius="1"/></geometry><material name="m"><color {color}/></material>'
-    robot = parse_urdf(f'<robot name="r"><link name="a"><visual>{look}</visual></link></robot>')
+    robot = lw.loads(f'<robot name="r"><link name="a"><visual>{look}</visual></link></robot>', "urdf")
     assert only(robot).color is None
 
 

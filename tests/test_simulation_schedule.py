@@ -11,7 +11,6 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.parsing.mjcf import parse_mjcf
 from linkwork.simulation.schedule import Schedule, in_steps
 
 Floats = npt.NDArray[np.float64]
@@ -170,7 +169,7 @@ def test_resumption_is_exact_at_every_record(name: str, integrator: str, seconds
 @pytest.mark.parametrize("integrator", ["euler", "rk4", "dopri5"])
 @pytest.mark.parametrize("controller", [None, servo])
 def test_resumption_under_commands_is_exact_at_every_record(controller: Any, integrator: str) -> None:
-    robot = parse_mjcf(ARM)
+    robot = lw.loads(ARM, "mjcf")
     how: dict[str, Any] = {"integrator": integrator, "record_every": 4, "tau": [0.1, -0.2]}
     given = {"commands": [0.4]} if controller is None else {"controller": controller, "control_every": 3}
     run = lw.simulate(robot, [0.2, -0.1], seconds=0.0216, dt=5e-4, **how, **given)

@@ -1,18 +1,20 @@
-"""URDF and its side file: any bytes whatsoever load as a mechanism of finite numbers, or raise a `LinkworkError`."""
+"""URDF and its loop file: any bytes whatsoever load as a mechanism of finite numbers, or raise a `LinkworkError`."""
 
 from __future__ import annotations
 
-import warnings
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwork.errors import LinkworkError, ModelWarning
-from linkwork.parsing import parse_urdf
-from linkwork.parsing.side_file import parse_side_file
-from mangled import SAFE, with_any_numbers, with_bytes_overwritten, with_words_exchanged
+from linkwork.errors import LinkworkError
+from linkwork.parsing.urdf.loop_file import parse_loop_file
+from mangled import (
+    SAFE,
+    check_that_it_loads_or_is_refused,
+    with_any_numbers,
+    with_bytes_overwritten,
+    with_words_exchanged,
+)
 from test_loops_in_files import BALL, LINKAGE, LOOP, SIDE, linkage
 from test_urdf import ARM, DRAKE, END, FOLLOWER, TIP
 
@@ -36,19 +38,14 @@ CLOSING = LINKAGE.replace("bar_end", "closing_a_1").replace("right_end", "closin
 SEEDS = st.sampled_from([TREE, MIMIC, COUPLED, GAZEBO, CLOSING])
 
 
+VARIANTS = (
+    {"base": "fixed", "inertias": "check"},
+    {"base": "floating", "mimic": "ignore", "inertias": "trust", "dependent": "free"},
+)
+
+
 def only_linkwork_errors(text: bytes | str) -> None:
-    for options in (
-        {"base": "fixed", "inertias": "check"},
-        {"base": "floating", "mimic": "ignore", "inertias": "trust", "dependent": "free"},
-    ):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ModelWarning)
-                robot = parse_urdf(text, **options)  # type: ignore[arg-type]
-        except LinkworkError:
-            continue
-        assert np.isfinite(robot.neutral()).all()
-        assert all(np.isfinite(y.about_origin()).all() for y in robot.inertias.values())
+    check_that_it_loads_or_is_refused(text, "urdf", *VARIANTS)
 
 
 @SAFE
@@ -82,15 +79,15 @@ SIDES = SIDE + "joint_name: [q3, 'q2']\njoint_type:\n  - UJOINT_XY\n  - FIXED # 
 
 @SAFE
 @given(with_words_exchanged(SIDES) | with_bytes_overwritten(SIDES) | st.text() | st.binary())
-def test_any_side_file_raises_only_linkwork_errors(text: bytes | str) -> None:
+def test_any_loop_file_raises_only_linkwork_errors(text: bytes | str) -> None:
     try:
-        side = parse_side_file(text)
+        side = parse_loop_file(text)
     except LinkworkError:
         return
     assert all(isinstance(name, str) for name in side.frames)
 
 
-def test_a_side_file_of_nested_aliases_is_refused_at_once() -> None:
+def test_a_loop_file_of_nested_aliases_is_refused_at_once() -> None:
     bomb = "a: &a [x, x]\n" + "".join(f"{n}: &{n} [*{p}, *{p}]\n" for p, n in zip("abcdefgh", "bcdefghi", strict=True))
     with pytest.raises(LinkworkError, match="anchors"):
-        parse_side_file(bomb)
+        parse_loop_file(bomb)

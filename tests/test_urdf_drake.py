@@ -11,7 +11,6 @@ import linkwork as lw
 from linkwork.errors import ModelError, ModelWarning, TopologyError, UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.model.joints import Free
-from linkwork.parsing import parse_urdf
 
 BODY = """<inertial><origin xyz="0.5 0 0"/><mass value="1"/>
   <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>"""
@@ -39,7 +38,7 @@ def robot(*parts: str) -> str:
 def quiet(text: str, **options: str) -> Mechanism:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return parse_urdf(text, **options)  # type: ignore[arg-type]
+        return lw.loads(text, "urdf", **options)  # type: ignore[arg-type]
 
 
 def ball(a: str, at: str, b: str, there: str) -> str:
@@ -82,8 +81,10 @@ def test_frames_and_loops_may_stand_on_the_undeclared_world() -> None:
 def test_a_link_that_nothing_holds_floats_beside_what_stands_on_the_world() -> None:
     """As the Strandbeest does: its floor is welded to the world, its crossbar is a free body."""
     text = robot(*FLOOR, *PENDULUM)
-    with pytest.warns(ModelWarning, match="no joint holds 'a' there: floating, as in Drake; base='floating' says so"):
-        free = parse_urdf(text)
+    with pytest.warns(
+        ModelWarning, match="no joint connects 'a' to it: floating, as in Drake; base='floating' says so"
+    ):
+        free = lw.loads(text, "urdf")
     assert free.joint_names == ("root_joint", "j1") and isinstance(free.joint("root_joint").type, Free)
     assert free.frame("floor").body == "world"
     assert quiet(text, base="floating").joint_names == free.joint_names
@@ -98,17 +99,17 @@ def test_several_bodies_may_float() -> None:
 
 def test_without_the_world_two_roots_are_an_error() -> None:
     with pytest.raises(TopologyError, match="a robot has one root link, this one 2"):
-        parse_urdf(robot(*PENDULUM, link("c")))
+        lw.loads(robot(*PENDULUM, link("c")), "urdf")
 
 
 def test_what_hangs_on_the_world_does_not_float() -> None:
     with pytest.raises(ModelError, match="'world', which does not float"):
-        parse_urdf(robot(*PENDULUM, weld("w", "world", "a")), base="floating")
+        lw.loads(robot(*PENDULUM, weld("w", "world", "a")), "urdf", base="floating")
 
 
 def test_a_joint_to_the_world_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(TopologyError, match="joint 'w' leads to 'world', which does not move: exchange its ends"):
-        parse_urdf(robot(*PENDULUM, weld("w", "b", "world")))
+        lw.loads(robot(*PENDULUM, weld("w", "b", "world")), "urdf")
 
 
 def test_what_drake_ignores_is_ignored() -> None:
@@ -131,13 +132,13 @@ def test_what_drake_ignores_is_ignored() -> None:
 )
 def test_forces_and_bounds_of_drake_are_refused_by_name(element: str, says: str) -> None:
     with pytest.raises(UnsupportedFeature, match=rf"<{element}>: .*{says}"):
-        parse_urdf(robot(*PENDULUM, f"<{element}/>"))
+        lw.loads(robot(*PENDULUM, f"<{element}/>"), "urdf")
 
 
 def test_a_curvilinear_joint_is_refused_by_name() -> None:
     text = robot(*PENDULUM).replace("<joint", "<drake:joint").replace("</joint", "</drake:joint")
     with pytest.raises(UnsupportedFeature, match="joint type 'curvilinear' is none of ball, universal, planar, screw"):
-        parse_urdf(text.replace('"continuous"', '"curvilinear"'))
+        lw.loads(text.replace('"continuous"', '"curvilinear"'), "urdf")
 
 
 @pytest.mark.parametrize("tag", ["joint", "drake:joint"])
@@ -166,4 +167,4 @@ def test_a_loop_joint_is_the_constraint_of_its_type(ends: str) -> None:
         assert type(found) is constraint and found.name == "l"
         np.testing.assert_allclose(lw.constraint_error(linkage, linkage.neutral()), 0, atol=1e-15)
     with pytest.raises(ModelError, match="holds a <link1> and a <link2>; this one 1"):
-        parse_urdf(robot(*bars, '<loop_joint name="l" type="ball"><link1 link="a"/></loop_joint>'))
+        lw.loads(robot(*bars, '<loop_joint name="l" type="ball"><link1 link="a"/></loop_joint>'), "urdf")

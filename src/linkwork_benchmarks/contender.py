@@ -11,7 +11,7 @@ import numpy as np
 from linkwork import Evaluator, ForwardDynamics, InverseDynamics, Mechanism
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks.robots import Floats, States
-from linkwork_benchmarks.scenarios import BATCH, Way
+from linkwork_benchmarks.scenarios import BATCH, Backend
 
 CALLS = 64
 """States that single calls take in turn."""
@@ -43,27 +43,27 @@ def one_by_one(arrays: Sequence[Floats], before: tuple[Any, ...] = ()) -> list[t
     return [(*before, *(row.copy() for row in rows)) for rows in zip(*arrays, strict=True)]
 
 
-def ours(way: Way, robot: Mechanism, quantity: str, states: States) -> Contender:
-    """linkwork, called one way. Batches take all the states, single calls the first `CALLS`."""
+def ours(backend: Backend, robot: Mechanism, quantity: str, states: States) -> Contender:
+    """linkwork, by one backend. Batches take all the states, single calls the first `CALLS`."""
     made = _evaluator(robot, quantity)
-    dtype = cast(Any, way.dtype)
-    evaluator = made.compile(dtype=dtype, threads=1) if way.code == "specialized" else made.native(dtype)
-    tolerance = 1e-12 if way.dtype == "float64" else 1e-4
+    dtype = cast(Any, backend.dtype)
+    evaluator = made.compile(dtype=dtype, threads=1) if backend.code == "specialized" else made.native(dtype)
+    tolerance = 1e-12 if backend.dtype == "float64" else 1e-4
     few = inputs_of(quantity, states.first(CALLS))
 
     def answer() -> Floats:
         return _plain(evaluator(*few))
 
-    if way.call == "single":
-        return Contender(way.name, evaluator, one_by_one(few), CALLS, answer)
-    if way.call == "bound":
+    if backend.call == "single":
+        return Contender(backend.name, evaluator, one_by_one(few), CALLS, answer)
+    if backend.call == "bound":
         state = tuple(x[0].copy() for x in few)
         out = np.empty_like(_plain(evaluator(*state)))
-        return Contender(way.name, evaluator.bind(*state, out=out), [()] * CALLS, CALLS, answer)
-    many = tuple(x.astype(way.dtype) for x in inputs_of(quantity, states))
+        return Contender(backend.name, evaluator.bind(*state, out=out), [()] * CALLS, CALLS, answer)
+    many = tuple(x.astype(backend.dtype) for x in inputs_of(quantity, states))
     if len(states.q) != BATCH:
         raise ValueError(f"a batch has {BATCH} states, found {len(states.q)}")
-    return Contender(way.name, evaluator, [many], BATCH, lambda: _plain(evaluator(*many))[:CALLS], tolerance)
+    return Contender(backend.name, evaluator, [many], BATCH, lambda: _plain(evaluator(*many))[:CALLS], tolerance)
 
 
 def _evaluator(robot: Mechanism, quantity: str) -> ArrayEvaluator:

@@ -1,7 +1,8 @@
-"""Results to plots: SVG with text as text, the same file for the same results."""
+"""Plots of results: SVG with text as text, the same file for the same results."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,12 @@ LOOK = {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
 }
+
+
+def write_beside(page: Path, plots: Mapping[str, Draw], results: Mapping[str, Any]) -> dict[str, str]:
+    """All plots that the results have numbers for, in the folder ``plots`` beside a page: paths from there, by name."""
+    made = write(plots, results, page.parent / "plots")
+    return {name: os.path.relpath(path, page.parent) for name, path in made.items()}
 
 
 def write(plots: Mapping[str, Draw], results: Mapping[str, Any], folder: Path) -> dict[str, Path]:

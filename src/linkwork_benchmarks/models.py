@@ -1,4 +1,4 @@
-"""Times of one's own model: each way of calling linkwork, beside Pinocchio and MuJoCo where these take the model.
+"""Times of one model: each backend of linkwork, beside Pinocchio and MuJoCo where these take the model.
 
 Answers are compared first; then all take turns, in one process, and the best of many rounds counts.
 """
@@ -17,7 +17,7 @@ from linkwork.dynamics.iterations import EXPECTED
 from linkwork.dynamics.methods import METHODS
 from linkwork_benchmarks.constrained import mujoco, pinocchio
 from linkwork_benchmarks.constrained.ours import NEVER, in_the_papers_units
-from linkwork_benchmarks.constrained.scenarios import DAMPING
+from linkwork_benchmarks.constrained.scenarios import REGULARIZATION
 from linkwork_benchmarks.constrained.states import closed_states
 from linkwork_benchmarks.constrained.studies import worst_difference
 from linkwork_benchmarks.contender import Contender, one_by_one
@@ -47,7 +47,7 @@ class Time:
     quantity: str
     by: str
     """A method of linkwork, or a library and its function."""
-    way: str
+    backend: str
     """``native``, ``specialized``, ``bound``, ``batch``; of another library ``call``."""
     us: float
     """Microseconds for a state."""
@@ -74,7 +74,7 @@ class Times:
 
     def peer(self, quantity: str) -> float | None:
         """The best time of another library for a quantity, if there is one."""
-        return min((t.us for t in self.times if t.quantity == quantity and t.way == "call"), default=None)
+        return min((t.us for t in self.times if t.quantity == quantity and t.backend == "call"), default=None)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Entry:
     """A contender, as it will be listed, and what it is to answer."""
 
     by: str
-    way: str
+    backend: str
     contender: Contender
     wanted: Floats
 
@@ -124,12 +124,14 @@ def _race(quantity: str, entries: Sequence[Entry], settings: Settings, found: Ti
         off = worst_difference(answer, entry.wanted.reshape(len(answer), -1))
         if not off < AGREES:
             name = quantity.replace("_", " ")
-            found.note(f"{name} by {entry.by}, {entry.way}, is off by {off:.1e} of the largest number")
+            found.note(f"{name} by {entry.by}, {entry.backend}, is off by {off:.1e} of the largest number")
         ready.append(entry)
         errors.append(off)
     for entry, off, seconds in zip(ready, errors, best_times([e.contender for e in ready], settings), strict=True):
-        found.times.append(Time(quantity, entry.by, entry.way, 1e6 * seconds, float(np.nan_to_num(off, nan=NO_NUMBER))))
-        say(f"  {entry.by:<32}{entry.way:<14}{1e6 * seconds:10.3f} µs")
+        found.times.append(
+            Time(quantity, entry.by, entry.backend, 1e6 * seconds, float(np.nan_to_num(off, nan=NO_NUMBER)))
+        )
+        say(f"  {entry.by:<32}{entry.backend:<14}{1e6 * seconds:10.3f} µs")
 
 
 # Ours ------------------------------------------------------------------------------------------------------
@@ -141,18 +143,18 @@ def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found:
         fd = lw.ForwardDynamics(
             plain,
             cast(Any, method),
-            regularization=DAMPING,
+            regularization=REGULARIZATION,
             tolerance=NEVER,
             max_iterations=found.iterations,
             threads=1,
         )
         try:
             exact = robot.nc and METHODS[method].exact and method != "pv_soft"
-            wanted = lw.ForwardDynamics(plain, "kkt" if exact else fd.method, regularization=DAMPING)(
+            wanted = lw.ForwardDynamics(plain, "kkt" if exact else fd.method, regularization=REGULARIZATION)(
                 *states
             ).acceleration
             out = (np.empty(robot.nv), np.empty(4 + 2 * robot.nc)) if fd.method != "aba" else np.empty(robot.nv)
-            yield from _ways(fd, fd.method, tuple(states), out, wanted, lambda s: s.acceleration, found)
+            yield from _backends(fd, fd.method, tuple(states), out, wanted, lambda s: s.acceleration, found)
         except lw.LinkworkError as error:
             found.note(f"forward dynamics without {method}: {error}")
 
@@ -163,21 +165,23 @@ def _tree(robot: lw.Mechanism, quantity: str, states: States, twin: Any, found: 
     evaluator = rnea or lw.Evaluator(robot, cast(Any, quantity), threads=1)
     inputs = tuple(states) if inverse else (states.q,)
     wanted = evaluator(*inputs)
-    yield from _ways(evaluator, "linkwork", inputs, np.empty(wanted.shape[1:]), wanted, lambda x: x, found)
+    yield from _backends(evaluator, "linkwork", inputs, np.empty(wanted.shape[1:]), wanted, lambda x: x, found)
     if twin is not None:
         name = OF_PINOCCHIO[quantity]
         yield Entry(f"Pinocchio {name}", "call", _pinocchio(twin, name, quantity, states), wanted)
 
 
-def _ways(
+def _backends(
     evaluator: Any, by: str, inputs: tuple[Floats, ...], out: Any, wanted: Floats, pick: Evaluate, found: Times
 ) -> Iterable[Entry]:
     """One evaluator natively, as a straight-line program, bound to arrays, and for batches."""
     singles = one_by_one(inputs)
     many = tuple(np.ascontiguousarray(x[np.arange(BATCH) % STATES]) for x in inputs)
 
-    def entry(way: str, call: Evaluate, arguments: Sequence[Any], states: int, answer: Callable[[], Floats]) -> Entry:
-        return Entry(by, way, Contender(way, call, arguments, states, answer), wanted)
+    def entry(
+        backend: str, call: Evaluate, arguments: Sequence[Any], states: int, answer: Callable[[], Floats]
+    ) -> Entry:
+        return Entry(by, backend, Contender(backend, call, arguments, states, answer), wanted)
 
     def one_at_a_time(evaluate: Evaluate) -> Callable[[], Floats]:
         return lambda: np.array([pick(evaluate(*a)) for a in singles])
@@ -217,9 +221,11 @@ def _forward_peers(robot: lw.Mechanism, states: States, twin: Any, mjcf: Path | 
     if twin is not None:
         solver: Literal["prox_ltl", "aba"] = "prox_ltl" if bound else "aba"
         plain = in_the_papers_units(robot)
-        fd = lw.ForwardDynamics(plain, solver, regularization=DAMPING, tolerance=NEVER, max_iterations=found.iterations)
+        fd = lw.ForwardDynamics(
+            plain, solver, regularization=REGULARIZATION, tolerance=NEVER, max_iterations=found.iterations
+        )
         for name in pinocchio.SOLVERS if bound else ("aba",):
-            c = pinocchio.contender(twin, name, states, DAMPING, found.iterations)
+            c = pinocchio.contender(twin, name, states, REGULARIZATION, found.iterations)
             yield Entry(f"Pinocchio {name}", "call", c, fd(*states).acceleration)
     theirs = _twin("MuJoCo", lambda: mujoco.twin(robot, mjcf), found)
     if theirs is None:

@@ -1,4 +1,4 @@
-"""Result files to one page about speed, docs/performance.md: what is fast, what is not, and which way to call it.
+"""Result files to one page about speed, docs/performance.md: what is fast, what is not, and which backend to use.
 
 No number on it is written by hand. A study whose result file is missing has no section.
 """
@@ -155,8 +155,8 @@ def _clusters(results: Results | None) -> str:
         start = f"systems.{system}.forward"
         cells = [tables.whole(metrics.get(f"{start}.{m}.operations")) for m in ("cluster", "projection", "lagrange")]
         cells.append(tables.time(metrics.get(f"{start}.pinocchio.aba.us")))
-        for way in ("native", "specialized", "bound", "batch"):
-            us, ratio = metrics.get(f"{start}.cluster.{way}.us"), orders.against_pinocchio(metrics, system, way)
+        for backend in ("native", "specialized", "bound", "batch"):
+            us, ratio = metrics.get(f"{start}.cluster.{backend}.us"), orders.against_pinocchio(metrics, system, backend)
             cells.append(tables.time(us) + ("" if ratio is None else f" ({ratio:.1f}×)"))
         rows.append((f"{system} ({metrics[f'systems.{system}.nv']:.0f})", *cells))
     titles = (
@@ -187,10 +187,10 @@ def _delassus(results: Results | None) -> str:
         for quantity in ("product", "inverse"):
             peer = delassus.fastest(metrics, row, quantity)
             cells.append("–" if peer is None else tables.time(peer[1]))
-            for way in ("native", "batch"):
+            for backend in ("native", "batch"):
                 us, ratio = (
-                    delassus.ours(metrics, row, f"{quantity}.{way}"),
-                    delassus.ratio(metrics, row, quantity, way),
+                    delassus.ours(metrics, row, f"{quantity}.{backend}"),
+                    delassus.ratio(metrics, row, quantity, backend),
                 )
                 cells.append(tables.time(us) + ("" if ratio is None else f" ({delassus.times(ratio)}×)"))
         size = f"{metrics[f'table.{row}.nv']:.0f}, {metrics[f'table.{row}.rows']:.0f}"
@@ -221,8 +221,8 @@ def _simulation(results: Results | None) -> str:
     rows = [
         (
             robot,
-            *(tables.time(metrics[f"speed.{robot}.us.{way}"]) for way in ("native", "specialized", "batch")),
-            tables.time(min(metrics[f"speed.{robot}.us.{way}"] for way in ("mj_step", "mujoco.rollout"))),
+            *(tables.time(metrics[f"speed.{robot}.us.{backend}"]) for backend in ("native", "specialized", "batch")),
+            tables.time(min(metrics[f"speed.{robot}.us.{backend}"] for backend in ("mj_step", "mujoco.rollout"))),
             f"{metrics[f'speed.{robot}.ratio']:.1f}×",
         )
         for robot in robots
@@ -235,14 +235,14 @@ def _simulation(results: Results | None) -> str:
     )
 
 
-# Which way ---------------------------------------------------------------------------------------------------
+# Which backend ---------------------------------------------------------------------------------------------------
 
 
 def _ways(results: Results | None) -> str:
     if results is None:
         return ""
     metrics: Metrics = results["metrics"]
-    ways = {
+    backends = {
         "native": "native.single",
         "specialized": "specialized.single",
         "bound": "specialized.bound",
@@ -255,20 +255,20 @@ def _ways(results: Results | None) -> str:
     for robot in (r for r in robots if f"{r}.forward_dynamics.specialized.bound.us" in metrics):
         start = f"{robot}.forward_dynamics"
         native = metrics[f"{start}.native.single.us"]
-        cells = [metrics.get(f"{start}.{way}.us") for way in ways.values()]
+        cells = [metrics.get(f"{start}.{backend}.us") for backend in backends.values()]
         faster = ["" if us in (None, native) else f" ({native / us:.1f}×)" for us in cells]
         rows.append((robot, *(tables.time(us) + more for us, more in zip(cells, faster, strict=True))))
     return (
-        "## Which way pays off\n\nForward dynamics of trees; in brackets times faster than native code.\n\n"
-        f"{tables.table(('robot', *ways), rows)}\n\n{_when(metrics)}"
+        "## Which backend pays off\n\nForward dynamics of trees; in brackets times faster than native code.\n\n"
+        f"{tables.table(('robot', *backends), rows)}\n\n{_when(metrics)}"
     )
 
 
 def _when(metrics: Metrics) -> str:
     """Sentences: from when on it is worth compiling, what a call costs, threads, precision."""
-    ways = ["native.single", "specialized.single", "specialized.bound"]
-    ways += [f"native.batch{BATCH}.float64", f"specialized.batch{BATCH}.float64"]
-    names = [*(f"talos.forward_dynamics.{way}.us" for way in ways), "talos.startup.cold.compile.s"]
+    backends = ["native.single", "specialized.single", "specialized.bound"]
+    backends += [f"native.batch{BATCH}.float64", f"specialized.batch{BATCH}.float64"]
+    names = [*(f"talos.forward_dynamics.{backend}.us" for backend in backends), "talos.startup.cold.compile.s"]
     if any(name not in metrics for name in names):
         return ""  # a run of some scenarios alone
     native, single, bound, lanes, wide, compile_s = (metrics[name] for name in names)
@@ -359,9 +359,9 @@ def _slower(found: Mapping[str, Results]) -> str:
 def _slower_trees(metrics: Metrics) -> list[str]:
     lines = []
     for name, ratio in metrics.items():
-        robot, quantity, *way = name.split(".")
-        if way[-1:] == ["ratio"] and way[0] in ("native", "specialized") and ratio < 1:
-            lines.append(f"{tables.words(quantity)} of {robot}, {way[0]}: {ratio:.2f} times as fast as Pinocchio.")
+        robot, quantity, *backend = name.split(".")
+        if backend[-1:] == ["ratio"] and backend[0] in ("native", "specialized") and ratio < 1:
+            lines.append(f"{tables.words(quantity)} of {robot}, {backend[0]}: {ratio:.2f} times as fast as Pinocchio.")
     refused = [name.split(".")[0] for name in metrics if name.endswith(".refused")]
     lines += [f"{robot} is too large for a program of its own: native code only." for robot in refused]
     cold = metrics.get("talos.startup.cold.native.s")
@@ -410,7 +410,7 @@ def _slower_clusters(metrics: Metrics) -> list[str]:
 def _slower_delassus(results: Results) -> list[str]:
     metrics, lines = results["metrics"], []
     for what, words in (("product", "A product"), ("inverse", "The damped inverse")):
-        ratios = {row: delassus.again_ratio(metrics, row, what) for row in delassus.rows(metrics)}
+        ratios = {row: delassus.further_ratio(metrics, row, what) for row in delassus.rows(metrics)}
         slow = [f"{row} {r:.2f}" for row, r in ratios.items() if r is not None and r < 1]
         if slow:
             lines.append(

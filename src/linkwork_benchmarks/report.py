@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,6 +17,8 @@ from linkwork_benchmarks.scenarios import BATCH, SCENARIOS, Timing
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).resolve().parent / "results" / "trees.json"
 README = REPOSITORY / "README.md"
+Results = Mapping[str, Any]
+"""What a result file holds."""
 PACKAGES = ("linkwork", "numpy", "llvmlite", "pin", "mujoco", "example-robot-data")
 
 
@@ -106,11 +109,15 @@ def tables(results: dict[str, Any]) -> str:
 
 
 def _table(corner: str, columns: dict[str, str], rows: list[tuple[str, str]], metrics: dict[str, float]) -> str:
-    shown = {title: way for title, way in columns.items() if any(f"{name}.{way}.us" in metrics for _, name in rows)}
+    shown = {
+        title: backend
+        for title, backend in columns.items()
+        if any(f"{name}.{backend}.us" in metrics for _, name in rows)
+    }
     lines = [f"| {corner} | operations | {' | '.join(shown)} |", "|---|" + "---:|" * (len(shown) + 1)]
     for label, name in rows:
         count = metrics.get(f"{name}.operations")
-        cells = [_cell(metrics, f"{name}.{way}") for way in shown.values()]
+        cells = [_cell(metrics, f"{name}.{backend}") for backend in shown.values()]
         lines.append(
             f"| {label} | {'' if count is None else f'{count:,.0f}'.replace(',', ' ')} | {' | '.join(cells)} |"
         )
@@ -123,7 +130,7 @@ def _cell(metrics: dict[str, float], name: str) -> str:
         return "–"
     bracket = (
         f" ({ratio:.{1 if ratio >= 1 else 2}f}×)"
-        if ratio is not None and any(f".{way}." in name for way in OURS)
+        if ratio is not None and any(f".{backend}." in name for backend in OURS)
         else ""
     )
     return f"{us:.3g}{bracket}"

@@ -6,7 +6,7 @@ import gc
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NamedTuple, cast
@@ -70,6 +70,22 @@ def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
         journal.note(f"{scenario.name} was not measured: no file {ROBOTS[robot].path}")
     else:
         journal.metrics |= _measured(scenario, settings)
+
+
+Measure = Callable[[Any, Settings, Any], None]
+"""``(scenario, settings, journal)``: a study may keep a journal of its own."""
+
+
+def measure_by_type(measures: Mapping[type, Measure]) -> Measure:
+    """A function that measures one scenario by the function of its type; a missing model file is a note."""
+
+    def measure(scenario: Any, settings: Settings, journal: Any) -> None:
+        try:
+            measures[type(scenario)](scenario, settings, journal)
+        except FileNotFoundError as missing:
+            journal.note(f"{scenario.name} was not measured: {missing}")
+
+    return measure
 
 
 def _measured(scenario: Scenario, settings: Settings) -> Metrics:
@@ -156,7 +172,7 @@ def _timing(scenario: Timing, settings: Settings) -> Metrics:
             contenders.append(contender(peer, robot, quantity, states))
         except Unable as reason:
             say(f"  without {peer}: {reason}")
-    contenders += [ours(way, load(robot), quantity, states) for way in scenario.ways]
+    contenders += [ours(backend, load(robot), quantity, states) for backend in scenario.backends]
     forward = quantity == "forward_dynamics"
     errors = agreement(contenders, lw.mass_matrix(load(robot), states.q[:CALLS]) if forward else None)
     times = {c.name: t * 1e6 for c, t in zip(contenders, best_times(contenders, settings), strict=True)}

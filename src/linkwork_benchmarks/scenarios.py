@@ -1,15 +1,18 @@
-"""What is measured, as data. A new robot, quantity or way of calling is one entry here."""
+"""What is measured, as data. A new robot, quantity or backend is one entry here."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
+
+from linkwork_benchmarks.scenario import NamedScenario
 
 BATCH = 4096
 """States of a batch."""
 
 
-class Way(NamedTuple):
-    """One way of calling linkwork."""
+class Backend(NamedTuple):
+    """One backend of linkwork: which code, and how it is called."""
 
     code: str
     """``"native"`` or ``"specialized"``."""
@@ -23,11 +26,15 @@ class Way(NamedTuple):
         return f"{self.code}.batch{BATCH}.{self.dtype}" if self.call == "batch" else f"{self.code}.{self.call}"
 
 
-NATIVE, SPECIALISED, BOUND = Way("native", "single"), Way("specialized", "single"), Way("specialized", "bound")
-NATIVE_BATCH, NATIVE_BATCH32 = Way("native", "batch"), Way("native", "batch", "float32")
-LANES64, LANES32 = Way("specialized", "batch"), Way("specialized", "batch", "float32")
+NATIVE, SPECIALIZED, BOUND = (
+    Backend("native", "single"),
+    Backend("specialized", "single"),
+    Backend("specialized", "bound"),
+)
+NATIVE_BATCH, NATIVE_BATCH32 = Backend("native", "batch"), Backend("native", "batch", "float32")
+LANES64, LANES32 = Backend("specialized", "batch"), Backend("specialized", "batch", "float32")
 
-SINGLE = (NATIVE, SPECIALISED)
+SINGLE = (NATIVE, SPECIALIZED)
 IN_FLOAT64 = (*SINGLE, BOUND, NATIVE_BATCH, LANES64)
 ALL = (*IN_FLOAT64, LANES32, NATIVE_BATCH32)
 
@@ -37,69 +44,59 @@ REFERENCE = "pinocchio.single"
 """What ratios are to: ``pin.aba(model, data, q, v, tau)`` and its like, called from Python as they stand."""
 
 
-class Timing(NamedTuple):
+@dataclass(frozen=True)
+class Timing(NamedScenario):
     """Time per evaluation of one quantity of one robot: ours and the peers', interleaved."""
+
+    NAME = "{robot}.{quantity}"
 
     robot: str
     quantity: str
-    ways: tuple[Way, ...] = ALL
+    backends: tuple[Backend, ...] = ALL
     peers: tuple[str, ...] = PEERS
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"{self.robot}.{self.quantity}"
 
-
-class Operations(NamedTuple):
+@dataclass(frozen=True)
+class Operations(NamedScenario):
     """Exact operation counts of one robot: no clock involved."""
+
+    NAME = "{robot}.operations"
 
     robot: str
     quantities: tuple[str, ...] = ("forward_dynamics", "inverse_dynamics", "mass_matrix")
 
-    @property
-    def name(self) -> str:
-        """What ``--only`` matches."""
-        return f"{self.robot}.operations"
 
-
-class Startup(NamedTuple):
+@dataclass(frozen=True)
+class Startup(NamedScenario):
     """Seconds until compiled forward dynamics has answered once, in processes of their own, cache empty and full."""
+
+    NAME = "{robot}.startup"
 
     robot: str
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"{self.robot}.startup"
 
-
-class Threads(NamedTuple):
+@dataclass(frozen=True)
+class Threads(NamedScenario):
     """Compiled forward dynamics of a large batch: states a second that one thread and two sustain, in turn.
 
     (The best of one is the luckiest moment of one core, the best of two needs luck on both: their ratio says little.)
     """
 
+    NAME = "{robot}.threads"
+
     robot: str
     states: int = 65_536
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"{self.robot}.threads"
 
-
-class Chains(NamedTuple):
+@dataclass(frozen=True)
+class Chains(NamedScenario):
     """Forward dynamics of serial chains: native time per link, and how far specialized programs go."""
+
+    NAME = "chain"
 
     links: tuple[int, ...]
     specialized: tuple[int, ...]
     refused: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        """What ``--only`` matches."""
-        return "chain"
 
 
 Scenario = Timing | Operations | Startup | Threads | Chains

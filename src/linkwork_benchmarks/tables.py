@@ -1,8 +1,9 @@
-"""Results to Markdown: tables, pictures, numbers in words."""
+"""Markdown of results: pages, tables, pictures, numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -49,7 +50,13 @@ def circumstances(results: Mapping[str, Any], *, mujoco: bool = False) -> str:
     )
 
 
+def write_page(page: Path, sections: Iterable[str]) -> Path:
+    """Write a page of Markdown; empty sections are left out."""
+    page.write_text("\n\n".join(section for section in sections if section) + "\n", encoding="utf-8")
+    return page
+
+
 def notes(results: Mapping[str, Any]) -> str:
-    """What a run has to say beside its numbers."""
+    """The notes of a run."""
     lines = "\n".join(f"- {note}" for note in results["notes"])
     return f"## Notes\n\n{lines}" if lines else "## Notes\n\nNothing disagreed, nothing was left out."

@@ -1,26 +1,28 @@
-"""The command line, ``linkwork COMMAND``: look at models, let them move, measure them, take their code elsewhere.
+"""The command line, ``linkwork COMMAND``: inspect models, simulate them, time them, export their dynamics as C.
 
-| room       | what it does                                                     |
-|------------|------------------------------------------------------------------|
-| program    | the program, exit codes, what becomes of errors                  |
-| options    | options that commands share, help that teaches                   |
-| commands   | info, check, count, graph, warm, cache: arguments and help       |
-| actions    | simulate, view, bench, export: the same                          |
-| completing | what the tab key offers                                          |
-| looking    | from a file to facts                                             |
-| finding    | what there is to say about a mechanism                           |
-| facts      | the same as plain values, and as JSON                            |
-| pages      | the same as tables for people                                    |
-| verdicts   | what `check` makes of it                                         |
-| counting   | operations                                                       |
-| simulating | runs                                                             |
-| benching   | times                                                            |
-| exporting  | C source                                                         |
-| caching    | the disk cache                                                   |
-| terminal   | color or none, pipes, notices of what takes long                |
+| module           | what it does                                                      |
+|------------------|-------------------------------------------------------------------|
+| program          | the program, how commands are registered, exit codes, errors      |
+| options          | every option, declared once; groups of options                    |
+| inspect_commands | info, check, count, graph, warm, cache                            |
+| run_commands     | simulate, view, bench, export                                     |
+| completion       | what the tab key offers                                           |
+| loading          | a model from a file, with the options of a command                |
+| analysis         | the report on a mechanism: loops, mobility, warnings              |
+| report           | its values, and as JSON                                           |
+| validation       | the result of ``check``                                           |
+| operation_counts | operation counts                                                  |
+| simulation       | simulations                                                       |
+| benchmarks       | times of models, suites                                           |
+| c_export         | C source                                                          |
+| cache_report     | the disk cache                                                    |
+| rendering        | reports and counts as printed                                     |
+| result_tables    | benchmark results as printed, as CSV and as LaTeX                 |
+| layout           | headings, lists, tables                                           |
+| terminal         | color or plain text, pipes, progress notices                      |
 """
 
-from linkwork.cli import actions, commands
+from linkwork.cli import inspect_commands, run_commands
 from linkwork.cli.program import app, main
 
-__all__ = ["actions", "app", "commands", "main"]
+__all__ = ["app", "inspect_commands", "main", "run_commands"]

@@ -1,156 +1,385 @@
-"""Options that several commands share, and help texts that teach."""
+"""Options of commands: each is declared once, as an annotated type; those that go together are one group.
+
+A group is a frozen dataclass whose fields are options. A command takes the group as one parameter, and
+`expand_option_groups` puts the fields in its place for Typer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 import linkwork as lw
-from linkwork.cli import completing
-from linkwork.cli.finding import NEUTRAL
+from linkwork.cli import completion
+from linkwork.cli.report import CLOSED_TOLERANCE, NEUTRAL
+
+INTEGRATORS = ("euler", "rk4", "dopri5")
+SUITES = ("trees", "loops", "lqr", "proximal", "constrained", "clusters", "delassus", "simulation")
+"""Suites of linkwork_benchmarks, which is not imported for a list of names."""
+
+QUANTITIES = (
+    "forward-dynamics",
+    "inverse-dynamics",
+    "mass-matrix",
+    "inverse-mass-product",
+    "bias-forces",
+    "gravity-forces",
+    "passive-forces",
+    "center-of-mass",
+    "centroidal-momentum",
+    "energy",
+    "frame-placement",
+    "frame-velocity",
+    "frame-jacobian",
+    "operational-inertia",
+    "constraint-error",
+    "constraint-jacobian",
+    "constraint-bias",
+    "step",
+)
+"""What ``export`` writes programs of."""
 
 _LOADING = "How the file is read (as in linkwork.load)"
+_EXAMPLE_WIDTH = 74
+"""Characters of an example and its explanation that fit a terminal of eighty."""
 
 
-_NARROW = 74
-"""Characters of an example and what it is for that fit a terminal of eighty."""
+# How options are declared ----------------------------------------------------------------------------
 
 
-def words_of(option: str) -> tuple[str, ...]:
+def allowed_values(option: str) -> tuple[str, ...]:
     """The words that an option of `linkwork.load` takes, from its signature."""
 
-    def flat(hint: Any) -> list[str]:
+    def literals(hint: Any) -> list[str]:
         parts = get_args(hint)
-        return [hint] if isinstance(hint, str) else [word for part in parts for word in flat(part)]
+        return [hint] if isinstance(hint, str) else [word for part in parts for word in literals(part)]
 
-    return tuple(flat(get_type_hints(lw.load)[option]))
+    return tuple(literals(get_type_hints(lw.load)[option]))
 
 
-def one_of(option: str, known: Sequence[str], text: str, **more: Any) -> Any:
-    """An option that takes one of some words."""
+def choice(option: str, allowed: Sequence[str], text: str, **settings: Any) -> Any:
+    """An option that takes one of the ``allowed`` words."""
 
-    def checked(value: str | None) -> str | None:
-        if value is not None and value not in known:
-            raise typer.BadParameter(f"'{value}' is none of {', '.join(known)}.")
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in allowed:
+            raise typer.BadParameter(f"'{value}' is none of {', '.join(allowed)}.")
         return value
 
-    def offered(incomplete: str) -> list[str]:
-        return [word for word in known if word.startswith(incomplete)]
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in allowed if word.startswith(incomplete)]
 
-    settings: dict[str, Any] = {
-        "metavar": "|".join(known),
-        "callback": checked,
-        "autocompletion": offered,
+    defaults: dict[str, Any] = {
+        "metavar": "|".join(allowed),
+        "callback": check,
+        "autocompletion": complete,
         "show_default": False,
     }
-    return typer.Option(f"--{option}", help=text, **(settings | more))
+    return typer.Option(f"--{option}", help=text, **(defaults | settings))
 
 
-def _choice(option: str, text: str) -> Any:
-    return one_of(option, words_of(option), text, rich_help_panel=_LOADING)
+def _load_choice(option: str, text: str) -> Any:
+    return choice(option, allowed_values(option), text, rich_help_panel=_LOADING)
 
 
-def above_zero(value: float) -> float:
-    """A callback for options that are numbers above zero."""
+def _flag(option: str, text: str, *names: str) -> Any:
+    return typer.Option(option, *names, metavar="", help=text)
+
+
+def _named(option: str, text: str, complete: Callable[..., list[str]] | None = None) -> Any:
+    return typer.Option(option, metavar="NAME", autocompletion=complete, show_default=complete is None, help=text)
+
+
+def _file(option: str, text: str, metavar: str = "FILE") -> Any:
+    return typer.Option(option, metavar=metavar, show_default=False, help=text)
+
+
+def _check_positive(value: float) -> float:
     if not value > 0:
         raise typer.BadParameter(f"{value:g} is not above zero.")
     return value
 
 
-File = Annotated[
-    Path, typer.Argument(metavar="FILE", show_default=False, help="A model: .urdf, .xml or .mjcf (MuJoCo), .sdf.")
-]
-Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE", show_default=False, help="Models: .urdf, .xml or .mjcf (MuJoCo), .sdf.")
-]
-Base = Annotated[
-    str | None,
-    _choice(
-        "base",
-        "Bolt the root of the model to the world, or let it float. Default: fixed for URDF, else as the file says.",
-    ),
-]
-Mimic = Annotated[
-    str | None,
-    _choice("mimic", "Make joints that mimic another follow it by a constraint, or leave them free."),
-]
-Inertias = Annotated[
-    str | None,
-    _choice("inertias", "Inertias that no body can have: warn of them, take them for errors, or trust the file."),
-]
-Dependent = Annotated[
-    str | None,
-    _choice("dependent", "Joints that the file calls dependent without saying on what: an error, or leave them free."),
-]
-Loops = Annotated[
-    str | None,
-    typer.Option(
-        "--loops",
-        metavar="FILE|none",
-        show_default=False,
-        help="A file that describes the loops of a URDF, or none. Default: the robot.yaml beside the model, if any.",
-        rich_help_panel=_LOADING,
-    ),
-]
-Pose = Annotated[
-    str | None,
-    typer.Option(
-        "--pose",
-        metavar="NAME",
-        autocompletion=completing.poses,
-        help=f"Start at a pose that the file names, or at '{NEUTRAL}'.",
-    ),
-]
-Assemble = Annotated[
-    bool,
-    typer.Option(
-        "--assemble/--no-assemble",
-        metavar="",
-        help="Where loops are open, look for a pose near by where they close.",
-    ),
-]
-IgnoreLimits = Annotated[
-    bool, typer.Option("--ignore-limits", metavar="", help="Let joints pass their limits when loops are closed.")
-]
-Tolerance = Annotated[
-    float,
-    typer.Option("--tolerance", metavar="ERROR", min=0.0, help="Loops with an error below this (m, rad) are closed."),
-]
-Json = Annotated[
-    bool,
-    typer.Option(
-        "--json", metavar="", help="Print one JSON object and nothing else on standard output (keys: docs/cli.md)."
-    ),
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", metavar="", help="No notices of what takes long on standard error.")
-]
-Methods = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--method",
-        metavar="NAME",
-        autocompletion=completing.methods,
-        show_default=False,
-        help="A method of forward dynamics, or auto; may be given several times.",
-    ),
-]
+def _seconds(option: str, text: str) -> Any:
+    return typer.Option(option, metavar="S", callback=_check_positive, help=text)
 
 
-def loading(
-    base: str | None, mimic: str | None, inertias: str | None, dependent: str | None, loops: str | None
-) -> dict[str, str | None]:
-    """The options of `linkwork.load` as they were given."""
-    return {"base": base, "mimic": mimic, "inertias": inertias, "dependent": dependent, "loops": loops}
+def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with every parameter that is a group of options replaced by the options of the group."""
+    parameters: list[Parameter] = []
+    groups: dict[str, Any] = {}
+    hints = get_type_hints(command, include_extras=True)
+    for name, parameter in signature(command).parameters.items():
+        if is_dataclass(hints[name]):
+            groups[name] = hints[name]
+            types = get_type_hints(groups[name], include_extras=True)
+            parameters += [
+                Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name])
+                for field in fields(groups[name])
+            ]
+        else:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name]))
+
+    @wraps(command)
+    def expanded(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    expanded.__dict__["__signature__"] = Signature(parameters)
+    expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return expanded
 
 
-def teaching(*paragraphs: str, examples: dict[str, str]) -> str:
-    """A help text that ends with examples, each with what it is for: beside it, or, where that is too wide, below."""
+def help_text(*paragraphs: str, examples: dict[str, str]) -> str:
+    """A help text that ends with examples, each explained beside it or, where that is too wide, below it."""
     width = max(map(len, examples))
-    beside = width + max(map(len, examples.values())) <= _NARROW
+    beside = width + max(map(len, examples.values())) <= _EXAMPLE_WIDTH
     between = "  " if beside else "\n      "
     lines = [f"  {f'{line:<{width}}' if beside else line}{between}{meaning}" for line, meaning in examples.items()]
     return "\n\n".join([*paragraphs, "\n".join(["[bold]Examples[/bold]", *lines])])
+
+
+# Options ---------------------------------------------------------------------------------------------
+
+_FORMATS = ".urdf, .xml or .mjcf (MuJoCo), .sdf."
+
+File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help=f"A model: {_FORMATS}")]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE", show_default=False, help=f"Models: {_FORMATS}")]
+OptionalFiles = Annotated[
+    list[Path] | None, typer.Argument(metavar="[FILE]...", show_default=False, help=f"Models: {_FORMATS}")
+]
+Picture = Annotated[
+    Path, typer.Argument(metavar="PICTURE", show_default=False, help="The picture to write: .svg, .png or .pdf.")
+]
+Json = Annotated[
+    bool, _flag("--json", "Print one JSON object and nothing else on standard output (keys: docs/cli.md).")
+]
+Quiet = Annotated[bool, _flag("--quiet", "Print no progress notices on standard error.", "-q")]
+IgnoreLimits = Annotated[bool, _flag("--ignore-limits", "Ignore joint limits when loops are closed.")]
+StartPose = Annotated[
+    str | None, _named("--pose", f"Start at a pose that the file names, or at '{NEUTRAL}'.", completion.poses)
+]
+OnlyPose = Annotated[
+    str | None,
+    _named("--pose", f"Analyze only this pose: one that the file names, or '{NEUTRAL}'.", completion.poses),
+]
+Methods = Annotated[
+    list[str] | None,
+    _named("--method", "A method of forward dynamics, or auto; may be given several times.", completion.methods),
+]
+ListJoints = Annotated[bool, _flag("--joints", "List all joints and actuators, also when there are many.")]
+DrawTree = Annotated[bool, _flag("--tree", "Draw the tree of bodies, with the constraints that act on each.")]
+Strict = Annotated[bool, _flag("--strict", "Treat warnings as failures.")]
+ClearCache = Annotated[bool, _flag("--clear", "Remove all entries, without asking.")]
+RecordedFile = Annotated[Path | None, _file("--run", "A recorded trajectory of the model: .npz or .parquet.")]
+View = Annotated[bool, _flag("--view", "Show the trajectory in the browser, until Ctrl-C.")]
+
+
+# Groups of options -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """Options of `linkwork.load`; None where one is not given."""
+
+    base: Annotated[
+        str | None,
+        _load_choice(
+            "base",
+            "Fix the root of the model to the world, or let it float. Default: fixed for URDF, else by the file.",
+        ),
+    ] = None
+    mimic: Annotated[
+        str | None, _load_choice("mimic", "Bind joints that mimic another by a constraint, or leave them free.")
+    ] = None
+    inertias: Annotated[
+        str | None, _load_choice("inertias", "Physically impossible inertias: a warning, an error, or accepted.")
+    ] = None
+    dependent: Annotated[
+        str | None,
+        _load_choice(
+            "dependent", "Joints that the file calls dependent without saying on what: an error, or left free."
+        ),
+    ] = None
+    loops: Annotated[
+        str | None,
+        typer.Option(
+            "--loops",
+            metavar="FILE|none",
+            show_default=False,
+            help="A file that describes the loops of a URDF, or none. Default: the robot.yaml beside the model.",
+            rich_help_panel=_LOADING,
+        ),
+    ] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments of `linkwork.load`: those given, so that its defaults are the defaults here."""
+        given: dict[str, Any] = {name: word for name, word in asdict(self).items() if word is not None}
+        if given.get("loops") == "none":
+            given["loops"] = False
+        return given
+
+
+@dataclass(frozen=True)
+class AssemblyOptions:
+    """Where loops count as closed, and how they are closed where they do not."""
+
+    assemble: Annotated[
+        bool,
+        typer.Option(
+            "--assemble/--no-assemble",
+            metavar="",
+            help="Where loops are open, look for a nearby pose that closes them.",
+        ),
+    ] = True
+    ignore_limits: IgnoreLimits = False
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            "--tolerance", metavar="ERROR", min=0.0, help="Loops with an error of at most this (m, rad) are closed."
+        ),
+    ] = CLOSED_TOLERANCE
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """How results and progress are printed."""
+
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@dataclass(frozen=True)
+class ViewerOptions:
+    """Where the viewer listens, and whether a browser is opened."""
+
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            metavar="N",
+            min=1,
+            max=65535,
+            show_default=False,
+            help="Listen at this port, or at the next free one.",
+        ),
+    ] = None
+    no_browser: Annotated[bool, _flag("--no-browser", "Print the address without opening a browser.")] = False
+
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments of ``view``: those given."""
+        given: dict[str, Any] = {"wait": True}
+        if self.port is not None:
+            given["port"] = self.port
+        if self.no_browser:
+            given["open_browser"] = False
+        return given
+
+
+@dataclass(frozen=True)
+class SimulationOptions:
+    """Options of `linkwork.simulate`."""
+
+    seconds: Annotated[float, _seconds("--seconds", "Duration, in simulated seconds.")] = 1.0
+    dt: Annotated[float, _seconds("--dt", "Time step, in seconds.")] = 1e-3
+    integrator: Annotated[str, choice("integrator", INTEGRATORS, "The integrator.", show_default=True)] = "euler"
+    method: Annotated[
+        str | None,
+        _named(
+            "--method",
+            "The method of forward dynamics: auto, lcaba, minimal (coordinates), or another that 'linkwork count' "
+            "lists.",
+            completion.methods,
+        ),
+    ] = None
+    every: Annotated[int, typer.Option("--every", metavar="N", min=1, help="Record every N-th state.")] = 10
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """Files that a simulation is written to."""
+
+    out: Annotated[
+        Path | None, _file("--out", "Save the trajectory: .npz or .parquet (linkwork.Trajectory.load reads it).")
+    ] = None
+    plot: Annotated[
+        Path | None, _file("--plot", "Plot positions, energies, loop errors and forces: .png, .svg, .pdf.")
+    ] = None
+    video: Annotated[Path | None, _file("--video", "Draw a moving stick figure: .gif, .mp4 or .png.")] = None
+
+
+@dataclass(frozen=True)
+class BenchmarkOptions:
+    """What to measure, and where results go."""
+
+    suite: Annotated[str | None, choice("suite", SUITES, "A suite of scenarios to run instead.")] = None
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="REGEX", help="With --suite: run the scenarios whose name matches."),
+    ] = None
+    out: Annotated[
+        list[Path] | None,
+        _file("--out", "Save the results: .json, .csv, or .tex (tables for LaTeX); may be given several times."),
+    ] = None
+    quick: Annotated[bool, _flag("--quick", "Fewer, shorter rounds; smaller scenarios.")] = False
+    method: Methods = None
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """Which function is exported, and how."""
+
+    what: Annotated[str, choice("what", QUANTITIES, "The quantity to compute.", metavar="NAME", show_default=True)] = (
+        "forward-dynamics"
+    )
+    method: Annotated[
+        str | None,
+        _named("--method", "The method, where there are several. Default: auto.", completion.methods),
+    ] = None
+    to: Annotated[str, choice("to", ("C", "c"), "The language.", metavar="C", show_default=True)] = "C"
+    out: Annotated[
+        Path | None, _file("--out", "The source file; the header goes beside it. Default: NAME.c.", "NAME.c")
+    ] = None
+    name: Annotated[
+        str | None, _named("--name", "Name of the function. Default: that of the file, or the model and quantity.")
+    ] = None
+    single: Annotated[bool, _flag("--float", "Compute with float instead of double.")] = False
+    frame: Annotated[
+        list[str] | None,
+        _named(
+            "--frame",
+            "Frames of the quantity, or on which wrenches act; may be given several times.",
+            completion.frames,
+        ),
+    ] = None
+    argument: Annotated[
+        list[str] | None,
+        _named(
+            "--argument",
+            "Make this an argument of the function, not a constant: regularization, target, multipliers, settings "
+            "(forward dynamics).",
+        ),
+    ] = None
+    iterations: Annotated[
+        int | None,
+        typer.Option(
+            "--iterations", metavar="N", min=1, show_default=False, help="Largest number of iterations of the method."
+        ),
+    ] = None
+    dt: Annotated[float, _seconds("--dt", "Time step, in seconds (--what step).")] = 1e-3
+
+    @property
+    def dtype(self) -> str:
+        """NumPy's name of the floating-point type."""
+        return "float32" if self.single else "float64"
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Names of frames."""
+        return tuple(self.frame or ())

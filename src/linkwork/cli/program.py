@@ -1,9 +1,9 @@
-"""The program: its name, its own options, exit codes, and what becomes of errors."""
+"""The program ``linkwork``: its own options, how commands are registered, exit codes, and how errors are reported."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +13,9 @@ import typer.completion
 from typer.core import TyperGroup
 
 import linkwork as lw
-from linkwork.cli.looking import Misused, placed
-from linkwork.cli.terminal import complain, printable, write
+from linkwork.cli.loading import UsageError, located_message
+from linkwork.cli.options import expand_option_groups, help_text
+from linkwork.cli.terminal import print_error, printable, write
 from linkwork.errors import LinkworkError
 
 FAILED = 1
@@ -28,16 +29,16 @@ ORDER = ("info", "check", "count", "graph", "view", "simulate", "bench", "export
 """Of commands in help."""
 
 
-class _Ordered(TyperGroup):
+class _OrderedGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=ORDER.index)
 
 
 app = typer.Typer(
     name="linkwork",
-    cls=_Ordered,
-    help="Look at models of mechanisms with closed loops, URDF, MJCF and SDF files, let them move, and measure them.",
-    epilog="Exit codes: 0 fine, 1 a file failed, 2 wrong usage, 130 interrupted. "
+    cls=_OrderedGroup,
+    help="Inspect, simulate and benchmark models of mechanisms with closed loops: URDF, MJCF and SDF files.",
+    epilog="Exit codes: 0 success, 1 a file failed, 2 wrong usage, 130 interrupted. "
     "Environment: NO_COLOR=1 for plain text, LINKWORK_QUIET=1 for no notices.",
     no_args_is_help=True,
     add_completion=False,  # its options guess the shell: ours are told
@@ -56,15 +57,43 @@ def main() -> None:
         sys.exit(INTERRUPTED)
 
 
+def command(
+    summary: str, *paragraphs: str, examples: dict[str, str]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator that registers a command; its parameters are options, or groups of options.
+
+    Args:
+        summary: One line, for the list of commands.
+        paragraphs: The help of the command.
+        examples: Command lines, and what each is for.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        expanded = expand_option_groups(function)
+        return app.command(short_help=summary, help=help_text(*paragraphs, examples=examples))(expanded)
+
+    return register
+
+
 @contextmanager
-def failures(file: Path | None = None) -> Iterator[None]:
-    """Errors as messages and exit codes: of usage, and of a file."""
+def report_errors(file: Path | None = None) -> Iterator[None]:
+    """Turn errors, of usage or of a file, into messages and exit codes."""
     try:
         yield
-    except Misused as error:
+    except UsageError as error:
         raise typer.BadParameter(printable(str(error))) from None
     except LinkworkError as error:
-        complain(f"error: {placed(file, error) if file is not None else printable(str(error))}")
+        print_error(f"error: {located_message(file, error) if file is not None else printable(str(error))}")
+        raise typer.Exit(FAILED) from None
+
+
+@contextmanager
+def report_os_errors(file: Path | None = None) -> Iterator[None]:
+    """Turn an error of the operating system into a message, which names the file of the error or else ``file``."""
+    try:
+        yield
+    except OSError as error:
+        print_error(f"error: {error.filename or file}: {error.strerror or error}")
         raise typer.Exit(FAILED) from None
 
 
@@ -88,7 +117,9 @@ def _install(ctx: typer.Context, param: typer.CallbackParam, value: str | None) 
     return typer.completion.install_callback(ctx, param, _shell(value))
 
 
-_COMPLETION = "Completion with the tab key"
+def _completion_option(name: str, callback: Callable[..., Any], text: str) -> Any:
+    panel = "Completion with the tab key"
+    return typer.Option(name, metavar="SHELL", callback=callback, is_eager=True, help=text, rich_help_panel=panel)
 
 
 @app.callback()
@@ -101,25 +132,10 @@ def _linkwork(
     ] = False,
     install_completion: Annotated[
         str | None,
-        typer.Option(
-            "--install-completion",
-            metavar="SHELL",
-            callback=_install,
-            is_eager=True,
-            help=f"Install it for a shell: {', '.join(SHELLS)}.",
-            rich_help_panel=_COMPLETION,
-        ),
+        _completion_option("--install-completion", _install, f"Install it for a shell: {', '.join(SHELLS)}."),
     ] = None,
     show_completion: Annotated[
-        str | None,
-        typer.Option(
-            "--show-completion",
-            metavar="SHELL",
-            callback=_show,
-            is_eager=True,
-            help="Print the script that would be installed.",
-            rich_help_panel=_COMPLETION,
-        ),
+        str | None, _completion_option("--show-completion", _show, "Print the script that would be installed.")
     ] = None,
 ) -> None:
     pass

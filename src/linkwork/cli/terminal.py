@@ -1,4 +1,4 @@
-"""Where text goes: to a terminal in color and as wide as it is, else plain and as wide as it needs to be.
+"""Output: to a terminal in color and as wide as it is, else plain and as wide as it needs to be.
 
 Plain means no escape sequences at all: where standard output is no terminal, where ``NO_COLOR`` is set, and on a
 terminal called ``dumb``. In a pipe, lines are not wrapped, unless ``COLUMNS`` says how wide they may be.
@@ -6,11 +6,13 @@ terminal called ``dumb``. In a pipe, lines are not wrapped, unless ``COLUMNS`` s
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -44,6 +46,19 @@ def show(draw: Callable[[Console], None]) -> None:
     write("".join(f"{line.rstrip()}\n" for line in page.get().splitlines()))
 
 
+def print_result(as_json: bool, value: Mapping[str, Any], draw: Callable[[Console], None]) -> None:
+    """Write a result to standard output: as one JSON object, or as ``draw`` prints it."""
+    if as_json:
+        write_json(value)
+    else:
+        show(draw)
+
+
+def write_json(value: Mapping[str, Any]) -> None:
+    """Write one JSON object to standard output."""
+    write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
 def write(text: str) -> None:
     """Write text to standard output; what its encoding cannot say is written as escapes."""
     encoding = sys.stdout.encoding or "utf-8"
@@ -51,12 +66,12 @@ def write(text: str) -> None:
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more at its end, and would complain: give it somewhere to write to.
+        # Python flushes once more at its end, and would print_error: give it somewhere to write to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(BROKEN_PIPE) from None
 
 
-def complain(message: str) -> None:
+def print_error(message: str) -> None:
     """One line on standard error."""
     text = f"linkwork: {message}\n"
     encoding = sys.stderr.encoding or "utf-8"
@@ -65,8 +80,8 @@ def complain(message: str) -> None:
 
 
 @contextmanager
-def quietly(quiet: bool) -> Iterator[None]:
-    """Keep notices of what takes long off standard error, also those of the compiler."""
+def silence_notices(quiet: bool) -> Iterator[None]:
+    """Suppress progress notices on standard error, those of the compiler too."""
     before = os.environ.get(QUIET)
     if quiet:
         os.environ[QUIET] = "1"
@@ -80,8 +95,8 @@ def quietly(quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def patience(doing: str, after: float = 1.0) -> Iterator[None]:
-    """Say on standard error what is being done if it takes longer than a second."""
+def slow_notice(doing: str, after: float = 1.0) -> Iterator[None]:
+    """Print on standard error what is being done if it takes longer than ``after`` seconds."""
     timer = threading.Timer(after, say, [f"{doing} ..."])
     timer.daemon = True
     timer.start()
@@ -95,3 +110,14 @@ def patience(doing: str, after: float = 1.0) -> Iterator[None]:
 def printable(name: str) -> str:
     """A name on one line, whatever is in it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
+def names(listed: Sequence[str], most: int = 6) -> str:
+    """The names in one line, the first few of many."""
+    shown = ", ".join(f"'{name}'" for name in listed[:most])
+    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun: ``1 joint``, ``2 joints``."""
+    return f"{count} {one if count == 1 else many or one + 's'}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.drawing.pictures import LOOP, blank, kind_of, write_picture
 from linkwork.errors import InputError
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

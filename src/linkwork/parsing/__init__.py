@@ -1,10 +1,9 @@
-"""Model files to mechanisms: what changes the dynamics is understood, or the load is an error."""
+"""Model files to mechanisms: what changes the dynamics is read, or the load is an error."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from os import PathLike
-from typing import Any
 
 from linkwork.errors import InputError, ModelError
 from linkwork.inputs import named_options
@@ -13,19 +12,20 @@ from linkwork.parsing.options import (
     EXPAND_XACRO,
     Base,
     Dependent,
+    Document,
     Format,
     Inertias,
+    LoadSettings,
     Loops,
     Mimic,
-    check_options,
+    check_option,
+    is_file_name,
     model_path,
     read_file,
 )
-from linkwork.parsing.sdf import load_sdf, parse_sdf
-from linkwork.parsing.urdf import load_urdf, parse_urdf
 from linkwork.parsing.xml import root_tag
 
-__all__ = ["load", "load_sdf", "load_urdf", "loads", "parse_sdf", "parse_urdf"]
+__all__ = ["load", "loads"]
 
 _BY_EXTENSION: dict[str, Format | None] = {
     ".urdf": "urdf",
@@ -36,19 +36,12 @@ _BY_EXTENSION: dict[str, Format | None] = {
 }
 _BY_ROOT: dict[str, Format] = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
 
-_DEFAULTS: dict[str, Any] = {
-    "base": None,
-    "mimic": "constrain",
-    "inertias": "warn",
-    "loops": None,
-    "dependent": "error",
+_OPTIONS: dict[Format, tuple[str, ...]] = {
+    "urdf": ("base", "mimic", "inertias", "loops", "dependent"),
+    "sdf": ("base", "mimic", "inertias"),
+    "mjcf": ("inertias",),
 }
-_OPTIONS: dict[Format, set[str]] = {
-    "urdf": set(_DEFAULTS),
-    "sdf": {"base", "mimic", "inertias"},
-    "mjcf": {"inertias"},
-}
-"""What can be asked of the loader of each format."""
+"""Options that have a meaning for each format."""
 
 TEXT = "<text>"
 """What messages call a model that comes from no file."""
@@ -75,13 +68,15 @@ def load(
             default a URDF model is fixed, an SDF model floats unless a joint holds it, as does a URDF model whose file
             names the world; an MJCF file says it itself.
         mimic: A joint that mimics another is bound by a constraint (``"constrain"``), or left free (``"ignore"``).
-        inertias: Those that no distribution of mass has are a warning (``"warn"``), an error (``"check"``), or taken
+        inertias: Inertias that no distribution of mass has are a warning (``"warn"``), an error (``"check"``), or taken
             silently (``"trust"``).
-        loops: Where the loops of a URDF file are described, if not in it: see `parsing.urdf.load_urdf`.
+        loops: A file that describes the loops of a URDF model (``robot.yaml``); by default the one in its folder, if
+            there is one. False leaves open what elements of URDF do not close: loop file, pairs of frames, joints in
+            ``<gazebo>``.
         dependent: URDF joints that are marked as dependent while nothing in the file ties them are an ``"error"``, or
             ``"free"``.
     """
-    check_options(base=base, mimic=mimic, inertias=inertias, dependent=dependent)
+    settings = LoadSettings(base, mimic, inertias, loops, dependent)
     file = model_path(path)
     extension = file.suffix.lower()
     if extension not in _BY_EXTENSION:
@@ -89,9 +84,7 @@ def load(
         raise ModelError(
             f"extension '{file.suffix}' is no model format known here: {', '.join(_BY_EXTENSION)}{hint}", file=file
         )
-    form = _BY_EXTENSION[extension] or _format_of(read_file(file), str(file))
-    given = {"base": base, "mimic": mimic, "inertias": inertias, "loops": loops, "dependent": dependent}
-    return _function("load", form)(file, **_options_of(form, file.name, given))  # type: ignore[no-any-return]
+    return _read(Document(read_file(file), str(file), file), _BY_EXTENSION[extension], settings)
 
 
 @named_options()
@@ -121,31 +114,39 @@ def loads(
         name: What messages call the text.
     """
     if not isinstance(text, bytes | str):
-        raise InputError(f"text is str or bytes, not {type(text).__name__}; load(path) reads files")
-    if (b"<" if isinstance(text, bytes) else "<") not in text:  # type: ignore[operator]
-        raise InputError(f"text is {text[:80]!r}, which is no XML; load(path) reads files")
-    check_options(base=base, mimic=mimic, inertias=inertias, dependent=dependent, format=format)
-    form = format or _format_of(text, name)
-    given = {"base": base, "mimic": mimic, "inertias": inertias, "loops": loops, "dependent": dependent}
-    return _function("parse", form)(text, name, **_options_of(form, name, given))  # type: ignore[no-any-return]
+        raise InputError(f"text is {type(text).__name__}; it is str or bytes (load(path) reads files)")
+    if is_file_name(text):
+        raise InputError(f"text is {text[:80]!r}, which is no XML; to read a file, use load(path)")
+    check_option("format", format)
+    return _read(Document(text, name), format, LoadSettings(base, mimic, inertias, loops, dependent))
 
 
-def _format_of(text: bytes | str, file: str) -> Format:
-    tag = root_tag(text, file)
+def _read(document: Document, format: Format | None, settings: LoadSettings) -> Mechanism:
+    form = format or _format_of(document)
+    settings.require_meaning(_OPTIONS[form], document, form)
+    return _reader(form)(document, settings)
+
+
+def _format_of(document: Document) -> Format:
+    tag = root_tag(document.text, document.name)
     if tag not in _BY_ROOT:
         roots = ", ".join(f"<{known}>" for known in _BY_ROOT)
-        raise ModelError(f"a model file starts with one of {roots}", file=file, line=1, element=tag)
+        raise ModelError(f"a model file starts with one of {roots}", file=document.name, line=1, element=tag)
     return _BY_ROOT[tag]
 
 
-def _options_of(form: Format, file: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The options that a format has; one that it has not may not be asked for."""
-    for name, value in given.items():
-        if name not in _OPTIONS[form] and value != _DEFAULTS[name]:
-            raise InputError(f"{name}={value!r} has no meaning for {file}, a file in {form.upper()}")
-    return {name: given[name] for name in given if name in _OPTIONS[form]}
+def _reader(form: Format) -> Callable[[Document, LoadSettings], Mechanism]:
+    """The reader of a format; its modules are imported when a file of the format is first read."""
+    match form:
+        case "urdf":
+            from linkwork.parsing.urdf import read_urdf
 
+            return read_urdf
+        case "sdf":
+            from linkwork.parsing.sdf import read_sdf
 
-def _function(verb: str, form: Format) -> Any:
-    """``load_sdf``, ``parse_mjcf`` and so on."""
-    return getattr(import_module(f"linkwork.parsing.{form}"), f"{verb}_{form}")
+            return read_sdf
+        case "mjcf":
+            from linkwork.parsing.mjcf import read_mjcf
+
+            return read_mjcf

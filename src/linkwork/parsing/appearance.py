@@ -23,7 +23,7 @@ _PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZE
 
 
 @dataclass(frozen=True)
-class Seen:
+class LinkShape:
     """A shape as a file has it, in the frame of its link."""
 
     solid: Solid
@@ -32,7 +32,7 @@ class Seen:
     role: Role
 
 
-def what_can_be_seen(nodes: Iterator[Node], read: Callable[[Node], Seen | None]) -> tuple[Seen, ...]:
+def readable_shapes(nodes: Iterator[Node], read: Callable[[Node], LinkShape | None]) -> tuple[LinkShape, ...]:
     """What ``read`` makes of these elements, those left out that it cannot read."""
     found = []
     for node in nodes:

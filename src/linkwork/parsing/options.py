@@ -1,7 +1,9 @@
-"""What can be asked of a loader, checked once for all file formats."""
+"""Options of loading, checked once for all file formats, and the files that they are for."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass, fields
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Literal, get_args
@@ -9,7 +11,7 @@ from typing import Literal, get_args
 from linkwork.errors import InputError, ModelError
 
 Base = Literal["fixed", "floating"]
-"""How the root link stands in the world."""
+"""Whether the root link is fixed to the world."""
 Mimic = Literal["constrain", "ignore"]
 """What to do with a joint that mimics another."""
 Inertias = Literal["warn", "check", "trust"]
@@ -17,14 +19,14 @@ Inertias = Literal["warn", "check", "trust"]
 Dependent = Literal["error", "free"]
 """What to do with joints that a file calls dependent without saying on what."""
 Format = Literal["urdf", "sdf", "mjcf"]
-"""How a model is written."""
+"""The format of a model file."""
 Loops = str | PathLike[str] | Literal[False] | None
-"""Where loops are described beside the file: look there (None), in this file, or nowhere (False)."""
+"""The file that describes loops: the one beside the model (None), this one, or none (False)."""
 
 EXPAND_XACRO = "expand it first: xacro robot.xacro > robot.urdf"
 """What to do with a template of URDF files."""
 
-_KNOWN: dict[str, tuple[object, ...]] = {
+_ALLOWED: dict[str, tuple[object, ...]] = {
     "base": (None, *get_args(Base)),
     "mimic": get_args(Mimic),
     "inertias": get_args(Inertias),
@@ -33,12 +35,54 @@ _KNOWN: dict[str, tuple[object, ...]] = {
 }
 
 
-def check_options(**given: str | None) -> None:
-    """Raise `InputError` for an option that is none of those known."""
-    for name, value in given.items():
-        if not (value is None or isinstance(value, str)) or value not in _KNOWN[name]:
-            known = ", ".join(repr(word) for word in _KNOWN[name] if word is not None)
-            raise InputError(f"{name} is {value!r}; it is one of {known}")
+def check_option(name: str, value: object) -> None:
+    """Raise `InputError` for a value that the option does not take."""
+    if not (value is None or isinstance(value, str)) or value not in _ALLOWED[name]:
+        allowed = ", ".join(repr(word) for word in _ALLOWED[name] if word is not None)
+        raise InputError(f"{name} is {value!r}; it is one of {allowed}")
+
+
+@dataclass(frozen=True)
+class LoadSettings:
+    """Options of `linkwork.load`, checked; they are explained there."""
+
+    base: Base | None = None
+    mimic: Mimic = "constrain"
+    inertias: Inertias = "warn"
+    loops: Loops = None
+    dependent: Dependent = "error"
+
+    def __post_init__(self) -> None:
+        for name in ("base", "mimic", "inertias", "dependent"):
+            check_option(name, getattr(self, name))
+        if not (self.loops is None or self.loops is False or isinstance(self.loops, str | PathLike)):
+            raise InputError(f"loops is {self.loops!r}; it is the path of a file, None, or False")
+
+    def require_meaning(self, names: Collection[str], document: Document, form: Format) -> None:
+        """Raise `InputError` for an option that is given and is none of ``names``, those of the file's format."""
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if option.name not in names and value != option.default:
+                raise InputError(
+                    f"{option.name}={value!r} has no meaning for {document.short_name}, a file in {form.upper()}; "
+                    f"its options are {', '.join(names)}"
+                )
+
+
+@dataclass(frozen=True)
+class Document:
+    """The text of a model file."""
+
+    text: bytes | str
+    name: str
+    """What messages call it."""
+    path: Path | None = None
+    """Its file; None for a text that comes from no file, and which reads no other files."""
+
+    @property
+    def short_name(self) -> str:
+        """The name without folders."""
+        return self.name if self.path is None else self.path.name
 
 
 def is_document(given: object) -> bool:
@@ -46,24 +90,31 @@ def is_document(given: object) -> bool:
     return isinstance(given, bytes | str) and given.strip()[:1] in ("<", b"<")
 
 
+def is_file_name(given: bytes | str) -> bool:
+    """Whether this could be the name of a file rather than the text of a document."""
+    text = given.decode("utf-8", "replace") if isinstance(given, bytes) else given
+    return "<" not in text and bool(text.strip()) and text.isprintable()
+
+
 def model_path(path: str | PathLike[str]) -> Path:
     """The path of a file that exists."""
     if is_document(path):
-        raise InputError("path is the text of a model, not the name of a file: use loads(text)")
+        raise InputError("path is the text of a model, not the name of a file; use loads(text)")
     try:
         file = Path(fspath(path))
         exists = file.is_file()
     except (TypeError, ValueError, OSError) as e:
-        raise InputError(f"path {str(path)[:200]!r} is no file name: {e}") from None
+        raise InputError(f"path {str(path)[:200]!r} is not a file name: {getattr(e, 'strerror', None) or e}") from None
     if not exists:
         what = "this is a folder, not a file" if file.is_dir() else "there is no such file"
         raise ModelError(what, file=file)
     return file
 
 
-def read_file(file: Path) -> bytes:
-    """The bytes of a file."""
+def read_file(file: Path, most: int = -1) -> bytes:
+    """The bytes of a file, at most so many if ``most`` is not negative."""
     try:
-        return file.read_bytes()
+        with file.open("rb") as stream:
+            return stream.read(most)
     except OSError as e:
         raise ModelError(f"the file cannot be read: {e.strerror or e}", file=file) from None

@@ -31,7 +31,7 @@ _SHOWN = 80
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
-class Where(Protocol):
+class Location(Protocol):
     """A place in a file that complaints can name."""
 
     def error(self, message: str, kind: type[ModelError] = ModelError) -> ModelError:
@@ -39,7 +39,7 @@ class Where(Protocol):
 
 
 @dataclass(frozen=True)
-class Mark:
+class LineLocation:
     """A line of a file, and the element or key it belongs to."""
 
     file: str
@@ -51,7 +51,7 @@ class Mark:
         return kind(message, file=self.file, line=self.line, element=self.key)
 
 
-def warn(where: Where, message: str) -> None:
+def warn(where: Location, message: str) -> None:
     """Issue a `ModelWarning` that names the place in the file, on the line of the user's call."""
     level, frame = 1, sys._getframe()
     while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == "linkwork":
@@ -118,7 +118,7 @@ class Node:
             raise self.error(f"a <{self.tag}> needs a <{tag}> inside")
         return found
 
-    def holds_only(self, known: Collection[str]) -> None:
+    def refuse_other_elements(self, known: Collection[str]) -> None:
         """Raise `UnsupportedFeature` for an element inside that is none of those that are read or known as harmless."""
         for child in self.children():
             if child.tag not in known:
@@ -236,7 +236,7 @@ class Node:
             if math.isnan(value):
                 raise self.error(f"{what}: '{_short(word)}' is not a number")
             if abs(value) > largest:
-                raise self.error(f"{what}: {_short(word)} is beyond any sensible number in SI units")
+                raise self.error(f"{what}: {_short(word)} is beyond 1e30, and no number in SI units")
             values.append(value)
         return values
 
@@ -247,7 +247,7 @@ def read_xml(text: bytes | str, file: str) -> Node:
     if complaints:
         says = dict.fromkeys(complaint for _, complaint in complaints)
         kept = "; read as TinyXML reads it, which the tools of these formats use"
-        warn(Mark(file, min(line for line, _ in complaints)), f"not well-formed XML: {'; '.join(says)}{kept}")
+        warn(LineLocation(file, min(line for line, _ in complaints)), f"not well-formed XML: {'; '.join(says)}{kept}")
     dtd = root.getroottree().docinfo.internalDTD
     if dtd is not None and any(True for _ in dtd.iterentities()):
         raise ModelError(
@@ -344,7 +344,7 @@ def _split(name: str) -> tuple[str | None, str]:
 
 
 @contextmanager
-def located(node: Where) -> Iterator[None]:
+def located(node: Location) -> Iterator[None]:
     """Give errors of the mechanism's builder the place in the file that they come from."""
     try:
         yield

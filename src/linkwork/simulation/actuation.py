@@ -11,7 +11,8 @@ import numpy.typing as npt
 from linkwork.errors import InputError
 from linkwork.inputs import fresh_floats
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array, check_actuators
+from linkwork.quantities.base import Array
+from linkwork.quantities.evaluator import check_actuators
 from linkwork.quantities.functions import actuator_torques
 
 ControlFunction = Callable[[float, Array, Array], npt.ArrayLike]

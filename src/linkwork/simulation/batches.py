@@ -16,7 +16,7 @@ from linkwork.errors import InputError, LinkworkError
 from linkwork.inputs import Integrator, above_zero, count, fresh_floats, named_options
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import (
     Actuation,
     ControlFunction,

@@ -25,7 +25,7 @@ from linkwork.kernels.control import Control, Slot, controlled, torque_kernel
 from linkwork.model.expressions import Graph
 from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.simulation.stepper import Stepper
 
 ARGUMENTS = ("time", "q", "v")

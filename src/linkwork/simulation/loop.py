@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwork.errors import InputError
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import (
     Actuation,
     ControlFunction,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from linkwork.inputs import above_zero, fresh_floats
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.simulation.python_steps import MinimalCoordinates, PythonStepper
 from linkwork.simulation.stabilization import passive_parameters
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.compilers.entry import DONE, OVERFLOW
 from linkwork.errors import InputError
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import Actuation, not_finite
 from linkwork.simulation.control import ControlledStepper, Controller
 from linkwork.simulation.loop import Feedback, Propagate, State

@@ -12,7 +12,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import Integrator, SimulationMethod, TimeConstant
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.simulation.control import ControlledStepper
 from linkwork.simulation.python_steps import JointCoordinates, MinimalCoordinates, PythonStepper
 from linkwork.simulation.stabilization import (

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, SimulationMethod, TimeConstant, above_zero, count, fresh_floats, named_options
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import (
     Actuation,
     ControlFunction,

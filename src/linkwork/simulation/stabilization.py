@@ -13,7 +13,7 @@ from linkwork.inputs import Auto, TimeConstant, above_zero
 from linkwork.kernels.steps import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
 from linkwork.plans.actuation import BEYOND
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.quantities.functions import mass_matrix
 
 AUTO: Auto = "auto"

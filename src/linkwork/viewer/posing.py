@@ -14,7 +14,7 @@ from linkwork.errors import AssemblyError
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.model.parts import TreeJoint
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 
 STEP = 1e-3
 """Of sliders, in radians or meters."""

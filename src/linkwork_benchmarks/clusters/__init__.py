@@ -5,7 +5,7 @@
 | robots      | the systems, the trees that they are without rotors, one leg of MIT's humanoid |
 | scenarios   | what is measured, as data: systems, families, methods, sizes                  |
 | projected   | projected RNEA, which linkwork has no call for                                |
-| ways        | linkwork's evaluators as contenders, called in every way                      |
+| backends        | linkwork's evaluators as contenders, by every backend                      |
 | pinocchio   | a tree in Pinocchio, and its functions as contenders                          |
 | studies     | how each kind of scenario is measured                                         |
 | leg         | torques of one leg, exact and not (Fig. 14)                                   |

@@ -8,11 +8,11 @@ import linkwork as lw
 from linkwork_benchmarks.clusters.robots import Leg
 from linkwork_benchmarks.robots import Floats
 
-WAYS = ("exact", "unconstrained", "approximate")
+DYNAMICS = ("exact", "unconstrained", "approximate")
 
 
 def torques(leg: Leg, amplitude: float, frequency: float, time: Floats) -> dict[str, Floats]:
-    """Torques of the link joints at each moment by each of `WAYS`, ``(moments, joints)``.
+    """Torques of the link joints at each moment by each of `DYNAMICS`, ``(moments, joints)``.
 
     Every link joint follows ``amplitude sin(2 pi frequency t)``; rotors follow the links.
     """
@@ -34,9 +34,9 @@ def torques(leg: Leg, amplitude: float, frequency: float, time: Floats) -> dict[
     a = at.acceleration(q, v, second)
     tau = lw.InverseDynamics(leg.exact, "cluster")(q, v, a)
     found = {"exact": tau[:, [leg.exact.v_index(name) for name in leg.joints]]}
-    for way, tree in (("unconstrained", leg.still), ("approximate", leg.reflecting)):
+    for name, tree in (("unconstrained", leg.still), ("approximate", leg.reflecting)):
         places = [tree.v_index(name) for name in leg.joints]
-        found[way] = lw.InverseDynamics(tree, "rnea")(y, rate, second)[:, places]
+        found[name] = lw.InverseDynamics(tree, "rnea")(y, rate, second)[:, places]
     return found
 
 

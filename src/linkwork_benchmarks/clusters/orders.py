@@ -84,10 +84,10 @@ def growth_verdict(metrics: Metrics, name: str, method: str, linear: bool) -> st
     return f"{claim}: **{'holds' if holds else 'fails'}** ({shown})."
 
 
-def against_pinocchio(metrics: Metrics, system: str, way: str) -> float | None:
+def against_pinocchio(metrics: Metrics, system: str, backend: str) -> float | None:
     """How many times as fast C-ABA with rotors is as ``pin.aba`` without."""
     start = f"systems.{system}.forward"
-    ours, theirs = metrics.get(f"{start}.cluster.{way}.us"), metrics.get(f"{start}.pinocchio.aba.us")
+    ours, theirs = metrics.get(f"{start}.cluster.{backend}.us"), metrics.get(f"{start}.pinocchio.aba.us")
     return None if ours is None or theirs is None else theirs / ours
 
 

@@ -1,23 +1,20 @@
-"""Results to one page of Markdown with plots. No number on it is written by hand."""
+"""The page of results, in Markdown with plots. No number on it is written by hand."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from linkwork.dynamics.iterations import TOLERANCE
-from linkwork_benchmarks import report, tables
+from linkwork_benchmarks import drawing, report, tables
 from linkwork_benchmarks.clusters import orders, papers, plots
+from linkwork_benchmarks.clusters.backends import AGREES
 from linkwork_benchmarks.clusters.scenarios import FORWARD, METHODS, OURS, PAPERS, TITLES
-from linkwork_benchmarks.clusters.ways import AGREES
 from linkwork_benchmarks.constrained import series
+from linkwork_benchmarks.report import Results
 from linkwork_benchmarks.scenarios import BATCH
 
 PAGE = report.REPOSITORY / "docs" / "clusters-benchmarks.md"
-
-Results = Mapping[str, Any]
 
 NAMES = {
     "inverse": {
@@ -41,14 +38,13 @@ PARTS = {
 }
 HUMANOID = "MIT Humanoid"
 NEAR = 0.05
-"""Numbers that differ by less than this part are the same, found again."""
+"""Numbers that differ by less than this part count as equal."""
 
 
 def write(results: Results, page: Path | None = None) -> Path:
     """Write the page, and its plots in the folder ``plots`` beside it."""
     page = page or PAGE
-    made = plots.write(results, page.parent / "plots")
-    shown = {name: os.path.relpath(path, page.parent) for name, path in made.items()}
+    shown = drawing.write_beside(page, plots.PLOTS, results)
     sections = (
         _introduction(results),
         _orders(results),
@@ -59,8 +55,7 @@ def write(results: Results, page: Path | None = None) -> Path:
         _leg(results, shown),
         tables.notes(results),
     )
-    page.write_text("\n\n".join(s for s in sections if s) + "\n", encoding="utf-8")
-    return page
+    return tables.write_page(page, sections)
 
 
 # Parts -----------------------------------------------------------------------------------------------------
@@ -104,10 +99,11 @@ def _orders(results: Results) -> str:
     for system in orders.systems(metrics):
         start = f"systems.{system}.forward"
         cells = [tables.time(metrics.get(f"{start}.pinocchio.aba.us"))]
-        for way in ("native", "specialized", "bound", "batch"):
-            ratio = orders.against_pinocchio(metrics, system, way)
+        for backend in ("native", "specialized", "bound", "batch"):
+            ratio = orders.against_pinocchio(metrics, system, backend)
             cells.append(
-                tables.time(metrics.get(f"{start}.cluster.{way}.us")) + ("" if ratio is None else f" ({ratio:.2f}×)")
+                tables.time(metrics.get(f"{start}.cluster.{backend}.us"))
+                + ("" if ratio is None else f" ({ratio:.2f}×)")
             )
         rows.append((system, *cells))
     parts.append("C-ABA with rotors, in brackets times faster than `pin.aba` on the tree without rotors:")
@@ -161,11 +157,13 @@ def _quantity(results: Results, shown: Mapping[str, str], quantity: str) -> str:
     ]
     parts.append(tables.table(("", *systems), rows))
     parts.append("Native / native bound / specialized / bound / batch:")
-    ways = ("native", "native_bound", "specialized", "bound", "batch")
+    backends = ("native", "native_bound", "specialized", "bound", "batch")
     rows = []
     for method, name in names.items():
         cells = [
-            " / ".join(tables.time(metrics.get(f"systems.{s}.{quantity}.{method}.{way}.us")) for way in ways)
+            " / ".join(
+                tables.time(metrics.get(f"systems.{s}.{quantity}.{method}.{backend}.us")) for backend in backends
+            )
             for s in systems
         ]
         rows.append((name, *cells))
@@ -288,7 +286,7 @@ def _leg(results: Results, shown: Mapping[str, str]) -> str:
     rows = []
     for name in joints:
         largest = metrics[f"leg.{name}.largest"]
-        missed = [metrics[f"leg.{name}.{way}"] for way in ("unconstrained", "approximate")]
+        missed = [metrics[f"leg.{name}.{model}"] for model in ("unconstrained", "approximate")]
         cells = [f"{x:.2f} ({100 * x / largest:.1f} %)" for x in missed]
         rows.append((name, f"{metrics[f'leg.{name}.reflected']:.4f}", f"{largest:.2f}", *cells))
     ankle = papers.ANKLE

@@ -1,9 +1,8 @@
-"""Results to plots: SVG with text as text, the same file for the same results."""
+"""Plots of the page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from linkwork_benchmarks import drawing
@@ -34,11 +33,6 @@ LABELS = {
 CURVES = {"exact": "#0b6e4f", "unconstrained": "#d1660a", "approximate": "#3b5ba5"}
 
 FAMILIES = ("forward_of_geared_chain", "forward_of_belt_chain", "inertia_of_belt_chain")
-
-
-def write(results: Mapping[str, Any], folder: Path) -> dict[str, Path]:
-    """All plots that the results have numbers for, by name."""
-    return drawing.write(_PLOTS, results, folder)
 
 
 def _bars(plt: Any, results: Mapping[str, Any], quantity: str) -> Any:
@@ -155,8 +149,8 @@ def _leg(plt: Any, results: Mapping[str, Any]) -> Any:
         return None
     figure, axes = plt.subplots(1, len(joints), figsize=(4.2 * len(joints), 3), squeeze=False)
     for axis, joint in zip(axes[0], joints, strict=True):
-        for way, color in CURVES.items():
-            axis.plot(curves["leg.time"], curves[f"leg.{joint}.{way}"], lw=1.3, color=color, label=way)
+        for model, color in CURVES.items():
+            axis.plot(curves["leg.time"], curves[f"leg.{joint}.{model}"], lw=1.3, color=color, label=model)
         axis.set_title(f"{joint} of MIT's humanoid", fontsize=9)
         axis.set_xlabel("s")
     axes[0, 0].set_ylabel("torque, N m")
@@ -164,7 +158,7 @@ def _leg(plt: Any, results: Mapping[str, Any]) -> Any:
     return figure
 
 
-_PLOTS: dict[str, drawing.Draw] = {
+PLOTS: dict[str, drawing.Draw] = {
     "clusters_inverse": lambda plt, results: _bars(plt, results, "inverse"),
     "clusters_forward": lambda plt, results: _bars(plt, results, "forward"),
     "clusters_inertia": lambda plt, results: _bars(plt, results, "inertia"),

@@ -1,7 +1,7 @@
 """Projected RNEA (**clusters** Section II-C): torques of the tree, and the explicit form of all rows, dense.
 
 ``G' rnea(G y'' + g)``: what inverse dynamics of a robot with loops is without clusters. It is kernel text like that of
-the package, so that it can be run in every way, with kinematics done once.
+the package, so that it can be run by every backend, with kinematics done once.
 """
 
 from __future__ import annotations

@@ -6,11 +6,12 @@ Names of metrics begin with the name of a scenario: ``systems.Tello``, ``growth.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import linkwork as lw
 from linkwork import zoo
 from linkwork_benchmarks.clusters.robots import SUBJECTS, Subject
+from linkwork_benchmarks.scenario import NamedScenario
 
 FORWARD = ("cluster", "projection", "lagrange", "lcaba", "prox_bbo", "approximate")
 """Methods of forward dynamics: the paper's (Table III, Fig. 10), and two that iterate."""
@@ -27,22 +28,23 @@ OURS: Mapping[str, str] = {"inverse": "cluster", "forward": "cluster", "inertia"
 TITLES: Mapping[str, str] = {"inverse": "C-RNEA", "forward": "C-ABA", "inertia": "C-EFPA"}
 
 
-class System(NamedTuple):
+@dataclass(frozen=True)
+class System(NamedScenario):
     """Inverse and forward dynamics and inverse inertia of one system: our methods beside those of the bare tree."""
+
+    NAME = "systems.{system}"
 
     system: str
     subject: Subject
     specialized: int = 60_000
     """Programs with more operations are timed natively only."""
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"systems.{self.system}"
 
-
-class Growth(NamedTuple):
+@dataclass(frozen=True)
+class Growth(NamedScenario):
     """A chain that grows: native times and operation counts over the number of links."""
+
+    NAME = "growth.{quantity}_of_{family}"
 
     family: str
     make: Callable[[int], lw.Mechanism]
@@ -50,14 +52,12 @@ class Growth(NamedTuple):
     quantity: str = "forward"
     methods: tuple[str, ...] = FORWARD
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"growth.{self.quantity}_of_{self.family}"
 
-
-class Parallel(NamedTuple):
+@dataclass(frozen=True)
+class Parallel(NamedScenario):
     """Parallel chains with a loop: native times and operation counts over depth and size of the loop."""
+
+    NAME = "parallel.{kind}"
 
     kind: str
     """``"explicit"`` or ``"implicit"``."""
@@ -65,14 +65,12 @@ class Parallel(NamedTuple):
     """Sizes of loops by depth."""
     methods: tuple[str, ...] = FORWARD[:5]
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"parallel.{self.kind}"
 
-
-class Torques(NamedTuple):
+@dataclass(frozen=True)
+class Torques(NamedScenario):
     """Torques of one leg that follows sines, by the exact dynamics and by others (Fig. 14)."""
+
+    NAME = "leg"
 
     side: str = "right"
     amplitude: float = 0.5
@@ -83,11 +81,6 @@ class Torques(NamedTuple):
     """Moments of one period."""
     points: int = 60
     """Of which curves keep so many."""
-
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return "leg"
 
 
 Scenario = System | Growth | Parallel | Torques
@@ -117,10 +110,10 @@ def smaller(scenario: Scenario) -> Scenario:
     """The same in a fraction of the time, for ``--quick``."""
     match scenario:
         case System():
-            return scenario._replace(specialized=10_000)
+            return replace(scenario, specialized=10_000)
         case Growth():
-            return scenario._replace(sizes=tuple(n for n in scenario.sizes if n <= 2 * PAPERS))
+            return replace(scenario, sizes=tuple(n for n in scenario.sizes if n <= 2 * PAPERS))
         case Parallel():
-            return scenario._replace(loops={depth: sizes[:3] for depth, sizes in scenario.loops.items() if depth < 40})
+            return replace(scenario, loops={depth: sizes[:3] for depth, sizes in scenario.loops.items() if depth < 40})
         case Torques():
-            return scenario._replace(states=300)
+            return replace(scenario, states=300)

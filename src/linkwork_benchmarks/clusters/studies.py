@@ -14,15 +14,15 @@ from linkwork.dynamics.methods import METHODS as FORWARD_METHODS
 from linkwork.dynamics.methods import method_cost
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks import runner
-from linkwork_benchmarks.clusters import leg, pinocchio, robots, ways
+from linkwork_benchmarks.clusters import backends, leg, pinocchio, robots
 from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics
-from linkwork_benchmarks.clusters.scenarios import METHODS, Growth, Parallel, Scenario, System, Torques
+from linkwork_benchmarks.clusters.scenarios import METHODS, Growth, Parallel, System, Torques
 from linkwork_benchmarks.constrained.states import closed_states
 from linkwork_benchmarks.constrained.studies import worst_difference
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States, random_states
-from linkwork_benchmarks.runner import Settings, best_times, say
+from linkwork_benchmarks.runner import Settings, best_times, measure_by_type, say
 
 FULL = Settings(rounds=20, pass_seconds=0.004)
 QUICK = Settings(rounds=3, pass_seconds=0.0005)
@@ -41,14 +41,6 @@ begin = Journal
 """What a run writes to."""
 
 
-def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
-    """Measure one scenario; a missing model file is a note."""
-    try:
-        _MEASURES[type(scenario)](scenario, settings, journal)
-    except FileNotFoundError as missing:
-        journal.note(f"{scenario.name} was not measured: {missing}")
-
-
 # Evaluators ------------------------------------------------------------------------------------------------
 
 
@@ -58,7 +50,7 @@ class Made:
 
     evaluator: ArrayEvaluator
     inputs: tuple[Floats, ...]
-    pick: ways.Pick
+    pick: backends.Pick
     wanted: Floats | None
     """None where a method is not exact."""
 
@@ -80,7 +72,7 @@ class Bench:
         fd = lw.ForwardDynamics(robot, cast(Any, method), threads=1)
         exact = getattr(FORWARD_METHODS[method], "exact", True)
         wanted = lw.ForwardDynamics(self.robot, "kkt")(*self.states).acceleration if exact else None
-        return Made(fd, tuple(self.states), ways.acceleration_of, wanted)
+        return Made(fd, tuple(self.states), backends.acceleration_of, wanted)
 
     def inverse(self, method: str) -> Made | None:
         """The same of inverse dynamics."""
@@ -91,9 +83,9 @@ class Bench:
         tree = lw.InverseDynamics(self.robot, "rnea", passive=False, threads=1)
         wanted = at.force(q, tree(q, v, a))
         if method == "projected":
-            return Made(ProjectedInverseDynamics(self.robot, threads=1), (q, v, second), ways.first_of, wanted)
+            return Made(ProjectedInverseDynamics(self.robot, threads=1), (q, v, second), backends.first_of, wanted)
         if method == "rnea":
-            return Made(tree, (q, v, a), ways.first_of, tree(q, v, a))
+            return Made(tree, (q, v, a), backends.first_of, tree(q, v, a))
         robot = self._served(method)
         if method not in INVERSE_METHODS or robot is None:
             return None
@@ -111,7 +103,7 @@ class Bench:
         H = np.swapaxes(at.matrix(q), 1, 2) @ lw.mass_matrix(self.robot, q) @ at.matrix(q)
         wanted = J @ np.linalg.solve(H, np.swapaxes(J, 1, 2))
         found = lw.OperationalInertia(self.robot, self.effectors, cast(Any, method), threads=1)
-        return Made(found, (q,), ways.first_of, wanted)
+        return Made(found, (q,), backends.first_of, wanted)
 
     def make(self, quantity: str, method: str) -> Made | None:
         """One of the above."""
@@ -149,9 +141,9 @@ def _keep_counts(label: str, made: Made, journal: Journal) -> int:
         journal.metrics[f"{label}.iterations"] = float(np.max(made.evaluator(*made.inputs).iterations))
     if counted is None:
         return 0
-    again = counted.iteration * (max(journal.metrics.get(f"{label}.iterations", 1.0), 1.0) - 1)
-    journal.metrics[f"{label}.operations"] = counted.total + again
-    return int(counted.total + again)
+    further = counted.iteration * (max(journal.metrics.get(f"{label}.iterations", 1.0), 1.0) - 1)
+    journal.metrics[f"{label}.operations"] = counted.total + further
+    return int(counted.total + further)
 
 
 def _agrees(label: str, c: Contender, wanted: Floats | None, journal: Journal) -> bool:
@@ -199,10 +191,10 @@ def _system(scenario: System, settings: Settings, journal: Journal) -> None:
 
 def _every_way(label: str, method: str, made: Made, scenario: System, journal: Journal) -> list[Contender]:
     operations = _keep_counts(f"{label}.{method}", made, journal)
-    found = ways.contenders(method, made.evaluator, made.inputs, made.pick, "native")
+    found = backends.contenders(method, made.evaluator, made.inputs, made.pick, "native")
     if 0 < operations <= scenario.specialized:
         fast = made.evaluator.compile(threads=1)
-        found += ways.contenders(method, fast, made.inputs, made.pick, "specialized")
+        found += backends.contenders(method, fast, made.inputs, made.pick, "specialized")
     return [c for c in found if _agrees(label, c, made.wanted, journal)]
 
 
@@ -213,10 +205,10 @@ def _bare_tree(label: str, quantity: str, scenario: System, tree: lw.Mechanism, 
     match quantity:
         case "forward":
             fd = lw.ForwardDynamics(tree, "aba", threads=1)
-            made = Made(fd, tuple(states), ways.acceleration_of, fd(*states).acceleration)
+            made = Made(fd, tuple(states), backends.acceleration_of, fd(*states).acceleration)
         case "inverse":
             tau = lw.InverseDynamics(tree, "rnea", passive=False, threads=1)
-            made = Made(tau, tuple(states), ways.first_of, tau(*states))
+            made = Made(tau, tuple(states), backends.first_of, tau(*states))
         case _:
             made = Bench(tree, scenario.subject.effectors, states).inertia("efpa")
     if made is None:
@@ -249,7 +241,7 @@ def _native(label: str, bench: Bench, quantity: str, methods: tuple[str, ...], j
             if made is None:
                 continue
             _keep_counts(f"{label}.{method}", made, journal)
-            _, bound = ways.contenders(method, made.evaluator, made.inputs, made.pick, "native")
+            _, bound = backends.contenders(method, made.evaluator, made.inputs, made.pick, "native")
             if _agrees(label, bound, made.wanted, journal):
                 found.append(bound)
         except (lw.SingularConstraints, lw.UnsupportedFeature) as error:
@@ -297,11 +289,11 @@ def _torques(scenario: Torques, settings: Settings, journal: Journal) -> None:
     journal.curves["leg.time"] = _rounded(time[kept])
     for k, name in enumerate(names):
         journal.metrics[f"leg.{name}.largest"] = float(np.abs(found["exact"][:, k]).max())
-        for way in leg.WAYS:
-            journal.curves[f"leg.{name}.{way}"] = _rounded(found[way][kept, k])
-            if way != "exact":
-                journal.metrics[f"leg.{name}.{way}"] = float(leg.off(found[way], found["exact"])[k])
-        shown = ", ".join(f"{way} {journal.metrics[f'leg.{name}.{way}']:.3f}" for way in leg.WAYS[1:])
+        for model in leg.DYNAMICS:
+            journal.curves[f"leg.{name}.{model}"] = _rounded(found[model][kept, k])
+            if model != "exact":
+                journal.metrics[f"leg.{name}.{model}"] = float(leg.off(found[model], found["exact"])[k])
+        shown = ", ".join(f"{model} {journal.metrics[f'leg.{name}.{model}']:.3f}" for model in leg.DYNAMICS[1:])
         say(f"  {name:<6} off by {shown} N m of {journal.metrics[f'leg.{name}.largest']:.2f}")
     for joint, name in zip(subject.joints, names, strict=True):
         journal.metrics[f"leg.{name}.reflected"] = float(subject.reflecting.armature[subject.reflecting.v_index(joint)])
@@ -311,9 +303,12 @@ def _rounded(x: Floats) -> list[float]:
     return [float(f"{value:.5g}") for value in x]
 
 
-_MEASURES: dict[type, Callable[[Any, Settings, Journal], None]] = {
-    System: _system,
-    Growth: _growth,
-    Parallel: _parallel,
-    Torques: _torques,
-}
+measure = measure_by_type(
+    {
+        System: _system,
+        Growth: _growth,
+        Parallel: _parallel,
+        Torques: _torques,
+    }
+)
+"""Measures one scenario; a missing model file is a note."""

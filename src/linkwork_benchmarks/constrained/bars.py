@@ -18,7 +18,7 @@ class Bar(NamedTuple):
 
     title: str
     ours: str
-    """A way of calling: of `lcaba`, or (``auto``) of the method that ``method="auto"`` takes."""
+    """A backend: of `lcaba`, or (``auto``) of the method that ``method="auto"`` takes."""
     peers: tuple[str, ...]
     least: float
 
@@ -43,9 +43,9 @@ LINEAR = {
 """Families and methods that are to be linear from 50 to 500 links."""
 
 
-def time(results: Mapping[str, Any], system: str, iterations: int, way: str) -> float | None:
-    """Microseconds of a way of calling a system; ``auto`` stands for the method that it takes."""
-    method, _, rest = way.partition(".")
+def time(results: Mapping[str, Any], system: str, iterations: int, backend: str) -> float | None:
+    """Microseconds of a system by a backend; ``auto`` stands for the method that it takes."""
+    method, _, rest = backend.partition(".")
     if method == "auto":
         method = results["words"].get(f"{system}.{iterations}.auto", "")
     found: float | None = results["metrics"].get(f"{system}.{iterations}.{method}.{rest}.us")

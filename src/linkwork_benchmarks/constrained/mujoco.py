@@ -1,7 +1,7 @@
 """A mechanism with points, welds and coupled joints in MuJoCo, and ``mj_forward`` as a contender.
 
 MuJoCo's rows are soft, with a softness ``R`` of its own choice, and leave out the bias ``dJ/dt v``. So it is compared
-at rest, with the first iteration of ours that is given its ``R`` for damping: the same problem to the last digit.
+at rest, with the first iteration of ours with ``R`` as its regularization: the same problem to the last digit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from linkwork.model.constraints import WORLD, Constraint, Pair
 from linkwork.model.joints import Fixed
 from linkwork.model.placement import Placement, as_placement
 from linkwork.model.rotations import quaternion_of
-from linkwork.parsing.mjcf import MujocoMap, mujoco_map, parse_mjcf
+from linkwork.parsing.mjcf import MujocoMap, mujoco_map
 from linkwork_benchmarks.constrained.ours import dynamics
 from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.peers import Unable
@@ -64,7 +64,7 @@ def twin(robot: lw.Mechanism, file: Path | None = None) -> Twin:
             other, model = lw.load(file), mj.MjModel.from_xml_path(str(file))
         else:
             text = mjcf_of(robot)
-            other, model = parse_mjcf(text), mj.MjModel.from_xml_string(text)
+            other, model = lw.loads(text, "mjcf"), mj.MjModel.from_xml_string(text)
     except (ValueError, lw.LinkworkError) as error:
         raise Unable(f"MuJoCo does not take {robot.name}: {' '.join(str(error).split())}") from None
     if (model.nq, model.nv) != (robot.nq, robot.nv):

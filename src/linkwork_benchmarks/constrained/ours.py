@@ -42,8 +42,8 @@ def single(name: str, fd: lw.ForwardDynamics, states: States) -> Contender:
 
 def batch(name: str, fd: lw.ForwardDynamics, states: States) -> Contender:
     """`BATCH` states a call, on one thread."""
-    again = np.arange(BATCH) % len(states.q)
-    many = tuple(np.ascontiguousarray(x[again]) for x in states)
+    repeated = np.arange(BATCH) % len(states.q)
+    many = tuple(np.ascontiguousarray(x[repeated]) for x in states)
 
     def first() -> Floats:
         found: Floats = fd(*many).acceleration[: len(states.q)]

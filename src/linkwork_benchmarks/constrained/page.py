@@ -1,20 +1,19 @@
-"""Results to one page of Markdown with plots. No number on it is written by hand."""
+"""The page of results, in Markdown with plots. No number on it is written by hand."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from linkwork_benchmarks import report, tables
+from linkwork_benchmarks import drawing, report, tables
 from linkwork_benchmarks.constrained import bars, papers, plots, series
-from linkwork_benchmarks.constrained.scenarios import DAMPING, GROUNDED, PROXIMAL
+from linkwork_benchmarks.constrained.scenarios import GROUNDED, PROXIMAL, REGULARIZATION
+from linkwork_benchmarks.report import Results
 from linkwork_benchmarks.scenarios import BATCH
 
 PAGE = report.REPOSITORY / "docs" / "benchmarks.md"
 
-WAYS = ("native", "specialized", "batch")
+BACKENDS = ("native", "specialized", "batch")
 SUMMARY = {
     "lcaba.native": "native `lcaba`",
     "lcaba.native_batch": "native batch",
@@ -28,14 +27,11 @@ PEERS = {
     "`mj_forward`": "mujoco.forward",
 }
 
-Results = Mapping[str, Any]
-
 
 def write(results: Results, page: Path | None = None) -> Path:
     """Write the page, and its plots in the folder ``plots`` beside it."""
     page = page or PAGE
-    made = plots.write(results, page.parent / "plots")
-    shown = {name: os.path.relpath(path, page.parent) for name, path in made.items()}
+    shown = drawing.write_beside(page, plots.PLOTS, results)
     sections = (
         _introduction(results),
         _bars(results),
@@ -56,20 +52,23 @@ def write(results: Results, page: Path | None = None) -> Path:
         _duplicated(results),
         tables.notes(results),
     )
-    page.write_text("\n\n".join(s for s in sections if s) + "\n", encoding="utf-8")
-    return page
+    return tables.write_page(page, sections)
 
 
 def summary(results: Results) -> str:
     """One table for the README: a state a call and in batches, one iteration, beside the fastest of each peer."""
     metrics, rows = results["metrics"], []
     measured = {name.split(".", 3)[-1] for name in metrics if name.endswith(".us")}
-    shown = {way: title for way, title in SUMMARY.items() if way.startswith("auto.") or f"{way}.us" in measured}
+    shown = {
+        backend: title
+        for backend, title in SUMMARY.items()
+        if backend.startswith("auto.") or f"{backend}.us" in measured
+    }
     for system in bars.judged(metrics):
         best = bars.fastest(results, system, 1, bars.PINOCCHIO)
         cells = [tables.time(best), tables.time(bars.fastest(results, system, 1, bars.MUJOCO))]
-        for way in shown:
-            mine = bars.time(results, system, 1, way)
+        for backend in shown:
+            mine = bars.time(results, system, 1, backend)
             ratio = "" if mine is None or best is None else f" ({best / mine:.1f}×)"
             cells.append(tables.time(mine) + ratio)
         size = f"{metrics[f'{system}.nv']:.0f}, {metrics[f'{system}.rows']:.0f}"
@@ -97,11 +96,11 @@ def _introduction(results: Results) -> str:
         "All times are microseconds per state, called from Python, contenders taking turns in one process, best of "
         f"{results['rounds']} rounds. *native*: `fd(q, v, tau)`; *specialized*: `fd.compile()(q, v, tau)`; "
         f"*native batch*, *batch*: {BATCH} states a call of these on one thread. Proximal methods, ours and "
-        f"Pinocchio's, have the damping {DAMPING:g} and a fixed number of iterations. States are random ones about the "
-        "assembled pose, with loops closed and velocities that keep them so. Before anything is timed, accelerations "
-        "are compared: ours and Pinocchio's after the same number of iterations, MuJoCo's (soft rows, no bias) at rest "
-        "with the softness that MuJoCo chose; what differs by more than 1e-6 of the largest acceleration is under "
-        "[Notes](#notes). MuJoCo runs without contacts, limits, friction, damping, springs and actuators.\n\n"
+        f"Pinocchio's, have the regularization {REGULARIZATION:g} and a fixed number of iterations. States are random "
+        "ones about the assembled pose, with loops closed and velocities that keep them so. Before anything is timed, "
+        "accelerations are compared: ours and Pinocchio's after the same number of iterations, MuJoCo's (soft rows, no "
+        "bias) at rest with the softness that MuJoCo chose; what differs by more than 1e-6 of the largest acceleration "
+        "is under [Notes](#notes). MuJoCo runs without contacts, limits, friction, damping, springs and actuators.\n\n"
         "*Operations* are exact counts of + - * / sqrt sincos in the specialized program: no clock, no noise. An entry "
         "`a + b` means `a` for the first iteration and `b` for each further one."
     )
@@ -140,7 +139,9 @@ def _loops(results: Results, shown: Mapping[str, str]) -> str:
             size = f"{system} {{{metrics[f'{name}.nv']:.0f}}}[{metrics[f'{name}.rows']:.0f}]"
             for iterations in (1, 3):
                 cells = [
-                    " / ".join(tables.time(metrics.get(f"{name}.{iterations}.{m}.{way}.us")) for way in WAYS)
+                    " / ".join(
+                        tables.time(metrics.get(f"{name}.{iterations}.{m}.{backend}.us")) for backend in BACKENDS
+                    )
                     for m in PROXIMAL
                 ]
                 peers = [_peer(metrics, f"{name}.{iterations}.{p}") for p in PEERS.values()]
@@ -253,32 +254,32 @@ def _convergence(results: Results, shown: Mapping[str, str]) -> str:
     parts = [f"## loops Figs. 10, 11: convergence on {systems[0]}"]
     parts.append(
         f"Largest residual of a row (`J a + dJ/dt v`, computed apart) after each iteration, over "
-        f"{metrics[f'{name}.states']:.0f} random states; the paper's μ is 1 / damping. "
-        "Right: how far accelerations (20 iterations at most) are from `prox_ltl` with damping 1e-3, "
-        "relative; the paper finds `lcaba` to lose digits as the damping falls, the others not before 1e-11."
+        f"{metrics[f'{name}.states']:.0f} random states; the paper's μ is 1 / regularization. "
+        "Right: how far accelerations (20 iterations at most) are from `prox_ltl` with regularization 1e-3, "
+        "relative; the paper finds `lcaba` to lose digits as the regularization falls, the others not before 1e-11."
     )
-    parts += tables.image(shown, "convergence", "Residual over iterations; distance over damping")
+    parts += tables.image(shown, "convergence", "Residual over iterations; distance over regularization")
     rows, sentences = [], []
     for method in PROXIMAL:
-        for damping in series.names(metrics, f"{name}.{method}", 3):
-            counts = [k for k in series.names(metrics, f"{name}.{method}.{damping}", 4) if k.isdigit()]
+        for mu in series.names(metrics, f"{name}.{method}", 3):
+            counts = [k for k in series.names(metrics, f"{name}.{method}.{mu}", 4) if k.isdigit()]
             if not counts:
                 continue
-            at = {int(k): metrics[f"{name}.{method}.{damping}.{k}.most"] for k in counts}
-            rows.append((f"`{method}`", damping, *(f"{at[k]:.1e}" if k in at else "–" for k in (1, 2, 3, 4, 6, 11))))
-            if 1e-7 <= float(damping) <= 1e-5 and 3 in at:
+            at = {int(k): metrics[f"{name}.{method}.{mu}.{k}.most"] for k in counts}
+            rows.append((f"`{method}`", mu, *(f"{at[k]:.1e}" if k in at else "–" for k in (1, 2, 3, 4, 6, 11))))
+            if 1e-7 <= float(mu) <= 1e-5 and 3 in at:
                 verdict = "met" if at[3] < 1e-6 else "missed"
                 sentences.append(
-                    f"- `{method}`, damping {damping}: below 1e-6 within 3 iterations: **{verdict}** ({at[3]:.1e})."
+                    f"- `{method}`, regularization {mu}: below 1e-6 within 3 iterations: **{verdict}** ({at[3]:.1e})."
                 )
-    parts.append(tables.table(("method", "damping", *(f"after {k}" for k in (1, 2, 3, 4, 6, 11))), rows))
+    parts.append(tables.table(("method", "regularization", *(f"after {k}" for k in (1, 2, 3, 4, 6, 11))), rows))
     parts.append("\n".join(sentences))
     away = [(m, d) for m in PROXIMAL for d in series.names(metrics, f"{name}.{m}", 3)]
     found = dict.fromkeys(d for m, d in away if f"{name}.{m}.{d}.away.mean" in metrics)
-    dampings = sorted(found, key=float, reverse=True)
-    rows = [(f"`{m}`", *(f"{metrics[f'{name}.{m}.{d}.away.mean']:.1e}" for d in dampings)) for m in PROXIMAL]
+    regularizations = sorted(found, key=float, reverse=True)
+    rows = [(f"`{m}`", *(f"{metrics[f'{name}.{m}.{d}.away.mean']:.1e}" for d in regularizations)) for m in PROXIMAL]
     parts.append("Mean distance from the reference:")
-    parts.append(tables.table(("method", *dampings), rows))
+    parts.append(tables.table(("method", *regularizations), rows))
     return "\n\n".join(parts)
 
 
@@ -293,7 +294,7 @@ def _lqr(results: Results, shown: Mapping[str, str]) -> str:
         name = f"lqr.{system}"
         methods = GROUNDED if metrics[f"{name}.rows"] else ("aba",) * len(GROUNDED)
         cells = [
-            " / ".join(tables.time(metrics.get(f"{name}.1.{m}.{way}.us")) for way in ("native", "specialized"))
+            " / ".join(tables.time(metrics.get(f"{name}.1.{m}.{backend}.us")) for backend in ("native", "specialized"))
             for m in methods
         ]
         pin = "pinocchio.aba" if not metrics[f"{name}.rows"] else "pinocchio.constraintDynamics"
@@ -404,13 +405,15 @@ def _duplicated(results: Results) -> str:
     labels = list(dict.fromkeys(".".join(n.split(".")[2:4]) for n in (*metrics, *words) if n.startswith(f"{name}.")))
     rows = []
     for label in (x for x in labels if "." in x):
-        at, (solver, damping) = f"{name}.{label}", label.split(".")
+        at, (solver, mu) = f"{name}.{label}", label.split(".")
         numbers = [metrics.get(f"{at}.{w}") for w in ("iterations", "residual", "error", "multipliers")]
         cells = [f"{numbers[0]:.0f}" if numbers[0] is not None else "–"]
         cells += [f"{x:.1e}" if x is not None else "–" for x in numbers[1:]]
         shown = f"`{solver.replace('pinocchio_', 'pin.')}`"
-        rows.append((shown, "none" if float(damping) == 0 else damping, *cells, words.get(at, "")))
-    parts.append(tables.table(("method", "damping", "iterations", "residual", "error", "multipliers", "says"), rows))
+        rows.append((shown, "none" if float(mu) == 0 else mu, *cells, words.get(at, "")))
+    parts.append(
+        tables.table(("method", "regularization", "iterations", "residual", "error", "multipliers", "says"), rows)
+    )
     return "\n\n".join(parts)
 
 
@@ -422,10 +425,10 @@ def _iterations(count: int) -> str:
 
 
 def _peer(metrics: Mapping[str, float], name: str) -> str:
-    errors = (metrics.get(f"{name}.error", 0.0), metrics.get(f"{name}.error_again", 0.0))
+    errors = (metrics.get(f"{name}.error", 0.0), metrics.get(f"{name}.error_shared_data", 0.0))
     return tables.time(metrics.get(f"{name}.us")) + (" †" if max(errors) > 1e-6 and f"{name}.us" in metrics else "")
 
 
 def _operations(metrics: Mapping[str, float], name: str) -> str:
-    first, again = metrics.get(f"{name}.operations"), metrics.get(f"{name}.again")
-    return tables.whole(first) + (f" + {tables.whole(again)}" if again is not None else "")
+    first, further = metrics.get(f"{name}.operations"), metrics.get(f"{name}.iteration")
+    return tables.whole(first) + (f" + {tables.whole(further)}" if further is not None else "")

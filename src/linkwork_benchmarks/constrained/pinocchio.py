@@ -119,12 +119,12 @@ def _se3(at: Placement) -> Any:
     return pin.SE3(at.rotation, at.position)
 
 
-def contender(twin: Twin, solver: str, states: States, damping: float, iterations: int) -> Contender:
+def contender(twin: Twin, solver: str, states: States, regularization: float, iterations: int) -> Contender:
     """A solver as a user calls it, with a fixed number of proximal iterations; ``aba`` for a tree."""
     import pinocchio as pin
 
     call: Callable[..., Any] = getattr(pin, solver)
-    settings = pin.ProximalSettings(0.0, damping, iterations)
+    settings = pin.ProximalSettings(0.0, regularization, iterations)
     few = one_by_one(tuple(twin.states(states)))
 
     def arguments(a: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -140,6 +140,6 @@ def contender(twin: Twin, solver: str, states: States, damping: float, iteration
     return Contender(f"pinocchio.{solver}", call, timed, len(timed), answer, tolerance=1e-6)
 
 
-def answers_again(twin: Twin, c: Contender) -> Floats:
+def answers_with_shared_data(twin: Twin, c: Contender) -> Floats:
     """The answers of a contender when all calls share one ``Data``."""
     return np.array([np.array(c.call(*a)) for a in c.arguments])[:, twin.v_order]

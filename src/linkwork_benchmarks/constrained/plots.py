@@ -1,9 +1,8 @@
-"""Results to plots: SVG with text as text, the same file for the same results."""
+"""Plots of the page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from linkwork_benchmarks import drawing
@@ -21,7 +20,7 @@ COLORS = {
     "constrained_aba": "#6b8e23",
     "ltl_soft": "#7fa3d8",
 }
-WAYS = {
+BACKENDS = {
     "pinocchio.constraintDynamics": ("Pinocchio, constraintDynamics", "#9a9a9a"),
     "pinocchio.lcaba": ("Pinocchio, lcaba", "#5f5f5f"),
     "mujoco.forward": ("MuJoCo, mj_forward", "#c9b458"),
@@ -31,13 +30,8 @@ WAYS = {
 }
 
 
-def write(results: Mapping[str, Any], folder: Path) -> dict[str, Path]:
-    """All plots that the results have numbers for, by name."""
-    return drawing.write(_PLOTS, results, folder)
-
-
 def _systems(plt: Any, results: Mapping[str, Any]) -> Any:
-    """Microseconds of each system of **loops** Table II and of the robots, one iteration, by way."""
+    """Microseconds of each system of **loops** Table II and of the robots, one iteration, by backend."""
     systems = [
         s
         for study in ("loops", "robots")
@@ -47,12 +41,12 @@ def _systems(plt: Any, results: Mapping[str, Any]) -> Any:
     if not systems:
         return None
     figure, axis = plt.subplots(figsize=(9, 3.6))
-    width = 0.8 / len(WAYS)
-    for k, (way, (title, color)) in enumerate(WAYS.items()):
-        points = [(n, t) for n, s in enumerate(systems) if (t := bars.time(results, s, 1, way)) is not None]
+    width = 0.8 / len(BACKENDS)
+    for k, (backend, (title, color)) in enumerate(BACKENDS.items()):
+        points = [(n, t) for n, s in enumerate(systems) if (t := bars.time(results, s, 1, backend)) is not None]
         if points:
             axis.bar(
-                [n + (k - len(WAYS) / 2 + 0.5) * width for n, _ in points],
+                [n + (k - len(BACKENDS) / 2 + 0.5) * width for n, _ in points],
                 [t for _, t in points],
                 width,
                 label=title,
@@ -95,16 +89,16 @@ def _convergence(plt: Any, results: Mapping[str, Any]) -> Any:
     if not systems:
         return None
     name = f"convergence.{systems[0]}"
-    dampings = [d for d in series.names(metrics, f"{name}.lcaba", 3) if f"{name}.lcaba.{d}.1.mean" in metrics]
-    figure, axes = plt.subplots(1, len(dampings) + 1, figsize=(2.3 * len(dampings) + 3, 3))
-    for axis, damping in zip(axes, dampings, strict=False):
+    regularizations = [d for d in series.names(metrics, f"{name}.lcaba", 3) if f"{name}.lcaba.{d}.1.mean" in metrics]
+    figure, axes = plt.subplots(1, len(regularizations) + 1, figsize=(2.3 * len(regularizations) + 3, 3))
+    for axis, mu in zip(axes, regularizations, strict=False):
         for method in PROXIMAL:
-            counts = [int(k) for k in series.names(metrics, f"{name}.{method}.{damping}", 4) if k.isdigit()]
-            at = {w: [metrics[f"{name}.{method}.{damping}.{k}.{w}"] for k in counts] for w in ("least", "mean", "most")}
+            counts = [int(k) for k in series.names(metrics, f"{name}.{method}.{mu}", 4) if k.isdigit()]
+            at = {w: [metrics[f"{name}.{method}.{mu}.{k}.{w}"] for k in counts] for w in ("least", "mean", "most")}
             axis.semilogy(counts, at["mean"], "o-", ms=3, lw=1.2, color=COLORS[method], label=method)
             axis.fill_between(counts, at["least"], at["most"], color=COLORS[method], alpha=0.12, lw=0)
         axis.axhline(1e-6, color="k", lw=0.7, ls=":")
-        axis.set_title(f"damping {damping}", fontsize=9)
+        axis.set_title(f"regularization {mu}", fontsize=9)
         axis.set_xlabel("iterations")
     axes[0].set_ylabel("residual: mean, least to most")
     axes[0].legend(fontsize=8)
@@ -113,7 +107,7 @@ def _convergence(plt: Any, results: Mapping[str, Any]) -> Any:
         curve = sorted((float(d), max(metrics[f"{name}.{method}.{d}.away.mean"], 1e-17)) for d in found)
         axes[-1].loglog(*zip(*curve, strict=True), "o-", ms=3, lw=1.2, color=COLORS[method])
     axes[-1].set_title("distance from the reference", fontsize=9)
-    axes[-1].set_xlabel("damping")
+    axes[-1].set_xlabel("regularization")
     axes[-1].invert_xaxis()
     return figure
 
@@ -135,7 +129,7 @@ def _softness(plt: Any, results: Mapping[str, Any]) -> Any:
             if level > 0:
                 axis.axhline(level, color=COLORS[method], lw=1, ls="--", label=f"{method} (hard)")
         axis.set_title(title, fontsize=9)
-        axis.set_xlabel("weight of rows (1 / damping)")
+        axis.set_xlabel("penalty weight of rows (1 / regularization)")
     axes[0].legend(fontsize=8)
     return figure
 
@@ -175,13 +169,13 @@ def _proximal(plt: Any, results: Mapping[str, Any]) -> Any:
         )
     axes[0].set_ylabel("operations")
     axes[0].set_xticks(range(len(counted)), counted, rotation=60, ha="right", fontsize=7)
-    ways = {
+    backends = {
         "pinocchio.constraintDynamics": ("Pinocchio, constraintDynamics", "#9a9a9a"),
         "prox_ltl.native": ("native prox_ltl", "#7fa3d8"),
         "prox_ltl.specialized": ("specialized prox_ltl", COLORS["prox_ltl"]),
     }
-    for k, (way, (title, color)) in enumerate(ways.items()):
-        points = [(n, t) for n, s in enumerate(timed) if (t := bars.time(results, f"proximal.{s}", 1, way))]
+    for k, (backend, (title, color)) in enumerate(backends.items()):
+        points = [(n, t) for n, s in enumerate(timed) if (t := bars.time(results, f"proximal.{s}", 1, backend))]
         axes[1].bar([n + 0.27 * (k - 1) for n, _ in points], [t for _, t in points], 0.27, color=color, label=title)
     axes[1].set_ylabel("µs")
     axes[1].set_xticks(range(len(timed)), timed, rotation=60, ha="right", fontsize=7)
@@ -195,7 +189,7 @@ def _proximal(plt: Any, results: Mapping[str, Any]) -> Any:
 _LOOP_FAMILIES = ("single_loop", "chain_of_loops", "coupled_loops", "star_of_loops")
 _GROUND_FAMILIES = tuple(family for family in papers.GROWTH if family not in _LOOP_FAMILIES)
 
-_PLOTS: dict[str, drawing.Draw] = {
+PLOTS: dict[str, drawing.Draw] = {
     "systems": _systems,
     "loops_growth": lambda plt, results: _growth(plt, results, _LOOP_FAMILIES, PROXIMAL),
     "convergence": _convergence,

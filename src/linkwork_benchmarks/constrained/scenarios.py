@@ -6,10 +6,9 @@ Names of metrics begin with the name of a scenario: ``loops.AH-cube``, ``growth.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,27 +16,31 @@ import linkwork as lw
 from linkwork import zoo
 from linkwork_benchmarks import scenes
 from linkwork_benchmarks.robots import EXAMPLES, MODELS
+from linkwork_benchmarks.scenario import NamedScenario
 
 Make = Callable[[], lw.Mechanism]
 
-DAMPING = 1e-6
-"""The damping of all timings, ours and Pinocchio's: **loops** recommends 1e-5 to 1e-7."""
+REGULARIZATION = 1e-6
+"""The regularization of the iterations in all timings, ours and Pinocchio's: **loops** recommends 1e-5 to 1e-7."""
 
 PROXIMAL = ("lcaba", "prox_bbo", "prox_ltl")
 """The methods of **loops**."""
 
 EXTREMES = tuple(float(f"1e-{k}") for k in range(3, 13))
-"""Dampings of **loops** Fig. 11."""
+"""Regularizations of **loops** Fig. 11."""
 
 WEIGHTS = tuple(float(f"1e{k}") for k in range(2, 13))
-"""Weights of soft rows, of **lqr** Fig. 3."""
+"""Penalty weights of soft rows in **lqr** Fig. 3: inverse regularizations."""
 
 GROUNDED = ("pv", "pv_early", "pv_soft", "constrained_aba", "ltl", "lcaba")
 """The methods of **lqr**, and their descendants."""
 
 
-class System(NamedTuple):
+@dataclass(frozen=True)
+class System(NamedScenario):
     """Times of one system: our methods, natively and specialized, beside the peers that can take it."""
+
+    NAME = "{study}.{system}"
 
     study: str
     """Which table it belongs to."""
@@ -54,14 +57,12 @@ class System(NamedTuple):
     auto: bool = True
     """Whether the method that ``auto`` takes is timed too, and it and `lcaba` are specialized whatever their size."""
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"{self.study}.{self.system}"
 
-
-class Growth(NamedTuple):
+@dataclass(frozen=True)
+class Growth(NamedScenario):
     """A family that grows: native times and operation counts over the number of links."""
+
+    NAME = "growth.{family}"
 
     family: str
     make: Callable[[int], lw.Mechanism]
@@ -69,67 +70,54 @@ class Growth(NamedTuple):
     methods: tuple[str, ...]
     paper: str
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"growth.{self.family}"
 
+@dataclass(frozen=True)
+class Convergence(NamedScenario):
+    """Residuals over iterations, and accelerations over regularizations, of one system (**loops** Figs. 10, 11)."""
 
-class Convergence(NamedTuple):
-    """Residuals over iterations, and accelerations over dampings, of one system (**loops** Figs. 10, 11)."""
+    NAME = "convergence.{system}"
 
     system: str
     make: Make
     methods: tuple[str, ...] = PROXIMAL
-    dampings: tuple[float, ...] = (1e-3, 1e-5, 1e-6, 1e-7)
+    regularizations: tuple[float, ...] = (1e-3, 1e-5, 1e-6, 1e-7)
     iterations: tuple[int, ...] = tuple(range(1, 12))
     extremes: tuple[float, ...] = EXTREMES
     states: int = 2000
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"convergence.{self.system}"
 
+@dataclass(frozen=True)
+class Softness(NamedScenario):
+    """Residuals, and distances from the hard solution, over the penalty weight of soft rows (**lqr** Fig. 3)."""
 
-class Softness(NamedTuple):
-    """Residuals, and distances from the hard solution, over the weight of soft rows (**lqr** Fig. 3)."""
+    NAME = "softness.{system}"
 
     system: str
     make: Make
     weights: tuple[float, ...] = WEIGHTS
     states: int = 1000
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"softness.{self.system}"
 
-
-class Duplicated(NamedTuple):
+@dataclass(frozen=True)
+class Duplicated(NamedScenario):
     """Every constraint twice: who finds the accelerations all the same (**proximal** Sec. V-F)."""
 
+    NAME = "duplicated.{system}"
+
     system: str
     make: Make
-    dampings: tuple[float, ...] = (1e-4, 1e-6, 1e-8)
+    regularizations: tuple[float, ...] = (1e-4, 1e-6, 1e-8)
     states: int = 64
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"duplicated.{self.system}"
 
-
-class Factor(NamedTuple):
+@dataclass(frozen=True)
+class Factor(NamedScenario):
     """Operations of the factor of the KKT matrix, with the zeros of the tree used and not (**proximal** Figs. 4, 5)."""
+
+    NAME = "factor.{system}"
 
     system: str
     make: Make
-
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"factor.{self.system}"
 
 
 Scenario = System | Growth | Convergence | Softness | Duplicated | Factor
@@ -157,8 +145,8 @@ MJCF = {
 def twice(make: Make) -> lw.Mechanism:
     """Every constraint of a mechanism a second time."""
     robot = make()
-    again = [replace(c, name=f"{c.name} again", time_constant=None) for c in robot.constraints]
-    return replace(robot, constraints=(*robot.constraints, *again))
+    copies = [replace(c, name=f"{c.name} copy", time_constant=None) for c in robot.constraints]
+    return replace(robot, constraints=(*robot.constraints, *copies))
 
 
 def _example(path: str, base: str = "floating", mimic: str = "constrain") -> lw.Mechanism:
@@ -220,11 +208,11 @@ FAMILIES = (
 SHOWN = ("Cassie", "Digit, its file", "Talos (2F)")
 """Robots that bars are for, beside **loops** Table II."""
 
-SPECIALISED_OF_LQR = ("(0D)", "Iiwa", "Go1 (4F3)", "(2F)", "(2F+2H)")
+SPECIALIZED_OF_LQR = ("(0D)", "Iiwa", "Go1 (4F3)", "(2F)", "(2F+2H)")
 
 
 def _lqr(name: str, make: Make) -> System:
-    chosen = any(part in name for part in SPECIALISED_OF_LQR)
+    chosen = any(part in name for part in SPECIALIZED_OF_LQR)
     return System("lqr", name, make, GROUNDED, (1,), specialized=60_000 if chosen else 0, batches=False, auto=False)
 
 
@@ -264,13 +252,13 @@ def smaller(scenario: Scenario) -> Scenario:
     """The same in a fraction of the time, for ``--quick``: smaller sizes, fewer states."""
     match scenario:
         case Growth():
-            return scenario._replace(sizes=scenario.sizes[:3])
+            return replace(scenario, sizes=scenario.sizes[:3])
         case Convergence() | Softness():
-            return scenario._replace(states=100)
+            return replace(scenario, states=100)
         case Duplicated():
-            return scenario._replace(states=8)
+            return replace(scenario, states=8)
         case System():
-            return scenario._replace(specialized=min(scenario.specialized, 10_000), auto=False)
+            return replace(scenario, specialized=min(scenario.specialized, 10_000), auto=False)
         case Factor():
             return scenario
 

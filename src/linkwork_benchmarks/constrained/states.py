@@ -26,8 +26,8 @@ def closed_states(robot: lw.Mechanism, count: int, distinct: int = 16, seed: int
         J = lw.constraint_jacobian(robot, q)
         for _ in range(3):  # each takes away what the regularization left
             v = v - _least(J, np.einsum("kij,kj->ki", J, v))
-    again = np.arange(count) % distinct
-    return States(q[again], v[again], tau[again])
+    repeated = np.arange(count) % distinct
+    return States(q[repeated], v[repeated], tau[repeated])
 
 
 def _closed(robot: lw.Mechanism, q: Floats) -> Floats:

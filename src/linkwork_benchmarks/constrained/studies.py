@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, cast
@@ -14,12 +14,11 @@ from linkwork.dynamics.methods import METHODS, method_cost
 from linkwork.plans.ltl import ltl_tree
 from linkwork_benchmarks.constrained import mujoco, ours, pinocchio
 from linkwork_benchmarks.constrained.scenarios import (
-    DAMPING,
+    REGULARIZATION,
     Convergence,
     Duplicated,
     Factor,
     Growth,
-    Scenario,
     Softness,
     System,
     links_of,
@@ -28,7 +27,7 @@ from linkwork_benchmarks.constrained.states import closed_states
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States
-from linkwork_benchmarks.runner import Journal, Settings, best_times, say
+from linkwork_benchmarks.runner import Journal, Settings, best_times, measure_by_type, say
 
 FULL = Settings(rounds=20, pass_seconds=0.004)
 QUICK = Settings(rounds=3, pass_seconds=0.0005)
@@ -47,14 +46,6 @@ begin = Journal
 """What a run writes to."""
 
 
-def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
-    """Measure one scenario; a missing model file is a note."""
-    try:
-        _MEASURES[type(scenario)](scenario, settings, journal)
-    except FileNotFoundError as missing:
-        journal.note(f"{scenario.name} was not measured: {missing}")
-
-
 def worst_difference(answer: Floats, wanted: Floats) -> float:
     """The largest difference of any state, relative to the largest number of that state (or to 1, if that is less)."""
     return float((np.abs(answer - wanted).max(axis=1) / np.maximum(np.abs(wanted).max(axis=1), 1.0)).max())
@@ -70,7 +61,7 @@ def _system(scenario: System, settings: Settings, journal: Journal) -> None:
     for method, cost in costs.items():
         journal.metrics[f"{name}.{method}.operations"] = cost.total
         if cost.iteration:
-            journal.metrics[f"{name}.{method}.again"] = cost.iteration
+            journal.metrics[f"{name}.{method}.iteration"] = cost.iteration
     methods = tuple(m for m in scenario.methods if m in lw.methods_for(robot)) if robot.nc else ("aba",)
     if robot.nc:
         chosen = {k: lw.best_method(robot, k) for k in scenario.iterations}
@@ -100,7 +91,7 @@ def _references(
     if not robot.nc:
         free = ours.answer(lw.ForwardDynamics(robot, "aba", threads=1), states)
         return {"hard": free, "soft": free}
-    found = {"soft": ours.answer(ours.dynamics(robot, soft, DAMPING, iterations), states)}
+    found = {"soft": ours.answer(ours.dynamics(robot, soft, REGULARIZATION, iterations), states)}
     if any(method in HARD for method in methods):
         found["hard"] = lw.ForwardDynamics(robot, "kkt")(*states).acceleration
     return found
@@ -115,7 +106,7 @@ def _ways(
     costs: dict[Any, lw.OperationCount],
     journal: Journal,
 ) -> list[Contender]:
-    fd = ours.dynamics(robot, method, DAMPING, iterations)
+    fd = ours.dynamics(robot, method, REGULARIZATION, iterations)
     found = [ours.single(f"{method}.native", fd, states)]
     if scenario.batches:
         found.append(ours.batch(f"{method}.native_batch", fd, states))
@@ -178,15 +169,15 @@ def _peers(
         solvers = pinocchio.SOLVERS if "lcaba" in scenario.methods else pinocchio.SOLVERS[:1]
         solvers = solvers if robot.nc else ("aba",)
         for solver in solvers:
-            c = pinocchio.contender(twin, solver, states, DAMPING, iterations)
+            c = pinocchio.contender(twin, solver, states, REGULARIZATION, iterations)
             _agrees(name, c, c.answer(), wanted, journal)
             if f"{name}.{c.name}.error" not in journal.metrics:
                 continue  # NaN
             found.append(c)
-            again = worst_difference(pinocchio.answers_again(twin, c), wanted)
-            journal.metrics[f"{name}.{c.name}.error_again"] = again
-            if not again < max(AGREES, 10 * journal.metrics[f"{name}.{c.name}.error"]):
-                journal.note(f"{name}: {c.name} is off by {again:.1e} when calls share one Data, as they are timed")
+            shared = worst_difference(pinocchio.answers_with_shared_data(twin, c), wanted)
+            journal.metrics[f"{name}.{c.name}.error_shared_data"] = shared
+            if not shared < max(AGREES, 10 * journal.metrics[f"{name}.{c.name}.error"]):
+                journal.note(f"{name}: {c.name} is off by {shared:.1e} when calls share one Data, as they are timed")
     if "mujoco" in twins:
         c = mujoco.contender(twins["mujoco"], states)
         try:
@@ -220,7 +211,7 @@ def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
         references = _references(robot, states, 1, methods, soft="lcaba")
         contenders = []
         for method in methods:
-            fd = ours.dynamics(robot, method, DAMPING, 1)
+            fd = ours.dynamics(robot, method, REGULARIZATION, 1)
             c = replace(ours.single(f"{method}.native", fd, states), tolerance=AGREES_IN_LONG_CHAINS)
             try:
                 answer = c.answer()
@@ -277,20 +268,20 @@ def _convergence(scenario: Convergence, settings: Settings, journal: Journal) ->
     rows = Rows(robot, states)
     journal.metrics[f"{name}.states"] = scenario.states
     for method in scenario.methods:
-        for damping in scenario.dampings:
+        for mu in scenario.regularizations:
             for count in scenario.iterations:
-                a = ours.dynamics(robot, method, damping, count)(*states).acceleration
+                a = ours.dynamics(robot, method, mu, count)(*states).acceleration
                 missed = np.abs(rows.missed(a)).max(axis=1)
-                _spread(f"{name}.{method}.{damping:.0e}.{count}", missed, journal)
-            say(f"  {method}, damping {damping:.0e}: residual {missed.max():.1e} in the end")
+                _spread(f"{name}.{method}.{mu:.0e}.{count}", missed, journal)
+            say(f"  {method}, regularization {mu:.0e}: residual {missed.max():.1e} in the end")
     steady = lw.ForwardDynamics(robot, "prox_ltl", tolerance=1e-14, max_iterations=100)(*states)
     size = np.linalg.norm(steady.acceleration, axis=1)
     for method in scenario.methods:
-        for damping in scenario.extremes:
+        for mu in scenario.extremes:
             plain = ours.in_the_papers_units(robot)
-            found = lw.ForwardDynamics(plain, cast(Any, method), regularization=damping, max_iterations=20)(*states)
+            found = lw.ForwardDynamics(plain, cast(Any, method), regularization=mu, max_iterations=20)(*states)
             away = np.linalg.norm(found.acceleration - steady.acceleration, axis=1) / size
-            _spread(f"{name}.{method}.{damping:.0e}.away", away, journal)
+            _spread(f"{name}.{method}.{mu:.0e}.away", away, journal)
 
 
 def _softness(scenario: Softness, settings: Settings, journal: Journal) -> None:
@@ -325,11 +316,11 @@ def _duplicated(scenario: Duplicated, settings: Settings, journal: Journal) -> N
         made = METHODS[method]
         if made.algorithm is None or (not made.hard and not made.iterates):
             continue
-        for damping in scenario.dampings if made.iterates else (0.0,):
-            label = f"{name}.{method}.{damping:.0e}"
+        for mu in scenario.regularizations if made.iterates else (0.0,):
+            label = f"{name}.{method}.{mu:.0e}"
             try:
                 plain = ours.in_the_papers_units(robot)
-                found = lw.ForwardDynamics(plain, method, regularization=damping or DAMPING)(*states)
+                found = lw.ForwardDynamics(plain, method, regularization=mu or REGULARIZATION)(*states)
             except lw.SingularConstraints as error:
                 journal.words[label] = str(error).split(";")[0]
                 continue
@@ -354,12 +345,12 @@ def _duplicated_in_pinocchio(
     except (ImportError, Unable) as reason:
         journal.note(f"{scenario.name}: without Pinocchio: {reason}")
         return
-    for damping in (0.0, *scenario.dampings):
+    for mu in (0.0, *scenario.regularizations):
         for solver in pinocchio.SOLVERS:
-            if solver == "lcaba" and not damping:
-                continue  # needs a damping, it says
-            label = f"{scenario.name}.pinocchio_{solver}.{damping:.0e}"
-            proximal = pin.ProximalSettings(1e-10, 0.0, damping, 20)
+            if solver == "lcaba" and not mu:
+                continue  # needs a mu, it says
+            label = f"{scenario.name}.pinocchio_{solver}.{mu:.0e}"
+            proximal = pin.ProximalSettings(1e-10, 0.0, mu, 20)
             answers, most = [], 0
             for q, v, tau in zip(*twin.states(states), strict=True):
                 memory, of_constraints = twin.prepared(solver)
@@ -420,11 +411,14 @@ def _supports(robot: lw.Mechanism) -> list[int]:
     return [below(joint.parent) + k for joint in robot.joints for k in range(joint.type.nv)]
 
 
-_MEASURES: dict[type, Callable[[Any, Settings, Journal], None]] = {
-    System: _system,
-    Growth: _growth,
-    Convergence: _convergence,
-    Softness: _softness,
-    Duplicated: _duplicated,
-    Factor: _factor,
-}
+measure = measure_by_type(
+    {
+        System: _system,
+        Growth: _growth,
+        Convergence: _convergence,
+        Softness: _softness,
+        Duplicated: _duplicated,
+        Factor: _factor,
+    }
+)
+"""Measures one scenario; a missing model file is a note."""

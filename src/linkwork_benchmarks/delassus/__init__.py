@@ -4,7 +4,7 @@
 |-------------|--------------------------------------------------------------------------------------|
 | robots      | robots of model files in contact: which points touch                                 |
 | scenarios   | what is measured, as data: scenes, families, robots, methods, sizes                  |
-| ways        | linkwork's operators as contenders, called in every way                              |
+| backends        | linkwork's operators as contenders, by every backend                              |
 | dense       | the explicit matrix in LAPACK, on one thread                                          |
 | pinocchio   | contacts and joint friction in Pinocchio, and its routes to the matrix as contenders |
 | counts      | exact operations of the matrix, its parts and its factor                             |

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from linkwork_benchmarks.constrained import series
 from linkwork_benchmarks.delassus import papers
+from linkwork_benchmarks.delassus.operators import AGREES
 from linkwork_benchmarks.delassus.scenarios import METHODS
-from linkwork_benchmarks.delassus.ways import AGREES
 
 Metrics = Mapping[str, float]
 
@@ -25,11 +25,11 @@ FROM = {"us": 49, "operations": 19}
 """Links or boxes from which on powers are fitted: before, the call from Python counts."""
 
 QUANTITIES = {"product": "the operator", "inverse": "the damped inverse"}
-AGAIN = {"product": "the operator", "inverse": "the damped inverse", "damping": "the inverse with a new damping"}
+FURTHER = {"product": "the operator", "inverse": "the damped inverse", "damping": "the inverse with a new damping"}
 
 
 class Route(NamedTuple):
-    """A way of Pinocchio's to a matrix or to a first application."""
+    """A route of Pinocchio to a matrix or to a first application."""
 
     title: str
     parts: Mapping[str, float]
@@ -63,9 +63,9 @@ def rows(metrics: Metrics) -> list[str]:
     return series.names(metrics, "table", 1)
 
 
-def ours(metrics: Metrics, row: str, way: str) -> float | None:
+def ours(metrics: Metrics, row: str, backend: str) -> float | None:
     """Microseconds of ours."""
-    return metrics.get(f"table.{row}.{way}.us")
+    return metrics.get(f"table.{row}.{backend}.us")
 
 
 def route_time(metrics: Metrics, row: str, route: Route) -> float | None:
@@ -92,9 +92,9 @@ def fastest(metrics: Metrics, row: str, quantity: str, own: bool = True) -> tupl
     return min(known, key=lambda found: found[1], default=None)
 
 
-def ratio(metrics: Metrics, row: str, quantity: str, way: str = "native", own: bool = True) -> float | None:
+def ratio(metrics: Metrics, row: str, quantity: str, backend: str = "native", own: bool = True) -> float | None:
     """How many times as fast a first application is as the fastest right route, Pinocchio's own or of all."""
-    mine, peer = ours(metrics, row, f"{quantity}.{way}"), fastest(metrics, row, quantity, own)
+    mine, peer = ours(metrics, row, f"{quantity}.{backend}"), fastest(metrics, row, quantity, own)
     return None if mine is None or peer is None else peer[1] / mine
 
 
@@ -105,9 +105,9 @@ def explicit(metrics: Metrics, row: str, what: str) -> float | None:
     return min((t for t in known if t is not None), default=None)
 
 
-def again_ratio(metrics: Metrics, row: str, what: str) -> float | None:
+def further_ratio(metrics: Metrics, row: str, what: str) -> float | None:
     """How many times as fast a further application is as the fastest explicit one."""
-    mine, other = ours(metrics, row, f"again.{what}"), explicit(metrics, row, what)
+    mine, other = ours(metrics, row, f"further.{what}"), explicit(metrics, row, what)
     return None if mine is None or other is None else other / mine
 
 
@@ -170,36 +170,36 @@ def _others(metrics: Metrics, quantity: str) -> str:
     return f" To {'; '.join(told)}." if told else ""
 
 
-def again_verdicts(metrics: Metrics) -> list[str]:
+def further_verdicts(metrics: Metrics) -> list[str]:
     """Of further applications, on the rows where the paper has the matrix-free one faster."""
     found = []
-    for what, words in AGAIN.items():
-        faster = [r for r in rows(metrics) if r in papers.TABLE and _paper_again(r, what).ratio > 1]
-        ratios = {r: x for r in faster if (x := again_ratio(metrics, r, what)) is not None}
-        claim = f"{words.capitalize()} again, faster than with a matrix, on the rows where the paper's is"
+    for what, words in FURTHER.items():
+        faster = [r for r in rows(metrics) if r in papers.TABLE and _paper_further(r, what).ratio > 1]
+        ratios = {r: x for r in faster if (x := further_ratio(metrics, r, what)) is not None}
+        claim = f"Further applications of {words}, faster than with a matrix, on the rows where the paper's is"
         sentence = verdict(claim, ratios)
         others = [
             r
             for r in rows(metrics)
-            if r in papers.TABLE and r not in faster and (again_ratio(metrics, r, what) or 0.0) > 1
+            if r in papers.TABLE and r not in faster and (further_ratio(metrics, r, what) or 0.0) > 1
         ]
         found.append(sentence + (f" It is also on {'; '.join(others)}." if others else ""))
     return found
 
 
-def _paper_again(row: str, what: str) -> papers.Both:
-    found: papers.Both = getattr(papers.TABLE[row], f"again_{what}")
+def _paper_further(row: str, what: str) -> papers.Both:
+    found: papers.Both = getattr(papers.TABLE[row], f"further_{what}")
     return found
 
 
 # Growth ----------------------------------------------------------------------------------------------------
 
 
-def growth(metrics: Metrics, family: str, way: str, measure: str) -> series.Curve:
+def growth(metrics: Metrics, family: str, backend: str, measure: str) -> series.Curve:
     """A metric over the size of a family: ``measure`` is ``us`` or ``operations``."""
     found = []
     for size in series.names(metrics, f"growth.{family}", 2):
-        value = metrics.get(f"growth.{family}.{size}.{way}.{measure}")
+        value = metrics.get(f"growth.{family}.{size}.{backend}.{measure}")
         if value is not None:
             found.append((float(size), value))
     return sorted(found)
@@ -214,11 +214,11 @@ def growth_verdicts(metrics: Metrics, family: str) -> list[str]:
     """Whether times and operations grow linearly."""
     found = []
     for quantity, words in QUANTITIES.items():
-        ways = {"us": (f"{quantity}.native", "time"), "operations": (quantity, "operations")}
+        backends = {"us": (f"{quantity}.native", "time"), "operations": (quantity, "operations")}
         known = {
             word: p
-            for measure, (way, word) in ways.items()
-            if (p := power(growth(metrics, family, way, measure), measure)) is not None
+            for measure, (backend, word) in backends.items()
+            if (p := power(growth(metrics, family, backend, measure), measure)) is not None
         }
         if known:
             word = "met" if max(known.values()) <= EXPONENT else "missed"

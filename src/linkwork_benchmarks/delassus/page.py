@@ -1,39 +1,35 @@
-"""Results to one page of Markdown with plots. No number on it is written by hand."""
+"""The page of results, in Markdown with plots. No number on it is written by hand."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from linkwork.dynamics.delassus.batches import REFINED
-from linkwork_benchmarks import report, tables
+from linkwork_benchmarks import drawing, report, tables
 from linkwork_benchmarks.constrained import series
 from linkwork_benchmarks.delassus import bars, counts, papers, plots, studies
+from linkwork_benchmarks.delassus.operators import AGREES
 from linkwork_benchmarks.delassus.scenarios import DAMPING, EXPLICIT, METHODS, NEW, STIFF
-from linkwork_benchmarks.delassus.ways import AGREES
+from linkwork_benchmarks.report import Results
 from linkwork_benchmarks.scenarios import BATCH
 
 PAGE = report.REPOSITORY / "docs" / "delassus-benchmarks.md"
 
-Results = Mapping[str, Any]
-
-WAYS = ("native", "specialized", "batch")
+BACKENDS = ("native", "specialized", "batch")
 NOT_PUBLIC = "DelassusOperatorRigidBodySystems"
 
 
 def write(results: Results, page: Path | None = None) -> Path:
     """Write the page, and its plots in the folder ``plots`` beside it."""
     page = page or PAGE
-    made = plots.write(results, page.parent / "plots")
-    shown = {name: os.path.relpath(path, page.parent) for name, path in made.items()}
+    shown = drawing.write_beside(page, plots.PLOTS, results)
     sections = (
         _introduction(results),
         _bars(results),
         _pinocchio(results),
         _first(results, shown),
-        _again(results, shown),
+        _further(results, shown),
         _memory(results),
         _growth(results, shown),
         _operations(results, shown),
@@ -41,8 +37,7 @@ def write(results: Results, page: Path | None = None) -> Path:
         _extraction(results),
         tables.notes(results),
     )
-    page.write_text("\n\n".join(s for s in sections if s) + "\n", encoding="utf-8")
-    return page
+    return tables.write_page(page, sections)
 
 
 # Parts -----------------------------------------------------------------------------------------------------
@@ -68,7 +63,7 @@ def _introduction(results: Results) -> str:
 
 def _bars(results: Results) -> str:
     metrics = results["metrics"]
-    lines = [*bars.first_verdicts(metrics), *bars.again_verdicts(metrics)] if bars.rows(metrics) else []
+    lines = [*bars.first_verdicts(metrics), *bars.further_verdicts(metrics)] if bars.rows(metrics) else []
     lines += [line for family in plots.FAMILIES for line in bars.growth_verdicts(metrics, family)]
     return "## Bars\n\n" + "\n".join(f"- {line}" for line in lines) if lines else ""
 
@@ -135,15 +130,22 @@ def _first(results: Results, shown: Mapping[str, str]) -> str:
         for row in rows:
             start = f"table.{row}"
             cells = [_size(metrics, start), tables.whole(metrics.get(f"{start}.{quantity}.operations"))]
-            for way in WAYS:
-                x = bars.ratio(metrics, row, quantity, way)
-                us = tables.time(bars.ours(metrics, row, f"{quantity}.{way}"))
+            for backend in BACKENDS:
+                x = bars.ratio(metrics, row, quantity, backend)
+                us = tables.time(bars.ours(metrics, row, f"{quantity}.{backend}"))
                 cells.append(us if x is None else f"{us} ({bars.times(x)}×)")
             for route in routes:
                 t = bars.route_time(metrics, row, route)
                 cells.append(tables.time(t) + ("" if t is None or bars.right(metrics, row, route) else " †"))
             found.append((row, *cells, *_paper(row, quantity)))
-        titles = ("row", "velocities, rows", "operations", *WAYS, *(r.title for r in routes), "paper, explicit / free")
+        titles = (
+            "row",
+            "velocities, rows",
+            "operations",
+            *BACKENDS,
+            *(r.title for r in routes),
+            "paper, explicit / free",
+        )
         parts.append(f"### First application of {words}")
         parts.append(tables.table(titles, found))
     parts.append(_passes(metrics, rows))
@@ -190,13 +192,13 @@ def _passes(metrics: Mapping[str, float], rows: list[str]) -> str:
     )
 
 
-def _again(results: Results, shown: Mapping[str, str]) -> str:
+def _further(results: Results, shown: Mapping[str, str]) -> str:
     metrics = results["metrics"]
     rows = bars.rows(metrics)
     if not rows:
         return ""
     parts = ["## delassus Table I: further applications"]
-    parts += tables.image(shown, "delassus_again", "Microseconds of further applications over rows")
+    parts += tables.image(shown, "delassus_further", "Microseconds of further applications over rows")
     parts.append(
         "An operator that is there, on another vector: `at(q).bind(f, out)`, `damped_inverse(r).bind(a, out)`, "
         "`bind_damped_inverse(r, a, out)`. *Explicit* is the fastest of NumPy's product and LAPACK's solve or factor "
@@ -207,15 +209,17 @@ def _again(results: Results, shown: Mapping[str, str]) -> str:
     found = []
     for row in rows:
         cells = []
-        for what in bars.AGAIN:
-            x = bars.again_ratio(metrics, row, what)
-            ours, explicit = bars.ours(metrics, row, f"again.{what}"), bars.explicit(metrics, row, what)
-            paper = f"{bars.times(getattr(papers.TABLE[row], f'again_{what}').ratio)}×" if row in papers.TABLE else "–"
+        for what in bars.FURTHER:
+            x = bars.further_ratio(metrics, row, what)
+            ours, explicit = bars.ours(metrics, row, f"further.{what}"), bars.explicit(metrics, row, what)
+            paper = (
+                f"{bars.times(getattr(papers.TABLE[row], f'further_{what}').ratio)}×" if row in papers.TABLE else "–"
+            )
             cells.append(
                 f"{tables.time(ours)} / {tables.time(explicit)}" + ("" if x is None else f" ({bars.times(x)}×)")
             )
             cells.append(paper)
-        plain = [tables.time(bars.ours(metrics, row, way)) for way in ("again.plain", "dense.plain")]
+        plain = [tables.time(bars.ours(metrics, row, backend)) for backend in ("further.plain", "dense.plain")]
         found.append((row, *cells, " / ".join(plain)))
     titles = ["row"]
     for word in ("operator", "inverse", "new damping"):
@@ -261,26 +265,26 @@ def _growth(results: Results, shown: Mapping[str, str]) -> str:
         "methods superlinear. Native µs (operations):"
     )
     for family in families:
-        ways = [w for w in plots.CURVES if bars.growth(metrics, family, w, "us")]
+        backends = [w for w in plots.CURVES if bars.growth(metrics, family, w, "us")]
         rows = []
         for size in series.names(metrics, f"growth.{family}", 2):
             start = f"growth.{family}.{size}"
             cells = []
-            for way in ways:
-                operations = metrics.get(f"{start}.{way.removesuffix('.native')}.operations")
-                us = tables.time(metrics.get(f"{start}.{way}.us"))
+            for backend in backends:
+                operations = metrics.get(f"{start}.{backend.removesuffix('.native')}.operations")
+                us = tables.time(metrics.get(f"{start}.{backend}.us"))
                 cells.append(us if operations is None else f"{us} ({tables.whole(operations)})")
             kb = [f"{metrics[f'{start}.memory.{what}'] / 1e3:.0f}" for what in ("operator", "damped_inverse")]
             rows.append((size, tables.whole(metrics[f"{start}.rows"]), *cells, " / ".join(kb)))
         powers = []
-        for way in ways:
-            least = None if way.endswith("native") else 0
+        for backend in backends:
+            least = None if backend.endswith("native") else 0
             found = [
                 bars.power(bars.growth(metrics, family, name, measure), measure, least)
-                for name, measure in ((way, "us"), (way.removesuffix(".native"), "operations"))
+                for name, measure in ((backend, "us"), (backend.removesuffix(".native"), "operations"))
             ]
             powers.append(tables.power(found[0]) + ("" if found[1] is None else f" ({tables.power(found[1])})"))
-        titles = (family, "rows", *(plots.CURVES[w][0] for w in ways), "kB, operator / inverse")
+        titles = (family, "rows", *(plots.CURVES[w][0] for w in backends), "kB, operator / inverse")
         parts.append(tables.table(titles, [*rows, ("power", "", *powers, "")]))
     return "\n\n".join(parts)
 
@@ -338,7 +342,7 @@ def _stalk(results: Results) -> str:
         at = bars.crossing(metrics, b)
         each = " / ".join(tables.whole(bars.per_link(metrics, b, m)) for m in ("pv_osim", "efpa"))
         rows.append((b, *cells, each, "–" if at is None else _crossing(at)))
-        lines.append(_against_paper(int(b), at))
+        lines.append(_furtherst_paper(int(b), at))
     titles = ("branches at either end", *(f"stem of {n}" for n in stems), "a further link", "EFPA needs less from")
     parts.append(tables.table(titles, rows))
     told = [line for line in lines if line]
@@ -353,7 +357,7 @@ def _crossing(at: bars.Crossing) -> str:
     return f"{at.stem:.0f} links" + (", beyond what was counted" if at.beyond else "")
 
 
-def _against_paper(branches: int, at: bars.Crossing | None) -> str:
+def _furtherst_paper(branches: int, at: bars.Crossing | None) -> str:
     """One sentence beside the paper's; empty where it says nothing."""
     if at is None:
         return ""
@@ -388,8 +392,8 @@ def _extraction(results: Results) -> str:
         for what in ("matrix", "inverse"):
             peer = metrics.get(f"{start}.pinocchio.{what}.us")
             cells.append(tables.whole(metrics.get(f"{start}.{what}.operations")))
-            for way in ("native", "specialized"):
-                us = metrics.get(f"{start}.{what}.{way}.us")
+            for backend in ("native", "specialized"):
+                us = metrics.get(f"{start}.{what}.{backend}.us")
                 whole = None if peer is None or factor is None or us is None else (peer + factor) / us
                 cells.append(tables.time(us) + ("" if whole is None else f" ({whole:.1f}×)"))
             cells.append(tables.time(peer))

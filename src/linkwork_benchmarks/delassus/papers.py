@@ -28,10 +28,10 @@ class Row(NamedTuple):
     inverse: Both
     """First application of its damped inverse."""
     inverse_memory: Both
-    again_product: Both
+    further_product: Both
     """The operator on another vector."""
-    again_inverse: Both
-    again_damping: Both
+    further_inverse: Both
+    further_damping: Both
     """The damped inverse with another damping."""
 
 

@@ -1,9 +1,8 @@
-"""Results to plots: SVG with text as text, the same file for the same results."""
+"""Plots of the page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from linkwork_benchmarks import drawing
@@ -34,11 +33,6 @@ PARTS = {"inertia": "#0b6e4f", "rows": "#7fc8a9", "matrix": "#3b5ba5", "factor":
 FAMILIES = ("swimmer", "stack")
 
 
-def write(results: Mapping[str, Any], folder: Path) -> dict[str, Path]:
-    """All plots that the results have numbers for, by name."""
-    return drawing.write(_PLOTS, results, folder)
-
-
 def _first(plt: Any, results: Mapping[str, Any]) -> Any:
     """Microseconds of first applications on every row, right routes alone."""
     metrics = results["metrics"]
@@ -50,8 +44,8 @@ def _first(plt: Any, results: Mapping[str, Any]) -> Any:
         routes = [r for r in bars.ROUTES[quantity] if r.title in PEERS]
         width = 0.84 / (len(OURS) + len(routes))
         shown = [
-            ({n: bars.ours(metrics, row, f"{quantity}.{way}") for n, row in enumerate(names)}, *look)
-            for way, look in OURS.items()
+            ({n: bars.ours(metrics, row, f"{quantity}.{backend}") for n, row in enumerate(names)}, *look)
+            for backend, look in OURS.items()
         ]
         for route in routes:
             times = {
@@ -71,17 +65,17 @@ def _first(plt: Any, results: Mapping[str, Any]) -> Any:
     return figure
 
 
-def _again(plt: Any, results: Mapping[str, Any]) -> Any:
+def _further(plt: Any, results: Mapping[str, Any]) -> Any:
     """Further applications over rows: ours, and those with a matrix."""
     metrics = results["metrics"]
     names = sorted(bars.rows(metrics), key=lambda row: metrics[f"table.{row}.rows"])
     if not names:
         return None
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.2))
-    for axis, (what, title) in zip(axes, bars.AGAIN.items(), strict=True):
+    for axis, (what, title) in zip(axes, bars.FURTHER.items(), strict=True):
         sizes = [metrics[f"table.{row}.rows"] for row in names]
         for label, color, times in (
-            ("matrix-free", "#0b6e4f", [bars.ours(metrics, row, f"again.{what}") for row in names]),
+            ("matrix-free", "#0b6e4f", [bars.ours(metrics, row, f"further.{what}") for row in names]),
             ("explicit, fastest", "#9a9a9a", [bars.explicit(metrics, row, what) for row in names]),
         ):
             points = [(n, t) for n, t in zip(sizes, times, strict=True) if t is not None]
@@ -89,7 +83,7 @@ def _again(plt: Any, results: Mapping[str, Any]) -> Any:
                 axis.loglog(*zip(*points, strict=True), "o", ms=4, color=color, label=label)
         axis.set_title(title, fontsize=9)
         axis.set_xlabel("rows")
-    axes[0].set_ylabel("again, µs")
+    axes[0].set_ylabel("further application, µs")
     axes[0].legend(fontsize=8)
     return figure
 
@@ -103,10 +97,10 @@ def _growth(plt: Any, results: Mapping[str, Any]) -> Any:
     figure, axes = plt.subplots(2, len(shown), figsize=(6 * len(shown), 5.4), squeeze=False, sharex="col")
     for column, family in zip(axes.T, shown, strict=True):
         for axis, measure in zip(column, ("us", "operations"), strict=True):
-            for way, (label, color) in CURVES.items():
-                name = way.removesuffix(".native") if measure == "operations" else way
+            for backend, (label, color) in CURVES.items():
+                name = backend.removesuffix(".native") if measure == "operations" else backend
                 curve = bars.growth(metrics, family, name, measure)
-                p = bars.power(curve, measure, least=None if way.endswith("native") else 0)
+                p = bars.power(curve, measure, least=None if backend.endswith("native") else 0)
                 if curve:
                     text = label if p is None else f"{label}, n^{p:.2f}"
                     axis.loglog(*zip(*curve, strict=True), "o-", ms=3, lw=1.1, color=color, label=text)
@@ -155,9 +149,9 @@ def _operations(plt: Any, results: Mapping[str, Any]) -> Any:
     return figure
 
 
-_PLOTS: dict[str, drawing.Draw] = {
+PLOTS: dict[str, drawing.Draw] = {
     "delassus_first": _first,
-    "delassus_again": _again,
+    "delassus_further": _further,
     "delassus_growth": _growth,
     "delassus_operations": _operations,
 }

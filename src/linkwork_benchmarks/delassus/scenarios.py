@@ -6,22 +6,23 @@ Names of metrics begin with the name of a scenario: ``table.Go2 standing``, ``gr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 import linkwork as lw
 from linkwork import zoo
 from linkwork_benchmarks import scenes
 from linkwork_benchmarks.constrained.scenarios import PROXIMAL_ROBOTS
 from linkwork_benchmarks.delassus import robots
+from linkwork_benchmarks.scenario import NamedScenario
 
 Make = Callable[[], lw.Mechanism]
 
 EXPLICIT = ("ltl", "pv_osim", "efpa")
-"""Our ways to make the matrix that are timed beside the operator."""
+"""Our methods for the matrix that are timed beside the operator."""
 
 METHODS = ("ltl", "pv_osim", "pv_osim_fast", "efpa", "kjr")
-"""Those whose operations are counted (**lqr** Fig. 2)."""
+"""Methods whose operations are counted (**lqr** Fig. 2)."""
 
 DAMPING = 1e-3
 """Of every row, per kg: the paper gives none."""
@@ -31,8 +32,11 @@ NEW = 2e-3
 """Another damping."""
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True)
+class Table(NamedScenario):
     """A row of **delassus** Table I: the operator and its damped inverse, ours, Pinocchio's and dense ones."""
+
+    NAME = "table.{row}"
 
     row: str
     make: Make
@@ -42,67 +46,54 @@ class Table(NamedTuple):
     """Operations are not counted, nor programs made, where there are more rows."""
     explicit: tuple[str, ...] = EXPLICIT
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"table.{self.row}"
 
-
-class Growth(NamedTuple):
+@dataclass(frozen=True)
+class Growth(NamedScenario):
     """A scene that grows (**delassus** Fig. 2): native times, and operations where they are counted quickly."""
+
+    NAME = "growth.{family}"
 
     family: str
     make: Callable[[int], lw.Mechanism]
     sizes: tuple[int, ...]
     counted: int = 200
-    explicit: Mapping[str, int] = {"ltl": 50, "pv_osim": 50}
+    explicit: Mapping[str, int] = field(default_factory=lambda: {"ltl": 50, "pv_osim": 50})
     """Our methods that make the matrix, and up to which size."""
     peers: int = 100
     """Pinocchio takes part up to this size."""
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"growth.{self.family}"
 
-
-class Operations(NamedTuple):
+@dataclass(frozen=True)
+class Operations(NamedScenario):
     """Operations to make the matrix and its factor (**lqr** Fig. 2a to 2d)."""
+
+    NAME = "operations.{robot}"
 
     robot: str
     make: Make
     methods: tuple[str, ...] = METHODS
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"operations.{self.robot}"
 
-
-class Stalk(NamedTuple):
+@dataclass(frozen=True)
+class Stalk(NamedScenario):
     """Operations on a long stem with branches at both ends (**lqr** Fig. 2e, 2f)."""
+
+    NAME = "stalk.{branches}"
 
     branches: int
     stems: tuple[int, ...]
     methods: tuple[str, ...] = ("pv_osim", "efpa")
 
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"stalk.{self.branches}"
 
-
-class Extraction(NamedTuple):
+@dataclass(frozen=True)
+class Extraction(NamedScenario):
     """The matrix and its damped inverse as matrices (**proximal** Figs. 6, 7)."""
+
+    NAME = "extraction.{robot}"
 
     robot: str
     make: Make
     specialized: int = 60_000
-
-    @property
-    def name(self) -> str:
-        """The beginning of its metrics' names."""
-        return f"extraction.{self.robot}"
 
 
 Scenario = Table | Growth | Operations | Stalk | Extraction
@@ -149,13 +140,13 @@ def smaller(scenario: Scenario) -> Scenario:
     """The same in a fraction of the time, for ``--quick``."""
     match scenario:
         case Table():
-            return scenario._replace(specialized=6_000, counted=200)
+            return replace(scenario, specialized=6_000, counted=200)
         case Growth():
             sizes = tuple(n for n in scenario.sizes if n <= 200)
-            return scenario._replace(sizes=sizes, counted=50, explicit=dict.fromkeys(scenario.explicit, 20), peers=20)
+            return replace(scenario, sizes=sizes, counted=50, explicit=dict.fromkeys(scenario.explicit, 20), peers=20)
         case Operations():
             return scenario
         case Stalk():
-            return scenario._replace(stems=tuple(n for n in scenario.stems if n in (2, 8)))
+            return replace(scenario, stems=tuple(n for n in scenario.stems if n in (2, 8)))
         case Extraction():
-            return scenario._replace(specialized=0)
+            return replace(scenario, specialized=0)

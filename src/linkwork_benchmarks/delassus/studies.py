@@ -13,6 +13,7 @@ from linkwork.dynamics.delassus import Delassus
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus import counts, dense
+from linkwork_benchmarks.delassus.operators import AGREES, Bench, bound, contender
 from linkwork_benchmarks.delassus.pinocchio import Peer
 from linkwork_benchmarks.delassus.scenarios import (
     DAMPING,
@@ -21,14 +22,12 @@ from linkwork_benchmarks.delassus.scenarios import (
     Extraction,
     Growth,
     Operations,
-    Scenario,
     Stalk,
     Table,
 )
-from linkwork_benchmarks.delassus.ways import AGREES, Bench, bound, contender
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats
-from linkwork_benchmarks.runner import Journal, Settings, best_times, say
+from linkwork_benchmarks.runner import Journal, Settings, best_times, measure_by_type, say
 
 FULL = Settings(rounds=20, pass_seconds=0.004)
 QUICK = Settings(rounds=3, pass_seconds=0.0005)
@@ -49,14 +48,6 @@ def begin() -> Journal:
     if not dense.one_thread():
         journal.note("OpenBLAS was not found in the wheels of NumPy and SciPy: dense algebra may use all cores")
     return journal
-
-
-def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
-    """Measure one scenario; a missing model file is a note."""
-    try:
-        _MEASURES[type(scenario)](scenario, settings, journal)
-    except FileNotFoundError as missing:
-        journal.note(f"{scenario.name} was not measured: {missing}")
 
 
 # What is right, and how long it takes ----------------------------------------------------------------------
@@ -108,7 +99,7 @@ def _table(scenario: Table, settings: Settings, journal: Journal) -> None:
     journal.metrics |= {f"{name}.passes": bench.passes(DAMPING), f"{name}.stiff.passes": bench.passes(STIFF)}
     ours = [c for quantity in QUANTITIES for c in _first(scenario, bench, quantity, journal)]
     stiff = bench.first("stiff.native", bench.family.inverse, bench.inputs("inverse", STIFF))
-    ours += [(stiff, bench.inverse(STIFF)), *bench.again().values()]
+    ours += [(stiff, bench.inverse(STIFF)), *bench.further().values()]
     ours += [
         (bound(f"matrix.{m}", _matrix(robot, m), (bench.q,)), bench.matrix)
         for m in scenario.explicit
@@ -190,15 +181,15 @@ def _peers(label: str, bench: Bench, journal: Journal, everything: bool = True) 
             calls["damped"] = damped, off(spectrum(damped()), 1 / (values[::-1] + DAMPING))
             by_lemma = (np.eye(rows) - soft / DAMPING) / DAMPING
             calls["lemma"] = lemma, off(spectrum(by_lemma), 1 / (values[::-1] + DAMPING))
-    cholesky, again = peer.cholesky(), peer.cholesky()
+    cholesky, ready = peer.cholesky(), peer.cholesky()
     matrix = cholesky.matrix()
     full = np.triu(matrix) + np.triu(matrix, 1).T
     wrong = off(spectrum(matrix), values + DAMPING)
     solved = max(wrong, off(full @ cholesky.solve(), bench.accelerations))
     calls["cholesky.matrix"] = cholesky.matrix, wrong
     calls["cholesky.first"] = cholesky.first, solved
-    calls["cholesky.inverse"] = again.solve, solved
-    calls["cholesky.damping"] = again.refactor, solved
+    calls["cholesky.inverse"] = ready.solve, solved
+    calls["cholesky.damping"] = ready.refactor, solved
     if everything:
         jacobian = peer.jacobian()
         calls["cholesky.calc"] = cholesky.calc, 0.0
@@ -320,10 +311,13 @@ def _inverted(matrix: Floats) -> Floats:
     return np.asarray(np.linalg.inv(matrix + DAMPING * np.eye(len(matrix))), dtype=np.float64)
 
 
-_MEASURES: dict[type, Callable[[Any, Settings, Journal], None]] = {
-    Table: _table,
-    Growth: _growth,
-    Operations: _operations,
-    Stalk: _stalk,
-    Extraction: _extraction,
-}
+measure = measure_by_type(
+    {
+        Table: _table,
+        Growth: _growth,
+        Operations: _operations,
+        Stalk: _stalk,
+        Extraction: _extraction,
+    }
+)
+"""Measures one scenario; a missing model file is a note."""

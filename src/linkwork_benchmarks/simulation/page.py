@@ -1,19 +1,17 @@
-"""Results to one page of Markdown. No number on it is written by hand."""
+"""The page of results, in Markdown. No number on it is written by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from linkwork_benchmarks import report, tables
+from linkwork_benchmarks.report import Results
 from linkwork_benchmarks.simulation.scenarios import PEERS, SCENARIOS, Energy, Loops, Momentum, Order, Speed, Trajectory
 
 PAGE = report.REPOSITORY / "docs" / "simulation-benchmarks.md"
 
-Results = Mapping[str, Any]
-
-WAYS = {
+BACKENDS = {
     "batch": "batch",
     "batch_two_threads": "batch, two threads",
     "specialized": "specialized",
@@ -35,8 +33,7 @@ def write(results: Results, page: Path | None = None) -> Path:
         _trajectories(results),
         tables.notes(results),
     )
-    page.write_text("\n\n".join(s for s in sections if s) + "\n", encoding="utf-8")
-    return page
+    return tables.write_page(page, sections)
 
 
 def _introduction(results: Results) -> str:
@@ -64,25 +61,31 @@ def _measured(results: Results, kind: type) -> list[Any]:
 
 def summary(results: Results) -> str:
     """A table for README.md: steps of whole robots, beside MuJoCo's."""
-    ways = ("native", "specialized", "batch")
+    backends = ("native", "specialized", "batch")
     rows = []
     for s in _measured(results, Speed):
-        theirs = min(_get(results, s.name, f"us.{way}") or 0.0 for way in ("mj_step", "mujoco.rollout"))
-        cells = [tables.time(_get(results, s.name, f"us.{way}")) for way in ways]
+        theirs = min(_get(results, s.name, f"us.{backend}") or 0.0 for backend in ("mj_step", "mujoco.rollout"))
+        cells = [tables.time(_get(results, s.name, f"us.{backend}")) for backend in backends]
         rate, ratio = (_get(results, s.name, key) or 0.0 for key in ("steps_a_second", "ratio"))
         rows.append((s.system, tables.time(theirs), *cells, f"{ratio:.1f}×", tables.whole(round(rate, -3))))
-    titles = ("robot with its loops", "MuJoCo, contacts off", *ways, "batch beside MuJoCo", "steps a second, one core")
+    titles = (
+        "robot with its loops",
+        "MuJoCo, contacts off",
+        *backends,
+        "batch beside MuJoCo",
+        "steps a second, one core",
+    )
     return tables.table(titles, rows)
 
 
 def _speed(results: Results) -> str:
     rows = []
     for s in _measured(results, Speed):
-        cells = [tables.time(_get(results, s.name, f"us.{way}")) for way in WAYS]
+        cells = [tables.time(_get(results, s.name, f"us.{backend}")) for backend in BACKENDS]
         ratio, threads = (_get(results, s.name, key) or 0.0 for key in ("ratio", "threads"))
         rate = _get(results, s.name, "steps_a_second") or 0.0
         rows.append((s.system, *cells, f"{ratio:.1f}×", f"{threads:.2f}×", f"{tables.whole(round(rate, -3))}"))
-    titles = ("robot", *WAYS.values(), "batch beside MuJoCo", "two threads", "steps a second on one core")
+    titles = ("robot", *BACKENDS.values(), "batch beside MuJoCo", "two threads", "steps a second on one core")
     return (
         ""
         if not rows

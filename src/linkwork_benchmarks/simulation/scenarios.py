@@ -5,37 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from linkwork_benchmarks.scenario import NamedScenario
+
 
 @dataclass(frozen=True)
-class Energy:
-    """What a robot without friction and motors loses or gains in a while, with rk4 and steps of 1 ms."""
+class Energy(NamedScenario):
+    """The change of energy of a robot without friction and motors, with rk4 and steps of 1 ms."""
+
+    NAME = "energy.{system}"
 
     system: str
     seconds: float = 10.0
 
-    @property
-    def name(self) -> str:
-        """By which it is known, and its results are kept."""
-        return f"energy.{self.system}"
-
 
 @dataclass(frozen=True)
-class Momentum:
+class Momentum(NamedScenario):
     """The momentum of a robot in space, with steps of 1 ms at most."""
+
+    NAME = "momentum.{system}.{integrator}"
 
     system: str
     integrator: str = "rk4"
     seconds: float = 1.0
 
-    @property
-    def name(self) -> str:
-        """By which it is known, and its results are kept."""
-        return f"momentum.{self.system}.{self.integrator}"
-
 
 @dataclass(frozen=True)
-class Loops:
-    """How far loops open while each motor pushes at random, 1 N m in the mean; euler with steps of 1 ms."""
+class Loops(NamedScenario):
+    """Loop errors while each motor has random torques of 1 N m on average; euler with steps of 1 ms."""
+
+    NAME = "loops.{system}"
 
     system: str
     project_every: int = 0
@@ -43,26 +41,25 @@ class Loops:
 
     @property
     def name(self) -> str:
-        """By which it is known, and its results are kept."""
-        return f"loops.{self.system}." + ("projected" if self.project_every else "stabilized")
+        """The name of the scenario, with how loops are kept closed."""
+        return f"{super().name}." + ("projected" if self.project_every else "stabilized")
 
 
 @dataclass(frozen=True)
-class Order:
-    """By which power of the step errors fall."""
+class Order(NamedScenario):
+    """The order of an integrator: by which power of the step errors fall."""
+
+    NAME = "order.{system}.{integrator}"
 
     integrator: str
     system: str
 
-    @property
-    def name(self) -> str:
-        """By which it is known, and its results are kept."""
-        return f"order.{self.system}.{self.integrator}"
-
 
 @dataclass(frozen=True)
-class Trajectory:
-    """The same motion elsewhere: Runge and Kutta's method with steps of ``dt``."""
+class Trajectory(NamedScenario):
+    """The same motion by a peer: rk4 with steps of ``dt``."""
+
+    NAME = "trajectory.{system}.{peer}"
 
     system: str
     peer: Literal["pinocchio.lcaba", "pinocchio.constraintDynamics", "mujoco"]
@@ -71,22 +68,19 @@ class Trajectory:
 
     @property
     def name(self) -> str:
-        """By which it is known, and its results are kept."""
-        return f"trajectory.{self.system}.{self.peer}.{round(self.dt * 1e6)}us"
+        """The name of the scenario, with its step in microseconds."""
+        return f"{super().name}.{round(self.dt * 1e6)}us"
 
 
 @dataclass(frozen=True)
-class Speed:
+class Speed(NamedScenario):
     """Steps a second with euler and steps of 1 ms, in batches and one by one, beside MuJoCo without contacts."""
+
+    NAME = "speed.{system}"
 
     system: str
     states: int = 4096
     steps: int = 20
-
-    @property
-    def name(self) -> str:
-        """By which it is known, and its results are kept."""
-        return f"speed.{self.system}"
 
 
 Scenario = Energy | Momentum | Loops | Order | Trajectory | Speed

@@ -143,7 +143,7 @@ def _speed(scenario: Speed, given: System, settings: Settings) -> dict[str, floa
     whole = single.compile(threads=1)
     both = single.compile(threads=2)
     slow, rollout = peers.mujoco_stepper(given, dt, max(1, n // 64), steps)
-    ways: dict[str, tuple[Callable[[], Any], int]] = {
+    backends: dict[str, tuple[Callable[[], Any], int]] = {
         "batch": (lambda: whole(start, rest, steps=steps), n * steps),
         "batch_two_threads": (lambda: both(start, rest, steps=steps), n * steps),
         "native": (lambda: single(given.q, rest[0], steps=100 * steps), 100 * steps),
@@ -151,9 +151,9 @@ def _speed(scenario: Speed, given: System, settings: Settings) -> dict[str, floa
         "mj_step": (slow, max(1, n // 64) * steps),
         "mujoco.rollout": (rollout, max(1, n // 64) * steps),
     }
-    best = dict.fromkeys(ways, np.inf)
+    best = dict.fromkeys(backends, np.inf)
     for _ in range(settings.rounds):
-        for name, (call, times) in ways.items():
+        for name, (call, times) in backends.items():
             begun = perf_counter()
             call()
             best[name] = min(best[name], (perf_counter() - begun) / times)

@@ -3,13 +3,13 @@
 Read: bodies and frames in all ways to write a place, joints of all four kinds with several to a body, inertials and
 inertias of primitive geoms with what <compiler> does to them, default classes, included files, equalities, fixed
 tendons in equalities, actuators on joints and fixed tendons with their gains and biases, gravity and its compensation,
-keyframes, and how geoms look. What only collides or senses is passed over. What changes the dynamics and is not read is
+keyframes, and how geoms look. What only collides or senses is skipped. What changes the dynamics and is not read is
 an `UnsupportedFeature`. See docs/mjcf.md.
 
 | file           | what it knows                                                    |
 |----------------|------------------------------------------------------------------|
 | document       | included files, default classes                                  |
-| vocabulary     | all elements and attributes that are read or passed over         |
+| vocabulary     | all elements and attributes that are read or skipped             |
 | settings       | <compiler>, <option>; orientations                               |
 | tree           | bodies and frames as they are nested; names                      |
 | joints         | joints, ``ref``, limits                                          |
@@ -24,17 +24,16 @@ an `UnsupportedFeature`. See docs/mjcf.md.
 
 from __future__ import annotations
 
-from os import PathLike
 from pathlib import Path
 
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Free, Prismatic
 from linkwork.model.placement import Placement
-from linkwork.parsing.assembly import Assembly
+from linkwork.parsing.located_builder import LocatedBuilder
 from linkwork.parsing.mjcf.convention import MujocoMap, mujoco_map
-from linkwork.parsing.mjcf.document import Defaults, Document, read_document
+from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, read_document
 from linkwork.parsing.mjcf.equalities import References, read_equalities, read_tendons
 from linkwork.parsing.mjcf.inertia import read_inertias
 from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints
@@ -44,31 +43,17 @@ from linkwork.parsing.mjcf.settings import YES_NO, Settings, read_settings
 from linkwork.parsing.mjcf.shapes import mesh_name, read_looks, read_shapes
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh, read_tree
 from linkwork.parsing.mjcf.vocabulary import SECTIONS, not_understood, refuse_unknown
-from linkwork.parsing.options import Inertias, check_options, model_path, read_file
+from linkwork.parsing.options import Document, Inertias, LoadSettings
 
-__all__ = ["MujocoMap", "load_mjcf", "mujoco_map", "parse_mjcf"]
-
-
-def load_mjcf(path: str | PathLike[str], *, inertias: Inertias = "warn") -> Mechanism:
-    """A mechanism from an MJCF file; files that it includes are read from its folder or below.
-
-    ``inertias``: those that no distribution of mass has are a warning (``"warn"``), an error (``"check"``), or taken
-    as they are (``"trust"``).
-    """
-    check_options(inertias=inertias)
-    file = model_path(path)
-    return _mechanism(read_document(read_file(file), str(file), file), inertias)
+__all__ = ["MujocoMap", "mujoco_map", "read_mjcf"]
 
 
-def parse_mjcf(text: bytes | str, file: str = "<text>", *, inertias: Inertias = "warn") -> Mechanism:
-    """A mechanism from the text of an MJCF file that includes no other; ``file`` is its name in messages."""
-    check_options(inertias=inertias)
-    if not isinstance(text, bytes | str):
-        raise InputError(f"text is str or bytes, not {type(text).__name__}")
-    return _mechanism(read_document(text, file, None), inertias)
+def read_mjcf(document: Document, settings: LoadSettings) -> Mechanism:
+    """A mechanism from an MJCF file; files that it includes are read from its folder or below."""
+    return _mechanism(read_document(document.text, document.name, document.path), settings.inertias)
 
 
-def _mechanism(document: Document, inertias: Inertias) -> Mechanism:
+def _mechanism(document: MjcfDocument, inertias: Inertias) -> Mechanism:
     _refuse_sections(document)
     settings, defaults = read_settings(document), Defaults(document)
     tree = read_tree(document, defaults, settings)
@@ -77,23 +62,23 @@ def _mechanism(document: Document, inertias: Inertias) -> Mechanism:
     tendons = read_tendons(document, defaults, joints, settings)
     motors = read_motors(document, defaults, joints, tendons, settings)
     name = document.root.get("model") or Path(document.root.file).stem
-    assembly = Assembly(document.root, name, inertias, settings.gravity)
-    body_names = _add_bodies(assembly, tree, joints, motors, settings, _mesh_files(document))
+    builder = LocatedBuilder(document.root, name, inertias, settings.gravity)
+    body_names = _add_bodies(builder, tree, joints, motors, settings, _mesh_files(document))
     for body, body_name in tree.names.items():
-        assembly.look(body_name, read_shapes(body, looks))
-    sites = _add_sites(assembly, tree, settings, body_names)
+        builder.shapes(body_name, read_shapes(body, looks))
+    sites = _add_sites(builder, tree, settings, body_names)
     bodies = {name: body for body, name in tree.names.items()}
     model = References(tree, settings, bodies, sites, joints, tendons)
     for node, constraint in read_equalities(document, defaults, model):
-        assembly.constrain(node, constraint)
+        builder.constrain(node, constraint)
     for motor in motors.kept:
-        assembly.actuator(motor.node, motor.name, motor.joint, motor.gear, **motor.options)
+        builder.actuator(motor.node, motor.name, motor.joint, motor.gear, **motor.options)
     for name, pose in read_poses(document, tree, joints).items():
-        assembly.pose(name, dict(pose))
-    return assembly.finish()
+        builder.pose(name, dict(pose))
+    return builder.finish()
 
 
-def _refuse_sections(document: Document) -> None:
+def _refuse_sections(document: MjcfDocument) -> None:
     refuse_unknown(document.root)
     for section in document.children(document.root):
         if section.tag not in SECTIONS:
@@ -104,7 +89,7 @@ def _refuse_sections(document: Document) -> None:
                     raise node.error("deformable bodies are not supported", UnsupportedFeature)
 
 
-def _mesh_files(document: Document) -> dict[str, str]:
+def _mesh_files(document: MjcfDocument) -> dict[str, str]:
     """File names of mesh assets; one without a name is called as its file."""
     found = {}
     for mesh in document.inside("asset", "mesh"):
@@ -113,7 +98,7 @@ def _mesh_files(document: Document) -> dict[str, str]:
 
 
 def _add_bodies(
-    assembly: Assembly,
+    builder: LocatedBuilder,
     tree: Tree,
     joints: dict[str, MjcfJoint],
     motors: Motors,
@@ -126,7 +111,7 @@ def _add_bodies(
     body_names: set[str | None] = set(tree.names.values())
     joint_names: set[str | None] = set(joints)
     for body, name in tree.without_world:
-        assembly.link(body.node, name, inertias[body], _compensation(body, joints, tree))
+        builder.link(body.node, name, inertias[body], _compensation(body, joints, tree))
         parent, place = tree.names[body.parent or tree.bodies[0]], body.place
         moved_by = [joints[joint] for joint in tree.joint_names[body]]
         for joint in moved_by:
@@ -134,13 +119,13 @@ def _add_bodies(
             if joint is not moved_by[-1]:
                 # Several joints move a body one after the other; between them stand bodies without mass.
                 child = fresh(f"{name}_after_{joint.name}", body_names)
-                assembly.link(joint.node, child, Inertia.zero())
+                builder.link(joint.node, child, Inertia.zero())
             at = joint.at if isinstance(joint.type, Free) else place * joint.at
             options = joint.options | motors.at(joint)
-            assembly.joint(joint.node, joint.name, joint.type, parent, child, at, joint.child_at, **options)
+            builder.joint(joint.node, joint.name, joint.type, parent, child, at, joint.child_at, **options)
             parent, place = child, Placement()
         if not moved_by:
-            assembly.joint(body.node, fresh(name, joint_names), Fixed(), parent, name, place)
+            builder.joint(body.node, fresh(name, joint_names), Fixed(), parent, name, place)
     return body_names
 
 
@@ -176,7 +161,7 @@ def _drawn_inertia(tree: Tree, joint: MjcfJoint, inertias: dict[Body, Inertia], 
 
 
 def _add_sites(
-    assembly: Assembly, tree: Tree, settings: Settings, body_names: set[str | None]
+    builder: LocatedBuilder, tree: Tree, settings: Settings, body_names: set[str | None]
 ) -> dict[str, tuple[Body, Item]]:
     """Named sites become frames; one with the name of a body is called ``name_site``."""
     sites: dict[str, tuple[Body, Item]] = {}
@@ -189,5 +174,5 @@ def _add_sites(
             raise item.node.error(f"two sites are called '{name}'; the first is on line {sites[name][1].node.line}")
         sites[name] = body, item
         frame = fresh(f"{name}_site", taken) if name in body_names else name
-        assembly.frame(item.node, frame, tree.names[body], item.frame * settings.placement(item.node))
+        builder.frame(item.node, frame, tree.names[body], item.frame * settings.placement(item.node))
     return sites

@@ -24,7 +24,7 @@ _MOST = 1000
 """Included files of one model."""
 
 
-class Document:
+class MjcfDocument:
     """The elements of a model, those of included files among them."""
 
     def __init__(self, root: Node, included: Mapping[str, Node]) -> None:
@@ -49,7 +49,7 @@ class Document:
             yield from self.children(node, *tags)
 
 
-def read_document(text: bytes | str, file: str, path: Path | None) -> Document:
+def read_document(text: bytes | str, file: str, path: Path | None) -> MjcfDocument:
     """A model with all that it includes; without a ``path`` of its own it can include nothing."""
     root = read_xml(text, file)
     if root.tag != "mujoco":
@@ -72,7 +72,7 @@ def read_document(text: bytes | str, file: str, path: Path | None) -> Document:
             content = read_xml(read_file(found), str(found))
             included[include.text("file")] = content
             waiting.append((content, depth + 1))
-    return Document(root, included)
+    return MjcfDocument(root, included)
 
 
 def _included_path(include: Node, folder: Path) -> Path:
@@ -98,7 +98,7 @@ def _included_path(include: Node, folder: Path) -> Path:
 class Defaults:
     """The default classes of a model: attributes by class and kind of element."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: MjcfDocument) -> None:
         self._classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
         self._actuators: dict[str, list[Node]] = {MAIN: []}
         for top in document.children(document.root, "default"):
@@ -116,7 +116,7 @@ class Defaults:
                 self._read(document, node, name)
                 waiting += [(below, name) for below in document.children(node, "default")][::-1]
 
-    def _read(self, document: Document, node: Node, name: str) -> None:
+    def _read(self, document: MjcfDocument, node: Node, name: str) -> None:
         """What one <default> says itself."""
         for child in document.children(node):
             if child.tag == "default":

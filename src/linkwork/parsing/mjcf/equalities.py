@@ -1,6 +1,6 @@
 """Equality constraints of a model.
 
-Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how soft they are, are passed over.
+Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how soft they are, are skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from linkwork.model.constraints import (
     Weld,
 )
 from linkwork.model.placement import Placement
-from linkwork.parsing.mjcf.document import Defaults, Document
+from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint, scalar_joint
 from linkwork.parsing.mjcf.settings import YES_NO, YES_NO_AUTO, Settings, quaternion
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
@@ -89,7 +89,7 @@ class Tendon:
 
 
 def read_tendons(
-    document: Document, defaults: Defaults, joints: Mapping[str, MjcfJoint], settings: Settings
+    document: MjcfDocument, defaults: Defaults, joints: Mapping[str, MjcfJoint], settings: Settings
 ) -> dict[str, Tendon | None]:
     """The tendons that have names; those with inertia are an `UnsupportedFeature`."""
     tendons: dict[str, Tendon | None] = {}
@@ -127,7 +127,7 @@ def _bounds(node: Node, limited: str, bounds: str, settings: Settings) -> tuple[
     return given[0], given[1]
 
 
-def read_equalities(document: Document, defaults: Defaults, model: References) -> list[tuple[Node, Constraint]]:
+def read_equalities(document: MjcfDocument, defaults: Defaults, model: References) -> list[tuple[Node, Constraint]]:
     """The constraints, each with its element."""
     found: list[tuple[Node, Constraint]] = []
     elements = list(document.inside("equality"))

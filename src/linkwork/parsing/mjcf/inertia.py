@@ -62,7 +62,7 @@ def _completed(inertia: Inertia, settings: Settings, node: Node) -> Inertia:
     """With the least mass and moments that all bodies shall have, and unphysical moments made equal."""
     mass = max(inertia.mass, settings.least_mass)
     if not mass <= LARGEST:
-        raise node.error(f"a mass of {mass:g} is beyond any sensible number in SI units")
+        raise node.error(f"a mass of {mass:g} is beyond 1e30, and no number in SI units")
     I = inertia.rotational
     if settings.least_inertia > 0 or settings.balance:
         moments, axes = np.linalg.eigh(I)
@@ -79,7 +79,7 @@ def _explicit(item: Item, settings: Settings) -> Inertia:
     node = item.node
     mass = node.number("mass")
     if mass < 0:
-        raise node.error(f"mass {mass} is negative")
+        raise node.error(f"mass is {mass}; it must be >= 0")
     if node.get("pos") is None:
         raise node.error("an <inertial> needs its position 'pos'")
     place = item.frame * settings.placement(node)
@@ -117,7 +117,7 @@ def _geom(item: Item, body: str, settings: Settings, meshes: Mapping[str, str]) 
     mass, density = node.numbers("mass", 1), node.number("density", _WATER)
     weighs = mass[0] if mass is not None else density
     if weighs < 0:
-        raise node.error(f"mass or density {weighs} is negative")
+        raise node.error(f"mass or density is {weighs}; it must be >= 0")
     if weighs == 0 or type in ("plane", "hfield"):
         return None
     mesh = node.get("mesh")
@@ -135,7 +135,7 @@ def _geom(item: Item, body: str, settings: Settings, meshes: Mapping[str, str]) 
     m = mass[0] if mass is not None else density * shape.measure
     moments = np.array(shape.moments) * m
     if not (m <= LARGEST and np.isfinite(moments).all()):
-        raise node.error(f"a mass of {m:g} is beyond any sensible number in SI units")
+        raise node.error(f"a mass of {m:g} is beyond 1e30, and no number in SI units")
     return Inertia(m, (0.0, 0.0, 0.0), moments).moved(item.frame * place)
 
 

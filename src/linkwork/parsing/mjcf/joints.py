@@ -85,7 +85,7 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
     position = item.frame.rotation @ np.array(node.vector("pos", (0.0, 0.0, 0.0))) + item.frame.position
     here = Placement(position)
     if kind == "ball":
-        return MjcfJoint(name, node, Spherical(), here, here, 0.0, _losses(node))
+        return MjcfJoint(name, node, Spherical(), here, here, 0.0, _damping_and_friction(node))
     direction = item.frame.rotation @ np.array(node.vector("axis", (0.0, 0.0, 1.0)))
     with located(node):
         type = Revolute(direction) if kind == "hinge" else Prismatic(direction)
@@ -100,7 +100,7 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
         # that meets it with it.
         moved = axis_rotation(type.axis, ref) if kind == "hinge" else np.eye(3)
         child_at = Placement(position if kind == "hinge" else position + ref * type.axis, moved)
-    options = _losses(node) | {"rest": measure(node.number("springref", 0.0))} | _effort(node, settings)
+    options = _damping_and_friction(node) | {"rest": measure(node.number("springref", 0.0))} | _effort(node, settings)
     limited = node.choice("limited", YES_NO_AUTO, "auto")
     bounds = node.numbers("range", 2)
     if bounds is not None and (limited == "true" or (limited == "auto" and settings.autolimits)):
@@ -117,7 +117,7 @@ def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoi
             "a free body whose frame is moved to its principal axes of inertia ('align', 'alignfree') is not supported",
             UnsupportedFeature,
         )
-    options = {} if node.tag == "freejoint" else _losses(node)
+    options = {} if node.tag == "freejoint" else _damping_and_friction(node)
     if options.get("armature", 0.0) != 0:
         raise node.error(
             "armature of a free joint, which is mass without weight, is not supported; use <freejoint/>, which "
@@ -127,7 +127,7 @@ def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoi
     return MjcfJoint(name, node, Free(), Placement(), Placement(), 0.0, options)
 
 
-def _losses(node: Node) -> dict[str, Any]:
+def _damping_and_friction(node: Node) -> dict[str, Any]:
     """What resists motion; of the polynomials of MuJoCo 4 the linear part."""
     damper = node.numbers("springdamper", 2)
     if damper is not None and min(damper) > 0:

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Spherical
-from linkwork.parsing.mjcf.document import Document
+from linkwork.parsing.mjcf.document import MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint
 from linkwork.parsing.mjcf.tree import Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood
@@ -23,7 +23,7 @@ IDENTITY = (0.0, 0.0, 0.0, 1.0)
 Pose = dict[str, Floats]
 
 
-def read_poses(document: Document, tree: Tree, joints: Mapping[str, MjcfJoint]) -> dict[str, Pose]:
+def read_poses(document: MjcfDocument, tree: Tree, joints: Mapping[str, MjcfJoint]) -> dict[str, Pose]:
     """Poses by name: coordinates by joint."""
     drawn = {name: joints[name].drawn(body) for body, names in tree.joint_names.items() for name in names}
     poses = {QPOS0: drawn}

@@ -14,7 +14,7 @@ from typing import Any
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.joints import Free
-from linkwork.parsing.mjcf.document import Defaults, Document
+from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.equalities import Tendon
 from linkwork.parsing.mjcf.joints import MjcfJoint
 from linkwork.parsing.mjcf.servos import UNLIMITED, Law, Range, read_law
@@ -83,7 +83,7 @@ class Motors:
 
 
 def read_motors(
-    document: Document,
+    document: MjcfDocument,
     defaults: Defaults,
     joints: Mapping[str, MjcfJoint],
     tendons: Mapping[str, Tendon | None],

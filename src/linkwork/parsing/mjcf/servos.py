@@ -107,7 +107,7 @@ def _position(node: Node, law: Law) -> None:
         damping = -node.number("kv")
     if node.get("dampratio") is not None:
         if node.get("kv") is not None:
-            raise node.error("'kv' and 'dampratio' both say the damping")
+            raise node.error("'kv' and 'dampratio' both give the damping; keep one")
         damping = node.number("dampratio")
     part = 0.0 if node.get("ctrlrange") is not None else node.number("inheritrange", law.inherited_range)
     time_constant = node.number("timeconst", 1.0 if law.dynamics.startswith("filter") else 0.0)

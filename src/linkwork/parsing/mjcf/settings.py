@@ -11,7 +11,7 @@ from linkwork.errors import UnsupportedFeature
 from linkwork.model.arrays import Floats
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation
-from linkwork.parsing.mjcf.document import ORIENTATIONS, Document
+from linkwork.parsing.mjcf.document import ORIENTATIONS, MjcfDocument
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node, located
 
@@ -59,7 +59,7 @@ class Settings:
         """The orientation of an element."""
         ways = [way for way in ORIENTATIONS if node.get(way) is not None]
         if len(ways) > 1:
-            raise node.error(f"'{ways[0]}' and '{ways[1]}' both say the orientation")
+            raise node.error(f"'{ways[0]}' and '{ways[1]}' both give the orientation; keep one")
         if not ways:
             return np.eye(3)
         if ways[0] == "quat":
@@ -113,7 +113,7 @@ def z_along(direction: Floats) -> Floats:
     return axis_rotation(axis, math.atan2(sine, float(direction[2])))
 
 
-def read_settings(document: Document) -> Settings:
+def read_settings(document: MjcfDocument) -> Settings:
     """The settings of a model; those that no mechanism here can have are an `UnsupportedFeature`."""
     compiler = _last(document, list(document.children(document.root, "compiler")))
     option = _last(document, list(document.children(document.root, "option")))
@@ -151,7 +151,7 @@ def read_settings(document: Document) -> Settings:
     )
 
 
-def _last(document: Document, nodes: list[Node]) -> Node:
+def _last(document: MjcfDocument, nodes: list[Node]) -> Node:
     """The last element of a kind, with what the others say before it."""
     if not nodes:
         return document.root  # which has none of their attributes

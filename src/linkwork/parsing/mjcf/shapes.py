@@ -16,8 +16,8 @@ from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Ground, Mesh, Role, Solid, Sphere, as_color
-from linkwork.parsing.appearance import MeshFinder, Seen, what_can_be_seen
-from linkwork.parsing.mjcf.document import Defaults, Document
+from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
+from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.inertia import GEOMS, SIZES, size_and_place
 from linkwork.parsing.mjcf.settings import Settings, quaternion
 from linkwork.parsing.mjcf.tree import Body
@@ -38,7 +38,7 @@ class Looks:
     materials: Mapping[str, Color | None]
 
 
-def read_looks(document: Document, defaults: Defaults, settings: Settings) -> Looks:
+def read_looks(document: MjcfDocument, defaults: Defaults, settings: Settings) -> Looks:
     """The assets of a model; those that are wrong are left out."""
     finder = MeshFinder(document.root.file)
     folder = _mesh_folder(document)
@@ -61,8 +61,8 @@ def mesh_name(mesh: Node) -> str:
     return mesh.get("name") or Path(mesh.get("file") or "").stem
 
 
-def _mesh_folder(document: Document) -> Path:
-    """Where meshes are, seen from the model's folder; of repeated <compiler> elements the last counts."""
+def _mesh_folder(document: MjcfDocument) -> Path:
+    """The folder of meshes, relative to the model's; of repeated <compiler> elements the last counts."""
     said: dict[str, str] = {}
     for node in document.children(document.root, "compiler"):
         said |= {name: node.get(name) or "" for name in node.attributes}
@@ -84,18 +84,18 @@ def _mesh(node: Node, folder: Path, finder: MeshFinder) -> tuple[Mesh, Placement
         return mesh, Placement(-np.array([x, y, z]) * (R @ np.array(at)), R)
 
 
-def read_shapes(body: Body, looks: Looks) -> tuple[Seen, ...]:
+def read_shapes(body: Body, looks: Looks) -> tuple[LinkShape, ...]:
     """What a body looks like and collides with, in its frame."""
     frames = {item.node: item.frame for item in body.all("geom")}
 
-    def read(node: Node) -> Seen | None:
+    def read(node: Node) -> LinkShape | None:
         found = _solid(node, looks)
         if found is None:
             return None
         solid, place = found
-        return Seen(solid, frames[node] * place, _color(node, looks), _role(node))
+        return LinkShape(solid, frames[node] * place, _color(node, looks), _role(node))
 
-    return what_can_be_seen(iter(frames), read)
+    return readable_shapes(iter(frames), read)
 
 
 def _solid(node: Node, looks: Looks) -> tuple[Solid, Placement] | None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.constraints import WORLD
 from linkwork.model.placement import Placement
-from linkwork.parsing.assembly import free_name
-from linkwork.parsing.mjcf.document import Defaults, Document
+from linkwork.parsing.located_builder import unused_name
+from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.settings import Settings
 from linkwork.parsing.mjcf.vocabulary import IN_BODY, not_understood, refuse_unknown
 from linkwork.parsing.xml import Node
@@ -81,7 +81,7 @@ class Tree:
         return ((body, self.names[body]) for body in self.bodies[1:])
 
 
-def read_tree(document: Document, defaults: Defaults, settings: Settings) -> Tree:
+def read_tree(document: MjcfDocument, defaults: Defaults, settings: Settings) -> Tree:
     """The bodies of all <worldbody> sections."""
     world = Body(document.root, None, Placement(), Placement(), Placement())
     bodies = [world]
@@ -93,7 +93,7 @@ def read_tree(document: Document, defaults: Defaults, settings: Settings) -> Tre
 
 
 def _read_section(
-    document: Document, section: Node, defaults: Defaults, settings: Settings, world: Body
+    document: MjcfDocument, section: Node, defaults: Defaults, settings: Settings, world: Body
 ) -> Iterator[Body]:
     """Depth first, without recursion: a file may be as deep as it likes."""
     open_elements: list[tuple[Iterator[Node], Body, Placement, str | None]] = [
@@ -174,6 +174,6 @@ def _named(bodies: list[Body]) -> Tree:
 
 def fresh(name: str, taken: set[str | None]) -> str:
     """The name or one like it, and from now on taken."""
-    free = free_name(name, taken) if name in taken else name
+    free = unused_name(name, taken) if name in taken else name
     taken.add(free)
     return free

@@ -1,0 +1,172 @@
+"""Commands that inspect models or the cache: info, check, count, graph, warm, cache."""
+
+from __future__ import annotations
+
+import typer
+
+import linkwork as lw
+from linkwork.cli.loading import ModelRequest, analyze_file, load_model
+from linkwork.cli.options import (
+    AssemblyOptions,
+    ClearCache,
+    DrawTree,
+    File,
+    Files,
+    Json,
+    ListJoints,
+    LoadOptions,
+    Methods,
+    OnlyPose,
+    OutputOptions,
+    Picture,
+    Quiet,
+    Strict,
+)
+from linkwork.cli.program import FAILED, command, report_errors, report_os_errors
+from linkwork.cli.rendering import draw_counts, draw_info
+from linkwork.cli.terminal import print_error, print_result, show, silence_notices, slow_notice, write, write_json
+from linkwork.cli.validation import check_file
+
+
+@command(
+    "Describe a model: sizes, joints, loops, mobility.",
+    "Describe a model: its sizes, its joints, the constraints that close its loops, which of these share joints, and "
+    "its degrees of freedom.",
+    "Mobility is computed at the neutral pose; where loops are open there, at the first pose of the file at which they "
+    "are closed; else at an assembled pose near one of these. Loops that do not close are a warning here: to fail on "
+    "them, use 'linkwork check'.",
+    examples={
+        "linkwork info cassie.xml": "sizes, loops, mobility",
+        "linkwork info go2.urdf --base floating": "with a floating base",
+        "linkwork info cassie.xml --joints --tree": "every joint, and the tree",
+        "linkwork info cassie.xml --pose home": "at a pose of the file",
+        "linkwork info cassie.xml --json | jq .dof": "for scripts",
+    },
+)
+def info(
+    file: File,
+    *,
+    pose: OnlyPose = None,
+    assembly: AssemblyOptions,
+    joints: ListJoints = False,
+    tree: DrawTree = False,
+    output: OutputOptions,
+    load: LoadOptions,
+) -> None:
+    """Describe a model."""
+    with silence_notices(output.quiet), report_errors(file):
+        report = analyze_file(file, ModelRequest(load, pose, assembly))
+    print_result(output.as_json, report.as_json(), lambda console: draw_info(console, report, joints=joints, tree=tree))
+
+
+@command(
+    "Check that models load and that their loops close.",
+    "Check that models load and that their loops close.",
+    "Prints a line for each file: OK, or FAIL with the file, line and element at fault, and what is wrong there. "
+    "Exits with 1 if any file failed.",
+    examples={
+        "linkwork check robot.urdf": "one file",
+        "linkwork check --strict models/*.xml": "warnings are failures too",
+        "linkwork check --no-assemble robot.sdf": "only that it loads",
+        "linkwork check --json *.urdf": "for scripts",
+    },
+)
+def check(
+    files: Files, *, strict: Strict = False, assembly: AssemblyOptions, output: OutputOptions, load: LoadOptions
+) -> None:
+    """Check models one after the other."""
+    results = []
+    with silence_notices(output.quiet):
+        for file in files:
+            results.append(check_file(file, ModelRequest(load, assembly=assembly), strict=strict))
+            if not output.as_json:
+                show(results[-1].draw)
+    failed = sum(not result.ok for result in results)
+    if output.as_json:
+        write_json({"linkwork": lw.__version__, "ok": not failed, "files": [result.as_json() for result in results]})
+    elif len(files) > 1:
+        write(f"{len(files)} files, {failed or 'none'} failed\n")
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+@command(
+    "Count the arithmetic operations of a model's dynamics.",
+    "Count, exactly, the additions, multiplications and so on of the dynamics of a model: forward dynamics by every "
+    "applicable method, inverse dynamics, mass matrix, constraints, the Delassus matrix.",
+    "Counts are those of the straight-line program that linkwork makes for this model. A method that iterates has "
+    "the count of the first iteration and that of each further one; 'auto' takes the fewest operations of three "
+    "iterations among methods that handle every redundancy.",
+    examples={
+        "linkwork count cassie.xml": "which method is cheapest?",
+        "linkwork count cassie.xml --method lcaba --method prox_ltl": "these two",
+        "linkwork count go2.urdf --base floating": "a kinematic tree",
+        "linkwork count cassie.xml --json | jq '.counts[].total'": "for scripts",
+    },
+)
+def count(file: File, *, method: Methods = None, output: OutputOptions, load: LoadOptions) -> None:
+    """Count operations."""
+    from linkwork.cli.operation_counts import count_file  # imports the compiler, which help does not need
+
+    with silence_notices(output.quiet), report_errors(file):
+        counts = count_file(file, ModelRequest(load), method or ())
+    print_result(output.as_json, counts.as_json(), lambda console: draw_counts(console, counts))
+
+
+@command(
+    "Draw the graph of a model: bodies, joints, loops.",
+    "Draw the graph of a model: bodies with the joints that carry them, the constraints that close loops, which "
+    "bodies form clusters, and in which order they are eliminated.",
+    examples={
+        "linkwork graph cassie.xml cassie.svg": "for a browser",
+        "linkwork graph four_bar.urdf four_bar.pdf": "for paper",
+    },
+)
+def graph(file: File, picture: Picture, *, quiet: Quiet = False, load: LoadOptions) -> None:
+    """Draw a graph."""
+    with silence_notices(quiet), report_errors(file):
+        robot, _ = load_model(file, ModelRequest(load))
+        with report_os_errors(picture), slow_notice(f"drawing '{robot.name}'"):
+            robot.draw_graph(picture)
+    write(f"{picture}\n")
+
+
+@command(
+    "Compile all native code now.",
+    "Compile all native code now, for single states and for batches, on all cores, into the cache "
+    "(LINKWORK_CACHE_DIR, or linkwork in the user's cache folder): for container images and test machines. Otherwise "
+    "each part is compiled when it is first used.",
+    examples={"linkwork warm": "takes about a minute once, then nothing"},
+)
+def warm(quiet: Quiet = False) -> None:
+    """Compile ahead of time."""
+    from linkwork.compilers.warm import warm as compile_all
+
+    with silence_notices(True):
+        count = 0
+        for done, total, name in compile_all():
+            count = total
+            if not quiet:
+                print_error(f"compiled {done} of {total}: {name}")
+    write(f"{count} compiled\n" if count else "everything was compiled already\n")
+
+
+@command(
+    "Show the location and size of the cache of compiled code, or clear it.",
+    "Show where compiled code is cached, how many entries there are, their total size, and when the oldest and the "
+    "newest of them were used.",
+    "LINKWORK_CACHE_DIR moves the cache. LINKWORK_CACHE_SIZE bounds it (default 2GB; 0 keeps nothing): the least "
+    "recently used entries are removed first, and are compiled again when needed.",
+    examples={
+        "linkwork cache": "location and size",
+        "linkwork cache --clear": "remove all of it",
+        "linkwork cache --json | jq .bytes": "for scripts",
+    },
+)
+def cache(clear: ClearCache = False, as_json: Json = False) -> None:
+    """Describe the cache, or clear it."""
+    from linkwork.cli.cache_report import CacheReport, draw_cache
+
+    with report_errors(), report_os_errors():
+        report = CacheReport.collect(clear=clear)
+    print_result(as_json, report.as_json(), lambda console: draw_cache(console, report))

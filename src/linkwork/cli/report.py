@@ -1,0 +1,178 @@
+"""The report on a model, as plain values: computed once, then printed as tables or as JSON.
+
+The fields of `ModelReport`, in their order, are the keys of ``linkwork info --json`` (`docs/cli.md`): adding one
+changes the command line's interface, renaming or dropping one breaks it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+NEUTRAL = "neutral"
+"""The pose that every model has."""
+
+CLOSED_TOLERANCE = 1e-6
+"""A loop whose error (meters or radians) is at most this counts as closed, unless asked otherwise."""
+
+
+@dataclass(frozen=True)
+class JointReport:
+    """One joint; a limit is None where there is none."""
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    q: tuple[int, int]
+    """Where its numbers stand in q: from the first, up to but without the second."""
+    v: tuple[int, int]
+    lower: tuple[float | None, ...]
+    upper: tuple[float | None, ...]
+    velocity_limit: tuple[float | None, ...]
+    effort_limit: tuple[float | None, ...]
+    actuated: bool | None
+
+
+@dataclass(frozen=True)
+class ConstraintReport:
+    """One constraint."""
+
+    name: str
+    type: str
+    rows: int
+    enabled: bool
+    between: tuple[str, ...]
+    """The bodies or frames that it binds, or else the joints."""
+    bodies: tuple[str, ...]
+    """The bodies that these stand on, or to which these joints lead."""
+    root: str
+    support: tuple[str, ...]
+    """The joints that move it."""
+    group: int
+    """Its place in `ModelReport.groups`, from 0."""
+    gap: float | None
+    """Its largest error at the pose looked at first."""
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """Constraints that share joints, directly or through others."""
+
+    constraints: tuple[str, ...]
+    joints: tuple[str, ...]
+    shared: tuple[str, ...]
+    """The joints that more than one of the constraints depends on."""
+    top: str
+
+
+@dataclass(frozen=True)
+class PoseReport:
+    """Where the mobility was plural."""
+
+    start: str
+    """The named pose looked at first."""
+    start_gap: float
+    """The largest error of an enabled constraint there."""
+    assembled: bool
+    """Whether the loops, open there, were closed."""
+    gap: float
+    """The largest error at ``q``."""
+    failure: str | None
+    """Why the loops could not be closed."""
+    q: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class MobilityReport:
+    """What the enabled constraints leave free at `PoseReport.q`."""
+
+    dof: int
+    rows: int
+    rank: int
+    redundancy: int
+    closed: bool
+    redundant: dict[str, int]
+    conflicting: dict[str, float]
+    singular: int
+    """Directions that are free at this pose and at none near it."""
+    weak: int
+    """Directions that are all but free: how much of the rank rests on singular values below `analysis.WEAK`."""
+
+
+@dataclass(frozen=True)
+class MethodReport:
+    """What a method of forward dynamics costs on this mechanism, in exact operations."""
+
+    name: str
+    first: int
+    """Of the first iteration."""
+    iteration: int
+    """Of each further one; 0 for a method that does not iterate."""
+    chosen: bool
+    """Whether ``method="auto"`` takes it."""
+
+
+@dataclass(frozen=True)
+class ActuatorReport:
+    """One motor or servo."""
+
+    name: str
+    joint: str
+    gear: tuple[float, ...]
+    gain: tuple[float, ...]
+    bias: tuple[float, ...]
+    also: dict[str, float]
+    """Gears of further joints that it drives."""
+    refused: str
+    """What it is, if its force is not modeled."""
+
+
+@dataclass(frozen=True)
+class NamedPoseReport:
+    """A configuration that the file names, and how far its loops are open there."""
+
+    name: str
+    gap: float
+    q: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """All that ``linkwork info`` says."""
+
+    linkwork: str
+    """The version that found these report."""
+    file: str
+    format: str
+    name: str
+    bodies: int
+    joints: int
+    joint_types: dict[str, int]
+    nq: int
+    nv: int
+    nc: int
+    mass: float
+    gravity: tuple[float, ...]
+    coordinates: str
+    """Units of q, and how quaternions stand in it."""
+    read_as: str
+    """How the file writes angles and quaternions, which are these coordinates once it is read."""
+    dof: int
+    """Degrees of freedom at the pose: nv less the rank of the constraints."""
+    pose: PoseReport
+    mobility: MobilityReport
+    constraints: tuple[ConstraintReport, ...]
+    groups: tuple[GroupReport, ...]
+    methods: tuple[MethodReport, ...]
+    joint_list: tuple[JointReport, ...]
+    actuators: tuple[ActuatorReport, ...]
+    poses: tuple[NamedPoseReport, ...]
+    warnings: tuple[str, ...]
+    """What is doubtful; ``linkwork check --strict`` takes each for an error."""
+    notes: tuple[str, ...]
+    """What is worth knowing."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as dictionaries, lists and numbers."""
+        return asdict(self)

@@ -1,0 +1,64 @@
+"""A ``<link>`` of SDF: what it weighs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.errors import UnsupportedFeature
+from linkwork.model.inertia import Inertia
+from linkwork.parsing.sdf.frames import read_pose
+from linkwork.parsing.sdf.joints import Version
+from linkwork.parsing.xml import Node, warn
+
+_IN_LINK = (
+    {"pose", "inertial", "gravity", "kinematic", "velocity_decay", "visual", "collision"}
+    | {"sensor", "projector", "light", "battery", "audio_source", "audio_sink", "particle_emitter", "plugin"}
+    | {"self_collide", "must_be_base_link", "enable_wind"}
+)
+"""What is read, and (last) what does not change the dynamics."""
+
+
+def read_link(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
+    """The inertia of a link; ``quiet`` says nothing of an inertia that is left out."""
+    link.refuse_other_elements(_IN_LINK)
+    _refuse_dynamics_flags(link)
+    return _inertia(link, name, version, quiet)
+
+
+def _inertia(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
+    inertial = link.child("inertial")
+    if inertial is None:
+        if not quiet:
+            warn(link, f"link '{name}' has no <inertial>: by the standard it has 1 kg and 1 kg m² about each axis")
+        return Inertia(1.0, rotational=np.eye(3))
+    if (inertial.get("auto") or "").lower() in ("true", "1"):
+        raise inertial.error("the inertia is to be computed from shapes (auto); write it out", UnsupportedFeature)
+    inertial.refuse_other_elements({"pose", "mass", "inertia", "density"})
+    mass = inertial.value_of("mass", 1.0)
+    if mass < 0:
+        raise inertial.need("mass").error(f"link '{name}' has mass {mass}; it must be >= 0")
+    moments = inertial.child("inertia")
+    I = np.eye(3)
+    if moments is not None:
+        xx, yy, zz = (moments.value_of(tag, 1.0) for tag in ("ixx", "iyy", "izz"))
+        xy, xz, yz = (moments.value_of(tag, 0.0) for tag in ("ixy", "ixz", "iyz"))
+        I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    pose = inertial.child("pose")
+    if pose is not None and pose.get("relative_to"):
+        raise pose.error("the pose of an inertia is relative to its link", UnsupportedFeature)
+    place = read_pose(inertial, version)
+    turned = place.rotation @ I @ place.rotation.T
+    return Inertia(mass, place.position, (turned + turned.T) / 2)
+
+
+def _refuse_dynamics_flags(link: Node) -> None:
+    for tag, usual in (("gravity", True), ("kinematic", False)):
+        node = link.child(tag)
+        if node is not None and node.content and node.flag() is not usual:
+            raise node.error(
+                f"'{node.content}' changes the dynamics of this link alone, which is not supported; remove it",
+                UnsupportedFeature,
+            )
+    decay = link.child("velocity_decay")
+    if decay is not None and any(node.values(1)[0] for node in decay.children("linear", "angular") if node.content):
+        raise decay.error("velocity_decay is not supported; use joint damping, or remove it", UnsupportedFeature)

@@ -1,0 +1,59 @@
+"""Links and joints of a URDF file, and its placements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Joint
+from linkwork.model.placement import Placement
+from linkwork.parsing.appearance import LinkShape
+from linkwork.parsing.xml import Node, located
+
+
+@dataclass(frozen=True)
+class UrdfLink:
+    """A link."""
+
+    name: str
+    node: Node
+    inertia: Inertia
+    shapes: tuple[LinkShape, ...]
+
+
+@dataclass(frozen=True)
+class UrdfJoint:
+    """A joint; ``options`` are those of `Builder.joint`."""
+
+    name: str
+    node: Node
+    type: Joint
+    parent: str
+    child: str
+    place: Placement
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class UrdfGraph:
+    """Links and joints of a file by their names."""
+
+    roots: Sequence[str]
+    """The links that are the child of no joint."""
+    links: dict[str, UrdfLink]
+    joints: dict[str, UrdfJoint]
+
+
+def placement_of_origin(node: Node) -> Placement:
+    """The placement of the ``<origin>`` inside."""
+    origin = node.child("origin")
+    return Placement() if origin is None else placement(origin)
+
+
+def placement(node: Node) -> Placement:
+    """The placement by ``xyz`` and ``rpy`` of an element."""
+    position, angles = node.vector("xyz", (0, 0, 0)), node.vector("rpy", (0, 0, 0))
+    with located(node):
+        return Placement.rpy(*angles, position=position) if any(angles) else Placement(position)

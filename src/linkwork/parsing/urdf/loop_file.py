@@ -1,0 +1,197 @@
+"""Loops described beside a URDF file, in the ``robot.yaml`` of Gepetto's example-parallel-robots.
+
+```yaml
+closed_loop: [[frame_a, frame_b], ...]      pairs of frames that are held together: links of the URDF, or joints (the
+                                            frame of a joint is that of its child)
+type: [6d, ...]                             of each pair: 6d (all of them, a Weld) or 3d (their origins, a Point)
+name_mot: [joint, ...]                      the joints that motors drive; all others are passive
+joint_name: [joint, ...]                    joints that are of another type than the URDF can say,
+joint_type: [SPHERICAL, ...]                and that type: SPHERICAL, FIXED, UJOINT_XY (about x, then y), CARDAN (as XY)
+```
+
+The file is not trusted: it is of bounded size and depth, plain scalars only, no anchors, aliases or tags.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from linkwork.errors import ModelError, UnsupportedFeature
+from linkwork.model.joints import Fixed, Joint, Spherical, Universal
+from linkwork.parsing.options import model_path, read_file
+from linkwork.parsing.xml import LineLocation
+
+NAME = "robot.yaml"
+
+_LARGEST = 1 << 18
+_DEEPEST = 8
+_PLAIN = "tag:yaml.org,2002:str"
+_KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
+_PAIRS = ("3d", "6d")
+_AXES = ("XY", "XZ", "YX", "YZ", "ZX", "ZY")
+_JOINTS: dict[str, Joint] = {
+    "SPHERICAL": Spherical(),
+    "FIXED": Fixed(),
+    "CARDAN": Universal("x", "y"),
+    **{f"UJOINT_{axes}": Universal(axes[0].lower(), axes[1].lower()) for axes in _AXES},
+}
+
+
+@dataclass(frozen=True)
+class FramePair:
+    """Two frames that are held together: in position (``3d``) or altogether (``6d``)."""
+
+    first: str
+    second: str
+    kind: str
+    where: LineLocation
+
+
+@dataclass(frozen=True)
+class LoopFile:
+    """The content of a ``robot.yaml``."""
+
+    file: str
+    pairs: tuple[FramePair, ...]
+    motors: dict[str, LineLocation] | None
+    """The actuated joints; None where the file does not list them."""
+    types: dict[str, tuple[Joint, LineLocation]]
+    """Joints that are of another type than in the URDF."""
+
+    @property
+    def frames(self) -> set[str]:
+        """The frames that the loops name."""
+        return {name for pair in self.pairs for name in (pair.first, pair.second)}
+
+
+def find_loop_file(model: Path) -> LoopFile | None:
+    """The ``robot.yaml`` in the folder of a model file, if it is there and describes loops."""
+    file = model.parent / NAME
+    if not file.is_file():
+        return None
+    if file.resolve().parent != model.parent.resolve():
+        raise ModelError(
+            f"the file beside '{model.name}' is a link that leads out of the folder: pass its path as loops=..., or "
+            "loops=False to do without it",
+            file=file,
+        )
+    text = read_file(file, _LARGEST + 1)
+    return parse_loop_file(text, str(file)) if b"closed_loop" in text else None
+
+
+def load_loop_file(path: str | PathLike[str]) -> LoopFile:
+    """A ``robot.yaml``, wherever it is."""
+    file = model_path(path)
+    return parse_loop_file(read_file(file, _LARGEST + 1), str(file))
+
+
+def parse_loop_file(text: bytes | str, file: str = "<text>") -> LoopFile:
+    """The content of a ``robot.yaml``; ``file`` is its name in messages."""
+    found = _sections(text, file)
+    if "closed_loop" not in found:
+        raise ModelError("there is no 'closed_loop': pairs of frames that are held together", file=file)
+    loops, here = found["closed_loop"]
+    kinds = [(word.lower(), where) for word, where in _words(found, "type", file)]
+    if len(kinds) != len(loops):
+        raise here.error(f"{len(loops)} pairs of frames and {len(kinds)} types: give '3d' or '6d' for each pair")
+    pairs = []
+    for pair, (kind, where) in zip(loops, kinds, strict=True):
+        if kind not in _PAIRS:
+            raise where.error(f"type '{kind}' of a pair is none of {', '.join(_PAIRS)}", UnsupportedFeature)
+        names = _names(pair, "closed_loop", file)
+        if len(names) != 2:
+            raise _mark(pair, "closed_loop", file).error(f"a loop is closed by two frames, not {len(names)}")
+        pairs.append(FramePair(names[0][0], names[1][0], kind, names[0][1]))
+    motors = dict(_words(found, "name_mot", file)) if "name_mot" in found else None
+    return LoopFile(file, tuple(pairs), motors, _joint_types(found, file))
+
+
+def _joint_types(found: dict[str, tuple[list[Any], LineLocation]], file: str) -> dict[str, tuple[Joint, LineLocation]]:
+    names, kinds = _words(found, "joint_name", file), _words(found, "joint_type", file)
+    if len(names) != len(kinds):
+        where = names[0][1] if names else kinds[0][1]
+        raise where.error(f"{len(names)} joint names and {len(kinds)} joint types: give one type for each joint")
+    types: dict[str, tuple[Joint, LineLocation]] = {}
+    for (name, where), (kind, at) in zip(names, kinds, strict=True):
+        if kind not in _JOINTS:
+            raise at.error(f"joint type '{kind}' is none of {', '.join(_JOINTS)}", UnsupportedFeature)
+        if name in types:
+            raise where.error(f"joint '{name}' is given a type twice; the first is on line {types[name][1].line}")
+        types[name] = (_JOINTS[kind], where)
+    return types
+
+
+# YAML ----------------------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """Nodes without anchors and aliases, of bounded depth."""
+
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """One node; called for each that it holds."""
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise yaml.MarkedYAMLError(problem="anchors and aliases are not read here", problem_mark=event.start_mark)
+        if self.depth >= _DEEPEST:
+            raise yaml.MarkedYAMLError(problem="lists are nested too deep", problem_mark=event.start_mark)
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+def _sections(text: bytes | str, file: str) -> dict[str, tuple[list[Any], LineLocation]]:
+    """The list under each key, as nodes."""
+    if len(text) > _LARGEST:
+        raise ModelError(f"the file has more than {_LARGEST // 1024} KiB; a description of loops is shorter", file=file)
+    try:
+        root = yaml.compose(text, Loader=_Loader)
+    except yaml.YAMLError as e:
+        mark = getattr(e, "problem_mark", None)
+        problem = getattr(e, "problem", None) or getattr(e, "reason", None) or "it cannot be read"
+        line = None if mark is None else mark.line + 1
+        raise ModelError(f"not readable as YAML: {problem}", file=file, line=line) from None
+    if not isinstance(root, yaml.MappingNode):
+        raise ModelError("the file is no list of keys such as 'closed_loop: ...'", file=file)
+    found: dict[str, tuple[list[Any], LineLocation]] = {}
+    for key, value in root.value:
+        where = _mark(key, None, file)
+        name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+        if name not in _KEYS:
+            raise where.error(f"key '{name}' is none of {', '.join(_KEYS)}", UnsupportedFeature)
+        if name in found:
+            raise where.error(f"key '{name}' is given a second time")
+        if not isinstance(value, yaml.SequenceNode):
+            raise where.error(f"'{name}' is a list: {name}: [...]")
+        found[name] = (value.value, _mark(key, name, file))
+    return found
+
+
+def _words(found: dict[str, tuple[list[Any], LineLocation]], key: str, file: str) -> list[tuple[str, LineLocation]]:
+    return [_name(node, key, file) for node in found.get(key, ([], None))[0]]
+
+
+def _names(node: Any, key: str, file: str) -> list[tuple[str, LineLocation]]:
+    if not isinstance(node, yaml.SequenceNode):
+        raise _mark(node, key, file).error(f"'{key}' is a list of pairs: {key}: [[frame_a, frame_b], ...]")
+    return [_name(part, key, file) for part in node.value]
+
+
+def _name(node: Any, key: str, file: str) -> tuple[str, LineLocation]:
+    where = _mark(node, key, file)
+    if not isinstance(node, yaml.ScalarNode) or node.tag != _PLAIN or not node.value:
+        raise where.error(
+            f"'{key}' holds names, and this is not one (put quotes around a name that looks like a number)"
+        )
+    return str(node.value), where
+
+
+def _mark(node: Any, key: str | None, file: str) -> LineLocation:
+    return LineLocation(file, node.start_mark.line + 1, key)
