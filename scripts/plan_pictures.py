@@ -19,7 +19,7 @@ import linkwork as lw
 from linkwork.drawing.graphs import layout, ties
 from linkwork.drawing.pictures import COUPLING, FAINT, GROUND, INK, LOOP, PASTELS, blank, write_picture
 from linkwork.kernels.algorithm import resolve
-from linkwork.kernels.steps import DOPRI5, RK4, Scheme
+from linkwork.kernels.tableaus import DOPRI5, RK4, Scheme
 from linkwork.plans.bbo import LOOP as LOOP_END
 from linkwork.plans.bbo import WORLD_END, bbo_tree
 from linkwork.plans.constraints import constrained_tree

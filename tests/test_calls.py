@@ -199,3 +199,31 @@ def test_a_compiled_evaluator_has_the_threads_of_its_own(make: type[Evaluator]) 
     assert native.runner.threads == 3
     every = make(tree(1))
     assert every.compile().runner.threads == every.runner.threads
+
+
+# First use -----------------------------------------------------------------------------------------------------------
+
+
+def test_making_an_evaluator_computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations are counted, clusters and scales are computed at first use."""
+    robot = lw.zoo.four_bar()
+    with monkeypatch.context() as patch:
+        for name in ("methods.method_cost", "methods.clustered", "iterations.scales_of", "inverse.clustered"):
+            patch.setattr(f"linkwork.dynamics.{name}", lambda *args: pytest.fail("computed when it was made"))
+        made = [lw.ForwardDynamics(robot, method) for method in ("auto", "cluster", "lcaba", "kkt")]
+        inverse, impact = lw.InverseDynamics(robot), lw.ImpactDynamics(robot)
+        inertia = lw.OperationalInertia(robot, robot.body_names[-1])
+    q, zero = robot.poses["assembled"], np.zeros(robot.nv)
+    a = [fd(q, zero, zero).acceleration for fd in made]
+    np.testing.assert_allclose(a, np.broadcast_to(a[-1], np.shape(a)), atol=1e-8 * np.abs(a[-1]).max())
+    assert made[0].method == lw.best_method(robot)
+    tau = inverse(q, zero, a[-1])
+    np.testing.assert_allclose(tau, 0.0, atol=1e-9)
+    assert impact(q, zero).converged and inertia(q).shape == (6, 6)
+
+
+def test_a_copy_on_another_backend_shares_the_program() -> None:
+    fd = lw.ForwardDynamics(lw.zoo.four_bar())
+    program = fd.program
+    assert fd.native("float32").program is program and fd.plain().program is program
+    assert (fd.backend, fd.plain().backend) == ("native", "plain")

@@ -59,7 +59,7 @@ def test_what_cannot_be_shown_is_a_message(model: str, seen: list[Any], tmp_path
     assert both.exit_code == 2 and "--pose or --run" in words(both.stderr)
     assert run("view", model, "--pose", "home").exit_code == 2
     missing = run("view", model, "--run", str(tmp_path / "none.npz"))
-    assert missing.exit_code == 1 and "no saved run" in missing.stderr
+    assert missing.exit_code == 1 and "no saved trajectory" in missing.stderr
     assert not seen
 
 

@@ -184,7 +184,9 @@ def test_wrong_commands_are_refused_in_words() -> None:
         lw.simulate(robot, q, seconds=0.01, controller=lambda t, q, v: q, controller_output="forces")  # type: ignore[arg-type]
     with pytest.raises(lw.InputError, match="a kernel, which writes torques"):
         lw.simulate(robot, q, seconds=0.01, controller=rest, commands=COMMANDS)
-    with pytest.raises(lw.InputError, match=r"commands has shape \(2,\), needs \(3,\) or \(4, 3\)"):
+    with pytest.raises(
+        lw.InputError, match=r"commands have shape \(2,\), robot .* has 3 actuators and needs \(3,\) or \(4, 3\)"
+    ):
         lw.rollouts(robot, np.zeros((4, 3)), seconds=0.01, commands=[1.0, 2.0])
 
 
@@ -261,7 +263,7 @@ def test_rollouts_take_wrenches_and_the_pose_that_stops_are_made_for() -> None:
     robot = zoo.pendulum(3)
     q, body = np.zeros((5, 3)), robot.body_names[-1]
     one = lw.simulate(robot, q[0], seconds=0.05, wrenches={body: WRENCH})
-    same = lw.rollouts(robot, q, seconds=0.05, wrenches={body: WRENCH}, at=np.zeros(3))
+    same = lw.rollouts(robot, q, seconds=0.05, wrenches={body: WRENCH}, stops_at=np.zeros(3))
     assert np.abs(same.q[-1] - one.q[-1]).max() < 1e-12
     each = WRENCH * np.arange(5)[:, None]
     many = lw.rollouts(robot, q, seconds=0.05, wrenches={body: each, robot.body_names[0]: WRENCH}, compile=False)

@@ -512,7 +512,7 @@ def test_torques_that_are_not_finite_say_when(record_every: int) -> None:
         controller = lw.Controller(failing, at=at)
         with pytest.raises(lw.InputError, match=f"the controller at {at:g} s: torque 0 is not finite") as told:
             lw.simulate(robot, q, v, seconds=0.1, controller=controller, record_every=record_every)
-        assert len(told.value.run) == rows  # type: ignore[attr-defined]
+        assert len(told.value.trajectory) == rows
         times = np.where(np.arange(5) == 3, at, 1.0)
         own = lw.Controller(failing, at=times, per_robot="at")
         states = np.tile(q, (5, 1)), np.tile(v, (5, 1))

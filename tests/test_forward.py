@@ -13,7 +13,7 @@ import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
 from linkwork.compilers.trace import Trace, trace
-from linkwork.dynamics import forward
+from linkwork.dynamics import methods
 from linkwork.dynamics.iterations import REGULARIZATION
 from linkwork.dynamics.methods import AUTOMATIC, METHODS, MOST_COUNTED
 from linkwork.kernels.algorithm import Algorithm
@@ -359,13 +359,13 @@ def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.Mon
         assert ("nc", "nc") not in algorithm.work.values() or tree.nc**3 <= 6 * MOST_COUNTED
         return trace(algorithm, tree, limit)
 
-    monkeypatch.setattr(forward, "trace", counted)
-    monkeypatch.setattr(forward.disk, "fetch", lambda key, make: make())
+    monkeypatch.setattr(methods, "trace", counted)
+    monkeypatch.setattr(methods.disk, "fetch", lambda key, make: make())
     few, many = (lw.compose({f"bar{k}": lw.zoo.four_bar() for k in range(n)}) for n in (4, 400))
     assert lw.best_method(few) in AUTOMATIC and traced.count("prox_ltl") == 1
     chosen = lw.best_method(many)
     assert traced.count("prox_ltl") == 1 and traced.count("lcaba") == 2
-    costs = {name: forward.method_cost(many, name) for name in AUTOMATIC}
+    costs = {name: methods.method_cost(many, name) for name in AUTOMATIC}
     assert costs.pop("prox_ltl") is None
     assert chosen == min(costs, key=lambda name: costs[name].total + 2 * costs[name].iteration)
 

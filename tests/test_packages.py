@@ -51,7 +51,7 @@ def test_a_kernel_never_imports_the_compilers() -> None:
 
 def test_kernel_text_imports_no_library() -> None:
     """Kernels are text over scalars and arrays that come in from outside."""
-    allowed = {"__future__", "collections", "collections.abc", "dataclasses", "typing"}
+    allowed = {"__future__", "collections", "collections.abc", "dataclasses", "functools", "typing"}
     for path in (ROOT / "kernels").glob("*.py"):
         if path.name == "scalar.py":
             continue
@@ -63,6 +63,16 @@ def test_kernel_text_imports_no_library() -> None:
             else:
                 continue
             assert found <= allowed, f"{path.name} imports {found - allowed}"
+
+
+def test_cached_code_depends_on_all_that_kernels_and_compilers_import() -> None:
+    """Names of cached code have a digest of `cache.sources`; errors and inputs say nothing of what code does."""
+    from linkwork.compilers.cache import sources
+
+    makers = ("plans", "kernels", "compilers")
+    used = {e.target for e in GRAPH.edges if e.kind != "types" and GRAPH.package(e.source) in makers[1:]}
+    deep = {name for name in used if GRAPH.package(name) in ("model", *makers)}
+    assert {GRAPH.modules[name] for name in deep} <= set(sources())
 
 
 def test_every_name_of_the_package_that_is_imported_lazily_is_seen() -> None:

@@ -125,10 +125,10 @@ def test_a_copy_has_the_method_that_auto_chose(monkeypatch: pytest.MonkeyPatch) 
 def test_arguments_that_change_later_do_not_change_copies() -> None:
     at = np.array(Q)
     names = [ROBOT.body_names[0]]
-    stepper, evaluator = lw.Stepper(ROBOT, at=at), lw.Evaluator(ROBOT, "frame_placement", names)
+    stepper, evaluator = lw.Stepper(ROBOT, stops_at=at), lw.Evaluator(ROBOT, "frame_placement", names)
     at[:] = np.nan
     names.append("no such frame")
-    np.testing.assert_array_equal(copy.copy(stepper).law, stepper.law)
+    np.testing.assert_array_equal(copy.copy(stepper).passive_parameters, stepper.passive_parameters)
     assert copy.copy(evaluator).frames == evaluator.frames
 
 

@@ -373,7 +373,7 @@ def test_bad_input_is_explained() -> None:
         lw.simulate(robot, q, v, seconds=1.0, tau=np.zeros(robot.nv + 1))
     with pytest.raises(lw.InputError, match="Mechanism"):
         lw.simulate("robot", seconds=1.0)  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="no saved run"):
+    with pytest.raises(lw.InputError, match="no saved trajectory"):
         lw.Trajectory.load(__file__)
     with pytest.raises(lw.InputError, match="Executor"):
         lw.rollouts(robot, [q], seconds=0.01, executor="here")
@@ -402,6 +402,6 @@ def test_bad_controllers_keep_what_was_found() -> None:
     ):
         with pytest.raises(kind, match=words) as caught:
             lw.simulate(robot, [0.0], [1.0], seconds=1.0, controller=controller, record_every=1)
-        run = caught.value.run  # type: ignore[attr-defined]
+        run = caught.value.trajectory
         assert isinstance(run, lw.Trajectory)
         assert len(run) == 51

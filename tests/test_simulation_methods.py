@@ -17,7 +17,7 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.dynamics.methods import METHODS
-from linkwork.simulation.closing import Closing
+from linkwork.simulation.projection import LoopProjection
 
 Floats = npt.NDArray[np.float64]
 FREE: dict[str, Any] = {"passive": False, "limits": False}
@@ -131,7 +131,7 @@ def test_closing_is_assembling_and_projecting() -> None:
     rng = np.random.default_rng(5)
     q, v = moving(robot)
     off = robot.integrate(q, 1e-4 * rng.normal(size=robot.nv))
-    at, rate = Closing(robot)(off, v)
+    at, rate = LoopProjection(robot)(off, v)
     assert np.abs(lw.constraint_error(robot, at)).max() < 1e-12
     assert np.abs(lw.constraint_jacobian(robot, at) @ rate).max() < 1e-12
     np.testing.assert_allclose(rate, robot.project_velocity(at, v), atol=1e-12)
@@ -202,7 +202,7 @@ def test_compiled_controllers_that_are_wrong_say_so(njit: Callable[..., Any]) ->
     for controller, words in ((short, r"at 0.01 s: torques have shape \(2,\)"), (undefined, "torque 0 is not finite")):
         with pytest.raises(lw.InputError, match=words) as told:
             lw.simulate(robot, q, v, seconds=0.1, controller=controller)
-        assert len(told.value.run) == 10  # type: ignore[attr-defined]
+        assert len(told.value.trajectory) == 10
     with pytest.raises(lw.InputError, match="giving an array of torques"):
         lw.simulate(robot, q, v, seconds=0.1, controller=number)
 
@@ -343,7 +343,7 @@ def test_files_that_are_no_runs(tmp_path: Path) -> None:
     other = tmp_path / "other.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"time": [1.0]}), other)
     for path in (wrong, other, tmp_path / "absent.parquet"):
-        with pytest.raises(lw.InputError, match="is no saved run"):
+        with pytest.raises(lw.InputError, match="is no saved trajectory"):
             lw.Trajectory.load(path)
 
 

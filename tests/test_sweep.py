@@ -91,7 +91,7 @@ def test_a_dead_center_is_found_and_told(end: float, reach: float) -> None:
     error: Any = caught.value
     assert error.q[2] == pytest.approx(reach, abs=1e-5)
     assert float(str(error).split("stops at ")[1].split(",")[0]) == pytest.approx(reach, abs=1e-5)
-    before = error.run
+    before = error.trajectory
     past = int(np.flatnonzero(np.abs(values - q[2]) > abs(reach - q[2]))[0])
     assert isinstance(before, lw.Sweep) and len(before) == past
     assert f"(value {past + 1} of 60)" in str(error)
@@ -103,7 +103,7 @@ def test_a_first_value_that_no_loop_reaches_is_told() -> None:
     with pytest.raises(lw.AssemblyError, match=r"sweep of 'four-bar' to 3 \(value 1 of 2\): .*do not close") as caught:
         robot.sweep("hip", [3.0, 3.1])
     error: Any = caught.value
-    assert len(error.run) == 0 and error.constraint == "ankle" and error.gap > 0.01
+    assert len(error.trajectory) == 0 and error.constraint == "ankle" and error.gap > 0.01
 
 
 def test_values_up_to_a_dead_center_are_reached() -> None:

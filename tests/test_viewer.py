@@ -364,9 +364,9 @@ def test_rollouts_are_viewed_one_at_a_time() -> None:
 
 def test_wrong_things_are_not_viewed(run: lw.Trajectory) -> None:
     robot = zoo.four_bar()
-    with pytest.raises(InputError, match="a robot or a run, not list"):
+    with pytest.raises(InputError, match="a robot or a trajectory, not list"):
         Viewer([robot])  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="a run has its own states"):
+    with pytest.raises(InputError, match="a trajectory has its own states"):
         Viewer(run, [0.0, 0, 0])
     with pytest.raises(InputError, match="q has 2 numbers"):
         view(robot, [0.0, 0.0])

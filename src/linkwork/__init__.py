@@ -75,7 +75,8 @@ if TYPE_CHECKING:
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.solution import Solution
     from linkwork.export import export_c
-    from linkwork.quantities.evaluator import Evaluator, OperationCount, operation_count
+    from linkwork.quantities.base import OperationCount
+    from linkwork.quantities.evaluator import Evaluator, operation_count
     from linkwork.quantities.functions import (
         Energy,
         actuator_torques,

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 
 class LinkworkError(Exception):
     """Base of all errors raised by linkwork."""
+
+    trajectory: Any = None
+    """Where it ended a simulation or a sweep: the `Trajectory` of the states before."""
 
 
 class ModelError(LinkworkError):

@@ -40,22 +40,22 @@ ForwardMethod = Literal[
     "approximate",
     "lagrange",
 ]
-"""Methods of forward dynamics: `forward.METHODS`."""
+"""Methods of forward dynamics: `dynamics.methods.METHODS`."""
 
 SimulationMethod = ForwardMethod | Literal["auto", "minimal"]
 """The same for `simulate`, or minimal coordinates."""
 
 InverseMethod = Literal["rnea", "cluster", "actuated", "least", "approximate"]
-"""Methods of inverse dynamics: `inverse.METHODS`."""
+"""Methods of inverse dynamics: `dynamics.inverse.METHODS`."""
 
 ImpactMethod = Literal["prox_bbo", "lcaba"]
-"""Methods of impact dynamics: `impulse.METHODS`."""
+"""Methods of impact dynamics: `dynamics.impact.METHODS`."""
 
 DelassusMethod = Literal["matrix_free", "ltl", "prox_ltl", "pv_osim", "pv_osim_fast", "kjr", "efpa", "cluster_efpa"]
-"""Ways to `Delassus` operators, without the matrix or with it: `delassus.batches.METHODS`."""
+"""Ways to `Delassus` operators, without the matrix or with it: `dynamics.delassus.METHODS`."""
 
 InertiaMethod = Literal["efpa", "projection"]
-"""Methods of `OperationalInertia`: `operational.METHODS`."""
+"""Methods of `OperationalInertia`: `dynamics.operational.METHODS`."""
 
 Quantity = Literal[
     "forward_dynamics",
@@ -79,10 +79,10 @@ Quantity = Literal[
     "actuator_torques",
     "gravity_compensation",
 ]
-"""What an `Evaluator` can compute: `dynamics.QUANTITIES`."""
+"""What an `Evaluator` can compute: `quantities.evaluator.QUANTITIES`."""
 
 Reference = Literal["local", "aligned", "world"]
-"""Axes of vectors at frames: `dynamics.REFERENCES`."""
+"""Axes of vectors at frames: `quantities.evaluator.REFERENCES`."""
 
 Precision = Literal["float64", "float32"]
 """Numbers that machine code computes with."""

@@ -7,10 +7,16 @@ from __future__ import annotations
 
 CLOSED = 1e-13
 """Errors below this are closed loops after assembly; rounding of most robots is smaller."""
+CLOSED_BY_PROJECTION = 1e-12
+"""Errors below this are closed loops after the projection of a simulated state."""
+CLOSED_BY_SLIDERS = 1e-9
+"""Errors below this are closed loops while joints are moved by hand."""
 CLOSED_FOR_TORQUES = 1e-9
 """Errors in m or rad above this may be why motors cannot make an acceleration: the message says so."""
 CLOSED_FOR_MOBILITY = 1e-6
 """Errors in m or rad below this are closed loops to `mobility`, unless another threshold is given."""
+CLOSED_AT_START = 1e-6
+"""Loops of a simulation may be open by this at the start, and open as fast, relative to the velocity of its joints."""
 ROUNDED = 1e-5
 """Loops that are open by less are open because numbers in a file are rounded."""
 DOUBTFUL = 0.01

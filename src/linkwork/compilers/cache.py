@@ -112,7 +112,7 @@ def source_digest() -> str:
 
 def sources() -> list[Path]:
     """The files with kernel text, and those that make machine code of it."""
-    modules = [ROOT / "model" / name for name in ("joints.py", "functions.py", "pairs.py")]
+    modules = [ROOT / "model" / name for name in ("expressions.py", "functions.py", "joints.py", "pairs.py")]
     packages = ("plans", "kernels", "compilers")
     return sorted(modules + [path for package in packages for path in (ROOT / package).glob("*.py")])
 

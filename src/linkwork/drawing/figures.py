@@ -1,4 +1,4 @@
-"""Runs as stick figures: one state, or all of them moving.
+"""Trajectories as stick figures: one state, or all of them moving.
 
 What is drawn is a `skeleton`. Places of all states come from one call; a frame of a video then only moves the ends of
 lines.
@@ -21,7 +21,7 @@ from linkwork.drawing.plots import finite_part
 from linkwork.drawing.skeleton import IMMENSE, LIMBS, floor_of, front, skeleton, square
 from linkwork.errors import InputError
 from linkwork.inputs import real_array
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -56,18 +56,19 @@ class _Stage:
     """A figure with everything in it; `show` moves it to a state."""
 
     def __init__(
-        self, figure: Figure, run: Motion, states: npt.NDArray[np.int64], view: tuple[float, float] | None
+        self, figure: Figure, motion: Motion, states: npt.NDArray[np.int64], view: tuple[float, float] | None
     ) -> None:
-        robot = run._known()
-        self.words = [f"{robot.name}    {run._moment(int(k))}" for k in states]
+        robot = motion._known()
+        self.words = [f"{robot.name}    {motion._moment(int(k))}" for k in states]
         self.bones = bones = skeleton(robot)
-        R, p = bones.poses(run.q[states])
+        R, p = bones.poses(motion.q[states])
         self.points = bones.placed(R, p)
         some = {*bones.rods.flat, *bones.slides.flat, *bones.ropes.flat, *bones.marks["pin"], *bones.marks["held"]}
         drawn = self.points[:, sorted(some)]
         low, high = drawn.min(axis=(0, 1)), drawn.max(axis=(0, 1))
         size = max(float((high - low).max()), 1e-3)
-        self.starts, forces = bones.pushes(R, self.points, np.nan_to_num(run.multipliers[states], posinf=0, neginf=0))
+        multipliers = np.nan_to_num(motion.multipliers[states], posinf=0, neginf=0)
+        self.starts, forces = bones.pushes(R, self.points, multipliers)
         strengths = np.linalg.norm(forces, axis=-1, keepdims=True)
         strong = float(np.quantile(strengths[strengths > 0], 0.95)) if (strengths > 0).any() else 1.0
         self.arrows = forces * (ARROW * size / np.maximum(strengths, strong))  # blows are no longer than the longest
@@ -81,12 +82,12 @@ class _Stage:
         low[self.up] = floor = floor_of(float(low[self.up]), size)
         side = self._ground(low, high, floor)
         self._fit(np.concatenate([drawn.reshape(-1, 3), (self.starts + self.arrows).reshape(-1, 3)]), floor)
-        self._things()
+        self._add_artists()
         self.title = figure.text(0.5, 0.965, "", ha="center", va="top", fontsize=11, parse_math=False)
         note = f"grid {side:g} m" + (f", longest arrow {strong:.3g} N" if self.arrows.any() else "")
         figure.text(0.98, 0.02, note, ha="right", va="bottom", fontsize=8, color=FAINT)
 
-    def _things(self) -> None:
+    def _add_artists(self) -> None:
         """Lines and marks, in their first places."""
         Line3DCollection = _space("art3d").Line3DCollection
         looks: tuple[tuple[str, Any, float, int], ...] = (
@@ -203,48 +204,52 @@ def _angles(view: tuple[float, float]) -> tuple[float, float]:
 
 
 def draw_state(
-    run: Motion, time: float | None, path: str | os.PathLike[str] | None, view: tuple[float, float] | None, index: int
+    motion: Motion,
+    time: float | None,
+    path: str | os.PathLike[str] | None,
+    view: tuple[float, float] | None,
+    index: int,
 ) -> Figure:
-    """One state of a run as a stick figure."""
+    """One state of a trajectory as a stick figure."""
     if path is not None:
         kind_of(path)
     figure = blank(*SIZE)
-    run = finite_part(run, index, IMMENSE)
-    k = len(run) - 1 if time is None else int(np.abs(run.times - time).argmin())
-    _Stage(figure, run, np.array([k]), view).show(0)
+    motion = finite_part(motion, index, IMMENSE)
+    k = len(motion) - 1 if time is None else int(np.abs(motion.times - time).argmin())
+    _Stage(figure, motion, np.array([k]), view).show(0)
     if path is not None:
         write_picture(figure, path)
     return figure
 
 
-def animation(run: Motion, fps: float, view: tuple[float, float] | None, speed: float, index: int) -> FuncAnimation:
-    """A run as an animation of matplotlib's."""
+def animation(motion: Motion, fps: float, view: tuple[float, float] | None, speed: float, index: int) -> FuncAnimation:
+    """A trajectory as an animation of matplotlib's."""
     figure = blank(*SIZE)
     from matplotlib.animation import FuncAnimation
 
-    run = finite_part(run, index, IMMENSE)
-    states = chosen(run.times, fps, speed)
-    stage = _Stage(figure, run, states, view)
+    motion = finite_part(motion, index, IMMENSE)
+    states = chosen(motion.times, fps, speed)
+    stage = _Stage(figure, motion, states, view)
     return FuncAnimation(figure, stage.show, frames=len(states), interval=1000 / fps)
 
 
 def write_video(
-    run: Motion,
+    motion: Motion,
     path: str | os.PathLike[str],
     fps: float,
     view: tuple[float, float] | None,
     speed: float,
     index: int,
 ) -> Path:
-    """A run as a GIF, an animated PNG or an MP4. A state that stays for several instants is drawn once."""
+    """A trajectory as a GIF, an animated PNG or an MP4. A state that stays for several instants is drawn once."""
     place, kind = Path(path), kind_of(path, VIDEOS)
     if kind == ".mp4":
         ffmpeg()  # or it is missed after all is drawn
     figure = blank(*SIZE)
-    run = finite_part(run, index, IMMENSE)
-    states = chosen(run.times, fps, speed)
+    motion = finite_part(motion, index, IMMENSE)
+    states = chosen(motion.times, fps, speed)
     first = np.flatnonzero(np.diff(states, prepend=-1))
-    stage = _Stage(figure, run, states[first], view)
+    stage = _Stage(figure, motion, states[first], view)
 
     def images() -> Iterator[Image]:
         for k in range(len(first)):

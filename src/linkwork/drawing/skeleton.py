@@ -17,7 +17,7 @@ from linkwork.model.constraints import TURN_ROWS, WORLD, Pair
 from linkwork.model.joints import Free, Helical, Planar, Prismatic
 from linkwork.model.model import Model
 from linkwork.model.pairs import MEET, ON_LINE, ON_PLANE, ROD, ROLLING
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.quantities.functions import frame_placement
 
 LIMBS = ("#34495e", "#1f77b4", "#d98c1f", "#7b5ea7", "#2a9d8f", "#a05195", "#6b8e23", "#8c564b")
@@ -26,7 +26,7 @@ FLAT = 0.05
 """What is thinner than this part of its size is looked at from the front."""
 
 IMMENSE = 1e9
-"""A coordinate beyond this, in meters or radians, is that of a run that blew up: the robot would not be seen."""
+"""A coordinate beyond this, in meters or radians, is that of a trajectory that blew up: the robot would not be seen."""
 
 End = tuple[Pair, int, int]
 """A constraint between two frames, and their points."""
@@ -199,7 +199,7 @@ def _limbs(robot: Model) -> list[int]:
 
 
 def front(extent: Array, up: int) -> tuple[float, float]:
-    """Elevation and azimuth: flat things from the front, others from a corner."""
+    """Elevation and azimuth: flat robots from the front, others from a corner."""
     flat = extent < FLAT * extent.max()
     if flat.sum() == 1:
         if flat[(up + 2) % 3]:
@@ -211,7 +211,7 @@ def front(extent: Array, up: int) -> tuple[float, float]:
 
 
 def floor_of(low: float, size: float) -> float:
-    """The height of the ground below something whose lowest point and size are these: zero, where it is near."""
+    """The height of the ground below a robot with this lowest point and size: zero, where it is near."""
     return 0.0 if -0.02 * size <= low <= 0.5 * size else low
 
 

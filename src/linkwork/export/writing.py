@@ -157,9 +157,9 @@ def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[
             }
         case Stepper():
             result = {
-                "law": evaluator.law,
+                "passive": evaluator.passive_parameters,
                 "regularization": row_regularization(evaluator.robot, evaluator.regularization),
-                "clock": [evaluator.dt, float("commands" in arguments)],
+                "timing": [evaluator.dt, float("commands" in arguments)],
                 "settings": [0.0, 2.0],  # one step
                 "commands": evaluator.held(None)[0],
             }

@@ -25,10 +25,10 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained import max_norm, maximum, minimum
 from linkwork.kernels.constraints import CLOSURE, constraint_error, coupling_rows, row_jacobian
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
+from linkwork.kernels.integration import integrate
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.kinematics import POSE
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
-from linkwork.kernels.steps import follow_velocity
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
 from linkwork.plans.assembly import ASSEMBLY_TREE
 
@@ -186,7 +186,7 @@ def assemble_iterate(
     searching = 1.0
     for s in range(len(STEP_SIZES)):
         if any_below(-searching, -0.5):
-            follow_velocity(tree, closed, w.x, STEP_SIZES[s], w.trial)
+            integrate(tree, closed, w.x, STEP_SIZES[s], w.trial)
             clip_to_limits(tree, lower, upper, w.trial)
             size = row_errors(tree, w, w.trial, row_scale)
             taken = where(size, (1.0 - 1e-4 * STEP_SIZES[s]) * before, searching, 0.0)

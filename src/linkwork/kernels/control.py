@@ -1,16 +1,16 @@
 """Steps under a controller that is kernel text: torques are computed between steps, in machine code.
 
-A controller sees the time and the state, and writes torques of all joints. It is called every so many steps; torques
-are held in between. The state of a run is ``q, v``, the torques of the step that follows and the number of that step,
-so that it can be interrupted after any step and goes on as it would have, to the last bit.
+A controller reads the time and the state, and writes torques of all joints. It is called every so many steps, with a
+zero-order hold in between. The state of a simulation is ``q, v``, the torques of the step that follows and the number
+of that step, so that it can be interrupted after any step and resumed to the last bit.
 
 | symbol      | meaning                                                                                      |
 |-------------|----------------------------------------------------------------------------------------------|
 | tau, tau1   | torques held at the start, and torques of the step that follows the last one                 |
-| clock       | as in `motion`; number of the first step; steps from one control to the next; steps until  |
+| timing      | as in `steps`; number of the first step; steps from one control to the next; steps until     |
 |             | the first control (0: at once); count of steps, from 1 on, from which there is none          |
 | shared, own | parameters that all states share, and those of one state, each as a flat array               |
-| progress    | as in `motion`, and its count of steps at the next control                                   |
+| progress    | as in `steps`, and its count of steps at the next control                                    |
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.scalar import Array, Scalar, any_below, fma, kernel, unpack, where
-from linkwork.kernels.steps import DT, SINGLE_STEPS, clear_found, clear_nothing, leave
+from linkwork.kernels.steps import DT, SINGLE_STEPS, no_solution, store_state, zero_solution
 
-FIRST, EVERY, WAIT, LAST = range(2, 6)
-"""Entries of the clock, after those of `motion`."""
+FIRST, EVERY, WAIT, END = range(2, 6)
+"""Entries of the timing, after those of `steps`."""
 
-Place = tuple[int, int, tuple[int, ...]]
+Slot = tuple[int, int, tuple[int, ...]]
 """Where a parameter is: among those shared (0) or own (1), its first number, its shape."""
 
 
@@ -34,55 +34,55 @@ class Control(NamedTuple):
 
     text: Callable[..., None]
     takes_tree: bool
-    places: tuple[Place, ...]
+    slots: tuple[Slot, ...]
     shared: int
     """How many numbers all states share."""
     own: int
     """How many numbers each state has of its own."""
 
 
-def torque_text(control: Control) -> Callable[..., None]:
+def torque_kernel(control: Control) -> Callable[..., None]:
     """Kernel text that calls a controller with its parameters; torques that it does not write are zero."""
-    text, places = control.text, control.places
+    text, slots = control.text, control.slots
 
     @kernel
     def torques(tree: Array, time: Scalar, q: Array, v: Array, shared: Array, own: Array, tau: Array) -> None:
         for k in range(tree.nv):
             tau[k] = 0.0
-        text(time, q, v, *unpack((shared, own), places), tau)
+        text(time, q, v, *unpack((shared, own), slots), tau)
 
     @kernel
     def torques_of_tree(tree: Array, time: Scalar, q: Array, v: Array, shared: Array, own: Array, tau: Array) -> None:
         for k in range(tree.nv):
             tau[k] = 0.0
-        text(tree, time, q, v, *unpack((shared, own), places), tau)
+        text(tree, time, q, v, *unpack((shared, own), slots), tau)
 
     return torques_of_tree if control.takes_tree else torques
 
 
 def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
-    """Steps of `motion` under a controller.
+    """Steps of `steps` under a controller.
 
     The controller is called at the end of a step, for the one that follows, so that an interrupted run knows the
     torques with which it goes on; and before the first step, if it is due at once.
     """
-    one, torques = SINGLE_STEPS[integrator, dynamics], torque_text(control)
-    step, bound = one.text, one.dynamics.bound
-    clear = clear_found if bound else clear_nothing
+    one, torques = SINGLE_STEPS[integrator, dynamics], torque_kernel(control)
+    step, constrained = one.text, one.dynamics.constrained
+    clear = zero_solution if constrained else no_solution
 
     @kernel
-    def update(
-        tree: Array, w: Array, clock: Array, shared: Array, own: Array, q: Array, v: Array, tau: Array, progress: Array
+    def update_torques(
+        tree: Array, w: Array, timing: Array, shared: Array, own: Array, q: Array, v: Array, tau: Array, progress: Array
     ) -> None:
         """``tau``: the controller's torques if it is due. Steps that end in NaN are not counted: then it is not."""
-        wait = where(progress[1], clock[LAST], progress[2] - progress[1], 1.0)
+        wait = where(progress[1], timing[END], progress[2] - progress[1], 1.0)
         if any_below(wait, 0.5):
             # fma: the product is rounded here, and never fused with what the controller does with the time
-            time = fma(clock[FIRST] + progress[1] - 1.0, clock[DT], 0.0)
+            time = fma(timing[FIRST] + progress[1] - 1.0, timing[DT], 0.0)
             torques(tree, time, q, v, shared, own, w.control)
             for k in range(tree.nv):
                 tau[k] = where(wait, 0.5, w.control[k], tau[k])
-            progress[2] = where(wait, 0.5, progress[1] + clock[EVERY], progress[2])
+            progress[2] = where(wait, 0.5, progress[1] + timing[EVERY], progress[2])
 
     @kernel
     def first(
@@ -93,9 +93,9 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         tau: Array,
         u: Array,
         wrenches: Array,
-        law: Array,
+        passive: Array,
         regularization: Array,
-        clock: Array,
+        timing: Array,
         shared: Array,
         own: Array,
         settings: Array,
@@ -113,8 +113,8 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         clear(tree, found)
         progress[0] = 1.0
         progress[1] = 1.0
-        progress[2] = 1.0 + clock[WAIT]
-        update(tree, w, clock, shared, own, q1, v1, tau1, progress)
+        progress[2] = 1.0 + timing[WAIT]
+        update_torques(tree, w, timing, shared, own, q1, v1, tau1, progress)
 
     @kernel
     def iterate(
@@ -125,9 +125,9 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         tau: Array,
         u: Array,
         wrenches: Array,
-        law: Array,
+        passive: Array,
         regularization: Array,
-        clock: Array,
+        timing: Array,
         shared: Array,
         own: Array,
         settings: Array,
@@ -137,14 +137,14 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         found: Array,
         progress: Array,
     ) -> None:
-        step(tree, w, q1, v1, tau1, u, wrenches, law, regularization, clock, found)
-        leave(tree, w, q1, v1, progress)
-        update(tree, w, clock, shared, own, q1, v1, tau1, progress)
+        step(tree, w, q1, v1, tau1, u, wrenches, passive, regularization, timing, found)
+        store_state(tree, w, q1, v1, progress)
+        update_torques(tree, w, timing, shared, own, q1, v1, tau1, progress)
 
-    inputs: dict[str, Shape] = one.inputs | {"clock": (6,)}
+    inputs: dict[str, Shape] = one.inputs | {"timing": (6,)}
     inputs |= {"shared": (control.shared,), "own": (control.own,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "tau1": ("nv",)}
-    outputs |= {"found": ("nresult",) if bound else (0,), "progress": (3,)}
+    outputs |= {"found": ("nresult",) if constrained else (0,), "progress": (3,)}
     work = one.dynamics.work | one.work | {"control": ("nv",)}
     name = f"{integrator}_{dynamics}_{control.text.__name__}"
     return Algorithm(name, first, inputs, outputs, work, one.dynamics.layout, iterate, one.dynamics.folded)

@@ -1,6 +1,21 @@
 """Motion in time: `simulate` one robot, `rollouts` of many states, steps in minimal coordinates; `Sweep`s of joints.
 
-Whole rollouts run in machine code; Python is asked only where a controller speaks or something is recorded.
+| module            | what it has                                                                             |
+|-------------------|-----------------------------------------------------------------------------------------|
+| schedule          | when steps, controls, records and projections happen, on one clock                      |
+| loop              | the loop that follows a schedule: control, record, steps, projection, early end          |
+| propagators       | steps of one robot that are plugged into it: fixed, adaptive, with a kernel controller   |
+| batch_propagators | the same of many robots, in SIMD lanes and threads                                      |
+| numba_control     | the same with a controller of Numba; `numba_loop` is its loop in machine code            |
+| python_steps      | steps in Python around any method of forward dynamics, and in minimal coordinates        |
+| stepper           | `Stepper`: compiled steps; `control` has controllers that are compiled with them         |
+| settings          | how steps are made, as one value                                                        |
+| actuation         | torques, commands and wrenches as users and controllers give them                        |
+| initial           | states to start from                                                                    |
+| stabilization     | Baumgarte stabilization, implicit springs and dampers, stops                             |
+| projection        | states back onto the constraint manifold                                                |
+| trajectory, files | what is returned, and how it is kept                                                    |
+| single, batches   | `simulate` and `rollouts`                                                               |
 """
 
 from __future__ import annotations

@@ -21,15 +21,15 @@ from linkwork.compilers.language import Source, source_of
 from linkwork.errors import InputError, KernelError
 from linkwork.inputs import Integrator, fresh_floats
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.control import Control, Place, controlled, torque_text
+from linkwork.kernels.control import Control, Slot, controlled, torque_kernel
 from linkwork.model.expressions import Graph
 from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.simulation.stepper import Stepper
 
-SEEN = ("time", "q", "v")
-"""What every controller sees."""
+ARGUMENTS = ("time", "q", "v")
+"""Arguments that every controller reads."""
 
 
 class Controller:
@@ -58,7 +58,7 @@ class Controller:
     per_robot: tuple[str, ...]
     """Parameters whose first axis is that of the batch."""
     control: Control
-    """The kernel and the places of its parameters: what code depends on."""
+    """The kernel and the slots of its parameters: what code depends on."""
 
     __slots__ = ("control", "parameters", "per_robot", "text")
 
@@ -87,7 +87,7 @@ class Controller:
         raise AttributeError(f"a Controller is frozen: make another one with {name}=...")
 
     def __reduce__(self) -> Any:
-        return _made_again, (self.text, dict(self.parameters), self.per_robot)
+        return _from_parameters, (self.text, dict(self.parameters), self.per_robot)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {self._shape(name)}" for name in self.parameters)
@@ -159,7 +159,7 @@ class Controller:
             robot: The mechanism.
         """
         self.check(robot)
-        torques, tree, parameters = torque_text(self.control), tree_of(robot), self.packed()
+        torques, tree, parameters = torque_kernel(self.control), tree_of(robot), self.packed()
 
         def function(time: float, q: Array, v: Array) -> Array:
             tau = np.empty(robot.nv)
@@ -177,7 +177,7 @@ def as_controller(given: Any) -> Controller | None:
     return Controller(given) if getattr(given, "__kernel__", False) else None
 
 
-def _made_again(text: Callable[..., None], parameters: dict[str, Array], per_robot: tuple[str, ...]) -> Controller:
+def _from_parameters(text: Callable[..., None], parameters: dict[str, Array], per_robot: tuple[str, ...]) -> Controller:
     return Controller(text, per_robot=per_robot, **parameters)
 
 
@@ -196,7 +196,7 @@ def _parameter_names(text: Callable[..., None]) -> list[str]:
     source = _source(text)
     names = [argument.arg for argument in source.tree.args.args]
     inner = names[1:] if names[:1] == ["tree"] else names
-    if tuple(inner[:3]) != SEEN or inner[-1:] != ["tau"]:
+    if tuple(inner[:3]) != ARGUMENTS or inner[-1:] != ["tau"]:
         raise source.error(
             source.tree,
             f"a controller takes time, q, v, its parameters, tau (and tree first, if it likes); "
@@ -239,14 +239,14 @@ def _value(given: npt.ArrayLike, name: str, own: bool) -> Array:
 
 
 def _control_of(text: Callable[..., None], values: Mapping[str, Array], own: Sequence[str]) -> Control:
-    """The text with the places of its parameters."""
-    places, sizes = list[Place](), [0, 0]
+    """The text with the slots of its parameters."""
+    slots, sizes = list[Slot](), [0, 0]
     for name, value in values.items():
         which = int(name in own)
         shape = value.shape[which:]
-        places.append((which, sizes[which], shape))
+        slots.append((which, sizes[which], shape))
         sizes[which] += math.prod(shape)
-    return Control(text, _takes_tree(text), tuple(places), sizes[0], sizes[1])
+    return Control(text, _takes_tree(text), tuple(slots), sizes[0], sizes[1])
 
 
 # Indices ------------------------------------------------------------------------------------------------------------
@@ -255,18 +255,18 @@ def _control_of(text: Callable[..., None], values: Mapping[str, Array], own: Seq
 class _Bounded(np.ndarray[Any, Any]):
     """An array whose indices count from the start and end at the end, as in machine code they must."""
 
-    def _look(self, at: Any) -> None:
+    def _check_bounds(self, at: Any) -> None:
         for k, size in zip(at if isinstance(at, tuple) else (at,), self.shape, strict=False):
             fits = 0 <= (k.start or 0) <= size if isinstance(k, slice) else 0 <= k < size
             if not fits:
                 raise IndexError(f"index {at} of an array of shape {self.shape}")
 
     def __getitem__(self, at: Any) -> Any:
-        self._look(at)
+        self._check_bounds(at)
         return super().__getitem__(at)
 
     def __setitem__(self, at: Any, value: Any) -> None:
-        self._look(at)
+        self._check_bounds(at)
         super().__setitem__(at, value)
 
 
@@ -287,7 +287,7 @@ def _check_indices(control: Control, robot: Model) -> None:
     arrays = [symbols(k, size) for k, size in enumerate(sizes)]
     tau = np.zeros(robot.nv, dtype=object).view(_Bounded)
     try:
-        torque_text(control)(tree_of(robot), graph.input(len(sizes), 0), *arrays, tau)
+        torque_kernel(control)(tree_of(robot), graph.input(len(sizes), 0), *arrays, tau)
     except (IndexError, ZeroDivisionError) as error:
         inner = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
         source = source_of(control.text)
@@ -318,11 +318,11 @@ class ControlledStepper(Stepper):
         return _algorithm(integrator, dynamics, self.control)
 
     def settings(self, now: int, steps: int, *, final: bool) -> tuple[Array, Array]:
-        """Clock and settings for so many steps from step ``now`` on; before the first ones, there is a call of none.
+        """Timing and settings for so many steps from step ``now`` on; before the first ones, there is a call of none.
 
-        That call asks the controller if it is due. The ``final`` ones end without asking it.
+        That call has the controller computed if it is due. The ``final`` ones end without it.
         """
         every = self.control_every
         wait = -now % every if steps == 0 else every - now % every
-        clock = [self.dt, 0.0, now, every, wait, steps + 1 if final else steps + 2]
-        return np.array(clock, dtype=self._dtype), self._often(steps)
+        timing = [self.dt, 0.0, now, every, wait, steps + 1 if final else steps + 2]
+        return np.array(timing, dtype=self._dtype), self.repeats(steps)

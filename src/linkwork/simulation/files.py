@@ -1,4 +1,4 @@
-"""Runs in files: one ``.npz``, or one ``.parquet`` with a column for each number."""
+"""Trajectories in files: one ``.npz``, or one ``.parquet`` with a column for each number."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import numpy as np
 
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 
 FORMAT = 1
 """Of saved files."""
 KINDS = (".npz", ".parquet")
 ARRAYS = ("times", "q", "v", "tau", "multipliers")
 COMMANDS = "commands"
-"""The array that only runs under commands have."""
+"""The array that only trajectories under commands have."""
 WORDS = b"linkwork"
-"""Where a Parquet file keeps what is said about a run."""
+"""Where a Parquet file keeps what is said about a trajectory."""
 
 Arrays = Mapping[str, Array]
 
 
 def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Path:
-    """Write a run; an older file is replaced only when the new one is whole."""
+    """Write a trajectory; an older file is replaced only when the new one is whole."""
     place = Path(path)
     if place.suffix not in KINDS:
         place = place.with_name(place.name + KINDS[0])
@@ -42,7 +42,7 @@ def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, r
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """What is said about a run, and its arrays."""
+    """What is said about a trajectory, and its arrays."""
     try:
         if Path(path).suffix == ".parquet":
             words, arrays = _from_table(_parquet().read_table(os.fspath(path)))
@@ -51,7 +51,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
                 words = json.loads(str(kept["about"]))
                 arrays = {name: kept[name] for name in (*ARRAYS, COMMANDS) if name in kept or name in ARRAYS}
     except (OSError, KeyError, ValueError) as error:
-        raise InputError(f"{path} is no saved run: {error}") from None
+        raise InputError(f"{path} is no saved trajectory: {error}") from None
     if words["format"] > FORMAT:
         raise InputError(f"{path} was saved by a later version of linkwork")
     return words, arrays
@@ -67,7 +67,9 @@ def _whole(place: Path, put: Callable[[Any], object]) -> Path:
     except OSError as error:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)
-        raise LinkworkError(f"cannot save the run to {place}: {error.strerror or error}; it is still here") from None
+        raise LinkworkError(
+            f"cannot save the trajectory to {place}: {error.strerror or error}; it is still here"
+        ) from None
     return place
 
 

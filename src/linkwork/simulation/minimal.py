@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from linkwork.inputs import above_zero, fresh_floats
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
-from linkwork.simulation.stages import FreeJoints, Staged
-from linkwork.simulation.stepper import joint_law
+from linkwork.quantities.base import Array
+from linkwork.simulation.python_steps import MinimalCoordinates, PythonStepper
+from linkwork.simulation.stabilization import passive_parameters
 
 
 class MinimalMotion:
@@ -26,10 +26,10 @@ class MinimalMotion:
 
     def __init__(self, robot: Model) -> None:
         self.robot = robot
-        dynamics = FreeJoints(replace(robot, gravity_compensation={}))
-        self.minimal = dynamics.minimal
-        law = joint_law(robot, passive=False, limits=False, at=robot.neutral())
-        self._staged = Staged(dynamics, "rk4", law)
+        coordinates = MinimalCoordinates(replace(robot, gravity_compensation={}))
+        self.minimal = coordinates.minimal
+        nothing = passive_parameters(robot, passive=False, limits=False, at=robot.neutral())
+        self._stepper = PythonStepper(coordinates, "rk4", nothing)
 
     def __reduce__(self) -> tuple[type[MinimalMotion], tuple[Model]]:
         return MinimalMotion, (self.robot,)
@@ -47,6 +47,6 @@ class MinimalMotion:
         """
         h = above_zero(seconds, "seconds")
         torque = np.zeros(self.robot.nv) if tau is None else fresh_floats(tau, "tau")
-        y = self.minimal.rates(rate, "rate")
-        at, after, _, _ = self._staged.step(fresh_floats(q, "q"), y, torque, h)
-        return at, after
+        y, at = self.minimal.rates(rate, "rate"), fresh_floats(q, "q")
+        at, v, _, _ = self._stepper.step(at, self.minimal.velocity(at, y), torque, h)
+        return at, v[..., self.minimal.index]

@@ -1,8 +1,7 @@
-"""Steps of integrators for one robot: what simulation is made of, and what to hold on to for a loop of one's own."""
+"""Steps of integrators for one robot: what simulations are made of, and for loops of one's own."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -14,33 +13,26 @@ import numpy.typing as npt
 from linkwork.compilers.program import Backend, Program
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError
-from linkwork.inputs import Auto, Integrator, TimeConstant, above_zero, count
+from linkwork.inputs import Integrator, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.steps import DAMPING as LAW_DAMPING
-from linkwork.kernels.steps import LOWER, REST, STEPS, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
+from linkwork.kernels.steps import STEPS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE, BEYOND, with_actuators
+from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
 from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
-from linkwork.quantities.functions import mass_matrix
+from linkwork.simulation.stabilization import AUTO, passive_parameters, stabilized, with_implicit_armature
 
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
 """Integrators and their orders."""
 
-AUTO: Auto = "auto"
-TIME_CONSTANT = 0.005
-"""Seconds in which open loops close again, where steps are not longer than half of this."""
-STOP_TIME = 0.01
-"""Seconds in which a stop catches a joint that carries nothing but its own inertia."""
-
 _empty = np.empty
 
 
-class Stepped:
-    """Where steps have led. Leading axes are those of the batch."""
+class StepResult:
+    """The state after some steps. Leading axes are those of the batch."""
 
     __slots__ = ("_error", "_found", "_progress", "_rows", "q", "v")
 
@@ -78,11 +70,11 @@ class Stepped:
         return tuple(self)[index]
 
     def __repr__(self) -> str:
-        return f"Stepped(q={self.q!r}, v={self.v!r})"
+        return f"StepResult(q={self.q!r}, v={self.v!r})"
 
 
 def forces_of(found: Array, rows: int) -> Array:
-    """Forces of all rows in what steps have found; zeros where nothing binds the robot and nothing was found."""
+    """Constraint forces in the result of steps; zeros where no constraint is enabled."""
     return found[..., 2 : 2 + rows] if found.shape[-1] else np.zeros((*found.shape[:-1], rows), dtype=found.dtype)
 
 
@@ -106,10 +98,10 @@ class Stepper(BaseEvaluator):
         passive: Whether springs and dampers of the model's joints, and gravity compensation of its bodies, act.
             ``euler`` takes springs and dampers as they are at the end of a step, so that stiff ones do no harm.
         limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
-            the inertia that the joint feels at ``at``, and soft enough to give way.
+            the inertia that the joint feels at ``stops_at``, and soft enough to give way.
         regularization: Regularization of the proximal iterations, as for `ForwardDynamics`.
         iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
-        at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
+        stops_at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
         wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
@@ -125,7 +117,7 @@ class Stepper(BaseEvaluator):
         limits: bool = True,
         regularization: float = REGULARIZATION,
         iterations: int | None = None,
-        at: npt.ArrayLike | None = None,
+        stops_at: npt.ArrayLike | None = None,
         wrenches: Sequence[str] = (),
         threads: int | None = None,
     ) -> None:
@@ -140,10 +132,12 @@ class Stepper(BaseEvaluator):
         if (integrator, dynamics) not in STEPS:
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
-        self.law = joint_law(robot, passive, limits, robot.neutral() if at is None else at)
+        self.passive_parameters = passive_parameters(
+            robot, passive, limits, robot.neutral() if stops_at is None else stops_at
+        )
         stable = stabilized(robot, time_constant, self.dt) if bound else robot.unconstrained()
         if integrator == "euler" and passive:
-            stable = held_back(stable, self.dt)
+            stable = with_implicit_armature(stable, self.dt)
         if not passive:
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
@@ -163,25 +157,25 @@ class Stepper(BaseEvaluator):
             "limits": limits,
             "regularization": self.regularization,
             "iterations": iterations,
-            "at": None if at is None else np.array(at),
+            "stops_at": None if stops_at is None else np.array(stops_at),
             "wrenches": frames,
         }
         super().__init__(stable, f"{integrator} step", lambda: program, arguments, frames, threads)
 
     def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
-        """What makes the steps."""
+        """The algorithm of the steps."""
         return STEPS[integrator, dynamics]
 
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
         dtype = backend.dtype
         self._R = row_regularization(self.robot, self.regularization, dtype)
-        self._still = np.zeros(self.robot.nv, dtype=dtype)
-        self._law = self.law.astype(dtype)
-        self._clock = np.array([self.dt, 0.0], dtype=dtype)
-        self._clock_of_commands = np.array([self.dt, 1.0], dtype=dtype)
+        self._no_torques = np.zeros(self.robot.nv, dtype=dtype)
+        self._passive = self.passive_parameters.astype(dtype)
+        self._timing = np.array([self.dt, 0.0], dtype=dtype)
+        self._timing_commanded = np.array([self.dt, 1.0], dtype=dtype)
         self._uncommanded = np.zeros(self.program.input_shapes()[3], dtype=dtype)
-        self._once = self._often(1)
+        self._once = self.repeats(1)
         self._adaptive = self.integrator == "dopri5"
         self._sizes = [shape[0] for shape in self.program.output_shapes()]
 
@@ -194,7 +188,7 @@ class Stepper(BaseEvaluator):
         *,
         commands: npt.ArrayLike | None = None,
         wrenches: npt.ArrayLike | None = None,
-    ) -> Stepped:
+    ) -> StepResult:
         """The state after some steps under constant torques. Leading axes are batch axes and broadcast.
 
         Args:
@@ -207,24 +201,24 @@ class Stepper(BaseEvaluator):
             wrenches: External wrenches on the frames that the stepper was made with, ``(..., frames, 6)``, each
                 ``[moment, force]`` in the frame's axes; by default none.
         """
-        u, _, _, _, switch = self.held(commands)
+        u, _, _, _, timing = self.held(commands)
         if tau is None:
-            tau = self._still
+            tau = self._no_torques
         if wrenches is None:
             wrenches = self._no_wrenches
         if self._adaptive:
-            return self._estimated([q, v, tau, u, wrenches, self._law, self._R, switch], steps)
-        often = self._once if type(steps) is int and steps == 1 else self._often(count(steps, "steps"))
+            return self._estimated([q, v, tau, u, wrenches, self._passive, self._R, timing], steps)
+        settings = self._once if type(steps) is int and steps == 1 else self.repeats(count(steps, "steps"))
         nq, nv, nfound, nprogress = self._sizes
         q1, v1 = _empty(nq, self._dtype), _empty(nv, self._dtype)
         found, progress = _empty(nfound, self._dtype), _empty(nprogress, self._dtype)
-        if self._entry(q, v, tau, u, wrenches, self._law, self._R, switch, often, q1, v1, found, progress):
+        if self._entry(q, v, tau, u, wrenches, self._passive, self._R, timing, settings, q1, v1, found, progress):
             # not one state whose arrays fit as they are
-            given = [q, v, tau, u, wrenches, self._law, self._R, switch, often]
+            given = [q, v, tau, u, wrenches, self._passive, self._R, timing, settings]
             q1, v1, found, progress = self.runner.evaluate(given, [None] * 4)
-        return Stepped(q1, v1, found, progress, None, self.source.nc)
+        return StepResult(q1, v1, found, progress, None, self.source.nc)
 
-    def _estimated(self, given: list[Any], steps: int) -> Stepped:
+    def _estimated(self, given: list[Any], steps: int) -> StepResult:
         """One step of an integrator that estimates its error."""
         if steps != 1:
             raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
@@ -232,7 +226,7 @@ class Stepper(BaseEvaluator):
         if self._entry(*given, *out):
             out = self.runner.evaluate(given, [None] * 5)
         q1, v1, found, error, progress = out
-        return Stepped(q1, v1, found, progress, error, self.source.nc)
+        return StepResult(q1, v1, found, progress, error, self.source.nc)
 
     def bind(
         self,
@@ -264,9 +258,9 @@ class Stepper(BaseEvaluator):
             if not isinstance(x, np.ndarray):
                 raise InputError(f"bind: {name} is {type(x).__name__}, needs a NumPy array")
         lead = q.shape[: max(q.ndim - 1, 0)]
-        inputs = [q, v, self._still if tau is None else tau, *self.held(commands, wrenches)]
+        inputs = [q, v, self._no_torques if tau is None else tau, *self.held(commands, wrenches)]
         if self.integrator != "dopri5":
-            inputs.append(self._often(count(steps, "steps")))
+            inputs.append(self.repeats(count(steps, "steps")))
         elif steps != 1:
             raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
         if out is not None and (not isinstance(out, tuple | list) or len(out) != 2):
@@ -289,7 +283,7 @@ class Stepper(BaseEvaluator):
         return step
 
     def held(self, commands: Any, wrenches: Any = None) -> tuple[Any, ...]:
-        """Inputs of the steps that are held over many of them, from commands to the clock.
+        """Inputs of the steps that are held over many of them, from commands to the timing.
 
         Args:
             commands: Commands of the actuators, or None.
@@ -297,80 +291,15 @@ class Stepper(BaseEvaluator):
         """
         pushed = self._no_wrenches if wrenches is None else wrenches
         if commands is None:
-            return self._uncommanded, pushed, self._law, self._R, self._clock
+            return self._uncommanded, pushed, self._passive, self._R, self._timing
         if not self.takes_commands:
             check_actuators(self.source)
-        return commands, pushed, self._law, self._R, self._clock_of_commands
+        return commands, pushed, self._passive, self._R, self._timing_commanded
 
-    def _often(self, steps: int) -> Array:
-        """The settings for so many steps."""
+    def repeats(self, steps: int) -> Array:
+        """The settings for so many steps.
+
+        Args:
+            steps: How many.
+        """
         return np.array([0.0, steps + 1.0], dtype=self._dtype)
-
-
-def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
-    """Warn of servos whose damping, taken explicitly, turns a velocity around within a step: they chatter.
-
-    That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``.
-    """
-    damping = np.zeros(robot.nv)
-    for actuator in robot.actuators:
-        for joint, gear in actuator.gears:
-            damping[robot.v_slice(joint)] -= actuator.bias[2] * np.square(gear)
-    if not (damping > 0).any():
-        return
-    mobility = np.diagonal(np.linalg.pinv(mass_matrix(robot, q), hermitian=True))  # one over the inertia
-    ratio = damping * dt * mobility
-    k = int(ratio.argmax())
-    if ratio[k] > 1:
-        joint = next(j.name for j in robot.joints if k in range(*robot.v_slice(j.name).indices(robot.nv)))
-        warnings.warn(
-            f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
-            f"is {ratio[k]:.3g} times the inertia that the joint feels; try dt={dt / ratio[k]:.1g} or less",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-
-
-def stabilized(robot: Model, time_constant: TimeConstant, dt: float) -> Model:
-    """The robot with constraints that pull open loops closed, where they have no gains of their own."""
-    if time_constant is None:
-        return robot
-    time = max(TIME_CONSTANT, 2 * dt) if time_constant == AUTO else above_zero(time_constant, "time_constant")
-    if time < 2 * dt:
-        raise InputError(
-            f"time_constant is {time:g} s: loops that are to close in less than two steps ({2 * dt:g} s) overshoot"
-        )
-    pulled = tuple(c if any(c.gains or ()) else replace(c, gains=None, time_constant=time) for c in robot.constraints)
-    return replace(robot, constraints=pulled)
-
-
-def held_back(robot: Model, h: float) -> Model:
-    """The robot with the armature that springs and dampers are to a step of the time ``h`` that ends in them."""
-    joints = []
-    for joint in robot.joints:
-        k = robot.v_slice(joint.name)
-        springs = robot.stiffness[k] if joint.type.nq == joint.type.nv else 0.0
-        joints.append(replace(joint, armature=robot.armature[k] + h * robot.damping[k] + h * h * springs))
-    return replace(robot, joints=tuple(joints))
-
-
-def joint_law(robot: Model, passive: bool, limits: bool, at: npt.ArrayLike) -> Array:
-    """What joints do by themselves: a row of the law of `algorithms.motion` for each degree of freedom."""
-    law = np.zeros((robot.nv, 7))
-    law[:, LOWER], law[:, UPPER] = -BEYOND, BEYOND
-    if passive:
-        law[:, LAW_DAMPING], law[:, STIFFNESS] = robot.damping, robot.stiffness
-    plain = [j for j in robot.joints if j.type.nq == j.type.nv and j.type.nv > 0]
-    for joint in plain:
-        law[robot.v_slice(joint.name), REST] = joint.rest
-    if limits and plain:
-        inertia = 1.0 / np.diagonal(np.linalg.inv(mass_matrix(robot, at)))
-        for joint in plain:
-            k, i = robot.v_slice(joint.name), robot.q_slice(joint.name)
-            low, high = robot.lower[i], robot.upper[i]
-            stopped = np.isfinite(low) | np.isfinite(high)
-            law[k, LOWER] = np.where(np.isfinite(low), low, -BEYOND)
-            law[k, UPPER] = np.where(np.isfinite(high), high, BEYOND)
-            law[k, STOP_STIFFNESS] = np.where(stopped, inertia[k] / STOP_TIME**2, 0.0)
-            law[k, STOP_DAMPING] = np.where(stopped, 2 * inertia[k] / STOP_TIME, 0.0)
-    return law

@@ -20,7 +20,7 @@ from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import above_zero, real_array
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.simulation.trajectory import Trajectory
 
 
@@ -73,7 +73,7 @@ def sweep(
     The first is assembled from ``q`` (default: the assembled or neutral pose) with the joints at their first values,
     each other one continued from the one before: it keeps the branch of the loops that it is on, also through points
     where branches cross. Where loops cannot follow, at a dead center of the swept joints, an `AssemblyError` says at
-    which value; its ``run`` has the configurations before.
+    which value; its ``trajectory`` has the configurations before.
 
     Args:
         robot: The mechanism.
@@ -117,7 +117,7 @@ def sweep(
         where = f"to {numbers_of(wanted[len(found)])} (value {len(found) + 1} of {len(wanted)})"
         words = f"sweep of '{robot.name}' {where}: {error}"
         told = AssemblyError(words, constraint=error.constraint, gap=error.gap, q=error.q)
-        told.run = made()  # type: ignore[attr-defined]
+        told.trajectory = made()
         raise told from None
     return made()
 

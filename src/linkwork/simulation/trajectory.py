@@ -1,4 +1,4 @@
-"""What a simulation leaves behind."""
+"""Trajectories: what simulations return, and what is kept, drawn and resumed."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ RESUMED = (
     *("dt", "integrator", "method", "record_every", "project_every", "time_constant", "passive", "limits"),
     *("tolerance", "stops_at", "regularization", "iterations", "wrenches", "controller_output"),
 )
-"""Settings with which a run goes on."""
+"""Settings with which a simulation is resumed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory(Motion):
     """States of a robot over time. Arrays begin with the axis of time; in rollouts the next one is that of the batch.
 
-    A run that ended early says so in `ended`, and holds what was found until then.
+    A trajectory that ended early says so in `ended`, and holds what was found until then.
     """
 
     def resume(self, index: int = -1, *, seconds: float, **changes: Any) -> Trajectory:
@@ -59,7 +59,7 @@ class Trajectory(Motion):
     # Files ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Keep the run in one file, ``.npz`` or ``.parquet``; an older one is replaced only when the new one is whole.
+        """Write the trajectory to one file, ``.npz`` or ``.parquet``; an old one is replaced when the new one is whole.
 
         A Parquet file has a column for each number, called after joints and constraints, for tools that read tables.
 
@@ -74,11 +74,11 @@ class Trajectory(Motion):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], robot: Model | None = None) -> Trajectory:
-        """A saved run; with its robot it also knows energies, forces by name and how to be drawn.
+        """A saved trajectory; with its robot it also knows energies, forces by name and how to be drawn.
 
         Args:
             path: File to read, ``.npz`` or ``.parquet``.
-            robot: The robot that the run is of.
+            robot: The robot that the trajectory is of.
         """
         words, arrays = files.read(path)
         if robot is not None and (robot.nq, robot.nv) != (arrays["q"].shape[-1], arrays["v"].shape[-1]):
@@ -90,14 +90,14 @@ class Trajectory(Motion):
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Joint positions, energies, how far loops open, and constraint forces over time; to a file if asked.
 
-        Of a run that ended early, as far as it went; its title says where that was, and why.
+        Of a trajectory that ended early, as far as it went; its title says where that was, and why.
 
         Args:
             path: File to write; by default none.
         """
-        from linkwork.drawing.plots import draw_run
+        from linkwork.drawing.plots import draw_motion
 
-        return draw_run(self, path)
+        return draw_motion(self, path)
 
     def picture(
         self,
@@ -122,12 +122,12 @@ class Trajectory(Motion):
     def animate(
         self, fps: float = 25, *, view: tuple[float, float] | None = None, speed: float = 1.0, index: int = 0
     ) -> FuncAnimation:
-        """The run as matplotlib's animation, ``.to_jshtml()`` of which plays in a notebook; see `save_video`.
+        """The trajectory as matplotlib's animation, ``.to_jshtml()`` of which plays in a notebook; see `save_video`.
 
         Args:
             fps: Pictures in one second.
             view: Elevation and azimuth of the eye, in degrees.
-            speed: Seconds of the run shown in one second.
+            speed: Seconds of the trajectory shown in one second.
             index: Which robot, of rollouts.
         """
         from linkwork.drawing.figures import animation
@@ -143,7 +143,7 @@ class Trajectory(Motion):
         speed: float = 1.0,
         index: int = 0,
     ) -> Path:
-        """The run as a moving stick figure in a .gif, .mp4 or animated .png, ``speed`` seconds of it in one second.
+        """The trajectory as a moving stick figure in a .gif, .mp4 or animated .png.
 
         An .mp4 needs ffmpeg, which ``pip install 'linkwork[video]'`` brings. Forces with which the world holds bodies
         are arrows. ``view`` and ``index`` are as for `picture`.
@@ -152,7 +152,7 @@ class Trajectory(Motion):
             path: File to write; an existing one is replaced.
             fps: Pictures in one second.
             view: Elevation and azimuth of the eye, in degrees.
-            speed: Seconds of the run shown in one second.
+            speed: Seconds of the trajectory shown in one second.
             index: Which robot, of rollouts.
         """
         from linkwork.drawing.figures import write_video
@@ -160,7 +160,7 @@ class Trajectory(Motion):
         return write_video(self, path, fps, view, speed, index)
 
     def view(self, *, index: int = 0, port: int = 8080, open_browser: bool | None = None, wait: bool = False) -> Viewer:
-        """Show the run in the browser, with a slider for time. See `viewer.Viewer`.
+        """Show the trajectory in the browser, with a slider for time. See `viewer.Viewer`.
 
         Args:
             index: Which robot, of rollouts.
@@ -176,12 +176,12 @@ class Trajectory(Motion):
         return viewer
 
     def save_html(self, path: str | os.PathLike[str], fps: float = 25, *, speed: float = 1.0, index: int = 0) -> Path:
-        """The run as one page that plays in any browser, without a server or a network; see `viewer.Viewer`.
+        """The trajectory as one page that plays in any browser, without a server or a network; see `viewer.Viewer`.
 
         Args:
             path: File to write; an existing one is replaced.
             fps: States in one second.
-            speed: Seconds of the run shown in one second.
+            speed: Seconds of the trajectory shown in one second.
             index: Which robot, of rollouts.
         """
         from linkwork.viewer import Viewer

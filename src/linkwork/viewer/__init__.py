@@ -1,4 +1,4 @@
-"""Robots and runs in the browser, by viser: ``pip install 'linkwork[view]'``. See docs/seeing.md.
+"""Robots and trajectories in the browser, by viser: ``pip install 'linkwork[view]'``. See docs/seeing.md.
 
 | file      | what it knows                                                     |
 |-----------|-------------------------------------------------------------------|
@@ -6,7 +6,7 @@
 | framing   | how large a robot is, where its floor is, where to look from      |
 | between   | lines between bodies: what slides, loops that are open, forces    |
 | stage     | a robot in a scene: what is drawn, and how it moves               |
-| playing   | the panel of a run: time, play, step                              |
+| playing   | the panel of a trajectory: time, play, step                       |
 | posing    | the panel of a robot: its joints, moved with loops closed         |
 | window    | `Viewer`: a server with a stage and a panel                       |
 """

@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.drawing.pictures import GROUND, LOOP
 from linkwork.drawing.skeleton import Skeleton
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.viewer.solids import rgb_of
 
 SLIDES, GAPS, ARROWS = "slides", "gaps", "forces"

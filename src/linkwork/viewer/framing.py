@@ -11,11 +11,11 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
 from linkwork.model.rotations import aligning_rotation
 from linkwork.model.shapes import Ground
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 
 FIELD_OF_VIEW = np.radians(40.0)
 FAR = 2.0
-"""A run that spreads over more than this many sizes of the robot is looked at where it starts."""
+"""A trajectory that spreads over more than this many sizes of the robot is looked at where it starts."""
 
 
 @dataclass(frozen=True, eq=False)

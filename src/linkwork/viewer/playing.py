@@ -1,4 +1,4 @@
-"""The panel of a run: time, play, step, and what is known of the state."""
+"""The panel of a trajectory: time, play, step, and what is known of the state."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ FRAMES = 30.0
 
 
 class Playing:
-    """Controls of a run; ``show`` is called with the number of the state that is looked at."""
+    """Controls of a trajectory; ``show`` is called with the number of the state that is looked at."""
 
-    def __init__(self, gui: Any, run: Motion, show: Callable[[int], None]) -> None:
-        self.run, self._show = run, show
-        self._energy = run.energy["total"]
-        self._errors = run.errors
+    def __init__(self, gui: Any, motion: Motion, show: Callable[[int], None]) -> None:
+        self.motion, self._show = motion, show
+        self._energy = motion.energy["total"]
+        self._errors = motion.errors
         self._playing, self._closed = Event(), False
-        begin, end = float(run.times[0]), float(run.times[-1])
-        self.slider = gui.add_slider("time [s]", begin, max(end, begin + 1e-9), _step(run), begin)
+        begin, end = float(motion.times[0]), float(motion.times[-1])
+        self.slider = gui.add_slider("time [s]", begin, max(end, begin + 1e-9), _step(motion), begin)
         self.play = gui.add_button("Play", icon="player-play")
         self.steps = gui.add_button_group("step", ("first", "back", "forward", "last"))
         self.speed = gui.add_dropdown("speed", tuple(SPEEDS), initial_value="1")
@@ -41,21 +41,21 @@ class Playing:
     @property
     def state(self) -> int:
         """The number of the recorded state nearest to the slider."""
-        return int(np.abs(self.run.times - self.slider.value).argmin())
+        return int(np.abs(self.motion.times - self.slider.value).argmin())
 
     def go(self, state: int) -> None:
         """Look at a recorded state."""
-        self.slider.value = float(self.run.times[min(max(state, 0), len(self.run) - 1)])
+        self.slider.value = float(self.motion.times[min(max(state, 0), len(self.motion) - 1)])
 
     def step(self, where: str) -> None:
         """``first``, ``back``, ``forward`` or ``last``."""
         self.pause()
         here = self.state
-        self.go({"first": 0, "back": here - 1, "forward": here + 1, "last": len(self.run) - 1}[where])
+        self.go({"first": 0, "back": here - 1, "forward": here + 1, "last": len(self.motion) - 1}[where])
 
     def start(self) -> None:
         """Play from where the slider is, or from the start where that is the end."""
-        if self.state == len(self.run) - 1:
+        if self.state == len(self.motion) - 1:
             self.go(0)
         self.play.label, self.play.icon = "Pause", "player-pause"
         self._playing.set()
@@ -78,7 +78,7 @@ class Playing:
 
     def _play(self) -> None:
         """Until paused: the clock says which state to show. Another place or speed starts the clock anew."""
-        first, last = float(self.run.times[0]), float(self.run.times[-1])
+        first, last = float(self.motion.times[0]), float(self.motion.times[-1])
         shown: tuple[float, str] | None = None
         clock, begin = 0.0, first
         while self._playing.is_set() and not self._closed:
@@ -86,7 +86,7 @@ class Playing:
                 clock, begin = time.monotonic(), self.slider.value
             now = begin + SPEEDS[self.speed.value] * (time.monotonic() - clock)
             if now >= last and not self.repeat.value:
-                self.go(len(self.run) - 1)
+                self.go(len(self.motion) - 1)
                 self.pause()
                 return
             if now > last:
@@ -99,16 +99,17 @@ class Playing:
     def _shown(self) -> None:
         k = self.state
         self._show(k)
-        words = [f"state {k} of {len(self.run) - 1}, {self.run.times[k]:.4f} s", f"energy {self._energy[k]:.5g} J"]
-        if self.run.multipliers.shape[-1]:
+        motion = self.motion
+        words = [f"state {k} of {len(motion) - 1}, {motion.times[k]:.4f} s", f"energy {self._energy[k]:.5g} J"]
+        if self.motion.multipliers.shape[-1]:
             words.append(f"loops open by {self._errors[k]:.1e}")
-        if self.run.ended and k == len(self.run) - 1:
-            words.append(f"ended: {self.run.ended}")
+        if self.motion.ended and k == len(self.motion) - 1:
+            words.append(f"ended: {self.motion.ended}")
         self.words.content = "  \n".join(words)
 
 
-def _step(run: Motion) -> float:
+def _step(motion: Motion) -> float:
     """Of the slider: the least time between two states, or a thousandth of all."""
-    whole = float(run.times[-1] - run.times[0])
-    least = float(np.diff(run.times).min(initial=np.inf))
+    whole = float(motion.times[-1] - motion.times[0])
+    least = float(np.diff(motion.times).min(initial=np.inf))
     return max(min(least, whole / 100), whole / 1e5, 1e-9)

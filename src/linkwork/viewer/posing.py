@@ -9,14 +9,13 @@ import numpy as np
 
 from linkwork.closure.assembly import assemble
 from linkwork.closure.continuation import Continuation
+from linkwork.closure.tolerances import CLOSED_BY_SLIDERS
 from linkwork.errors import AssemblyError
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.model.parts import TreeJoint
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 
-CLOSED = 1e-9
-"""The error of loops that count as closed."""
 STEP = 1e-3
 """Of sliders, in radians or meters."""
 
@@ -30,15 +29,15 @@ class Pose:
     def turn(self, name: str, value: float) -> str:
         """Move a joint to a value, or as far as loops can follow; says what stopped it, if anything did."""
         try:
-            way = Continuation(self.robot, self.q, [name], tolerance=CLOSED, limits=False)
+            path = Continuation(self.robot, self.q, [name], tolerance=CLOSED_BY_SLIDERS, limits=False)
         except AssemblyError as error:
             return f"{name} stays: {error}"
         words = ""
         try:
-            way.lead([value])
+            path.lead([value])
         except AssemblyError as error:
             words = str(error)
-        self.q = way.q
+        self.q = path.q
         return words
 
 

@@ -14,7 +14,7 @@ from linkwork.model.joints import Helical, Joint, Prismatic, Revolute
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import aligning_rotation, quaternion_of
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Mesh, Solid, Sphere
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 
 Rgb = tuple[float, float, float]
 """Red, green and blue, from 0 to 1."""
@@ -29,7 +29,7 @@ def rgb_of(text: str) -> Rgb:
 
 
 def wxyz_of(rotation: Array) -> Array:
-    """Quaternions ``(..., 4)`` of rotations ``(..., 3, 3)``, w first as in viser."""
+    """Quaternions ``(..., 4)`` of rotations ``(..., 3, 3)`` in viser's order."""
     return np.roll(quaternion_of(rotation), 1, axis=-1)
 
 

@@ -19,7 +19,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Shape, Solid, Sphere
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.viewer.between import ARROWS, GAPS, SLIDES, Between
 from linkwork.viewer.framing import framing
 from linkwork.viewer.solids import MeshFiles, Rgb, along, corners, pin_of, put, rgb_of, wxyz_of
@@ -33,7 +33,7 @@ FAINT = 0.3
 OPEN = 1e-4
 """Ends of loops that are farther apart than this part of the robot's size are joined by a line."""
 LOOKS = ("solid", "see-through", "bones")
-"""Ways to draw bodies."""
+"""How bodies are drawn."""
 HIDDEN = ("inner bones", "collision", "joint axes", "frames", "names")
 """Layers that are drawn on demand; the first are bones of bodies that have shapes."""
 JOINT, AXIS, SHELL = (rgb_of(text) for text in ("#565c66", "#b8860b", "#d9822b"))
@@ -116,7 +116,7 @@ class Stage:
     def _strength(self, R: Array, points: Array, multipliers: Array) -> float:
         """What most forces are smaller than."""
         numbers = np.nan_to_num(multipliers, posinf=0.0, neginf=0.0)
-        found = [way(R, points, numbers)[1] for way in (self.bones.pushes, self.bones.pulls)]
+        found = [forces_at(R, points, numbers)[1] for forces_at in (self.bones.pushes, self.bones.pulls)]
         sizes = np.linalg.norm(np.concatenate(found, axis=1), axis=-1)
         return float(np.quantile(sizes[sizes > 0], 0.95)) if (sizes > 0).any() else 1.0
 
@@ -284,7 +284,9 @@ class Stage:
 
     def _arrows(self, R: Array, points: Array, forces: Array) -> Array | None:
         """Starts and tips of the arrows of forces, if any is long enough to be seen."""
-        pulls, pushes = (np.stack(way(R, points, forces), axis=1) for way in (self.bones.pulls, self.bones.pushes))
+        pulls, pushes = (
+            np.stack(forces_at(R, points, forces), axis=1) for forces_at in (self.bones.pulls, self.bones.pushes)
+        )
         found = np.concatenate([pulls, pushes])
         found[:, 1] *= self.loudness * ARROW * self.framing.size / self.strong
         seen = np.linalg.norm(found[:, 1], axis=1) > 5 * self.radius

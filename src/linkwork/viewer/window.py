@@ -1,4 +1,4 @@
-"""`Viewer`: a server that shows a robot or a run to browsers."""
+"""`Viewer`: a server that shows a robot or a trajectory to browsers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from linkwork.drawing.skeleton import IMMENSE
 from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.viewer.between import ARROWS, Film
 from linkwork.viewer.framing import FIELD_OF_VIEW
 from linkwork.viewer.playing import Playing
@@ -30,11 +30,11 @@ from linkwork.viewer.posing import Posing, start_of
 from linkwork.viewer.stage import ARROW, LOOKS, Stage
 
 MEASURED = 400
-"""States of a run that say how large it is and how strong its forces are."""
+"""States of a trajectory that say how large it is and how strong its forces are."""
 
 
 class Viewer:
-    """Shows a robot (at ``q``) or a run in the browser, until `close`.
+    """Shows a robot (at ``q``) or a trajectory in the browser, until `close`.
 
     The address is in `url`, and printed unless ``quiet``. ``port`` or the next free one is listened to, on this machine
     alone unless ``host`` says otherwise. ``open_browser=None`` opens one where there is a display. Of rollouts,
@@ -43,7 +43,7 @@ class Viewer:
 
     def __init__(
         self,
-        thing: Model | Motion,
+        subject: Model | Motion,
         q: npt.ArrayLike | None = None,
         *,
         index: int = 0,
@@ -53,20 +53,20 @@ class Viewer:
         quiet: bool = False,
     ) -> None:
         viser = _viser()
-        if isinstance(thing, Motion):
+        if isinstance(subject, Motion):
             if q is not None:
-                raise InputError("a run has its own states: give q with a robot")
+                raise InputError("a trajectory has its own states: give q with a robot")
             words = ""
-            self.run: Motion | None = finite_part(thing, index, IMMENSE)
-            self.robot = self.run._known()
-            some = np.unique(np.linspace(0, len(self.run) - 1, MEASURED).astype(int))
-            states, forces = self.run.q[some], self.run.multipliers[some]
-        elif isinstance(thing, Model):
-            self.run, self.robot = None, thing
-            at, words = start_of(thing) if q is None else (_one(thing, q), "")
-            states, forces = at[None], np.zeros((1, thing.nc))
+            self.motion: Motion | None = finite_part(subject, index, IMMENSE)
+            self.robot = self.motion._known()
+            some = np.unique(np.linspace(0, len(self.motion) - 1, MEASURED).astype(int))
+            states, forces = self.motion.q[some], self.motion.multipliers[some]
+        elif isinstance(subject, Model):
+            self.motion, self.robot = None, subject
+            at, words = start_of(subject) if q is None else (_one(subject, q), "")
+            states, forces = at[None], np.zeros((1, subject.nc))
         else:
-            raise InputError(f"a viewer shows a robot or a run, not {type(thing).__name__}")
+            raise InputError(f"a viewer shows a robot or a trajectory, not {type(subject).__name__}")
         self._lock = threading.RLock()
         self._done = threading.Event()
         with redirect_stdout(io.StringIO()):  # it prints a table of its own
@@ -95,11 +95,11 @@ class Viewer:
         scene.add_light_ambient("/sky", intensity=2.5)
         self.stage = Stage(scene, self.robot, states, forces)
         self.following = self.stage.framing.wanders
-        """Whether cameras move with the robot: at first, if its run leads far away."""
+        """Whether cameras move with the robot: at first, if its trajectory leads far away."""
         self._home = self.stage.middle
         self._camera()
-        if self.run is not None:
-            self.playing = Playing(gui, self.run, self._show_state)
+        if self.motion is not None:
+            self.playing = Playing(gui, self.motion, self._show_state)
         else:
             self.posing = Posing(gui, self.robot, states[0], words, self._move)
         self._panel()
@@ -108,12 +108,12 @@ class Viewer:
     # Looking --------------------------------------------------------------------------------------------
 
     def show(self, what: float | npt.ArrayLike) -> None:
-        """Of a run, the recorded state nearest to a time; of a robot, a configuration, as it is."""
+        """Of a trajectory, the recorded state nearest to a time; of a robot, a configuration, as it is."""
         if self.playing is not None:
             time = np.asarray(what, dtype=np.float64)
             if time.ndim or not np.isfinite(time):
-                raise InputError(f"a run is shown at a time in seconds, not at {what!r}")
-            self.playing.go(int(np.abs(self.playing.run.times - float(time)).argmin()))
+                raise InputError(f"a trajectory is shown at a time in seconds, not at {what!r}")
+            self.playing.go(int(np.abs(self.playing.motion.times - float(time)).argmin()))
         elif self.posing is not None:
             self.posing.go(_one(self.robot, what))
 
@@ -146,20 +146,20 @@ class Viewer:
         self.close()
 
     def save_html(self, path: str | os.PathLike[str], fps: float = 25, *, speed: float = 1.0) -> Path:
-        """What is shown as one file that needs no server and no network; a run plays in it, with a slider for time.
+        """What is shown as one file that needs no server and no network; a trajectory plays in it, with a time slider.
 
-        ``speed`` seconds of the run pass in one second; states are those recorded nearest to the frames.
+        ``speed`` seconds of the trajectory pass in one second; states are those recorded nearest to the frames.
         """
         place = Path(path)
         if place.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"{place} ends in '{place.suffix}'; a page is .html")
         with self._lock:
-            if self.playing is None or self.run is None:
+            if self.playing is None or self.motion is None:
                 text = self.server.get_scene_serializer().as_html()
             else:
                 self.playing.pause()
                 kept = self.playing.state
-                text = self._filmed(self.run, chosen(self.run.times, fps, speed).tolist(), fps)
+                text = self._filmed(self.motion, chosen(self.motion.times, fps, speed).tolist(), fps)
                 self._show_state(kept)
         try:
             place.write_text(text, encoding="utf-8")
@@ -169,11 +169,15 @@ class Viewer:
 
     # Inside ---------------------------------------------------------------------------------------------
 
-    def _filmed(self, run: Motion, states: list[int], fps: float) -> str:
-        """The page of a run that plays."""
+    def _filmed(self, motion: Motion, states: list[int], fps: float) -> str:
+        """The page of a trajectory that plays."""
         stage = self.stage
         stage.between.show(False)
-        film = Film(stage.lines_at, len(states), lambda n: stage.lines(run.q[states[n]], run.multipliers[states[n]]))
+
+        def lines(n: int) -> dict[str, Array | None]:
+            return stage.lines(motion.q[states[n]], motion.multipliers[states[n]])
+
+        film = Film(stage.lines_at, len(states), lines)
         self._show_state(states[0], lines=False)
         serializer = self.server.get_scene_serializer()
         for n, state in enumerate(states):
@@ -186,8 +190,8 @@ class Viewer:
         return text
 
     def _show_state(self, k: int, *, lines: bool = True) -> None:
-        if self.run is not None:
-            self._move(self.run.q[k], self.run.multipliers[k], lines=lines)
+        if self.motion is not None:
+            self._move(self.motion.q[k], self.motion.multipliers[k], lines=lines)
 
     def _move(self, q: Array, multipliers: Array | None = None, *, lines: bool = True) -> None:
         """Put the robot there, and cameras that follow it beside it."""
@@ -225,11 +229,11 @@ class Viewer:
             ):
                 if stage.layers.get(layer):
                     self._checkbox(gui, layer, visible)
-            if self.run is not None and ARROWS in stage.between.nodes:
+            if self.motion is not None and ARROWS in stage.between.nodes:
                 self._checkbox(gui, "forces", True)
                 scale = gui.add_slider("length of forces", 0.1, 5.0, 0.1, 1.0)
                 scale.on_update(lambda event: self._do(stage.scale_forces, scale.value))
-            if self.run is not None:
+            if self.motion is not None:
                 follow = gui.add_checkbox("follow", self.following)
                 follow.on_update(lambda event: setattr(self, "following", follow.value))
         said = gui.add_markdown(self._about())
@@ -244,7 +248,7 @@ class Viewer:
             action(*arguments)
 
     def _about(self, body: str | None = None) -> str:
-        """A body that was clicked on, the sizes of things, and what could not be drawn."""
+        """A body that was clicked on, the lengths of the scale, and what could not be drawn."""
         stage, words = self.stage, []
         if body is not None and body in self.robot.inertias:
             joint = next(j for j in self.robot.joints if j.child == body)
@@ -252,7 +256,7 @@ class Viewer:
                 f"**{body}**, {self.robot.inertias[body].mass:.4g} kg, moved by {joint.name} ({joint.type.kind_name})"
             )
         words.append(f"squares of {stage.framing.side:g} m")
-        if self.run is not None and ARROWS in stage.between.nodes:
+        if self.motion is not None and ARROWS in stage.between.nodes:
             words.append(f"arrows of {ARROW * stage.framing.size:.2g} m for {stage.strong:.3g} N")
         if stage.meshes.skipped:
             name, reason = next(iter(stage.meshes.skipped.items()))

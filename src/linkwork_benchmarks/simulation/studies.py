@@ -139,7 +139,7 @@ def _speed(scenario: Speed, given: System, settings: Settings) -> dict[str, floa
     """Best of rounds, taking turns in one process; seconds for one step of one robot."""
     robot, dt, n, steps = given.robot, 1e-3, scenario.states, scenario.steps
     start, rest = np.tile(given.q, (n, 1)), np.zeros((n, robot.nv))
-    single = lw.Stepper(robot, "euler", dt, at=given.q, threads=1)
+    single = lw.Stepper(robot, "euler", dt, stops_at=given.q, threads=1)
     whole = single.compile(threads=1)
     both = single.compile(threads=2)
     slow, rollout = peers.mujoco_stepper(given, dt, max(1, n // 64), steps)

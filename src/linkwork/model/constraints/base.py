@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypedDict
 
 import numpy as np
@@ -30,7 +30,7 @@ class Renaming:
     place: Callable[[str], str]
     joint: Callable[[str], str]
     world: str = WORLD
-    world_at: Placement = Placement()  # noqa: RUF009  # frozen
+    world_at: Placement = field(default_factory=Placement)
     prefix: str = ""
 
     def place_or_world(self, name: str) -> str:

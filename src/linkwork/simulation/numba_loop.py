@@ -1,4 +1,7 @@
-"""The loop of `compiled` in Numba's Python, imported where a controller is Numba's: importing Numba takes a while."""
+"""The loop of `loop` in Numba's Python, imported where a controller is Numba's: importing Numba accepts a while.
+
+It reads the same schedule, as a table of events.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
 from linkwork.compilers.entry import CHUNK
-from linkwork.kernels.steps import SWITCH
-from linkwork.simulation.compiled import FINE, NOT_FINITE, WRONG_SHAPE
+from linkwork.kernels.steps import COMMANDED
+from linkwork.simulation.numba_control import FINE, NOT_FINITE, WRONG_SHAPE
 
-__all__ = ["NumbaError", "drive"]
+__all__ = ["NumbaError", "run_events"]
 
 
-def kept(function: Callable[..., Any]) -> Any:
-    """Compiled by Numba, and kept on disk where that is possible."""
+def cached(function: Callable[..., Any]) -> Any:
+    """Compiled by Numba, with the code cached on disk where that is possible."""
     try:
         return njit(nogil=True, cache=True)(function)
     except RuntimeError:  # no folder can be written to
@@ -28,7 +31,7 @@ def kept(function: Callable[..., Any]) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, context: Any) -> Any:
-    """A kernel by its address, as `compile.door` calls it."""
+    """A kernel by its address, as `compilers.entry` calls it."""
 
     def code(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(64)
@@ -41,30 +44,30 @@ def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, conte
     return types.int32(*[types.int64] * 5), code
 
 
-@kept
-def take_output(
-    given: Any, takes: Any, v: Any, tau: Any, steady: Any, commands: Any, clock: Any, batched: bool
+@cached
+def read_output(
+    given: Any, accepts: Any, v: Any, tau: Any, constant_tau: Any, commands: Any, timing: Any, batched: bool
 ) -> tuple[int, int, int]:
-    """Take torques or commands from a controller; answer what is wrong, and where. ``steady``: constant torques."""
+    """Read torques or commands that a controller returned; what is wrong with them, and where."""
     n, nv = v.shape
-    torques = takes[0] and given.shape[1] == nv
-    if given.shape[0] != n or not (torques or (takes[1] and given.shape[1] == commands.shape[1])):
+    torques = accepts[0] and given.shape[1] == nv
+    if given.shape[0] != n or not (torques or (accepts[1] and given.shape[1] == commands.shape[1])):
         return WRONG_SHAPE, given.shape[0], given.shape[1]
     for i in range(n):
         dead = batched and not np.isfinite(v[i]).all()
         for j in range(given.shape[1]):
             if not dead and not np.isfinite(given[i, j]):
                 return NOT_FINITE, i, j
-    clock[SWITCH] = 0.0 if torques else 1.0
+    timing[COMMANDED] = 0.0 if torques else 1.0
     if torques:
         tau[:] = given
     else:
-        tau[:] = steady
+        tau[:] = constant_tau
         commands[:] = given
     return FINE, 0, 0
 
 
-@kept
+@cached
 def advance(kernel: int, context: int, places: Any, widths: Any, n: int) -> None:
     """All states over the steps that the settings say, a chunk at a time; ``places`` are those of the first state."""
     rows = np.empty_like(places)
@@ -74,8 +77,8 @@ def advance(kernel: int, context: int, places: Any, widths: Any, n: int) -> None
         call(kernel, rows.ctypes.data, widths.ctypes.data, min(CHUNK, n - start), context)
 
 
-@kept
-def take_state(q: Any, v: Any, forces: Any, q1: Any, v1: Any, found: Any, progress: Any, ahead: int) -> int:
+@cached
+def read_state(q: Any, v: Any, forces: Any, q1: Any, v1: Any, found: Any, progress: Any, ahead: int) -> int:
     """The states after so many steps, NaN where something was not finite; how many steps all of them took."""
     least = ahead
     for i in range(len(q)):
@@ -90,44 +93,44 @@ def take_state(q: Any, v: Any, forces: Any, q1: Any, v1: Any, found: Any, progre
 
 
 @njit(nogil=True)  # type: ignore[untyped-decorator]
-def drive(
+def run_events(
     controller: Any,
     kernel: int,
     context: int,
-    plan: Any,
+    events: Any,
     places: Any,
     widths: Any,
     arrays: Any,
-    takes: Any,
+    accepts: Any,
     batched: bool,
-) -> tuple[int, int, int, int]:
-    """A whole run: what came of the controller, where the clock stood at the end, and two numbers that say more.
+) -> tuple[int, int, int, int, int]:
+    """All events of a schedule: what came of the controller, the step of the clock at the end, two numbers that say
+    more, and how many records were made.
 
-    ``arrays``: the state, that after steps, what is kept of both, and constants. ``places`` and ``widths`` are those of
-    the kernel's arrays, inputs then outputs (`algorithms.motion`). ``takes`` says whether the controller may give
-    torques, and commands.
+    ``arrays``: the state, that after steps, records of both, and constants. ``places`` and ``widths`` are those of the
+    kernel's arrays, inputs then outputs (`kernels.steps`). ``accepts`` says whether the controller may return torques,
+    and commands.
     """
-    first, total, control, record = plan
     q, v, tau, forces, q1, v1, found, progress, all_q, all_v, all_tau, all_forces, all_commands = arrays[:13]
-    commands, steady, clock, settings, dt = arrays[13:]
-    done, k = 0, 0
-    while True:
-        now = first + done
-        if now % control == 0 and done < total:
+    commands, constant_tau, timing, settings, dt = arrays[13:]
+    records = 0
+    for k in range(len(events)):
+        now = events[k, 0]
+        if events[k, 1] != 0:
             given = controller(now * dt, q.copy(), v.copy())
-            status, i, j = take_output(given, takes, v, tau, steady, commands, clock, batched)
+            status, i, j = read_output(given, accepts, v, tau, constant_tau, commands, timing, batched)
             if status != FINE:
-                return status, now, i, j
-        if done == 0 or now % record == 0 or done == total:
-            all_q[k], all_v[k], all_tau[k], all_forces[k] = q, v, tau, forces
-            all_commands[k] = commands if clock[SWITCH] > 0.5 else np.full_like(commands, np.nan)
-            k += 1
-        if done == total:
-            return FINE, now, k, 0
-        ahead = min(min(control - now % control, record - now % record), total - done)
+                return status, now, i, j, records
+        if events[k, 2] != 0:
+            all_q[records], all_v[records], all_tau[records], all_forces[records] = q, v, tau, forces
+            all_commands[records] = commands if timing[COMMANDED] > 0.5 else np.full_like(commands, np.nan)
+            records += 1
+        if k == len(events) - 1:
+            break
+        ahead = events[k + 1, 0] - now
         settings[1] = ahead + 1.0
         advance(kernel, context, places, widths, len(q))
-        least = take_state(q, v, forces, q1, v1, found, progress, ahead)
+        least = read_state(q, v, forces, q1, v1, found, progress, ahead)
         if least < ahead and not batched:
-            return FINE, now + least, k, 0
-        done += ahead
+            return FINE, now + least, 0, 0, records
+    return FINE, events[-1, 0], 0, 0, records

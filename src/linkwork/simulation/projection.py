@@ -1,4 +1,4 @@
-"""Back onto the loops, quickly: what a simulation does every few steps."""
+"""Projection of states onto the constraint manifold: what a simulation does every few steps."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ from dataclasses import replace
 import numpy as np
 
 from linkwork.closure.assembly import assemble, which_enabled, which_holonomic
-from linkwork.closure.tolerances import ROUNDED
+from linkwork.closure.tolerances import CLOSED_BY_PROJECTION, ROUNDED
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.model.model import Model
-from linkwork.quantities.evaluator import Array
+from linkwork.quantities.base import Array
 from linkwork.quantities.functions import constraint_error, constraint_jacobian
 from linkwork.quantities.scales import typical_row_units
 
-CLOSED = 1e-12
-"""Errors below this are closed loops, without units; rounding of most robots is smaller."""
 TOLERANCE = 1e-13
-"""Of rows that are asked for a change."""
+"""Of the rows of a change."""
 NEWTON = 5
-"""Iterations after which what is left is for `assemble`."""
+"""Iterations of Newton's method, after which `assemble` goes on."""
 
 
-class Closing:
-    """``Closing(robot)(q, v)``: the nearest state with closed loops, in the metric of kinetic energy.
+class LoopProjection:
+    """``LoopProjection(robot)(q, v)``: the nearest state with closed loops, in the metric of kinetic energy.
 
     A change ``x`` with ``J x = y`` that has the least energy is what forward dynamics gives a robot at rest without
-    gravity whose constraints are asked for ``y``: no dense algebra, and redundant rows do no harm.
+    gravity whose constraints have the target ``y``: no dense algebra, and redundant rows do no harm.
     """
 
     def __init__(self, robot: Model) -> None:
@@ -50,7 +48,9 @@ class Closing:
         for _ in range(NEWTON):
             error = self._placed * constraint_error(self.robot, at)
             gap = np.abs(error / self._units).max(initial=0.0)
-            if gap <= CLOSED or (gap <= ROUNDED and gap >= 0.5 * before):  # or as near as rounded numbers let it
+            if gap <= CLOSED_BY_PROJECTION or (
+                gap <= ROUNDED and gap >= 0.5 * before
+            ):  # or as near as rounded numbers let it
                 return at
             at, before = self.robot.integrate(at, self._change(at, -error)), gap
         return assemble(self.robot, q, limits=False).q

@@ -1,0 +1,128 @@
+"""What acts on a robot in a simulation: joint torques, commands of actuators, external wrenches, as users give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.errors import InputError
+from linkwork.inputs import fresh_floats
+from linkwork.model.model import Model
+from linkwork.quantities.base import Array
+from linkwork.quantities.evaluator import check_actuators
+from linkwork.quantities.functions import actuator_torques
+
+ControlFunction = Callable[[float, Array, Array], npt.ArrayLike]
+"""``controller(time, q, v)``: torques of all joints, ``(nv,)``, or commands of the robot's actuators; of a batch,
+``(n, nv)`` or ``(n, actuators)``."""
+
+ControllerOutput = Literal["auto", "torques", "commands"]
+"""What a controller returns: ``auto`` tells torques from commands by how many numbers they are."""
+
+OUTPUTS = ("auto", "torques", "commands")
+
+
+class Actuation(NamedTuple):
+    """What is held constant over steps: joint torques, and commands of actuators where there are any.
+
+    Commands are clamped where they act, by the kernel of actuators: at every stage of every step.
+    """
+
+    tau: Array
+    commands: Array | None = None
+
+    def rows(self, rows: slice) -> Actuation:
+        """Those of some robots of a batch."""
+        return Actuation(self.tau[rows], None if self.commands is None else self.commands[rows])
+
+
+def constant_actuation(
+    robot: Model, tau: npt.ArrayLike | None, commands: npt.ArrayLike | None, robots: int | None = None
+) -> Actuation:
+    """What acts over a whole simulation; of a batch, on each of so many robots."""
+    given = np.zeros(robot.nv) if tau is None else tau
+    held = read_output(robot, given, "auto" if commands is None else "torques", robots)
+    if commands is None:
+        return held
+    return Actuation(held.tau, read_output(robot, commands, "commands", robots).commands)
+
+
+def read_output(
+    robot: Model, given: npt.ArrayLike, output: ControllerOutput, robots: int | None = None, live: Any = ...
+) -> Actuation:
+    """Torques of all joints or commands of the actuators, checked: as a controller returns them, or a user gives them.
+
+    Of a batch of robots, rows of those that are not ``live`` may hold anything.
+    """
+    if output not in OUTPUTS:
+        raise InputError(f"controller_output is {output!r}, needs 'auto', 'torques' or 'commands'")
+    numbers, motors, nv = fresh_floats(given, "torques"), len(robot.actuators), robot.nv
+    fits = numbers.shape == (motors,) or (robots is not None and numbers.shape == (robots, motors))
+    commanded = output == "commands" or (output == "auto" and 0 < motors != nv and fits)
+    if commanded:
+        check_actuators(robot)
+    width = motors if commanded else nv
+    if numbers.shape != (width,) and (robots is None or numbers.shape != (robots, width)):
+        both = output == "auto" and motors > 0
+        raise InputError(wrong_shape(robot, numbers.shape, "commands" if commanded else "torques", robots, both=both))
+    if not np.isfinite(numbers if numbers.ndim == 1 else numbers[live]).all():
+        wrong = [int(k) for k in np.argwhere(~np.isfinite(numbers))[0]]
+        if numbers.ndim > 1 and live is not ...:
+            bad = ~np.isfinite(numbers).all(axis=-1) & live
+            row = int(np.flatnonzero(bad)[0])
+            wrong = [row, int(np.flatnonzero(~np.isfinite(numbers[row]))[0])]
+        raise InputError(not_finite("command" if commanded else "torque", *reversed(wrong)))
+    if robots is not None:
+        numbers = np.array(np.broadcast_to(numbers, (robots, width)))
+    return Actuation(np.zeros((*numbers.shape[:-1], nv)), numbers) if commanded else Actuation(numbers)
+
+
+def wrong_shape(
+    robot: Model, shape: tuple[int, ...], what: str, robots: int | None = None, *, both: bool = False
+) -> str:
+    """Words for torques or commands of a shape that does not fit; ``both`` where the other would do as well."""
+    motors = len(robot.actuators)
+    width = motors if what == "commands" else robot.nv
+    needed = f"({width},)" if robots is None else f"({width},) or ({robots}, {width})"
+    has = f" has {motors} actuators and" if what == "commands" else ""
+    more = f", or {motors} commands of its actuators" if both and what != "commands" else ""
+    return f"{what} have shape {shape}, robot '{robot.name}'{has} needs {needed}{more}"
+
+
+def not_finite(what: str, number: int, robot: int | None = None) -> str:
+    """Words for a torque or a command that is NaN or infinite."""
+    return f"{what} {number}{'' if robot is None else f' of robot {robot}'} is not finite"
+
+
+def torques_of_actuators(robot: Model, q: Array, v: Array, commands: Array) -> Array:
+    """Joint torques of actuators in recorded states; zero where there are no commands, or the state is not finite."""
+    live = np.isfinite(commands).all(axis=-1) & np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1)
+    torque = np.zeros_like(v)
+    torque[live] = actuator_torques(robot, q[live], v[live], commands[live])
+    return torque
+
+
+def frame_wrenches(
+    robot: Model, wrenches: Mapping[str, npt.ArrayLike] | None, robots: int | None = None
+) -> tuple[tuple[str, ...], Array]:
+    """Frames and the external wrenches on them, ``(frames, 6)``; where robots differ, ``(robots, frames, 6)``."""
+    given = {} if wrenches is None else wrenches
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"wrenches is {type(given).__name__}, needs external wrenches by frame: "
+            "{'hand': [mx, my, mz, fx, fy, fz]}, in the frame's axes"
+        )
+    rows = []
+    for name, values in given.items():
+        robot.frame(name)
+        wrench = fresh_floats(values, f"wrench on '{name}'")
+        if wrench.shape not in ((6,), (robots, 6)) or not np.isfinite(wrench).all():
+            more = "" if robots is None else f" or ({robots}, 6)"
+            raise InputError(f"wrench on '{name}' has shape {wrench.shape}, needs (6,){more}, finite numbers")
+        rows.append(wrench)
+    if any(wrench.ndim > 1 for wrench in rows):
+        rows = [np.broadcast_to(wrench, (robots or 1, 6)) for wrench in rows]
+    return tuple(given), fresh_floats(np.stack(rows, axis=-2) if rows else np.zeros((0, 6)), "wrenches")

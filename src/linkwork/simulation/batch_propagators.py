@@ -1,0 +1,105 @@
+"""Steps of many robots at once from one stop of the schedule to the next, in SIMD lanes and threads.
+
+A robot that stops being finite holds NaN from there on, and is left out of further steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from linkwork.compilers.entry import CHUNK, DONE, OVERFLOW
+from linkwork.errors import InputError
+from linkwork.inputs import fresh_floats
+from linkwork.quantities.base import Array
+from linkwork.simulation.actuation import Actuation, not_finite
+from linkwork.simulation.control import ControlledStepper, Controller
+from linkwork.simulation.loop import Feedback, Propagate, State
+from linkwork.simulation.stepper import Stepper, forces_of
+
+
+def batch_steps(stepper: Stepper, make: Callable[[float], Stepper], wrenches: Array) -> Propagate:
+    """The same steps for all robots; a shorter one is made by a stepper of its own."""
+    dt = stepper.dt
+
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        by, steps = (stepper, int(stop - start)) if stop - start >= 1 else (make((stop - start) * dt), 1)
+        q, v, actuation, _ = state
+        live, nc = _finite(q, v), by.source.nc
+        inputs = [q, v, actuation.tau, *by.held(actuation.commands, wrenches), by.repeats(steps)]
+        q1, v1, found, progress = _step(by, inputs, live)
+        good = progress[:, 1] == steps + 1
+        forces = np.zeros((len(q), nc))
+        q, v = np.full_like(q, np.nan), np.full_like(v, np.nan)
+        q[live], v[live] = np.where(good[:, None], q1, np.nan), np.where(good[:, None], v1, np.nan)
+        forces[live] = np.where(good[:, None], forces_of(found, nc), np.nan)
+        return State(q, v, actuation, forces), steps
+
+    return propagate
+
+
+def controlled_batch_steps(
+    stepper: ControlledStepper, partial: Propagate, controller: Controller, wrenches: Array, end: float
+) -> tuple[Propagate, Feedback]:
+    """Steps and controls between them, all in machine code; and the controller by itself, for a start.
+
+    At the ``end``, in steps of the clock, the controller is not called.
+    """
+    parameters, robot, dt = controller.packed(), stepper.source, stepper.dt
+    held = stepper.held(None, wrenches)[:-1]
+
+    def advance(state: State, now: int, steps: int, final: bool) -> State:
+        timing, settings = stepper.settings(now, steps, final=final)
+        inputs = [state.q, state.v, state.actuation.tau, *held, timing, *parameters, settings]
+        live = _finite(state.q, state.v)
+        q1, v1, tau1, found, progress = _step(stepper, inputs, live)
+        wrong = np.argwhere(~np.isfinite(tau1))
+        if len(wrong):
+            row, k = (int(x) for x in wrong[0])
+            time, which = (now + progress[row, 1] - 1.0) * dt, int(np.flatnonzero(live)[row])
+            raise InputError(f"the controller at {time:g} s: {not_finite('torque', k, which)}")
+        good = progress[:, 1] == steps + 1
+        results = (q1, v1, tau1, forces_of(found, robot.nc))
+        q, v, tau, forces = (np.full((len(state.q), x.shape[1]), np.nan) for x in results)
+        for x, y in zip((q, v, tau, forces), results, strict=True):
+            x[np.flatnonzero(live)[good]] = y[good]
+        return State(q, v, Actuation(tau), forces)
+
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        if stop - start < 1:
+            return partial(state, start, stop)
+        steps = int(stop - start)
+        return advance(state, int(start), steps, stop == end), steps
+
+    def feedback(time: float, state: State) -> Actuation:
+        return advance(state, round(time / dt), 0, False).actuation
+
+    return propagate, feedback
+
+
+def _finite(q: Array, v: Array) -> Array:
+    """Which states are finite."""
+    return np.asarray(np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1))
+
+
+def _step(stepper: Stepper, inputs: list[Array], live: Array) -> list[Array]:
+    """Outputs of the steps of those states that are finite, one row each."""
+    runner, count = stepper.runner, int(live.sum())
+    out = [np.empty((count, *shape)) for shape in stepper.runner.outputs]
+    if not count:
+        return out
+    each = [x.ndim > len(shape) for x, shape in zip(inputs, runner.inputs, strict=True)]
+    states = [fresh_floats(x[live], "states") if own else x for x, own in zip(inputs, each, strict=True)]
+    single = count == 1
+    rows = [x[0] if own and single else x for x, own in zip(states, each, strict=True)]
+    results = [y[0] for y in out] if single else out
+    status = runner.run_threaded(rows, results, count)
+    if status == OVERFLOW and not single:  # an entry point ends with the chunk that holds what is not finite
+        for k in range(0, count, CHUNK):
+            chunk = slice(k, k + CHUNK)
+            parts = [x[chunk] if own else x for x, own in zip(states, each, strict=True)]
+            runner.run(parts, [y[chunk] for y in out], len(out[0][chunk]))
+    if status not in (DONE, OVERFLOW):
+        runner.explain(status, rows, results)
+    return out

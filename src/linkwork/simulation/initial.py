@@ -1,0 +1,73 @@
+"""States that simulations start from, checked."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.closure.assembly import hold_hint
+from linkwork.closure.tolerances import CLOSED_AT_START
+from linkwork.errors import AssemblyError, InputError
+from linkwork.inputs import fresh_floats
+from linkwork.model.checks import check_robot
+from linkwork.model.model import Model
+from linkwork.quantities.base import Array
+from linkwork.quantities.functions import constraint_error, constraint_jacobian
+from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
+
+RESTING = 1e-6
+"""Joints slower than this, relative to the swing of a pendulum of the robot's length, are at rest."""
+UNIT = 1e-12
+"""How much longer or shorter than one quaternions may be at the start."""
+
+
+def initial_state(
+    robot: Model, q: npt.ArrayLike | None, v: npt.ArrayLike | None, closed: bool = True
+) -> tuple[Array, Array]:
+    """One state; its loops must be closed where ``closed`` says so."""
+    check_robot(robot)
+    if q is None:
+        q = robot.poses.get("assembled", robot.neutral())
+    at = fresh_floats(robot.normalize(q), "q")
+    given = np.asarray(q, dtype=np.float64)
+    if all(abs(np.linalg.norm(given[unit]) - 1.0) < UNIT for unit in robot.unit_slices()):
+        at = fresh_floats(given, "q")  # as it is, to the last bit
+    rate = np.zeros(robot.nv) if v is None else fresh_floats(v, "v")
+    if rate.shape != (robot.nv,) or not np.isfinite(rate).all():
+        raise InputError(f"v has shape {rate.shape}, needs {robot.nv} finite numbers")
+    if closed:
+        _check_loops(robot, at, rate)
+    return at, rate
+
+
+def initial_states(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tuple[Array, Array]:
+    """States of a batch."""
+    check_robot(robot)
+    at = robot.normalize(q).astype(np.float64)
+    if at.ndim != 2:
+        raise InputError(f"q has shape {at.shape}, needs (n, {robot.nq}): one row for each robot")
+    rate = np.zeros((len(at), robot.nv)) if v is None else fresh_floats(v, "v")
+    if rate.shape != (len(at), robot.nv) or not np.isfinite(rate).all():
+        raise InputError(f"v has shape {rate.shape}, needs ({len(at)}, {robot.nv}) finite numbers")
+    return at, rate
+
+
+def _check_loops(robot: Model, q: Array, v: Array) -> None:
+    """Refuse loops that are open, and velocities that open them."""
+    on = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints]) if robot.nc else np.zeros(0)
+    if not on.any():
+        return
+    units = typical_row_units(robot)
+    error = np.abs(constraint_error(robot, q)) * on
+    if (error / units).max() > CLOSED_AT_START:
+        row = int((error / units).argmax())
+        worst = next(c.name for c in robot.constraints if row < robot.row_slice(c.name).stop)
+        raise AssemblyError(
+            f"'{worst}' is open by {error[row]:.3g} at the start: close loops with robot.assemble(q)"
+            f"{hold_hint(robot, worst)}"
+        )
+    opening = np.abs(constraint_jacobian(robot, q) @ v) * on
+    swing = float(np.sqrt(np.linalg.norm(robot.gravity) / scales_of(robot).length))
+    moving = max(float(np.abs(v / joint_units(robot)).max(initial=0.0)), RESTING * swing)
+    if (opening / units).max() > CLOSED_AT_START * moving:
+        raise InputError(f"v opens loops by {opening.max():.3g} a second: use robot.project_velocity(q, v)")

@@ -1,0 +1,166 @@
+"""Steps of one robot from one stop of the schedule to the next: fixed, adaptive, or compiled with a controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+
+import numpy as np
+
+from linkwork.compilers.entry import DONE, OVERFLOW
+from linkwork.errors import InputError
+from linkwork.quantities.base import Array
+from linkwork.simulation.actuation import Actuation, not_finite
+from linkwork.simulation.control import ControlledStepper, Controller
+from linkwork.simulation.loop import Feedback, Propagate, State
+from linkwork.simulation.python_steps import PythonStepper
+from linkwork.simulation.stepper import Stepper, forces_of
+
+SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
+"""Of adaptive steps: safety factor, and the factors by which a step may shrink and grow."""
+
+MakeStepper = Callable[[float], Stepper]
+"""A stepper for steps of some length."""
+
+OneStep = Callable[[Array, Array, Actuation, float], tuple[Array, Array, Array, Array]]
+"""From q, v and what acts over one step of some time: q, v, constraint forces, error estimates. NaN where it failed."""
+
+
+# Steps of one length ------------------------------------------------------------------------------------------------
+
+
+def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array) -> Propagate:
+    """Steps in machine code; a shorter one is made by a stepper of its own."""
+    whole, dt = _repeated_steps(stepper, wrenches), stepper.dt
+
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        if stop - start >= 1:
+            return whole(state, int(stop - start))
+        return _repeated_steps(make((stop - start) * dt), wrenches)(state, 1)
+
+    return propagate
+
+
+def _repeated_steps(stepper: Stepper, wrenches: Array) -> Callable[[State, int], tuple[State, int]]:
+    entry, nc = stepper.runner.own_entry(False), stepper.source.nc
+    shapes = stepper.runner.outputs
+    repeats: dict[int, Array] = {}
+
+    def advance(state: State, steps: int) -> tuple[State, int]:
+        q, v, actuation, _ = state
+        out = [np.empty(shape) for shape in shapes]
+        settings = repeats.get(steps)
+        if settings is None:
+            settings = repeats[steps] = stepper.repeats(steps)
+        arrays = (q, v, actuation.tau, *stepper.held(actuation.commands, wrenches), settings)
+        status = entry(*arrays, *out)
+        if status not in (DONE, OVERFLOW):
+            stepper.runner.explain(status, arrays, out)
+        return State(out[0], out[1], actuation, forces_of(out[2], nc)), int(out[3][1]) - 1
+
+    return advance
+
+
+def python_steps(make: Callable[[float], PythonStepper], dt: float) -> Propagate:
+    """Steps in Python around any method."""
+    whole = make(dt)
+
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        steps, h = (int(stop - start), dt) if stop - start >= 1 else (1, (stop - start) * dt)
+        stepper = whole if h == dt else make(h)
+        q, v, (tau, commands), forces = state
+        for k in range(steps):
+            q1, v1, forces, _ = stepper.step(q, v, tau, h, commands)
+            if not (np.isfinite(q1).all() and np.isfinite(v1).all()):
+                return State(q, v, state.actuation, forces), k
+            q, v = q1, v1
+        return State(q, v, state.actuation, forces), steps
+
+    return propagate
+
+
+# Steps of adaptive length -------------------------------------------------------------------------------------------
+
+
+def adaptive_steps(one: OneStep, dt: float, tolerance: float) -> Propagate:
+    """Steps as long as their error allows, ``dt`` at most. Nothing is remembered from one segment to the next."""
+
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        q, v, actuation, forces = state
+        left, h, least = (stop - start) * dt, dt, 1e-12 * (stop - start) * dt
+        while left > least:
+            h = min(h, left)
+            q1, v1, forces_after, error = one(q, v, actuation, h)
+            scale = tolerance * np.stack([np.ones_like(v), 1.0 + np.abs(v)])
+            off = float((np.abs(error) / scale).max(initial=0.0))
+            change = SAFETY * max(off, 1e-12) ** -0.2 if np.isfinite(off) else LEAST
+            if off <= 1.0:
+                q, v, forces, left = q1, v1, forces_after, left - h
+            elif h < 1e-9 * dt:
+                return State(q, v, actuation, forces), 0
+            h = min(dt, h * min(MOST, max(LEAST, change)))
+        return State(q, v, actuation, forces), ceil(stop - start)
+
+    return propagate
+
+
+def one_compiled_step(stepper: Stepper, wrenches: Array) -> OneStep:
+    """A step in machine code, with its error estimate."""
+    entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
+
+    def step(q: Array, v: Array, actuation: Actuation, h: float) -> tuple[Array, Array, Array, Array]:
+        out = [np.empty(shape) for shape in shapes]
+        *held, timing = stepper.held(actuation.commands, wrenches)
+        arrays = (q, v, actuation.tau, *held, np.array([h, timing[1]]))
+        status = entry(*arrays, *out)
+        if status not in (DONE, OVERFLOW):
+            stepper.runner.explain(status, arrays, out)
+        return out[0], out[1], forces_of(out[2], nc), out[3] if status == DONE else np.full_like(out[3], np.nan)
+
+    return step
+
+
+def one_python_step(stepper: PythonStepper) -> OneStep:
+    """A step in Python, around any method."""
+
+    def step(q: Array, v: Array, actuation: Actuation, h: float) -> tuple[Array, Array, Array, Array]:
+        return stepper.step(q, v, actuation.tau, h, actuation.commands)
+
+    return step
+
+
+# Steps compiled with their controller -------------------------------------------------------------------------------
+
+
+def controlled_steps(
+    stepper: ControlledStepper, make: MakeStepper, controller: Controller, wrenches: Array, end: float
+) -> tuple[Propagate, Feedback]:
+    """Steps and controls between them, all in machine code; and the controller by itself, for a start.
+
+    At the ``end``, in steps of the clock, the controller is not called.
+    """
+    entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
+    parameters, held, dt = controller.packed(), stepper.held(None, wrenches)[:-1], stepper.dt
+
+    def advance(state: State, now: int, steps: int, final: bool) -> tuple[State, int]:
+        out = [np.empty(shape) for shape in shapes]
+        timing, settings = stepper.settings(now, steps, final=final)
+        arrays = (state.q, state.v, state.actuation.tau, *held, timing, *parameters, settings)
+        status = entry(*arrays, *out)
+        if status not in (DONE, OVERFLOW):
+            stepper.runner.explain(status, arrays, out)
+        done, tau = int(out[4][1]) - 1, out[2]
+        if not np.isfinite(tau).all():
+            what = not_finite("torque", int(np.flatnonzero(~np.isfinite(tau))[0]))
+            raise InputError(f"the controller at {(now + done) * dt:g} s: {what}")
+        return State(out[0], out[1], Actuation(tau), forces_of(out[3], nc)), done
+
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        if stop - start >= 1:
+            return advance(state, int(start), int(stop - start), stop == end)
+        return _repeated_steps(make((stop - start) * dt), wrenches)(state, 1)
+
+    def feedback(time: float, state: State) -> Actuation:
+        return advance(state, round(time / dt), 0, False)[0].actuation
+
+    return propagate, feedback

@@ -1,0 +1,100 @@
+"""The robot as steps see it: Baumgarte stabilization, implicit springs and dampers, stops at joint limits."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.errors import InputError
+from linkwork.inputs import Auto, TimeConstant, above_zero
+from linkwork.kernels.steps import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
+from linkwork.model.model import Model
+from linkwork.plans.actuation import BEYOND
+from linkwork.quantities.base import Array
+from linkwork.quantities.functions import mass_matrix
+
+AUTO: Auto = "auto"
+TIME_CONSTANT = 0.005
+"""Seconds in which open loops close again, where steps are not longer than half of this."""
+STOP_TIME = 0.01
+"""Seconds in which a stop catches a joint that carries nothing but its own inertia."""
+
+
+def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
+    """Warn of servos whose damping, taken explicitly, turns a velocity around within a step: they chatter.
+
+    That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``.
+    """
+    damping = np.zeros(robot.nv)
+    for actuator in robot.actuators:
+        for joint, gear in actuator.gears:
+            damping[robot.v_slice(joint)] -= actuator.bias[2] * np.square(gear)
+    if not (damping > 0).any():
+        return
+    mobility = np.diagonal(np.linalg.pinv(mass_matrix(robot, q), hermitian=True))  # one over the inertia
+    ratio = damping * dt * mobility
+    k = int(ratio.argmax())
+    if ratio[k] > 1:
+        joint = next(j.name for j in robot.joints if k in range(*robot.v_slice(j.name).indices(robot.nv)))
+        warnings.warn(
+            f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
+            f"is {ratio[k]:.3g} times the inertia that the joint feels; try dt={dt / ratio[k]:.1g} or less",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def time_constant_of(time_constant: TimeConstant, dt: float) -> float | None:
+    """Seconds in which open loops close again under steps of the time ``dt``; None: they do not."""
+    if time_constant is None:
+        return None
+    time = max(TIME_CONSTANT, 2 * dt) if time_constant == AUTO else above_zero(time_constant, "time_constant")
+    if time < 2 * dt:
+        raise InputError(
+            f"time_constant is {time:g} s: loops that are to close in less than two steps ({2 * dt:g} s) overshoot"
+        )
+    return time
+
+
+def stabilized(robot: Model, time_constant: TimeConstant, dt: float) -> Model:
+    """The robot with Baumgarte stabilization of all constraints that have no gains of their own."""
+    time = time_constant_of(time_constant, dt)
+    if time is None:
+        return robot
+    pulled = tuple(c if any(c.gains or ()) else replace(c, gains=None, time_constant=time) for c in robot.constraints)
+    return replace(robot, constraints=pulled)
+
+
+def with_implicit_armature(robot: Model, h: float) -> Model:
+    """The robot with ``h d + h² k`` more of armature: springs and dampers at the end of a step of the time ``h``."""
+    joints = []
+    for joint in robot.joints:
+        k = robot.v_slice(joint.name)
+        springs = robot.stiffness[k] if joint.type.nq == joint.type.nv else 0.0
+        joints.append(replace(joint, armature=robot.armature[k] + h * robot.damping[k] + h * h * springs))
+    return replace(robot, joints=tuple(joints))
+
+
+def passive_parameters(robot: Model, passive: bool, limits: bool, at: npt.ArrayLike) -> Array:
+    """Springs, dampers and stops of joints: a row for each degree of freedom, as `kernels.steps` reads them."""
+    table = np.zeros((robot.nv, 7))
+    table[:, LOWER], table[:, UPPER] = -BEYOND, BEYOND
+    if passive:
+        table[:, DAMPING], table[:, STIFFNESS] = robot.damping, robot.stiffness
+    plain = [j for j in robot.joints if j.type.nq == j.type.nv and j.type.nv > 0]
+    for joint in plain:
+        table[robot.v_slice(joint.name), REST] = joint.rest
+    if limits and plain:
+        inertia = 1.0 / np.diagonal(np.linalg.inv(mass_matrix(robot, at)))
+        for joint in plain:
+            k, i = robot.v_slice(joint.name), robot.q_slice(joint.name)
+            low, high = robot.lower[i], robot.upper[i]
+            stopped = np.isfinite(low) | np.isfinite(high)
+            table[k, LOWER] = np.where(np.isfinite(low), low, -BEYOND)
+            table[k, UPPER] = np.where(np.isfinite(high), high, BEYOND)
+            table[k, STOP_STIFFNESS] = np.where(stopped, inertia[k] / STOP_TIME**2, 0.0)
+            table[k, STOP_DAMPING] = np.where(stopped, 2 * inertia[k] / STOP_TIME, 0.0)
+    return table
