@@ -276,7 +276,7 @@ def satisfied(robot: lw.Mechanism) -> list[int]:
     algorithm, tree = fd.program.algorithm, pv_early_tree(robot)
     work = algorithm.work_type()(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
     still = np.zeros(robot.nv)
-    inputs = [np.asarray(x, dtype=np.float64) for x in fd._complete((robot.poses["assembled"], still, still))]
+    inputs = [np.asarray(x, dtype=np.float64) for x in fd._inputs((robot.poses["assembled"], still, still))]
     algorithm.text(tree, work, *inputs, *(np.zeros(shape) for shape in fd.program.output_shapes()))
     ends = [*tree.iv[1:].tolist(), tree.nv]
     return [0] + [int((work.inverse_KS[a:b] != 0).sum()) for a, b in pairwise(ends)]
