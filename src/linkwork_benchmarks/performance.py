@@ -328,7 +328,7 @@ single = fd.compile(dtype="float32")               # half the memory, twice the 
 - **Make evaluators once.** `lw.ForwardDynamics(robot)` plans; calling it does not.
 - **Batches** of C-contiguous arrays of the program's own type (float64, or float32 for a float32 program) go in as they
   are; others are copied first. One call with {many} states or more uses threads, `threads=1` none.
-- **Fewer iterations**: `max_iterations=1` where soft rows will do; the program then has no second text and is smaller.
+- **Fewer iterations**: `max_iterations=1` where soft rows will do; the program then has no further iterations and is smaller.
   Start from the multipliers of the state before (`multipliers=`) where the damping is large.
 - **Counts before clocks**: `lw.method_costs(robot)` says which method needs what, without running anything.
 - **The cache** is in the user's cache folder, or where `LINKWORK_CACHE_DIR` says. Put it into images and onto shared
