@@ -233,6 +233,7 @@ def test_the_code_of_an_evaluator_that_is_gone_is_given_back() -> None:
     fast = lw.ForwardDynamics(robot).compile(lanes=2)
     codes = [weakref.ref(take.__module__.code) for take in (fast.runner.entry, fast.runner.own_entry(True))]
     assert all(code() is not None for code in codes)
+    gc.collect()  # what other tests left behind
     kept = len(llvm._LOADED)
     del fast
     gc.collect()

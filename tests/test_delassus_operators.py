@@ -390,12 +390,12 @@ def test_operators_of_one_family_do_not_disturb_each_other(method: str) -> None:
 def test_work_arrays_of_operators_that_are_gone_serve_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
 
-    class Counted(memory.Held):
+    class Counted(memory.Workspace):
         def __init__(self, *given: Any) -> None:
             made.append(None)
             super().__init__(*given)
 
-    monkeypatch.setattr(memory, "Held", Counted)
+    monkeypatch.setattr(memory, "Workspace", Counted)
     s = Setup(lw.zoo.quadruped_standing())
     x = np.ones(s.n)
     for _ in range(200):
@@ -405,9 +405,8 @@ def test_work_arrays_of_operators_that_are_gone_serve_new_ones(monkeypatch: pyte
     gc.collect()
     assert 0 < len(made) <= 10
     assert len(s.family.operator_memory._idle) + len(s.family.damped_memory._idle) <= len(made)
-    assert len({id(held) for held in s.family.damped_memory._idle}) == len(
-        s.family.damped_memory._idle
-    )  # none is lent twice
+    idle = s.family.damped_memory._idle
+    assert len({id(workspace) for workspace in idle}) == len(idle)  # none is lent twice
 
 
 # What it is for --------------------------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ WRONG = {
     ),
     "a leaf without mass": (model("<body><joint/></body>"), "has no mass"),
     "limits that cross": (model(body('<joint range="1 -1"/>')), "above upper limit"),
-    "negative armature": (model(body('<joint armature="-1"/>')), "negative"),
+    "negative armature": (model(body('<joint armature="-1"/>')), "must be finite and >= 0"),
     "a body that is not there": (equality('<weld body1="nobody"/>'), "no body 'nobody'"),
     "a site that is not there": (equality('<weld site1="s" site2="u"/>'), "no site 'u'"),
     "a joint that is not there": (equality('<joint joint1="u"/>'), "no joint 'u'"),

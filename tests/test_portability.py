@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.compilers import emit, entry, llvm, native, run, warm
+from linkwork.compilers import backends, emit, entry, llvm, native, warm
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.trace import trace
 from linkwork.errors import LinkworkError
@@ -197,8 +197,8 @@ def test_an_older_processor_is_taken(fresh: pytest.MonkeyPatch) -> None:
     without(fresh, "avx", "avx2", "fma", "avx512f", "sse4.2")
     assert llvm.cpu() == ("x86-64", "")
     assert llvm.vector_bytes() == 16
-    assert run.best_lanes("float64") == 2
-    assert run.best_lanes("float32") == 4
+    assert backends.best_lanes("float64") == 2
+    assert backends.best_lanes("float32") == 4
 
 
 def test_a_machine_whose_features_llvm_cannot_tell_is_taken(fresh: pytest.MonkeyPatch) -> None:

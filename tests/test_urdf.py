@@ -294,7 +294,7 @@ DRAKE = 'xmlns:drake="http://drake.mit.edu"'
         (END, '<frame name="upper" link="base"/>', ModelError, "name of a body"),
         (END, '<xacro:if xmlns:xacro="x"/>', ModelError, "expand"),
         ("<visual>", "<spring/><visual>", UnsupportedFeature, "not understood"),
-        ("<visual>", "<gravity>0</gravity><visual>", UnsupportedFeature, "change the dynamics"),
+        ("<visual>", "<gravity>0</gravity><visual>", UnsupportedFeature, "changes the dynamics"),
         ("<visual>", '<origin xyz="1 0 0"/><visual>', UnsupportedFeature, "origin of its joint"),
         ("<dynamics", '<mimic joint="x"/><dynamics', ModelError, "no other joint"),
         ("<dynamics", '<mimic joint="shoulder"/><dynamics', ModelError, "no other joint"),

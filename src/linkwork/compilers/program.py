@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.inputs import BackendName
 from linkwork.kernels.algorithm import Algorithm, resolve
-from linkwork.model.model import Model
 from linkwork.plans.tree import Tree, unit_ranges
+
+if TYPE_CHECKING:
+    from linkwork.model.model import Model
 
 
 @dataclass(frozen=True)
