@@ -390,12 +390,12 @@ def test_operators_of_one_family_do_not_disturb_each_other(method: str) -> None:
 def test_work_arrays_of_operators_that_are_gone_serve_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
 
-    class Counted(memory.Held):
+    class Counted(memory.Workspace):
         def __init__(self, *given: Any) -> None:
             made.append(None)
             super().__init__(*given)
 
-    monkeypatch.setattr(memory, "Held", Counted)
+    monkeypatch.setattr(memory, "Workspace", Counted)
     s = Setup(lw.zoo.quadruped_standing())
     x = np.ones(s.n)
     for _ in range(200):
