@@ -154,7 +154,7 @@ def test_a_four_bar_with_redundant_rows(tmp_path: Path, method: str) -> None:
     for seed in range(3):
         state = closed_state(robot, seed)
         assert_same_solution(call(*state), fd(*state))
-    assert list(program.inputs) == ["q", "v", "tau"] and list(program.outputs) == ["a", "found"]
+    assert list(program.inputs) == ["q", "v", "tau"] and list(program.outputs) == ["a", "result"]
 
 
 @needs_compiler
@@ -284,7 +284,7 @@ def test_the_header_says_what_there_is_to_know(tmp_path: Path) -> None:
     assert f"forward dynamics of '{robot.name}', by prox_bbo" in text
     for joint in robot.joints:
         assert re.search(rf"^ \*   {joint.name} +revolute +\d +\d$", text, re.MULTILINE)
-    for size, value in (("NQ", robot.nq), ("NV", robot.nv), ("NC", robot.nc), ("FOUND_SIZE", 4 + 2 * robot.nc)):
+    for size, value in (("NQ", robot.nq), ("NV", robot.nv), ("NC", robot.nc), ("RESULT_SIZE", 4 + 2 * robot.nc)):
         assert f"#define BARS_{size} {value}\n" in text
     assert f"{program.operations.total} operations" in text
     assert f"each further iteration {program.operations.iteration}" in text

@@ -314,8 +314,8 @@ fd = lw.ForwardDynamics(robot, max_iterations=3)   # make it once: plans and ent
 fast = fd.compile()                                # once a robot; kept on disk
 q, v, tau = robot.poses["assembled"], np.zeros(robot.nv), np.zeros(robot.nv)
 
-a, found = np.zeros(robot.nv), np.zeros(4 + 2 * robot.nc)
-step = fast.bind(q, v, tau, out=(a, found))        # a control loop: arrays looked at once
+a, result = np.zeros(robot.nv), np.zeros(4 + 2 * robot.nc)
+step = fast.bind(q, v, tau, out=(a, result))       # a control loop: arrays looked at once
 step()                                             # reads q, v, tau as they are now
 
 many = {many}

@@ -20,7 +20,7 @@ MEANINGS: Mapping[str, str] = {
     "target": "accelerations of rows beyond those of their gains",
     "multipliers": "forces of the constraints",
     "settings": "tolerance, most iterations, relative rounding error; scales of the robot",
-    "found": "progress; multipliers (forces of the constraints); residuals of the rows; violation",
+    "result": "progress; multipliers (forces of the constraints); residuals of the rows; violation",
     "full": "accelerations of all joints",
     "pivot": "least pivot: how well the independent joints determine the others; 0 at a dead center",
     "tolerance": "relative tolerance of the rank of driven motions",
@@ -54,9 +54,9 @@ CONVENTIONS = (
     "through.",
 )
 
-FOUND = (
-    "found[0] is the residual of the rows, as a part of what forces and velocities do to the robot (of methods without",
-    "iterations: the least pivot, 0 where constraints are not independent), found[1] the number of iterations.",
+RESULT = (
+    "result[0] is the residual of the rows, relative to what forces and velocities do to the robot (of methods without",
+    "iterations: the least pivot, 0 where constraints are not independent), result[1] the number of iterations.",
 )
 
 

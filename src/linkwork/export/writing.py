@@ -185,7 +185,7 @@ def _facts(evaluator: BaseEvaluator, text: CText, counted: OperationCount) -> li
         *comments.order_of(evaluator.robot),
         "",
         *comments.CONVENTIONS,
-        *(comments.FOUND if "found" in text.outputs else ()),
+        *(comments.RESULT if "result" in text.outputs else ()),
         "",
         comments.operations_of(counted),
         f"{text.stack} bytes of arrays on the stack",
@@ -199,9 +199,9 @@ def _header(evaluator: BaseEvaluator, text: CText, facts: Sequence[str]) -> str:
         f"{text.name}_{size}".upper(): value for size, value in (("NQ", robot.nq), ("NV", robot.nv), ("NC", robot.nc))
     }
     sizes |= {size_name(text.name, array): size for array, size in (*text.inputs.items(), *text.outputs.items())}
-    if "found" in text.outputs:  # what is missed, iterations, forces, residuals
-        sizes[f"{text.name}_FOUND_FORCES".upper()] = 2
-        sizes[f"{text.name}_FOUND_RESIDUALS".upper()] = 2 + robot.nc
+    if "result" in text.outputs:  # progress, iterations, forces, residuals
+        sizes[f"{text.name}_RESULT_FORCES".upper()] = 2
+        sizes[f"{text.name}_RESULT_RESIDUALS".upper()] = 2 + robot.nc
     lines = [
         comments.comment(facts),
         f"#ifndef {guard}",

@@ -64,8 +64,8 @@ INPUTS: dict[str, Shape] = {
     "settings": ("nsettings",),
 }
 """Flat inputs, as `Problem` names them; ``settings``: tolerance, maximum number of iterations, then `Settings`."""
-OUTPUTS: dict[str, Shape] = {"a": ("nv",), "found": ("nresult",)}
-"""Flat outputs, as `Result` names them: ``found`` is one array, since making arrays takes time."""
+OUTPUTS: dict[str, Shape] = {"a": ("nv",), "result": ("nresult",)}
+"""Flat outputs, as `Result` names them: ``result`` is one array, since making arrays takes time."""
 
 
 class Settings(NamedTuple):
@@ -127,16 +127,16 @@ def settings_view(tree: Array, settings: Array) -> Settings:
 
 
 @kernel
-def result_view(tree: Array, a: Array, found: Array) -> Result:
+def result_view(tree: Array, a: Array, flat: Array) -> Result:
     """The flat outputs by name."""
     nc = tree.nc
     return Result(
         a=a,
-        progress=found[0:1],
-        iterations=found[1:2],
-        multipliers=found[2 : 2 + nc],
-        residual=found[2 + nc : 2 + 2 * nc],
-        violation=found[2 + 2 * nc : tree.nresult],
+        progress=flat[0:1],
+        iterations=flat[1:2],
+        multipliers=flat[2 : 2 + nc],
+        residual=flat[2 + nc : 2 + 2 * nc],
+        violation=flat[2 + 2 * nc : tree.nresult],
     )
 
 
@@ -152,11 +152,11 @@ def forward_view(
     multipliers0: Array,
     settings: Array,
     a: Array,
-    found: Array,
+    flat: Array,
 ) -> tuple[Problem, Result]:
     """Flat inputs and outputs by name: `Algorithm.view` of every method of constrained forward dynamics."""
     problem = Problem(q, v, tau, wrenches, R, target, multipliers0, settings_view(tree, settings))
-    return problem, result_view(tree, a, found)
+    return problem, result_view(tree, a, flat)
 
 
 WORK: dict[str, Shape] = (

@@ -102,7 +102,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         q1: Array,
         v1: Array,
         tau1: Array,
-        found: Array,
+        flat: Array,
         progress: Array,
     ) -> None:
         for k in range(tree.nq):
@@ -110,7 +110,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         for k in range(tree.nv):
             v1[k] = v[k]
             tau1[k] = tau[k]
-        clear(tree, found)
+        clear(tree, flat)
         progress[0] = 1.0
         progress[1] = 1.0
         progress[2] = 1.0 + timing[WAIT]
@@ -134,17 +134,17 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         q1: Array,
         v1: Array,
         tau1: Array,
-        found: Array,
+        flat: Array,
         progress: Array,
     ) -> None:
-        step(tree, w, q1, v1, tau1, u, wrenches, passive, regularization, timing, found)
+        step(tree, w, q1, v1, tau1, u, wrenches, passive, regularization, timing, flat)
         store_state(tree, w, q1, v1, progress)
         update_torques(tree, w, timing, shared, own, q1, v1, tau1, progress)
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (6,)}
     inputs |= {"shared": (control.shared,), "own": (control.own,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "tau1": ("nv",)}
-    outputs |= {"found": ("nresult",) if constrained else (0,), "progress": (3,)}
+    outputs |= {"result": ("nresult",) if constrained else (0,), "progress": (3,)}
     work = one.dynamics.work | one.work | {"control": ("nv",)}
     name = f"{integrator}_{dynamics}_{control.text.__name__}"
     return Algorithm(name, first, inputs, outputs, work, one.dynamics.layout, iterate, one.dynamics.folded)

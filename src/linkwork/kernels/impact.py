@@ -47,7 +47,7 @@ INPUTS: dict[str, Shape] = {
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
-OUTPUTS: dict[str, Shape] = {"after": ("nv",), "found": ("nresult",)}
+OUTPUTS: dict[str, Shape] = {"after": ("nv",), "result": ("nresult",)}
 
 
 class ImpactProblem(NamedTuple):
@@ -87,11 +87,11 @@ def impact_view(
     multipliers0: Array,
     settings: Array,
     after: Array,
-    found: Array,
+    flat: Array,
 ) -> tuple[ImpactProblem, ImpactResult]:
     """Flat inputs and outputs by name."""
     problem = ImpactProblem(q, v, restitution, R, multipliers0, settings_view(tree, settings))
-    return problem, ImpactResult(*result_view(tree, after, found))
+    return problem, ImpactResult(*result_view(tree, after, flat))
 
 
 @kernel

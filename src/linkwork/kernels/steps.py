@@ -93,7 +93,7 @@ class Dynamics(NamedTuple):
 
     name: str
     accelerations: Callable[..., None]
-    """``accelerations(tree, w, q, v, torque, wrenches, regularization, a, found)``"""
+    """``accelerations(tree, w, q, v, torque, wrenches, regularization, a, flat)``"""
     work: dict[str, Shape]
     layout: Layout
     constrained: bool
@@ -128,7 +128,7 @@ def _tree_dynamics() -> Dynamics:
         wrenches: Array,
         regularization: Array,
         a: Array,
-        found: Array,
+        flat: Array,
     ) -> None:
         aba(tree, w, q, v, torque, wrenches, a)
 
@@ -146,11 +146,11 @@ def _loop_dynamics(iterations: int) -> Dynamics:
         wrenches: Array,
         regularization: Array,
         a: Array,
-        found: Array,
+        flat: Array,
     ) -> None:
         for r in range(tree.nc):
             w.none[r] = 0.0
-        result = result_view(tree, a, found)
+        result = result_view(tree, a, flat)
         result.violation[0] = 0.0
         result.violation[1] = -1.0
         setup_problem(tree, w, q, v, wrenches, w.none)
@@ -177,7 +177,7 @@ class Step(NamedTuple):
     name: str
     dynamics: Dynamics
     text: Callable[..., None]
-    """``text(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, found)``: writes the state after the
+    """``text(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, flat)``: writes the state after the
     step to ``w.qs, w.vs``.
     """
     work: dict[str, Shape]
@@ -212,12 +212,12 @@ def euler(dynamics: Dynamics) -> Step:
         passive: Array,
         regularization: Array,
         timing: Array,
-        found: Array,
+        flat: Array,
     ) -> None:
         h = timing[DT]
         joint_forces(tree, q, v, tau, passive, h, w.torque)
         actuation(tree, w, q, v, u, timing[COMMANDED], w.torque)
-        accelerations(tree, w, q, v, w.torque, wrenches, regularization, w.acc, found)
+        accelerations(tree, w, q, v, w.torque, wrenches, regularization, w.acc, flat)
         for k in range(tree.nv):
             w.vs[k] = v[k] + h * w.acc[k]
         constrain_velocity(tree, q, w.vs)
@@ -247,7 +247,7 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
         passive: Array,
         regularization: Array,
         timing: Array,
-        found: Array,
+        flat: Array,
     ) -> None:
         h = timing[DT]
         for s in range(n):
@@ -265,7 +265,7 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
             constrain_velocity(tree, w.qs, w.vs)
             joint_forces(tree, w.qs, w.vs, tau, passive, 0.0, w.torque)
             actuation(tree, w, w.qs, w.vs, u, timing[COMMANDED], w.torque)
-            accelerations(tree, w, w.qs, w.vs, w.torque, wrenches, regularization, w.As[s], found)
+            accelerations(tree, w, w.qs, w.vs, w.torque, wrenches, regularization, w.As[s], flat)
             chart_rate(tree, w.qs, w.xs, w.vs, w.Xs[s])
         # x = h Σ b_t X_t,  v_1 = v + h Σ b_t A_t,  errors h Σ e_t X_t and h Σ e_t A_t
         for k in range(tree.nv):
@@ -302,14 +302,14 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
 
 
 @kernel
-def zero_solution(tree: Array, found: Array) -> None:
+def zero_solution(tree: Array, flat: Array) -> None:
     """No step has been made: no constraint forces."""
     for k in range(tree.nresult):
-        found[k] = 0.0
+        flat[k] = 0.0
 
 
 @kernel
-def no_solution(tree: Array, found: Array) -> None:
+def no_solution(tree: Array, flat: Array) -> None:
     """There are no constraints."""
 
 
@@ -359,14 +359,14 @@ def repeated(one: Step) -> Algorithm:
         settings: Array,
         q1: Array,
         v1: Array,
-        found: Array,
+        flat: Array,
         progress: Array,
     ) -> None:
         for k in range(tree.nq):
             q1[k] = q[k]
         for k in range(tree.nv):
             v1[k] = v[k]
-        clear(tree, found)
+        clear(tree, flat)
         progress[0] = 1.0
         progress[1] = 1.0
 
@@ -385,15 +385,15 @@ def repeated(one: Step) -> Algorithm:
         settings: Array,
         q1: Array,
         v1: Array,
-        found: Array,
+        flat: Array,
         progress: Array,
     ) -> None:
-        step(tree, w, q1, v1, tau, u, wrenches, passive, regularization, timing, found)
+        step(tree, w, q1, v1, tau, u, wrenches, passive, regularization, timing, flat)
         store_state(tree, w, q1, v1, progress)
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (2,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
-    outputs |= {"found": ("nresult",) if dynamics.constrained else (0,), "progress": (2,)}
+    outputs |= {"result": ("nresult",) if dynamics.constrained else (0,), "progress": (2,)}
     name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
     return Algorithm(name, first, inputs, outputs, work, dynamics.layout, iterate, dynamics.folded)
 
@@ -418,12 +418,12 @@ def with_error_estimate(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
         timing: Array,
         q1: Array,
         v1: Array,
-        found: Array,
+        flat: Array,
         step_error: Array,
         progress: Array,
     ) -> None:
-        first(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, timing, q1, v1, found, progress)
-        iterate(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, timing, q1, v1, found, progress)
+        first(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, timing, q1, v1, flat, progress)
+        iterate(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, timing, q1, v1, flat, progress)
         for k in range(tree.nv):
             step_error[0, k] = w.step_error[0, k]
             step_error[1, k] = w.step_error[1, k]

@@ -114,19 +114,11 @@ class Builder:
             child: The body it leads to.
             at: Its placement in the parent's frame (three numbers for a position, or a `Placement`).
             child_at: Its placement in the child's frame.
-            lower: Lower limits of position; by default none.
-            upper: Upper limits of position; by default none.
-            velocity: Limits of the magnitude of velocity; by default none.
-            effort: Limits of torque or force; by default none.
-            actuation: Limits of the sum of actuator torques on a joint with one degree of freedom.
-            armature: Reflected inertia of the rotor.
-            damping: Viscous damping.
-            friction: Dry friction; stored, not applied.
-            stiffness: Stiffness of a spring.
-            rest: Rest position of the spring; by default the neutral position of the joint.
             actuated: Whether a motor drives it; None: not specified.
             independent: Whether it is one of the minimal coordinates of its loops; None: not specified.
             cut: Whether it becomes a constraint where it closes a loop; None: the library chooses.
+            options: Limits (``lower``, ``upper``, ``velocity``, ``effort``, ``actuation``) and the constants of its
+                dynamics (``armature``, ``damping``, ``friction``, ``stiffness``, ``rest``): see `JointOptions`.
         """
         if not name:
             raise ModelError("a joint needs a name")

@@ -20,18 +20,31 @@ UNLIMITED = (-np.inf, np.inf)
 
 
 class JointOptions(TypedDict, total=False):
-    """Keywords of `Builder.joint`, which says what they mean."""
+    """Keywords of `Builder.joint`: limits, and the constants of its dynamics. Each is one number, or one per coordinate.
+
+    ``build.joint("knee", Revolute("y"), "thigh", "shank", lower=0, upper=2.5, effort=80, damping=0.1)``
+    """
 
     lower: PerCoordinate | None
+    """Lower limits of position; by default none."""
     upper: PerCoordinate | None
+    """Upper limits of position; by default none."""
     velocity: PerCoordinate | None
+    """Limits of the magnitude of velocity; by default none."""
     effort: PerCoordinate | None
+    """Limits of torque or force; by default none."""
     actuation: tuple[float, float]
+    """Limits of the sum of actuator torques on a joint with one degree of freedom."""
     armature: PerCoordinate
+    """Reflected inertia of the rotor."""
     damping: PerCoordinate
+    """Viscous damping."""
     friction: PerCoordinate
+    """Dry friction; stored, not applied."""
     stiffness: PerCoordinate
+    """Stiffness of a spring."""
     rest: PerCoordinate | None
+    """Rest position of the spring; by default the neutral position of the joint."""
 
 
 def check_options(name: str, options: JointOptions) -> None:
