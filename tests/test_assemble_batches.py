@@ -226,7 +226,7 @@ def test_rows_are_closed_by_the_joints_of_their_loop_alone(name: str) -> None:
     robot = robot_of(name)
     q = random_state(robot, 2).q
     problem, tree = BySingularValues(robot, q, (), True), assembly_tree(robot)
-    work = ASSEMBLY.work_type()(*(np.full(resolve(shape, tree), np.nan) for shape in ASSEMBLY.work.values()))
+    work = ASSEMBLY.work_type(*(np.full(resolve(shape, tree), np.nan) for shape in ASSEMBLY.work.values()))
     rows, mobile = problem.rows.astype(float), np.ones(robot.nv)
     row_errors(tree, work, q, rows)
     support_jacobian(tree, work, rows, mobile)

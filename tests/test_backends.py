@@ -92,7 +92,7 @@ def test_text_reads_no_memory_that_it_has_not_written(case: Case, seed: int) -> 
     data = arrays(robot, frames, REFERENCES[case.reference])
     if algorithm.layout is ACTUATION_TREE:
         data = actuation_tree(robot)
-    work = algorithm.work_type()(*(np.full(resolve(shape, data), np.nan) for shape in algorithm.work.values()))
+    work = algorithm.work_type(*(np.full(resolve(shape, data), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, data), np.nan) for shape in algorithm.outputs.values()]
     algorithm.text(data, work, *inputs(case, robot, seed), *outputs)
     assert all(np.isfinite(y).all() for y in outputs)

@@ -271,7 +271,7 @@ def test_multipliers_of_the_state_before_save_iterations(method: str) -> None:
 def fresh(fd: lw.ForwardDynamics, state: tuple[np.ndarray, ...]) -> tuple[Any, list[Any], list[Any]]:
     """Work arrays and outputs of NaN, and inputs, for the bare text."""
     algorithm, tree = fd.program.algorithm, fd.program.tree
-    work = algorithm.work_type()(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
+    work = algorithm.work_type(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.outputs.values()]
     return work, [*state, fd._no_wrenches, *fd._held_inputs()], outputs
 

@@ -61,7 +61,7 @@ class Runner:
             work = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()]
             rows = [x[s] if x.ndim > len(shape) else x for x, shape in zip(inputs, self.inputs, strict=True)]
             results = [y[s] if y.ndim > len(shape) else y for y, shape in zip(outputs, self.outputs, strict=True)]
-            made = algorithm.work_type()(*work)
+            made = algorithm.work_type(*work)
             with np.errstate(all="ignore"):
                 algorithm.text(tree, made, *rows, *results)
                 while algorithm.iterate and results[-1][0] > rows[-1][0] and results[-1][1] < rows[-1][1]:

@@ -96,7 +96,7 @@ def trace(algorithm: Algorithm, tree: Tree, limit: int = MAX_OPERATIONS) -> Trac
     outputs = [np.empty(resolve(shape, tree), dtype=object) for shape in algorithm.outputs.values()]
     work = [np.empty(resolve(shape, tree), dtype=object) for shape in algorithm.work.values()]
     loose = _loosened(algorithm, tree)
-    algorithm.text(loose, algorithm.work_type()(*work), *arrays, *outputs)
+    algorithm.text(loose, algorithm.work_type(*work), *arrays, *outputs)
     graph.check(len(graph.nodes) + sum(array.size for array in outputs))
     first = Trace(algorithm.name, graph, tuple(inputs), _named(graph, algorithm, outputs))
     if algorithm.iterate is None:
@@ -133,7 +133,7 @@ def _traced_iteration(algorithm: Algorithm, loose: Tree, first: Trace, work: Seq
         return -symbol if x.minus else symbol
 
     kept = [_objects([carried(x) for x in array.ravel()], array.shape) for array in work]
-    algorithm.iterate(loose, algorithm.work_type()(*kept), *arrays)
+    algorithm.iterate(loose, algorithm.work_type(*kept), *arrays)
     outputs = _named(graph, algorithm, arrays[len(first.inputs) :])
     iterate = Trace(f"{algorithm.name}_iterate", graph, first.inputs, outputs)
     used = [graph.nodes[i] for i in iterate.needed() if graph.nodes[i][0] is INPUT and graph.nodes[i][1] == len(sizes)]

@@ -60,8 +60,9 @@ class Algorithm:
         kept = {name: (f"n{self.folded[name]}", *self.work[name][1:]) for name in self.folded}
         return {**self.work, **kept}
 
+    @cached_property
     def work_type(self) -> Any:
-        """The named tuple that holds the work arrays."""
+        """The class of named tuples that hold the work arrays."""
         return namedtuple(f"{self.name}_work", list(self.work))
 
 

@@ -20,7 +20,7 @@ UNLIMITED = (-np.inf, np.inf)
 
 
 class JointOptions(TypedDict, total=False):
-    """Keywords of `Builder.joint`: limits, and the constants of its dynamics. Each is one number, or one per coordinate.
+    """Keywords of `Builder.joint`: limits, and constants of its dynamics. Each is one number, or one per coordinate.
 
     ``build.joint("knee", Revolute("y"), "thigh", "shank", lower=0, upper=2.5, effort=80, damping=0.1)``
     """

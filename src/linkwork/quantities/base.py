@@ -387,19 +387,34 @@ class ProgramEvaluator(ArrayEvaluator):
 # Arguments ------------------------------------------------------------------------------------------------
 
 
-def bound_call(runner: Runner, arrays: Sequence[Array]) -> Callable[[], None]:
-    """A call without arguments that runs a program with these arrays, inputs then outputs, as they then are."""
+def bound_call(runner: Runner, arrays: Sequence[Array], state: tuple[Array, Array] | None = None) -> Callable[[], None]:
+    """A call without arguments that runs a program with these arrays, inputs then outputs, as they then are.
+
+    The first two outputs are copied to ``state``, if that is given.
+    """
     wrong = runner.misfit(arrays)
     if wrong:
         raise InputError(f"bind: {wrong}")
-    entry, count = runner.own_entry(arrays[-1].ndim > len(runner.outputs[-1])), len(runner.inputs)
+    bound, count = tuple(arrays), len(runner.inputs)
+    entry = runner.own_entry(bound[-1].ndim > len(runner.outputs[-1]))
 
     def step() -> None:
-        status = entry(*arrays)
+        status = entry(*bound)
         if status:
-            runner.explain(status, arrays[:count], arrays[count:])
+            runner.explain(status, bound[:count], bound[count:])
 
-    return step
+    if state is None:
+        return step
+    (q, v), (q1, v1) = state, bound[count : count + 2]
+
+    def advance() -> None:
+        status = entry(*bound)
+        if status:
+            runner.explain(status, bound[:count], bound[count:])
+        q[...] = q1
+        v[...] = v1
+
+    return advance
 
 
 def frame_names(frames: str | Sequence[str]) -> tuple[str, ...]:

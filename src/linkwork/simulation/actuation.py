@@ -60,6 +60,8 @@ def read_output(
     if output not in OUTPUTS:
         raise InputError(f"controller_output is {output!r}, needs 'auto', 'torques' or 'commands'")
     numbers, motors, nv = fresh_floats(given, "torques"), len(robot.actuators), robot.nv
+    if robots is None and output != "commands" and numbers.shape == (nv,) and np.isfinite(numbers).all():
+        return Actuation(numbers)  # the usual case, in control loops
     fits = numbers.shape == (motors,) or (robots is not None and numbers.shape == (robots, motors))
     commanded = output == "commands" or (output == "auto" and 0 < motors != nv and fits)
     if commanded:

@@ -198,7 +198,7 @@ class Batch:
             alone=True,
         )
 
-    def roll(self, report: Callable[[float], None] = lambda done: None) -> Arrays:
+    def roll(self, report: Callable[[float], None] | None = None) -> Arrays:
         """Records of all robots."""
         n, robot = len(self.q), self.robot
         recorder = Recorder(robot, self.schedule.record_times, (n,))

@@ -29,7 +29,7 @@ from linkwork.simulation.schedule import Schedule, Stop
 from linkwork.simulation.trajectory import Trajectory
 
 PATIENCE = 2.0
-"""Seconds before progress is progress_bar."""
+"""Seconds before progress is shown."""
 
 
 class State(NamedTuple):
@@ -98,7 +98,7 @@ def run(
     *,
     feedback: Feedback | None = None,
     project: Project | None = None,
-    report: Callable[[float], None] = lambda done: None,
+    report: Callable[[float], None] | None = None,
 ) -> str:
     """Simulate from the first stop to the last, and keep states in the recorder; why it ended early, or nothing."""
     dt = schedule.dt
@@ -113,7 +113,8 @@ def run(
             return early_end(recorder, dt, int(at) + done)
         if after.project and project is not None:
             state = State(*project(state.q, state.v), *state[2:])
-        report(after.at - schedule.start)
+        if report is not None:
+            report(after.at - schedule.start)
     recorder.add(state)
     return ""
 
@@ -147,10 +148,10 @@ def function_feedback(
 
 
 @contextmanager
-def progress_bar(wanted: bool | None, total: float, name: str) -> Iterator[Callable[[float], None]]:
-    """A function that reports progress of what takes longer than two seconds, on a terminal."""
+def progress_bar(wanted: bool | None, total: float, name: str) -> Iterator[Callable[[float], None] | None]:
+    """A function that reports progress of what takes longer than two seconds, on a terminal; None without one."""
     if wanted is False or (wanted is None and not sys.stderr.isatty()):
-        yield lambda done: None
+        yield None
         return
     from rich.console import Console
     from rich.progress import Progress, TimeRemainingColumn

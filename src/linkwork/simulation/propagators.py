@@ -31,34 +31,28 @@ OneStep = Callable[[Array, Array, Actuation, float], tuple[Array, Array, Array, 
 
 def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array) -> Propagate:
     """Steps in machine code; a shorter one is made by a stepper of its own."""
-    whole, dt = _repeated_steps(stepper, wrenches), stepper.dt
-
-    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
-        if stop - start >= 1:
-            return whole(state, int(stop - start))
-        return _repeated_steps(make((stop - start) * dt), wrenches)(state, 1)
-
-    return propagate
-
-
-def _repeated_steps(stepper: Stepper, wrenches: Array) -> Callable[[State, int], tuple[State, int]]:
-    entry, nc = stepper.runner.own_entry(False), stepper.source.nc
-    shapes = stepper.runner.outputs
+    entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
+    without_commands = stepper.held(None, wrenches)
     repeats: dict[int, Array] = {}
 
-    def advance(state: State, steps: int) -> tuple[State, int]:
+    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+        steps = int(stop - start)
+        if not steps:
+            return compiled_steps(make((stop - start) * stepper.dt), make, wrenches)(state, 0.0, 1.0)
         q, v, actuation, _ = state
+        tau, commands = actuation
         out = [np.empty(shape) for shape in shapes]
         settings = repeats.get(steps)
         if settings is None:
             settings = repeats[steps] = stepper.repeats(steps)
-        arrays = (q, v, actuation.tau, *stepper.held(actuation.commands, wrenches), settings)
+        held = without_commands if commands is None else stepper.held(commands, wrenches)
+        arrays = (q, v, tau, *held, settings)
         status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
             stepper.runner.explain(status, arrays, out)
         return State(out[0], out[1], actuation, forces_of(out[2], nc)), int(out[3][1]) - 1
 
-    return advance
+    return propagate
 
 
 def python_steps(make: Callable[[float], PythonStepper], dt: float) -> Propagate:
@@ -158,7 +152,7 @@ def controlled_steps(
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         if stop - start >= 1:
             return advance(state, int(start), int(stop - start), stop == end)
-        return _repeated_steps(make((stop - start) * dt), wrenches)(state, 1)
+        return compiled_steps(make((stop - start) * dt), make, wrenches)(state, 0.0, 1.0)
 
     def feedback(time: float, state: State) -> Actuation:
         return advance(state, round(time / dt), 0, False)[0].actuation

@@ -267,20 +267,12 @@ class Stepper(BaseEvaluator):
             raise InputError("bind: out is a pair of arrays, (q, v) after the steps; without it q and v are moved on")
         made = [np.empty((*lead, *shape), self._dtype) for shape in self.program.output_shapes()]
         outputs = made if out is None else [*out, *made[2:]]
-        advance = bound_call(self.runner, [*inputs, *outputs])
         if out is not None:
-            return advance
+            return bound_call(self.runner, [*inputs, *outputs])
         for x in (q, v):
             if not x.flags.writeable:
                 raise InputError("bind: q and v are moved on, and one of them is read-only; give out=(q, v)")
-        q1, v1 = outputs[:2]
-
-        def step() -> None:
-            advance()
-            q[...] = q1
-            v[...] = v1
-
-        return step
+        return bound_call(self.runner, [*inputs, *outputs], (q, v))
 
     def held(self, commands: Any, wrenches: Any = None) -> tuple[Any, ...]:
         """Inputs of the steps that are held over many of them, from commands to the timing.

@@ -31,7 +31,7 @@ END = Placement((LINK, 0.0, 0.0))
 def placements(robot: Mechanism, q: Floats, names: Sequence[str]) -> dict[str, Placement]:
     """Placements of frames in the world, computed by the kernel in Python: nothing is compiled."""
     tree = tree_of(robot, names)
-    work = PLACEMENTS.work_type()(*(np.zeros(resolve(shape, tree)) for shape in PLACEMENTS.work.values()))
+    work = PLACEMENTS.work_type(*(np.zeros(resolve(shape, tree)) for shape in PLACEMENTS.work.values()))
     rotation, position = np.empty((len(names), 3, 3)), np.empty((len(names), 3))
     PLACEMENTS.text(tree, work, np.asarray(q, dtype=np.float64), rotation, position)
     return {name: Placement(position[k], rotation[k]) for k, name in enumerate(names)}
