@@ -114,15 +114,16 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {', '.join(repr(c) for c in close)}?" if close else ""
 
 
-def named_options(*receivers: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let calls with a keyword that nothing takes raise `UnknownOption`, which says what there is.
+def named_options(*further: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let calls with a keyword that a function does not take raise `UnknownOption`, which says what there is.
 
-    ``receivers`` are what the function hands further keywords on to.
+    ``further`` are typed dictionaries of keywords that it takes besides its parameters.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        parameters = [p for f in (function, *receivers) for p in inspect.signature(f).parameters.values()]
+        parameters = inspect.signature(function).parameters.values()
         known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        known += [name for options in further for name in options.__annotations__]
 
         @wraps(function)
         def call(*arguments: P.args, **options: P.kwargs) -> T:

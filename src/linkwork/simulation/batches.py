@@ -7,13 +7,13 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, LinkworkError
-from linkwork.inputs import Integrator, above_zero, count, fresh_floats, named_options
+from linkwork.inputs import Integrator, above_zero, count, named_options
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
@@ -30,7 +30,7 @@ from linkwork.simulation.initial import initial_states
 from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
 from linkwork.simulation.numba_control import is_compiled, numba_steps
 from linkwork.simulation.schedule import Schedule, Stop
-from linkwork.simulation.settings import StepSettings
+from linkwork.simulation.settings import RolloutOptions, StepSettings
 from linkwork.simulation.stabilization import warn_of_stiff_servos
 from linkwork.simulation.stepper import Stepper
 from linkwork.simulation.trajectory import Trajectory
@@ -42,7 +42,7 @@ Arrays = tuple[Array, ...]
 """Records of a batch, ``(k, n, ...)`` each: q, v, torques, constraint forces, commands (NaN if there were none)."""
 
 
-@named_options(Stepper)
+@named_options(RolloutOptions)
 def rollouts(
     robot: Model,
     q: npt.ArrayLike,
@@ -55,16 +55,13 @@ def rollouts(
     commands: npt.ArrayLike | None = None,
     wrenches: Mapping[str, npt.ArrayLike] | None = None,
     controller: Controller | ControlFunction | None = None,
-    control_every: int = 1,
-    controller_output: ControllerOutput = "auto",
     record_every: int | None = None,
-    start: float = 0.0,
     compile: bool = True,
     threads: int | None = None,
     executor: Executor | Any | None = None,
     part: int = 1024,
     progress: bool | None = None,
-    **options: Any,
+    **options: Unpack[RolloutOptions],
 ) -> Trajectory:
     """The trajectories of many copies of a robot over time, simulated together.
 
@@ -85,18 +82,16 @@ def rollouts(
         controller: A `Controller` or a kernel, which is compiled with the steps and runs in lanes and threads as they
             do; its parameters may differ from robot to robot (``per_robot``). Another function is called with time and
             the states of all robots, ``(n, nq)`` and ``(n, nv)``, and returns torques ``(n, nv)`` or commands.
-        control_every: Steps between two calls of the controller.
-        controller_output: What a controller returns: ``"torques"`` of all joints or ``"commands"`` of the actuators;
-            ``"auto"``: torques where there are as many of both, else what fits.
         record_every: Steps between two states that are kept; by default the first and the last one.
-        start: Time at the start, in seconds.
         compile: Whether steps are a program made for this robot, or code for any robot.
         threads: Threads that share the states; by default as many as there are cores.
         executor: Of threads, processes, or Dask's ``client.get_executor()``: parts are its jobs, each on one core. Jobs
             whose worker is lost are given out again, and results are the same to the last bit.
         part: States in each job of the executor.
         progress: Whether progress is shown; by default where it takes long and there is a terminal.
-        options: Further ones of `Stepper`.
+        options: About controllers and the clock (``control_every``, ``controller_output``, ``start``) and steps
+            (``time_constant``, ``passive``, ``limits``, ``stops_at``, ``regularization``, ``iterations``): see
+            `RolloutOptions`.
     """
     at, rate = initial_states(robot, q, v)
     h, span = above_zero(dt, "dt"), above_zero(seconds, "seconds")
@@ -105,9 +100,9 @@ def rollouts(
     schedule = Schedule.of(
         span,
         h,
-        float(start),
+        float(options.get("start", 0.0)),
         record=0 if record_every is None else count(record_every, "record_every"),
-        control=0 if controller is None else count(control_every, "control_every"),
+        control=0 if controller is None else count(options.get("control_every", 1), "control_every"),
     )
     constant = constant_actuation(robot, tau, commands, len(at))
     frames, pushed = frame_wrenches(robot, wrenches, len(at))
@@ -117,9 +112,10 @@ def rollouts(
         if constant.commands is not None:
             raise InputError("commands and a kernel, which writes torques of all joints: give one of them")
         controller = kernel
-    if len(at) and (constant.commands is not None or controller_output == "commands"):
+    output = options.get("controller_output", "auto")
+    if len(at) and (constant.commands is not None or output == "commands"):
         warn_of_stiff_servos(robot, at[0], h)
-    steps = _step_settings(integrator, h, frames, options)
+    steps = StepSettings.of(integrator, h, "auto", frames, None, options)
     batch = Batch(
         robot,
         steps,
@@ -129,7 +125,7 @@ def rollouts(
         constant,
         pushed,
         controller,
-        controller_output,
+        output,
         compile=compile,
         threads=threads,
     )
@@ -140,14 +136,6 @@ def rollouts(
         size = count(part, "part")
         parts = _spread(executor, [batch.rows(slice(k, k + size)) for k in range(0, len(at), size)])
     return _joined(batch, parts)
-
-
-def _step_settings(integrator: Integrator, dt: float, frames: tuple[str, ...], options: dict[str, Any]) -> StepSettings:
-    """Steps of rollouts; among further options are those that `simulate` names."""
-    own = {name: options.pop(name) for name in ("time_constant", "passive", "limits") if name in options}
-    at = options.pop("stops_at", None)
-    stops = None if at is None else tuple(fresh_floats(at, "stops_at").tolist())
-    return StepSettings(integrator, dt, frames=frames, stops_at=stops, options=tuple(sorted(options.items())), **own)
 
 
 def _joined(batch: Batch, parts: list[Arrays]) -> Trajectory:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, SimulationMethod, TimeConstant
+from linkwork.inputs import Integrator, SimulationMethod, TimeConstant, fresh_floats
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
+from linkwork.simulation.actuation import ControllerOutput
 from linkwork.simulation.control import ControlledStepper
 from linkwork.simulation.python_steps import JointCoordinates, MinimalCoordinates, PythonStepper
 from linkwork.simulation.stabilization import (
@@ -23,6 +25,53 @@ from linkwork.simulation.stabilization import (
     with_implicit_armature,
 )
 from linkwork.simulation.stepper import INTEGRATORS, Stepper
+
+
+class StepOptions(TypedDict, total=False):
+    """Keywords of `simulate` and `rollouts` about how steps are made, with the meanings that `Stepper` gives them."""
+
+    time_constant: TimeConstant
+    """Baumgarte stabilization: seconds in which open loops close again; by default 5 ms, or two steps if that is more.
+    None: they do not."""
+    passive: bool
+    """Whether springs and dampers of joints, and gravity compensation, act; by default they do."""
+    limits: bool
+    """Whether joint limits are stops; by default they are."""
+    stops_at: npt.ArrayLike | None
+    """Configuration that stops are made for, ``(nq,)``; by default the first one of `simulate`, the neutral one of
+    `rollouts`."""
+    regularization: float
+    """Regularization of the proximal iterations, as for `ForwardDynamics`."""
+    iterations: int | None
+    """Iterations of the constraint forces; by default one for ``euler``, three for the others."""
+
+
+class ControlOptions(TypedDict, total=False):
+    """Keywords of `simulate` and `rollouts` about controllers and the clock."""
+
+    control_every: int
+    """Steps between two calls of the controller; by default 1."""
+    controller_output: ControllerOutput
+    """What a controller returns: ``"torques"`` of all joints or ``"commands"`` of the actuators; by default
+    ``"auto"``: torques where there are as many of both, else what fits."""
+    start: float
+    """Time at the start, in seconds, by default zero; from one between two multiples of ``dt``, the first step is
+    shorter."""
+
+
+class RolloutOptions(StepOptions, ControlOptions, total=False):
+    """Further keywords of `rollouts`."""
+
+
+class SimulationOptions(StepOptions, ControlOptions, total=False):
+    """Further keywords of `simulate`."""
+
+    project_every: int
+    """Steps after which loops are closed to rounding; by default never, 0."""
+    tolerance: float
+    """By how much each step of ``dopri5`` may be wrong; by default 1e-8."""
+    closed: bool
+    """Whether loops must be closed at the start; by default they must."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +90,32 @@ class StepSettings:
     """Frames that external wrenches act on."""
     options: tuple[tuple[str, Any], ...] = ()
     """Further ones of `Stepper`."""
+
+    @classmethod
+    def of(
+        cls,
+        integrator: Integrator,
+        dt: float,
+        method: SimulationMethod,
+        frames: tuple[str, ...],
+        stops_at: npt.ArrayLike | None,
+        options: StepOptions,
+    ) -> StepSettings:
+        """From what `simulate` and `rollouts` were given."""
+        at = options.get("stops_at")
+        stops = stops_at if at is None else at
+        iterations = {name: options[name] for name in ("iterations", "regularization") if name in options}
+        return cls(
+            integrator,
+            dt,
+            method,
+            options.get("time_constant", AUTO),
+            options.get("passive", True),
+            options.get("limits", True),
+            None if stops is None else tuple(fresh_floats(stops, "stops_at").tolist()),
+            frames,
+            tuple(iterations.items()),
+        )
 
     def shortened(self, dt: float) -> StepSettings:
         """The same for a step of another length, with the stabilization of these."""

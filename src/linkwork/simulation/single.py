@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, SimulationMethod, TimeConstant, above_zero, count, fresh_floats, named_options
+from linkwork.inputs import Integrator, SimulationMethod, above_zero, count, named_options
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import (
@@ -35,13 +35,13 @@ from linkwork.simulation.propagators import (
 )
 from linkwork.simulation.python_steps import PythonStepper
 from linkwork.simulation.schedule import Schedule, Stop
-from linkwork.simulation.settings import StepSettings
-from linkwork.simulation.stabilization import AUTO, warn_of_stiff_servos
+from linkwork.simulation.settings import SimulationOptions, StepSettings
+from linkwork.simulation.stabilization import warn_of_stiff_servos
 from linkwork.simulation.stepper import Stepper
 from linkwork.simulation.trajectory import Trajectory
 
 
-@named_options(Stepper)
+@named_options(SimulationOptions)
 def simulate(
     robot: Model,
     q: npt.ArrayLike | None = None,
@@ -52,22 +52,12 @@ def simulate(
     integrator: Integrator = "euler",
     method: SimulationMethod = "auto",
     controller: Controller | ControlFunction | None = None,
-    control_every: int = 1,
-    controller_output: ControllerOutput = "auto",
     tau: npt.ArrayLike | None = None,
     commands: npt.ArrayLike | None = None,
     wrenches: Mapping[str, npt.ArrayLike] | None = None,
     record_every: int = 1,
-    project_every: int = 0,
-    start: float = 0.0,
-    time_constant: TimeConstant = AUTO,
-    passive: bool = True,
-    limits: bool = True,
-    tolerance: float = 1e-8,
-    closed: bool = True,
-    stops_at: npt.ArrayLike | None = None,
     progress: bool | None = None,
-    **options: Any,
+    **options: Unpack[SimulationOptions],
 ) -> Trajectory:
     """The trajectory of a robot over time.
 
@@ -96,49 +86,40 @@ def simulate(
         controller: Computes torques of all joints or commands of the actuators, which are held in between: a
             `Controller` or a kernel, which is compiled with the steps; a Python function of time, ``q`` and ``v``; such
             a function compiled by Numba (``numba.njit``) is called from machine code.
-        control_every: Steps between two calls of the controller.
-        controller_output: What a controller returns: ``"torques"`` of all joints or ``"commands"`` of the actuators;
-            ``"auto"``: torques where there are as many of both, else what fits.
         tau: Constant torques, ``(nv,)``.
         commands: Constant commands of the actuators, ``(actuators,)``; with a controller that returns commands, those
             before it is first called.
         wrenches: Constant external wrenches by frame, ``{"hand": [*moment, *force]}`` in the frame's axes.
         record_every: Steps between two states that are kept.
-        project_every: Steps after which loops are closed to rounding; 0: never.
-        start: Time at the start, in seconds; from one between two multiples of ``dt``, the first step is shorter.
-        time_constant: As for `Stepper`: pulls loops closed.
-        passive: As for `Stepper`: springs and dampers of joints act.
-        limits: As for `Stepper`: joint limits are stops.
-        tolerance: By how much each step of ``dopri5`` may be wrong.
-        closed: Whether loops must be closed at the start.
-        stops_at: Configuration that stops are made for, ``(nq,)``; by default the first one.
         progress: Whether progress is shown; by default where it takes long and there is a terminal.
-        options: Further ones of `Stepper`.
+        options: About controllers and the clock (``control_every``, ``controller_output``, ``start``), steps
+            (``time_constant``, ``passive``, ``limits``, ``stops_at``, ``regularization``, ``iterations``), and
+            ``project_every``, ``tolerance``, ``closed``: see `SimulationOptions`.
     """
-    h, span = above_zero(dt, "dt"), above_zero(seconds, "seconds")
-    record, control = count(record_every, "record_every"), count(control_every, "control_every")
+    h, project_every, output = (
+        above_zero(dt, "dt"),
+        options.get("project_every", 0),
+        options.get("controller_output", "auto"),
+    )
     if not isinstance(project_every, int) or project_every < 0:
         raise InputError(f"project_every is {project_every!r}, needs a whole number, 0 for never")
+    control, output = count(options.get("control_every", 1), "control_every"), options.get("controller_output", "auto")
     schedule = Schedule.of(
-        span,
+        above_zero(seconds, "seconds"),
         h,
-        _finite(start, "start"),
-        record=record,
+        _finite(options.get("start", 0.0), "start"),
+        record=count(record_every, "record_every"),
         control=0 if controller is None else control,
         project=project_every,
     )
-    at, rate = initial_state(robot, q, v, closed)
-    stops = at if stops_at is None else fresh_floats(stops_at, "stops_at")
+    at, rate = initial_state(robot, q, v, options.get("closed", True))
     constant = constant_actuation(robot, tau, commands)
     frames, pushed = frame_wrenches(robot, wrenches)
-    steps = StepSettings(
-        integrator, h, method, time_constant, passive, limits, tuple(stops.tolist()), frames, tuple(options.items())
-    )
-    if constant.commands is not None or controller_output == "commands":
+    steps = StepSettings.of(integrator, h, method, frames, at, options)
+    if constant.commands is not None or output == "commands":
         warn_of_stiff_servos(robot, at, h)
-    task = _Task(
-        robot, steps, schedule, controller, controller_output, constant, pushed, above_zero(tolerance, "tolerance")
-    )
+    tolerance = above_zero(options.get("tolerance", 1e-8), "tolerance")
+    task = _Task(robot, steps, schedule, controller, output, constant, pushed, tolerance)
     recorder = Recorder(robot, schedule.record_times)
     events, propagate, feedback = task.plan(recorder)
     settings = task.settings()
