@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The description that package indexes show: README.md with links that work there. All else is in pyproject.toml."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A double pendulum built in code, and its dynamics."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A robot from a URDF file: its mass matrix, and the Jacobian of its hand."""
 
 import tempfile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """100 000 states at once: leading axes are batch axes, and a compiled program takes several states at a time."""
 
 from time import perf_counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A control loop: PD control of a pendulum around its upright pose, with the dynamics bound to arrays."""
 
 import tracemalloc

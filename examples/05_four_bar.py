@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A four-bar linkage in ten lines: joints that form a loop, closed, counted, and let go for two seconds."""
 
 import linkwork as lw

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Loops from a model file: Cassie where its file is at hand, else a crank and slider in MJCF.
 
 ``python 06_loops_from_files.py robot.xml`` takes a file of your own: URDF, MJCF or SDF.

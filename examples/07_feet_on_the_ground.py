@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A humanoid whose feet stand on the ground: held where they are, carrying its weight, and one of them lifted."""
 
 import numpy as np

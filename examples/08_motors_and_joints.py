@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A leg whose ankle is driven from above, through a four-bar: torques, minimal coordinates, motion without drift."""
 
 import numpy as np

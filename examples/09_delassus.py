@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A pyramid of boxes, 288 contact points, 864 rows: contact forces without ever making the 864 x 864 matrix."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A Stewart platform let go, then held: energies, loops that stay closed, and a hundred of them at once."""
 
 import tempfile

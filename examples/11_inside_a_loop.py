@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Inside a loop: a four-bar closed, counted, accelerated with the forces that hold it, and what is true of these."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A humanoid lifts a cube between its palms: 48 rows of rank 24, forces that squeeze, and none of them lost."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A Stewart platform follows a path: leg forces by inverse dynamics of the closed loops, and what they are worth."""
 
 import numpy as np

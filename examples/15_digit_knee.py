@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Digit's knee torque map: what a newton meter of the knee motor is below the knee and at the foot, over its range.
 
 The motor turns the shin; a rod from the hip to the heel, the Achilles rod, turns the tarsus with it. Needs Digit's

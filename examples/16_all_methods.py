@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """All methods of forward dynamics on one robot: how far they agree, what they cost, and which refuse and why."""
 
 from time import perf_counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A million states of a humanoid: at once into an array of your own, on all cores or one; in parts that broadcast."""
 
 from collections.abc import Callable

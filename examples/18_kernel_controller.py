@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A controller as kernel text: compiled with the steps, for one robot and for a thousand with targets of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The dynamics of a humanoid in three ways: agreement, times, and a leap; then closed loops that walk.
 
 Run by ``make demo``; writes out/demo.png, out/walk.png, out/walk.gif, and out/walk.html to be opened in a browser.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The tables on the pages in docs/algorithms: ``python scripts/algorithm_tables.py``.
 
 Each page has places between comments: ``<!-- operations -->`` for exact counts, made here and now on small mechanisms,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Measured times on the pages in docs/algorithms, from the result files of the benchmarks; see `algorithm_tables`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Pictures of constraints for docs/constraints.md: ``python scripts/constraint_pictures.py``.
 
 Two bodies each, the first gray, the second orange. Green arrows are what stays free, red ones what is held. Bodies are

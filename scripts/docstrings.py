@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Docstrings and signatures as pages of the reference show them.
 
 An extension of griffe, which mkdocstrings reads the source with (see mkdocs.yml). In docstrings, doctests are code, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The graph of imports between the packages of linkwork: ``python scripts/import_graph.py``.
 
 Prints cycles, edges that point up in the declared `ORDER`, and the sizes that show the shape of the source; writes the

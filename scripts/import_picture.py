@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The picture of imports between packages in docs/architecture.md; ``python scripts/import_graph.py`` writes it.
 
 Lengths are inches of paper.

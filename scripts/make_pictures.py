@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Draw the pictures of the guide pages: ``python scripts/make_pictures.py [name ...]`` writes docs/pictures/<name>.svg.
 
 Each picture is a function below. All but two are computed: they show what the library says of a mechanism.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Formulas of the documentation as MathML, made when the site is built: a hook of mkdocs (see mkdocs.yml).
 
 Pages say ``$M a + c = \\tau$`` in a line and ``$$`` around a formula of its own, as on most hosts of Markdown. Browsers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Where the repository is, and links into it: on pages of the documentation, and in README as package indexes show it.
 
 The address is said once, as ``Repository`` in ``[project.urls]`` of pyproject.toml. As long as it says none, pages link

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """License headers: the first line of every Python file, behind its shebang and encoding, names the license.
 
     python scripts/spdx.py          # adds the line where it is missing, and says where

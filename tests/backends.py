@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Every quantity of a mechanism as a case to run by every backend: what to ask for, and random inputs for it."""
 
 from __future__ import annotations

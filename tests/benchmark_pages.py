@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Small studies of linkwork_benchmarks run to results, and what every page made from results has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """One of each constraint, with random frames, axes and numbers, on random trees over all joint types."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What all tests share: the slow kinds, which `make quick` leaves out, and tests that need models from files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Assembling by singular values, one configuration at a time: what the compiled descent is compared with."""
 
 from __future__ import annotations

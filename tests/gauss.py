@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Gauss' principle by dense linear algebra: what all methods of constrained dynamics are compared with.
 
 The problem at one state is ``M a = pull + J' lambda``, ``J a = k``; with damping, ``J a + R lambda = k``. How well a

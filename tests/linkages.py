@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Small mechanisms with loops to assemble: planar and spatial, on rods, with a center of mass, with gears."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Texts of model files with words exchanged, bytes overwritten and numbers replaced: nothing may break a loader."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Texts of models for the tests of MJCF, and how such a model is compared with MuJoCo's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What MuJoCo says of a model, in linkwork's layout: an oracle with one method per quantity."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Code on pages of the documentation, and what it says that it prints.
 
 A statement that prints is followed by its result as a comment, on its line or on those below; more words may follow

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Random algorithms: layouts, trees, and kernel text for them (`random_kernels`), with and without iterations."""
 
 from __future__ import annotations

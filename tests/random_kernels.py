@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Random kernel text: programs of loops, branches, tuples, calls and arithmetic that are right by construction.
 
 Indices are inside their arrays, everything is written before it is read, divisors are at least one. All choices are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Real robots for tests: where their files are, how to load them here and in Pinocchio, and how states correspond."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Mechanisms whose loops close only to the rounding of a file: overconstrained ones, with numbers of seven digits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Random states for tests, and the measure by which results are compared."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Tests that need models from files: without these they are skipped, and fail where CI is set."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """linkwork and MuJoCo compute the same numbers on mechanisms of hinges, slides, balls and free bodies.
 
 A mechanism is written twice, as MJCF and with the builder. MuJoCo's ball and free joints differ in layout: quaternions

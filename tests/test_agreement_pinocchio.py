@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """linkwork and Pinocchio compute the same numbers: every quantity, on real robots and on random mechanisms."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Assembling: loops close from anywhere, what is fixed or limited stays so, and what cannot close says what is open."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Assembling batches: each state is closed as it would be alone, and those that cannot be are told from the others."""
 
 from __future__ import annotations

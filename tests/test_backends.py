@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """One text, three backends: plain, native and specialized give the same numbers, for every quantity and any batch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Ten thousand odd and bad calls: each gives the right answer or an InputError, never anything else.
 
 A call starts from good inputs, of which one or two are spoilt. ODD ways of passing numbers must give the right answer,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Benchmarks of transmissions: small studies run to a page, sentences say what numbers show, the leg is the paper's."""
 
 from __future__ import annotations

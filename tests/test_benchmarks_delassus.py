@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Benchmarks of the Delassus operator: small studies run to a page, sentences say what numbers show."""
 
 from __future__ import annotations

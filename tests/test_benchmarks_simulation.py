@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The study of motion: its claims on short runs, and its page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The boundary between Python and machine code: nothing that callers, threads, memory or other libraries do crashes it.
 
 Each program below runs in a process of its own, since what is tested is whether the process survives. `LINKWORK_STRESS`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the builder refuses, and how it says so; and fixed joints, which it merges away."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Compiled code on disk: a second process compiles nothing, and no state of the folder makes an answer wrong.
 
 Each process prints numbers of a small robot, some native and some specialized; the right ones come from plain. Locks,

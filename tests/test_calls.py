@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How results come back: `out=`, `bind` for control loops, and what both do with arrays that do not fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Pages about algorithms, constraints and speed: their code runs, nothing is missing, and their numbers are current."""
 
 from __future__ import annotations

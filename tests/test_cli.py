@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The command line: what it prints is what the library says, and every failure is a message and an exit code."""
 
 from __future__ import annotations

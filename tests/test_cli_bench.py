@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """``linkwork bench``: times of models, and studies by name."""
 
 from __future__ import annotations

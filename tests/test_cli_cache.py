@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """``linkwork cache``: what it prints is the state of the folder, and it removes entries alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """``linkwork count`` and ``linkwork graph``: exact counts, and pictures."""
 
 from __future__ import annotations

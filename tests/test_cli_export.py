@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """``linkwork export``: the program that was asked for, and a message where there is none."""
 
 from __future__ import annotations

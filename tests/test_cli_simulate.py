@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """``linkwork simulate``: what it says is what the run says, and failures are messages and exit codes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """``linkwork view``, ``simulate --view``, films, methods; and completion with the tab key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Loops of everything that has some are closed to 1e-12: of all model files, of the zoo, of platforms in any pose."""
 
 from __future__ import annotations

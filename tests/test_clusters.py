@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Clusters: their structure, C-ABA and C-RNEA, minimal coordinates, motion in them, and motors that move linkages."""
 
 from __future__ import annotations

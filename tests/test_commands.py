@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Steps under commands and wrenches: as MuJoCo's, the same in all ways to run them, kept with runs, quick to call."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Random programs and algorithms: however they are run, they compute the same.
 
 Plain Python and machine code that fuses nothing agree to the last bit, scalar and in lanes. Code that fuses, straight

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Mechanisms with constraints, put together: each part is bound as before, and the world goes where the part stands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Rows of constraints against differences of their errors, in all three ways; their work; Pinocchio's rows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What constraints mean: their errors, the joints they stand for, capture, switching, and what is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Contacts as data: the same operator as with constraints in the robot, and nothing made twice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The Delassus matrix by every method, and its damped inverse, against dense algebra: on the zoo, files, anything."""
 
 from __future__ import annotations

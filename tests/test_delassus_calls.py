@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How Delassus operators are made and called: rows, batches, the three ways, bound arrays, memory, wrong calls."""
 
 from __future__ import annotations

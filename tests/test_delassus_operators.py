@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Delassus operators in use: in SciPy's solvers, beside the Jacobian, in threads, for impacts and accelerations."""
 
 from __future__ import annotations

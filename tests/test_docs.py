@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The documentation site: it builds, its links lead somewhere, it loads nothing from outside, and its code runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Docstrings and types of the public surface: parameters are listed, and words that have a few values say which."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Static equilibria: springs settle, loops and held feet stay closed, motors carry."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The examples run as they stand, each in a process of its own, say what they are there to say, and are listed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Programs as C: compiled without a warning, and equal to the evaluators that they were written from."""
 
 from __future__ import annotations

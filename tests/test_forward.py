@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Physics of constrained motion: energy, momentum, work, gains, wrenches, gravity; switches and weights; the choice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Calling constrained forward dynamics: what a solution says, batches, out, bind, and what is refused."""
 
 from __future__ import annotations

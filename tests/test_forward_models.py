@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """All methods of constrained dynamics solve one problem: on the zoo, the papers' scenes, real robots, any mechanism."""
 
 from __future__ import annotations

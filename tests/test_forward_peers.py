@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constrained dynamics as Pinocchio and MuJoCo have it: hard constraints of the one, soft rows of the other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Redundant, singular and contradicting constraints: one acceleration, the smallest forces, or a word of warning."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Functions of joints as constraints: what is written down, its derivatives, its forces, and what is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The glossary: every name in it exists, here and in Pinocchio and MuJoCo."""
 
 from __future__ import annotations

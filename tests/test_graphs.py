@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Graphs of joints: which carry and which close loops, joints passed backwards, and the same motion for any cut."""
 
 from __future__ import annotations

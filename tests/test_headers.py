@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """License headers: every Python file has one, and the script that adds them touches nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Facts of mechanics that hold for every mechanism, on random ones; derivatives are differences of fourth order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Impacts: what velocities do when constraints act at once."""
 
 from __future__ import annotations

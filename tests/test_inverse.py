@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Inverse dynamics with loops: who pushes, with how little, and what constraints then carry."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Proximal iterations in compiled code: the same in all three ways, ended by the tolerance, in lanes by the slowest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The language of kernels: all kernels of the package are in it, what is outside is refused in words, and what it
 says means what it means in Python."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The kinds of tests that `make quick` leaves out: each is registered, and each file named is there."""
 
 from __future__ import annotations

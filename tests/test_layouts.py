@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Layouts of plans: arrays of the declared type and shape, sizes that follow from them, and what does not fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`integrate` and `difference` undo each other on every joint, and most of all where formulas divide by zero."""
 
 from __future__ import annotations

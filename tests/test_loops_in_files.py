@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Loops in URDF files: every way that files say them, on small texts and on every model file there is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Loops seen from the tree: supports, roots and groups, on hand-made mechanisms and by brute force on random ones."""
 
 from __future__ import annotations

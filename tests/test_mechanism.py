@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Mechanisms: look-ups, configurations, joints that equal each other, composition; and that nothing can be changed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What errors of calls say, word for word: which argument, what was found, what is needed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """MJCF: bodies, joints, places, default classes, actuators and keyframes are read as MuJoCo reads them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """MJCF: robots of real files have MuJoCo's mass matrix, bias force and space of constraints."""
 
 from __future__ import annotations

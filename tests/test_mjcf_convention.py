@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """MuJoCo's vectors and ours: the same motions, the same power, back and forth."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """MJCF: equalities are constraints that bind what MuJoCo's bind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """MJCF: included files stand in their places, and none outside of the model's folder is read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """MJCF: inertias are those that MuJoCo compiles."""
 
 from __future__ import annotations

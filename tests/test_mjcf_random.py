@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """MJCF: random trees have MuJoCo's dynamics, and any text whatsoever is a mechanism or a `LinkworkError`."""
 
 from __future__ import annotations

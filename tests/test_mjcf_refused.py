@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """MJCF: what is not supported or wrong is an error that says where; what does not matter is passed over."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Velocities that constraints allow, and what they leave free: degrees of freedom, redundancy, conflicts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Model files that have gone wrong in every way: each is a mechanism of finite numbers or a `LinkworkError`.
 
 Real files and small texts are cut, swapped, nested wrongly, filled with absurd numbers, entities and includes, written

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What notebooks and prompts show: representations with methods, and small tables in HTML."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How the package is laid out: imports point one way, and every public name is there and explained."""
 
 from __future__ import annotations

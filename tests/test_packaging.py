@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What is distributed: the sdist has everything, builds, and its tests are found; README's links work on indexes."""
 
 from __future__ import annotations

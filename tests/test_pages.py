@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The code on pages of the documentation runs as it stands."""
 
 from __future__ import annotations

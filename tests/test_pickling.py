@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What is pickled or copied computes the same numbers, in this process and in others."""
 
 from __future__ import annotations

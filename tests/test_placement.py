@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Placements are a group that acts on points: axioms, batches, and far from the origin."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Code for other processors: AArch64, and older or newer x86-64 than the one that tests run on."""
 
 from __future__ import annotations

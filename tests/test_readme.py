@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """README: its code runs as it is printed, one block after the other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Loops that close to the rounding of numbers in a file only: ranks, methods, coordinates and motion are not misled."""
 
 from __future__ import annotations

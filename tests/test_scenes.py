@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Scenes of real robots: sizes as the papers' tables give them, loops closed, postures that make sense."""
 
 from __future__ import annotations

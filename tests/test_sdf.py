@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """SDF: twins of URDF files, facts of Cassie computed apart, every rule of poses and axes, and errors that say where."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """SDF: what is not understood is an error that says file, line and element."""
 
 from __future__ import annotations

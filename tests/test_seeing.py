@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Pictures: graphs in which nothing hides anything, stick figures whose rods are rigid, files that open, and words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Actuators of MJCF make MuJoCo's forces: servos, ranges, gears, default classes, gravity compensation."""
 
 from __future__ import annotations

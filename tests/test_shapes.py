@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What bodies look like: shapes stand where MuJoCo and Pinocchio have them, follow their bodies, and break no load."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Motion in time: physics that must hold, orders of integrators, runs that are kept, and what goes wrong in words."""
 
 from __future__ import annotations

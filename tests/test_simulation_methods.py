@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Simulation by any method, minimal coordinates, compiled controllers, files, workers elsewhere."""
 
 from __future__ import annotations

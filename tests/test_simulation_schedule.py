@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Schedules of simulations: lengths that are no multiples of the step, and resumption at every recorded state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Compiled sine and cosine are within 2 units in the last place, for every angle, type and number of lanes.
 
 The reference is computed here in integers (reduction by pi/2 and Taylor series at 1400 bits): no library is trusted.

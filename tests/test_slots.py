@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Slots of sweeps: no two bodies in need share one, and there are few of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Sweeps: loops stay closed and on their branch, dead centers are found, and what comes back is drawn as a run is."""
 
 from __future__ import annotations

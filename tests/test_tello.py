@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Tello's transmissions: rows as the sources state them, closed poses, and dynamics by clusters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Running text on symbols: what folds, what merges, what is never emitted, and what is refused."""
 
 from __future__ import annotations

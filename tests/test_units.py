@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Units do not matter: a robot in millimeters, grams, milliseconds moves as it does in meters, kilograms, seconds.
 
 Every mechanism of the zoo that has constraints is written anew in units a thousand times smaller and larger (`units`),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """URDF: real robots read as Pinocchio reads them, and everything not understood is an error that says where."""
 
 from __future__ import annotations

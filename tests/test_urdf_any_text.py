@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """URDF and its loop file: any bytes whatsoever load as a mechanism of finite numbers, or raise a `LinkworkError`."""
 
 from __future__ import annotations

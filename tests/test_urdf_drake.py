@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """URDF as Drake writes it: the world that nobody declares, bodies that float, its joints and loops, what it ignores."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The viewer: what it draws is where the robot is, its panels do what they say, and a real browser shows it.
 
 Pictures of Cassie and Digit are written to the folder that ``LINKWORK_PICTURES`` names, if it names one: those of the

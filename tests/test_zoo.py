@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The zoo: loops closed when assembled, degrees of freedom as textbooks count them, sizes as papers give them."""
 
 from __future__ import annotations

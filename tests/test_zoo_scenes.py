@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Robots in contact: sizes as the paper's table gives them, contacts closed and where a robot would touch."""
 
 from __future__ import annotations

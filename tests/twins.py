@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What Pinocchio says of a mechanism, in linkwork's layout: an oracle with one method per quantity.
 
 Pinocchio's spatial vectors are ``[linear, angular]`` and its crba fills the upper triangle: undone here, nowhere else.

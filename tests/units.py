@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The same robot in other units: `scaled` writes its numbers anew, `Units` those of its states and forces.
 
 A quantity of dimension length^l mass^m time^t has its number multiplied by the factors to these powers: in millimeters

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """linkwork: dynamics of mechanisms, written once in Python and compiled well.
 
 >>> import linkwork as lw

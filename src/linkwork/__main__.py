@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """``python -m linkwork``: the command line."""
 
 from linkwork.cli import main

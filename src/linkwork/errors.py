@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Every error a user can meet. Each message says what was found, what was expected, and what to try."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What users pass: the words that parameters take, as types; arrays and numbers, checked."""
 
 from __future__ import annotations

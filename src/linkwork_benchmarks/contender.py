@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A contender: something that evaluates states, ready to be timed. Ours and every peer's look the same from here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Plots of results: SVG with text as text, the same file for the same results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Times of one model: each backend of linkwork, beside Pinocchio and MuJoCo where these take the model.
 
 Answers are compared first; then all take turns, in one process, and the best of many rounds counts.

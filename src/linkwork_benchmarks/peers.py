@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Other libraries, behind one interface: a function that makes a `Contender` for a robot and a quantity, or `Unable`.
 
 Inputs are converted to a peer's order and conventions before timing, its answers back to ours after it.

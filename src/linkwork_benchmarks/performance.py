@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Result files to one page about speed, docs/performance.md: what is fast, what is not, and which backend to use.
 
 No number on it is written by hand. A study whose result file is missing has no section.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Result files, and the tables made from them."""
 
 from __future__ import annotations

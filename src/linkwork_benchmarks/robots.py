@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Real robots to measure on: where their files are, and states to evaluate them at."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The runner: checks that contenders agree, then times them in turn, in one process, and keeps the best of k rounds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Scenarios: what is measured, as data."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What is measured, as data. A new robot, quantity or backend is one entry here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Scenes of real robots, as the papers measure them: **loops** Table II and **lqr** Table II.
 
 Robots are read from model files (example-robot-data, and the shared models); a file that is not there raises

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How long a fresh process waits for compiled forward dynamics: with an empty cache, and with a full one.
 
 ``python -m linkwork_benchmarks.startup ROBOT`` is one such process; it prints the seconds of its stages as JSON.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What can be run by name: whole studies, and of the study of constrained dynamics the part of each paper.
 
 A study is a room with ``scenarios`` (what is measured, as data, and ``smaller`` for a quick look) and ``studies`` (how:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Markdown of results: pages, tables, pictures, numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The command line, ``linkwork COMMAND``: inspect models, simulate them, time them, export their dynamics as C.
 
 | module           | what it does                                                      |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Analysis of a mechanism: the pose at which its loops are closed, mobility and redundancy there, what is doubtful."""
 
 from __future__ import annotations

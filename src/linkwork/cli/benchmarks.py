@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Times of models, and suites of linkwork_benchmarks, for ``linkwork bench``."""
 
 from __future__ import annotations

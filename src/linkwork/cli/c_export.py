@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Functions of a model as C source, for ``linkwork export``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The disk cache: where it is, how large, when it was used, and what was removed from it."""
 
 from __future__ import annotations

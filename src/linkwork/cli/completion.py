@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Shell completion: poses, methods and frames of the model that is already on the command line."""
 
 from __future__ import annotations

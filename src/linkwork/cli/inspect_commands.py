@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Commands that inspect models or the cache: info, check, count, graph, warm, cache."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Layout blocks of printed reports: headings, list items, tables, records.
 
 A table that is too wide for the terminal folds its texts; where that is not enough, its rows become records of one

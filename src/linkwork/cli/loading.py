@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Loading a model with the options of a command, and collecting the warnings on the way."""
 
 from __future__ import annotations

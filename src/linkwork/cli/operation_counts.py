@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Exact operation counts of the dynamics of a model, for ``linkwork count``."""
 
 from __future__ import annotations

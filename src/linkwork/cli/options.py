@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Options of commands: each is declared once, as an annotated type; those that go together are one group.
 
 A group is a frozen dataclass whose fields are options. A command takes the group as one parameter, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The program ``linkwork``: its own options, how commands are registered, exit codes, and how errors are reported."""
 
 from __future__ import annotations

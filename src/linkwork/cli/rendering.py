@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """ModelReport as tables and trees for people.
 
 A table that is too wide for the terminal folds its texts; where even that has no room, its rows become records of one

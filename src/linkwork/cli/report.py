@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The report on a model, as plain values: computed once, then printed as tables or as JSON.
 
 The fields of `ModelReport`, in their order, are the keys of ``linkwork info --json`` (`docs/cli.md`): adding one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Tables of benchmark results: printed, and written as CSV and LaTeX."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Commands that run models: simulate, view, bench, export."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Simulation of a model from rest, and its summary, for ``linkwork simulate``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Output: to a terminal in color and as wide as it is, else plain and as wide as it needs to be.
 
 Plain means no escape sequences at all: where standard output is no terminal, where ``NO_COLOR`` is set, and on a

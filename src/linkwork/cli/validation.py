@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The result of ``linkwork check`` on a file: whether it passed, and why not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Actuation through linkages: how motors in loops move the joints that follow them."""
 
 from __future__ import annotations

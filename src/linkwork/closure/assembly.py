@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Assembly: configurations in which the loops of a mechanism are closed.
 
 This is the function behind `Mechanism.assemble`. It works on the rows of enabled constraints; the Gauss-Newton descent

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constraints that hold where a robot is: behind `Mechanism.constrained` with ``at``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Clusters of a closed mechanism: bodies that constraints tie together, and which of their joints are independent.
 
 **clusters** Section II-B. Which degrees of freedom are independent is a matter of conditioning, with a preference for

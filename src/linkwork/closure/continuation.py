@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Closed configurations that some joints lead along a branch of the loops: predictor and corrector.
 
 From one configuration to the next, a predictor goes on along the secant of the last two, and the corrector

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Minimal coordinates of a closed mechanism: how its dependent joints follow the independent ones.
 
 **clusters** Section II-B: ``v = G y'`` and ``a = G y'' + g``, with ``y`` the independent degrees of freedom.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What constraints leave free: velocities, degrees of freedom, and ranks that do not take rounding for rows.
 
 These are the functions behind `Mechanism.project_velocity` and `Mechanism.mobility`. They use dense linear algebra:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """When loops count as closed, and singular values as zero: every threshold, from the smallest to the largest.
 
 Errors are without units: parts of the robot's length, or of one radian (`scales.row_units`).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Backends that run machine code: native code, which reads the plan of a robot, and code specialized for one robot."""
 
 from __future__ import annotations

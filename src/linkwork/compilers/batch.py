@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The loop around a kernel, as LLVM IR: over the states of a batch, one at a time or as many as there are lanes.
 
 Native code and straight-line programs are called alike::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The disk cache of machine code, so that a second process need not compile.
 
 An entry is named by the digest of everything that its content depends on (`key`). It is written to a temporary file

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A trace as LLVM IR: straight-line code for one state or one state per SIMD lane; `batch` is the loop around it.
 
 The code is emitted depth first from the outputs, which keeps few values alive at a time, and is meant for code

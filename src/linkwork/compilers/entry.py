@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The entry point from Python into machine code: a C function that checks arrays and numbers, then calls a kernel.
 
 It is kernel text itself (`check_arrays`, `compute`), compiled once for a machine and a type of numbers; around it are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Expressions of kernel text: arithmetic, entries of arrays and tuples, and calls."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A digest of kernel text that is outside the package: of a function, all that it calls, and the constants it uses.
 
 Text of the package itself is known by its files (`cache.source_digest`).

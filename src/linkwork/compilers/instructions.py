@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """LLVM IR as it is written for kernel text: a module, and one function of it.
 
 `Module` knows how values are spelled and what memory is; `Writer` writes the instructions of one function: values in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Floating-point types of emitted code: a scalar, or a vector with one state per lane."""
 
 from __future__ import annotations

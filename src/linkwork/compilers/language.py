@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The language of kernels: what its values are, where its text is found, and how it complains.
 
 Kernel text is Python that handles six kinds of values:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """LLVM IR to object code, and object code into this process.
 
 Code is loaded by LLVM's ORC with JITLink, which puts all sections of an object next to each other: relocations always

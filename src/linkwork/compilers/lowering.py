@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Kernel text to LLVM IR, by its syntax tree: one function of machine code for a kernel and the types of its arguments.
 
 `Unit` is a module of LLVM IR that grows by the functions that are called; `Lowering` walks the text of one of them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Machine code that is generic in the mechanism: kernel text compiled once, topology being data.
 
 A module of native code is the text of an algorithm (`lowering`), for one state or one state a lane, in a loop over the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A program, which is kernel text with the plan of one robot, and a backend, which says how programs are run."""
 
 from __future__ import annotations

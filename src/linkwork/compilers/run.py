@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Arrays in, arrays out: what all backends share. `Runner` runs the Python text itself; `backends` has the others.
 
 A runner's ``entry`` is the entry point for one state whose arrays fit as they are; `Runner.evaluate` takes anything

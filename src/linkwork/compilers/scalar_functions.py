@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Functions that the compiler of kernel text knows by itself: those of `scalar`, and two of Python's own."""
 
 from __future__ import annotations

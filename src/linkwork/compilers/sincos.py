@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Sine and cosine as kernel text, for machine code without calls to a library.
 
 Reduction by multiples of pi/2 (Cody and Waite, with fused multiply-adds): ``x - k P1`` is exact because both are

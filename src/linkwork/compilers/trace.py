@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Running kernel text on symbols: straight-line programs as graphs of scalar expressions (`model.expressions`).
 
 What no output needs is never emitted.

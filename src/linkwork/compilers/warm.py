@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """All native code compiled ahead, on all cores: for images, classrooms and test machines."""
 
 from __future__ import annotations

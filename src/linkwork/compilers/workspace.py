@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Work arrays that several algorithms share: one factorizes, others apply the factors."""
 
 from __future__ import annotations

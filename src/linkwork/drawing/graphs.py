@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The picture of a mechanism's graph: bodies in columns by depth, joints, loops, couplings, clusters, elimination.
 
 The world is on the left. Each leaf has a row of its own and a body stands in the middle of those it carries, so that

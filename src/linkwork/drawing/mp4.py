@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Pictures as an .mp4, by ffmpeg: the one on the PATH, or that of the package imageio-ffmpeg."""
 
 from __future__ import annotations

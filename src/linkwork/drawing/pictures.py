@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How pictures look and are written: colors, blank figures, files."""
 
 from __future__ import annotations

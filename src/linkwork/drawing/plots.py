@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Curves of trajectories over time."""
 
 from __future__ import annotations

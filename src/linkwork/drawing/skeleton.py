@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Robots as bones: points on bodies, rods between them, where constraints hold them, and with which forces.
 
 A body is straight rods from the origin of its joint to those of the joints it carries and to the places where

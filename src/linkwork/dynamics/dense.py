@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constrained forward dynamics by dense linear algebra in NumPy: what all other methods are compared with."""
 
 from __future__ import annotations

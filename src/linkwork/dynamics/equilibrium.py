@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Static equilibria: the pose nearest to a given one at which springs, motors and constraints carry a robot's weight.
 
 This is the function behind `Mechanism.equilibrium`. With ``need(q)`` the torques that gravity asks for less those of

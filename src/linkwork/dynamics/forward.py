@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The entry point to forward dynamics: one class, all methods (`methods`)."""
 
 from __future__ import annotations

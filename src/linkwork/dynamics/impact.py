@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Impacts of a robot with its constraints: a foot that touches down, a latch that closes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Proximal iterations: regularization of rows and when iterations end, in the units of a robot."""
 
 from __future__ import annotations

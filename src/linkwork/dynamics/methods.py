@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Methods of forward dynamics: which there are, which can serve a robot, and what each costs.
 
 All methods of constrained dynamics solve the same problem, Gauss' principle with the robot's enabled constraints::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """States of a robot over time, and what follows from them: what is drawn, shown and kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Inverse inertia in operational space: the accelerations of frames that unit forces on them make."""
 
 from __future__ import annotations

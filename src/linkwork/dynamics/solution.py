@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Results of forward dynamics: accelerations, forces of constraints, and how iterations ended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Programs for other places: the straight-line code of a function as C source.
 
 | room     | what it does                                                              |

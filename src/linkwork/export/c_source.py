@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A program as C99: a function of arrays that calls its parts, and those of further iterations as long as need be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What exported text says of itself: what it computes, sizes, the order of q and v, conventions, operations."""
 
 from __future__ import annotations

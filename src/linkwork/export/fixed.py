@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A trace in which some inputs are numbers that are known: what depends on them alone is computed now.
 
 The nodes are run once more, on a new graph: constants fold and zeros vanish as they do when kernel text is traced.

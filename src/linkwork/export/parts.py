@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A trace cut into parts: straight lines of code short enough for any compiler, and the memory between them.
 
 Numbers that a later part needs go through a work array. A place in it is taken again once no later part reads it, so

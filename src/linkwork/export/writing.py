@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`export_c`: the program of an evaluator, written as C to two files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Articulated-body algorithm: joint accelerations of a tree, by `aba`, and products with the inverse mass matrix.
 
 Featherstone, Rigid Body Dynamics Algorithms, Table 7.1; **lqr** Eqs. 42 for the same recursion as dynamic programming.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Inverse dynamics by actuated joints: of all torques that produce the accelerations, those of least norm.
 
 With ``G`` of a cluster's explicit constraints (see `clusters`), torques ``tau`` act alike where ``G' tau`` is the same.

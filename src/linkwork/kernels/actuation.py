@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Actuator torques, and gravity compensation.
 
 MuJoCo's actuation model: ``force = gain u + bias``, with gain and bias affine in the length and velocity of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What an algorithm is to the rest of the package: kernel text and the shapes of what it reads, writes, works on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Approximate ABA and RNEA: the independent tree, with the reflected inertia of dependent joints.
 
 **clusters** Sections II-C and II-D. Bodies of dependent joints are left out but for the rotational inertia that

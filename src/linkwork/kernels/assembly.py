@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Closing loops: Levenberg-Marquardt on the joints' manifolds, with a line search, for one state or a batch.
 
 Each step is the least motion that closes the loops to first order, ``x = -J' (J J' + mu)^-1 e``, in scaled rows and

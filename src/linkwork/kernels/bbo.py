@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """proxBBO: constraints are propagated towards the root with the articulated bodies, and eliminated where loops close.
 
 **loops** Section V, Algorithms 4 to 6. Where all constraints are with the world this is the PV solver, and proxPV

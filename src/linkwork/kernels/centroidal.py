@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Center of mass, centroidal momentum, kinetic and potential energy: sums over all bodies.
 
 Orin, Goswami and Lee, Centroidal dynamics of a humanoid robot, for the momentum. Symbols as in `kinematics`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """C-ABA: forward dynamics with clusters of bodies eliminated as single bodies are.
 
 **clusters** Algorithm 1 and Section VII. A cluster is carried by one body, its parent, so that the paper's matrices of

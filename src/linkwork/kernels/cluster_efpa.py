@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """C-EFPA: the inverse operational-space inertia of end effectors, of mechanisms with loops too.
 
 **clusters** Section VIII (of a tree, EFPA) and its baseline, the projection method. With ``J`` the Jacobian of the end

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """C-RNEA: inverse dynamics of a mechanism with loops, by torques of its independent joints.
 
 **clusters** Section VI. Accelerations of all joints are ``q'' = G y'' + g`` (Eq. 33 cluster by cluster), RNEA on the

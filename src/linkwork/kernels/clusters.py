@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Explicit constraints of clusters: dependent accelerations from independent ones.
 
 **clusters** Sections II-B and IV. A cluster's rows ``K q'' = k`` (Eq. 2), split into dependent and independent columns,

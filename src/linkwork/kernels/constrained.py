@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constrained forward dynamics: the problem that all methods solve, its first forward sweep, and convergence.
 
 With ``R`` the regularization of each row (a diagonal; the papers' ``1/mu``, or ``mu`` of **proximal**) and ``lambda0``

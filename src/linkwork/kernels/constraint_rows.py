@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Rows of each kind of constraint: position errors, rows of K on single bodies, and bias.
 
 Of a pair of frames, A on the first body and B on the second:

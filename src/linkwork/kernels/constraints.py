@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constraints: position errors, rows on bodies, Jacobian, bias, and Baumgarte's target.
 
 A constrained motion satisfies ``J a + bias = target`` (**loops** Eq. 1): ``J v`` is the rate of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Steps under a controller that is kernel text: torques are computed between steps, in machine code.
 
 A controller reads the time and the state, and writes torques of all joints. It is called every so many steps, with a

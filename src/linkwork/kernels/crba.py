@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Composite-rigid-body algorithm: the mass matrix (joint-space inertia matrix) of a tree, by `crba`.
 
 Featherstone, Rigid Body Dynamics Algorithms, Table 6.2, in body coordinates.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The Delassus operator ``J M^-1 J'`` and its damped inverse ``(J M^-1 J' + R)^-1``, without either matrix.
 
 **delassus** Sections IV and V; the paper's ``Lambda^-1`` and ``Lambda_R``. The operator is ``J o M^-1 o J'``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """EFPA and KJR: the Delassus matrix ``D = J M^-1 J'`` from inverse inertias propagated from the root.
 
 Both are compared in **lqr** Section VII-C. The inverse inertia ``Omega`` of a body is found from its parent's. EFPA

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Tapes of functions of joint coordinates: values forward, derivatives in reverse, second derivatives forward.
 
 A tape is the graph of expressions of `model.functions`, one node after the other.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Impact dynamics: the jump of velocities at an impact with Newton's law of restitution.
 
 Featherstone, Rigid Body Dynamics Algorithms, Section 11.7; Pinocchio's ``impulseDynamics``. With ``e`` the coefficient

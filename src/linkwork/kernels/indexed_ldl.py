@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """``L D L'`` factors of symmetric matrices whose rows and columns are given by a list of indices, in place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Integration on the configuration space: exponential map, retraction, and the inverse of its derivative.
 
 A configuration is a point of a product of Lie groups: numbers, directions (cos, sin) and unit quaternions.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Joint models: transforms, motion subspaces and velocity-product accelerations, a branch for each kind of joint.
 
 Featherstone, Rigid Body Dynamics Algorithms, Section 4.4 and Table 4.1. The z axis of a body is the axis of its one-DoF

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Forward kinematics: poses, velocities and accelerations of bodies, and of frames on them.
 
 Featherstone, Rigid Body Dynamics Algorithms, Table 5.1, first loop; in body coordinates, with classical linear

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """LCABA: loop-constrained articulated-body algorithm, the augmented Lagrangian method with ABA for inner problem.
 
 **loops** Section IV, Algorithms 1 to 3; where no constraint is between two moving bodies, constrainedABA; with one

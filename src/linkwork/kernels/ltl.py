@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """proxLTL: sparse factorization of the proximal KKT matrix in joint space; with ``R = 0``, Featherstone's LTL.
 
 **proximal** Section IV and Algorithm 1: with joints eliminated leaves first, the factor of ``[M J'; J -R]`` has the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The Delassus matrix ``D = J M^-1 J'`` (inverse operational-space inertia), made explicitly.
 
 | kernel           | how                                                                     | cost            |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Passive joint torques: springs and dampers, ``-k (q - rest) - d v`` of each degree of freedom.
 
 MuJoCo's ``qfrc_passive``. Time stepping (`steps`) and inverse dynamics (`rnea`, `clusters`) have these torques from

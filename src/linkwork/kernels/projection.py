@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The projection method: equations of motion of the whole tree, projected on the independent coordinates.
 
 **clusters** Section II-D, the baseline of C-ABA. Symbols are those of `clusters` and `cluster_aba`; matrices are those

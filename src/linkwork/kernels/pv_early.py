@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """PV-early: the PV solver with early elimination of multipliers at every joint.
 
 **lqr** Section VIII, for constraints between one moving body or joint and the world, without regularization and without

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Recursive Newton-Euler algorithm: the joint torques of given joint accelerations, by `rnea`.
 
 Featherstone, Rigid Body Dynamics Algorithms, Table 5.1, in body coordinates, with classical linear accelerations (see

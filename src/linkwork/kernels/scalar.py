@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The scalar functions that kernel text may call, and the mark that makes a function a kernel.
 
 Kernel text runs on three kinds of scalars: floats (plain), machine numbers (native, where the compiler knows these

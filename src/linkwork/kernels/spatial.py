@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Spatial vector algebra: 3D vectors, rotations, spatial vectors and spatial inertias.
 
 Featherstone, Rigid Body Dynamics Algorithms, Chapter 2. A vector is anything with three entries (a tuple

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Steps of integrators as kernel text, so that whole rollouts run in machine code.
 
 A step leads from ``q, v`` to ``q1, v1`` and is repeated without returning to Python: an algorithm iterates on its own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Butcher tableaus of explicit Runge-Kutta methods."""
 
 from __future__ import annotations

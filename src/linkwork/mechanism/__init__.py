@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What users hold: mechanisms, and what makes them."""
 
 from linkwork.mechanism.builder import Builder

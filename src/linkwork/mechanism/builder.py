@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`Builder`: collects bodies, joints, frames and constraints in any order and makes a mechanism of them.
 
 In `Builder.build` joints that form loops are cut into a tree and constraints, fixed joints are merged (their frames

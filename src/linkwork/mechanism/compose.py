@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Mechanisms made of others: scenes (`compose`), and one mechanism on a body of another (`attach`)."""
 
 from __future__ import annotations

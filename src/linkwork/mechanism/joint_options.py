@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Numbers that a joint is given besides its type and place: limits, and the constants of its dynamics."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Whether the inertia of every leaf of a tree determines its acceleration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`Mechanism`, the class that users hold: a model, and the operations on it that need the packages above the model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """From a graph of bodies and joints, as users and files give it, to a tree and loop constraints.
 
 A spanning tree is chosen (`model.spanning`), bodies joined by fixed joints are merged (their frames stay), and the

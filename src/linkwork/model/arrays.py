@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Arrays of doubles that models hold: checked once, then read-only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Checks of arguments that are about models."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What is computed of a model once, on first use, and kept with it: plans, scales, evaluators.
 
 A function marked `computed_once` is called once for a model (and for each choice of its further arguments); models that

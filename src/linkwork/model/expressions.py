@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Scalar expressions as a hash-consed graph: what straight-line programs are emitted from, and tapes recorded on.
 
 A `Symbol` is a node of the graph with a sign. Signs are carried outside the nodes, constants are positive, and operands

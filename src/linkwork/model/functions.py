@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Functions of joint coordinates that users write in Python, recorded as tapes.
 
 A function is called once, with tape variables that record the operations on them in a graph of expressions. Kernels

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Trees and sets that plans, closure and spanning trees share: ancestors, common ancestors, connected supports.
 
 SciPy has a `DisjointSet` of the same interface in ``scipy.cluster.hierarchy``, whose import takes a quarter of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Spatial inertia of a rigid body: mass, center of mass, rotational inertia."""
 
 from __future__ import annotations

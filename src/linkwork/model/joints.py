@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Joint types: one class each, and the atoms that kernels know them by (`kernels.joints`).
 
 | joint     | q                                  | v                        | motion subspace S     |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Lie groups of joint configurations: vector spaces, SO(3), SE(2), SE(3).
 
 `integrate(q, v)` is ``q exp(v)``: the constant body velocity ``v`` for one second. `difference(q, p)` is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`Model`: bodies, joints, frames and constraints of a mechanism as immutable data, with lookup by name.
 
 Users hold a `mechanism.Mechanism`, which adds what needs kernels: assembly, simulation, drawing.

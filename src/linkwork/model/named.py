@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Mappings by name whose missing keys are errors that say which names there are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """HTML tables for notebooks, which ask objects for ``_repr_html_``: plain tables, all text escaped, nothing loaded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Codes of the relative motion that a constraint between two frames allows: of rotation, and of translation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Parts of a model: joints of the tree with their limits, actuators, frames."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Where one frame is in another: `Placement`, an element of SE(3), alone or in batches."""
 
 from __future__ import annotations

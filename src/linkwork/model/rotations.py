@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Rotations as matrices and as unit quaternions ``x y z w``; leading axes are batch axes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Shapes of bodies, visual and for collision, for viewers; dynamics do not use them."""
 
 from __future__ import annotations

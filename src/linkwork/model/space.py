@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The configuration space of a model: the product of its joints' Lie groups.
 
 `ConfigurationSpace` knows where in q and v each joint has its coordinates, and computes on the whole: ``integrate``

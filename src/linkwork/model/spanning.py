@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Which joints of a graph carry its bodies, and which close loops.
 
 Any graph of joints is accepted. The joints that carry form a spanning tree from the world, of greatest total preference

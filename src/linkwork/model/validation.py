@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Whether actuators and constraints fit the model that they are part of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Model files to mechanisms: what changes the dynamics is read, or the load is an error."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the formats share in reading shapes: where mesh files are, and that a wrong shape is no wrong robot.
 
 What is shown changes no dynamics: a shape that cannot be understood is left out, and the load goes on. Mesh files are

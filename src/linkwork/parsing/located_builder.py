@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A builder of mechanisms whose errors name the place in the file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Options of loading, checked once for all file formats, and the files that they are for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Model files as XML: read without trust, and every complaint says file, line and element.
 
 The parser resolves no entities, opens no other file, uses no network, and refuses documents of absurd depth. What XML

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The actuated degrees of freedom of each cluster, whose torques inverse dynamics may choose."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What kernels read of actuators and of gravity compensation, beside the arrays of a tree."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The joints that support each constraint row, and which rows have to be solved for together (closing loops)."""
 
 from __future__ import annotations

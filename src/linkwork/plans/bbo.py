@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The order in which constraint forces are eliminated when rows are propagated from child to parent (PV, proxPV,
 proxBBO).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The paths of end effectors to the world, cluster by cluster, and the clusters they share (C-EFPA).
 
 **clusters** Section VIII. A *propagator* takes the six rows of an end effector across one cluster, from the body they

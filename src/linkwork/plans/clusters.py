@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Clusters: bodies whose joints constraints couple, each cluster carried by one body, its parent.
 
 **clusters** Section IV. A constraint couples the joints that support it and those between them and its root; what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constraints seen from the tree: rows of K, supports, and the poses that rows are computed from.
 
 K is a list of rows of six numbers, each on one body: **loops** Eq. 5c for all constraints that act on bodies. Couplings

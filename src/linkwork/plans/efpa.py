@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Where the rows of constraints meet in the tree (EFPA and KJR, as compared in **lqr** Section VII).
 
 Every row of K acts on one body. Two rows meet at the common ancestor of their bodies; rows that meet at the world are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What kernels read of a mechanism: named integers and arrays, in an order that compiled code relies on."""
 
 from __future__ import annotations

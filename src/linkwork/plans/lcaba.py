@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The order in which bodies are eliminated when constraints couple them (LCABA), and the couplings that arise.
 
 **loops** Section IV: a leaf of the remaining tree is eliminated with its joint; this couples its parent and all bodies

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constraints by name: the joints that support each of them, the root of each loop, and the loops that share joints.
 
 A constraint's *support* is the joints that can move the bodies it constrains: for a pair of frames those on the path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Branch-induced sparsity of the mass matrix and of constraint rows (LTL, **proximal** Section III).
 
 Featherstone's expanded parent array: entry (i, j) of the mass matrix is zero unless one degree of freedom is an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Which rows meet on which body when each joint eliminates the constraints it can satisfy (PV-early, **lqr** VIII).
 
 Rows start on the bodies they constrain and are propagated from child to parent. On each body they form a stack: first

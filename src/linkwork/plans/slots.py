@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Where a sweep keeps what it needs of few bodies at a time.
 
 A sweep from the root to the leaves needs the velocity of a body until that of its last child is known; one from the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The arrays that kernels read: a mechanism's tree of atoms, in frames chosen for cheap arithmetic.
 
 Each body's frame is turned so that the axis of its one-DoF joint is z, turned about that axis and slid along it to

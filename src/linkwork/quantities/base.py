@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What all evaluators share: a program for one robot, and a backend that runs it.
 
 | class            | what it has                                                              |

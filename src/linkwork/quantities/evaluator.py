@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Quantities of a robot by name: each an algorithm, evaluated for one robot."""
 
 from __future__ import annotations

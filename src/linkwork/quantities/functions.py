@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Functions of a robot and its state: dynamics and kinematics, called with NumPy arrays.
 
 `inverse.InverseDynamics` and `forward.ForwardDynamics` are made once per robot and called often; the functions below do

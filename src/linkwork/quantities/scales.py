@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What is large and what is small for a robot, in its own units: inertias of its joints and of its constraints' rows.
 
 Regularization, tolerances and ranks are numbers without a unit. They become accelerations and forces by these scales,

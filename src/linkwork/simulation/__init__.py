@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Motion in time: `simulate` one robot, `rollouts` of many states, steps in minimal coordinates; `Sweep`s of joints.
 
 | module            | what it has                                                                             |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What acts on a robot in a simulation: joint torques, commands of actuators, external wrenches, as users give them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Steps of many robots at once from one stop of the schedule to the next, in SIMD lanes and threads.
 
 A robot that stops being finite holds NaN from there on, and is left out of further steps.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Many robots at once: batches of rollouts, here or on other machines."""
 
 from __future__ import annotations

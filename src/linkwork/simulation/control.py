@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Controllers that are kernel text: compiled with the steps, so that a run never returns to Python to be controlled.
 
 A `Controller` is a kernel with its parameters. `ControlledStepper` makes the steps of `Stepper` under it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Trajectories in files: one ``.npz``, or one ``.parquet`` with a column for each number."""
 
 from __future__ import annotations

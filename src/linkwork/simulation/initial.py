@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """States that simulations start from, checked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The loop of every simulation: control, record, steps, projection, early end, progress.
 
 What makes the steps is plugged in (`Propagate`): compiled or Python steps of one robot or of a batch, steps of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Motion in minimal coordinates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Controllers that Numba has compiled: steps, controls and records of a whole simulation without returning to Python.
 
 A controller decorated with ``numba.njit`` is a Python function like any other; here it is called from machine code,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The loop of `loop` in Numba's Python, imported where a controller is Numba's: importing Numba accepts a while.
 
 It reads the same schedule, as a table of events.

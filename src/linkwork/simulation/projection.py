@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Projection of states onto the constraint manifold: what a simulation does every few steps."""
 
 from __future__ import annotations

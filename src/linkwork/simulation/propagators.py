@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Steps of one robot from one stop of the schedule to the next: fixed, adaptive, or compiled with a controller."""
 
 from __future__ import annotations

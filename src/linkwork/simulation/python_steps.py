@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Steps in Python around any method of forward dynamics, and in minimal coordinates.
 
 The text of a step is that of `kernels.steps`, run as Python; forward dynamics at its stages is an evaluator. Much

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What happens when in a simulation: steps, controls, records and projections, on one clock.
 
 The clock counts steps of the time ``dt`` from time zero. Controls, records and projections happen at multiples of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How steps are made, as one value: what `simulate` and `rollouts` hand on to steppers, and keep with a trajectory."""
 
 from __future__ import annotations

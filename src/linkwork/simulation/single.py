@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """One robot, simulated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The robot as steps see it: Baumgarte stabilization, implicit springs and dampers, stops at joint limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Steps of integrators for one robot: what simulations are made of, and for loops of one's own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Sweeps: closed configurations over the values of some joints, by numerical continuation.
 
 From one configuration to the next, a predictor goes on along the secant of the last two, and the corrector

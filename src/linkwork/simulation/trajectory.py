@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Trajectories: what simulations return, and what is kept, drawn and resumed."""
 
 from __future__ import annotations

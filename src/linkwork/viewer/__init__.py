@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Robots and trajectories in the browser, by viser: ``pip install 'linkwork[view]'``. See docs/seeing.md.
 
 | file      | what it knows                                                     |

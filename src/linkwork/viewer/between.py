@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Lines between bodies: joints that slide, ends of loops that are apart, forces. And a `Film` of them.
 
 A browser moves a body, or shows and hides a node, in the frame in which it is told to. A line of other points is a new

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How large a robot is and where it stands, so that all of it is seen, from the side that shows most."""
 
 from __future__ import annotations

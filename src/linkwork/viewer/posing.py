@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The panel of a robot: sliders for its joints, which others follow so that loops stay closed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Solids as nodes of viser's scene, with triangles from mesh files read by trimesh."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A robot in viser's scene.
 
 Every body is a frame with its shapes, bones, marks and labels as children: moving a robot moves these frames, and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`Viewer`: a server that shows a robot or a trajectory to browsers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Mechanisms built in code, without files: for examples, tests and benchmarks.
 
 Each mechanism with loops has a pose ``"assembled"`` in which they are closed: ``robot.poses["assembled"]``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Trees: pendulum, chain, humanoid, and random ones."""
 
 from __future__ import annotations

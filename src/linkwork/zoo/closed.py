@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Random mechanisms with random loops, closed at a known configuration: for tests that hold for any mechanism."""
 
 from __future__ import annotations

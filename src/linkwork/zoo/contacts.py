@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Many contacts: boxes that stand on each other, and a swimmer on the ground (**delassus** Table I and Fig. 2).
 
 A contact holds its point in all three directions (`Point`, 3 rows), as the Delassus operator sees it. Faces that touch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A small humanoid like Unitree's G1, standing and fallen (**delassus** Table I).
 
 It has the joints, sizes and masses of the G1, its bodies being boxes. Where the paper gives numbers of contacts only,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Planar linkages: bars in the x-z plane on hinges about y, assembled in closed form.
 
 Angles are counted from x toward z. A bar's frame has its origin at its first pin and x along the bar, so that a

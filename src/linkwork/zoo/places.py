@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Frames of a mechanism at a configuration, and chains of links in a posture in which loops are closed."""
 
 from __future__ import annotations

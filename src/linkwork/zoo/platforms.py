@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Parallel platforms, with their inverse kinematics in closed form: the Stewart platform and the delta robot."""
 
 from __future__ import annotations

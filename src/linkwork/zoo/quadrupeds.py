@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A quadruped like Unitree's Go2, standing and fallen (**delassus** Table I).
 
 It has the joints, sizes and masses of the Go2, its bodies being boxes. Where the paper gives numbers of contacts only,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Families that grow, to see how algorithms scale: the topologies of **loops** Figs. 6 to 9 and of **lqr** Figs. 2e, 4.
 
 The papers show these as schemes and give the counts that the docstrings cite. They are silent on lengths, masses, joint

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Humanoids that have fallen onto a pyramid of boxes (**delassus** Table I)."""
 
 from __future__ import annotations

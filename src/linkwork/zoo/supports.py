@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Robots that rest on contacts: points held in all three directions (`resting`), and postures in which they touch.
 
 A contact holds its point (`Point`, 3 rows), and joint friction the rate of a joint (`JointLock`, 1 row each), as the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Transmissions in robots as **clusters** measures them: commands ``clusters`` and ``clusters_page``.
 
 | file        | what it knows                                                                 |

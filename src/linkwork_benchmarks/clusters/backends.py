@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """linkwork's evaluators as contenders, by every backend.
 
 | backend          | what is timed                                                      |

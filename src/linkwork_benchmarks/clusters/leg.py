@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Torques of one leg that follows sines: exact, and by trees that leave out what rotors do (**clusters** Fig. 14)."""
 
 from __future__ import annotations

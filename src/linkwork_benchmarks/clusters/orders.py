@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Who needs less than whom, and whether that is what the paper finds."""
 
 from __future__ import annotations

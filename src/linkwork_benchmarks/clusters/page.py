@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The page of results, in Markdown with plots. No number on it is written by hand."""
 
 from __future__ import annotations

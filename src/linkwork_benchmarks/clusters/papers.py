@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Numbers that **clusters** gives: by how many percent a method's time is above C-RNEA's, C-ABA's and C-EFPA's."""
 
 from __future__ import annotations

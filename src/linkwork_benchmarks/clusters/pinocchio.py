@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A tree in Pinocchio, as its own reader makes it where there is a file, and Pinocchio's functions as contenders."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The systems of **clusters** Fig. 8, each with the tree that it is without rotors, and one leg of MIT's humanoid.
 
 Robots are read from the shared models; a file that is not there raises `FileNotFoundError`. What the paper leaves open:

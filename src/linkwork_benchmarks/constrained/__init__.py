@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constrained dynamics as the papers measure it: ``python -m linkwork_benchmarks constrained``, then ``... page``.
 
 | file        | what it knows                                                               |

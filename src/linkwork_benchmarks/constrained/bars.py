@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What is asked of the times, and whether results show it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A mechanism with points, welds and coupled joints in MuJoCo, and ``mj_forward`` as a contender.
 
 MuJoCo's rows are soft, with a softness ``R`` of its own choice, and leave out the bias ``dJ/dt v``. So it is compared

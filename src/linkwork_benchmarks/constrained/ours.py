@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """linkwork's methods of constrained dynamics as contenders, with a fixed number of iterations."""
 
 from __future__ import annotations

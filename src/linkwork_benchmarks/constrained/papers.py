@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Numbers that the papers give, in microseconds on their machines: who is faster than whom, not how fast."""
 
 from __future__ import annotations

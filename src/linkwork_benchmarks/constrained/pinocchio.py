@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A mechanism with points and welds in Pinocchio, and Pinocchio's solvers as contenders.
 
 A constraint to the world names the world second: with joint 0 first, `lcaba` of Pinocchio 4.1 writes beyond its memory.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What is measured of constrained dynamics, as data. A new system, family or method is one entry here.
 
 Names of metrics begin with the name of a scenario: ``loops.AH-cube``, ``growth.single_loop``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Curves in the metrics of a result file."""
 
 from __future__ import annotations

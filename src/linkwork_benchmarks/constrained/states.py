@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Random states on the constraints of a mechanism: closed loops, and velocities that keep them closed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How each kind of scenario is measured: answers compared first, then times, contenders taking turns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The Delassus operator as the papers measure it: commands ``delassus`` and ``delassus_page``.
 
 | file        | what it knows                                                                        |

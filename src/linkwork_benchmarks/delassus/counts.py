@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Exact operations: of a matrix, of what it is made from, and of its dense factor (**lqr** Fig. 2).
 
 A part of an algorithm is counted by tracing its text up to there, and keeping what later parts read.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The explicit matrix in LAPACK: how it is made, factored and solved with.
 
 OpenBLAS shares large products among cores; `one_thread` keeps it from that, so that one core is compared with one core.

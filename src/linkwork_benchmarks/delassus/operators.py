@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """linkwork's operators as contenders.
 
 | backend         | what is timed                                                                 |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Numbers that **delassus**, **lqr** and **proximal** give on their machines: who is faster, not how fast."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Contacts and joint friction in Pinocchio, and its routes to the Delassus matrix and its damped inverse.
 
 What was found with Pinocchio 4.1 and its Python module, and is checked at every run:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Robots of model files in contact, as **delassus** Table I has them.
 
 The paper gives numbers of contacts, not points or postures: these are chosen here, on the bodies' surfaces as far as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What is measured of Delassus operators, as data. A new scene, family, robot or method is one entry here.
 
 Names of metrics begin with the name of a scenario: ``table.Go2 standing``, ``growth.swimmer``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Motion in time: what it conserves, where peers' motion leads, and how fast it goes.
 
 | file         | what it knows                                                     |

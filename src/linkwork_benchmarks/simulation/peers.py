@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The same motion in Pinocchio and in MuJoCo, in linkwork's coordinates."""
 
 from __future__ import annotations

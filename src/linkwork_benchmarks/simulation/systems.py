@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Robots that are ready to move: closed loops, and velocities that keep them closed."""
 
 from __future__ import annotations

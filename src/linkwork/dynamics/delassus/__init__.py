@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The Delassus operator of a robot's constraints, ``D = J M^-1 J'``: accelerations of rows under unit forces on rows.
 
 `Delassus` is made once per robot; ``at(q)`` gives an operator that SciPy's solvers take as it is. By default no matrix

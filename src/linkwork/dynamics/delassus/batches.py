@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Products, inverses and matrices for batches of states, with nothing kept in between."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Contacts as data: Delassus operators of a robot that touches itself and the world here and there, as time goes on."""
 
 from __future__ import annotations

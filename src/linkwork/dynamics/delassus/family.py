@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The entry point to Delassus operators: what is made once for a robot."""
 
 from __future__ import annotations

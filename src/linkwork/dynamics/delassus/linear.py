@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Linear operators on rows and on joints, as SciPy takes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Work arrays that operators are prepared in, lent and taken back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Operators at one configuration, as SciPy takes them. Immutable, and safe from several threads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What all constraints have: a name, rows, compliance, and gains of Baumgarte stabilization."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Loop joints: the constraint that stands for a joint that the spanning tree does not contain."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constraints on many bodies at once: their center of mass, linear combinations of their velocities."""
 
 from __future__ import annotations

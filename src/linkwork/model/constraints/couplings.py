@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constraints on joint coordinates whose rows are sums of polynomials, one for each joint: gears, belts, locks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constraints on joint coordinates by functions that users write in Python, recorded once as tapes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constraints between two frames: loop joints, contacts, rods. One class each.
 
 Rows are in this order, rotation first:

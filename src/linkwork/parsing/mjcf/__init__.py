@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """MJCF files to mechanisms, read as MuJoCo's compiler reads them.
 
 Read: bodies and frames in all ways to write a place, joints of all four kinds with several to a body, inertials and

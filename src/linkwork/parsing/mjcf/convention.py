@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """MuJoCo's conventions of positions, velocities, accelerations and forces, and ours: how to get from one to the other.
 
 Joints have the same order and hinges and slides the same numbers. What differs:

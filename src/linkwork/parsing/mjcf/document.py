@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A model's XML as one tree: included files in their places, and what elements inherit from default classes.
 
 Included files lie in the folder of the model or below it, each is included once, and nothing else is read.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Equality constraints of a model.
 
 Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how soft they are, are skipped.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Inertias of bodies: as the file says, or from the shapes of geoms, completed as MuJoCo's compiler does.
 
 Formulas of shapes: solid, and as shells with the mass on the surface. Sizes are radii and half lengths.

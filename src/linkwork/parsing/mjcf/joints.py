@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The joints of a model.
 
 The coordinate of a hinge or slide is MuJoCo's ``qpos``: the model as it is drawn has it at ``ref``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Named configurations of a model: the one it is drawn in, ``qpos0``, and its keyframes."""
 
 from __future__ import annotations

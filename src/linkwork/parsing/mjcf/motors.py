@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Actuators of a model: what they drive, with which gear, how they make force, and the inertia of their rotors.
 
 Kept are those on joints and on fixed tendons. Those that act on a spatial tendon, a site, a body or a slider-crank, or

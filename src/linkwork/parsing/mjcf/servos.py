@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How actuators make force: gains, biases and ranges, from their elements and the default classes that they inherit.
 
 Every kind of actuator is a shortcut for <general>: it sets some of the numbers, and leaves others as a default class

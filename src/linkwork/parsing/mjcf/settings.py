@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What a model says for all of it: the units and conventions of its numbers, gravity, how inertias are completed."""
 
 from __future__ import annotations

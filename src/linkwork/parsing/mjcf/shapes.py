@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Geoms as shapes, and the mesh assets they name.
 
 A geom is there for collisions if its group is one that MuJoCo's viewer hides (3 or more) or its class is named so;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The kinematic tree of a model: bodies as they are nested, in MuJoCo's order, with what belongs to each.
 
 A <frame> moves what is inside of it and is gone here. Names that the file does not give are made: ``body_3`` for the

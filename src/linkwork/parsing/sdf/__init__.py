@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """SDF files (SDFormat 1.4 to 1.12) to mechanisms.
 
 Read: one ``<model>``, alone or in a ``<world>`` (whose gravity is taken), with nested models (their names become

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Placements of the links, joints and frames of an SDF model: its pose graph, resolved.
 
 Every element with a ``<pose>`` stands relative to another one: the named one (``relative_to``), or by default a link

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A ``<joint>`` of SDF: its type, its numbers, and what it mimics. Also read inside ``<gazebo>`` of a URDF file.
 
 | SDF                   | here                                                                                        |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A ``<link>`` of SDF: what it weighs."""
 
 from __future__ import annotations

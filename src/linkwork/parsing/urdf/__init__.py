@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """URDF files to mechanisms.
 
 Read: links with their inertials and shapes, joints of all six standard types, mimics, limits, damping, friction,

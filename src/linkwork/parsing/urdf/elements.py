@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Links and joints of a URDF file, and its placements."""
 
 from __future__ import annotations

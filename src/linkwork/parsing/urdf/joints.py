@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """``<joint>`` of URDF: its type, its limits, damping and friction, and what transmissions say of it."""
 
 from __future__ import annotations

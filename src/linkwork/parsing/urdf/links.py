@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """``<link>`` of URDF: its inertia and its shapes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Loops described beside a URDF file, in the ``robot.yaml`` of Gepetto's example-parallel-robots.
 
 ```yaml

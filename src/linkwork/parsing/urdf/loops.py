@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Constraints of a URDF file beyond its tree, in every notation in use.
 
 | in the file                                   | here                                                              |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """``<visual>`` and ``<collision>`` of URDF, with Drake's capsules and ellipsoids."""
 
 from __future__ import annotations

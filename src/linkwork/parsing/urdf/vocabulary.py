@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Elements of URDF and of Drake's additions: read, irrelevant for the dynamics, or refused."""
 
 from __future__ import annotations
