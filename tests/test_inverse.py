@@ -700,7 +700,9 @@ def test_out_that_does_not_fit_names_outputs_and_shapes() -> None:
         lw.InverseDynamics(p.robot, "actuated").bind(*x, out=(np.zeros(4), np.zeros(4)))
     with pytest.raises(lw.InputError, match=r"bind: out for tau has shape \(3,\), needs \(4,\)"):
         lw.InverseDynamics(p.robot, "actuated").bind(*x, out=np.zeros(3))
-    with pytest.raises(lw.InputError, match=r"forward_dynamics writes a \(4,\), result \(\d+,\): out is an array for a"):
+    with pytest.raises(
+        lw.InputError, match=r"forward_dynamics writes a \(4,\), result \(\d+,\): out is an array for a"
+    ):
         lw.ForwardDynamics(p.robot, "lcaba").bind(*x, out=[np.zeros(4)])
 
 
