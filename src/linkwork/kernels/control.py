@@ -21,13 +21,32 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.scalar import Array, Scalar, any_below, fma, kernel, unpack, where
-from linkwork.kernels.steps import DT, SINGLE_STEPS, no_solution, store_state, zero_solution
+from linkwork.kernels.steps import (
+    DT,
+    SINGLE_STEPS,
+    End,
+    Start,
+    StepInputs,
+    copy_state,
+    no_solution,
+    store_state,
+    zero_solution,
+)
 
 FIRST, EVERY, WAIT, END = range(2, 6)
 """Entries of the timing, after those of `steps`."""
 
 Slot = tuple[int, int, tuple[int, ...]]
 """Where a parameter is: among those shared (0) or own (1), its first number, its shape."""
+
+
+class Parameters(NamedTuple):
+    """Parameters of a controller."""
+
+    shared: Array
+    """Numbers that all states share."""
+    own: Array
+    """Numbers of this state."""
 
 
 class Control(NamedTuple):
@@ -61,6 +80,31 @@ def torque_kernel(control: Control) -> Callable[..., None]:
     return torques_of_tree if control.takes_tree else torques
 
 
+@kernel
+def controlled_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    u: Array,
+    wrenches: Array,
+    passive: Array,
+    R: Array,
+    timing: Array,
+    shared: Array,
+    own: Array,
+    settings: Array,
+    q1: Array,
+    v1: Array,
+    tau1: Array,
+    flat: Array,
+    progress: Array,
+) -> tuple[Start, Parameters, End, Array]:
+    """Arrays of steps under a controller, by name."""
+    start = Start(q, v, StepInputs(tau, u, wrenches, passive, R, timing))
+    return start, Parameters(shared, own), End(q1, v1, flat, progress), tau1
+
+
 def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     """Steps of `steps` under a controller.
 
@@ -72,75 +116,34 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     clear = zero_solution if constrained else no_solution
 
     @kernel
-    def update_torques(
-        tree: Array, w: Array, timing: Array, shared: Array, own: Array, q: Array, v: Array, tau: Array, progress: Array
-    ) -> None:
+    def update_torques(tree: Array, w: Array, timing: Array, parameters: Parameters, end: End, tau: Array) -> None:
         """``tau``: the controller's torques if it is due. Steps that end in NaN are not counted: then it is not."""
+        progress = end.progress
         wait = where(progress[1], timing[END], progress[2] - progress[1], 1.0)
         if any_below(wait, 0.5):
             # fma: the product is rounded here, and never fused with what the controller does with the time
             time = fma(timing[FIRST] + progress[1] - 1.0, timing[DT], 0.0)
-            torques(tree, time, q, v, shared, own, w.control)
+            torques(tree, time, end.q, end.v, parameters.shared, parameters.own, w.control)
             for k in range(tree.nv):
                 tau[k] = where(wait, 0.5, w.control[k], tau[k])
             progress[2] = where(wait, 0.5, progress[1] + timing[EVERY], progress[2])
 
     @kernel
-    def first(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        passive: Array,
-        regularization: Array,
-        timing: Array,
-        shared: Array,
-        own: Array,
-        settings: Array,
-        q1: Array,
-        v1: Array,
-        tau1: Array,
-        flat: Array,
-        progress: Array,
-    ) -> None:
-        for k in range(tree.nq):
-            q1[k] = q[k]
+    def first(tree: Array, w: Array, start: Start, parameters: Parameters, end: End, tau1: Array) -> None:
+        copy_state(tree, start, end)
         for k in range(tree.nv):
-            v1[k] = v[k]
-            tau1[k] = tau[k]
-        clear(tree, flat)
-        progress[0] = 1.0
-        progress[1] = 1.0
-        progress[2] = 1.0 + timing[WAIT]
-        update_torques(tree, w, timing, shared, own, q1, v1, tau1, progress)
+            tau1[k] = start.inputs.tau[k]
+        clear(tree, end.flat)
+        end.progress[2] = 1.0 + start.inputs.timing[WAIT]
+        update_torques(tree, w, start.inputs.timing, parameters, end, tau1)
 
     @kernel
-    def iterate(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        passive: Array,
-        regularization: Array,
-        timing: Array,
-        shared: Array,
-        own: Array,
-        settings: Array,
-        q1: Array,
-        v1: Array,
-        tau1: Array,
-        flat: Array,
-        progress: Array,
-    ) -> None:
-        step(tree, w, q1, v1, tau1, u, wrenches, passive, regularization, timing, flat)
-        store_state(tree, w, q1, v1, progress)
-        update_torques(tree, w, timing, shared, own, q1, v1, tau1, progress)
+    def iteration(tree: Array, w: Array, start: Start, parameters: Parameters, end: End, tau1: Array) -> None:
+        given = start.inputs
+        inputs = StepInputs(tau1, given.u, given.wrenches, given.passive, given.R, given.timing)
+        step(tree, w, end.q, end.v, inputs, end.flat)
+        store_state(tree, w, end.q, end.v, end.progress)
+        update_torques(tree, w, given.timing, parameters, end, tau1)
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (6,)}
     inputs |= {"shared": (control.shared,), "own": (control.own,), "settings": (2,)}
@@ -148,4 +151,6 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     outputs |= {"result": ("nresult",) if constrained else (0,), "progress": (3,)}
     work = one.dynamics.work | one.work | {"control": ("nv",)}
     name = f"{integrator}_{dynamics}_{control.text.__name__}"
-    return Algorithm(name, first, inputs, outputs, work, one.dynamics.layout, iterate, one.dynamics.folded)
+    return Algorithm(
+        name, first, inputs, outputs, work, one.dynamics.layout, iteration, one.dynamics.folded, controlled_view
+    )

@@ -50,6 +50,41 @@ DT, COMMANDED = range(2)
 """Entries of the timing: the time of a step; one where actuators act on commands, else zero."""
 
 
+class StepInputs(NamedTuple):
+    """What is held over a step."""
+
+    tau: Array
+    """(nv,) torques given."""
+    u: Array
+    """Commands of the actuators."""
+    wrenches: Array
+    """(nf, 6) external wrenches."""
+    passive: Array
+    """(nv, 7) passive parameters of joints."""
+    R: Array
+    """(nc,) regularization of rows."""
+    timing: Array
+
+
+class Start(NamedTuple):
+    """What an algorithm that repeats a step is given."""
+
+    q: Array
+    v: Array
+    inputs: StepInputs
+
+
+class End(NamedTuple):
+    """What it returns, and goes on from."""
+
+    q: Array
+    v: Array
+    flat: Array
+    """The result of forward dynamics (`constrained.result_view`)."""
+    progress: Array
+    """One while the state is finite; one more than the steps."""
+
+
 # Dynamics of a stage ----------------------------------------------------------------------------------------------
 
 
@@ -94,7 +129,7 @@ class Dynamics(NamedTuple):
 
     name: str
     accelerations: Callable[..., None]
-    """``accelerations(tree, w, q, v, torque, wrenches, regularization, a, flat)``"""
+    """``accelerations(tree, w, q, v, torque, inputs, a, flat)``"""
     work: dict[str, Shape]
     layout: Layout
     constrained: bool
@@ -121,17 +156,9 @@ def _with_actuators(dynamics: Dynamics, layout: Layout) -> Dynamics:
 def _tree_dynamics() -> Dynamics:
     @kernel
     def accelerations(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        torque: Array,
-        wrenches: Array,
-        regularization: Array,
-        a: Array,
-        flat: Array,
+        tree: Array, w: Array, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, flat: Array
     ) -> None:
-        aba(tree, w, q, v, torque, wrenches, a)
+        aba(tree, w, q, v, torque, inputs.wrenches, a)
 
     return Dynamics("aba", accelerations, dict(ABA.work), TREE, constrained=False, folded=ABA.folded)
 
@@ -139,25 +166,18 @@ def _tree_dynamics() -> Dynamics:
 def _loop_dynamics(iterations: int) -> Dynamics:
     @kernel
     def accelerations(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        torque: Array,
-        wrenches: Array,
-        regularization: Array,
-        a: Array,
-        flat: Array,
+        tree: Array, w: Array, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, flat: Array
     ) -> None:
+        R = inputs.R
         for r in range(tree.nc):
             w.none[r] = 0.0
         result = result_view(tree, a, flat)
         result.violation[0] = 0.0
         result.violation[1] = -1.0
-        setup_problem(tree, w, q, v, wrenches, w.none)
-        lcaba_sweeps(tree, w, torque, regularization, w.none, a, result.multipliers, result.residual)
+        setup_problem(tree, w, q, v, inputs.wrenches, w.none)
+        lcaba_sweeps(tree, w, torque, R, w.none, a, result.multipliers, result.residual)
         for _ in range(iterations - 1):
-            lcaba_sweeps_iterate(tree, w, torque, wrenches, regularization, a, result.multipliers, result.residual)
+            lcaba_sweeps_iterate(tree, w, torque, inputs.wrenches, R, a, result.multipliers, result.residual)
 
     work = WORK | SPRINGS | {"none": ("nc",)}
     return Dynamics(f"lcaba{iterations}", accelerations, work, LCABA_TREE, constrained=True, folded={})
@@ -178,9 +198,7 @@ class Step(NamedTuple):
     name: str
     dynamics: Dynamics
     text: Callable[..., None]
-    """``text(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, flat)``: writes the state after the
-    step to ``w.qs, w.vs``.
-    """
+    """``text(tree, w, q, v, inputs, flat)``: writes the state after the step to ``w.qs, w.vs``."""
     work: dict[str, Shape]
 
     @property
@@ -202,23 +220,11 @@ def euler(dynamics: Dynamics) -> Step:
     constrain_velocity, constrain_configuration = dynamics.constrain_velocity, dynamics.constrain_configuration
 
     @kernel
-    def step(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        passive: Array,
-        regularization: Array,
-        timing: Array,
-        flat: Array,
-    ) -> None:
-        h = timing[DT]
-        joint_forces(tree, q, v, tau, passive, h, w.torque)
-        actuation(tree, w, q, v, u, timing[COMMANDED], w.torque)
-        accelerations(tree, w, q, v, w.torque, wrenches, regularization, w.acc, flat)
+    def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
+        h = inputs.timing[DT]
+        joint_forces(tree, q, v, inputs.tau, inputs.passive, h, w.torque)
+        actuation(tree, w, q, v, inputs.u, inputs.timing[COMMANDED], w.torque)
+        accelerations(tree, w, q, v, w.torque, inputs, w.acc, flat)
         for k in range(tree.nv):
             w.vs[k] = v[k] + h * w.acc[k]
         constrain_velocity(tree, q, w.vs)
@@ -237,20 +243,8 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
     a, b, e, n = scheme.a, scheme.b, scheme.e, len(scheme.b)
 
     @kernel
-    def step(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        passive: Array,
-        regularization: Array,
-        timing: Array,
-        flat: Array,
-    ) -> None:
-        h = timing[DT]
+    def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
+        h = inputs.timing[DT]
         for s in range(n):
             # x = h Σ a_st X_t,  v_s = v + h Σ a_st A_t
             for k in range(tree.nv):
@@ -264,9 +258,9 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
             retract(tree, q, w.xs, w.qs)
             constrain_configuration(tree, w.qs)
             constrain_velocity(tree, w.qs, w.vs)
-            joint_forces(tree, w.qs, w.vs, tau, passive, 0.0, w.torque)
-            actuation(tree, w, w.qs, w.vs, u, timing[COMMANDED], w.torque)
-            accelerations(tree, w, w.qs, w.vs, w.torque, wrenches, regularization, w.As[s], flat)
+            joint_forces(tree, w.qs, w.vs, inputs.tau, inputs.passive, 0.0, w.torque)
+            actuation(tree, w, w.qs, w.vs, inputs.u, inputs.timing[COMMANDED], w.torque)
+            accelerations(tree, w, w.qs, w.vs, w.torque, inputs, w.As[s], flat)
             chart_rate(tree, w.qs, w.xs, w.vs, w.Xs[s])
         # x = h Σ b_t X_t,  v_1 = v + h Σ b_t A_t,  errors h Σ e_t X_t and h Σ e_t A_t
         for k in range(tree.nv):
@@ -336,95 +330,94 @@ def store_state(tree: Array, w: Array, q1: Array, v1: Array, progress: Array) ->
     count_step(tree, q1, v1, progress)
 
 
+@kernel
+def copy_state(tree: Array, start: Start, end: End) -> None:
+    """The state before the first step as the output, from which it starts."""
+    for k in range(tree.nq):
+        end.q[k] = start.q[k]
+    for k in range(tree.nv):
+        end.v[k] = start.v[k]
+    end.progress[0] = 1.0
+    end.progress[1] = 1.0
+
+
+@kernel
+def steps_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    u: Array,
+    wrenches: Array,
+    passive: Array,
+    R: Array,
+    timing: Array,
+    settings: Array,
+    q1: Array,
+    v1: Array,
+    flat: Array,
+    progress: Array,
+) -> tuple[Start, End]:
+    """Arrays of an algorithm that repeats a step, by name."""
+    return Start(q, v, StepInputs(tau, u, wrenches, passive, R, timing)), End(q1, v1, flat, progress)
+
+
 def repeated(one: Step) -> Algorithm:
     """The algorithm that repeats a step; ``settings`` are zero and one more than the number of steps, and ``progress``
     ends with one more than the steps after which the state was finite.
 
-    The first text only copies the state to the outputs, so that there is one text of a step.
+    The first kernel only copies the state to the outputs, so that there is one text of a step.
     """
     dynamics, step = one.dynamics, one.text
     clear = zero_solution if dynamics.constrained else no_solution
 
     @kernel
-    def first(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        passive: Array,
-        regularization: Array,
-        timing: Array,
-        settings: Array,
-        q1: Array,
-        v1: Array,
-        flat: Array,
-        progress: Array,
-    ) -> None:
-        for k in range(tree.nq):
-            q1[k] = q[k]
-        for k in range(tree.nv):
-            v1[k] = v[k]
-        clear(tree, flat)
-        progress[0] = 1.0
-        progress[1] = 1.0
+    def first(tree: Array, w: Array, start: Start, end: End) -> None:
+        copy_state(tree, start, end)
+        clear(tree, end.flat)
 
     @kernel
-    def iterate(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        passive: Array,
-        regularization: Array,
-        timing: Array,
-        settings: Array,
-        q1: Array,
-        v1: Array,
-        flat: Array,
-        progress: Array,
-    ) -> None:
-        step(tree, w, q1, v1, tau, u, wrenches, passive, regularization, timing, flat)
-        store_state(tree, w, q1, v1, progress)
+    def iteration(tree: Array, w: Array, start: Start, end: End) -> None:
+        step(tree, w, end.q, end.v, start.inputs, end.flat)
+        store_state(tree, w, end.q, end.v, end.progress)
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (2,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
     outputs |= {"result": ("nresult",) if dynamics.constrained else (0,), "progress": (2,)}
     name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
-    return Algorithm(name, first, inputs, outputs, work, dynamics.layout, iterate, dynamics.folded)
+    return Algorithm(name, first, inputs, outputs, work, dynamics.layout, iteration, dynamics.folded, steps_view)
 
 
 def with_error_estimate(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
     """One step with an estimate of its error, of ``x`` and of ``v``."""
     once = repeated(runge_kutta(scheme, dynamics))
-    assert once.iterate is not None
-    first, iterate = once.text, once.iterate
+    assert once.iteration is not None
+    first, iteration = once.kernel, once.iteration
 
     @kernel
-    def estimated(
+    def view(
         tree: Array,
-        w: Array,
         q: Array,
         v: Array,
         tau: Array,
         u: Array,
         wrenches: Array,
         passive: Array,
-        regularization: Array,
+        R: Array,
         timing: Array,
         q1: Array,
         v1: Array,
         flat: Array,
         step_error: Array,
         progress: Array,
-    ) -> None:
-        first(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, timing, q1, v1, flat, progress)
-        iterate(tree, w, q, v, tau, u, wrenches, passive, regularization, timing, timing, q1, v1, flat, progress)
+    ) -> tuple[Start, End, Array]:
+        inputs = StepInputs(tau, u, wrenches, passive, R, timing)
+        return Start(q, v, inputs), End(q1, v1, flat, progress), step_error
+
+    @kernel
+    def estimated(tree: Array, w: Array, start: Start, end: End, step_error: Array) -> None:
+        first(tree, w, start, end)
+        iteration(tree, w, start, end)
         for k in range(tree.nv):
             step_error[0, k] = w.step_error[0, k]
             step_error[1, k] = w.step_error[1, k]
@@ -432,7 +425,7 @@ def with_error_estimate(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
     inputs = {name: shape for name, shape in once.inputs.items() if name != "settings"}
     outputs = {name: shape for name, shape in once.outputs.items() if name != "progress"}
     outputs |= {"step_error": (2, "nv"), "progress": (2,)}
-    return Algorithm(once.name, estimated, inputs, outputs, once.work, once.layout, folded=once.folded)
+    return Algorithm(once.name, estimated, inputs, outputs, once.work, once.layout, folded=once.folded, view=view)
 
 
 SINGLE_STEPS: dict[tuple[str, str], Step] = {

@@ -17,7 +17,7 @@ from linkwork.closure.minimal import Minimal
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.inputs import Auto, ForwardMethod, Integrator
 from linkwork.kernels.algorithm import resolve
-from linkwork.kernels.steps import Dynamics, Step, euler, runge_kutta
+from linkwork.kernels.steps import Dynamics, Step, StepInputs, euler, runge_kutta
 from linkwork.kernels.tableaus import DOPRI5, RK4
 from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
@@ -113,22 +113,14 @@ class PythonStepper:
         v = v.copy()
         self.coordinates.constrain_velocity(self._tree, q, v)
         timing = np.array([h, float(commands is not None)])
-        self._step.text(self._tree, w, q, v, tau, commands, self._wrenches, self._passive, None, timing, found)
+        inputs = StepInputs(tau, commands, self._wrenches, self._passive, None, timing)
+        self._step.text(self._tree, w, q, v, inputs, found)
         return w.qs, w.vs, found, work.get("step_error", np.zeros((2, self.robot.nv)))
 
     def _accelerations(
-        self,
-        tree: Any,
-        w: Any,
-        q: Array,
-        v: Array,
-        torque: Array,
-        wrenches: Array | None,
-        regularization: None,
-        a: Array,
-        found: Array,
+        self, tree: Any, w: Any, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, found: Array
     ) -> None:
-        solution = self.coordinates.forward_dynamics(q, v, torque, wrenches)
+        solution = self.coordinates.forward_dynamics(q, v, torque, inputs.wrenches)
         a[:] = solution.acceleration
         if solution.multipliers is not None:
             found[:] = solution.multipliers
