@@ -80,31 +80,6 @@ def torque_kernel(control: Control) -> Callable[..., None]:
     return torques_of_tree if control.takes_tree else torques
 
 
-@kernel
-def controlled_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    u: Array,
-    wrenches: Array,
-    passive: Array,
-    R: Array,
-    timing: Array,
-    shared: Array,
-    own: Array,
-    settings: Array,
-    q1: Array,
-    v1: Array,
-    tau1: Array,
-    flat: Array,
-    progress: Array,
-) -> tuple[Start, Parameters, End, Array]:
-    """Arrays of steps under a controller, by name."""
-    start = Start(q, v, StepInputs(tau, u, wrenches, passive, R, timing))
-    return start, Parameters(shared, own), End(q1, v1, flat, progress), tau1
-
-
 def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     """Steps of `steps` under a controller.
 
@@ -114,6 +89,29 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     one, torques = SINGLE_STEPS[integrator, dynamics], torque_kernel(control)
     step, constrained = one.text, one.dynamics.constrained
     clear = zero_solution if constrained else no_solution
+
+    @kernel
+    def view(
+        tree: Array,
+        q: Array,
+        v: Array,
+        tau: Array,
+        u: Array,
+        wrenches: Array,
+        passive: Array,
+        R: Array,
+        timing: Array,
+        shared: Array,
+        own: Array,
+        settings: Array,
+        q1: Array,
+        v1: Array,
+        tau1: Array,
+        flat: Array,
+        progress: Array,
+    ) -> tuple[Start, Parameters, End, Array]:
+        start = Start(q, v, StepInputs(tau, u, wrenches, passive, R, timing))
+        return start, Parameters(shared, own), End(q1, v1, flat, progress), tau1
 
     @kernel
     def update_torques(tree: Array, w: Array, timing: Array, parameters: Parameters, end: End, tau: Array) -> None:
@@ -151,6 +149,4 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     outputs |= {"result": ("nresult",) if constrained else (0,), "progress": (3,)}
     work = one.dynamics.work | one.work | {"control": ("nv",)}
     name = f"{integrator}_{dynamics}_{control.text.__name__}"
-    return Algorithm(
-        name, first, inputs, outputs, work, one.dynamics.layout, iteration, one.dynamics.folded, controlled_view
-    )
+    return Algorithm(name, first, inputs, outputs, work, one.dynamics.layout, iteration, one.dynamics.folded, view)
