@@ -275,7 +275,7 @@ def satisfied(robot: lw.Mechanism) -> list[int]:
     """Of each body, how many rows end at its joint in PV-early, at the assembled pose: the text is run as it stands."""
     fd = lw.ForwardDynamics(robot, "pv_early")
     algorithm, tree = fd.program.algorithm, pv_early_tree(robot)
-    work = algorithm.work_type()(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
+    work = algorithm.work_type(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
     still = np.zeros(robot.nv)
     inputs = [np.asarray(x, dtype=np.float64) for x in fd._inputs((robot.poses["assembled"], still, still))]
     algorithm.text(tree, work, *inputs, *(np.zeros(shape) for shape in fd.program.output_shapes()))
