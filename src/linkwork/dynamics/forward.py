@@ -271,11 +271,13 @@ class ForwardDynamics(ArrayEvaluator):
 
     def _check_pivots(self, result: Array) -> None:
         """Raise an error where a method without regularization met dependent rows, or rows that contradict."""
-        if METHODS[self.method].closed:
-            if result.ndim > 1 or not result[PROGRESS] > LEAST_PIVOT:
-                check_pivots(self.robot, result[..., PROGRESS])
+        early = self._given_method == "pv_early"
+        if not early and result.ndim == 1 and result[PROGRESS] > LEAST_PIVOT:
             return
-        if self.method == "pv_early":
+        if METHODS[self.method].closed:
+            check_pivots(self.robot, result[..., PROGRESS])
+            return
+        if early:
             wrong = result[..., PROGRESS] > CONTRADICTION
             if wrong.any():
                 raise SingularConstraints(
@@ -283,8 +285,6 @@ class ForwardDynamics(ArrayEvaluator):
                     f"{float(result[..., PROGRESS].max()):.3g} of what forces and velocities do to it; a proximal "
                     f"method minimizes their violation: {', '.join(AUTOMATIC)}"
                 )
-            return
-        if result.ndim == 1 and result[PROGRESS] > LEAST_PIVOT:
             return
         independent = result[..., PROGRESS] > LEAST_PIVOT
         if not independent.all():

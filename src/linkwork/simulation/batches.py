@@ -132,21 +132,29 @@ def rollouts(
     )
     if executor is None:
         with progress_bar(progress, schedule.end - schedule.start, robot.name) as report:
-            parts = [batch.roll(report)]
+            recorder = batch.roll(report)
     else:
         size = count(part, "part")
         parts = _spread(executor, [batch.rows(slice(k, k + size)) for k in range(0, len(at), size)])
-    return _joined(batch, parts)
+        recorder = _joined(batch, parts)
+    return _trajectory(batch, recorder)
 
 
-def _joined(batch: Batch, parts: list[Arrays]) -> Trajectory:
-    """One trajectory of all parts."""
+def _joined(batch: Batch, parts: list[Arrays]) -> Recorder:
+    """Records of all parts, side by side."""
     recorder = Recorder(batch.robot, batch.schedule.record_times, (len(batch.q),))
-    kept = (recorder.q, recorder.v, recorder.tau, recorder.multipliers, recorder.commands)
-    for k, array in enumerate(kept):
+    for k, array in enumerate(_arrays(recorder)):
         if parts:
             np.concatenate([part[k] for part in parts], axis=1, out=array)
     recorder.count = len(recorder.times)
+    return recorder
+
+
+def _arrays(recorder: Recorder) -> Arrays:
+    return recorder.q, recorder.v, recorder.tau, recorder.multipliers, recorder.commands
+
+
+def _trajectory(batch: Batch, recorder: Recorder) -> Trajectory:
     lost = int((~np.isfinite(recorder.v[-1]).all(axis=-1)).sum())
     ended = f"{lost} of {len(batch.q)} robots stopped being finite; try a shorter dt" if lost else ""
     every = {"record_every": batch.schedule.record, "control_every": batch.schedule.control}
@@ -187,14 +195,14 @@ class Batch:
             alone=True,
         )
 
-    def roll(self, report: Callable[[float], None] | None = None) -> Arrays:
+    def roll(self, report: Callable[[float], None] | None = None) -> Recorder:
         """Records of all robots."""
         n, robot = len(self.q), self.robot
         recorder = Recorder(robot, self.schedule.record_times, (n,))
         stops, propagate, feedback = self._plan(recorder)
         state = State(self.q, self.v, self.constant, np.zeros((n, robot.nc)))
         run(self.schedule, stops, state, propagate, recorder, feedback=feedback, report=report)
-        return recorder.q, recorder.v, recorder.tau, recorder.multipliers, recorder.commands
+        return recorder
 
     def _plan(self, recorder: Recorder) -> tuple[list[Stop], Propagate, Feedback | None]:
         """Stops, what leads from one to the next, and what controls at them."""
@@ -242,7 +250,7 @@ def _stepper(
 
 def _job(batch: Batch) -> Arrays:
     """What a worker does: one part, on one core."""
-    return batch.roll()
+    return _arrays(batch.roll())
 
 
 def _spread(executor: Executor | Any, jobs: list[Batch]) -> list[Arrays]:
