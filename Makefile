@@ -7,7 +7,7 @@ QUICK := not (pages or pictures or browser or benchmarks or slow)
 
 .PHONY: demo quick test check docs bench format clean
 
-demo: $(READY)          ## a humanoid's dynamics three ways, times beside Pinocchio, closed loops that walk, plots in out/
+demo: $(READY)          ## a humanoid's dynamics by three backends, times beside Pinocchio, closed loops that walk, plots in out/
 	$(BIN)/python examples/demo.py
 
 quick: $(READY)         ## the inner loop: tests without the kinds that are slow (see tests/conftest.py), within two minutes
