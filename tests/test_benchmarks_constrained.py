@@ -18,6 +18,7 @@ pytest.importorskip("mujoco")
 pytest.importorskip("matplotlib")
 from benchmark_pages import check_page, check_that_results_survive_their_file, small_results
 from linkwork_benchmarks.constrained import bars, mujoco, ours, page, pinocchio, series, studies
+from linkwork_benchmarks.constrained.agreement import worst_difference
 from linkwork_benchmarks.constrained.scenarios import (
     PROXIMAL,
     Convergence,
@@ -57,7 +58,7 @@ def test_pinocchio_finds_our_accelerations_after_as_many_iterations(name: str, s
     states = closed_states(robot, 4)
     answer = pinocchio.contender(pinocchio.twin(robot), solver, states, 1e-4, 2).answer()
     fd = ours.dynamics(robot, "prox_ltl", 1e-4, 2)
-    assert studies.worst_difference(answer, fd(*states).acceleration) < 1e-7
+    assert worst_difference(answer, fd(*states).acceleration) < 1e-7
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -68,7 +69,7 @@ def test_mujoco_finds_what_our_soft_rows_find_at_rest(name: str) -> None:
     states = closed_states(robot, 4)
     twin = mujoco.twin(robot)
     answer = mujoco.contender(twin, states).answer()
-    assert studies.worst_difference(answer, mujoco.expected(twin, robot, states)) < 1e-8
+    assert worst_difference(answer, mujoco.expected(twin, robot, states)) < 1e-8
 
 
 TINY: tuple[Scenario, ...] = (

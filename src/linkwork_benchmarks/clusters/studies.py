@@ -18,8 +18,8 @@ from linkwork_benchmarks import runner
 from linkwork_benchmarks.clusters import backends, leg, pinocchio, robots
 from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics
 from linkwork_benchmarks.clusters.scenarios import METHODS, Growth, Parallel, System, Torques
+from linkwork_benchmarks.constrained.agreement import worst_difference
 from linkwork_benchmarks.constrained.states import closed_states
-from linkwork_benchmarks.constrained.studies import worst_difference
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States, random_states
