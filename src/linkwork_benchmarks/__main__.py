@@ -42,9 +42,10 @@ PAGES = {
 """Commands that write pages."""
 
 
-def run(name: str, only: str | None, quick: bool, out: Path | None) -> None:
-    """Run a study. What is not a full run writes only where it is told to."""
-    results = suites.run(name, only, quick, out or (None if only or quick else suites.results_of(name)))
+def run(name: str, only: str | None, quick: bool, out: Path | None, update: bool) -> None:
+    """Run a study. What is not a full run writes only where it is told to, or updates the file of the study."""
+    whole = update or not (only or quick)
+    results = suites.run(name, only, quick, out or (suites.results_of(name) if whole else None), update)
     if name == "trees":
         print(report.tables(results))
 
@@ -69,6 +70,7 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path, help="result file for table, readme and pages")
     parser.add_argument("--only", metavar="REGEX", help="scenarios whose name matches")
     parser.add_argument("--quick", action="store_true", help="fewer, shorter rounds")
+    parser.add_argument("--update", action="store_true", help="put what was found into the result file, keep the rest")
     parser.add_argument("--out", metavar="FILE", type=Path, help="result file, or for pages the Markdown file")
     options = parser.parse_args()
     try:
@@ -85,7 +87,7 @@ def main() -> None:
             case command if command in PAGES:
                 write_page(PAGES[command], options.file, options.out)
             case command:
-                run(STUDIES[command], options.only, options.quick, options.out)
+                run(STUDIES[command], options.only, options.quick, options.out, options.update)
     except suites.NothingToRun as error:
         raise SystemExit(str(error)) from None
 

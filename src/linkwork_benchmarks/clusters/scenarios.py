@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import linkwork as lw
 from linkwork import zoo
+from linkwork.inputs import InertiaMethod
 from linkwork_benchmarks.clusters.robots import SUBJECTS, Subject
 from linkwork_benchmarks.scenario import NamedScenario
 
@@ -20,7 +22,7 @@ FORWARD = ("cluster", "projection", "lagrange", "lcaba", "prox_bbo", "approximat
 INVERSE = ("cluster", "projected", "rnea", "approximate")
 """The same of inverse dynamics (Table II, Fig. 9); `rnea` is that of the tree with rotors, loops cut."""
 
-INERTIA = ("efpa", "projection")
+INERTIA = tuple(m for m in ("efpa", "projection", "approximate") if m in get_args(InertiaMethod))
 """The same of the inverse inertia of end effectors (Table IV, Figs. 12, 13)."""
 
 METHODS: Mapping[str, tuple[str, ...]] = {"inverse": INVERSE, "forward": FORWARD, "inertia": INERTIA}

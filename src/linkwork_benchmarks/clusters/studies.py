@@ -103,8 +103,11 @@ class Bench:
         J = J.reshape(len(q), -1, self.robot.nv) @ at.matrix(q)
         H = np.swapaxes(at.matrix(q), 1, 2) @ lw.mass_matrix(self.robot, q) @ at.matrix(q)
         wanted = J @ np.linalg.solve(H, np.swapaxes(J, 1, 2))
-        found = lw.OperationalInertia(self.robot, self.effectors, cast(Any, method), threads=1)
-        return Made(found, (q,), backends.first_of, wanted)
+        robot = self._served(method)
+        if robot is None:
+            return None
+        found = lw.OperationalInertia(robot, self.effectors, cast(Any, method), threads=1)
+        return Made(found, (q,), backends.first_of, None if method == "approximate" else wanted)
 
     def make(self, quantity: str, method: str) -> Made | None:
         """One of the above."""

@@ -29,7 +29,7 @@ from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States
 from linkwork_benchmarks.runner import Journal, Settings, best_times, say
 
-AGREES = 1e-8
+AGREES = 1e-6
 """What solutions by different factors may differ by, of their largest number: K has a condition of 1e8 and more."""
 CALLS = 16
 """Calls of a turn, at least."""

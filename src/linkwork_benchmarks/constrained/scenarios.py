@@ -238,7 +238,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     *(_lqr(name, scene.make) for name, scene in scenes.LQR_TABLE.items()),
     *FAMILIES,
     Convergence("AH²-cube", scenes.LOOPS_TABLE["AH²-cube"].make),
-    Convergence(SINGULAR, scenes.LOOPS_TABLE[SINGULAR].make, regularizations=(1e-5, 1e-7, 1e-9, 1e-11), spread=0.05),
+    Convergence(SINGULAR, scenes.LOOPS_TABLE[SINGULAR].make, regularizations=(1e-5, 1e-7, 1e-9, 1e-11), spread=0.1),
     Softness("Talos (2F+2H)", scenes.LQR_TABLE["Talos (2F+2H)"].make),
     *(Factor(name, make) for name, make in PROXIMAL_ROBOTS.items()),
     *(
