@@ -12,6 +12,11 @@
 ``simulation [--quick] [--only REGEX] [--out FILE]``: motion in time.
 ``simulation_page [FILE]``: docs/simulation-benchmarks.md and a table in README.md, from the latter's file.
 ``performance``: docs/performance.md, from the files of all studies.
+``papers``: docs/papers.md, what the papers print and what is found here, from the same files.
+``pages``: all of these pages, and the tables in README.md.
+
+A study with ``--update`` puts what it finds into its result file, where the rest stays: with ``--only``, scenarios are
+run again alone.
 
 ``linkwork bench`` runs the same studies, and times models of one's own.
 """
@@ -60,12 +65,23 @@ def write_page(name: str, file: Path | None, out: Path | None) -> None:
         print(f"rewrote the table of {report.README}")
 
 
+def write_all_pages() -> None:
+    """Write every page that is made from result files, and the tables of README.md."""
+    from linkwork_benchmarks import performance
+    from linkwork_benchmarks.papers import page
+
+    for name in PAGES.values():
+        write_page(name, None, None)
+    report.rewrite_readme(report.tables(report.read(report.RESULTS)))
+    print(f"wrote {performance.write()}\nwrote {page.write()}")
+
+
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(
         prog="python -m linkwork_benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = (*STUDIES, *PAGES, "table", "readme", "performance")
+    commands = (*STUDIES, *PAGES, "table", "readme", "performance", "papers", "pages")
     parser.add_argument("command", nargs="?", default="run", choices=commands)
     parser.add_argument("file", nargs="?", type=Path, help="result file for table, readme and pages")
     parser.add_argument("--only", metavar="REGEX", help="scenarios whose name matches")
@@ -84,6 +100,12 @@ def main() -> None:
                 from linkwork_benchmarks import performance
 
                 print(f"wrote {performance.write(out=options.out or performance.PAGE)}")
+            case "papers":
+                from linkwork_benchmarks.papers import page
+
+                print(f"wrote {page.write(out=options.out or page.PAGE)}")
+            case "pages":
+                write_all_pages()
             case command if command in PAGES:
                 write_page(PAGES[command], options.file, options.out)
             case command:

@@ -119,7 +119,7 @@ def claim_sentence(metrics: Metrics, claim: Claim) -> str:
     for measure, words in MEASURES.items():
         found = holds(metrics, claim, measure)
         if found is not None:
-            parts.append(f"{words} **{'holds' if found[0] else 'fails'}** ({found[1]})")
+            parts.append(f"**{'holds' if found[0] else 'fails'}** by {words} ({found[1]})")
     family = tables.words(claim.family)
     return f"{claim.figure}, {family}, `{claim.below}` below `{claim.above}`: {'; '.join(parts)}." if parts else ""
 
