@@ -17,6 +17,7 @@ from linkwork_benchmarks.constrained import bars, series
 from linkwork_benchmarks.constrained import page as constrained
 from linkwork_benchmarks.constrained.page_systems import STAND_IN
 from linkwork_benchmarks.delassus import bars as delassus
+from linkwork_benchmarks.delassus import disturbed
 from linkwork_benchmarks.scenarios import BATCH
 
 PAGE = report.REPOSITORY / "docs" / "performance.md"
@@ -211,6 +212,7 @@ def _delassus(results: Results | None) -> str:
         "A configuration and one vector, no matrix made; in brackets times faster than *explicit*, the fastest route "
         "of all measured that makes the matrix and gives right numbers, Pinocchio's own or dense algebra on what it "
         f"gives. Further vectors, memory and all routes: {DETAILS['delassus']}.\n\n{tables.table(titles, rows)}"
+        + (f"\n\n{told}" if (told := disturbed.sentence(metrics)) else "")
     )
 
 
