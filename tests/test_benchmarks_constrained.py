@@ -200,7 +200,7 @@ def test_the_factor_of_the_kkt_matrix_multiplies_back(make: Callable[[], lw.Mech
     robot = make()
     q = closed_states(robot, 1).q[0]
     M, J, R = lw.mass_matrix(robot, q), lw.constraint_jacobian(robot, q), np.full(robot.nc, 1e-3)
-    L, JL, A = joint_space.KktFactor(robot)(M, J, R)
+    L, JL, A = joint_space.KktFactor(robot)(q, M, J, R)
     lower = np.tril(L, -1) + np.eye(robot.nv)
     np.testing.assert_allclose(lower.T @ np.diag(1 / np.diag(L)) @ lower, M, atol=1e-12 * np.abs(M).max())
     np.testing.assert_allclose(JL @ lower, J, atol=1e-12 * np.abs(J).max())

@@ -54,9 +54,9 @@ def factor(scenario: Factor, settings: Settings, journal: Journal) -> None:
     tau = np.random.default_rng(0).normal(size=robot.nv)
     wanted = np.linalg.solve(K, _right(robot, tau))[robot.nc :]
     contenders = []
-    contenders.append(_ours("native", ours, (M, J, R), tau))
+    contenders.append(_ours("native", ours, (states.q[0], M, J, R), tau))
     if operations <= SPECIALIZED:
-        contenders.append(_ours("specialized", ours.compile(threads=1), (M, J, R), tau))
+        contenders.append(_ours("specialized", ours.compile(threads=1), (states.q[0], M, J, R), tau))
     for make in (_eigen, _pinocchio):
         try:
             contenders += make(robot, K, tau, states)

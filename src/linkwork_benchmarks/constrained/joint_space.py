@@ -102,7 +102,7 @@ class SoftGauss(ProgramEvaluator):
 
 
 @kernel
-def kkt_factor(tree: Array, w: Array, M: Array, J: Array, R: Array, L: Array, JL: Array, A: Array) -> None:
+def kkt_factor(tree: Array, w: Array, q: Array, M: Array, J: Array, R: Array, L: Array, JL: Array, A: Array) -> None:
     """The factor of ``[-R J; J' M]`` (**proximal** Algorithm 1), entries of the tree and of the loops only."""
     for k in range(tree.nv):
         i = k
@@ -132,7 +132,7 @@ def kkt_factor(tree: Array, w: Array, M: Array, J: Array, R: Array, L: Array, JL
 KKT_FACTOR = Algorithm(
     "kkt_factor",
     kkt_factor,
-    {"M": ("nv", "nv"), "J": ("nc", "nv"), "R": ("nc",)},
+    {"q": ("nq",), "M": ("nv", "nv"), "J": ("nc", "nv"), "R": ("nc",)},
     {"L": ("nv", "nv"), "JL": ("nc", "nv"), "A": ("nc", "nc")},
     DENSE,
     LTL_TREE,
@@ -140,7 +140,10 @@ KKT_FACTOR = Algorithm(
 
 
 class KktFactor(ProgramEvaluator):
-    """``L, JL, A = evaluator(M, J, R)``: lower triangles, with the inverse diagonals of ``D`` in them."""
+    """``L, JL, A = evaluator(q, M, J, R)``: lower triangles, with the inverse diagonals of ``D`` in them.
+
+    Evaluators look at ``q``, which the factor does not need.
+    """
 
     def __init__(self, robot: lw.Mechanism, threads: int | None = None) -> None:
         super().__init__(robot, "kkt_factor", KKT_FACTOR, ltl_tree, threads=threads, arguments={"robot": robot})
