@@ -25,7 +25,7 @@ from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States, random_states
 from linkwork_benchmarks.runner import Settings, best_times, measure_by_type, say
 
-FULL = Settings(rounds=20, pass_seconds=0.004)
+FULL = Settings(rounds=40, pass_seconds=0.001)
 QUICK = Settings(rounds=3, pass_seconds=0.0005)
 
 STATES = 16

@@ -64,6 +64,8 @@ class System(NamedScenario):
     """Whether `aba` of the robot without its constraints is timed too (the last column of **loops** Table II)."""
     soft: bool = False
     """Whether LTL-s is timed too."""
+    predecessor: bool = False
+    """Whether what Pinocchio had before `constraintDynamics` is timed too."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Softness("Talos (2F+2H)", scenes.LQR_TABLE["Talos (2F+2H)"].make),
     *(Factor(name, make) for name, make in PROXIMAL_ROBOTS.items()),
     *(
-        System("proximal", name, make, ("prox_ltl",), (1,), ("pinocchio",), batches=False, auto=False)
+        System("proximal", name, make, ("prox_ltl",), (1,), ("pinocchio",), batches=False, auto=False, predecessor=True)
         for name, make in PROXIMAL_ROBOTS.items()
     ),
     Duplicated("Talos", partial(twice, partial(scenes.held, scenes.talos, TALOS_LIMBS[:3]))),

@@ -165,8 +165,8 @@ ENTRIES = (
         "398 times",
         lambda f: _pyramid(f, "product"),
         (
-            "Pinocchio's own right route there makes the matrix column by column, in Python; the other routes are "
-            "what a user would write"
+            "of Pinocchio's own routes only its Cholesky decomposition is right there, and a slow one; LTL-OSIM as the "
+            "paper has it is not in its Python module"
         ),
         "delassus --only 'table.Box'",
     ),

@@ -83,7 +83,7 @@ ENTRIES = (
         "proxLTL",
         ("kernels/ltl.py:prox_ltl", "kernels/ltl.py:prox_ltl_iterate"),
         here="`prox_ltl`, also [Algorithm 1 of **proximal**](#proximal)",
-        command="tests/test_forward.py",
+        command="tests/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
     Entry(
         "Eqs. 14, 15",
@@ -98,11 +98,11 @@ ENTRIES = (
         "Algorithm 1",
         "LCABA, three sweeps",
         ("kernels/lcaba.py:lcaba_sweeps", "kernels/lcaba.py:articulate_loops", "plans/lcaba.py:lcaba_tree"),
-        here="`lcaba`; agrees with dense least squares (`kkt`) on random mechanisms",
+        here="`lcaba`; agrees with dense least squares (`kkt`) on robots and random mechanisms",
         differs=(
             "which bodies are coupled is planned once; ties of the minimum degree are broken by index, not at random"
         ),
-        command="tests/test_forward.py",
+        command="tests/test_forward_models.py::test_every_method_agrees_on_random_mechanisms",
     ),
     drawing(
         "Fig. 4",
@@ -156,7 +156,7 @@ ENTRIES = (
         ("kernels/bbo.py:prox_bbo", "kernels/bbo.py:articulate_rows", "plans/bbo.py:bbo_tree"),
         here="`prox_bbo`",
         differs="multipliers have the opposite sign",
-        command="tests/test_forward.py",
+        command="tests/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
     drawing(
         "Fig. 5",

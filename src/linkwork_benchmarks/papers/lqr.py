@@ -103,14 +103,14 @@ ENTRIES = (
         "Featherstone's LTL",
         ("kernels/ltl.py:ltl", "plans/ltl.py:ltl_tree"),
         here="`ltl`, its baseline in all comparisons",
-        command="tests/test_forward.py",
+        command="tests/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
     Entry(
         "Sec. III",
         "PV on chains",
         ("kernels/bbo.py:pv",),
         here="`pv`; chains are trees",
-        command="tests/test_forward.py",
+        command="tests/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
     Entry(
         "Sec. IV",
@@ -133,7 +133,7 @@ ENTRIES = (
         "PV-soft (Sec. VI)",
         ("kernels/lcaba.py:init_augmented_inertias",),
         here="`pv_soft`: the first iteration of `lcaba`",
-        command="tests/test_forward.py",
+        command="tests/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
     Entry(
         "Algorithm 2",
