@@ -10,13 +10,14 @@ import numpy.typing as npt
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.minimal import ClusterEvaluator
 from linkwork.compilers.program import Program
+from linkwork.dynamics.methods import program_cost
 from linkwork.errors import InputError
 from linkwork.inputs import InertiaMethod
 from linkwork.kernels import cluster_efpa as effectors
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.cluster_efpa import cluster_efpa_tree
+from linkwork.plans.cluster_efpa import cluster_efpa_tree, efpa_ancestors
 from linkwork.quantities.base import Array, frame_names
 
 METHODS: Mapping[str, Algorithm] = {
@@ -49,12 +50,10 @@ class OperationalInertia(ClusterEvaluator):
         names = frame_names(frames)
         if not names:
             raise InputError("frames is empty; name at least one frame")
-
-        def program() -> Program:
-            return Program.of_robot(robot, METHODS[method], cluster_efpa_tree(robot, names, ties_of(robot)))
-
         arguments = {"robot": robot, "frames": names, "method": method}
-        super().__init__(robot, "operational_inertia", program, arguments, names, threads)
+        super().__init__(
+            robot, "operational_inertia", lambda: _program(robot, names, method), arguments, names, threads
+        )
 
     def __call__(self, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
         """The matrix, ``(..., 6k, 6k)`` for ``k`` frames.
@@ -65,3 +64,15 @@ class OperationalInertia(ClusterEvaluator):
         """
         matrix: Array = self._evaluate((q,), out)[0]
         return matrix
+
+
+def _program(robot: Model, frames: Sequence[str], method: InertiaMethod) -> Program:
+    """The program of a method; by propagators, rows end at the world or at common ancestors, whichever costs less."""
+    dependent, algorithm = ties_of(robot), METHODS[method]
+    program = Program.of_robot(robot, algorithm, cluster_efpa_tree(robot, frames, dependent))
+    ancestors = () if method == "projection" else efpa_ancestors(program.tree)
+    if not ancestors:
+        return program
+    other = Program.of_robot(robot, algorithm, cluster_efpa_tree(robot, frames, dependent, ancestors))
+    whole, shared = program_cost(program), program_cost(other)
+    return program if whole is not None and (shared is None or whole.total <= shared.total) else other
