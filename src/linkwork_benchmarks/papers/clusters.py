@@ -142,7 +142,7 @@ ENTRIES = (
         ("kernels/cluster_efpa.py:cluster_efpa", "plans/cluster_efpa.py:cluster_efpa_tree"),
         "O(N_C l³ + N_ee d + N_ee²)",
         '`OperationalInertia(robot, frames)`, `Delassus(robot, "cluster_efpa")`',
-        "blocks of two end effectors can be summed over the clusters that support both, in the place of Eq. 67",
+        "rows end at the world or, as in Eq. 67, at common ancestors: exact counts choose",
         "tests/test_delassus.py::test_cluster_efpa_solves_the_other_loops_where_they_are",
     ),
     drawing(
