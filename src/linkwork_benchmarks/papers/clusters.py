@@ -46,6 +46,18 @@ def _approximate_inertia(found: Found) -> str:
     return f"`efpa` of the bare tree, without reflected inertia: {_percents(found, 'inertia', 'tree')}"
 
 
+def _stem(found: Found) -> str:
+    here = '`OperationalInertia(robot, frames)`, `Delassus(robot, "cluster_efpa")`'
+    metrics = found.metrics("clusters")
+    links = [orders.further_link(orders.stem(metrics, "stalk", order)) for order in ("efpa", "to_world")]
+    if links[0] is None or links[1] is None:
+        return here
+    return (
+        f"{here}; a further link of a stem with eight chains at each end: {links[0]:.0f} operations, {links[1]:.0f} with "
+        "all rows taken to the world"
+    )
+
+
 def _powers(found: Found, family: str, methods: tuple[str, ...]) -> str:
     metrics, parts = found.metrics("clusters"), []
     for method in methods:
@@ -141,7 +153,7 @@ ENTRIES = (
         "C-EFPA (Sec. VIII)",
         ("kernels/cluster_efpa.py:cluster_efpa", "plans/cluster_efpa.py:cluster_efpa_tree"),
         "O(N_C l³ + N_ee d + N_ee²)",
-        '`OperationalInertia(robot, frames)`, `Delassus(robot, "cluster_efpa")`',
+        _stem,
         "rows end at the world or, as in Eq. 67, at common ancestors: exact counts choose",
         "tests/test_delassus.py::test_cluster_efpa_solves_the_other_loops_where_they_are",
     ),

@@ -21,17 +21,17 @@ def _saved(found: Found, system: str) -> str:
 
 
 def _half(found: Found) -> str:
-    metrics, kept, every = found.metrics("constrained"), 0, 0
-    for name, ours in metrics.items():
-        if name.startswith("factor.") and name.endswith(".native.us"):
-            dense = metrics.get(name.replace(".native.us", ".eigen.dense.us"))
-            if dense is not None:
-                every, kept = every + 1, kept + (ours < 0.5 * dense)
-    return (
-        f"native code takes less than half of Eigen's dense time on {kept} of {every} robots and row sets"
-        if every
-        else UNKNOWN
-    )
+    metrics, parts = found.metrics("constrained"), []
+    for backend in ("native", "specialized"):
+        ratios = []
+        for name, ours in metrics.items():
+            if name.startswith("factor.") and name.endswith(f".{backend}.us"):
+                dense = metrics.get(name.replace(f".{backend}.us", ".eigen.dense.us"))
+                ratios += [] if dense is None else [ours / dense]
+        if not ratios:
+            return UNKNOWN
+        parts.append(f"{backend} {sum(r < 0.5 for r in ratios)} of {len(ratios)}")
+    return f"less than half of Eigen's dense time on so many robots and row sets: {', '.join(parts)}"
 
 
 def _dynamics(found: Found) -> str:
