@@ -52,10 +52,9 @@ def _stem(found: Found) -> str:
     links = [orders.further_link(orders.stem(metrics, "stalk", order)) for order in ("efpa", "to_world")]
     if links[0] is None or links[1] is None:
         return here
-    return (
-        f"{here}; a further link of a stem with eight chains at each end: {links[0]:.0f} operations, {links[1]:.0f} with "
-        "all rows taken to the world"
-    )
+    chosen, to_world = (f"{x:.0f}" for x in links if x is not None)
+    stem = "a further link of a stem with eight chains at each end"
+    return f"{here}; {stem}: {chosen} operations, {to_world} with all rows taken to the world"
 
 
 def _powers(found: Found, family: str, methods: tuple[str, ...]) -> str:

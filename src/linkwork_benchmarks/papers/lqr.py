@@ -74,6 +74,22 @@ def _operations(found: Found) -> str:
     return f"PV-OSIM below EFPA on {len(less)} of {len(every)} robots and row sets" if every else UNKNOWN
 
 
+def _extremes(found: Found) -> str:
+    """Where LTL needs least and most of LTL, PV-OSIM and EFPA, and where KJR needs more than EFPA."""
+    every = bars.counted(found.metrics("delassus"))
+    if not every:
+        return UNKNOWN
+
+    def ranked(robot: str) -> list[str]:
+        return sorted(("ltl", "pv_osim", "efpa"), key=lambda m: every[robot].get(m, 0.0))
+
+    least = [r for r in every if ranked(r)[0] == "ltl"]
+    most = [r for r in every if ranked(r)[-1] == "ltl"]
+    kjr = [r for r, known in every.items() if known.get("kjr", 0.0) > known["efpa"]]
+    told = f"LTL least on {', '.join(least) or 'none'}; most on {', '.join(most) or 'none'}"
+    return f"{told}; KJR above EFPA on {len(kjr)} of {len(every)}"
+
+
 def _against_ltl(found: Found) -> str:
     numbers = []
     for robot in HUMANOIDS:
@@ -183,6 +199,15 @@ ENTRIES = (
             f"{_operations(f)}; [all parts](delassus-benchmarks.md#lqr-fig-2-operations-of-the-matrix-and-its-factor)"
         ),
         "rows are welds and points where limbs are, the paper's are random matrices",
+        "delassus --only operations",
+    ),
+    Entry(
+        "Fig. 2a to 2d, Sec. IX-B",
+        "LTL least on iiwa, PV-OSIM slightly below it on Go1, LTL most on Atlas and Talos; KJR above EFPA",
+        ("kernels/osim.py:ltl_osim", "kernels/efpa.py:kjr"),
+        "stated",
+        _extremes,
+        "of LTL, PV-OSIM and EFPA, all with the dense factor",
         "delassus --only operations",
     ),
     Entry(
