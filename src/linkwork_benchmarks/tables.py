@@ -61,7 +61,18 @@ def _reruns(results: Mapping[str, Any]) -> str:
     for scenario, rerun in last.items():
         quick = ", a quick run, whose times mean nothing" if rerun["quick"] else ""
         runs.setdefault(f"{rerun['date'][:10]} at {rerun['commit'][:10]}{quick}", []).append(scenario)
-    return "".join(f" Run again on {when}: {', '.join(names)}." for when, names in runs.items())
+    return "".join(f" Run again on {when}: {_listed(names)}." for when, names in runs.items())
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names of scenarios; of those of one kind, if there are many, how many."""
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        kinds.setdefault(name.partition(".")[0], []).append(name)
+    few = 3
+    return ", ".join(
+        ", ".join(found) if len(found) <= few else f"{len(found)} of {kind}" for kind, found in kinds.items()
+    )
 
 
 def write_page(page: Path, sections: Iterable[str]) -> Path:
