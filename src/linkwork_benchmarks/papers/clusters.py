@@ -251,7 +251,7 @@ ENTRIES = (
         ("dynamics/operational.py:OperationalInertia",),
         _printed("inertia", "approximate"),
         _approximate_inertia,
-        "the paper's has reflected inertia on the diagonal",
+        "both have reflected inertia; ours takes ratios from the rows at every state, the paper's are constant",
         SYSTEMS,
     ),
     Entry(
