@@ -45,6 +45,7 @@ def write(results_folder: Path = report.RESULTS.parent, out: Path = PAGE) -> Pat
         _constrained(found.get("constrained")),
         _clusters(found.get("clusters")),
         _delassus(found.get("delassus")),
+        disturbed.sentence(found["delassus"]["metrics"]) if "delassus" in found else "",
         _simulation(found.get("simulation")),
         _ways(found.get("trees")),
         _tips(),
@@ -188,31 +189,30 @@ def _delassus(results: Results | None) -> str:
     for row in delassus.rows(metrics):
         cells = []
         for quantity in ("product", "inverse"):
-            peer = delassus.fastest(metrics, row, quantity, own=False)
+            peer = delassus.fastest(metrics, row, quantity)
             cells.append("–" if peer is None else tables.time(peer[1]))
             for backend in ("native", "batch"):
                 us, ratio = (
                     delassus.ours(metrics, row, f"{quantity}.{backend}"),
-                    delassus.ratio(metrics, row, quantity, backend, own=False),
+                    delassus.ratio(metrics, row, quantity, backend),
                 )
                 cells.append(tables.time(us) + ("" if ratio is None else f" ({delassus.times(ratio)}×)"))
         size = f"{metrics[f'table.{row}.nv']:.0f}, {metrics[f'table.{row}.rows']:.0f}"
         rows.append((f"{row} ({size})", *cells))
     titles = (
         "robot (velocities, rows)",
-        "`D f`: explicit",
+        "`D f`: Pinocchio",
         "native",
         "batch",
-        "`(D + R)⁻¹ a`: explicit",
+        "`(D + R)⁻¹ a`: Pinocchio",
         "native",
         "batch",
     )
     return (
         "## The Delassus operator\n\n"
-        "A configuration and one vector, no matrix made; in brackets times faster than *explicit*, the fastest route "
-        "of all measured that makes the matrix and gives right numbers, Pinocchio's own or dense algebra on what it "
-        f"gives. Further vectors, memory and all routes: {DETAILS['delassus']}.\n\n{tables.table(titles, rows)}"
-        + (f"\n\n{told}" if (told := disturbed.sentence(metrics)) else "")
+        "A configuration and one vector, no matrix made; in brackets times faster than the fastest route of "
+        "Pinocchio's Python module that gives right numbers (it makes the matrix). Further vectors, memory and "
+        f"explicit matrices: {DETAILS['delassus']}.\n\n{tables.table(titles, rows)}"
     )
 
 

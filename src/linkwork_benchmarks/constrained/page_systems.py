@@ -193,6 +193,8 @@ def peer(metrics: Mapping[str, float], name: str) -> str:
 
 
 def operations(metrics: Mapping[str, float], name: str) -> str:
-    """Operations of a first iteration, and of each further one."""
+    """Operations of a first iteration, of each further one, and of the last one where that refines."""
     first, further = metrics.get(f"{name}.operations"), metrics.get(f"{name}.iteration")
-    return tables.whole(first) + (f" + {tables.whole(further)}" if further is not None else "")
+    last = metrics.get(f"{name}.refinement")
+    text = tables.whole(first) + (f" + {tables.whole(further)}" if further is not None else "")
+    return text + (f" (last {tables.whole(last)})" if last is not None else "")
