@@ -33,8 +33,8 @@ def _first(found: Found, quantity: str) -> str:
     ratios = [best[1] for row in rows if (best := _best(found, row, quantity)) is not None]
     times = [bars.ours(metrics, row, f"{quantity}.native") for row in rows]
     return (
-        f"native {found.span(times, '.3g')} µs; {found.span(ratios, '.2g')} times as fast as the fastest right explicit "
-        "route of all that were measured"
+        f"native {found.span(times, '.3g')} µs; {found.span(ratios, '.2g')} times as fast as the fastest right "
+        "explicit route of all that were measured"
     )
 
 
