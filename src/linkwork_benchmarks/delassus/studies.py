@@ -30,7 +30,7 @@ from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats
 from linkwork_benchmarks.runner import Journal, Settings, best_times, measure_by_type, say
 
-FULL = Settings(rounds=40, pass_seconds=0.001)
+FULL = Settings(rounds=20, pass_seconds=0.004)
 QUICK = Settings(rounds=3, pass_seconds=0.0005)
 
 QUANTITIES = ("product", "inverse")
