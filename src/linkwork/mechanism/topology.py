@@ -68,7 +68,7 @@ class Graph:
     def spanning(self) -> Spanning:
         """A spanning tree from the world, in depth-first order, and the joints that close loops."""
         edges = [
-            Edge(name, added.joint.parent, added.joint.child, (*_preference(added), -k), _reversible(added.joint.type))
+            Edge(name, added.joint.parent, added.joint.child, (*_preference(added), -k), is_reversible(added.joint.type))
             for k, (name, added) in enumerate(self.joints.items())
         ]
         spanning = spanning_tree(WORLD, edges)
@@ -203,7 +203,7 @@ def _preference(added: GraphJoint) -> tuple[int, ...]:
     )
 
 
-def _reversible(type: Joint) -> bool:
+def is_reversible(type: Joint) -> bool:
     """Whether the joint from child to parent is of the same type, with the same coordinates."""
     return isinstance(type, Revolute | Prismatic | Helical | Fixed)
 
