@@ -68,8 +68,6 @@ class Connection:
     """Degrees of freedom in the tree."""
     constraint: Pair | None
     """What it is out of the tree; None for a free joint, which binds nothing, and for what is always in the tree."""
-    carries: bool
-    """Whether it may be in the tree."""
     closes: bool
     """Whether it may be out of it."""
     base: str = ""
@@ -132,13 +130,20 @@ class ConnectionGraph:
         return found[::-1]
 
     def exchanges(self, tree: frozenset[str]) -> Iterator[tuple[str, str]]:
-        """Pairs of a connection that may enter a tree and one that leaves it."""
+        """Pairs of a connection that may enter a tree and one that leaves it, but for bases."""
         for name, c in self.connections.items():
-            if name in tree or not c.carries:
-                continue
-            for other in self.path(tree, c.first, c.second):
-                if other.closes and (not c.base or c.base == other.base):
-                    yield name, other.name
+            if name not in tree and not c.base:
+                for other in self.path(tree, c.first, c.second):
+                    if other.closes:
+                        yield name, other.name
+
+    def base_moves(self, tree: frozenset[str]) -> Iterator[tuple[str, str]]:
+        """The same for floating bases: each to the bodies next to the one that it is on."""
+        for name, c in self.connections.items():
+            if name not in tree and c.base:
+                path = self.path(tree, c.first, c.second)
+                if len(path) == 2 and path[0].base == c.base:
+                    yield name, path[0].name
 
     def exchanged(self, tree: frozenset[str], entering: str, leaving: str) -> frozenset[str] | None:
         """The tree after an exchange; None where it would be none."""
@@ -229,7 +234,6 @@ def _joint_connections(robot: Model, joints: Mapping[str, GraphJoint], rules: Ru
             joints=chain,
             dof=sum(joints[j].joint.type.nv for j in chain),
             constraint=constraint,
-            carries=True,
             closes=free and (constraint is not None or is_base),
             base=name if is_base else "",
         )
@@ -316,7 +320,7 @@ def _opened(graph: ConnectionGraph, rules: Rules) -> Iterator[tuple[Connection, 
         name = constraint.name if constraint.name not in names | set(robot.joint_names) else f"{constraint.name}:joint"
         joint = _passive_joint(name, opened.type, first, second, at)
         dof = opened.type.nv
-        yield Connection(name, first, second, (name,), dof, constraint, True, True), name, GraphJoint(joint, child_at)
+        yield Connection(name, first, second, (name,), dof, constraint, True), name, GraphJoint(joint, child_at)
 
 
 def _on_body(robot: Model, place: str, at: Placement) -> tuple[str, Placement]:
@@ -346,4 +350,4 @@ def _other_bases(graph: ConnectionGraph, rules: Rules) -> Iterator[tuple[Connect
         key = f"{base.name}@{joint.child}"
         moved = GraphJoint(replace(base, child=joint.child), Placement())
         if graph.connections.get(base.name) is not None and graph.connections[base.name].closes:
-            yield Connection(key, WORLD, joint.child, (key,), 6, None, True, True, base.name), key, moved
+            yield Connection(key, WORLD, joint.child, (key,), 6, None, True, base.name), key, moved

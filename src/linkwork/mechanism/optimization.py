@@ -5,7 +5,8 @@
    and rows ranks them; what is counted decides. All exchanges that save operations are tried together, then the best
    alone, and the search goes on from there.
 2. Ends: which of two bodies a constraint's rows are expressed on.
-3. Orders: in which LCABA eliminates bodies (`plans.elimination`).
+3. Bases: a floating base goes from body to body as long as that saves operations.
+4. Orders: in which LCABA eliminates bodies (`plans.elimination`).
 
 The robot itself is among the candidates, so that what is found is never worse.
 """
@@ -28,8 +29,8 @@ from linkwork.mechanism.rebuilding import Choice, Rebuilder, can_flip
 from linkwork.plans.elimination import elimination_orders
 from linkwork.quantities.evaluator import Evaluator
 
-PROMISING = 1.3
-"""Methods whose count is within this factor of the best one are counted for every candidate; others at the end."""
+PROMISING = 1.1
+"""Methods whose count is within this factor of the best one are counted for every candidate."""
 
 CONDITION = 1e-4
 """The least eigenvalue of a scaled mass matrix, as a part of the robot's own, with which a tree is accepted."""
@@ -90,32 +91,30 @@ class Search:
         self._end = time.monotonic() + self.seconds
         self._rebuild = Rebuilder(self.robot, self.graph)
         self._least = _least_eigenvalue(self.robot)
-        each = {name: cost for name in self.methods if (cost := cost_of(self.robot, [name])) is not None}
-        if not each:
+        self.before = self._counted_by_all(self.robot)
+        if self.before is None:
             raise InputError(
                 f"robot '{self.robot.name}' has too many operations to count by {', '.join(self.methods)}: "
                 "there is nothing to compare trees by"
             )
-        self.before = min(each.values(), key=lambda cost: cost.operations)
-        self._promising = tuple(n for n, c in each.items() if c.operations <= PROMISING * self.before.operations)
-        self.best, self.choice = self.robot, Choice(self.graph.tree)
-        self.fewest = float(self.before.operations)
-        self._costs[self.choice] = self.fewest
+        self.best, self.choice, self.after = self.robot, Choice(self.graph.tree), self.before
+        self._costs[self.choice] = self.before.operations
         self.counted = 1
 
-    def run(self, ends: bool, orders: bool) -> Cost:
-        """Search, and return the cost of the best; see `Optimized`."""
+    def run(self, ends: bool, orders: bool) -> None:
+        """Search all that may change; see `optimized.optimize`."""
         self.trees()
         self.ends(all_of_them=ends)
+        self.bases()
         if orders:
             self.orders()
-        return cost_of(self.best, self.methods) or self.before
 
     # Trees -----------------------------------------------------------------------------------------------------
 
     def trees(self) -> None:
         """Exchange connections until no exchange saves operations, or time is up."""
-        self.count(Choice(self._smallest_tree()), "the smallest tree")
+        smallest = Choice(self._smallest_tree())
+        self.count(smallest, "the smallest tree", by_all=True)
         while self._exchange():
             pass
 
@@ -132,7 +131,7 @@ class Search:
 
     def _exchange(self) -> bool:
         """Count all exchanges of the best tree; whether one, or several together, are better."""
-        graph, start, fewest = self.graph, self.choice.tree, self.fewest
+        graph, start, fewest = self.graph, self.choice.tree, self.after.operations
         near = [(add, cut, t) for add, cut in graph.exchanges(start) if (t := graph.exchanged(start, add, cut))]
         near.sort(key=lambda exchange: graph.size(exchange[2]))
         savings = []
@@ -145,9 +144,9 @@ class Search:
             together = graph.exchanged(together, add, cut) or together
         if len(savings) > 1:
             self.count(Choice(together), f"{len(savings)} exchanges together")
-        return self.fewest < fewest
+        return self.after.operations < fewest
 
-    # Ends and orders ---------------------------------------------------------------------------------------------
+    # Ends, bases and orders --------------------------------------------------------------------------------------
 
     def ends(self, all_of_them: bool) -> None:
         """Exchange the two places of constraints that are new, or of all."""
@@ -157,46 +156,64 @@ class Search:
                 flipped = self.choice.flipped | {constraint.name}
                 self.count(replace(self.choice, flipped=flipped), f"the two places of '{constraint.name}' exchanged")
 
+    def bases(self) -> None:
+        """Move floating bases to bodies next to theirs until that saves nothing."""
+        fewest = math.inf
+        while self.after.operations < fewest:
+            fewest, start = self.after.operations, self.choice
+            for to, off in self.graph.base_moves(start.tree):
+                tree = self.graph.exchanged(start.tree, to, off)
+                if tree is not None:
+                    self.count(replace(start, tree=tree), f"the base on '{self.graph.connections[to].second}'")
+
     def orders(self) -> None:
         """Orders of elimination, where LCABA is the method or nearly so."""
         found = cost_of(self.best, ["lcaba"]) if "lcaba" in self.methods and self.best.nc else None
-        if found is None or found.operations > 1.1 * self.fewest:
+        if found is None or found.operations > 1.1 * self.after.operations:
             return
         start = self.best
         for k, order in enumerate(elimination_orders(start)):
             if not self._in_time():
                 return
             ordered = replace(start, elimination_order=order)
-            operations = self._counted(ordered, f"order of elimination {k + 1}")
-            if operations < self.fewest:
-                self.best, self.fewest = ordered, operations
+            cost = self._counted(ordered, f"order of elimination {k + 1}")
+            if cost is not None and cost.operations < self.after.operations:
+                self.best, self.after = ordered, cost
 
     # Counting ------------------------------------------------------------------------------------------------------
 
-    def count(self, choice: Choice, what: str) -> float:
+    def count(self, choice: Choice, what: str, by_all: bool = False) -> float:
         """Operations of a choice, infinite where it cannot be built or time is up; it may become the best."""
         if choice in self._costs:
             return self._costs[choice]
         if not self._in_time():
             return math.inf
         robot = self._rebuild(choice)
-        self._costs[choice] = math.inf if robot is None else self._counted(robot, what)
-        if robot is not None and self._costs[choice] < self.fewest:
-            self.best, self.choice, self.fewest = robot, choice, self._costs[choice]
+        cost = None if robot is None else self._counted(robot, what, by_all)
+        self._costs[choice] = math.inf if cost is None else cost.operations
+        if robot is not None and cost is not None and cost.operations < self.after.operations:
+            self.best, self.choice, self.after = robot, choice, cost
         return self._costs[choice]
 
-    def _counted(self, robot: Mechanism, what: str) -> float:
-        """Operations of a candidate, infinite where they are not fewer by a well conditioned mass matrix."""
+    def _counted(self, robot: Mechanism, what: str, by_all: bool = False) -> Cost | None:
+        """The cost of a candidate; None for one that would be the best by a mass matrix that is all but singular."""
         started = time.monotonic()
         if self.progress is not None:
-            self.progress(what, self.counted, int(self.fewest))
+            self.progress(what, self.counted, self.after.operations)
         self.counted += 1
-        cost = cost_of(robot, self._promising)
-        operations = math.inf if cost is None else float(cost.operations)
-        if operations < self.fewest and _least_eigenvalue(robot) < CONDITION * self._least:
-            operations = math.inf
+        cost = self._counted_by_all(robot) if by_all else cost_of(robot, self._promising)
+        if cost is not None and cost.operations < self.after.operations:
+            cost = cost if _least_eigenvalue(robot) >= CONDITION * self._least else None
         self._longest = max(self._longest, time.monotonic() - started)
-        return operations
+        return cost
+
+    def _counted_by_all(self, robot: Mechanism) -> Cost | None:
+        """The cost by the cheapest of all methods; those near it are promising from then on."""
+        each = [cost for name in self.methods if (cost := cost_of(robot, [name])) is not None]
+        best = min(each, key=lambda cost: cost.operations, default=None)
+        if best is not None and robot.nc:
+            self._promising = tuple(c.method for c in each if c.operations <= PROMISING * best.operations)
+        return best
 
     def _in_time(self) -> bool:
         self.complete &= time.monotonic() + self._longest < self._end

@@ -166,12 +166,10 @@ def optimize(
     started = time.monotonic()
     rules = Rules(cuts, root, frozenset(keep), frozenset(drop))
     search = Search(robot, ConnectionGraph.of(robot, rules), names, above_zero(seconds, "seconds"), progress)
-    after = search.run(ends, orders)
-    if after.operations >= search.before.operations:
-        search.best, after = robot, search.before
+    search.run(ends, orders)
     changes = tuple(_changes(robot, search.best))
     taken = time.monotonic() - started
-    return Optimized(robot, search.best, search.before, after, changes, search.counted, search.complete, taken)
+    return Optimized(robot, search.best, search.before, search.after, changes, search.counted, search.complete, taken)
 
 
 def _methods(robot: Mechanism, method: str) -> Sequence[str]:
