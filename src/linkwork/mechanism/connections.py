@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -282,16 +284,20 @@ def _closing(chain: Sequence[GraphJoint], name: str) -> Pair | None:
     meeting = np.concatenate([np.eye(3) - np.outer(n, n) for n, turn in zip(axes, turns, strict=True) if turn])
     through = np.concatenate([p - n * (n @ p) for n, p, turn in zip(axes, points, turns, strict=True) if turn])
     point, *_ = np.linalg.lstsq(meeting, through, rcond=None)
-    square = all(abs(a @ b) < MEETING for a, b in zip(axes, axes[1:], strict=False))
+    square = all(abs(a @ b) < MEETING for a, b in pairwise(axes))
     if not turns.count(True) or np.abs(meeting @ point - through).max() > MEETING:
         return None
-    ends = {"name": name, "first_at": Placement(point), "second_at": Placement(here.inverse().act(point))}
+    ends: dict[str, Any] = {
+        "name": name,
+        "first_at": Placement(point),
+        "second_at": Placement(here.inverse().act(point)),
+    }
     back = here.rotation.T
     if turns == [True, True, True] and square:
         return Point(first.parent, last.child, **ends)
     if turns == [True, True] and square:
         return Cardan(first.parent, last.child, axis=axes[0], second_axis=back @ axes[1], **ends)
-    if len(turns) == 2 and turns.count(True) == 1 and np.linalg.norm(np.cross(*axes)) < MEETING:
+    if len(turns) == 2 and turns.count(True) == 1 and np.linalg.norm(np.cross(axes[0], axes[1])) < MEETING:
         return Cylindrical(first.parent, last.child, axis=axes[0], second_axis=back @ axes[0], **ends)
     return None
 
@@ -301,12 +307,12 @@ def _closing(chain: Sequence[GraphJoint], name: str) -> Pair | None:
 
 def _opened(graph: ConnectionGraph, rules: Rules) -> Iterator[tuple[Connection, str, GraphJoint]]:
     robot = graph.robot
-    names, parts = set(graph.connections), any(isinstance(c, CenterOfMass) and c.bodies for c in robot.constraints)
+    names, balanced = set(graph.connections), any(isinstance(c, CenterOfMass) for c in robot.constraints)
     for constraint in robot.constraints:
         if not isinstance(constraint, Pair) or constraint.name in rules.keep or not constraint.enabled:
             continue
         opened = opening(constraint)
-        merges = isinstance(constraint, Weld) and parts  # a center of mass of some bodies needs them apart
+        merges = isinstance(constraint, Weld) and balanced  # a center of mass needs its bodies apart
         if opened is None or merges or np.any(np.asarray(constraint.compliance) != 1.0):
             continue
         (first, at), (second, child_at) = (

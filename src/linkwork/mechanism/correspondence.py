@@ -82,19 +82,19 @@ class Correspondence:
         """The velocity of the new mechanism, ``(..., nv)``."""
         given = np.asarray(v, dtype=np.float64)
         moved = rotate(self._jacobian(self.old, q), given)
-        return self._with_shared(rotate(np.linalg.pinv(self._jacobian(self.new, new_q)), moved), given)
+        return self._with_shared(rotate(_pinv(self._jacobian(self.new, new_q)), moved), given)
 
     def acceleration(self, q: Floats, v: Floats, a: npt.ArrayLike, new_q: Floats, new_v: Floats) -> Floats:
         """The acceleration of the new mechanism, ``(..., nv)``."""
         given = np.asarray(a, dtype=np.float64)
         moved = self._accelerations(self.old, q, v, given)
         bias = self._accelerations(self.new, new_q, new_v, np.zeros_like(new_v))
-        return self._with_shared(rotate(np.linalg.pinv(self._jacobian(self.new, new_q)), moved - bias), given)
+        return self._with_shared(rotate(_pinv(self._jacobian(self.new, new_q)), moved - bias), given)
 
     def torque(self, q: Floats, tau: npt.ArrayLike, new_q: Floats) -> Floats:
         """Torques of the new mechanism that do the same work, ``(..., nv)``."""
         given = np.asarray(tau, dtype=np.float64)
-        T = np.linalg.pinv(self._jacobian(self.old, q)) @ self._jacobian(self.new, new_q)
+        T = _pinv(self._jacobian(self.old, q)) @ self._jacobian(self.new, new_q)
         for name in self.shared:
             T[..., self.old.v_slice(name), :] = np.eye(self.new.nv)[self.new.v_slice(name)]
         return rotate(np.swapaxes(T, -1, -2), given)
@@ -111,6 +111,11 @@ class Correspondence:
     def _accelerations(self, robot: Model, q: Floats, v: Floats, a: Floats) -> Floats:
         found = frame_acceleration(robot, q, v, a, self.bodies)
         return found.reshape(*q.shape[:-1], 6 * len(self.bodies))
+
+
+def _pinv(J: Floats) -> Floats:
+    inverse: Floats = np.linalg.pinv(J).astype(np.float64, copy=False)
+    return inverse
 
 
 def _same_coordinates(old: Model, new: Model, name: str) -> bool:
@@ -188,8 +193,8 @@ def _angles(axes: Sequence[Floats], R: Floats) -> list[Floats]:
     if len(axes) == 2:  # the second axis is turned by the first angle alone
         first = _angle_between(axes[0], axes[1], R @ axes[1])
         return [first, _angle_about(axes[1], _turn(axes[0], -first) @ R)]
-    # Davenport's angles. In the plane normal to the second axis: across = n2 x n1, and the third axis at the angle delta
-    # from the first. R n3 = cos(b + delta) n1 + sin(b + delta) R1 across; of two solutions, that with the smaller |b|.
+    # Davenport's angles. In the plane normal to the second axis: across = n2 x n1, and the third axis at the angle
+    # delta from the first. R n3 = cos(b + delta) n1 + sin(b + delta) R1 across. The solution with the smaller |b|.
     n1, n2, n3 = axes
     across = np.cross(n2, n1)
     delta = np.arctan2(n3 @ across, n3 @ n1)

@@ -221,8 +221,8 @@ class Mechanism(Model):
         """This mechanism on its best spanning tree, by exact operation counts of forward dynamics, and what was won.
 
         Which joint of a loop is the constraint is a choice, as are the body that carries a floating base and the order
-        in which `lcaba` eliminates bodies. The best of all that were counted comes back, this mechanism among them: it is
-        never worse. ``optimized().robot`` is the new mechanism, ``to`` and ``back`` move states across.
+        in which `lcaba` eliminates bodies. The best of all that were counted comes back, this mechanism among them, so
+        that it is never worse. ``optimized().robot`` is the new mechanism; ``to`` and ``back`` move states across.
 
         By default the numbers that users have stay: joints keep their names and coordinates, but for passive ones that
         become constraints. A joint that carries a motor, armature, a spring, damping, friction or limits, that a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The search for the best spanning tree of a mechanism: cuts, roots and orders of elimination by exact operation counts.
+"""The search for the best spanning tree: cuts, roots and orders of elimination by exact operation counts.
 
 1. Trees: from the robot's own, exchanges of one connection for another (`connections`). The sum of degrees of freedom
    and rows ranks them; what is counted decides. All exchanges that save operations are tried together, then the best
@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class Cost:
 
 def cost_of(robot: Mechanism, methods: Sequence[str]) -> Cost | None:
     """The least cost of a robot by these methods, or by ABA if it has no constraints; None if none can be counted."""
-    names = methods if robot.nc else ["aba"]
+    names = methods if any(c.enabled for c in robot.constraints) else ["aba"]
     found = []
     for name in names:
         counted = method_cost(robot, name) if refusal(robot, name) is None else None
@@ -64,7 +64,6 @@ def cost_of(robot: Mechanism, methods: Sequence[str]) -> Cost | None:
     return min(found, key=lambda cost: cost.operations, default=None)
 
 
-@dataclass
 class Search:
     """Counts candidates, each once, and remembers the best.
 
@@ -76,30 +75,34 @@ class Search:
         progress: Called before each count.
     """
 
-    robot: Mechanism
-    graph: ConnectionGraph
-    methods: Sequence[str]
-    seconds: float
-    progress: Progress | None = None
-    counted: int = 0
-    complete: bool = True
-    _costs: dict[Choice, float] = field(default_factory=dict)
-    _promising: tuple[str, ...] = ()
-    _longest: float = 0.0
-
-    def __post_init__(self) -> None:
-        self._end = time.monotonic() + self.seconds
-        self._rebuild = Rebuilder(self.robot, self.graph)
-        self._least = _least_eigenvalue(self.robot)
-        self.before = self._counted_by_all(self.robot)
-        if self.before is None:
-            raise InputError(
-                f"robot '{self.robot.name}' has too many operations to count by {', '.join(self.methods)}: "
-                "there is nothing to compare trees by"
-            )
-        self.best, self.choice, self.after = self.robot, Choice(self.graph.tree), self.before
-        self._costs[self.choice] = self.before.operations
+    def __init__(
+        self,
+        robot: Mechanism,
+        graph: ConnectionGraph,
+        methods: Sequence[str],
+        seconds: float,
+        progress: Progress | None = None,
+    ) -> None:
+        self._end = time.monotonic() + seconds
+        self.robot, self.graph, self.methods, self.progress = robot, graph, methods, progress
+        self.complete = True
+        """Whether all candidates were counted in time."""
         self.counted = 1
+        """Candidates so far."""
+        self._rebuild = Rebuilder(robot, graph)
+        self._least = _least_eigenvalue(robot)
+        started = time.monotonic()
+        before, self._promising = self._counted_by_all(robot)
+        self._longest = (time.monotonic() - started) / len(methods)
+        if before is None:
+            raise InputError(
+                f"robot '{robot.name}' has too many operations to count by {', '.join(methods)}: there is nothing to "
+                "compare trees by"
+            )
+        self.before = self.after = before
+        """What the robot costs, and the best one."""
+        self.best, self.choice = robot, Choice(graph.tree)
+        self._costs: dict[Choice, float] = {self.choice: before.operations}
 
     def run(self, ends: bool, orders: bool) -> None:
         """Search all that may change; see `optimized.optimize`."""
@@ -186,7 +189,7 @@ class Search:
         """Operations of a choice, infinite where it cannot be built or time is up; it may become the best."""
         if choice in self._costs:
             return self._costs[choice]
-        if not self._in_time():
+        if not self._in_time(len(self.methods) if by_all else 1):
             return math.inf
         robot = self._rebuild(choice)
         cost = None if robot is None else self._counted(robot, what, by_all)
@@ -201,22 +204,25 @@ class Search:
         if self.progress is not None:
             self.progress(what, self.counted, self.after.operations)
         self.counted += 1
-        cost = self._counted_by_all(robot) if by_all else cost_of(robot, self._promising)
+        cost, promising = self._counted_by_all(robot) if by_all else (cost_of(robot, self._promising), self._promising)
         if cost is not None and cost.operations < self.after.operations:
-            cost = cost if _least_eigenvalue(robot) >= CONDITION * self._least else None
-        self._longest = max(self._longest, time.monotonic() - started)
+            if _least_eigenvalue(robot) < CONDITION * self._least:
+                return None
+            self._promising = promising
+        if not by_all:
+            self._longest = max(self._longest, time.monotonic() - started)
         return cost
 
-    def _counted_by_all(self, robot: Mechanism) -> Cost | None:
-        """The cost by the cheapest of all methods; those near it are promising from then on."""
-        each = [cost for name in self.methods if (cost := cost_of(robot, [name])) is not None]
-        best = min(each, key=lambda cost: cost.operations, default=None)
-        if best is not None and robot.nc:
-            self._promising = tuple(c.method for c in each if c.operations <= PROMISING * best.operations)
-        return best
+    def _counted_by_all(self, robot: Mechanism) -> tuple[Cost | None, tuple[str, ...]]:
+        """The cost by the cheapest of all methods, and the names of those near it."""
+        each = [(name, cost) for name in self.methods if (cost := cost_of(robot, [name])) is not None]
+        best = min((cost for _, cost in each), key=lambda cost: cost.operations, default=None)
+        most = PROMISING * best.operations if best is not None else 0
+        return best, tuple(name for name, cost in each if cost.operations <= most)
 
-    def _in_time(self) -> bool:
-        self.complete &= time.monotonic() + self._longest < self._end
+    def _in_time(self, counts: int = 1) -> bool:
+        """Whether there is time for so many counts."""
+        self.complete &= time.monotonic() + counts * self._longest < self._end
         return self.complete
 
 

@@ -21,7 +21,6 @@ from linkwork.mechanism.mechanism import Mechanism
 from linkwork.mechanism.optimization import Cost, Progress, Search
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Pair
-from linkwork.model.joints import Fixed
 from linkwork.model.notebook import table
 from linkwork.model.space import ConfigurationSpace
 
@@ -114,7 +113,9 @@ class Optimized:
             + ("" if self.complete else ", the time that was given: there may be better ones"),
             *(f"  - {change}" for change in self.changes),
         ]
-        return "\n".join(lines if self.changes else [*lines, "  - nothing to change: no candidate has fewer operations"])
+        return "\n".join(
+            lines if self.changes else [*lines, "  - nothing to change: no candidate has fewer operations"]
+        )
 
     def _repr_html_(self) -> str:
         rows = [
@@ -174,7 +175,7 @@ def optimize(
 
 def _methods(robot: Mechanism, method: str) -> Sequence[str]:
     if method == "auto":
-        return AUTOMATIC if robot.nc else ("aba",)
+        return AUTOMATIC if any(c.enabled for c in robot.constraints) else ("aba",)
     if method not in METHODS:
         known = ["auto", *get_args(ForwardMethod)]
         raise InputError(f"there is no method '{method}'{suggest(method, known)} (there are {', '.join(known)})")
@@ -215,10 +216,11 @@ def _changes(old: Mechanism, new: Mechanism) -> Iterator[str]:
             yield f"{constraint} closes a loop, with {constraint.rows} rows"
         elif isinstance(constraint, Pair) and constraint.places != constraints[name].places:
             yield f"the two places of {constraint} are exchanged"
-    for joint in new.joints:
-        if joint.name in old.joint_names and old.joint(joint.name).child != joint.child:
-            moved = joint.type.nv > 1
-            yield f"joint '{joint.name}' leads to '{joint.child}'" + ("" if moved else ": it is turned around")
+    moved = [j for j in new.joints if j.name in old.joint_names and old.joint(j.name).child != j.child]
+    turned = [f"'{joint.name}'" for joint in moved if joint.type.nv == 1]
+    yield from (f"joint '{joint.name}' carries '{joint.child}'" for joint in moved if joint.type.nv > 1)
+    if turned:
+        yield f"joints turned around, with the same coordinates: {', '.join(turned)}"
     for joint in old.joints:
         if joint.name not in new.joint_names and not any(joint.name in name.split("+") for name in bound):
             yield f"joint '{joint.name}' ({joint.type.kind_name}) is not needed"

@@ -65,29 +65,38 @@ class Rebuilder:
                 if name != WORLD and name not in robot.inertias
             },
         )
+        # a joint that was a constraint has no coordinates yet that turning it around would change
+        self._opened = {name for name, c in graph.connections.items() if name not in graph.tree and not c.base}
         self._shapes = tuple(replace(s, placement=self._seen[s.body] * s.placement) for s in robot.shapes)
         self._poses = {name: self._body_poses(q) for name, q in robot.poses.items()}
 
     def __call__(self, choice: Choice) -> Mechanism | None:
-        """The mechanism of a choice; None where a joint cannot be turned around or a body would have no inertia."""
+        """The mechanism of a choice; None where there is none: a joint cannot be turned around, a leaf has no inertia,
+        or a constraint would be on one body."""
         bound = (*self.graph.kept_constraints(choice.tree), *self.graph.new_constraints(choice.tree))
         constraints = tuple(flipped(c) if c.name in choice.flipped and isinstance(c, Pair) else c for c in bound)
         if choice.tree == self.graph.tree:
             return replace(self.robot, constraints=constraints) if choice.flipped else self.robot
+        passed = {key for name in choice.tree for key in self.graph.connections[name].joints}
+        joints = [(key, added.joint) for key, added in self._bodies.joints.items() if key in passed]
         edges = [
-            Edge(key, joint.parent, joint.child, (-k,), is_reversible(joint.type))
-            for k, (key, joint) in enumerate((key, added.joint) for key, added in self._bodies.joints.items())
-            if key in self._keys(choice.tree)
+            Edge(key, j.parent, j.child, (-k,), is_reversible(j.type) or key in self._opened)
+            for k, (key, j) in enumerate(joints)
         ]
         spanning = spanning_tree(WORLD, edges)
         if spanning.stuck is not None or spanning.lost or spanning.cut:
             return None
-        tree = Tree.of(self._bodies, spanning)
         try:
-            check_leaves(tree.joints, tree.inertias)
+            made = self._on_tree(Tree.of(self._bodies, spanning), constraints)
         except ModelError:
             return None
-        made = Mechanism(
+        across = Correspondence(self.robot, made)
+        poses = {name: across.configuration_at(self.robot.poses[name], at) for name, at in self._poses.items()}
+        return replace(made, poses=poses)
+
+    def _on_tree(self, tree: Tree, constraints: tuple[Constraint, ...]) -> Mechanism:
+        check_leaves(tree.joints, tree.inertias)
+        return Mechanism(
             self.robot.name,
             tuple(tree.joints),
             tree.inertias,
@@ -98,12 +107,6 @@ class Rebuilder:
             actuators=self.robot.actuators,
             gravity_compensation=self._compensation(tree),
         )
-        across = Correspondence(self.robot, made)
-        poses = {name: across.configuration_at(self.robot.poses[name], at) for name, at in self._poses.items()}
-        return replace(made, poses=poses)
-
-    def _keys(self, tree: frozenset[str]) -> set[str]:
-        return {key for name in tree for key in self.graph.connections[name].joints}
 
     def _body_poses(self, q: Floats) -> dict[str, Placement]:
         """Where all bodies are."""

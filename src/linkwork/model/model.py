@@ -58,8 +58,8 @@ class Model:
     """Masses whose weight is compensated, by body and in its frame (MJCF: ``gravcomp``). Simulations apply the
     compensation as a passive force, with springs and dampers of joints."""
     elimination_order: tuple[str, ...] = ()
-    """Bodies in the order in which `lcaba` is to eliminate them, of those that are leaves by then; by default of minimum
-    degree. `Mechanism.optimized` chooses it."""
+    """Bodies in the order in which `lcaba` is to eliminate them, those first that are leaves by then; by default in an
+    order of minimum degree. `Mechanism.optimized` finds better ones."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
