@@ -133,9 +133,11 @@ class Search:
             tree = following
 
     def _exchange(self) -> bool:
-        """Count all exchanges of the best tree; whether one, or several together, are better."""
+        """Count all exchanges of the best tree that make it no larger; whether one, or several together, are better."""
         graph, start, fewest = self.graph, self.choice.tree, self.after.operations
+        size, _ = graph.size(start)
         near = [(add, cut, t) for add, cut in graph.exchanges(start) if (t := graph.exchanged(start, add, cut))]
+        near = [exchange for exchange in near if graph.size(exchange[2])[0] <= size]
         near.sort(key=lambda exchange: graph.size(exchange[2]))
         savings = []
         for add, cut, tree in near:
@@ -189,8 +191,9 @@ class Search:
         """Operations of a choice, infinite where it cannot be built or time is up; it may become the best."""
         if choice in self._costs:
             return self._costs[choice]
-        if not self._in_time(len(self.methods) if by_all else 1):
+        if not self._in_time():
             return math.inf
+        by_all = by_all and self._in_time(len(self.methods))
         robot = self._rebuild(choice)
         cost = None if robot is None else self._counted(robot, what, by_all)
         self._costs[choice] = math.inf if cost is None else cost.operations
@@ -222,8 +225,9 @@ class Search:
 
     def _in_time(self, counts: int = 1) -> bool:
         """Whether there is time for so many counts."""
-        self.complete &= time.monotonic() + counts * self._longest < self._end
-        return self.complete
+        enough = time.monotonic() + counts * self._longest < self._end
+        self.complete &= enough
+        return enough
 
 
 def _least_eigenvalue(robot: Mechanism) -> float:

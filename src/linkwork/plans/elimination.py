@@ -23,7 +23,7 @@ Key = Callable[[int, list[set[int]]], tuple[float, ...]]
 """What is smallest for the leaf that goes next, from the neighbors of all bodies."""
 
 
-def elimination_orders(mechanism: Model, most: int = 6) -> list[tuple[str, ...]]:
+def elimination_orders(mechanism: Model, most: int = 4) -> list[tuple[str, ...]]:
     """The most promising orders, by names of bodies, each once.
 
     Args:
