@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tables of docs/spanning-trees.md: ``python scripts/spanning_trees.py [SECONDS] [NAME...]``.
 
-What `Mechanism.optimized` saves on the zoo's loops, on the systems of **loops** Table II, and on all models with loops in
-the folder that ``LINKWORK_MODELS`` names. Each search is given SECONDS (default 10, that of `optimized`). With names,
-lines of the mechanisms whose names contain one of them are printed, and nothing is written.
+What `Mechanism.optimized` saves on the zoo's loops, on the systems of **loops** Table II, and on all models with loops
+in the folder that ``LINKWORK_MODELS`` names. Each search is given SECONDS (default 10, that of `optimized`). With
+names, lines of the mechanisms whose names contain one of them are printed, and nothing is written.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ def won(name: str, robot: lw.Mechanism, seconds: float) -> Line:
 
 
 def lines(made: dict[str, Callable[[], lw.Mechanism]], seconds: float, wanted: list[str]) -> Iterator[Line]:
+    """Search the mechanisms that are wanted, and print each line when it is known."""
     for name, make in made.items():
         if not wanted or any(part in name for part in wanted):
             line = won(name, make(), seconds)
@@ -110,6 +111,7 @@ TITLES = ("", "method", "operations", "by default", "saved", "all may change", "
 
 
 def main() -> None:
+    """Make all tables."""
     warnings.simplefilter("ignore")
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
     wanted = sys.argv[2:]
