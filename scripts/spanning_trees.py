@@ -118,10 +118,10 @@ def main() -> None:
     text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     for place, made in (("zoo", ZOO), ("scenes", SCENES), ("models", files())):
         found = tables.table(TITLES, [_cells(line) for line in lines(made, seconds, wanted)])
-        start, end = f"<!-- {place} -->\n", f"\n<!-- /{place} -->"
+        start, end = f"<!-- {place} -->\n", f"<!-- /{place} -->"
         if not wanted and start in text:
             head, rest = text.split(start)
-            text = head + start + found + end + rest.split(end)[1]
+            text = f"{head}{start}{found}\n{end}{rest.split(end)[1]}"
     if not wanted:
         PAGE.write_text(text, encoding="utf-8")
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -104,10 +105,9 @@ def check_same(old: Mechanism, new: Mechanism, across: Optimized, rel: float = 1
     if new.nc:
         assert np.abs(lw.constraint_error(new, new_q)).max() < 1e-9
         assert_close(lw.constraint_jacobian(new, new_q) @ new_v, np.zeros(new.nc), 1e-9, scale=1.0)
-    for body in bodies:
-        here, there = lw.frame_placement(old, q, body), lw.frame_placement(new, new_q, body)
-        assert_close(there.position, here.position, 1e-9, scale=1.0)
-        assert_close(there.rotation, here.rotation, 1e-9)
+    here, there = lw.frame_placement(old, q, bodies), lw.frame_placement(new, new_q, bodies)
+    assert_close(there.position, here.position, 1e-9, scale=1.0)
+    assert_close(there.rotation, here.rotation, 1e-9)
     assert_close(lw.frame_velocity(new, new_q, new_v, bodies), lw.frame_velocity(old, q, v, bodies), 1e-9, scale=1.0)
     assert_close(lw.energy(new, new_q, new_v).kinetic, lw.energy(old, q, v).kinetic, 1e-9, scale=1e-6)
     assert_close(new_tau @ new_v, tau @ v, 1e-9, scale=1.0)
@@ -116,7 +116,7 @@ def check_same(old: Mechanism, new: Mechanism, across: Optimized, rel: float = 1
     wanted = lw.frame_acceleration(old, q, v, a, bodies)
     assert_close(lw.frame_acceleration(new, new_q, new_v, new_a, bodies), wanted, rel, scale=1.0)
     back_q, back_v, back_a = across.back(new_q, new_v, new_a)
-    assert_close(lw.frame_placement(old, back_q, bodies).position, lw.frame_placement(old, q, bodies).position, 1e-9, 1)
+    assert_close(lw.frame_placement(old, back_q, bodies).position, here.position, 1e-9, scale=1.0)
     assert_close(lw.frame_velocity(old, back_q, back_v, bodies), lw.frame_velocity(old, q, v, bodies), 1e-8, scale=1.0)
     assert_close(lw.frame_acceleration(old, back_q, back_v, back_a, bodies), wanted, rel, scale=1.0)
     for name in set(old.joint_names) & set(new.joint_names):
@@ -139,8 +139,12 @@ def optimized(name: str, everything: bool) -> Optimized:
 # What is found -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("everything", [False, True], ids=["default", "all"])
-@pytest.mark.parametrize("name", LOOPS)
+LARGE = ("stewart", "delta", "jansen", "star_of_loops")
+
+
+@pytest.mark.parametrize(
+    ("name", "everything"), [(n, e) for n in LOOPS for e in (False, True) if not (e and n in LARGE)]
+)
 def test_the_best_is_never_worse_and_the_same_mechanism(name: str, everything: bool) -> None:
     found = optimized(name, everything)
     assert found.after.operations <= found.before.operations and found.saved >= 0
@@ -163,8 +167,8 @@ def test_welds_inside_loops_are_merged(name: str, least: float) -> None:
 
 
 def test_a_robot_that_is_held_needs_no_floating_base() -> None:
-    robot = lw.zoo.humanoid()
-    held = robot.constrained(lw.Weld("left_foot", "world", name="hold"), at=robot.neutral())
+    robot = lw.zoo.quadruped()
+    held = robot.constrained(lw.Weld(robot.body_names[-1], "world", name="hold"), at=robot.neutral())
     kept = held.optimized()
     assert kept.robot is held  # by default neither the base nor what holds it changes
     found = held.optimized(root=True)
@@ -203,7 +207,7 @@ def test_every_exchange_is_the_same_mechanism(name: str) -> None:
     check_all_exchanges(LOOPS[name](), EXCHANGED[name])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(5))
 def test_every_exchange_of_random_loops_is_the_same_mechanism(seed: int) -> None:
     kinds = ("Weld", "Hinge", "Slider", "Cardan", "Point", "PlaneOnPlane", "Cylindrical")
     robot = lw.zoo.random_loops(seed, 7, 2, "rpusSf", kinds, armature=False)
@@ -381,6 +385,15 @@ def test_a_result_says_what_was_won_and_reports_progress() -> None:
     assert "<table>" in found._repr_html_() and "is in the tree" in found._repr_html_()
     unchanged = welded_four_bar().optimized(keep=["cut"])
     assert "nothing to change" in str(unchanged) and "0.0 % saved" in unchanged._repr_html_()
+
+
+def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (robots.REPOSITORY / "docs" / "spanning-trees.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(block, "spanning-trees.md", "exec"), names)
+    shown = re.sub(r" in .* s$", "", capsys.readouterr().out, flags=re.MULTILINE).strip()
+    assert shown in re.sub(r" in .* s$", "", page, flags=re.MULTILINE)
 
 
 def test_time_that_is_up_leaves_the_best_so_far() -> None:
