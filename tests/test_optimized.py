@@ -318,6 +318,10 @@ def test_batches_of_states_move_across_as_single_ones_do() -> None:
     assert [x.shape[:-1] for x in there] == [(2, 3)] * 3
     for one, many in zip(found.to(q[1, 2], v[1, 2], tau[1, 2]), there, strict=True):
         assert_close(one, many[1, 2], 1e-12)
+    with pytest.raises(lw.InputError, match="v has 3 numbers, robot 'gimbals' needs"):
+        found.to(q, np.zeros(3))
+    with pytest.raises(lw.InputError, match="leading axes"):
+        found.back(there[0], there[1][:, :2])
     back = found.back(*there[:2])
     assert_close(found.back(there[0][0, 1], there[1][0, 1])[0], back[0][0, 1], 1e-12)
 
@@ -394,6 +398,18 @@ def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
         exec(compile(block, "spanning-trees.md", "exec"), names)
     shown = re.sub(r" in .* s$", "", capsys.readouterr().out, flags=re.MULTILINE).strip()
     assert shown in re.sub(r" in .* s$", "", page, flags=re.MULTILINE)
+
+
+def test_a_trajectory_is_the_same_on_another_tree() -> None:
+    robot = welded_four_bar()
+    found = robot.optimized("lcaba")
+    q = robot.assemble(0.3 * np.ones(4))
+    new_q, _ = found.to(q, np.zeros(4))
+    how: dict[str, Any] = {"seconds": 0.05, "integrator": "rk4"}
+    old, new = lw.simulate(robot, q, **how), lw.simulate(found.robot, new_q, **how)
+    here, there = lw.frame_placement(robot, old.q, "rocker"), lw.frame_placement(found.robot, new.q, "rocker")
+    assert np.abs(here.rotation[-1] - here.rotation[0]).max() > 1e-3
+    assert_close(there.rotation, here.rotation, 1e-8)
 
 
 def test_time_that_is_up_leaves_the_best_so_far() -> None:

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from linkwork.mechanism.connections import graph_joint
 from linkwork.mechanism.topology import GraphJoint
@@ -58,14 +57,13 @@ class Correspondence:
         common = (body for body in old.body_names if body in new.frames)
         self.bodies = tuple(dict.fromkeys([*common, *(body for body in new.body_names if body in old.frames)]))
 
-    def configuration(self, q: npt.ArrayLike) -> Floats:
+    def configuration(self, q: Floats) -> Floats:
         """The configuration of the new mechanism, ``(..., nq)``."""
-        given = np.asarray(q, dtype=np.float64)
         at = {WORLD: Placement()}
         if self.places:
-            poses = frame_placement(self.old, given, self.places)
+            poses = frame_placement(self.old, q, self.places)
             at |= {body: poses[..., k] for k, body in enumerate(self.places)}
-        return self.configuration_at(given, at)
+        return self.configuration_at(q, at)
 
     def configuration_at(self, q: Floats, at: Mapping[str, Placement]) -> Floats:
         """The same, with the poses of `places` in the world given."""
@@ -78,26 +76,23 @@ class Correspondence:
                 found[..., self.new.q_slice(name)] = part
         return found
 
-    def velocity(self, q: Floats, v: npt.ArrayLike, new_q: Floats) -> Floats:
+    def velocity(self, q: Floats, v: Floats, new_q: Floats) -> Floats:
         """The velocity of the new mechanism, ``(..., nv)``."""
-        given = np.asarray(v, dtype=np.float64)
-        moved = rotate(self._jacobian(self.old, q), given)
-        return self._with_shared(rotate(_pinv(self._jacobian(self.new, new_q)), moved), given)
+        moved = rotate(self._jacobian(self.old, q), v)
+        return self._with_shared(rotate(_pinv(self._jacobian(self.new, new_q)), moved), v)
 
-    def acceleration(self, q: Floats, v: Floats, a: npt.ArrayLike, new_q: Floats, new_v: Floats) -> Floats:
+    def acceleration(self, q: Floats, v: Floats, a: Floats, new_q: Floats, new_v: Floats) -> Floats:
         """The acceleration of the new mechanism, ``(..., nv)``."""
-        given = np.asarray(a, dtype=np.float64)
-        moved = self._accelerations(self.old, q, v, given)
+        moved = self._accelerations(self.old, q, v, a)
         bias = self._accelerations(self.new, new_q, new_v, np.zeros_like(new_v))
-        return self._with_shared(rotate(_pinv(self._jacobian(self.new, new_q)), moved - bias), given)
+        return self._with_shared(rotate(_pinv(self._jacobian(self.new, new_q)), moved - bias), a)
 
-    def torque(self, q: Floats, tau: npt.ArrayLike, new_q: Floats) -> Floats:
+    def torque(self, q: Floats, tau: Floats, new_q: Floats) -> Floats:
         """Torques of the new mechanism that do the same work, ``(..., nv)``."""
-        given = np.asarray(tau, dtype=np.float64)
         T = _pinv(self._jacobian(self.old, q)) @ self._jacobian(self.new, new_q)
         for name in self.shared:
             T[..., self.old.v_slice(name), :] = np.eye(self.new.nv)[self.new.v_slice(name)]
-        return rotate(np.swapaxes(T, -1, -2), given)
+        return rotate(np.swapaxes(T, -1, -2), tau)
 
     def _with_shared(self, found: Floats, given: Floats) -> Floats:
         for name in self.shared:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import get_args, overload
 
-import numpy as np
 import numpy.typing as npt
 
 from linkwork.dynamics.methods import AUTOMATIC, METHODS, refusal
@@ -22,7 +21,6 @@ from linkwork.mechanism.optimization import Cost, Progress, Search
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Pair
 from linkwork.model.notebook import table
-from linkwork.model.space import ConfigurationSpace
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +72,13 @@ class Optimized:
             tau: Joint torques, ``(..., nv)``.
         """
         across = self._across[0]
-        old_q, old_v = _state(self.original, q, v)
+        if tau is None:
+            old_q, old_v = self.original.space.state(q, v=v)
+        else:
+            old_q, old_v, torque = self.original.space.state(q, v=v, tau=tau)
         new_q = across.configuration(old_q)
         new_v = across.velocity(old_q, old_v, new_q)
-        return (new_q, new_v) if tau is None else (new_q, new_v, across.torque(old_q, tau, new_q))
+        return (new_q, new_v) if tau is None else (new_q, new_v, across.torque(old_q, torque, new_q))
 
     @overload
     def back(self, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Floats, Floats]: ...
@@ -96,10 +97,13 @@ class Optimized:
             a: Joint accelerations, ``(..., nv)``.
         """
         across = self._across[1]
-        new_q, new_v = _state(self.robot, q, v)
+        if a is None:
+            new_q, new_v = self.robot.space.state(q, v=v)
+        else:
+            new_q, new_v, new_a = self.robot.space.state(q, v=v, a=a)
         old_q = across.configuration(new_q)
         old_v = across.velocity(new_q, new_v, old_q)
-        return (old_q, old_v) if a is None else (old_q, old_v, across.acceleration(new_q, new_v, a, old_q, old_v))
+        return (old_q, old_v) if a is None else (old_q, old_v, across.acceleration(new_q, new_v, new_a, old_q, old_v))
 
     def __str__(self) -> str:
         before, after = self.before, self.after
@@ -127,11 +131,6 @@ class Optimized:
         ]
         made = table(f"{self.original.name}: {100 * self.saved:.1f} % saved", ("", "before", "after"), rows)
         return made + table("Changes", (), ((change,) for change in self.changes)) if self.changes else made
-
-
-def _state(robot: Mechanism, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Floats, Floats]:
-    space: ConfigurationSpace = robot.space
-    return space.normalize(q), np.asarray(v, dtype=np.float64)
 
 
 def optimize(
