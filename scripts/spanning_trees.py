@@ -107,6 +107,31 @@ def _cells(line: Line) -> list[str]:
     ]
 
 
+FAMILIES = ("grbda_parallel_chains/explicit", "grbda_parallel_chains/implicit")
+"""Files that differ in sizes alone: one row for all."""
+
+
+def merged(rows: list[list[str]]) -> list[list[str]]:
+    """Rows with those of a family as one, from the least to the greatest number."""
+    found: list[list[str]] = []
+    for family in FAMILIES:
+        members = [row for row in rows if row[0].startswith(family)]
+        if members:
+            columns = [_range([row[k] for row in members]) for k in range(1, len(TITLES))]
+            found.append([f"{family}_* ({len(members)} files)", *columns])
+    return [row for row in rows if not row[0].startswith(FAMILIES)] + found
+
+
+def _range(cells: list[str]) -> str:
+    def number(cell: str) -> float:
+        return float(cell.replace(" ", "").removesuffix("%"))
+
+    if not cells[0][0].isdigit():
+        return ", ".join(dict.fromkeys(cells))
+    least, most = min(cells, key=number), max(cells, key=number)
+    return least if least == most else f"{least} to {most}"
+
+
 TITLES = ("", "method", "operations", "by default", "saved", "all may change", "candidates", "CPU seconds")
 
 
@@ -117,7 +142,7 @@ def main() -> None:
     wanted = sys.argv[2:]
     text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     for place, made in (("zoo", ZOO), ("scenes", SCENES), ("models", files())):
-        found = tables.table(TITLES, [_cells(line) for line in lines(made, seconds, wanted)])
+        found = tables.table(TITLES, merged([_cells(line) for line in lines(made, seconds, wanted)]))
         start, end = f"<!-- {place} -->\n", f"<!-- /{place} -->"
         if not wanted and start in text:
             head, rest = text.split(start)

@@ -18,10 +18,11 @@ import robots
 from linkages import MECHANISMS, made, rod
 from linkwork.compilers.trace import trace
 from linkwork.dynamics.iterations import EXPECTED
-from linkwork.dynamics.methods import method_cost
+from linkwork.dynamics.methods import AUTOMATIC, method_cost
 from linkwork.kernels.lcaba import LCABA
 from linkwork.mechanism import Mechanism
 from linkwork.mechanism.connections import PROPERTIES, ConnectionGraph, Rules
+from linkwork.mechanism.optimization import cost_of
 from linkwork.mechanism.optimized import Optimized
 from linkwork.mechanism.rebuilding import Choice, Rebuilder
 from linkwork.model.constraints import Pair, closing, opening
@@ -224,6 +225,24 @@ def check_all_exchanges(robot: Mechanism, least: int) -> None:
     assert turned is not None and len(made_of) >= least
     for new in (*made_of, turned):
         check_same(robot, new, moved(robot, new), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["watt", "slider_crank", "ball of hinges"])
+def test_the_search_finds_the_best_of_all_trees(name: str) -> None:
+    robot = LOOPS[name]()
+    graph = ConnectionGraph.of(robot, Rules())
+    rebuild = Rebuilder(robot, graph)
+    known, front = {graph.tree}, [graph.tree]
+    while front:
+        tree = front.pop()
+        for exchange in graph.exchanges(tree):
+            other = graph.exchanged(tree, *exchange)
+            if other is not None and other not in known:
+                known.add(other)
+                front.append(other)
+    costs = [cost_of(new, AUTOMATIC) for tree in known if (new := rebuild(Choice(tree))) is not None]
+    found = optimized(name, False).after
+    assert len(costs) > 3 and all(cost is not None and found.operations <= cost.operations for cost in costs)
 
 
 def test_opening_is_the_inverse_of_closing() -> None:

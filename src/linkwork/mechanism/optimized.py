@@ -113,7 +113,7 @@ class Optimized:
             f"  method   {before.method} -> {after.method}",
             f"  sizes    nv {self.original.nv} -> {self.robot.nv}, nc {self.original.nc} -> {self.robot.nc}, "
             f"bodies {len(self.original.joints)} -> {len(self.robot.joints)}",
-            f"  counted  {self.counted} candidates in {self.seconds:.1f} s"
+            f"  counted  {self.counted} candidate{'s' * (self.counted > 1)} in {self.seconds:.1f} s"
             + ("" if self.complete else ", the time that was given: there may be better ones"),
             *(f"  - {change}" for change in self.changes),
         ]
