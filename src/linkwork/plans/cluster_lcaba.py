@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The order in which clusters are eliminated when other constraints couple their bodies (C-LCABA).
+
+Constraints are *local*, rows of clusters (`plans.clusters`), or *springs*, which couple bodies as in `plans.lcaba`. A
+cluster is eliminated as a body is: this couples its parent and all bodies that its members were coupled to with each
+other. Bodies without local constraints are clusters of one, and their couplings are those of `plans.lcaba`. Of all
+clusters that carry none, one with the fewest neighbors goes first, and, where that can be, one whose elimination
+couples no two bodies of one cluster: such couplings would be a part of the cluster's own mass matrix, and are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from linkwork.model.model import Model
+from linkwork.plans.clusters import CLUSTER_TREE, DependentCoordinates, cluster_tree, enabled_rows
+from linkwork.plans.layout import ragged
+from linkwork.plans.tree import Tree
+
+CLUSTER_LCABA_TREE = CLUSTER_TREE.extended(
+    "cluster_lcaba",
+    sizes=("ncouplings", "nneighbors", "nfill", "ninitial", "nsprings", "nspring_rows", "nmember_couplings", "nC"),
+    integers={
+        "elimination_order": ("nclusters",),  # clusters in the order of elimination
+        "neighbor_start": ("n",),  # neighbors of a cluster when it is eliminated, by its first body: first and count
+        "neighbor_count": ("n",),
+        "neighbor_body": ("nneighbors",),
+        "neighbor_coupling": ("nneighbors",),  # the coupling of a single body to that neighbor, else -1
+        "parent_coupling": ("nneighbors",),  # of the parent to that neighbor; -1: the neighbor is the parent
+        "parent_coupling_transposed": ("nneighbors",),  # 1 where that coupling has the neighbor's rows
+        "fill_start": ("nneighbors",),  # couplings of a neighbor to those after it in the list
+        "fill": ("nfill",),
+        "C_start": ("nneighbors",),  # of a neighbor of a cluster: its first row of C
+        "dof_place": ("nv",),  # the place of a degree of freedom among those of its cluster
+        "member_coupling_start": ("nclusters",),  # couplings of a cluster's members, children first: first and count
+        "member_coupling_count": ("nclusters",),
+        "member_coupling": ("nmember_couplings",),
+        "member_coupling_body": ("nmember_couplings",),  # the member,
+        "member_coupling_neighbor": ("nmember_couplings",),  # the place of the neighbor in the list above,
+        "member_coupling_next": ("nmember_couplings",),  # and the coupling of the member's parent, -1 outside
+        "spring_k": ("nsprings",),  # rows of K of springs
+        "spring_row": ("nspring_rows",),  # rows of springs
+        "initial_coupling": ("ninitial",),  # couplings of two rows of K of one row; -1: both are on one body
+        "initial_a": ("ninitial",),
+        "initial_b": ("ninitial",),
+    },
+    floats={},
+)
+"""A mechanism by clusters, with springs between them and the order of elimination."""
+
+
+class InsideCluster(ValueError):
+    """Springs couple two bodies of one cluster, whatever the order."""
+
+
+def cluster_lcaba_tree(
+    mechanism: Model, frames: Sequence[str], dependent: DependentCoordinates, local: Iterable[int]
+) -> Tree:
+    """The arrays of a mechanism whose rows ``local`` are solved in clusters; `InsideCluster` where that cannot be."""
+    rows = sorted(local)
+    tree = cluster_tree(mechanism, frames, dependent, rows)
+    return _Elimination(tree, sorted(set(enabled_rows(mechanism)) - set(rows))).build()
+
+
+class _Elimination:
+    """Eliminates clusters once, in integers."""
+
+    def __init__(self, tree: Tree, springs: Sequence[int]) -> None:
+        self.tree, self.springs = tree, springs
+        self.members = [
+            tree.member[start : start + count].tolist()
+            for start, count in zip(tree.member_start, tree.member_count, strict=True)
+        ]
+        self.cluster = {body: c for c, bodies in enumerate(self.members) for body in bodies}
+        self.row_k: dict[int, list[int]] = {r: [] for r in springs}
+        for m, r in enumerate(tree.k_row.tolist()):
+            if r in self.row_k:
+                self.row_k[r].append(m)
+        self.order, self.neighbors = self._order()
+        self.place = {c: k for k, c in enumerate(self.order)}
+        self.couplings: dict[tuple[int, int], int] = {}
+
+    def build(self) -> Tree:
+        tree = self.tree
+        count = len(self.members)
+        initial = self._initial()  # numbers couplings of springs
+        rows: list[tuple[int, int, int, int, int]] = []
+        fill: list[list[int]] = []
+        start, neighbor_count = [0] * tree.n, [0] * tree.n
+        inside: list[list[tuple[int, int, int, int]]] = [[] for _ in range(count)]
+        nC = 0
+        for c in self.order:
+            others = self._sorted(self.neighbors[c])
+            first = self.members[c][0]
+            start[first], neighbor_count[first] = len(rows), len(others)
+            alone = bool(tree.single_body[c])
+            if not alone:
+                inside[c] = self._member_couplings(c, others)
+            for k, j in enumerate(others):
+                coupling = self._coupling(first, j) if alone else -1
+                rows.append((j, coupling, *self._to_parent(c, j), nC))
+                fill.append([self._coupling(j, other) for other in others[k + 1 :]])
+                nC += 0 if alone else int(tree.ind_count[c] + tree.dep_count[c])
+        body, coupling, to_parent, transposed, C_start = (list(x) for x in zip(*rows, strict=True)) if rows else [[]] * 5
+        fills, pairs = ragged(fill), ragged(inside[0:0])
+        pairs = ragged([[p[0] for p in of] for of in inside])
+        flat = [p for of in inside for p in of]
+        return CLUSTER_LCABA_TREE.build(
+            tree,
+            ncouplings=len(self.couplings),
+            nC=nC,
+            elimination_order=self.order,
+            neighbor_start=start,
+            neighbor_count=neighbor_count,
+            neighbor_body=body,
+            neighbor_coupling=coupling,
+            parent_coupling=to_parent,
+            parent_coupling_transposed=transposed,
+            fill_start=fills.start,
+            fill=fills.entries,
+            C_start=C_start,
+            dof_place=self._dof_places(),
+            member_coupling_start=pairs.start,
+            member_coupling_count=pairs.count,
+            member_coupling=[p[0] for p in flat],
+            member_coupling_body=[p[1] for p in flat],
+            member_coupling_neighbor=[p[2] for p in flat],
+            member_coupling_next=[p[3] for p in flat],
+            spring_k=[m for r in self.springs for m in self.row_k[r] if tree.k_body[m] > 0],
+            spring_row=self.springs,
+            initial_coupling=[pair[0] for pair in initial],
+            initial_a=[pair[1] for pair in initial],
+            initial_b=[pair[2] for pair in initial],
+        )
+
+    def _dof_places(self) -> list[int]:
+        tree, places = self.tree, [0] * self.tree.nv
+        for c in range(len(self.members)):
+            dofs = [
+                *tree.ind_dof[tree.ind_start[c] : tree.ind_start[c] + tree.ind_count[c]].tolist(),
+                *tree.dep_dof[tree.dep_start[c] : tree.dep_start[c] + tree.dep_count[c]].tolist(),
+            ]
+            for k, dof in enumerate(dofs):
+                places[dof] = k
+        return places
+
+    def _sorted(self, bodies: Iterable[int]) -> list[int]:
+        return sorted(bodies, key=lambda body: (self.place[self.cluster[body]], body))
+
+    def _coupling(self, a: int, b: int) -> int:
+        """The coupling of two bodies, with the rows of the one that is eliminated first."""
+        pair = (a, b) if self.place[self.cluster[a]] < self.place[self.cluster[b]] else (b, a)
+        return self.couplings.setdefault(pair, len(self.couplings))
+
+    def _to_parent(self, c: int, j: int) -> tuple[int, int]:
+        """The coupling of a cluster's parent to a neighbor, and whether it has the neighbor's rows."""
+        h = int(self.tree.cluster_parent[c])
+        if h in (0, j):
+            return -1, 0
+        return self._coupling(h, j), int(self.place[self.cluster[j]] < self.place[self.cluster[h]])
+
+    def _member_couplings(self, c: int, others: Sequence[int]) -> list[tuple[int, int, int, int]]:
+        """Couplings of the members of a cluster to its neighbors, children first, each handed on to the parent."""
+        parent, h, found = self.tree.parent, int(self.tree.cluster_parent[c]), []
+        for i in reversed(self.members[c]):
+            for place, j in enumerate(others):
+                pair = (i, j)
+                if pair in self.couplings:
+                    up = int(parent[i])
+                    following = self._coupling(up, j) if up != h else -1
+                    found.append((self.couplings[pair], i, place, following))
+        return found
+
+    def _initial(self) -> list[tuple[int, int, int]]:
+        found = []
+        for ms in self.row_k.values():
+            for k, m in enumerate(ms):
+                for other in ms[k + 1 :]:
+                    a, b = int(self.tree.k_body[m]), int(self.tree.k_body[other])
+                    if a == 0 or b == 0:
+                        continue
+                    if a == b:
+                        found.append((-1, m, other))
+                        continue
+                    swapped = self.place[self.cluster[a]] > self.place[self.cluster[b]]
+                    first, second = (other, m) if swapped else (m, other)
+                    found.append((self._coupling(a, b), first, second))
+        return found
+
+    def _order(self) -> tuple[list[int], dict[int, set[int]]]:
+        """Clusters in the order of elimination, and the bodies that each one is coupled to at that time."""
+        tree, cluster = self.tree, self.cluster
+        near: dict[int, set[int]] = {body: set() for body in cluster}
+        for ms in self.row_k.values():
+            bodies = {int(tree.k_body[m]) for m in ms} - {0}
+            if len({cluster[b] for b in bodies}) < len(bodies):
+                raise InsideCluster
+            for b in bodies:
+                near[b] |= bodies - {b}
+        carried = [0] * len(self.members)
+        for h in tree.cluster_parent.tolist():
+            if h > 0:
+                carried[cluster[h]] += 1
+        ready = {c for c, n in enumerate(carried) if n == 0}
+        order: list[int] = []
+        neighbors: dict[int, set[int]] = {}
+
+        def joined(c: int) -> set[int]:
+            """Bodies that eliminating a cluster couples with each other."""
+            others = {j for body in self.members[c] for j in near[body]}
+            h = int(tree.cluster_parent[c])
+            return others | {h} if others and h > 0 else others
+
+        while ready:
+            allowed = [c for c in ready if len({cluster[b] for b in joined(c)}) == len(joined(c))]
+            if not allowed:
+                raise InsideCluster
+            c = min(allowed, key=lambda c: (len({j for b in self.members[c] for j in near[b]}), -self.members[c][0]))
+            ready.remove(c)
+            order.append(c)
+            neighbors[c] = {j for body in self.members[c] for j in near[body]}
+            together = joined(c)
+            for j in neighbors[c]:
+                near[j] -= set(self.members[c])
+            for j in together:
+                near[j] |= together - {j}
+            h = int(tree.cluster_parent[c])
+            if h > 0:
+                carried[cluster[h]] -= 1
+                if carried[cluster[h]] == 0:
+                    ready.add(cluster[h])
+        return order, neighbors
