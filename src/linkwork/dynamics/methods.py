@@ -115,8 +115,8 @@ def methods_for(robot: Model) -> tuple[ForwardMethod, ...]:
 
 
 def method_costs(robot: Model) -> dict[ForwardMethod, OperationCount]:
-    """Exact operation counts of one iteration (and, as `OperationCount.iteration`, of each further one) by every method
-    with a kernel.
+    """Exact operation counts of one iteration (and, as `OperationCount.iteration` and `OperationCount.refinement`, of
+    each further and of the last one) by every method with a kernel.
 
     A method whose program, or whose dense factor of all rows, would be too large to count is left out. Counts are kept
     on disk.
@@ -152,11 +152,11 @@ def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount |
             traced = trace(algorithm, program.tree, MOST_COUNTED)
         except ProgramTooLarge:
             return b"null"
-        iteration = sum(traced.iterate.operation_count().values()) if traced.iterate else 0
-        return json.dumps([traced.operation_count(), iteration]).encode()
+        counted = OperationCount.of_trace(traced)
+        return json.dumps([counted, counted.iteration, counted.refinement]).encode()
 
     kept = json.loads(disk.fetch(disk.key("cost", algorithm.name, program.plan_bytes()), make))
-    return None if kept is None else OperationCount(kept[0], iteration=kept[1])
+    return None if kept is None else OperationCount(*kept)
 
 
 def _dense_steps(robot: Model, algorithm: Algorithm) -> int:
@@ -174,5 +174,5 @@ def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
     if not any(c.enabled for c in robot.constraints):
         return "aba"
     costs = {name: method_cost(robot, name) for name in AUTOMATIC}
-    known = {name: cost.total + (iterations - 1) * cost.iteration for name, cost in costs.items() if cost is not None}
+    known = {name: cost.in_iterations(iterations) for name, cost in costs.items() if cost is not None}
     return min(known, key=known.__getitem__) if known else "lcaba"

@@ -127,16 +127,15 @@ def _text(
     known = {array: values for array, values in held.items() if array not in arguments}
     straight = fixed(traced, known)
     given = [array for array, _ in traced.inputs if array not in known]
-    iterate = sum(straight.iterate.operation_count().values()) if straight.iterate else 0
-    counted = OperationCount(straight.operation_count(), iteration=iterate)
+    counted = OperationCount.of_trace(straight)
     return CText(name, straight, number, given, _iterations(traced, known, number)), counted
 
 
 def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
     if traced.iterate is None or "settings" not in known:
-        return Iterations("settings[0]", "settings[1]")
-    tolerance, most = known["settings"][:2]
-    return Iterations(literal(tolerance, number), str(int(most)))
+        return Iterations("settings[0]", "settings[1]", "settings[2]")
+    tolerance, most, near = known["settings"][:3]
+    return Iterations(literal(tolerance, number), str(int(most)), literal(near, number))
 
 
 def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[float]]:

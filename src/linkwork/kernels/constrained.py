@@ -30,15 +30,14 @@ from typing import NamedTuple
 from linkwork.kernels.aba import ARTICULATED
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constraints import CLOSURE, RATES, constraint_bias, constraint_rows, constraint_velocities
-from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, accelerations, velocities
+from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, acceleration_from_parent, velocities
 from linkwork.kernels.rnea import (
     FORCE,
     WRENCHES,
     apply_wrenches,
     forward_pass,
+    inertial_force,
     init_root,
-    newton_euler_forces,
-    set_root_acceleration,
 )
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 
@@ -212,18 +211,22 @@ def clear_forces(tree: Array, w: Array) -> None:
 
 
 @kernel
-def force_residual(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
-    """Iterative refinement: bias forces of the accelerations so far, by Newton's and Euler's equations.
+def force_residual(tree: Array, w: Array, tau: Array, qdd: Array) -> None:
+    """Iterative refinement: bias forces and torques of the accelerations so far, ``f = f0 + I a``, ``tau - I_r qdd``.
 
     Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its
-    regularization, the factor has seven digits of the dynamics. The next iteration corrects the unbalanced force.
+    regularization, the factor has seven digits of the dynamics. The iteration corrects the unbalanced force. ``f0`` are
+    the bias forces of ``qdd = 0``, as `setup_problem` left them, ``I_r`` rotor inertias.
     """
-    set_root_acceleration(tree, w)
-    accelerations(tree, w, qdd)
-    newton_euler_forces(tree, w)
-    apply_wrenches(tree, w, wrenches)
     for j in range(6):
         w.a[0, j] = 0.0
+    for i in range(1, tree.n):
+        acceleration_from_parent(tree, w, i, qdd)
+        inertial_force(tree, w, i)
+        for j in range(6):
+            w.f[i, j] += w.f0[i, j]
+    for k in range(tree.nv):
+        w.tau[k] = tau[k] - tree.armature[k] * qdd[k]
 
 
 @kernel

@@ -13,6 +13,7 @@ order of `plans.lcaba`; those that are coupled to link i when it is eliminated a
 | SH, DSH | ``S' H_ij`` and ``D^-1 S' H_ij``                                                        |
 | mu      | penalty of each row, ``1 / R``                                                          |
 | tau     | joint torques, with the forces of rows on a single joint                                |
+| f0      | bias forces of ``qdd = 0``                                                              |
 | X, X2   | scratch: coupling inertias on the way to the parent                                     |
 
 Multipliers have the sign of ``M a + c = tau + J' lambda``, opposite to the paper's.
@@ -37,6 +38,7 @@ from linkwork.kernels.constrained import (
     WORK,
     Problem,
     Result,
+    clear_forces,
     copy_rows,
     first_forward_sweep,
     force_residual,
@@ -72,7 +74,7 @@ SPRINGS: dict[str, Shape] = {
     "DSH": ("nneighbors", 6, 6),
     "mu": ("nc",),
     "tau": ("nv",),
-    "x": (6,),
+    "f0": ("n", 6),
     "X": (6, 6),
     "X2": (6, 6),
 }
@@ -346,6 +348,9 @@ def lcaba_sweeps(
 ) -> None:
     """**loops** Algorithm 1 after its first forward sweep, `setup_problem`, and the multiplier update."""
     articulate_loops(tree, w, R)  # lines 4 to 23, inertias
+    for i in range(1, tree.n):
+        for j in range(6):
+            w.f0[i, j] = w.f[i, j]
     for k in range(tree.nv):
         w.tau[k] = tau[k]
     for r in range(tree.nc):
@@ -361,27 +366,37 @@ def lcaba_sweeps(
 
 
 @kernel
-def lcaba_sweeps_iterate(
-    tree: Array,
-    w: Array,
-    tau: Array,
-    wrenches: Array,
-    R: Array,
-    a: Array,
-    multipliers: Array,
-    residual: Array,
-) -> None:
-    """**loops** Algorithm 2 and the multiplier update: the change of accelerations, refined by `force_residual`."""
-    force_residual(tree, w, wrenches, a)
+def lcaba_sweeps_iterate(tree: Array, w: Array, R: Array, a: Array, multipliers: Array, residual: Array) -> None:
+    """**loops** Algorithm 2 and the multiplier update: the change of accelerations from the residual alone."""
+    clear_forces(tree, w)  # Algorithm 3, line 4
     for k in range(tree.nv):
-        w.tau[k] = tau[k] - tree.armature[k] * a[k]
+        w.tau[k] = 0.0
+    for r in range(tree.nc):
+        w.k[r] = w.mu[r] * residual[r]
+    change_accelerations(tree, w, R, w.k, a, multipliers, residual)
+
+
+@kernel
+def lcaba_sweeps_refine(
+    tree: Array, w: Array, tau: Array, R: Array, a: Array, multipliers: Array, residual: Array
+) -> None:
+    """The same from all forces, unbalanced ones too: iterative refinement by `force_residual`."""
+    force_residual(tree, w, tau, a)
     for r in range(tree.nc):
         w.k[r] = multipliers[r] + w.mu[r] * residual[r]
-    apply_constraint_forces(tree, w, w.k)  # Algorithm 3, line 7
-    coupled_bias_forces(tree, w, w.tau)  # lines 1 to 6
-    coupled_accelerations(tree, w, w.da)  # lines 7 to 12
-    constraint_residual(tree, w, w.da, residual)
-    update_multipliers(tree, w, R, multipliers, residual)
+    change_accelerations(tree, w, R, w.k, a, multipliers, residual)
+
+
+@kernel
+def change_accelerations(
+    tree: Array, w: Array, R: Array, forces: Array, a: Array, multipliers: Array, residual: Array
+) -> None:
+    """Accelerations, residual and multipliers changed by the forces of rows, beside those in ``f`` and ``tau``."""
+    apply_constraint_forces(tree, w, forces)  # Algorithm 3, line 7
+    coupled_bias_forces(tree, w, w.tau)  # Algorithm 2, lines 1 to 6
+    coupled_accelerations(tree, w, w.da)  # Algorithm 2, lines 7 to 12
+    constraint_residual(tree, w, w.da, residual)  # Algorithm 3, line 6
+    update_multipliers(tree, w, R, multipliers, residual)  # Algorithm 3, line 8
     for k in range(tree.nv):
         a[k] += w.da[k]  # Algorithm 3, line 12
 
@@ -397,13 +412,31 @@ def lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 
 @kernel
 def lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """A further iteration of **loops** Algorithm 3: the two-sweep Algorithm 2."""
+    """A further iteration of **loops** Algorithm 3, the two-sweep Algorithm 2; rounding errors of the first remain."""
     copy_rows(tree, result.residual, w.error)
-    lcaba_sweeps_iterate(
-        tree, w, problem.tau, problem.wrenches, problem.R, result.a, result.multipliers, result.residual
-    )
+    lcaba_sweeps_iterate(tree, w, problem.R, result.a, result.multipliers, result.residual)
+    progress = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.progress[0] = maximum(progress, problem.settings.rounding)
+    result.iterations[0] += 1.0
+
+
+@kernel
+def lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """An iteration with which iterations may end: it makes up for rounding errors."""
+    copy_rows(tree, result.residual, w.error)
+    lcaba_sweeps_refine(tree, w, problem.tau, problem.R, result.a, result.multipliers, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
 
 
-LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, LCABA_TREE, lcaba_iterate, view=forward_view)
+LCABA = Algorithm(
+    "lcaba",
+    lcaba,
+    INPUTS,
+    OUTPUTS,
+    WORK | SPRINGS,
+    LCABA_TREE,
+    lcaba_iterate,
+    view=forward_view,
+    refinement=lcaba_refine,
+)
