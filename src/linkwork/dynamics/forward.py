@@ -37,6 +37,7 @@ from linkwork.errors import (
 )
 from linkwork.inputs import Auto, ForwardMethod, Lanes, Precision, above_zero, count, not_negative
 from linkwork.kernels import aba
+from linkwork.kernels.constrained import DISABLED
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.tree import tree_of
@@ -106,7 +107,8 @@ class ForwardDynamics(ArrayEvaluator):
         # Of "auto" what matters here is known without a choice: it takes no hard and no dense method.
         bound = any(c.enabled for c in robot.constraints) if method == "auto" else method != "aba"
         self._bound = bound
-        self._dense, self._hard = method == "kkt", method != "auto" and METHODS[method].hard
+        self._dense = method == "kkt"
+        self._hard = method != "auto" and (METHODS[method].hard or METHODS[method].closed)
         self._quick = not (self._dense or self.strict)
         self._nv, self._result_size = robot.nv, ResultLayout(robot.nc).size
         self._unchecked = bound
@@ -272,10 +274,15 @@ class ForwardDynamics(ArrayEvaluator):
     def _check_pivots(self, result: Array) -> None:
         """Raise an error where a method without regularization met dependent rows, or rows that contradict."""
         early = self._given_method == "pv_early"
-        if not early and result.ndim == 1 and result[PROGRESS] > LEAST_PIVOT:
+        if not early and not METHODS[self.method].iterates and result.ndim == 1 and result[PROGRESS] > LEAST_PIVOT:
             return
         if METHODS[self.method].closed:
-            check_pivots(self.robot, result[..., PROGRESS])
+            if METHODS[self.method].iterates:
+                lost = result[..., PROGRESS] >= DISABLED
+                if lost.any():
+                    raise undetermined(self.robot, _first_state(lost))
+            else:
+                check_pivots(self.robot, result[..., PROGRESS])
             return
         if early:
             wrong = result[..., PROGRESS] > CONTRADICTION

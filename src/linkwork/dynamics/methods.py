@@ -22,9 +22,10 @@ from linkwork.compilers import cache as disk
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS, trace
 from linkwork.dynamics.iterations import EXPECTED
+from linkwork.dynamics.local_loops import loops_in_clusters
 from linkwork.errors import ProgramTooLarge
 from linkwork.inputs import ForwardMethod
-from linkwork.kernels import aba, approximate, bbo, cluster_aba, lcaba, ltl, projection
+from linkwork.kernels import aba, approximate, bbo, cluster_aba, cluster_lcaba, lcaba, ltl, projection
 from linkwork.kernels import pv_early as early
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.computed import computed_once
@@ -73,6 +74,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "pv_soft": Method(lcaba.LCABA, lcaba_tree, internal=False),
         "constrained_aba": Method(lcaba.LCABA, lcaba_tree, iterates=True, internal=False),
         "lcaba": Method(lcaba.LCABA, lcaba_tree, iterates=True),
+        "cluster_lcaba": Method(cluster_lcaba.CLUSTER_LCABA, loops_in_clusters, iterates=True, closed=True),
         "cluster": Method(cluster_aba.CLUSTER_ABA, clustered, hard=True, closed=True),
         "projection": Method(projection.PROJECTION, clustered, hard=True, closed=True),
         "approximate": Method(approximate.APPROXIMATE_ABA, clustered, hard=True, closed=True, exact=False),

@@ -214,9 +214,8 @@ def articulated_cluster_force(tree: Array, w: Array, c: int) -> None:
 
 
 @kernel
-def cluster_accelerations(tree: Array, w: Array, c: int, result: Result) -> None:
-    """Accelerations of a cluster from that of its parent (lines 40 to 42), then its multipliers and residuals."""
-    qdd = result.a
+def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array) -> None:
+    """Accelerations of a cluster from that of its parent (lines 40 to 42)."""
     ind = tree.ind_start[c]
     n = tree.ind_count[c]
     a = w.a[tree.cluster_parent[c]]
@@ -230,20 +229,25 @@ def cluster_accelerations(tree: Array, w: Array, c: int, result: Result) -> None
     dependent_accelerations(tree, w, c, qdd)
     for e in range(tree.member_start[c], tree.member_start[c] + tree.member_count[c]):
         acceleration_from_parent(tree, w, tree.member[e], qdd)
+
+
+@kernel
+def cluster_constraint_forces(tree: Array, w: Array, c: int, qdd: Array, multipliers: Array) -> None:
+    """Multipliers of a cluster's rows from ``M q'' + F' a - u``, what they exert on its dependent joints."""
+    a = w.a[tree.cluster_parent[c]]
     dep = tree.dep_start[c]
     dep_end = dep + tree.dep_count[c]
-    for d in range(dep, dep_end):  # tau_c = M q'' + F' a - u, what constraints exert on dependent joints
+    for d in range(dep, dep_end):
         i = tree.dep_dof[d]
         x = -w.uc[i]
         for j in range(6):
             x = x + w.Fc[i, j] * a[j]
         for e in range(dep, dep_end):
             x = x + w.Mc[i, tree.dep_dof[e]] * qdd[tree.dep_dof[e]]
-        for b in range(ind, ind + n):
+        for b in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
             x = x + w.Mc[i, tree.ind_dof[b]] * qdd[tree.ind_dof[b]]
         w.x[i] = x
-    cluster_multipliers(tree, w, c, w.x, result.multipliers)
-    cluster_residuals(tree, w, c, qdd, result.residual)
+    cluster_multipliers(tree, w, c, w.x, multipliers)
 
 
 @kernel
@@ -275,7 +279,9 @@ def cluster_aba(tree: Array, w: Array, problem: Problem, result: Result) -> None
         if tree.single_body[c] != 0:
             joint_acceleration(tree, w, tree.member[tree.member_start[c]], result.a)
         else:
-            cluster_accelerations(tree, w, c, result)
+            cluster_accelerations(tree, w, c, result.a)
+            cluster_constraint_forces(tree, w, c, result.a, result.multipliers)
+            cluster_residuals(tree, w, c, result.a, result.residual)
     result.progress[0] = w.pivot[0]
     result.iterations[0] = 1.0
 

@@ -19,7 +19,7 @@ from linkwork.plans.tree import Tree
 
 CLUSTER_LCABA_TREE = CLUSTER_TREE.extended(
     "cluster_lcaba",
-    sizes=("ncouplings", "nneighbors", "nfill", "ninitial", "nsprings", "nspring_rows", "nmember_couplings", "nC"),
+    sizes=("ncouplings", "nneighbors", "nfill", "ninitial", "npenalty_k", "npenalty_rows", "nmember_couplings", "nC"),
     integers={
         "elimination_order": ("nclusters",),  # clusters in the order of elimination
         "neighbor_start": ("n",),  # neighbors of a cluster when it is eliminated, by its first body: first and count
@@ -38,8 +38,8 @@ CLUSTER_LCABA_TREE = CLUSTER_TREE.extended(
         "member_coupling_body": ("nmember_couplings",),  # the member,
         "member_coupling_neighbor": ("nmember_couplings",),  # the place of the neighbor in the list above,
         "member_coupling_next": ("nmember_couplings",),  # and the coupling of the member's parent, -1 outside
-        "spring_k": ("nsprings",),  # rows of K of springs
-        "spring_row": ("nspring_rows",),  # rows of springs
+        "penalty_k": ("npenalty_k",),  # rows of K of springs
+        "penalty_row": ("npenalty_rows",),  # rows of springs
         "initial_coupling": ("ninitial",),  # couplings of two rows of K of one row; -1: both are on one body
         "initial_a": ("ninitial",),
         "initial_b": ("ninitial",),
@@ -101,8 +101,10 @@ class _Elimination:
                 rows.append((j, coupling, *self._to_parent(c, j), nC))
                 fill.append([self._coupling(j, other) for other in others[k + 1 :]])
                 nC += 0 if alone else int(tree.ind_count[c] + tree.dep_count[c])
-        body, coupling, to_parent, transposed, C_start = (list(x) for x in zip(*rows, strict=True)) if rows else [[]] * 5
-        fills, pairs = ragged(fill), ragged(inside[0:0])
+        body, coupling, to_parent, transposed, C_start = (
+            (list(x) for x in zip(*rows, strict=True)) if rows else [[]] * 5
+        )
+        fills = ragged(fill)
         pairs = ragged([[p[0] for p in of] for of in inside])
         flat = [p for of in inside for p in of]
         return CLUSTER_LCABA_TREE.build(
@@ -126,8 +128,8 @@ class _Elimination:
             member_coupling_body=[p[1] for p in flat],
             member_coupling_neighbor=[p[2] for p in flat],
             member_coupling_next=[p[3] for p in flat],
-            spring_k=[m for r in self.springs for m in self.row_k[r] if tree.k_body[m] > 0],
-            spring_row=self.springs,
+            penalty_k=[m for r in self.springs for m in self.row_k[r] if tree.k_body[m] > 0],
+            penalty_row=self.springs,
             initial_coupling=[pair[0] for pair in initial],
             initial_a=[pair[1] for pair in initial],
             initial_b=[pair[2] for pair in initial],

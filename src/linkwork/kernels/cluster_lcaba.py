@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""C-LCABA: LCABA over clusters. Local loops are eliminated with their clusters, other constraints are springs.
+
+The two families in one elimination: a loop that few joints close has an explicit form, and its cluster is eliminated as
+a body is (**clusters** Algorithm 1, `cluster_aba`); a constraint that spans the robot (feet on the ground, hands on an
+object) would make one large cluster, and is a penalty on the accelerations of its bodies (**loops** Algorithms 1 to 3,
+`lcaba`). A cluster may be coupled to bodies outside: with ``C_j`` the coupling inertia of its joints and neighbor j,
+
+    D = G' M G,    B_j = G' C_j,    H_pj -= U' D^-1 B_j,    H_jk -= B_j' D^-1 B_k
+
+which is Eq. 30 of **loops** with the cluster's motion subspace for S.
+
+Local rows are exact after the first iteration; iterations are for the springs. Loops are to be closed at q.
+
+| symbol  | meaning                                                                                          |
+|---------|--------------------------------------------------------------------------------------------------|
+| C, DC   | ``C_j`` of a cluster's dependent joints and ``L^-1 B_j`` of its independent ones; times ``D^-1``  |
+| lam     | multipliers of local rows that an iteration adds                                                  |
+
+and those of `cluster_aba` and `lcaba`. Cost: that of both.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.aba import (
+    articulated_bias_force,
+    eliminate,
+    inertia_to_parent,
+    init_rigid_inertias,
+    joint_acceleration,
+)
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.cluster_aba import (
+    CLUSTERED,
+    articulate_cluster,
+    articulated_cluster_force,
+    cluster_accelerations,
+    cluster_constraint_forces,
+    cluster_forces,
+    cluster_mass_matrix,
+    project_forces,
+    project_on_independent,
+)
+from linkwork.kernels.clusters import cluster_residuals, explicit_constraints
+from linkwork.kernels.constrained import (
+    DISABLED,
+    INPUTS,
+    OUTPUTS,
+    WORK,
+    Problem,
+    Result,
+    clear_forces,
+    copy_rows,
+    first_forward_sweep,
+    force_residual,
+    forward_view,
+    maximum,
+    residual_norm,
+    residual_progress,
+)
+from linkwork.kernels.joints import axis_of, dof_of
+from linkwork.kernels.lcaba import SPRINGS, eliminate_couplings, force_columns_to_parent, forces_to_neighbors
+from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.spatial import (
+    add_outer_product,
+    add_outer_square,
+    angular,
+    dot,
+    linear,
+    subtract_product,
+    subtract_scaled,
+    subtract_symmetric_product,
+)
+from linkwork.model.joints import HELICAL
+from linkwork.plans.cluster_lcaba import CLUSTER_LCABA_TREE
+
+LEAST_PIVOT = 1e-9
+"""Least pivot of the dependent joints of a cluster, as that of `cluster_aba`."""
+
+COUPLED: dict[str, Shape] = CLUSTERED | SPRINGS | {"C": ("nC", 6), "DC": ("nC", 6), "lam": ("nc",)}
+
+
+# Springs ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def init_springs(tree: Array, w: Array, R: Array) -> None:
+    """``H_ii += mu K_i' K_i``, ``H_ij += mu K_i' K_j`` of springs (**loops** Eq. 25)."""
+    for e in range(tree.npenalty_rows):
+        r = tree.penalty_row[e]
+        w.mu[r] = 1.0 / R[r]
+    for e in range(tree.npenalty_k):
+        m = tree.penalty_k[e]
+        add_outer_square(w.mu[tree.k_row[m]], w.K[m], w.H[tree.k_body[m]])
+    for c in range(tree.ncouplings):
+        for j in range(6):
+            for k in range(6):
+                w.Hij[c, j, k] = 0.0
+    for e in range(tree.ninitial):
+        c = tree.initial_coupling[e]
+        A = w.K[tree.initial_a[e]]
+        B = w.K[tree.initial_b[e]]
+        mu = w.mu[tree.k_row[tree.initial_a[e]]]
+        if c >= 0:
+            add_outer_product(mu, A, B, w.Hij[c])
+        else:
+            H = w.H[tree.k_body[tree.initial_a[e]]]
+            for j in range(6):
+                x = mu * A[j]
+                y = mu * B[j]
+                for k in range(j, 6):
+                    H[j, k] += x * B[k] + y * A[k]
+
+
+@kernel
+def apply_spring_forces(tree: Array, w: Array, forces: Array) -> None:
+    """``f -= K' lambda`` of springs."""
+    for e in range(tree.npenalty_k):
+        m = tree.penalty_k[e]
+        subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
+
+
+@kernel
+def spring_residuals(tree: Array, w: Array, R: Array, multipliers: Array, residual: Array) -> None:
+    """``residual = residual - K a`` and ``lambda += mu residual`` of springs (**loops** Algorithm 3, lines 6 and 8)."""
+    for e in range(tree.npenalty_k):
+        m = tree.penalty_k[e]
+        K = w.K[m]
+        a = w.a[tree.k_body[m]]
+        residual[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+    for e in range(tree.npenalty_rows):
+        r = tree.penalty_row[e]
+        residual[r] = where(R[r], DISABLED, residual[r], 0.0)
+        multipliers[r] += w.mu[r] * residual[r]
+
+
+# Couplings of clusters -------------------------------------------------------------------------------------------
+
+
+@kernel
+def coupling_of_joints(tree: Array, w: Array, c: int) -> None:
+    """``C_j`` of a cluster's joints: ``S' H_ij`` of its members, whose couplings go to the parent, as forces do."""
+    h = tree.cluster_parent[c]
+    first = tree.neighbor_start[tree.member[tree.member_start[c]]]
+    n = tree.ind_count[c] + tree.dep_count[c]
+    for e in range(first, first + tree.neighbor_count[tree.member[tree.member_start[c]]]):
+        for a in range(tree.C_start[e], tree.C_start[e] + n):
+            for j in range(6):
+                w.C[a, j] = 0.0
+    for p in range(tree.member_coupling_start[c], tree.member_coupling_start[c] + tree.member_coupling_count[c]):
+        i = tree.member_coupling_body[p]
+        e = first + tree.member_coupling_neighbor[p]
+        kind = tree.kind[i]
+        H = w.Hij[tree.member_coupling[p]]
+        for k in range(dof_of(kind)):
+            row = w.C[tree.C_start[e] + tree.dof_place[tree.iv[i] + k]]
+            for j in range(6):
+                row[j] = H[axis_of(kind, k), j]
+                if kind == HELICAL:
+                    row[j] += tree.pitch[i] * H[5, j]
+        if tree.parent[i] != h:
+            force_columns_to_parent(tree, w, i, H, w.X)
+            P = w.Hij[tree.member_coupling_next[p]]
+            for j in range(6):
+                for k in range(6):
+                    P[j, k] += w.X[j, k]
+        elif h > 0:
+            force_columns_to_parent(tree, w, i, H, w.X)
+            coupling_to_parent(tree, w, h, e)
+
+
+@kernel
+def coupling_to_parent(tree: Array, w: Array, h: int, e: int) -> None:
+    """``H_pj += X`` of the parent and neighbor ``e``."""
+    X = w.X
+    coupling = tree.parent_coupling[e]
+    if coupling < 0:  # the neighbor is the parent: its own inertia, both halves
+        H = w.H[h]
+        for j in range(6):
+            for k in range(j, 6):
+                H[j, k] += X[j, k] + X[k, j]
+    elif tree.parent_coupling_transposed[e] != 0:
+        P = w.Hij[coupling]
+        for j in range(6):
+            for k in range(6):
+                P[k, j] += X[j, k]
+    else:
+        P = w.Hij[coupling]
+        for j in range(6):
+            for k in range(6):
+                P[j, k] += X[j, k]
+
+
+@kernel
+def project_coupling(tree: Array, w: Array, c: int, e: int) -> None:
+    """``L^-1 G' C_j`` and ``D^-1 L^-1 G' C_j`` of one neighbor, on the independent joints."""
+    ind = tree.ind_start[c]
+    n = tree.ind_count[c]
+    o = tree.C_start[e]
+    for a in range(n):
+        i = tree.ind_dof[ind + a]
+        for d in range(tree.dep_count[c]):
+            G = w.Gc[tree.dep_dof[tree.dep_start[c] + d], i]
+            for j in range(6):
+                w.C[o + a, j] += G * w.C[o + n + d, j]
+        for b in range(a):
+            L = w.Dc[i, tree.ind_dof[ind + b]]
+            for j in range(6):
+                w.C[o + a, j] -= L * w.C[o + b, j]
+    for a in range(n):
+        i = tree.ind_dof[ind + a]
+        for j in range(6):
+            w.DC[o + a, j] = w.Dc[i, i] * w.C[o + a, j]
+
+
+@kernel
+def eliminate_cluster_couplings(tree: Array, w: Array, c: int) -> None:
+    """Coupling inertias after eliminating a cluster (**loops** Eqs. 30c, 30d, 34)."""
+    h = tree.cluster_parent[c]
+    body = tree.member[tree.member_start[c]]
+    first = tree.neighbor_start[body]
+    count = tree.neighbor_count[body]
+    n = tree.ind_count[c]
+    coupling_of_joints(tree, w, c)
+    for e in range(first, first + count):
+        project_coupling(tree, w, c, e)
+    for x in range(count):
+        e = first + x
+        o = tree.C_start[e]
+        for a in range(n):
+            subtract_symmetric_product(w.C[o + a], w.DC[o + a], w.H[tree.neighbor_body[e]])
+        for y in range(x + 1, count):
+            fill = w.Hij[tree.fill[tree.fill_start[e] + y - x - 1]]
+            for a in range(n):
+                subtract_product(w.C[o + a], w.DC[tree.C_start[first + y] + a], fill)
+        if h > 0:
+            for j in range(6):
+                for k in range(6):
+                    z = 0.0
+                    for a in range(n):
+                        z = z - w.DUc[tree.ind_dof[tree.ind_start[c] + a], j] * w.C[o + a, k]
+                    w.X[j, k] = z
+            coupling_to_parent(tree, w, h, e)
+
+
+@kernel
+def cluster_forces_to_neighbors(tree: Array, w: Array, c: int) -> None:
+    """``f_j += C_j' g + B_j' D^-1 u`` of the neighbors of a cluster."""
+    body = tree.member[tree.member_start[c]]
+    n = tree.ind_count[c]
+    for e in range(tree.neighbor_start[body], tree.neighbor_start[body] + tree.neighbor_count[body]):
+        f = w.f[tree.neighbor_body[e]]
+        o = tree.C_start[e]
+        for a in range(n):
+            u = w.uc[tree.ind_dof[tree.ind_start[c] + a]]
+            for j in range(6):
+                f[j] += w.DC[o + a, j] * u
+        for d in range(tree.dep_count[c]):
+            g = w.gc[tree.dep_dof[tree.dep_start[c] + d]]
+            for j in range(6):
+                f[j] += w.C[o + n + d, j] * g
+
+
+@kernel
+def neighbors_on_cluster(tree: Array, w: Array, c: int) -> None:
+    """``u -= C_j a_j``: what the accelerations of its neighbors do to a cluster's joints."""
+    body = tree.member[tree.member_start[c]]
+    n = tree.ind_count[c]
+    for e in range(tree.neighbor_start[body], tree.neighbor_start[body] + tree.neighbor_count[body]):
+        a = w.a[tree.neighbor_body[e]]
+        o = tree.C_start[e]
+        for b in range(n):
+            for j in range(6):
+                w.uc[tree.ind_dof[tree.ind_start[c] + b]] -= w.C[o + b, j] * a[j]
+        for d in range(tree.dep_count[c]):
+            for j in range(6):
+                w.uc[tree.dep_dof[tree.dep_start[c] + d]] -= w.C[o + n + d, j] * a[j]
+
+
+# Sweeps ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def articulate_clusters(tree: Array, w: Array, R: Array) -> None:
+    """Backward sweep of inertias."""
+    init_rigid_inertias(tree, w)
+    init_springs(tree, w, R)
+    for s in range(tree.nclusters):
+        c = tree.elimination_order[s]
+        if tree.single_body[c] != 0:
+            i = tree.member[tree.member_start[c]]
+            eliminate(tree, w, i)
+            eliminate_couplings(tree, w, i)
+            inertia_to_parent(tree, w, i)
+        else:
+            cluster_mass_matrix(tree, w, c)
+            project_on_independent(tree, w, c)
+            if tree.cluster_parent[c] > 0:
+                articulate_cluster(tree, w, c)
+            eliminate_cluster_couplings(tree, w, c)
+
+
+@kernel
+def clustered_bias_forces(tree: Array, w: Array, tau: Array) -> None:
+    """Backward sweep of forces."""
+    for s in range(tree.nclusters):
+        c = tree.elimination_order[s]
+        if tree.single_body[c] != 0:
+            i = tree.member[tree.member_start[c]]
+            forces_to_neighbors(tree, w, i, tau)
+            articulated_bias_force(tree, w, i, tau)
+        else:
+            cluster_forces(tree, w, c, tau)
+            project_forces(tree, w, c)
+            if tree.cluster_parent[c] > 0:
+                articulated_cluster_force(tree, w, c)
+            cluster_forces_to_neighbors(tree, w, c)
+
+
+@kernel
+def clustered_accelerations(tree: Array, w: Array, qdd: Array, multipliers: Array) -> None:
+    """Forward sweep in the reverse order: accelerations, and multipliers of local rows."""
+    for s in range(tree.nclusters):
+        c = tree.elimination_order[tree.nclusters - 1 - s]
+        if tree.single_body[c] != 0:
+            i = tree.member[tree.member_start[c]]
+            for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
+                a = w.a[tree.neighbor_body[e]]
+                for k in range(dof_of(tree.kind[i])):
+                    for j in range(6):
+                        w.y[tree.iv[i] + k] -= w.DSH[e, k, j] * a[j]
+            joint_acceleration(tree, w, i, qdd)
+        else:
+            neighbors_on_cluster(tree, w, c)
+            cluster_accelerations(tree, w, c, qdd)
+            cluster_constraint_forces(tree, w, c, qdd, multipliers)
+
+
+@kernel
+def cluster_lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """The first iteration: three sweeps. ``progress`` is infinite where independent joints do not determine others."""
+    first_forward_sweep(tree, w, problem, result)
+    explicit_constraints(tree, w)
+    articulate_clusters(tree, w, problem.R)
+    for i in range(1, tree.n):
+        for j in range(6):
+            w.f0[i, j] = w.f[i, j]
+    for r in range(tree.nc):
+        result.multipliers[r] = 0.0
+        result.residual[r] = 0.0
+    for e in range(tree.npenalty_rows):
+        r = tree.penalty_row[e]
+        result.multipliers[r] = problem.multipliers0[r]
+        w.lam[r] = problem.multipliers0[r] + w.mu[r] * w.k[r]
+    apply_spring_forces(tree, w, w.lam)
+    clustered_bias_forces(tree, w, problem.tau)
+    clustered_accelerations(tree, w, result.a, result.multipliers)
+    for e in range(tree.npenalty_rows):
+        result.residual[tree.penalty_row[e]] = w.k[tree.penalty_row[e]]
+    spring_residuals(tree, w, problem.R, result.multipliers, result.residual)
+    for c in range(tree.nclusters):
+        cluster_residuals(tree, w, c, result.a, result.residual)
+    norm = residual_norm(tree, w, problem.settings, result.residual)
+    if tree.npenalty_rows > 0:
+        norm = maximum(norm, problem.settings.rounding)
+    result.progress[0] = where(w.pivot[0], LEAST_PIVOT, DISABLED, norm)
+    result.iterations[0] = 1.0
+
+
+@kernel
+def change_accelerations(tree: Array, w: Array, problem: Problem, multipliers: Array, result: Result) -> None:
+    """Accelerations and residuals changed by the forces ``lam`` of springs, beside those in ``f`` and ``tau``."""
+    for d in range(tree.ndep):
+        w.gc[tree.dep_dof[d]] = 0.0
+    apply_spring_forces(tree, w, w.lam)
+    clustered_bias_forces(tree, w, w.tau)
+    clustered_accelerations(tree, w, w.da, multipliers)
+    spring_residuals(tree, w, problem.R, result.multipliers, result.residual)
+    for k in range(tree.nv):
+        result.a[k] += w.da[k]
+
+
+@kernel
+def set_progress(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """The residual, infinite where independent joints do not determine the others; one more iteration."""
+    norm = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.progress[0] = where(w.pivot[0], LEAST_PIVOT, DISABLED, norm)
+    result.iterations[0] += 1.0
+
+
+@kernel
+def cluster_lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """A further iteration (**loops** Algorithm 2): the change from the residual of springs alone."""
+    copy_rows(tree, result.residual, w.error)
+    clear_forces(tree, w)
+    for k in range(tree.nv):
+        w.tau[k] = 0.0
+    for e in range(tree.npenalty_rows):
+        w.lam[tree.penalty_row[e]] = w.mu[tree.penalty_row[e]] * result.residual[tree.penalty_row[e]]
+    change_accelerations(tree, w, problem, w.lam, result)
+    for e in range(tree.ncluster_rows):
+        result.multipliers[tree.cluster_row[e]] += w.lam[tree.cluster_row[e]]
+    set_progress(tree, w, problem, result)
+    result.progress[0] = maximum(result.progress[0], problem.settings.rounding)
+
+
+@kernel
+def cluster_lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """An iteration with which iterations may end: from all forces, so that it makes up for rounding errors."""
+    copy_rows(tree, result.residual, w.error)
+    force_residual(tree, w, problem.tau, result.a)
+    for e in range(tree.npenalty_rows):
+        r = tree.penalty_row[e]
+        w.lam[r] = result.multipliers[r] + w.mu[r] * result.residual[r]
+    change_accelerations(tree, w, problem, result.multipliers, result)
+    set_progress(tree, w, problem, result)
+
+
+CLUSTER_LCABA = Algorithm(
+    "cluster_lcaba",
+    cluster_lcaba,
+    INPUTS,
+    OUTPUTS,
+    WORK | COUPLED,
+    CLUSTER_LCABA_TREE,
+    cluster_lcaba_iterate,
+    view=forward_view,
+    refinement=cluster_lcaba_refine,
+)
