@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""C-LCABA: LCABA over clusters. Local loops are eliminated with their clusters, other constraints are springs.
+"""C-LCABA: LCABA over clusters. Local loops are eliminated with their clusters, other constraints are penalties.
 
 The two families in one elimination: a loop that few joints close has an explicit form, and its cluster is eliminated as
 a body is (**clusters** Algorithm 1, `cluster_aba`); a constraint that spans the robot (feet on the ground, hands on an
@@ -10,7 +10,7 @@ object) would make one large cluster, and is a penalty on the accelerations of i
 
 which is Eq. 30 of **loops** with the cluster's motion subspace for S.
 
-Local rows are exact after the first iteration; iterations are for the springs. Loops are to be closed at q.
+Local rows are exact after the first iteration; iterations are for the penalties. Loops are to be closed at q.
 
 | symbol  | meaning                                                                                          |
 |---------|--------------------------------------------------------------------------------------------------|
@@ -80,12 +80,12 @@ LEAST_PIVOT = 1e-9
 COUPLED: dict[str, Shape] = CLUSTERED | SPRINGS | {"C": ("nC", 6), "DC": ("nC", 6), "lam": ("nc",)}
 
 
-# Springs ---------------------------------------------------------------------------------------------------------
+# Penalties ---------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def init_springs(tree: Array, w: Array, R: Array) -> None:
-    """``H_ii += mu K_i' K_i``, ``H_ij += mu K_i' K_j`` of springs (**loops** Eq. 25)."""
+def init_penalties(tree: Array, w: Array, R: Array) -> None:
+    """``H_ii += mu K_i' K_i``, ``H_ij += mu K_i' K_j`` of penalties (**loops** Eq. 25)."""
     for e in range(tree.npenalty_rows):
         r = tree.penalty_row[e]
         w.mu[r] = 1.0 / R[r]
@@ -113,16 +113,16 @@ def init_springs(tree: Array, w: Array, R: Array) -> None:
 
 
 @kernel
-def apply_spring_forces(tree: Array, w: Array, forces: Array) -> None:
-    """``f -= K' lambda`` of springs."""
+def apply_penalty_forces(tree: Array, w: Array, forces: Array) -> None:
+    """``f -= K' lambda`` of penalties."""
     for e in range(tree.npenalty_k):
         m = tree.penalty_k[e]
         subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
 
 
 @kernel
-def spring_residuals(tree: Array, w: Array, R: Array, multipliers: Array, residual: Array) -> None:
-    """``residual = residual - K a`` and ``lambda += mu residual`` of springs (**loops** Algorithm 3, lines 6 and 8)."""
+def penalty_residuals(tree: Array, w: Array, R: Array, multipliers: Array, residual: Array) -> None:
+    """``residual -= K a`` and ``lambda += mu residual`` of penalties (**loops** Algorithm 3, lines 6 and 8)."""
     for e in range(tree.npenalty_k):
         m = tree.penalty_k[e]
         K = w.K[m]
@@ -284,7 +284,7 @@ def neighbors_on_cluster(tree: Array, w: Array, c: int) -> None:
 def articulate_clusters(tree: Array, w: Array, R: Array) -> None:
     """Backward sweep of inertias."""
     init_rigid_inertias(tree, w)
-    init_springs(tree, w, R)
+    init_penalties(tree, w, R)
     for s in range(tree.nclusters):
         c = tree.elimination_order[s]
         if tree.single_body[c] != 0:
@@ -352,12 +352,12 @@ def cluster_lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> No
         r = tree.penalty_row[e]
         result.multipliers[r] = problem.multipliers0[r]
         w.lam[r] = problem.multipliers0[r] + w.mu[r] * w.k[r]
-    apply_spring_forces(tree, w, w.lam)
+    apply_penalty_forces(tree, w, w.lam)
     clustered_bias_forces(tree, w, problem.tau)
     clustered_accelerations(tree, w, result.a, result.multipliers)
     for e in range(tree.npenalty_rows):
         result.residual[tree.penalty_row[e]] = w.k[tree.penalty_row[e]]
-    spring_residuals(tree, w, problem.R, result.multipliers, result.residual)
+    penalty_residuals(tree, w, problem.R, result.multipliers, result.residual)
     for c in range(tree.nclusters):
         cluster_residuals(tree, w, c, result.a, result.residual)
     norm = residual_norm(tree, w, problem.settings, result.residual)
@@ -369,13 +369,13 @@ def cluster_lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> No
 
 @kernel
 def change_accelerations(tree: Array, w: Array, problem: Problem, multipliers: Array, result: Result) -> None:
-    """Accelerations and residuals changed by the forces ``lam`` of springs, beside those in ``f`` and ``tau``."""
+    """Accelerations and residuals changed by the forces ``lam`` of penalties, beside those in ``f`` and ``tau``."""
     for d in range(tree.ndep):
         w.gc[tree.dep_dof[d]] = 0.0
-    apply_spring_forces(tree, w, w.lam)
+    apply_penalty_forces(tree, w, w.lam)
     clustered_bias_forces(tree, w, w.tau)
     clustered_accelerations(tree, w, w.da, multipliers)
-    spring_residuals(tree, w, problem.R, result.multipliers, result.residual)
+    penalty_residuals(tree, w, problem.R, result.multipliers, result.residual)
     for k in range(tree.nv):
         result.a[k] += w.da[k]
 
@@ -390,7 +390,7 @@ def set_progress(tree: Array, w: Array, problem: Problem, result: Result) -> Non
 
 @kernel
 def cluster_lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """A further iteration (**loops** Algorithm 2): the change from the residual of springs alone."""
+    """A further iteration (**loops** Algorithm 2): the change from the residual of penalties alone."""
     copy_rows(tree, result.residual, w.error)
     clear_forces(tree, w)
     for k in range(tree.nv):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The order in which clusters are eliminated when other constraints couple their bodies (C-LCABA).
 
-Constraints are *local*, rows of clusters (`plans.clusters`), or *springs*, which couple bodies as in `plans.lcaba`. A
+Constraints are *local*, rows of clusters (`plans.clusters`), or *penalties*, which couple bodies as in `plans.lcaba`. A
 cluster is eliminated as a body is: this couples its parent and all bodies that its members were coupled to with each
 other. Bodies without local constraints are clusters of one, and their couplings are those of `plans.lcaba`. Of all
 clusters that carry none, one with the fewest neighbors goes first, and, where that can be, one whose elimination
@@ -11,10 +11,12 @@ couples no two bodies of one cluster: such couplings would be a part of the clus
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from linkwork.model.model import Model
 from linkwork.plans.clusters import CLUSTER_TREE, DependentCoordinates, cluster_tree, enabled_rows
 from linkwork.plans.layout import ragged
+from linkwork.plans.lcaba import Initial
 from linkwork.plans.tree import Tree
 
 CLUSTER_LCABA_TREE = CLUSTER_TREE.extended(
@@ -38,19 +40,19 @@ CLUSTER_LCABA_TREE = CLUSTER_TREE.extended(
         "member_coupling_body": ("nmember_couplings",),  # the member,
         "member_coupling_neighbor": ("nmember_couplings",),  # the place of the neighbor in the list above,
         "member_coupling_next": ("nmember_couplings",),  # and the coupling of the member's parent, -1 outside
-        "penalty_k": ("npenalty_k",),  # rows of K of springs
-        "penalty_row": ("npenalty_rows",),  # rows of springs
+        "penalty_k": ("npenalty_k",),  # rows of K of penalties, on bodies
+        "penalty_row": ("npenalty_rows",),  # rows of penalties
         "initial_coupling": ("ninitial",),  # couplings of two rows of K of one row; -1: both are on one body
         "initial_a": ("ninitial",),
         "initial_b": ("ninitial",),
     },
     floats={},
 )
-"""A mechanism by clusters, with springs between them and the order of elimination."""
+"""A mechanism by clusters, with penalties between them and the order of elimination."""
 
 
 class InsideCluster(ValueError):
-    """Springs couple two bodies of one cluster, whatever the order."""
+    """Penalties couple two bodies of one cluster, whatever the order."""
 
 
 def cluster_lcaba_tree(
@@ -62,17 +64,37 @@ def cluster_lcaba_tree(
     return _Elimination(tree, sorted(set(enabled_rows(mechanism)) - set(rows))).build()
 
 
+class _Neighbor(NamedTuple):
+    """A neighbor of a cluster that is eliminated: see the fields ``neighbor_``, ``parent_coupling`` and ``C_start``."""
+
+    body: int
+    coupling: int
+    parent_coupling: int
+    parent_coupling_transposed: bool
+    fill: list[int]
+    C_start: int
+
+
+class _MemberCoupling(NamedTuple):
+    """A coupling of a member of a cluster: see the fields ``member_coupling``."""
+
+    coupling: int
+    member: int
+    neighbor: int
+    following: int
+
+
 class _Elimination:
     """Eliminates clusters once, in integers."""
 
-    def __init__(self, tree: Tree, springs: Sequence[int]) -> None:
-        self.tree, self.springs = tree, springs
+    def __init__(self, tree: Tree, penalties: Sequence[int]) -> None:
+        self.tree, self.penalties = tree, penalties
         self.members = [
             tree.member[start : start + count].tolist()
             for start, count in zip(tree.member_start, tree.member_count, strict=True)
         ]
         self.cluster = {body: c for c, bodies in enumerate(self.members) for body in bodies}
-        self.row_k: dict[int, list[int]] = {r: [] for r in springs}
+        self.row_k: dict[int, list[int]] = {r: [] for r in penalties}
         for m, r in enumerate(tree.k_row.tolist()):
             if r in self.row_k:
                 self.row_k[r].append(m)
@@ -82,57 +104,51 @@ class _Elimination:
 
     def build(self) -> Tree:
         tree = self.tree
-        count = len(self.members)
-        initial = self._initial()  # numbers couplings of springs
-        rows: list[tuple[int, int, int, int, int]] = []
-        fill: list[list[int]] = []
-        start, neighbor_count = [0] * tree.n, [0] * tree.n
-        inside: list[list[tuple[int, int, int, int]]] = [[] for _ in range(count)]
+        initial = self._initial()  # numbers couplings of penalties
+        neighbors: list[_Neighbor] = []
+        members: list[list[_MemberCoupling]] = [[] for _ in self.members]
+        start, count = [0] * tree.n, [0] * tree.n
         nC = 0
         for c in self.order:
-            others = self._sorted(self.neighbors[c])
-            first = self.members[c][0]
-            start[first], neighbor_count[first] = len(rows), len(others)
-            alone = bool(tree.single_body[c])
+            others = sorted(self.neighbors[c], key=lambda body: (self.place[self.cluster[body]], body))
+            first, alone = self.members[c][0], bool(tree.single_body[c])
+            start[first], count[first] = len(neighbors), len(others)
             if not alone:
-                inside[c] = self._member_couplings(c, others)
+                members[c] = self._member_couplings(c, others)
             for k, j in enumerate(others):
                 coupling = self._coupling(first, j) if alone else -1
-                rows.append((j, coupling, *self._to_parent(c, j), nC))
-                fill.append([self._coupling(j, other) for other in others[k + 1 :]])
+                fill = [self._coupling(j, other) for other in others[k + 1 :]]
+                neighbors.append(_Neighbor(j, coupling, *self._to_parent(c, j), fill, nC))
                 nC += 0 if alone else int(tree.ind_count[c] + tree.dep_count[c])
-        body, coupling, to_parent, transposed, C_start = (
-            (list(x) for x in zip(*rows, strict=True)) if rows else [[]] * 5
-        )
-        fills = ragged(fill)
-        pairs = ragged([[p[0] for p in of] for of in inside])
-        flat = [p for of in inside for p in of]
+        fills = ragged(neighbor.fill for neighbor in neighbors)
+        handed = [coupling for of_cluster in members for coupling in of_cluster]
+        places = ragged(range(len(of_cluster)) for of_cluster in members)
         return CLUSTER_LCABA_TREE.build(
             tree,
             ncouplings=len(self.couplings),
             nC=nC,
             elimination_order=self.order,
             neighbor_start=start,
-            neighbor_count=neighbor_count,
-            neighbor_body=body,
-            neighbor_coupling=coupling,
-            parent_coupling=to_parent,
-            parent_coupling_transposed=transposed,
+            neighbor_count=count,
+            neighbor_body=[neighbor.body for neighbor in neighbors],
+            neighbor_coupling=[neighbor.coupling for neighbor in neighbors],
+            parent_coupling=[neighbor.parent_coupling for neighbor in neighbors],
+            parent_coupling_transposed=[neighbor.parent_coupling_transposed for neighbor in neighbors],
             fill_start=fills.start,
             fill=fills.entries,
-            C_start=C_start,
+            C_start=[neighbor.C_start for neighbor in neighbors],
             dof_place=self._dof_places(),
-            member_coupling_start=pairs.start,
-            member_coupling_count=pairs.count,
-            member_coupling=[p[0] for p in flat],
-            member_coupling_body=[p[1] for p in flat],
-            member_coupling_neighbor=[p[2] for p in flat],
-            member_coupling_next=[p[3] for p in flat],
-            penalty_k=[m for r in self.springs for m in self.row_k[r] if tree.k_body[m] > 0],
-            penalty_row=self.springs,
-            initial_coupling=[pair[0] for pair in initial],
-            initial_a=[pair[1] for pair in initial],
-            initial_b=[pair[2] for pair in initial],
+            member_coupling_start=places.start,
+            member_coupling_count=places.count,
+            member_coupling=[coupling.coupling for coupling in handed],
+            member_coupling_body=[coupling.member for coupling in handed],
+            member_coupling_neighbor=[coupling.neighbor for coupling in handed],
+            member_coupling_next=[coupling.following for coupling in handed],
+            penalty_k=[m for r in self.penalties for m in self.row_k[r] if tree.k_body[m] > 0],
+            penalty_row=self.penalties,
+            initial_coupling=[pair.coupling for pair in initial],
+            initial_a=[pair.a for pair in initial],
+            initial_b=[pair.b for pair in initial],
         )
 
     def _dof_places(self) -> list[int]:
@@ -146,22 +162,19 @@ class _Elimination:
                 places[dof] = k
         return places
 
-    def _sorted(self, bodies: Iterable[int]) -> list[int]:
-        return sorted(bodies, key=lambda body: (self.place[self.cluster[body]], body))
-
     def _coupling(self, a: int, b: int) -> int:
         """The coupling of two bodies, with the rows of the one that is eliminated first."""
         pair = (a, b) if self.place[self.cluster[a]] < self.place[self.cluster[b]] else (b, a)
         return self.couplings.setdefault(pair, len(self.couplings))
 
-    def _to_parent(self, c: int, j: int) -> tuple[int, int]:
+    def _to_parent(self, c: int, j: int) -> tuple[int, bool]:
         """The coupling of a cluster's parent to a neighbor, and whether it has the neighbor's rows."""
         h = int(self.tree.cluster_parent[c])
         if h in (0, j):
-            return -1, 0
-        return self._coupling(h, j), int(self.place[self.cluster[j]] < self.place[self.cluster[h]])
+            return -1, False
+        return self._coupling(h, j), self.place[self.cluster[j]] < self.place[self.cluster[h]]
 
-    def _member_couplings(self, c: int, others: Sequence[int]) -> list[tuple[int, int, int, int]]:
+    def _member_couplings(self, c: int, others: Sequence[int]) -> list[_MemberCoupling]:
         """Couplings of the members of a cluster to its neighbors, children first, each handed on to the parent."""
         parent, h, found = self.tree.parent, int(self.tree.cluster_parent[c]), []
         for i in reversed(self.members[c]):
@@ -170,10 +183,10 @@ class _Elimination:
                 if pair in self.couplings:
                     up = int(parent[i])
                     following = self._coupling(up, j) if up != h else -1
-                    found.append((self.couplings[pair], i, place, following))
+                    found.append(_MemberCoupling(self.couplings[pair], i, place, following))
         return found
 
-    def _initial(self) -> list[tuple[int, int, int]]:
+    def _initial(self) -> list[Initial]:
         found = []
         for ms in self.row_k.values():
             for k, m in enumerate(ms):
@@ -182,11 +195,11 @@ class _Elimination:
                     if a == 0 or b == 0:
                         continue
                     if a == b:
-                        found.append((-1, m, other))
+                        found.append(Initial(-1, m, other))
                         continue
                     swapped = self.place[self.cluster[a]] > self.place[self.cluster[b]]
                     first, second = (other, m) if swapped else (m, other)
-                    found.append((self._coupling(a, b), first, second))
+                    found.append(Initial(self._coupling(a, b), first, second))
         return found
 
     def _order(self) -> tuple[list[int], dict[int, set[int]]]:

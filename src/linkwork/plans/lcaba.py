@@ -101,7 +101,7 @@ class _Neighbor(NamedTuple):
     fill: list[int]
 
 
-class _Initial(NamedTuple):
+class Initial(NamedTuple):
     """The coupling of two rows of K."""
 
     coupling: int
@@ -178,7 +178,7 @@ class _Elimination:
             found.append(_Neighbor(j, coupling, parent_coupling, transposed, fill))
         return found
 
-    def _initial(self) -> list[_Initial]:
+    def _initial(self) -> list[Initial]:
         found = []
         for ms in self.row_k:
             for k, m in enumerate(ms):
@@ -186,7 +186,7 @@ class _Elimination:
                     a, b = self.rows.k_body[m], self.rows.k_body[other]
                     if a != 0 and b != 0:
                         first, second = (m, other) if self.place[a] < self.place[b] else (other, m)
-                        found.append(_Initial(-1 if a == b else self._coupling(a, b), first, second))
+                        found.append(Initial(-1 if a == b else self._coupling(a, b), first, second))
         return found
 
     def _order(self) -> tuple[list[int], dict[int, set[int]]]:
