@@ -8,15 +8,12 @@ bound at all is C-ABA, and a bound of zero is LCABA with couplings of joints in 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 from linkwork.closure.clusters import ties_of
-from linkwork.compilers import cache as disk
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import MAX_OPERATIONS, trace
+from linkwork.dynamics.costs import program_cost
 from linkwork.dynamics.iterations import EXPECTED
-from linkwork.errors import ProgramTooLarge
 from linkwork.kernels.cluster_lcaba import CLUSTER_LCABA
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import Coupling
@@ -25,10 +22,6 @@ from linkwork.plans.cluster_lcaba import InsideCluster, cluster_lcaba_tree
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.loops import loops_of
 from linkwork.plans.tree import Tree
-from linkwork.quantities.base import OperationCount
-
-MOST_COUNTED = 2 * MAX_OPERATIONS
-"""Operations of a program beyond which a choice of local constraints is not counted."""
 
 
 def local_constraints(robot: Model) -> tuple[str, ...]:
@@ -84,16 +77,9 @@ def _tree(robot: Model, frames: Sequence[str], rows: tuple[int, ...]) -> Tree:
 
 
 def _cost(robot: Model, rows: tuple[int, ...]) -> int | None:
-    """Operations with these rows local; None where the program is too large to count. Kept on disk."""
-    program = Program.of_robot(robot, CLUSTER_LCABA, _tree(robot, (), rows))
-
-    def make() -> bytes:
-        try:
-            counted = OperationCount.of_trace(trace(CLUSTER_LCABA, program.tree, MOST_COUNTED))
-        except ProgramTooLarge:
-            return b"null"
-        alone = len(rows) == len(enabled_rows(robot))
-        return json.dumps(counted.total if alone else counted.in_iterations(EXPECTED)).encode()
-
-    cost: int | None = json.loads(disk.fetch(disk.key("local", CLUSTER_LCABA.name, program.plan_bytes()), make))
-    return cost
+    """Operations with these rows local; None where the program is too large to count."""
+    counted = program_cost(Program.of_robot(robot, CLUSTER_LCABA, _tree(robot, (), rows)))
+    if counted is None:
+        return None
+    alone = len(rows) == len(enabled_rows(robot))
+    return counted.total if alone else counted.in_iterations(EXPECTED)
