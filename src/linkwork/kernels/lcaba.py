@@ -35,15 +35,18 @@ from linkwork.kernels.constrained import (
     DISABLED,
     INPUTS,
     OUTPUTS,
+    STAGNATION,
     WORK,
     Problem,
     Result,
+    Settings,
     clear_forces,
     copy_rows,
     first_forward_sweep,
     force_residual,
     forward_view,
     maximum,
+    relative_residual,
     residual_norm,
     residual_progress,
 )
@@ -459,22 +462,32 @@ def forces_to_neighbors(tree: Array, w: Array, i: int, tau: Array) -> None:
 def coupled_bias_forces(tree: Array, w: Array, tau: Array) -> None:
     """Backward sweep of forces (**loops** Algorithm 2, lines 1 to 6)."""
     for s in range(1, tree.n):
-        i = tree.elimination_order[s]
-        forces_to_neighbors(tree, w, i, tau)
-        articulated_bias_force(tree, w, i, tau)
+        coupled_bias_force(tree, w, tree.elimination_order[s], tau)
+
+
+@kernel
+def coupled_bias_force(tree: Array, w: Array, i: int, tau: Array) -> None:
+    """Link ``i`` of it."""
+    forces_to_neighbors(tree, w, i, tau)
+    articulated_bias_force(tree, w, i, tau)
 
 
 @kernel
 def coupled_accelerations(tree: Array, w: Array, qdd: Array) -> None:
     """Forward sweep in the reverse order (**loops** Algorithm 1, lines 24 to 26; Algorithm 2, lines 8 to 12)."""
     for s in range(tree.n - 1, 0, -1):
-        i = tree.elimination_order[s]
-        for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
-            a = w.a[tree.neighbor_body[e]]
-            for k in range(dof_of(tree.kind[i])):
-                for c in range(6):
-                    w.y[tree.iv[i] + k] -= w.DSH[e, k, c] * a[c]
-        joint_acceleration(tree, w, i, qdd)
+        coupled_acceleration(tree, w, tree.elimination_order[s], qdd)
+
+
+@kernel
+def coupled_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
+    """Link ``i`` of it."""
+    for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
+        a = w.a[tree.neighbor_body[e]]
+        for k in range(dof_of(tree.kind[i])):
+            for c in range(6):
+                w.y[tree.iv[i] + k] -= w.DSH[e, k, c] * a[c]
+    joint_acceleration(tree, w, i, qdd)
 
 
 @kernel
@@ -533,39 +546,55 @@ def lcaba_sweeps(
 
 
 @kernel
-def lcaba_sweeps_iterate(tree: Array, w: Array, R: Array, a: Array, multipliers: Array, residual: Array) -> None:
-    """**loops** Algorithm 2 and the multiplier update: the change of accelerations from the residual alone."""
+def lcaba_sweeps_iterate(tree: Array, w: Array, a: Array, multipliers: Array, residual: Array) -> None:
+    """**loops** Algorithm 2 and the multiplier update: the change of accelerations from the residual alone.
+
+    Joints that no row depends on are left to the last iteration, `lcaba_sweeps_refine`; so are residuals of rows that
+    are not enabled. It leaves the forces ``mu residual`` in ``k``.
+    """
     clear_forces(tree, w)  # Algorithm 3, line 4
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for r in range(tree.nc):
         w.k[r] = w.mu[r] * residual[r]
-    change_accelerations(tree, w, R, w.k, a, multipliers, residual)
+    apply_constraint_forces(tree, w, w.k)  # Algorithm 3, line 7
+    for s in range(tree.nsupporting):
+        coupled_bias_force(tree, w, tree.supporting[s], w.tau)  # Algorithm 2, lines 1 to 6
+    for s in range(tree.nsupporting - 1, -1, -1):
+        i = tree.supporting[s]
+        coupled_acceleration(tree, w, i, w.da)  # Algorithm 2, lines 7 to 12
+        for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+            a[k] += w.da[k]  # Algorithm 3, line 12
+    constraint_residual(tree, w, w.da, residual)  # Algorithm 3, line 6
+    for r in range(tree.nc):
+        w.k[r] = w.mu[r] * residual[r]
+        multipliers[r] += w.k[r]  # Algorithm 3, line 8
 
 
 @kernel
 def lcaba_sweeps_refine(
     tree: Array, w: Array, tau: Array, R: Array, a: Array, multipliers: Array, residual: Array
 ) -> None:
-    """The same from all forces, unbalanced ones too: iterative refinement by `force_residual`."""
+    """The same from all forces, for all joints: iterative refinement by `force_residual`."""
     force_residual(tree, w, tau, a)
     for r in range(tree.nc):
         w.k[r] = multipliers[r] + w.mu[r] * residual[r]
-    change_accelerations(tree, w, R, w.k, a, multipliers, residual)
+    apply_constraint_forces(tree, w, w.k)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, w.da)
+    constraint_residual(tree, w, w.da, residual)
+    update_multipliers(tree, w, R, multipliers, residual)
+    for k in range(tree.nv):
+        a[k] += w.da[k]
 
 
 @kernel
-def change_accelerations(
-    tree: Array, w: Array, R: Array, forces: Array, a: Array, multipliers: Array, residual: Array
-) -> None:
-    """Accelerations, residual and multipliers changed by the forces of rows, beside those in ``f`` and ``tau``."""
-    apply_constraint_forces(tree, w, forces)  # Algorithm 3, line 7
-    coupled_bias_forces(tree, w, w.tau)  # Algorithm 2, lines 1 to 6
-    coupled_accelerations(tree, w, w.da)  # Algorithm 2, lines 7 to 12
-    constraint_residual(tree, w, w.da, residual)  # Algorithm 3, line 6
-    update_multipliers(tree, w, R, multipliers, residual)  # Algorithm 3, line 8
-    for k in range(tree.nv):
-        a[k] += w.da[k]  # Algorithm 3, line 12
+def penalty_norm(tree: Array, w: Array, settings: Settings, forces: Array, residual: Array) -> Scalar:
+    """`residual_norm` by the energies ``mu residual^2`` of rows, ``forces`` being ``mu residual``."""
+    square = 0.0
+    for r in range(tree.nc):
+        square = maximum(square, forces[r] * residual[r])
+    return relative_residual(w, settings.regularization * square)
 
 
 @kernel
@@ -579,11 +608,16 @@ def lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 
 @kernel
 def lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """A further iteration of **loops** Algorithm 3, the two-sweep Algorithm 2; rounding errors of the first remain."""
-    copy_rows(tree, result.residual, w.error)
-    lcaba_sweeps_iterate(tree, w, problem.R, result.a, result.multipliers, result.residual)
-    progress = residual_progress(tree, w, problem.settings, w.error, result.residual)
-    result.progress[0] = maximum(progress, problem.settings.rounding)
+    """A further iteration of **loops** Algorithm 3, the two-sweep Algorithm 2, and not the last one.
+
+    Where the residual stays as it is, the next one is to say whether it is the last.
+    """
+    settings = problem.settings
+    before = (1.0 - STAGNATION) * result.progress[0]
+    lcaba_sweeps_iterate(tree, w, result.a, result.multipliers, result.residual)
+    norm = penalty_norm(tree, w, settings, w.k, result.residual)
+    least = maximum(settings.rounding, 2.0 * settings.tolerance)
+    result.progress[0] = where(norm, before, maximum(norm, least), least)
     result.iterations[0] += 1.0
 
 

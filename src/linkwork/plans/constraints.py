@@ -160,7 +160,7 @@ class _ConstraintTables:
         return CONSTRAINED_TREE.build(
             tree,
             nresult=4 + 2 * mechanism.nc,
-            nsettings=6 + mechanism.nv + mechanism.nc,
+            nsettings=7 + mechanism.nv + mechanism.nc,
             nk_link=len(self.columns["k_body"]),
             needs_velocities=int(self.needs_velocities),
             has_gains=int(any(any(c.gains or ()) for c in mechanism.constraints)),

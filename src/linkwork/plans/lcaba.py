@@ -15,6 +15,7 @@ import numpy as np
 
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import TURN_ROWS
+from linkwork.model.graphs import ancestors
 from linkwork.model.model import Model
 from linkwork.model.pairs import MEET, NO_TURN
 from linkwork.plans.constraints import CONSTRAINED_TREE, body_of_dof, constrained_tree
@@ -30,9 +31,11 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
         "ninitial",
         "nrow_k",
         "nouter",
+        "nsupporting",
     ),
     integers={
         "elimination_order": ("n",),  # bodies in the order of elimination, from place 1 on
+        "supporting": ("nsupporting",),  # those of them whose joints move rows, in the same order
         "neighbor_start": ("n",),  # neighbors of a body when it is eliminated: first and count
         "neighbor_count": ("n",),
         "neighbor_body": ("nneighbors",),
@@ -206,6 +209,7 @@ class _Elimination:
             ncouplings=len(self.couplings),
             has_armature=has_armature,
             elimination_order=self.order,
+            supporting=self._supporting(),
             neighbor_start=starts,
             neighbor_count=[len(neighbors) for neighbors in each],
             neighbor_body=[neighbor.body for neighbor in in_order],
@@ -227,6 +231,12 @@ class _Elimination:
             initial_b=[pair.b for pair in initial],
             **rows._asdict(),
         )
+
+    def _supporting(self) -> list[int]:
+        """Bodies that rows act on, and those that carry them, in the order of elimination."""
+        on = {*self.rows.k_body, *self.rows.term_body}
+        carried = {above for body in on for above in ancestors(self.parent, body)}
+        return [body for body in self.order[1:] if body in carried]
 
     def _coupling(self, a: int, b: int) -> int:
         """The coupling of two bodies, with the rows of the one that is eliminated first."""

@@ -97,8 +97,8 @@ DEFAULT_SIZE = 0.1
 """Meters: the size of a mechanism whose joints are all in one point, or on the world."""
 
 TO_PARENT, OF_CHILDREN = 4, 3
-"""What a number of the rotation to the parent counts, and of a child's axis, where one of an offset, of an angle at rest
-or of an inertia counts one. Operations of ABA on 14 robots are fewest so, and on none more than with ones."""
+"""What a number of the rotation to the parent counts, and of a child's axis, where one of an offset, of an angle at
+rest or of an inertia counts one. Operations of ABA on 14 robots are fewest so, and on none more than with ones."""
 
 SLIDES = (REVOLUTE, PRISMATIC, HELICAL)
 """Kinds whose frame may move along z: the joint's motion commutes with that."""
