@@ -95,9 +95,15 @@ def total(make: Callable[[lw.Mechanism], Any]) -> Callable[[lw.Mechanism], str]:
 
     def count(robot: lw.Mechanism) -> str:
         found = lw.operation_count(make(robot))
-        return tables.whole(found.total) + (f" + {tables.whole(found.iteration)}" if found.iteration else "")
+        return iterated(found, bool(found.iteration))
 
     return count
+
+
+def iterated(found: lw.OperationCount, iterates: bool) -> str:
+    """A count as ``a + b``, with what the last iteration takes where that is more than others."""
+    last = f" (last {tables.whole(found.refinement)})" if found.refinement else ""
+    return tables.whole(found.total) + (f" + {tables.whole(found.iteration)}{last}" if iterates else "")
 
 
 def by_method(name: str) -> Callable[[lw.Mechanism], str]:
@@ -109,8 +115,7 @@ def by_method(name: str) -> Callable[[lw.Mechanism], str]:
         found = method_cost(robot, name)
         if found is None:
             return "–"
-        again = found.iteration if METHODS[name].iterates else 0
-        return tables.whole(found.total) + (f" + {tables.whole(again)}" if again else "")
+        return iterated(found, METHODS[name].iterates)
 
     return count
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy.typing as npt
 from linkwork.closure.minimal import check_pivots, undetermined
 from linkwork.closure.mobility import state_doubt
 from linkwork.closure.tolerances import LEAST_PIVOT
-from linkwork.compilers.program import Program
+from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.dynamics.dense import solve_kkt
 from linkwork.dynamics.iterations import (
@@ -40,6 +42,7 @@ from linkwork.kernels import aba
 from linkwork.kernels.constrained import DISABLED
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
+from linkwork.plans.lcaba import shares_penalties
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
 
@@ -150,6 +153,22 @@ class ForwardDynamics(ArrayEvaluator):
         self._settings = iteration_settings(robot, self.regularization, self.tolerance, iterations, dtype)
         self._by = SolvedBy(robot, self.method, float(self._settings[0]) if method.iterates else np.inf)
 
+    def _set_backend(self, backend: Backend) -> None:
+        super()._set_backend(backend)
+        self._per_row: Self | None = None
+
+    def _for_regularization(self, R: Array) -> Self:
+        """This evaluator, or the same for rows of a pair whose regularization differs though compliances are equal."""
+        plan = METHODS[self.method].arrays_per_row
+        if plan is None or R.shape[-1:] != (self.robot.nc,) or shares_penalties(self.program.tree, R):
+            return self
+        if self._per_row is None:
+            other = copy(self)
+            other._program = replace(self.program, tree=plan(self.robot, self.frames))
+            other._set_backend(self._backend)
+            self._per_row = other
+        return self._per_row
+
     @property
     def settings(self) -> Array:
         """When iterations end, and the scales of the robot: the input ``settings`` of exported C."""
@@ -215,6 +234,9 @@ class ForwardDynamics(ArrayEvaluator):
         target = zero if target is None else target
         if regularization is not None:
             R = not_negative(regularization, "regularization").astype(self._dtype)
+            other = self._for_regularization(R)
+            if other is not self:
+                return other(q, v, tau, wrenches, multipliers=multipliers, target=target, regularization=R, out=out)
         if self._dense:
             return self._solve_dense(q, v, tau, W, R, target, out)
         inputs = [q, v, tau, W, R, target, zero if multipliers is None else multipliers, settings]

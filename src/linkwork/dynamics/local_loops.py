@@ -35,8 +35,14 @@ def local_constraints(robot: Model) -> tuple[str, ...]:
 
 
 def loops_in_clusters(robot: Model, frames: Sequence[str] = ()) -> Tree:
-    """The arrays of a robot with its local loops in clusters, and penalties for the others."""
+    """The arrays of a robot with its local loops in clusters, and penalties for the others, equal in closed form."""
     return _tree(robot, frames, local_rows(robot, tuple(enabled_rows(robot))))
+
+
+def loops_in_clusters_per_row(robot: Model, frames: Sequence[str] = ()) -> Tree:
+    """The same for any regularization of rows."""
+    rows = local_rows(robot, tuple(enabled_rows(robot)))
+    return cluster_lcaba_tree(robot, frames, ties_of(robot, rows), rows, compliances=False)
 
 
 @computed_once

@@ -134,7 +134,8 @@ def _text(
 def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
     if traced.iterate is None or "settings" not in known:
         return Iterations("settings[0]", "settings[1]", "settings[2]")
-    tolerance, most, near = known["settings"][:3]
+    tolerance, most, *others = known["settings"]
+    near = others[0] if traced.refine is not None else 0.0
     return Iterations(literal(tolerance, number), str(int(most)), literal(near, number))
 
 

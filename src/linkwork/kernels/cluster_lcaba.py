@@ -22,13 +22,7 @@ and those of `cluster_aba` and `lcaba`. Cost: that of both.
 
 from __future__ import annotations
 
-from linkwork.kernels.aba import (
-    articulated_bias_force,
-    eliminate,
-    inertia_to_parent,
-    init_rigid_inertias,
-    joint_acceleration,
-)
+from linkwork.kernels.aba import eliminate, inertia_to_parent
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.cluster_aba import (
     CLUSTERED,
@@ -46,6 +40,7 @@ from linkwork.kernels.constrained import (
     DISABLED,
     INPUTS,
     OUTPUTS,
+    STAGNATION,
     WORK,
     Problem,
     Result,
@@ -59,18 +54,19 @@ from linkwork.kernels.constrained import (
     residual_progress,
 )
 from linkwork.kernels.joints import axis_of, dof_of
-from linkwork.kernels.lcaba import SPRINGS, eliminate_couplings, force_columns_to_parent, forces_to_neighbors
-from linkwork.kernels.scalar import Array, kernel, where
-from linkwork.kernels.spatial import (
-    add_outer_product,
-    add_outer_square,
-    angular,
-    dot,
-    linear,
-    subtract_product,
-    subtract_scaled,
-    subtract_symmetric_product,
+from linkwork.kernels.lcaba import (
+    SPRINGS,
+    apply_constraint_forces,
+    constraint_residual,
+    coupled_acceleration,
+    coupled_bias_force,
+    eliminate_couplings,
+    force_columns_to_parent,
+    init_augmented_inertias,
+    penalty_norm,
 )
+from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.spatial import subtract_product, subtract_symmetric_product
 from linkwork.model.joints import HELICAL
 from linkwork.plans.cluster_lcaba import CLUSTER_LCABA_TREE
 
@@ -78,60 +74,6 @@ LEAST_PIVOT = 1e-9
 """Least pivot of the dependent joints of a cluster, as that of `cluster_aba`."""
 
 COUPLED: dict[str, Shape] = CLUSTERED | SPRINGS | {"C": ("nC", 6), "DC": ("nC", 6), "lam": ("nc",)}
-
-
-# Penalties ---------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def init_penalties(tree: Array, w: Array, R: Array) -> None:
-    """``H_ii += mu K_i' K_i``, ``H_ij += mu K_i' K_j`` of penalties (**loops** Eq. 25)."""
-    for e in range(tree.npenalty_rows):
-        r = tree.penalty_row[e]
-        w.mu[r] = 1.0 / R[r]
-    for e in range(tree.npenalty_k):
-        m = tree.penalty_k[e]
-        add_outer_square(w.mu[tree.k_row[m]], w.K[m], w.H[tree.k_body[m]])
-    for c in range(tree.ncouplings):
-        for j in range(6):
-            for k in range(6):
-                w.Hij[c, j, k] = 0.0
-    for e in range(tree.ninitial):
-        c = tree.initial_coupling[e]
-        A = w.K[tree.initial_a[e]]
-        B = w.K[tree.initial_b[e]]
-        mu = w.mu[tree.k_row[tree.initial_a[e]]]
-        if c >= 0:
-            add_outer_product(mu, A, B, w.Hij[c])
-        else:
-            H = w.H[tree.k_body[tree.initial_a[e]]]
-            for j in range(6):
-                x = mu * A[j]
-                y = mu * B[j]
-                for k in range(j, 6):
-                    H[j, k] += x * B[k] + y * A[k]
-
-
-@kernel
-def apply_penalty_forces(tree: Array, w: Array, forces: Array) -> None:
-    """``f -= K' lambda`` of penalties."""
-    for e in range(tree.npenalty_k):
-        m = tree.penalty_k[e]
-        subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
-
-
-@kernel
-def penalty_residuals(tree: Array, w: Array, R: Array, multipliers: Array, residual: Array) -> None:
-    """``residual -= K a`` and ``lambda += mu residual`` of penalties (**loops** Algorithm 3, lines 6 and 8)."""
-    for e in range(tree.npenalty_k):
-        m = tree.penalty_k[e]
-        K = w.K[m]
-        a = w.a[tree.k_body[m]]
-        residual[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
-    for e in range(tree.npenalty_rows):
-        r = tree.penalty_row[e]
-        residual[r] = where(R[r], DISABLED, residual[r], 0.0)
-        multipliers[r] += w.mu[r] * residual[r]
 
 
 # Couplings of clusters -------------------------------------------------------------------------------------------
@@ -283,8 +225,7 @@ def neighbors_on_cluster(tree: Array, w: Array, c: int) -> None:
 @kernel
 def articulate_clusters(tree: Array, w: Array, R: Array) -> None:
     """Backward sweep of inertias."""
-    init_rigid_inertias(tree, w)
-    init_penalties(tree, w, R)
+    init_augmented_inertias(tree, w, R)
     for s in range(tree.nclusters):
         c = tree.elimination_order[s]
         if tree.single_body[c] != 0:
@@ -301,44 +242,50 @@ def articulate_clusters(tree: Array, w: Array, R: Array) -> None:
 
 
 @kernel
-def clustered_bias_forces(tree: Array, w: Array, tau: Array) -> None:
-    """Backward sweep of forces."""
-    for s in range(tree.nclusters):
-        c = tree.elimination_order[s]
-        if tree.single_body[c] != 0:
-            i = tree.member[tree.member_start[c]]
-            forces_to_neighbors(tree, w, i, tau)
-            articulated_bias_force(tree, w, i, tau)
-        else:
-            cluster_forces(tree, w, c, tau)
-            project_forces(tree, w, c)
-            if tree.cluster_parent[c] > 0:
-                articulated_cluster_force(tree, w, c)
-            cluster_forces_to_neighbors(tree, w, c)
+def clustered_bias_force(tree: Array, w: Array, c: int, tau: Array) -> None:
+    """Backward sweep of forces, cluster ``c``."""
+    if tree.single_body[c] != 0:
+        coupled_bias_force(tree, w, tree.member[tree.member_start[c]], tau)
+    else:
+        cluster_forces(tree, w, c, tau)
+        project_forces(tree, w, c)
+        if tree.cluster_parent[c] > 0:
+            articulated_cluster_force(tree, w, c)
+        cluster_forces_to_neighbors(tree, w, c)
 
 
 @kernel
-def clustered_accelerations(tree: Array, w: Array, qdd: Array, multipliers: Array) -> None:
-    """Forward sweep in the reverse order: accelerations, and multipliers of local rows."""
+def clustered_acceleration(tree: Array, w: Array, c: int, qdd: Array, multipliers: Array) -> None:
+    """Forward sweep, cluster ``c``: accelerations, and multipliers of its rows."""
+    if tree.single_body[c] != 0:
+        coupled_acceleration(tree, w, tree.member[tree.member_start[c]], qdd)
+    else:
+        neighbors_on_cluster(tree, w, c)
+        cluster_accelerations(tree, w, c, qdd)
+        cluster_constraint_forces(tree, w, c, qdd, multipliers)
+
+
+@kernel
+def solve_clusters(tree: Array, w: Array, tau: Array, qdd: Array, multipliers: Array) -> None:
+    """Backward sweep of forces and forward sweep in the reverse order."""
     for s in range(tree.nclusters):
-        c = tree.elimination_order[tree.nclusters - 1 - s]
-        if tree.single_body[c] != 0:
-            i = tree.member[tree.member_start[c]]
-            for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
-                a = w.a[tree.neighbor_body[e]]
-                for k in range(dof_of(tree.kind[i])):
-                    for j in range(6):
-                        w.y[tree.iv[i] + k] -= w.DSH[e, k, j] * a[j]
-            joint_acceleration(tree, w, i, qdd)
-        else:
-            neighbors_on_cluster(tree, w, c)
-            cluster_accelerations(tree, w, c, qdd)
-            cluster_constraint_forces(tree, w, c, qdd, multipliers)
+        clustered_bias_force(tree, w, tree.elimination_order[s], tau)
+    for s in range(tree.nclusters - 1, -1, -1):
+        clustered_acceleration(tree, w, tree.elimination_order[s], qdd, multipliers)
+
+
+@kernel
+def update_penalties(tree: Array, w: Array, R: Array, multipliers: Array, residual: Array) -> None:
+    """``lambda += mu (k - K a)`` of penalties (**loops** Eq. 33)."""
+    for e in range(tree.npenalty_rows):
+        r = tree.penalty_row[e]
+        residual[r] = where(R[r], DISABLED, residual[r], 0.0)
+        multipliers[r] += w.mu[r] * residual[r]
 
 
 @kernel
 def cluster_lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """The first iteration: three sweeps. ``progress`` is infinite where independent joints do not determine others."""
+    """The first iteration: three sweeps. ``progress`` is immense where independent joints do not determine others."""
     first_forward_sweep(tree, w, problem, result)
     explicit_constraints(tree, w)
     articulate_clusters(tree, w, problem.R)
@@ -352,12 +299,12 @@ def cluster_lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> No
         r = tree.penalty_row[e]
         result.multipliers[r] = problem.multipliers0[r]
         w.lam[r] = problem.multipliers0[r] + w.mu[r] * w.k[r]
-    apply_penalty_forces(tree, w, w.lam)
-    clustered_bias_forces(tree, w, problem.tau)
-    clustered_accelerations(tree, w, result.a, result.multipliers)
+    apply_constraint_forces(tree, w, w.lam)
+    solve_clusters(tree, w, problem.tau, result.a, result.multipliers)
     for e in range(tree.npenalty_rows):
         result.residual[tree.penalty_row[e]] = w.k[tree.penalty_row[e]]
-    penalty_residuals(tree, w, problem.R, result.multipliers, result.residual)
+    constraint_residual(tree, w, result.a, result.residual)
+    update_penalties(tree, w, problem.R, result.multipliers, result.residual)
     for c in range(tree.nclusters):
         cluster_residuals(tree, w, c, result.a, result.residual)
     norm = residual_norm(tree, w, problem.settings, result.residual)
@@ -368,40 +315,45 @@ def cluster_lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> No
 
 
 @kernel
-def change_accelerations(tree: Array, w: Array, problem: Problem, multipliers: Array, result: Result) -> None:
-    """Accelerations and residuals changed by the forces ``lam`` of penalties, beside those in ``f`` and ``tau``."""
-    for d in range(tree.ndep):
-        w.gc[tree.dep_dof[d]] = 0.0
-    apply_penalty_forces(tree, w, w.lam)
-    clustered_bias_forces(tree, w, w.tau)
-    clustered_accelerations(tree, w, w.da, multipliers)
-    penalty_residuals(tree, w, problem.R, result.multipliers, result.residual)
-    for k in range(tree.nv):
-        result.a[k] += w.da[k]
-
-
-@kernel
-def set_progress(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """The residual, infinite where independent joints do not determine the others; one more iteration."""
-    norm = residual_progress(tree, w, problem.settings, w.error, result.residual)
-    result.progress[0] = where(w.pivot[0], LEAST_PIVOT, DISABLED, norm)
-    result.iterations[0] += 1.0
-
-
-@kernel
 def cluster_lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """A further iteration (**loops** Algorithm 2): the change from the residual of penalties alone."""
-    copy_rows(tree, result.residual, w.error)
+    """A further iteration, and not the last one (**loops** Algorithm 2): the change from the residual of penalties.
+
+    Clusters that no penalty depends on are left to the last iteration.
+    """
+    settings = problem.settings
+    before = (1.0 - STAGNATION) * result.progress[0]
     clear_forces(tree, w)
     for k in range(tree.nv):
         w.tau[k] = 0.0
+    for d in range(tree.ndep):
+        w.gc[tree.dep_dof[d]] = 0.0
+    for r in range(tree.nc):
+        w.lam[r] = 0.0
+        w.k[r] = 0.0
     for e in range(tree.npenalty_rows):
-        w.lam[tree.penalty_row[e]] = w.mu[tree.penalty_row[e]] * result.residual[tree.penalty_row[e]]
-    change_accelerations(tree, w, problem, w.lam, result)
-    for e in range(tree.ncluster_rows):
-        result.multipliers[tree.cluster_row[e]] += w.lam[tree.cluster_row[e]]
-    set_progress(tree, w, problem, result)
-    result.progress[0] = maximum(result.progress[0], problem.settings.rounding)
+        w.k[tree.penalty_row[e]] = w.mu[tree.penalty_row[e]] * result.residual[tree.penalty_row[e]]
+    apply_constraint_forces(tree, w, w.k)
+    for s in range(tree.nsupporting):
+        clustered_bias_force(tree, w, tree.supporting[s], w.tau)
+    for s in range(tree.nsupporting - 1, -1, -1):
+        c = tree.supporting[s]
+        clustered_acceleration(tree, w, c, w.da, w.lam)
+        for e in range(tree.member_start[c], tree.member_start[c] + tree.member_count[c]):
+            i = tree.member[e]
+            for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+                result.a[k] += w.da[k]
+        for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
+            result.multipliers[tree.cluster_row[e]] += w.lam[tree.cluster_row[e]]
+    constraint_residual(tree, w, w.da, result.residual)
+    for e in range(tree.npenalty_rows):
+        r = tree.penalty_row[e]
+        w.k[r] = w.mu[r] * result.residual[r]
+        result.multipliers[r] += w.k[r]
+    norm = penalty_norm(tree, w, settings, w.k, result.residual)
+    least = maximum(settings.rounding, 2.0 * settings.tolerance)
+    norm = where(norm, before, maximum(norm, least), least)
+    result.progress[0] = where(w.pivot[0], LEAST_PIVOT, DISABLED, norm)
+    result.iterations[0] += 1.0
 
 
 @kernel
@@ -409,11 +361,20 @@ def cluster_lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result
     """An iteration with which iterations may end: from all forces, so that it makes up for rounding errors."""
     copy_rows(tree, result.residual, w.error)
     force_residual(tree, w, problem.tau, result.a)
+    for d in range(tree.ndep):
+        w.gc[tree.dep_dof[d]] = 0.0
     for e in range(tree.npenalty_rows):
         r = tree.penalty_row[e]
         w.lam[r] = result.multipliers[r] + w.mu[r] * result.residual[r]
-    change_accelerations(tree, w, problem, result.multipliers, result)
-    set_progress(tree, w, problem, result)
+    apply_constraint_forces(tree, w, w.lam)
+    solve_clusters(tree, w, w.tau, w.da, result.multipliers)
+    constraint_residual(tree, w, w.da, result.residual)
+    update_penalties(tree, w, problem.R, result.multipliers, result.residual)
+    for k in range(tree.nv):
+        result.a[k] += w.da[k]
+    norm = residual_progress(tree, w, problem.settings, w.error, result.residual)
+    result.progress[0] = where(w.pivot[0], LEAST_PIVOT, DISABLED, norm)
+    result.iterations[0] += 1.0
 
 
 CLUSTER_LCABA = Algorithm(

@@ -71,8 +71,12 @@ OUTPUTS: dict[str, Shape] = {"a": ("nv",), "result": ("nresult",)}
 class Settings(NamedTuple):
     """Scales of the convergence test (`quantities.scales`), without units of their own where they are multiplied."""
 
+    tolerance: Scalar
+    """The relative residual at which iterations end."""
     rounding: Scalar
     """The relative residual that rounding leaves after one iteration with stiff rows."""
+    regularization: Scalar
+    """Regularization of a row of compliance one, as a part of the inverse inertia that it feels."""
     gravity: Scalar
     """Square of the robot's weight over its mass."""
     inverse_mass: Scalar
@@ -120,10 +124,17 @@ class Result(NamedTuple):
 
 @kernel
 def settings_view(tree: Array, settings: Array) -> Settings:
-    """The flat input ``settings`` by name; the first two numbers are the loop's."""
-    mobility = settings[6 : 6 + tree.nv]
-    row_inertia = settings[6 + tree.nv : tree.nsettings]
-    return Settings(settings[2], settings[3], settings[4], settings[5], mobility, row_inertia)
+    """The flat input ``settings`` by name; the second number is the loop's, which reads the first and the third too."""
+    return Settings(
+        tolerance=settings[0],
+        rounding=settings[2],
+        regularization=settings[3],
+        gravity=settings[4],
+        inverse_mass=settings[5],
+        inverse_inertia=settings[6],
+        mobility=settings[7 : 7 + tree.nv],
+        row_inertia=settings[7 + tree.nv : tree.nsettings],
+    )
 
 
 @kernel
@@ -255,14 +266,13 @@ def max_norm(n: int, x: Array) -> Scalar:
 def constraint_violation(tree: Array, w: Array, R: Array, result: Result) -> None:
     """Largest position error, and velocity error where rows have gains (else -1), after `setup_problem`."""
     position = 0.0
-    velocity = 0.0 if tree.has_gains != 0 else -1.0
+    velocity = 0.0
     for r in range(tree.nc):
-        position = maximum(position, where(R[r], DISABLED, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
+        position = maximum(position, where(R[r], DISABLED, w.error[r] * w.error[r], 0.0))
         if tree.has_gains != 0:
-            x = where(w.Jv[r], 0.0, -w.Jv[r], w.Jv[r])
-            velocity = maximum(velocity, where(R[r], DISABLED, x, 0.0))
-    result.violation[0] = position
-    result.violation[1] = velocity
+            velocity = maximum(velocity, where(R[r], DISABLED, w.Jv[r] * w.Jv[r], 0.0))
+    result.violation[0] = sqrt(position)
+    result.violation[1] = sqrt(velocity) if tree.has_gains != 0 else -1.0
 
 
 @kernel

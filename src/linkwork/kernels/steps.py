@@ -177,7 +177,7 @@ def _loop_dynamics(iterations: int) -> Dynamics:
         setup_problem(tree, w, q, v, inputs.wrenches, w.none)
         lcaba_sweeps(tree, w, torque, R, w.none, a, result.multipliers, result.residual)
         for _ in range(iterations - 2):
-            lcaba_sweeps_iterate(tree, w, R, a, result.multipliers, result.residual)
+            lcaba_sweeps_iterate(tree, w, a, result.multipliers, result.residual)
         if iterations > 1:
             lcaba_sweeps_refine(tree, w, torque, R, a, result.multipliers, result.residual)
 

@@ -13,15 +13,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from linkwork.model.graphs import ancestors
 from linkwork.model.model import Model
 from linkwork.plans.clusters import CLUSTER_TREE, DependentCoordinates, cluster_tree, enabled_rows
 from linkwork.plans.layout import ragged
-from linkwork.plans.lcaba import Initial
+from linkwork.plans.lcaba import ClosedForms, Initial, closed_forms, equal_compliances, rows_in_closed_form
 from linkwork.plans.tree import Tree
 
 CLUSTER_LCABA_TREE = CLUSTER_TREE.extended(
     "cluster_lcaba",
-    sizes=("ncouplings", "nneighbors", "nfill", "ninitial", "npenalty_k", "npenalty_rows", "nmember_couplings", "nC"),
+    sizes=(
+        "ncouplings",
+        "nneighbors",
+        "nfill",
+        "ninitial",
+        "nouter",
+        "npenalty_rows",
+        "nmember_couplings",
+        "nC",
+        "nsupporting",
+    ),
     integers={
         "elimination_order": ("nclusters",),  # clusters in the order of elimination
         "neighbor_start": ("n",),  # neighbors of a cluster when it is eliminated, by its first body: first and count
@@ -40,7 +51,14 @@ CLUSTER_LCABA_TREE = CLUSTER_TREE.extended(
         "member_coupling_body": ("nmember_couplings",),  # the member,
         "member_coupling_neighbor": ("nmember_couplings",),  # the place of the neighbor in the list above,
         "member_coupling_next": ("nmember_couplings",),  # and the coupling of the member's parent, -1 outside
-        "penalty_k": ("npenalty_k",),  # rows of K of penalties, on bodies
+        "supporting": ("nsupporting",),  # clusters whose joints move penalties, in the order of elimination
+        "single_joint": ("nc",),  # 0: rows on joints are local
+        "closed_rotation": ("npairs",),  # penalties in closed form, as in `plans.lcaba`
+        "closed_translation": ("npairs",),
+        "closed_start": ("npairs",),
+        "pair_coupling": ("npairs",),
+        "pair_coupling_transposed": ("npairs",),
+        "outer_k": ("nouter",),  # rows of K of the other penalties
         "penalty_row": ("npenalty_rows",),  # rows of penalties
         "initial_coupling": ("ninitial",),  # couplings of two rows of K of one row; -1: both are on one body
         "initial_a": ("ninitial",),
@@ -56,12 +74,22 @@ class InsideCluster(ValueError):
 
 
 def cluster_lcaba_tree(
-    mechanism: Model, frames: Sequence[str], dependent: DependentCoordinates, local: Iterable[int]
+    mechanism: Model,
+    frames: Sequence[str],
+    dependent: DependentCoordinates,
+    local: Iterable[int],
+    compliances: bool = True,
 ) -> Tree:
-    """The arrays of a mechanism whose rows ``local`` are solved in clusters; `InsideCluster` where that cannot be."""
+    """The arrays of a mechanism whose rows ``local`` are solved in clusters; `InsideCluster` where that cannot be.
+
+    ``compliances`` says that the regularization of penalties is equal where compliances are: see `plans.lcaba`.
+    """
     rows = sorted(local)
     tree = cluster_tree(mechanism, frames, dependent, rows)
-    return _Elimination(tree, sorted(set(enabled_rows(mechanism)) - set(rows))).build()
+    penalties = sorted(set(enabled_rows(mechanism)) - set(rows))
+    equal = equal_compliances(mechanism) if compliances else [False] * tree.nc
+    closed = closed_forms(tree, [same and r in penalties for r, same in enumerate(equal)])
+    return _Elimination(tree, penalties, closed).build()
 
 
 class _Neighbor(NamedTuple):
@@ -87,8 +115,9 @@ class _MemberCoupling(NamedTuple):
 class _Elimination:
     """Eliminates clusters once, in integers."""
 
-    def __init__(self, tree: Tree, penalties: Sequence[int]) -> None:
-        self.tree, self.penalties = tree, penalties
+    def __init__(self, tree: Tree, penalties: Sequence[int], closed: ClosedForms) -> None:
+        self.tree, self.penalties, self.closed = tree, penalties, closed
+        self.in_closed_form = rows_in_closed_form(tree, closed)
         self.members = [
             tree.member[start : start + count].tolist()
             for start, count in zip(tree.member_start, tree.member_count, strict=True)
@@ -104,7 +133,7 @@ class _Elimination:
 
     def build(self) -> Tree:
         tree = self.tree
-        initial = self._initial()  # numbers couplings of penalties
+        initial, pairs = self._initial(), [self._pair_coupling(p) for p in range(tree.npairs)]  # numbers couplings
         neighbors: list[_Neighbor] = []
         members: list[list[_MemberCoupling]] = [[] for _ in self.members]
         start, count = [0] * tree.n, [0] * tree.n
@@ -144,7 +173,12 @@ class _Elimination:
             member_coupling_body=[coupling.member for coupling in handed],
             member_coupling_neighbor=[coupling.neighbor for coupling in handed],
             member_coupling_next=[coupling.following for coupling in handed],
-            penalty_k=[m for r in self.penalties for m in self.row_k[r] if tree.k_body[m] > 0],
+            supporting=self._supporting(),
+            single_joint=[0] * tree.nc,
+            **self.closed._asdict(),
+            pair_coupling=[coupling for coupling, _ in pairs],
+            pair_coupling_transposed=[transposed for _, transposed in pairs],
+            outer_k=[m for r in self.penalties for m in self.row_k[r] if not self.in_closed_form[r]],
             penalty_row=self.penalties,
             initial_coupling=[pair.coupling for pair in initial],
             initial_a=[pair.a for pair in initial],
@@ -186,9 +220,25 @@ class _Elimination:
                     found.append(_MemberCoupling(self.couplings[pair], i, place, following))
         return found
 
+    def _supporting(self) -> list[int]:
+        """Clusters with bodies that penalties act on, or that carry such, in the order of elimination."""
+        on = {int(self.tree.k_body[m]) for ms in self.row_k.values() for m in ms}
+        carriers = {above for body in on for above in ancestors(self.tree.parent.tolist(), body)} - {0}
+        clusters = {self.cluster[body] for body in carriers}
+        return [c for c in self.order if c in clusters]
+
+    def _pair_coupling(self, p: int) -> tuple[int, bool]:
+        """The coupling of the bodies of a pair that is in closed form, and whether it has the second body's rows."""
+        first, second = (int(self.tree.frame_body[ends[p]]) for ends in (self.tree.pair_first, self.tree.pair_second))
+        if not (self.closed.closed_rotation[p] or self.closed.closed_translation[p]) or first == 0 or second == 0:
+            return -1, False
+        return self._coupling(first, second), self.place[self.cluster[second]] < self.place[self.cluster[first]]
+
     def _initial(self) -> list[Initial]:
         found = []
-        for ms in self.row_k.values():
+        for r, ms in self.row_k.items():
+            if self.in_closed_form[r]:
+                continue
             for k, m in enumerate(ms):
                 for other in ms[k + 1 :]:
                     a, b = int(self.tree.k_body[m]), int(self.tree.k_body[other])

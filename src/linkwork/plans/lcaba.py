@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from linkwork.model.arrays import Floats
+from linkwork.model.constraints import TURN_ROWS
+from linkwork.model.graphs import ancestors
 from linkwork.model.model import Model
+from linkwork.model.pairs import MEET, NO_TURN
 from linkwork.plans.constraints import CONSTRAINED_TREE, body_of_dof, constrained_tree
 from linkwork.plans.layout import ragged
 from linkwork.plans.tree import LOCAL, Tree
@@ -24,9 +30,12 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
         "nfill",
         "ninitial",
         "nrow_k",
+        "nouter",
+        "nsupporting",
     ),
     integers={
         "elimination_order": ("n",),  # bodies in the order of elimination, from place 1 on
+        "supporting": ("nsupporting",),  # those of them whose joints move rows, in the same order
         "neighbor_start": ("n",),  # neighbors of a body when it is eliminated: first and count
         "neighbor_count": ("n",),
         "neighbor_body": ("nneighbors",),
@@ -42,6 +51,12 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
         "row_k_start": ("nc",),  # rows of K of a row: first and count
         "row_k_count": ("nc",),
         "row_k": ("nrow_k",),
+        "closed_rotation": ("npairs",),  # 1 where rows of rotation of a pair are summed in closed form,
+        "closed_translation": ("npairs",),  # rows of translation,
+        "closed_start": ("npairs",),  # of which this is the first
+        "pair_coupling": ("npairs",),  # the coupling of its bodies; -1 where one of them is the world
+        "pair_coupling_transposed": ("npairs",),  # 1 where that coupling has the second body's rows
+        "outer_k": ("nouter",),  # the other rows of K, whose outer products are summed one by one
         "initial_coupling": ("ninitial",),  # couplings of two rows of K of one row; -1: both are on one body
         "initial_a": ("ninitial",),
         "initial_b": ("ninitial",),
@@ -52,8 +67,69 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
 
 
 def lcaba_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
-    """The arrays of a mechanism with its order of elimination."""
-    return _Elimination(constrained_tree(mechanism, frames, LOCAL)).build()
+    """The arrays of a mechanism with its order of elimination, for any regularization of rows."""
+    tree = constrained_tree(mechanism, frames, LOCAL)
+    return _Elimination(tree, closed_forms(tree, [False] * tree.nc)).build()
+
+
+def lcaba_tree_of_compliances(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
+    """The same for a regularization that is equal where compliances of a pair's rows are: see `shares_penalties`."""
+    tree = constrained_tree(mechanism, frames, LOCAL)
+    return _Elimination(tree, closed_forms(tree, equal_compliances(mechanism))).build()
+
+
+def equal_compliances(mechanism: Model) -> list[bool]:
+    """For each row, whether it has the compliance of all rows of its block (rows of rotation, or of translation)."""
+    equal: list[bool] = []
+    for constraint in mechanism.constraints:
+        start = 0
+        for size in constraint.blocks:
+            values = np.broadcast_to(constraint.compliance, constraint.rows)[start : start + size]
+            equal += [bool((values == values[0]).all())] * size
+            start += size
+    return equal
+
+
+def shares_penalties(tree: Tree, R: Floats) -> bool:
+    """Whether a regularization of rows ``(..., nc)`` is equal where a plan sums rows in closed form."""
+    for p in range(tree.npairs):
+        for closed, start in ((tree.closed_rotation[p], 0), (tree.closed_translation[p], tree.closed_start[p])):
+            rows = R[..., tree.pair_row[p] + start : tree.pair_row[p] + start + 3]
+            if closed and not (rows == rows[..., :1]).all():
+                return False
+    return True
+
+
+class ClosedForms(NamedTuple):
+    """Which rows of pairs are summed in closed form: see the fields of the layout."""
+
+    closed_rotation: list[bool]
+    closed_translation: list[bool]
+    closed_start: list[int]
+
+
+def closed_forms(tree: Tree, equal: Sequence[bool]) -> ClosedForms:
+    """Rows of pairs that hold an orientation, or a point, and share one penalty."""
+    closed = ClosedForms([], [], [])
+    for p in range(tree.npairs):
+        first, second = (int(tree.frame_body[frame[p]]) for frame in (tree.pair_first, tree.pair_second))
+        row, start = int(tree.pair_row[p]), TURN_ROWS[tree.pair_rotation[p]]
+        apart = first != second
+        closed.closed_rotation.append(apart and tree.pair_rotation[p] == NO_TURN and equal[row])
+        closed.closed_translation.append(apart and tree.pair_translation[p] == MEET and equal[row + start])
+        closed.closed_start.append(start)
+    return closed
+
+
+def rows_in_closed_form(tree: Tree, closed: ClosedForms) -> list[bool]:
+    """For each row, whether it is summed with others of its pair."""
+    inside = [False] * tree.nc
+    for p, (rotation, translation, start) in enumerate(zip(*closed, strict=True)):
+        row = int(tree.pair_row[p])
+        for in_closed_form, first in ((rotation, row), (translation, row + start)):
+            if in_closed_form:
+                inside[first : first + 3] = [True] * 3
+    return inside
 
 
 def single_joint_rows(tree: Tree) -> list[int]:
@@ -112,14 +188,15 @@ class Initial(NamedTuple):
 class _Elimination:
     """Eliminates bodies once, in integers."""
 
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
+    def __init__(self, tree: Tree, closed: ClosedForms) -> None:
+        self.tree, self.closed = tree, closed
         self.parent: list[int] = tree.parent.tolist()
         self.single_joint = single_joint_rows(tree)
         self.rows = link_rows(tree, self.single_joint)
         self.row_k: list[list[int]] = [[] for _ in range(tree.nc)]
         for m, r in enumerate(self.rows.k_row):
             self.row_k[r].append(m)
+        self.in_closed_form = rows_in_closed_form(tree, closed)
         self.order, self.neighbors = self._order()
         self.place = {body: k for k, body in enumerate(self.order)}
         self.couplings: dict[tuple[int, int], int] = {}
@@ -134,6 +211,7 @@ class _Elimination:
         for i in self.order[1:]:
             starts[i], at = at, at + len(each[i])
         fill, initial, row_k = ragged(neighbor.fill for neighbor in in_order), self._initial(), ragged(self.row_k)
+        pairs = [self._pair_coupling(p) for p in range(tree.npairs)]
         has_armature = tree.has_armature.copy()
         for body, r in zip(rows.term_body, tree.term_row.tolist(), strict=True):
             has_armature[body] |= self.single_joint[r]  # the row adds to the joint's own inertia
@@ -142,6 +220,7 @@ class _Elimination:
             ncouplings=len(self.couplings),
             has_armature=has_armature,
             elimination_order=self.order,
+            supporting=self._supporting(),
             neighbor_start=starts,
             neighbor_count=[len(neighbors) for neighbors in each],
             neighbor_body=[neighbor.body for neighbor in in_order],
@@ -154,11 +233,21 @@ class _Elimination:
             row_k_start=row_k.start,
             row_k_count=row_k.count,
             row_k=row_k.entries,
+            pair_coupling=[coupling for coupling, _ in pairs],
+            pair_coupling_transposed=[transposed for _, transposed in pairs],
+            outer_k=[m for m, r in enumerate(rows.k_row) if not self.in_closed_form[r]],
+            **self.closed._asdict(),
             initial_coupling=[pair.coupling for pair in initial],
             initial_a=[pair.a for pair in initial],
             initial_b=[pair.b for pair in initial],
             **rows._asdict(),
         )
+
+    def _supporting(self) -> list[int]:
+        """Bodies that rows act on, and those that carry them, in the order of elimination."""
+        on = {*self.rows.k_body, *self.rows.term_body}
+        carried = {above for body in on for above in ancestors(self.parent, body)}
+        return [body for body in self.order[1:] if body in carried]
 
     def _coupling(self, a: int, b: int) -> int:
         """The coupling of two bodies, with the rows of the one that is eliminated first."""
@@ -178,9 +267,19 @@ class _Elimination:
             found.append(_Neighbor(j, coupling, parent_coupling, transposed, fill))
         return found
 
+    def _pair_coupling(self, p: int) -> tuple[int, bool]:
+        """The coupling of the bodies of a pair that is in closed form, and whether it has the second body's rows."""
+        first, second = (int(self.tree.frame_body[ends[p]]) for ends in (self.tree.pair_first, self.tree.pair_second))
+        closed = self.closed.closed_rotation[p] or self.closed.closed_translation[p]
+        if not closed or first == 0 or second == 0:
+            return -1, False
+        return self._coupling(first, second), self.place[second] < self.place[first]
+
     def _initial(self) -> list[Initial]:
         found = []
-        for ms in self.row_k:
+        for r, ms in enumerate(self.row_k):
+            if self.in_closed_form[r]:
+                continue
             for k, m in enumerate(ms):
                 for other in ms[k + 1 :]:
                     a, b = self.rows.k_body[m], self.rows.k_body[other]
