@@ -102,11 +102,8 @@ def test_operations_are_those_on_the_page_and_fewest(name: str) -> None:
     printed = [[int(x.replace(" ", "")) for x in re.findall(r"\d[\d ]*", cell)] for cell in row.split("|")[2:6]]
     known = {method: count for method, count in counts.items() if count is not None}
     assert len(known) == 3
-    assert [printed[0], printed[1], printed[2]] == [
-        [known["lcaba"].total, known["lcaba"].iteration],
-        [known["cluster"].total],
-        [known["cluster_lcaba"].total, known["cluster_lcaba"].iteration],
-    ]
+    for cell, count in zip(printed[:3], known.values(), strict=True):
+        assert cell == [x for x in (count.total, count.iteration, count.refinement) if x]
     assert printed[3] == [len(local_constraints(robot)), len(robot.constraints)]
     assert known["cluster_lcaba"].in_iterations(3) < min(known["lcaba"].in_iterations(3), known["cluster"].total)
     assert known["cluster_lcaba"].iteration <= 0.18 * known["cluster_lcaba"].total
