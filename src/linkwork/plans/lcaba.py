@@ -2,7 +2,8 @@
 """The order in which bodies are eliminated when constraints couple them (LCABA), and the couplings that arise.
 
 **loops** Section IV: a leaf of the remaining tree is eliminated with its joint; this couples its parent and all bodies
-it was coupled to with each other. Of all leaves the one with the fewest neighbors goes first (minimum degree).
+it was coupled to with each other. Of all leaves the one with the fewest neighbors goes first (minimum degree), unless
+the mechanism has an order of its own (`Model.elimination_order`).
 Couplings ``H_ij`` are 6 x 6 blocks, with the rows of the body that is eliminated first.
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import TURN_ROWS
 from linkwork.model.graphs import ancestors
+from linkwork.model.joints import atoms_of
 from linkwork.model.model import Model
 from linkwork.model.pairs import MEET, NO_TURN
 from linkwork.plans.constraints import CONSTRAINED_TREE, body_of_dof, constrained_tree
@@ -69,13 +71,13 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
 def lcaba_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The arrays of a mechanism with its order of elimination, for any regularization of rows."""
     tree = constrained_tree(mechanism, frames, LOCAL)
-    return _Elimination(tree, closed_forms(tree, [False] * tree.nc)).build()
+    return _Elimination(tree, closed_forms(tree, [False] * tree.nc), wanted_places(mechanism)).build()
 
 
 def lcaba_tree_of_compliances(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The same for a regularization that is equal where compliances of a pair's rows are: see `shares_penalties`."""
     tree = constrained_tree(mechanism, frames, LOCAL)
-    return _Elimination(tree, closed_forms(tree, equal_compliances(mechanism))).build()
+    return _Elimination(tree, closed_forms(tree, equal_compliances(mechanism)), wanted_places(mechanism)).build()
 
 
 def equal_compliances(mechanism: Model) -> list[bool]:
@@ -130,6 +132,12 @@ def rows_in_closed_form(tree: Tree, closed: ClosedForms) -> list[bool]:
             if in_closed_form:
                 inside[first : first + 3] = [True] * 3
     return inside
+
+
+def wanted_places(mechanism: Model) -> list[int]:
+    """For each body of the arrays, its place in the order that the mechanism asks for; 0 where it asks for none."""
+    place = {body: k for k, body in enumerate(mechanism.elimination_order, start=1)}
+    return [0, *(place.get(joint.child, 0) for joint in mechanism.joints for _ in atoms_of(joint.type))]
 
 
 def single_joint_rows(tree: Tree) -> list[int]:
@@ -188,8 +196,8 @@ class Initial(NamedTuple):
 class _Elimination:
     """Eliminates bodies once, in integers."""
 
-    def __init__(self, tree: Tree, closed: ClosedForms) -> None:
-        self.tree, self.closed = tree, closed
+    def __init__(self, tree: Tree, closed: ClosedForms, wanted: Sequence[int]) -> None:
+        self.tree, self.closed, self.wanted = tree, closed, wanted
         self.parent: list[int] = tree.parent.tolist()
         self.single_joint = single_joint_rows(tree)
         self.rows = link_rows(tree, self.single_joint)
@@ -302,7 +310,7 @@ class _Elimination:
         leaves = {i for i in range(1, n) if children[i] == 0}
         order, neighbors = [0], dict[int, set[int]]()
         while leaves:
-            i = min(leaves, key=lambda b: (len(near[b]), -b))
+            i = min(leaves, key=lambda b: (self.wanted[b], len(near[b]), -b))
             leaves.remove(i)
             order.append(i)
             neighbors[i] = set(near[i])
