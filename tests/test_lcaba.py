@@ -235,3 +235,14 @@ def test_the_plan_for_any_regularization_has_no_closed_forms() -> None:
     assert not (tree.closed_rotation.any() or tree.closed_translation.any()) and tree.nouter == tree.nk
     equal = lcaba_tree_of_compliances(welded(0))
     assert equal.nouter < equal.nk
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_plan_for_any_regularization_is_that_of_different_compliances(seed: int) -> None:
+    """Made of the plan with closed forms, or from the start."""
+    robot, rng = welded(seed), np.random.default_rng(seed)
+    apart = tuple(replace(c, compliance=rng.uniform(0.5, 2.0, c.rows)) for c in robot.constraints)
+    ours, theirs = lcaba_tree(robot), lcaba_tree_of_compliances(replace(robot, constraints=apart))
+    for name in theirs._fields:
+        if name not in ("pair_coupling", "pair_coupling_transposed"):  # which rows one by one do not need
+            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), name)

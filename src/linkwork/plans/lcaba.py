@@ -8,7 +8,7 @@ Couplings ``H_ij`` are 6 x 6 blocks, with the rows of the body that is eliminate
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -68,14 +68,30 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
 
 def lcaba_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The arrays of a mechanism with its order of elimination, for any regularization of rows."""
-    tree = constrained_tree(mechanism, frames, LOCAL)
-    return _Elimination(tree, _closed(tree, [False] * tree.nc)).build()
+    return any_regularization(lcaba_tree_of_compliances(mechanism, frames))
 
 
 def lcaba_tree_of_compliances(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The same for a regularization that is equal where compliances of a pair's rows are: see `shares_penalties`."""
     tree = constrained_tree(mechanism, frames, LOCAL)
     return _Elimination(tree, _closed(tree, equal_compliances(mechanism))).build()
+
+
+def any_regularization(tree: Tree) -> Tree:
+    """The same plan, of this layout or of one that extends it, for a regularization that differs from row to row."""
+    couplings = {}
+    for i in range(tree.n):
+        for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
+            couplings[i, int(tree.neighbor_body[e])] = int(tree.neighbor_coupling[e])
+    order = {int(body): k for k, body in enumerate(tree.elimination_order)}
+    rows: list[list[int]] = [[] for _ in range(tree.nc)]
+    for m, r in enumerate(tree.k_row.tolist()):
+        rows[r].append(m)
+    initial = _initial_couplings(rows, tree.k_body.tolist(), order, lambda a, b: couplings[a, b])
+    none = [0] * tree.npairs
+    values = {"closed_rotation": none, "closed_translation": none, "outer_k": range(tree.nk), **initial}
+    arrays = {name: np.array(value, dtype=np.int64) for name, value in values.items()}
+    return tree._replace(nouter=tree.nk, ninitial=len(arrays["initial_a"]), **arrays)
 
 
 def equal_compliances(mechanism: Model) -> list[bool]:
@@ -166,12 +182,22 @@ class _Neighbor(NamedTuple):
     fill: list[int]
 
 
-class _Initial(NamedTuple):
-    """The coupling of two rows of K."""
-
-    coupling: int
-    a: int
-    b: int
+def _initial_couplings(
+    rows: Sequence[Sequence[int]], k_body: Sequence[int], place: Mapping[int, int], coupling: Callable[[int, int], int]
+) -> dict[str, list[int]]:
+    """Couplings of rows of K of one row: see the fields ``initial_``; ``coupling`` of the body that is eliminated first
+    and of another."""
+    found: dict[str, list[int]] = {"initial_coupling": [], "initial_a": [], "initial_b": []}
+    for ms in rows:
+        for k, m in enumerate(ms):
+            for other in ms[k + 1 :]:
+                a, b = k_body[m], k_body[other]
+                if a != 0 and b != 0:
+                    first, second = (m, other) if place[a] < place[b] else (other, m)
+                    number = -1 if a == b else coupling(k_body[first], k_body[second])
+                    for name, value in zip(found, (number, first, second), strict=True):
+                        found[name].append(value)
+    return found
 
 
 class _Elimination:
@@ -226,9 +252,7 @@ class _Elimination:
             pair_coupling_transposed=[transposed for _, transposed in pairs],
             outer_k=[m for m, r in enumerate(rows.k_row) if not self.in_closed_form[r]],
             **self.closed._asdict(),
-            initial_coupling=[pair.coupling for pair in initial],
-            initial_a=[pair.a for pair in initial],
-            initial_b=[pair.b for pair in initial],
+            **initial,
             **rows._asdict(),
         )
 
@@ -274,18 +298,9 @@ class _Elimination:
             return -1, False
         return self._coupling(first, second), self.place[second] < self.place[first]
 
-    def _initial(self) -> list[_Initial]:
-        found = []
-        for r, ms in enumerate(self.row_k):
-            if self.in_closed_form[r]:
-                continue
-            for k, m in enumerate(ms):
-                for other in ms[k + 1 :]:
-                    a, b = self.rows.k_body[m], self.rows.k_body[other]
-                    if a != 0 and b != 0:
-                        first, second = (m, other) if self.place[a] < self.place[b] else (other, m)
-                        found.append(_Initial(-1 if a == b else self._coupling(a, b), first, second))
-        return found
+    def _initial(self) -> dict[str, list[int]]:
+        rows = [ms for r, ms in enumerate(self.row_k) if not self.in_closed_form[r]]
+        return _initial_couplings(rows, self.rows.k_body, self.place, self._coupling)
 
     def _order(self) -> tuple[list[int], dict[int, set[int]]]:
         """Bodies in the order of elimination (the world in place 0), and each one's neighbors at that time."""
