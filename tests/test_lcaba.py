@@ -175,7 +175,7 @@ def test_a_further_iteration_costs_a_fraction_of_the_first() -> None:
 # Counts -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["jansen", "four_bar", "stewart", "watt", "tello"])
+@pytest.mark.parametrize("name", ["jansen", "four_bar", "stewart", "watt", "delta"])
 def test_counts_do_not_depend_on_round_off(name: str) -> None:
     """Of placements that were composed or assembled: 1e-14 of a meter and of a radian."""
     robot = getattr(lw.zoo, name)()
@@ -185,16 +185,12 @@ def test_counts_do_not_depend_on_round_off(name: str) -> None:
 
 
 def test_counts_do_not_depend_on_the_kernels_of_blas() -> None:
-    script = "import test_lcaba as t, linkwork as lw; print(t.counts(lw.zoo.jansen()), t.counts(t.held_stewart()))"
+    """Here and in a process that multiplies matrices with kernels for an old processor."""
+    script = "import test_lcaba; print(test_lcaba.counts(test_lcaba.held_stewart()))"
     path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    found = set()
-    for kernels in ("Prescott", "Haswell"):
-        environment = {**os.environ, "OPENBLAS_CORETYPE": kernels, "PYTHONPATH": path}
-        run = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-        )
-        found.add(run.stdout)
-    assert len(found) == 1
+    environment = {**os.environ, "OPENBLAS_CORETYPE": "Prescott", "PYTHONPATH": path}
+    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.split("\n")[0] == str(counts(held_stewart()))
 
 
 def held_stewart() -> Mechanism:
@@ -235,3 +231,14 @@ def test_the_plan_for_any_regularization_has_no_closed_forms() -> None:
     assert not (tree.closed_rotation.any() or tree.closed_translation.any()) and tree.nouter == tree.nk
     equal = lcaba_tree_of_compliances(welded(0))
     assert equal.nouter < equal.nk
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_plan_for_any_regularization_is_that_of_different_compliances(seed: int) -> None:
+    """Made of the plan with closed forms, or from the start."""
+    robot, rng = welded(seed), np.random.default_rng(seed)
+    apart = tuple(replace(c, compliance=rng.uniform(0.5, 2.0, c.rows)) for c in robot.constraints)
+    ours, theirs = lcaba_tree(robot), lcaba_tree_of_compliances(replace(robot, constraints=apart))
+    for name in theirs._fields:
+        if name not in ("pair_coupling", "pair_coupling_transposed"):  # which rows one by one do not need
+            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), name)

@@ -66,8 +66,8 @@ class Runner:
             with np.errstate(all="ignore"):
                 algorithm.text(tree, made, *rows, *results)
                 while algorithm.iterate and results[-1][0] > rows[-1][0] and results[-1][1] < rows[-1][1]:
-                    ends = algorithm.refine is not None and _about_to_end(results[-1], rows[-1])
-                    (algorithm.refine if ends else algorithm.iterate)(tree, made, *rows, *results)
+                    ending = algorithm.refine if _about_to_end(results[-1], rows[-1]) else None
+                    (ending or algorithm.iterate)(tree, made, *rows, *results)
         return entries.DONE if all(np.isfinite(y).all() for y in outputs) else entries.OVERFLOW
 
     def own_entry(self, batched: bool) -> Entry:
@@ -254,7 +254,8 @@ class Runner:
 def _about_to_end(progress: Array, settings: Array) -> bool:
     """Whether the next iteration is the last that is allowed, or likely to be the last that is needed."""
     residual, iterations = progress[:2]
-    return bool(residual * residual <= settings[0] or residual <= settings[2] or iterations + 1 >= settings[1])
+    near = residual * residual <= settings[0] or residual <= settings[2:3].max(initial=0.0)
+    return bool(near or iterations + 1 >= settings[1])
 
 
 def _always_refused(*arrays: Array) -> int:

@@ -190,7 +190,8 @@ def with_carry(first: Trace, nodes: Sequence[int], further: Mapping[str, Trace])
         program.graph.nodes = [
             (INPUT, array, moved.get(n[2], 0)) if n[:2] == (INPUT, array) else n for n in program.graph.nodes
         ]
-    return replace(first, carry=tuple(Symbol(first.graph, nodes[place], False) for place in order), **further)
+    carry = tuple(Symbol(first.graph, nodes[place], False) for place in order)
+    return replace(first, carry=carry, iterate=further.get("iterate"), refine=further.get("refine"))
 
 
 def is_zero(trace: Trace, k: int, j: int) -> bool:

@@ -42,7 +42,7 @@ from linkwork.kernels import aba
 from linkwork.kernels.constrained import DISABLED
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.lcaba import shares_penalties
+from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
 
@@ -159,12 +159,15 @@ class ForwardDynamics(ArrayEvaluator):
 
     def _for_regularization(self, R: Array) -> Self:
         """This evaluator, or the same for rows of a pair whose regularization differs though compliances are equal."""
-        plan = METHODS[self.method].arrays_per_row
-        if plan is None or R.shape[-1:] != (self.robot.nc,) or shares_penalties(self.program.tree, R):
+        if (
+            not has_closed_forms(self.program.algorithm.layout)
+            or R.shape[-1:] != (self.robot.nc,)
+            or shares_penalties(self.program.tree, R)
+        ):
             return self
         if self._per_row is None:
             other = copy(self)
-            other._program = replace(self.program, tree=plan(self.robot, self.frames))
+            other._program = replace(self.program, tree=any_regularization(self.program.tree))
             other._set_backend(self._backend)
             self._per_row = other
         return self._per_row

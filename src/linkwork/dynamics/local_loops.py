@@ -39,12 +39,6 @@ def loops_in_clusters(robot: Model, frames: Sequence[str] = ()) -> Tree:
     return _tree(robot, frames, local_rows(robot, tuple(enabled_rows(robot))))
 
 
-def loops_in_clusters_per_row(robot: Model, frames: Sequence[str] = ()) -> Tree:
-    """The same for any regularization of rows."""
-    rows = local_rows(robot, tuple(enabled_rows(robot)))
-    return cluster_lcaba_tree(robot, frames, ties_of(robot, rows), rows, compliances=False)
-
-
 @computed_once
 def local_rows(robot: Model, rows: tuple[int, ...]) -> tuple[int, ...]:
     """Those of the enabled ``rows`` that are local, by the fewest operations."""

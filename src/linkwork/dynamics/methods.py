@@ -20,7 +20,7 @@ from linkwork.closure.clusters import clustered, not_a_transmission
 from linkwork.compilers.program import Program
 from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED
-from linkwork.dynamics.local_loops import loops_in_clusters, loops_in_clusters_per_row
+from linkwork.dynamics.local_loops import loops_in_clusters
 from linkwork.inputs import ForwardMethod
 from linkwork.kernels import aba, approximate, bbo, cluster_aba, cluster_lcaba, lcaba, ltl, projection
 from linkwork.kernels import pv_early as early
@@ -30,7 +30,7 @@ from linkwork.model.constraints import CenterOfMass
 from linkwork.model.model import Model
 from linkwork.plans.bbo import WORLD_END, bbo_tree
 from linkwork.plans.clusters import enabled_rows
-from linkwork.plans.lcaba import lcaba_tree, lcaba_tree_of_compliances
+from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.ltl import ltl_tree
 from linkwork.plans.pv_early import pv_early_tree
 from linkwork.plans.tree import Tree, tree_of
@@ -50,8 +50,6 @@ class Method:
     """Whether constraints between two moving bodies are served."""
     exact: bool = True
     """Whether it solves the problem, or another that is like it."""
-    arrays_per_row: Callable[[Model, Sequence[str]], Tree] | None = None
-    """The plan for a regularization that differs between rows whose compliances are equal, where it is another."""
     closed: bool = False
     """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
 
@@ -66,18 +64,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), iterates=True),
         "prox_bbo": Method(bbo.PROX_BBO, bbo_tree, iterates=True),
         "pv_early": Method(early.PV_EARLY, pv_early_tree, hard=True, internal=False),
-        "pv_soft": Method(lcaba.LCABA, lcaba_tree_of_compliances, internal=False, arrays_per_row=lcaba_tree),
-        "constrained_aba": Method(
-            lcaba.LCABA, lcaba_tree_of_compliances, iterates=True, internal=False, arrays_per_row=lcaba_tree
-        ),
-        "lcaba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True, arrays_per_row=lcaba_tree),
-        "cluster_lcaba": Method(
-            cluster_lcaba.CLUSTER_LCABA,
-            loops_in_clusters,
-            iterates=True,
-            closed=True,
-            arrays_per_row=loops_in_clusters_per_row,
-        ),
+        "pv_soft": Method(lcaba.LCABA, lcaba_tree_of_compliances, internal=False),
+        "constrained_aba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True, internal=False),
+        "lcaba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True),
+        "cluster_lcaba": Method(cluster_lcaba.CLUSTER_LCABA, loops_in_clusters, iterates=True, closed=True),
         "cluster": Method(cluster_aba.CLUSTER_ABA, clustered, hard=True, closed=True),
         "projection": Method(projection.PROJECTION, clustered, hard=True, closed=True),
         "approximate": Method(approximate.APPROXIMATE_ABA, clustered, hard=True, closed=True, exact=False),

@@ -22,6 +22,7 @@ from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
 from linkwork.export.fixed import fixed
 from linkwork.inputs import Precision
+from linkwork.plans.lcaba import any_regularization, has_closed_forms
 from linkwork.quantities.base import BaseEvaluator, OperationCount
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.simulation import Stepper
@@ -118,7 +119,10 @@ def _text(
     evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
 ) -> tuple[CText, OperationCount]:
     program = evaluator.traced_program
-    traced = trace(program.algorithm, program.tree, limit)
+    tree = program.tree
+    if "regularization" in arguments and has_closed_forms(program.algorithm.layout):
+        tree = any_regularization(tree)  # a caller may give each row its own
+    traced = trace(program.algorithm, tree, limit)
     held = _held(evaluator, arguments)
     for argument in arguments:
         if argument not in held:

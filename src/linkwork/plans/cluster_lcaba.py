@@ -17,7 +17,7 @@ from linkwork.model.graphs import ancestors
 from linkwork.model.model import Model
 from linkwork.plans.clusters import CLUSTER_TREE, DependentCoordinates, cluster_tree, enabled_rows
 from linkwork.plans.layout import ragged
-from linkwork.plans.lcaba import ClosedForms, Initial, closed_forms, equal_compliances, rows_in_closed_form
+from linkwork.plans.lcaba import ClosedForms, closed_forms, equal_compliances, initial_couplings, rows_in_closed_form
 from linkwork.plans.tree import Tree
 
 CLUSTER_LCABA_TREE = CLUSTER_TREE.extended(
@@ -43,6 +43,8 @@ CLUSTER_LCABA_TREE = CLUSTER_TREE.extended(
         "parent_coupling_transposed": ("nneighbors",),  # 1 where that coupling has the neighbor's rows
         "fill_start": ("nneighbors",),  # couplings of a neighbor to those after it in the list
         "fill": ("nfill",),
+        "coupling_first": ("ncouplings",),  # bodies of a coupling, the one that is eliminated first,
+        "coupling_second": ("ncouplings",),  # and the other
         "C_start": ("nneighbors",),  # of a neighbor of a cluster: its first row of C
         "dof_place": ("nv",),  # the place of a degree of freedom among those of its cluster
         "member_coupling_start": ("nclusters",),  # couplings of a cluster's members, children first: first and count
@@ -74,20 +76,16 @@ class InsideCluster(ValueError):
 
 
 def cluster_lcaba_tree(
-    mechanism: Model,
-    frames: Sequence[str],
-    dependent: DependentCoordinates,
-    local: Iterable[int],
-    compliances: bool = True,
+    mechanism: Model, frames: Sequence[str], dependent: DependentCoordinates, local: Iterable[int]
 ) -> Tree:
     """The arrays of a mechanism whose rows ``local`` are solved in clusters; `InsideCluster` where that cannot be.
 
-    ``compliances`` says that the regularization of penalties is equal where compliances are: see `plans.lcaba`.
+    For a regularization of penalties that is equal where compliances of a pair's rows are: see `plans.lcaba`.
     """
     rows = sorted(local)
     tree = cluster_tree(mechanism, frames, dependent, rows)
     penalties = sorted(set(enabled_rows(mechanism)) - set(rows))
-    equal = equal_compliances(mechanism) if compliances else [False] * tree.nc
+    equal = equal_compliances(mechanism)
     closed = closed_forms(tree, [same and r in penalties for r, same in enumerate(equal)])
     return _Elimination(tree, penalties, closed).build()
 
@@ -133,7 +131,8 @@ class _Elimination:
 
     def build(self) -> Tree:
         tree = self.tree
-        initial, pairs = self._initial(), [self._pair_coupling(p) for p in range(tree.npairs)]  # numbers couplings
+        self._number_couplings()
+        pairs = [self._pair_coupling(p) for p in range(tree.npairs)]
         neighbors: list[_Neighbor] = []
         members: list[list[_MemberCoupling]] = [[] for _ in self.members]
         start, count = [0] * tree.n, [0] * tree.n
@@ -149,12 +148,12 @@ class _Elimination:
                 fill = [self._coupling(j, other) for other in others[k + 1 :]]
                 neighbors.append(_Neighbor(j, coupling, *self._to_parent(c, j), fill, nC))
                 nC += 0 if alone else int(tree.ind_count[c] + tree.dep_count[c])
+        outer = [m for r in self.penalties for m in self.row_k[r] if not self.in_closed_form[r]]
         fills = ragged(neighbor.fill for neighbor in neighbors)
         handed = [coupling for of_cluster in members for coupling in of_cluster]
         places = ragged(range(len(of_cluster)) for of_cluster in members)
         return CLUSTER_LCABA_TREE.build(
             tree,
-            ncouplings=len(self.couplings),
             nC=nC,
             elimination_order=self.order,
             neighbor_start=start,
@@ -178,11 +177,11 @@ class _Elimination:
             **self.closed._asdict(),
             pair_coupling=[coupling for coupling, _ in pairs],
             pair_coupling_transposed=[transposed for _, transposed in pairs],
-            outer_k=[m for r in self.penalties for m in self.row_k[r] if not self.in_closed_form[r]],
+            outer_k=outer,
+            coupling_first=[first for first, _ in self.couplings],
+            coupling_second=[second for _, second in self.couplings],
+            **initial_couplings(outer, tree.k_body.tolist(), tree.k_row.tolist(), self.couplings),
             penalty_row=self.penalties,
-            initial_coupling=[pair.coupling for pair in initial],
-            initial_a=[pair.a for pair in initial],
-            initial_b=[pair.b for pair in initial],
         )
 
     def _dof_places(self) -> list[int]:
@@ -234,23 +233,13 @@ class _Elimination:
             return -1, False
         return self._coupling(first, second), self.place[self.cluster[second]] < self.place[self.cluster[first]]
 
-    def _initial(self) -> list[Initial]:
-        found = []
-        for r, ms in self.row_k.items():
-            if self.in_closed_form[r]:
-                continue
-            for k, m in enumerate(ms):
-                for other in ms[k + 1 :]:
-                    a, b = int(self.tree.k_body[m]), int(self.tree.k_body[other])
-                    if a == 0 or b == 0:
-                        continue
-                    if a == b:
-                        found.append(Initial(-1, m, other))
-                        continue
-                    swapped = self.place[self.cluster[a]] > self.place[self.cluster[b]]
-                    first, second = (other, m) if swapped else (m, other)
-                    found.append(Initial(self._coupling(a, b), first, second))
-        return found
+    def _number_couplings(self) -> None:
+        """Number the couplings that penalties make, before any other."""
+        for ms in self.row_k.values():
+            bodies = sorted({int(self.tree.k_body[m]) for m in ms} - {0})
+            for k, a in enumerate(bodies):
+                for b in bodies[k + 1 :]:
+                    self._coupling(a, b)
 
     def _order(self) -> tuple[list[int], dict[int, set[int]]]:
         """Clusters in the order of elimination, and the bodies that each one is coupled to at that time."""

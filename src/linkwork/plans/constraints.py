@@ -28,6 +28,7 @@ from linkwork.plans.tree import (
     BodyTable,
     Tree,
     build_tree,
+    merged,
     regrouped,
     rounded,
     rounded_rotation,
@@ -155,7 +156,7 @@ class _ConstraintTables:
             elif isinstance(constraint, LinearCombination):
                 self._combination(constraint, row)
         self._poses()
-        places = [at for _, at in self.frames]
+        places, length = [at for _, at in self.frames], size_of(mechanism)
         gains = [(c.gains or (0.0, 0.0), c.rows) for c in mechanism.constraints]
         return CONSTRAINED_TREE.build(
             tree,
@@ -165,8 +166,10 @@ class _ConstraintTables:
             needs_velocities=int(self.needs_velocities),
             has_gains=int(any(any(c.gains or ()) for c in mechanism.constraints)),
             frame_body=[*tree.frame_body, *(body for body, _ in self.frames)],
-            frame_rotation=[*tree.frame_rotation, *(rounded_rotation(at.rotation) for at in places)],
-            frame_position=[*tree.frame_position, *(rounded(at.position, size_of(mechanism)) for at in places)],
+            frame_rotation=merged([*tree.frame_rotation, *(rounded_rotation(at.rotation) for at in places)], 1.0),
+            frame_position=merged(
+                [*tree.frame_position, *(rounded(at.position, length) for at in places)], length, tree.p
+            ),
             row_value=self.row_value,
             kp=np.repeat([kp for (kp, _), _ in gains], [n for _, n in gains]),
             kd=np.repeat([kd for (_, kd), _ in gains], [n for _, n in gains]),
@@ -324,8 +327,8 @@ class _ConstraintTables:
                     roots[k] = shared
         places: dict[tuple[int, int], int] = {}
         self._add(pose_body=0, pose_parent=0)
-        for column, body, support in self.posed:
-            self._add(**{column: self._pose(roots[support], body, places)})
+        for column, body, number in self.posed:
+            self._add(**{column: self._pose(roots[number], body, places)})
 
     def _root(self, support: set[int]) -> int:
         """The body that carries those of a support."""

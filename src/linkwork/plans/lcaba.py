@@ -9,7 +9,7 @@ Couplings ``H_ij`` are 6 x 6 blocks, with the rows of the body that is eliminate
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from linkwork.model.joints import atoms_of
 from linkwork.model.model import Model
 from linkwork.model.pairs import MEET, NO_TURN
 from linkwork.plans.constraints import CONSTRAINED_TREE, body_of_dof, constrained_tree
-from linkwork.plans.layout import ragged
+from linkwork.plans.layout import Layout, ragged
 from linkwork.plans.tree import LOCAL, Tree
 
 LCABA_TREE = CONSTRAINED_TREE.extended(
@@ -46,6 +46,8 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
         "parent_coupling_transposed": ("nneighbors",),  # 1 where that coupling has the neighbor's rows
         "fill_start": ("nneighbors",),  # couplings of a neighbor to those after it in the list
         "fill": ("nfill",),
+        "coupling_first": ("ncouplings",),  # bodies of a coupling, the one that is eliminated first,
+        "coupling_second": ("ncouplings",),  # and the other
         "term_k": ("nterms",),  # rows of K of a joint's body,
         "term_parent_k": ("nterms",),  # and of its parent; -1 for a row of one joint
         "term_body": ("nterms",),
@@ -70,14 +72,33 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
 
 def lcaba_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The arrays of a mechanism with its order of elimination, for any regularization of rows."""
-    tree = constrained_tree(mechanism, frames, LOCAL)
-    return _Elimination(tree, closed_forms(tree, [False] * tree.nc), wanted_places(mechanism)).build()
+    return any_regularization(lcaba_tree_of_compliances(mechanism, frames))
 
 
 def lcaba_tree_of_compliances(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The same for a regularization that is equal where compliances of a pair's rows are: see `shares_penalties`."""
     tree = constrained_tree(mechanism, frames, LOCAL)
     return _Elimination(tree, closed_forms(tree, equal_compliances(mechanism)), wanted_places(mechanism)).build()
+
+
+def has_closed_forms(layout: Layout) -> bool:
+    """Whether plans of a layout sum rows of pairs in closed form."""
+    return "closed_rotation" in layout.shapes
+
+
+def any_regularization(tree: Tree) -> Tree:
+    """The same plan, for a regularization that differs from row to row: no row is summed in closed form."""
+    closed = ClosedForms(tree.closed_rotation.tolist(), tree.closed_translation.tolist(), tree.closed_start.tolist())
+    rows = {r for r, inside in enumerate(rows_in_closed_form(tree, closed)) if inside}
+    rows |= {int(tree.k_row[m]) for m in tree.outer_k}
+    outer = [m for m, r in enumerate(tree.k_row.tolist()) if r in rows]
+    pairs = zip(tree.coupling_first.tolist(), tree.coupling_second.tolist(), strict=True)
+    numbers = {pair: number for number, pair in enumerate(pairs)}
+    initial = initial_couplings(outer, tree.k_body.tolist(), tree.k_row.tolist(), numbers)
+    none = [0] * tree.npairs
+    values = {"closed_rotation": none, "closed_translation": none, "outer_k": outer, **initial}
+    arrays = {name: np.array(value, dtype=np.int64) for name, value in values.items()}
+    return tree._replace(nouter=len(outer), ninitial=len(initial["initial_a"]), **arrays)
 
 
 def equal_compliances(mechanism: Model) -> list[bool]:
@@ -185,12 +206,26 @@ class _Neighbor(NamedTuple):
     fill: list[int]
 
 
-class Initial(NamedTuple):
-    """The coupling of two rows of K."""
+def initial_couplings(
+    outer: Iterable[int], k_body: Sequence[int], k_row: Sequence[int], couplings: Mapping[tuple[int, int], int]
+) -> dict[str, list[int]]:
+    """Couplings of pairs of rows of K of one row, of those in ``outer``: see the fields ``initial_``.
 
-    coupling: int
-    a: int
-    b: int
+    ``couplings`` are numbers of pairs of bodies, the one that is eliminated first in front.
+    """
+    found: dict[str, list[int]] = {"initial_coupling": [], "initial_a": [], "initial_b": []}
+    before: dict[int, list[int]] = {}
+    for m in outer:
+        if k_body[m] == 0:
+            continue
+        for other in before.setdefault(k_row[m], []):
+            pair = k_body[other], k_body[m]
+            first, second = (other, m) if pair in couplings or pair[0] == pair[1] else (m, other)
+            number = -1 if pair[0] == pair[1] else couplings[k_body[first], k_body[second]]
+            for name, value in zip(found, (number, first, second), strict=True):
+                found[name].append(value)
+        before[k_row[m]].append(m)
+    return found
 
 
 class _Elimination:
@@ -218,14 +253,14 @@ class _Elimination:
         starts, at = [0] * tree.n, 0
         for i in self.order[1:]:
             starts[i], at = at, at + len(each[i])
-        fill, initial, row_k = ragged(neighbor.fill for neighbor in in_order), self._initial(), ragged(self.row_k)
+        fill, row_k = ragged(neighbor.fill for neighbor in in_order), ragged(self.row_k)
+        outer = [m for m, r in enumerate(rows.k_row) if not self.in_closed_form[r]]
         pairs = [self._pair_coupling(p) for p in range(tree.npairs)]
         has_armature = tree.has_armature.copy()
         for body, r in zip(rows.term_body, tree.term_row.tolist(), strict=True):
             has_armature[body] |= self.single_joint[r]  # the row adds to the joint's own inertia
         return LCABA_TREE.build(
             tree,
-            ncouplings=len(self.couplings),
             has_armature=has_armature,
             elimination_order=self.order,
             supporting=self._supporting(),
@@ -243,11 +278,11 @@ class _Elimination:
             row_k=row_k.entries,
             pair_coupling=[coupling for coupling, _ in pairs],
             pair_coupling_transposed=[transposed for _, transposed in pairs],
-            outer_k=[m for m, r in enumerate(rows.k_row) if not self.in_closed_form[r]],
+            outer_k=outer,
+            coupling_first=[first for first, _ in self.couplings],
+            coupling_second=[second for _, second in self.couplings],
             **self.closed._asdict(),
-            initial_coupling=[pair.coupling for pair in initial],
-            initial_a=[pair.a for pair in initial],
-            initial_b=[pair.b for pair in initial],
+            **initial_couplings(outer, rows.k_body, rows.k_row, self.couplings),
             **rows._asdict(),
         )
 
@@ -282,19 +317,6 @@ class _Elimination:
         if not closed or first == 0 or second == 0:
             return -1, False
         return self._coupling(first, second), self.place[second] < self.place[first]
-
-    def _initial(self) -> list[Initial]:
-        found = []
-        for r, ms in enumerate(self.row_k):
-            if self.in_closed_form[r]:
-                continue
-            for k, m in enumerate(ms):
-                for other in ms[k + 1 :]:
-                    a, b = self.rows.k_body[m], self.rows.k_body[other]
-                    if a != 0 and b != 0:
-                        first, second = (m, other) if self.place[a] < self.place[b] else (other, m)
-                        found.append(Initial(-1 if a == b else self._coupling(a, b), first, second))
-        return found
 
     def _order(self) -> tuple[list[int], dict[int, set[int]]]:
         """Bodies in the order of elimination (the world in place 0), and each one's neighbors at that time."""

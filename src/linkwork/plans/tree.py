@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
@@ -154,7 +155,8 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
     bodies = BodyTable(number, inner, (mass, mc, I))
     parent = np.array([0, *(joint.parent for joint in joints)], dtype=np.int64)
     kind = np.array([0, *(joint.atom.kind for joint in joints)], dtype=np.int64)
-    moments, whole = np.abs(mc).max(axis=1), np.abs(I).max(axis=(1, 2))
+    P, p, offset = merged(P, 1.0), merged(p, length), merged(offset, 1.0)
+    carried = _carried_mass(parent, mass)
     mass, mc, I = regrouped(parent, kind, P, p, mass, mc, I)
     slots = slots_of(parent)
     chosen = [mechanism.frame(name) for name in frames]
@@ -186,12 +188,12 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
         offset=offset,
         pitch=[0.0, *(joint.atom.pitch for joint in joints)],
         mass=mass,
-        mc=[rounded(row, size) for row, size in zip(mc, moments, strict=True)],
-        I=[rounded(row[np.triu_indices(3)], size) for row, size in zip(I, whole, strict=True)],
+        mc=merged([rounded(row, m * length) for row, m in zip(mc, carried, strict=True)]),
+        I=merged([rounded(row[np.triu_indices(3)], m * length**2) for row, m in zip(I, carried, strict=True)]),
         armature=armature,
         gravity=mechanism.gravity,
-        frame_rotation=[rounded_rotation(placement.rotation) for placement in at],
-        frame_position=[rounded(placement.position, length) for placement in at],
+        frame_rotation=merged([rounded_rotation(placement.rotation) for placement in at], 1.0),
+        frame_position=merged([rounded(placement.position, length) for placement in at], length, p),
         stiffness=[spring.stiffness for spring in springs],
         rest=[spring.rest for spring in springs],
         damping=[damping for _, damping in dampers],
@@ -376,7 +378,7 @@ def _slides(joints: list[_TreeJoint], rotation: list[Floats], length: float) -> 
             options += [before + offset(k)[2] for k in children[i]]
             scores = []
             for slide[i] in options:
-                scores.append((cost(i), abs(slide[i]), slide[i]))
+                scores.append((cost(i), round(abs(slide[i]) / length, 9), slide[i]))
             slide[i] = min(scores)[2]
     return slide
 
@@ -424,16 +426,45 @@ def rounded_rotation(R: Floats) -> Floats:
     About an axis of coordinates, it is a rotation to the last digit.
     """
     whole = np.rint(R)
-    near = np.where(np.abs(R - whole) < ROUND_OFF, whole + 0.0, R)
+    near: Floats = np.where(np.abs(R - whole) < ROUND_OFF, whole + 0.0, R)
     if R.shape == (3, 3) and np.count_nonzero(near) == 5 and 1.0 in np.abs(near):
-        return near / np.linalg.norm(near, axis=1, keepdims=True)
+        near = near / np.linalg.norm(near, axis=1, keepdims=True)
     return near
 
 
+def _carried_mass(parent: Integers, mass: Floats) -> Floats:
+    """The mass of each body and of all that it carries."""
+    carried = mass.copy()
+    for i in range(len(mass) - 1, 0, -1):
+        carried[parent[i]] += carried[i]
+    return carried
+
+
+def merged(x: npt.ArrayLike, size: float = 0.0, known: npt.ArrayLike = ()) -> Floats:
+    """Numbers that differ by round-off alone, signs aside, made equal, or equal to ones that are ``known``.
+
+    Round-off is that of ``size``, or of ten times the numbers themselves. Traced programs compute with equal numbers
+    once.
+    """
+    array, others = np.asarray(x, dtype=np.float64), np.abs(known).ravel()
+    sizes = np.concatenate([others, np.abs(array).ravel()])
+    order = np.argsort(sizes, kind="stable")
+    starts = np.diff(sizes[order], prepend=-1.0) > ROUND_OFF * np.maximum(size, 10.0 * sizes[order])
+    group = np.empty(len(sizes), dtype=np.int64)
+    group[order] = np.cumsum(starts) - 1
+    _, first = np.unique(group, return_index=True)
+    made: Floats = sizes[first][group[len(others) :]].reshape(array.shape)
+    return np.copysign(made, array)
+
+
 def size_of(mechanism: Model) -> float:
-    """Meters: the largest offset of a joint from the one before, against which round-off in offsets is measured."""
-    offsets = [joint.placement.position for joint in mechanism.joints if joint.parent != WORLD]
-    return float(np.abs(offsets).max(initial=0.0)) or DEFAULT_SIZE
+    """Meters: the largest size of a body or distance of joints on one, which round-off in offsets is measured by."""
+    sizes = [float(np.abs(joint.placement.position).max()) for joint in mechanism.joints if joint.parent != WORLD]
+    for inertia in mechanism.inertias.values():
+        if inertia.mass > 0:
+            radius = np.sqrt(max(float(np.trace(inertia.rotational)), 0.0) / inertia.mass)
+            sizes += [float(np.abs(inertia.com).max()), float(radius)]
+    return max(sizes, default=0.0) or DEFAULT_SIZE
 
 
 def unit_ranges(mechanism: Model) -> tuple[tuple[int, int], ...]:
