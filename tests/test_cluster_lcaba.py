@@ -136,11 +136,12 @@ def test_multipliers_of_the_state_before_save_iterations() -> None:
     assert np.abs(warm.acceleration - cold.acceleration).max() <= 1e-9 * np.abs(cold.acceleration).max()
 
 
-def test_penalties_of_a_call_are_soft_and_local_rows_stay_exact() -> None:
+@pytest.mark.parametrize("spread", [0.0, 0.4])
+def test_penalties_of_a_call_are_soft_and_local_rows_stay_exact(spread: float) -> None:
     robot = made("Cassie, feet welded")
     q, v, tau = state(robot)
     local = [r for name in local_constraints(robot) for r in range(*robot.row_slice(name).indices(robot.nc))]
-    R = np.full(robot.nc, 0.5)
+    R = 0.5 + spread * np.cos(np.arange(robot.nc))
     soft = lw.ForwardDynamics(robot, "cluster_lcaba", max_iterations=1)(q, v, tau, regularization=R)
     J, M = lw.constraint_jacobian(robot, q), lw.mass_matrix(robot, q)
     k = lw.constraint_target(robot, q, v) - lw.constraint_bias(robot, q, v)
