@@ -103,7 +103,8 @@ def _introduction(results: Results) -> str:
         "bias) at rest with the softness that MuJoCo chose; what differs by more than 1e-6 of the largest acceleration "
         "is under [Notes](#notes). MuJoCo runs without contacts, limits, friction, damping, springs and actuators.\n\n"
         "*Operations* are exact counts of + - * / sqrt sincos in the specialized program: no clock, no noise. An entry "
-        "`a + b` means `a` for the first iteration and `b` for each further one."
+        "`a + b (last c)` means `a` for the first iteration, `b` for each further one, and `c` for the last of them "
+        "where that refines."
     )
 
 

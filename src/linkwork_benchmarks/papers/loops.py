@@ -114,18 +114,16 @@ ENTRIES = (
     Entry(
         "Algorithm 2",
         "LCABA, two sweeps",
-        ("kernels/lcaba.py:lcaba_sweeps_iterate",),
+        ("kernels/lcaba.py:lcaba_sweeps_iterate", "kernels/lcaba.py:lcaba_sweeps_refine"),
         here=lambda f: (
             "further iteration / first, operations on the Digits: "
             + ", ".join(
-                found
-                for s in DIGITS
-                if (found := f.quotient("constrained", f"loops.{s}.lcaba.iteration", f"loops.{s}.lcaba.operations"))
+                f.quotient("constrained", f"loops.{s}.lcaba.iteration", f"loops.{s}.lcaba.operations") for s in DIGITS
             )
         ),
         differs=(
-            "an iteration may also correct the force balance that stiff rows cost (`force_residual`), which the "
-            "paper's does not"
+            "the last iteration starts from all forces (`lcaba_sweeps_refine`) and corrects what stiff rows cost in "
+            "digits, which the paper's does not"
         ),
         command=TABLE,
     ),
@@ -326,12 +324,13 @@ ENTRIES = (
     ),
     Entry(
         "Sec. VII-E",
-        "explicit beside implicit constraints: an open question there",
-        ("kernels/cluster_aba.py:cluster_aba",),
+        "explicit beside implicit constraints, and a hybrid of both: an open question there",
+        ("kernels/cluster_lcaba.py:cluster_lcaba", "kernels/cluster_aba.py:cluster_aba"),
         "left for future work",
         (
-            "`cluster` beside `lcaba` and `prox_bbo` on all robots of **clusters**: [Forward "
-            "dynamics](clusters-benchmarks.md#forward-dynamics-table-iii-fig-10)"
+            "`cluster_lcaba`: local loops as clusters, others as springs, in one elimination, "
+            "[counts](algorithms/lcaba.md#lcaba-over-clusters); `cluster` beside `lcaba` and `prox_bbo` on all robots "
+            "of **clusters**, [times](clusters-benchmarks.md#forward-dynamics-table-iii-fig-10)"
         ),
         command="clusters --only systems",
     ),
