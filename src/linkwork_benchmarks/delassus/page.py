@@ -9,7 +9,7 @@ from pathlib import Path
 from linkwork.dynamics.delassus.batches import REFINED
 from linkwork_benchmarks import drawing, report, tables
 from linkwork_benchmarks.constrained import series
-from linkwork_benchmarks.delassus import bars, counts, disturbed, papers, plots, studies
+from linkwork_benchmarks.delassus import bars, counts, papers, plots, studies
 from linkwork_benchmarks.delassus.operators import AGREES
 from linkwork_benchmarks.delassus.scenarios import DAMPING, EXPLICIT, METHODS, NEW, STIFF
 from linkwork_benchmarks.report import Results
@@ -27,7 +27,6 @@ def write(results: Results, page: Path | None = None) -> Path:
     shown = drawing.write_beside(page, plots.PLOTS, results)
     sections = (
         _introduction(results),
-        disturbed.sentence(results["metrics"]),
         _bars(results),
         _pinocchio(results),
         _first(results, shown),
