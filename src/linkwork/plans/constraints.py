@@ -58,6 +58,7 @@ CONSTRAINED_TREE = TREE.extended(
         "pose_parent": ("nposes",),  # and the pose of its parent
         "k_body": ("nk",),  # the body of each row of K
         "k_row": ("nk",),  # the row of the constraint that it is a part of
+        "pair_turned": ("npairs",),  # 1 where the axes of a pair are not those of its first body
         "pair_rotation": ("npairs",),  # which rotations a pair of frames leaves free, as `Pair.turns`
         "pair_translation": ("npairs",),  # which translations, as `Pair.shifts`
         "pair_row": ("npairs",),  # its first row
@@ -92,7 +93,10 @@ CONSTRAINED_TREE = TREE.extended(
     },
     floats={
         "pair_size": ("npairs",),  # length of a rod, radius of a rolling body
-        "pair_closed": ("npairs", 3, 3),  # rotation from the first body's axes to the second's where frames coincide
+        "pair_axes": ("npairs", 3, 3),  # axes of a pair in its first body: that body's, but A's where it is the world
+        "pair_frame": ("npairs", 3, 3),  # rotation of A in these axes
+        "pair_lever": ("npairs", 3),  # position of A in these axes, from the first body's origin
+        "pair_closed": ("npairs", 3, 3),  # rotation from these axes to those of the second body where frames coincide
         "term_coefficients": ("nterms", 4),
         "term_origin": ("nterms",),
         "tape_value": ("ntape",),
@@ -157,6 +161,9 @@ class _ConstraintTables:
                 self._combination(constraint, row)
         self._poses()
         places, length = [at for _, at in self.frames], size_of(mechanism)
+        for name in ("pair_axes", "pair_frame", "pair_closed"):
+            self.columns[name] = list(merged(self.columns[name], 1.0))
+        self.columns["pair_lever"] = list(merged(self.columns["pair_lever"], length, tree.p))
         gains = [(c.gains or (0.0, 0.0), c.rows) for c in mechanism.constraints]
         return CONSTRAINED_TREE.build(
             tree,
@@ -210,13 +217,24 @@ class _ConstraintTables:
             pair_first_k=self._k_rows(self._body(first), row, rows),
             pair_second_k=self._k_rows(self._body(second), row, rows),
             pair_size=constraint.size,
-            pair_closed=rounded_rotation(self.frames[-1][1].rotation @ self.frames[-2][1].rotation.T),
         )
+        self._pair_axes(self._body(first), self.frames[-2][1], self.frames[-1][1])
         self._needs_pose("pair_first_pose", self._body(first))
         self._needs_pose("pair_second_pose", self._body(second))
         lines = [set(ancestors(self.parent, self._body(frame))) for frame in (first, second)]
         self.supports.append(lines[0] ^ lines[1])
         self.needs_velocities |= constraint.shifts not in (ANY_SHIFT, MEET)
+
+    def _pair_axes(self, body: int, first: Placement, second: Placement) -> None:
+        """Axes in which a pair is computed: loops in a plane have zeros in a body's, pairs with the world in A's."""
+        axes = rounded_rotation(first.rotation) if body == 0 else np.eye(3)
+        self._add(
+            pair_turned=not np.array_equal(axes, np.eye(3)),
+            pair_axes=axes,
+            pair_frame=np.eye(3) if body == 0 else rounded_rotation(first.rotation),
+            pair_lever=rounded(axes.T @ first.position, size_of(self.mechanism)),
+            pair_closed=rounded_rotation(second.rotation @ (axes.T @ first.rotation).T),
+        )
 
     def _coupling(self, constraint: Coupling, row: int) -> None:
         if isinstance(constraint, FunctionCoupling):
