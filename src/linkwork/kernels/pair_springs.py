@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Springs of pairs in closed form: inertias, forces and residuals of rows that share one penalty, without rows of K.
 
-Three rows that hold a point are a mass ``mu`` there, three that hold an orientation a rotational inertia: ``mu K' K`` of
-**loops** Eq. 25 for welds, points, and the translations of hinges, the rotations of sliders.
+Three rows that hold a point are a mass ``mu`` there, three that hold an orientation a rotational inertia: ``mu K' K``
+of **loops** Eq. 25 for welds, points, the translations of hinges and the rotations of sliders.
 
 | symbol     | meaning                                                                              |
 |------------|--------------------------------------------------------------------------------------|
