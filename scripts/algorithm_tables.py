@@ -19,8 +19,9 @@ import plan_pictures as pictures
 from algorithm_times import MEASURED, explicit
 
 import linkwork as lw
+from linkwork.dynamics.local_loops import local_constraints
 from linkwork.dynamics.methods import METHODS, method_cost
-from linkwork_benchmarks import report, tables
+from linkwork_benchmarks import report, scenes, tables
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "algorithms"
 
@@ -198,6 +199,19 @@ OPERATIONS: dict[str, Callable[[], str]] = {
 """What goes between ``<!-- operations -->`` and its end, by page."""
 
 
+def hybrids() -> str:
+    """Counts of LCABA, C-ABA and both in one, on robots with loops in their legs and constraints that span them."""
+    rows = []
+    for name, make in scenes.LOCAL_LOOPS.items():
+        robot = make()
+        local = f"{len(local_constraints(robot))} of {len(robot.constraints)}"
+        cells = (by_method(method)(robot) for method in ("lcaba", "cluster", "cluster_lcaba"))
+        rows.append((f"{name} ({robot.nv}, {robot.nc})", *cells, local))
+    return tables.table(
+        ("system (velocities, rows)", "`lcaba`", "`cluster`", "`cluster_lcaba`", "local constraints"), rows
+    )
+
+
 def _impact(method: str) -> Callable[[lw.Mechanism], Any]:
     return lambda robot: lw.ImpactDynamics(robot, method)
 
@@ -218,6 +232,7 @@ def main(folder: Path = PAGES) -> None:
     for name, blocks in (("operations", OPERATIONS), ("measured", MEASURED)):
         for page, make in blocks.items():
             report.rewrite_readme(make(), name, folder / f"{page}.md")
+    report.rewrite_readme(hybrids(), "hybrids", folder / "lcaba.md")
 
 
 if __name__ == "__main__":

@@ -15,8 +15,9 @@ import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
 from linkwork.compilers.trace import Trace, trace
 from linkwork.dynamics import methods
+from linkwork.dynamics.costs import MOST_COUNTED
 from linkwork.dynamics.iterations import REGULARIZATION
-from linkwork.dynamics.methods import AUTOMATIC, METHODS, MOST_COUNTED
+from linkwork.dynamics.methods import AUTOMATIC, METHODS
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import Tree

@@ -39,10 +39,10 @@ from linkwork.errors import (
 )
 from linkwork.inputs import Auto, ForwardMethod, Lanes, Precision, above_zero, count, not_negative
 from linkwork.kernels import aba
-from linkwork.kernels.lcaba import LCABA
+from linkwork.kernels.constrained import DISABLED
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.lcaba import any_regularization, shares_penalties
+from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
 
@@ -110,7 +110,8 @@ class ForwardDynamics(ArrayEvaluator):
         # Of "auto" what matters here is known without a choice: it takes no hard and no dense method.
         bound = any(c.enabled for c in robot.constraints) if method == "auto" else method != "aba"
         self._bound = bound
-        self._dense, self._hard = method == "kkt", method != "auto" and METHODS[method].hard
+        self._dense = method == "kkt"
+        self._hard = method != "auto" and (METHODS[method].hard or METHODS[method].closed)
         self._quick = not (self._dense or self.strict)
         self._nv, self._result_size = robot.nv, ResultLayout(robot.nc).size
         self._unchecked = bound
@@ -158,8 +159,11 @@ class ForwardDynamics(ArrayEvaluator):
 
     def _for_regularization(self, R: Array) -> Self:
         """This evaluator, or the same for rows of a pair whose regularization differs though compliances are equal."""
-        springs = METHODS[self.method].algorithm is LCABA
-        if not springs or R.shape[-1:] != (self.robot.nc,) or shares_penalties(self.program.tree, R):
+        if (
+            not has_closed_forms(self.program.algorithm.layout)
+            or R.shape[-1:] != (self.robot.nc,)
+            or shares_penalties(self.program.tree, R)
+        ):
             return self
         if self._per_row is None:
             other = copy(self)
@@ -295,10 +299,15 @@ class ForwardDynamics(ArrayEvaluator):
     def _check_pivots(self, result: Array) -> None:
         """Raise an error where a method without regularization met dependent rows, or rows that contradict."""
         early = self._given_method == "pv_early"
-        if not early and result.ndim == 1 and result[PROGRESS] > LEAST_PIVOT:
+        if not early and not METHODS[self.method].iterates and result.ndim == 1 and result[PROGRESS] > LEAST_PIVOT:
             return
         if METHODS[self.method].closed:
-            check_pivots(self.robot, result[..., PROGRESS])
+            if METHODS[self.method].iterates:
+                lost = result[..., PROGRESS] >= DISABLED
+                if lost.any():
+                    raise undetermined(self.robot, _first_state(lost))
+            else:
+                check_pivots(self.robot, result[..., PROGRESS])
             return
         if early:
             wrong = result[..., PROGRESS] > CONTRADICTION

@@ -11,20 +11,18 @@ compute the accelerations all the same, and of all multipliers the smallest; `lt
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import get_args
 
 from linkwork.closure.clusters import clustered, not_a_transmission
-from linkwork.compilers import cache as disk
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import MAX_OPERATIONS, trace
+from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED
-from linkwork.errors import ProgramTooLarge
+from linkwork.dynamics.local_loops import loops_in_clusters
 from linkwork.inputs import ForwardMethod
-from linkwork.kernels import aba, approximate, bbo, cluster_aba, lcaba, ltl, projection
+from linkwork.kernels import aba, approximate, bbo, cluster_aba, cluster_lcaba, lcaba, ltl, projection
 from linkwork.kernels import pv_early as early
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.computed import computed_once
@@ -37,10 +35,6 @@ from linkwork.plans.ltl import ltl_tree
 from linkwork.plans.pv_early import pv_early_tree
 from linkwork.plans.tree import Tree, tree_of
 from linkwork.quantities.base import OperationCount
-
-MOST_COUNTED = 4 * MAX_OPERATIONS
-"""Operations of a program, or steps of a dense factor, beyond which a method is not counted. Zeros take steps too, in
-tracing and in native code."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +67,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "pv_soft": Method(lcaba.LCABA, lcaba_tree_of_compliances, internal=False),
         "constrained_aba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True, internal=False),
         "lcaba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True),
+        "cluster_lcaba": Method(cluster_lcaba.CLUSTER_LCABA, loops_in_clusters, iterates=True, closed=True),
         "cluster": Method(cluster_aba.CLUSTER_ABA, clustered, hard=True, closed=True),
         "projection": Method(projection.PROJECTION, clustered, hard=True, closed=True),
         "approximate": Method(approximate.APPROXIMATE_ABA, clustered, hard=True, closed=True, exact=False),
@@ -146,21 +141,6 @@ def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount |
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     assert algorithm is not None and arrays is not None
     return program_cost(Program.of_robot(robot, algorithm, arrays(robot, ())))
-
-
-def program_cost(program: Program) -> OperationCount | None:
-    """Exact operation counts of a program, kept on disk; None where it is too large to count."""
-
-    def make() -> bytes:
-        try:
-            traced = trace(program.algorithm, program.tree, MOST_COUNTED)
-        except ProgramTooLarge:
-            return b"null"
-        counted = OperationCount.of_trace(traced)
-        return json.dumps([counted, counted.iteration, counted.refinement]).encode()
-
-    kept = json.loads(disk.fetch(disk.key("cost", program.algorithm.name, program.plan_bytes()), make))
-    return None if kept is None else OperationCount(*kept)
 
 
 def _dense_steps(robot: Model, algorithm: Algorithm) -> int:

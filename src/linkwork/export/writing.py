@@ -22,7 +22,7 @@ from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
 from linkwork.export.fixed import fixed
 from linkwork.inputs import Precision
-from linkwork.plans.lcaba import any_regularization
+from linkwork.plans.lcaba import any_regularization, has_closed_forms
 from linkwork.quantities.base import BaseEvaluator, OperationCount
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.simulation import Stepper
@@ -120,7 +120,7 @@ def _text(
 ) -> tuple[CText, OperationCount]:
     program = evaluator.traced_program
     tree = program.tree
-    if "regularization" in arguments and "closed_rotation" in program.algorithm.layout.shapes:
+    if "regularization" in arguments and has_closed_forms(program.algorithm.layout):
         tree = any_regularization(tree)  # a caller may give each row its own
     traced = trace(program.algorithm, tree, limit)
     held = _held(evaluator, arguments)
