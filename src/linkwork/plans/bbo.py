@@ -6,6 +6,10 @@ A row of a constraint starts on the bodies it acts on and is propagated from chi
 reaches its root. There nothing else can change it, and its force is eliminated: at the root of its loop, at the body
 below that hangs from the world, or at the world. Each row on each body on its path has a *slot*. Rows that pass a joint
 together, or are eliminated where others pass, become coupled: these pairs are the entries of ``L``.
+
+All this is done for up to four rows of a constraint at once, a *panel* (`kernels.panels`): slots are those of panels,
+entries of ``L`` tiles of 4 x 4. Panels are numbered in the order of their elimination, so that of two that are coupled
+the one with the lower number is eliminated first.
 """
 
 from __future__ import annotations
@@ -21,44 +25,50 @@ from linkwork.plans.tree import LOCAL, Tree
 BBO_TREE = CONSTRAINED_TREE.extended(
     "bbo",
     sizes=(
+        "npanels",  # panels of rows
         "nslots",
-        "nentries",  # entries of L
-        "nblocks",  # blocks of rows that are eliminated together
-        "nblock_entries",
+        "ntiles",  # tiles of L
+        "nblocks",  # blocks of panels that are eliminated together
+        "nblock_tiles",
         "ncross",
         "npassing",
         "ncoupled",
-        "max_block",  # rows of the largest block
         "max_rows",  # rows of the largest constraint
     ),
     integers={
+        "row_panel": ("nc",),  # the panel of a row, and which of its rows it is
+        "row_column": ("nc",),
+        "panel_row": ("npanels",),  # rows of a panel: first and count
+        "panel_rows": ("npanels",),
         "k_slot": ("nk",),  # the slot that a row of K starts in, -1 on the world
         "term_slot": ("nterms",),
-        "slot_row": ("nslots",),
+        "slot_panel": ("nslots",),
         "slot_parent": ("nslots",),  # the slot on the parent, -1 where that is the world
-        "slot_constraint_first": ("nslots",),  # the first slot on the same body of a row of the same constraint
+        "slot_constraint_first": ("nslots",),  # the first slot on the same body of a panel of the same constraint
         "row_in_constraint": ("nc",),  # the number of a row within its constraint
-        "slot_start": ("n",),  # slots of rows that pass the joint of a body: first and count
+        "slot_start": ("n",),  # slots of panels that pass the joint of a body: first and count
         "slot_count": ("n",),
-        "passing_start": ("n",),  # entries of L of these, the lower triangle row by row
-        "passing_entry": ("npassing",),
+        "passing_start": ("n",),  # tiles of L of these, the lower triangle row by row
+        "passing_tile": ("npassing",),
         "block_start": ("n",),  # blocks eliminated at a body: first and count
         "block_count": ("n",),
         "block_slot": ("nblocks",),  # slots of a block: first and count
         "block_size": ("nblocks",),
-        "block_entry_start": ("nblocks",),  # its entries of L, the lower triangle row by row
-        "block_entry": ("nblock_entries",),
+        "block_tile_start": ("nblocks",),  # its tiles of L, the lower triangle row by row
+        "block_tile": ("nblock_tiles",),
         "coupled_start": ("nblocks",),  # the passing slots that it is coupled to: first and count
         "coupled_count": ("nblocks",),
         "coupled_slot": ("ncoupled",),
-        "coupled_passing_start": ("nblocks",),  # entries of L of these, the lower triangle, in `passing_entry`
-        "cross_start": ("nblocks",),  # entries of L between the block's rows and these, one row of the block at a time
-        "cross_entry": ("ncross",),
+        "coupled_passing_start": ("nblocks",),  # tiles of L of these, the lower triangle, in `passing_tile`
+        "cross_start": ("nblocks",),  # tiles of L between the block's panels and these, one panel of the block at a time
+        "cross_tile": ("ncross",),
     },
     floats={},
 )
 """A mechanism with its constraints and the paths of their rows."""
 
+PANEL = 4
+"""Rows of a panel, at most: as many numbers as one instruction of most machines handles."""
 
 LOOP, BASE, WORLD_END, NOWHERE = range(4)
 """Where rows end: at the root of their loop; at the body that carries it and hangs from the world; at the world; or
@@ -71,8 +81,17 @@ def bbo_tree(mechanism: Model, frames: Sequence[str] = (), end: int = LOOP) -> T
     return _RowPaths(constrained_tree(mechanism, frames, LOCAL), end, first_rows).build()
 
 
+class _Panel(NamedTuple):
+    """Rows of a panel, the bodies that they start on, and where they end."""
+
+    row: int
+    rows: int
+    starts: frozenset[int]
+    root: int
+
+
 class _Body(NamedTuple):
-    """Slots, entries of L and blocks of a body: where they start, and how many slots and blocks."""
+    """Slots, tiles of L and blocks of a body: where they start, and how many slots and blocks."""
 
     slot_start: int
     slot_count: int
@@ -82,11 +101,11 @@ class _Body(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Slots of a block, and where its entries of L start."""
+    """Slots of a block, and where its tiles of L start."""
 
     slot: int
     size: int
-    entry_start: int
+    tile_start: int
     coupled_start: int
     coupled_count: int
     coupled_passing_start: int
@@ -94,61 +113,68 @@ class _Block(NamedTuple):
 
 
 class _RowPaths:
-    """Propagates the rows once, in integers."""
+    """Propagates the panels once, in integers."""
 
     def __init__(self, tree: Tree, end: int, first_rows: Sequence[int]) -> None:
         self.tree, self.end, self.first_rows = tree, end, first_rows
         self.parent: list[int] = tree.parent.tolist()
         self.joints = body_of_dof(tree)
+        self.panels = self._panels()
+        self.panel_of = {p.row + c: (n, c) for n, p in enumerate(self.panels) for c in range(p.rows)}
         self.passing, self.rooted = self._supports()
-        self.entries: dict[tuple[int, int], int] = {}
+        self.tiles: dict[tuple[int, int], int] = {}
         self.slots: dict[tuple[int, int], int] = {}
         self.bodies: list[_Body] = []
         self.blocks: list[_Block] = []
-        self.block_entry: list[int] = []
-        self.passing_entry: list[int] = []
+        self.block_tile: list[int] = []
+        self.passing_tile: list[int] = []
         self.coupled_slot: list[int] = []
-        self.cross_entry: list[int] = []
+        self.cross_tile: list[int] = []
 
     def build(self) -> Tree:
         tree = self.tree
         for i in range(tree.n - 1, -1, -1):
             self._propagate(i)
-        bodies, blocks, slots = self.bodies[::-1], self.blocks, self.slots
-        firsts = {(body, self.first_rows[r]): s for (body, r), s in reversed(slots.items())}
-        k_slots = zip(tree.k_body.tolist(), tree.k_row.tolist(), strict=True)
-        terms = zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True)
+        bodies, blocks, slots, panels = self.bodies[::-1], self.blocks, self.slots, self.panels
+        constraint = [self.first_rows[p.row] for p in panels]
+        firsts = {(body, constraint[p]): s for (body, p), s in reversed(slots.items())}
         return BBO_TREE.build(
             tree,
-            nentries=len(self.entries),
-            max_block=max((block.size for block in blocks), default=0),
+            ntiles=len(self.tiles),
             max_rows=max((self.first_rows.count(first) for first in set(self.first_rows)), default=0),
-            k_slot=[slots.get((body, r), -1) if body > 0 else -1 for body, r in k_slots],
-            term_slot=[slots[self.joints[v], r] for v, r in terms],
-            slot_row=[row for _, row in slots],
-            slot_parent=[self._parent_slot(body, row) for body, row in slots],
-            slot_constraint_first=[firsts[body, self.first_rows[r]] for body, r in slots],
+            row_panel=[self.panel_of[r][0] for r in range(tree.nc)],
+            row_column=[self.panel_of[r][1] for r in range(tree.nc)],
+            panel_row=[p.row for p in panels],
+            panel_rows=[p.rows for p in panels],
+            k_slot=[self._slot(body, row) for body, row in zip(tree.k_body.tolist(), tree.k_row.tolist(), strict=True)],
+            term_slot=[
+                self._slot(self.joints[v], row)
+                for v, row in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True)
+            ],
+            slot_panel=[panel for _, panel in slots],
+            slot_parent=[self._parent_slot(body, panel) for body, panel in slots],
+            slot_constraint_first=[firsts[body, constraint[p]] for body, p in slots],
             row_in_constraint=[r - first for r, first in enumerate(self.first_rows)],
             slot_start=[body.slot_start for body in bodies],
             slot_count=[body.slot_count for body in bodies],
             passing_start=[body.passing_start for body in bodies],
-            passing_entry=self.passing_entry,
+            passing_tile=self.passing_tile,
             block_start=[body.block_start for body in bodies],
             block_count=[body.block_count for body in bodies],
             block_slot=[block.slot for block in blocks],
             block_size=[block.size for block in blocks],
-            block_entry_start=[block.entry_start for block in blocks],
-            block_entry=self.block_entry,
+            block_tile_start=[block.tile_start for block in blocks],
+            block_tile=self.block_tile,
             coupled_start=[block.coupled_start for block in blocks],
             coupled_count=[block.coupled_count for block in blocks],
             coupled_slot=self.coupled_slot,
             coupled_passing_start=[block.coupled_passing_start for block in blocks],
             cross_start=[block.cross_start for block in blocks],
-            cross_entry=self.cross_entry,
+            cross_tile=self.cross_tile,
         )
 
     def _propagate(self, i: int) -> None:
-        """Slots of body ``i``: of rows that pass its joint, then of the blocks that are eliminated there."""
+        """Slots of body ``i``: of panels that pass its joint, then of the blocks that are eliminated there."""
         passing = self.passing[i]
         slot_start, block_start = len(self.slots), len(self.blocks)
         self._take_slots(i, passing)
@@ -156,40 +182,44 @@ class _RowPaths:
         for block in blocks:
             slot = len(self.slots)
             self._take_slots(i, block)
-            coupled = [r for r in passing if any(self._are_coupled(r, s) for s in block)]
-            starts = len(self.block_entry), len(self.coupled_slot), len(self.passing_entry), len(self.cross_entry)
-            self.block_entry += self._triangle(block)
-            self.coupled_slot += [self.slots[i, r] for r in coupled]
-            self.cross_entry += [self._entry(r, u) for r in block for u in coupled]
-            self.passing_entry += self._triangle(coupled)
-            entry_start, coupled_start, passing_start, cross_start = starts
+            coupled = [p for p in passing if any(self._are_coupled(p, q) for q in block)]
+            starts = len(self.block_tile), len(self.coupled_slot), len(self.passing_tile), len(self.cross_tile)
+            self.block_tile += self._triangle(block)
+            self.coupled_slot += [self.slots[i, p] for p in coupled]
+            self.cross_tile += [self._tile(p, u) for p in block for u in coupled]
+            self.passing_tile += self._triangle(coupled)
+            tile_start, coupled_start, passing_start, cross_start = starts
             self.blocks.append(
-                _Block(slot, len(block), entry_start, coupled_start, len(coupled), passing_start, cross_start)
+                _Block(slot, len(block), tile_start, coupled_start, len(coupled), passing_start, cross_start)
             )
-        self.bodies.append(_Body(slot_start, len(passing), len(self.passing_entry), block_start, len(blocks)))
-        self.passing_entry += [] if self.end == NOWHERE else self._triangle(passing)
+        self.bodies.append(_Body(slot_start, len(passing), len(self.passing_tile), block_start, len(blocks)))
+        self.passing_tile += [] if self.end == NOWHERE else self._triangle(passing)
 
-    def _take_slots(self, body: int, rows: Sequence[int]) -> None:
-        for r in rows:
-            self.slots[body, r] = len(self.slots)
+    def _take_slots(self, body: int, panels: Sequence[int]) -> None:
+        for p in panels:
+            self.slots[body, p] = len(self.slots)
 
-    def _parent_slot(self, body: int, row: int) -> int:
-        if body == 0 or self.parent[body] == 0 or row not in self.passing[body]:
+    def _slot(self, body: int, row: int) -> int:
+        """The slot of a row on a body, -1 on the world."""
+        return self.slots.get((body, self.panel_of[row][0]), -1) if body > 0 else -1
+
+    def _parent_slot(self, body: int, panel: int) -> int:
+        if body == 0 or self.parent[body] == 0 or panel not in self.passing[body]:
             return -1
-        return self.slots.get((self.parent[body], row), -1)
+        return self.slots.get((self.parent[body], panel), -1)
 
-    def _entry(self, r: int, s: int) -> int:
-        """The entry of L for two rows."""
-        return self.entries.setdefault((max(r, s), min(r, s)), len(self.entries))
+    def _tile(self, p: int, q: int) -> int:
+        """The tile of L for two panels."""
+        return self.tiles.setdefault((max(p, q), min(p, q)), len(self.tiles))
 
-    def _are_coupled(self, r: int, s: int) -> bool:
-        return (max(r, s), min(r, s)) in self.entries
+    def _are_coupled(self, p: int, q: int) -> bool:
+        return (max(p, q), min(p, q)) in self.tiles
 
-    def _triangle(self, rows: Sequence[int]) -> list[int]:
-        return [self._entry(rows[a], rows[b]) for a in range(len(rows)) for b in range(a + 1)]
+    def _triangle(self, panels: Sequence[int]) -> list[int]:
+        return [self._tile(panels[a], panels[b]) for a in range(len(panels)) for b in range(a + 1)]
 
-    def _supports(self) -> tuple[list[list[int]], list[list[int]]]:
-        """Rows that pass the joint of each body, and rows whose root it is."""
+    def _panels(self) -> list[_Panel]:
+        """Rows of each constraint, up to `PANEL` that start and end together, in the order of their elimination."""
         tree = self.tree
         starts: list[set[int]] = [set() for _ in range(tree.nc)]
         ends: list[set[int]] = [set() for _ in range(tree.nc)]
@@ -199,14 +229,31 @@ class _RowPaths:
         for v, row in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True):
             starts[row].add(self.joints[v])
             ends[row].add(self.parent[self.joints[v]])
-        passing: list[list[int]] = [[] for _ in range(tree.n)]
-        rooted: list[list[int]] = [[] for _ in range(tree.n)]
+        panels: list[_Panel] = []
         for row in range(tree.nc):
-            root = ancestors(self.parent, self._root(ends[row]))
-            rooted[root[0]].append(row)
-            support = {body for start in starts[row] for body in ancestors(self.parent, start)}
-            for body in support - set(root):
-                passing[body].append(row)
+            here, root = frozenset(starts[row]), self._root(ends[row])
+            last = panels[-1] if panels else None
+            if (
+                last is not None
+                and last.rows < PANEL
+                and (last.starts, last.root) == (here, root)
+                and self.first_rows[last.row] == self.first_rows[row]
+            ):
+                panels[-1] = last._replace(rows=last.rows + 1)
+            else:
+                panels.append(_Panel(row, 1, here, root))
+        return sorted(panels, key=lambda panel: (-panel.root, panel.row))
+
+    def _supports(self) -> tuple[list[list[int]], list[list[int]]]:
+        """Panels that pass the joint of each body, and panels whose root it is."""
+        n = self.tree.n
+        passing: list[list[int]] = [[] for _ in range(n)]
+        rooted: list[list[int]] = [[] for _ in range(n)]
+        for p, panel in enumerate(self.panels):
+            rooted[panel.root].append(p)
+            support = {body for start in panel.starts for body in ancestors(self.parent, start)}
+            for body in support - set(ancestors(self.parent, panel.root)):
+                passing[body].append(p)
         return passing, rooted
 
     def _root(self, bodies: set[int]) -> int:
@@ -218,15 +265,15 @@ class _RowPaths:
         root = common_ancestor(ancestors(self.parent, body) for body in bodies)
         return ancestors(self.parent, root)[-2] if self.end == BASE and root > 0 else root
 
-    def _uncoupled_blocks(self, rows: Sequence[int]) -> list[list[int]]:
-        """Rows that end at one body, in blocks that are not coupled to each other."""
-        left = list(rows)
+    def _uncoupled_blocks(self, panels: Sequence[int]) -> list[list[int]]:
+        """Panels that end at one body, in blocks that are not coupled to each other."""
+        left = list(panels)
         blocks: list[list[int]] = []
         while left:
             block = [left.pop(0)]
-            for r in block:
-                joined = [s for s in left if self._are_coupled(r, s)]
+            for p in block:
+                joined = [q for q in left if self._are_coupled(p, q)]
                 block += joined
-                left = [s for s in left if s not in joined]
+                left = [q for q in left if q not in joined]
             blocks.append(sorted(block))
         return blocks
