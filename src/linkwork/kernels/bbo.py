@@ -53,6 +53,7 @@ from linkwork.kernels.constrained import (
 )
 from linkwork.kernels.joints import axis_of, dof_of, moves_along
 from linkwork.kernels.panels import (
+    ZERO,
     add_outer_tile,
     add_shifted_panel,
     factorize_tile,
@@ -100,10 +101,9 @@ TRAVEL: dict[str, Shape] = {
 def init_rows(tree: Array, w: Array, R: Array) -> None:
     """``K``, ``L = R`` of each row at the links that it constrains (**loops** Algorithm 4, lines 4 to 7)."""
     for s in range(tree.nslots):
-        for c in range(4):
-            for j in range(6):
-                w.Ks[s, j, c] = 0.0
-            w.g[s, c] = 0.0
+        for j in range(6):
+            set_line(ZERO, w.Ks[s], j)
+        set_line(ZERO, w.g, s)
     for m in range(tree.nk):
         s = tree.k_slot[m]
         if s >= 0:
@@ -116,8 +116,7 @@ def init_rows(tree: Array, w: Array, R: Array) -> None:
     w.pivot[2] = 0.0
     for e in range(tree.ntiles):
         for d in range(4):
-            for c in range(4):
-                w.Ls[e, d, c] = 0.0
+            set_line(ZERO, w.Ls[e], d)
     for b in range(tree.nblocks):
         for a in range(tree.block_size[b]):
             A = w.Ls[block_tile(tree, b, a, a)]
@@ -251,7 +250,7 @@ def project_rows_on_joint(tree: Array, w: Array, i: int) -> None:
                 set_line(x, T, k)
             solve_ldl_panel(dof, w.L[i], T)
         else:
-            x = plus(line(K, axis), (w.g[s, 0], w.g[s, 1], w.g[s, 2], w.g[s, 3]))
+            x = plus(line(K, axis), line(w.g, s))
             if kind == HELICAL:
                 x = plus_scaled(x, tree.pitch[i], line(K, 5))
             set_line(x, S, 0)
@@ -274,14 +273,14 @@ def rows_to_parent(tree: Array, w: Array, i: int) -> None:
                         for k in range(dof_of(kind)):
                             x = minus_scaled(x, w.Y[i, j, k], line(S, k))
                     else:
-                        x = (0.0, 0.0, 0.0, 0.0)
+                        x = scaled(0.0, x)
                     set_line(x, K, j)
             else:
                 x = line(S, 0)
                 for j in range(6):
                     set_line(minus_scaled(line(K, j), w.V[i, j], x), K, j)
                 if kind != HELICAL and geared == 0:
-                    set_line((-w.g[s, 0], -w.g[s, 1], -w.g[s, 2], -w.g[s, 3]), K, axis_of(kind, 0))
+                    set_line(scaled(-1.0, line(w.g, s)), K, axis_of(kind, 0))
             panel_to_parent(tree, w, i, K, w.Ks[tree.slot_parent[s]])
 
 
@@ -353,7 +352,7 @@ def propagate_row_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
 def row_bias_forces(tree: Array, w: Array, tau: Array) -> None:
     """Backward sweep of forces and right-hand sides (**loops** Algorithm 5, lines 1 to 8)."""
     for p in range(tree.npanels):
-        set_line((0.0, 0.0, 0.0, 0.0), w.ks, p)
+        set_line(ZERO, w.ks, p)
     for r in range(tree.nc):
         w.ks[tree.row_panel[r], tree.row_column[r]] = w.k[r]
     for i in range(tree.n - 1, 0, -1):

@@ -17,6 +17,8 @@ from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
 
 Four = tuple[Scalar, Scalar, Scalar, Scalar]
 
+ZERO = (0.0, 0.0, 0.0, 0.0)
+
 
 @kernel
 def line(A: Array, k: int) -> Four:
@@ -60,7 +62,7 @@ def minus_scaled(x: Vector, a: Scalar, y: Vector) -> Four:
 @kernel
 def sum_of_products(x: Vector, y: Vector) -> Scalar:
     """``x . y``."""
-    return (x[0] * y[0] + x[1] * y[1]) + (x[2] * y[2] + x[3] * y[3])
+    return (x[0] * y[0] + x[2] * y[2]) + (x[1] * y[1] + x[3] * y[3])
 
 
 @kernel
