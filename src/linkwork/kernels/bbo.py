@@ -55,7 +55,7 @@ from linkwork.kernels.joints import axis_of, dof_of, moves_along
 from linkwork.kernels.panels import (
     ZERO,
     add_outer_tile,
-    add_shifted_panel,
+    add_panel,
     factorize_tile,
     line,
     minus_product,
@@ -67,6 +67,7 @@ from linkwork.kernels.panels import (
     rotate_panel_about_z,
     scaled,
     set_line,
+    shift_panel,
     solve_ldl_panel,
     solve_line,
     solve_line_transposed,
@@ -83,10 +84,10 @@ from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
 from linkwork.plans.bbo import BBO_TREE
 
 TRAVEL: dict[str, Shape] = {
-    "Ks": ("nslots", 6, 4),
-    "Ts": ("nslots", 6, 4),
-    "Zs": ("nslots", 6, 4),
-    "g": ("nslots", 4),
+    "Ks": ("nplaces", 6, 4),
+    "Ts": ("nlines", 4),
+    "Zs": ("max_panels", 6, 4),
+    "g": ("ncoefficients", 4),
     "Ls": ("ntiles", 4, 4),
     "X": (4, 4),
     "x": (4,),
@@ -100,17 +101,18 @@ TRAVEL: dict[str, Shape] = {
 @kernel
 def init_rows(tree: Array, w: Array, R: Array) -> None:
     """``K``, ``L = R`` of each row at the links that it constrains (**loops** Algorithm 4, lines 4 to 7)."""
-    for s in range(tree.nslots):
+    for p in range(tree.nplaces):
         for j in range(6):
-            set_line(ZERO, w.Ks[s], j)
-        set_line(ZERO, w.g, s)
+            set_line(ZERO, w.Ks[p], j)
     for m in range(tree.nk):
-        s = tree.k_slot[m]
-        if s >= 0:
+        p = tree.k_place[m]
+        if p >= 0:
             for j in range(6):
-                w.Ks[s, j, tree.row_column[tree.k_row[m]]] += w.K[m, j]
+                w.Ks[p, j, tree.row_column[tree.k_row[m]]] += w.K[m, j]
+    for e in range(tree.ncoefficients):
+        set_line(ZERO, w.g, e)
     for t in range(tree.nterms):
-        w.g[tree.term_slot[t], tree.row_column[tree.term_row[t]]] += w.dphi[t]
+        w.g[tree.term_coefficient[t], tree.row_column[tree.term_row[t]]] += w.dphi[t]
     w.pivot[0] = 1.0
     w.pivot[1] = DISABLED
     w.pivot[2] = 0.0
@@ -173,12 +175,13 @@ def rows_by_block_factor(tree: Array, w: Array, i: int, b: int) -> None:
     o = tree.block_slot[b]
     H = w.H[i]
     for a in range(tree.block_size[b]):
-        Z = w.Zs[o + a]
-        T = w.Ts[o + a]
+        K = w.Ks[tree.slot_place[o + a]]
+        Z = w.Zs[a]
+        T = w.Ts[tree.slot_line[o + a] : tree.nlines]
         for j in range(6):
-            set_line(line(w.Ks[o + a], j), Z, j)
+            set_line(line(K, j), Z, j)
         for e in range(a):
-            subtract_panel_product(w.Zs[o + e], w.Ls[block_tile(tree, b, a, e)], Z)
+            subtract_panel_product(w.Zs[e], w.Ls[block_tile(tree, b, a, e)], Z)
         A = w.Ls[block_tile(tree, b, a, a)]
         for j in range(6):
             z = solve_line(A, line(Z, j))
@@ -192,7 +195,6 @@ def rows_by_block_factor(tree: Array, w: Array, i: int, b: int) -> None:
 @kernel
 def couplings_by_block_factor(tree: Array, w: Array, i: int, b: int) -> None:
     """``W = D^-1 L^-1 L_RU`` of a block, in place; ``K_U -= W' Z``, ``L_UU -= W' D W``."""
-    o = tree.block_slot[b]
     n = tree.block_size[b]
     m = tree.coupled_count[b]
     ru = tree.cross_start[b]
@@ -213,7 +215,7 @@ def couplings_by_block_factor(tree: Array, w: Array, i: int, b: int) -> None:
                 set_line(line(W, d), w.X, d)
             times_diagonal_tile(A, W)
             if i > 0:
-                subtract_panel_product(w.Zs[o + a], W, w.Ks[tree.coupled_slot[tree.coupled_start[b] + u]])
+                subtract_panel_product(w.Zs[a], W, w.Ks[tree.slot_place[tree.coupled_slot[tree.coupled_start[b] + u]]])
             for t in range(u + 1):
                 tile = tree.passing_tile[tree.coupled_passing_start[b] + u * (u + 1) // 2 + t]
                 subtract_transposed_product(w.Ls[tree.cross_tile[ru + a * m + t]], w.X, w.Ls[tile])
@@ -223,13 +225,12 @@ def couplings_by_block_factor(tree: Array, w: Array, i: int, b: int) -> None:
 def propagate_rows(tree: Array, w: Array, i: int) -> None:
     """``K_p(i)`` and ``L`` of the rows that are propagated past joint ``i`` (**loops** Eqs. 46c, 46d)."""
     o = tree.slot_start[i]
-    dof = dof_of(tree.kind[i])
     project_rows_on_joint(tree, w, i)
     for a in range(tree.slot_count[i]):
         for b in range(a + 1):
             A = w.Ls[tree.passing_tile[tree.passing_start[i] + a * (a + 1) // 2 + b]]
-            for k in range(dof):
-                add_outer_tile(w.Ts[o + b, k], w.Zs[o + a, k], A)
+            for k in range(dof_of(tree.kind[i])):
+                add_outer_tile(w.Ts[tree.slot_line[o + b] + k], w.Zs[a, k], A)
     rows_to_parent(tree, w, i)
 
 
@@ -238,11 +239,11 @@ def project_rows_on_joint(tree: Array, w: Array, i: int) -> None:
     """``S' K'`` and ``D^-1 S' K'`` of the rows at link ``i``."""
     kind = tree.kind[i]
     dof = dof_of(kind)
-    axis = axis_of(kind, 0)
-    for s in range(tree.slot_start[i], tree.slot_start[i] + tree.slot_count[i]):
-        K = w.Ks[s]
-        T = w.Ts[s]
-        S = w.Zs[s]
+    o = tree.slot_start[i]
+    for a in range(tree.slot_count[i]):
+        K = w.Ks[tree.slot_place[o + a]]
+        S = w.Zs[a]
+        T = w.Ts[tree.slot_line[o + a] : tree.nlines]
         if kind > HELICAL:
             for k in range(dof):
                 x = line(K, axis_of(kind, k))
@@ -250,11 +251,12 @@ def project_rows_on_joint(tree: Array, w: Array, i: int) -> None:
                 set_line(x, T, k)
             solve_ldl_panel(dof, w.L[i], T)
         else:
-            x = plus(line(K, axis), line(w.g, s))
+            set_line(line(K, axis_of(kind, 0)), S, 0)
             if kind == HELICAL:
-                x = plus_scaled(x, tree.pitch[i], line(K, 5))
-            set_line(x, S, 0)
-            set_line(scaled(w.D[i], x), T, 0)
+                set_line(plus_scaled(line(S, 0), tree.pitch[i], line(K, 5)), S, 0)
+            if tree.slot_coefficient[o + a] >= 0:
+                set_line(plus(line(S, 0), line(w.g, tree.slot_coefficient[o + a])), S, 0)
+            set_line(scaled(w.D[i], line(S, 0)), T, 0)
 
 
 @kernel
@@ -262,31 +264,37 @@ def rows_to_parent(tree: Array, w: Array, i: int) -> None:
     """``K_p(i) += K_i P' iXp(i)`` (**loops** Eq. 46c)."""
     kind = tree.kind[i]
     geared = tree.has_armature[i]
-    for s in range(tree.slot_start[i], tree.slot_start[i] + tree.slot_count[i]):
-        if tree.slot_parent[s] >= 0:
-            K = w.Ks[s]
-            S = w.Zs[s]
+    o = tree.slot_start[i]
+    for a in range(tree.slot_count[i]):
+        place = tree.slot_place[o + a]
+        parent = tree.slot_parent[o + a]
+        if parent >= 0:
+            K = w.Ks[place]
+            S = w.Zs[a]
             if kind > HELICAL:
                 for j in range(6):
-                    x = line(K, j)
                     if geared != 0 or moves_along(kind, j) == 0:
                         for k in range(dof_of(kind)):
-                            x = minus_scaled(x, w.Y[i, j, k], line(S, k))
+                            set_line(minus_scaled(line(K, j), w.Y[i, j, k], line(S, k)), K, j)
                     else:
-                        x = scaled(0.0, x)
-                    set_line(x, K, j)
+                        set_line(ZERO, K, j)
             else:
                 x = line(S, 0)
                 for j in range(6):
                     set_line(minus_scaled(line(K, j), w.V[i, j], x), K, j)
                 if kind != HELICAL and geared == 0:
-                    set_line(scaled(-1.0, line(w.g, s)), K, axis_of(kind, 0))
-            panel_to_parent(tree, w, i, K, w.Ks[tree.slot_parent[s]])
+                    if tree.slot_coefficient[o + a] >= 0:
+                        set_line(scaled(-1.0, line(w.g, tree.slot_coefficient[o + a])), K, axis_of(kind, 0))
+                    else:
+                        set_line(ZERO, K, axis_of(kind, 0))
+            panel_to_parent(tree, w, i, K)
+            if parent != place:
+                add_panel(K, w.Ks[parent])
 
 
 @kernel
-def panel_to_parent(tree: Array, w: Array, i: int, K: Array, P: Array) -> None:
-    """``P += p(i)X*i K``: forces of a panel on link ``i``, in place, and added to those on its parent."""
+def panel_to_parent(tree: Array, w: Array, i: int, K: Array) -> None:
+    """``p(i)X*i K``: forces of a panel on link ``i``, as forces on its parent."""
     kind = tree.kind[i]
     if kind == SPHERICAL or kind == FREE:
         rotate_panel(w.R[i], K)
@@ -295,7 +303,7 @@ def panel_to_parent(tree: Array, w: Array, i: int, K: Array, P: Array) -> None:
             rotate_panel_about_z(w.cos[i], w.sin[i], K)
         if tree.has_rotation[i] != 0:
             rotate_panel(tree.P[i], K)
-    add_shifted_panel(w.r[i], K, P)
+    shift_panel(w.r[i], K)
 
 
 @kernel
@@ -326,7 +334,7 @@ def eliminate_row_forces(tree: Array, w: Array, i: int) -> None:
             set_line(x, w.ks, p)
             if i > 0:
                 for j in range(6):
-                    w.f[i, j] -= sum_of_products(line(w.Ts[o + a], j), x)
+                    w.f[i, j] -= sum_of_products(line(w.Ts, tree.slot_line[o + a] + j), x)
             for u in range(m):
                 r = tree.slot_panel[tree.coupled_slot[tree.coupled_start[b] + u]]
                 W = w.Ls[tree.cross_tile[tree.cross_start[b] + a * m + u]]
@@ -344,7 +352,7 @@ def propagate_row_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
             u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
             if kind == HELICAL:
                 u = u - tree.pitch[i] * f[5]
-            x = minus_scaled(x, u, line(w.Ts[s], k))
+            x = minus_scaled(x, u, line(w.Ts, tree.slot_line[s] + k))
         set_line(x, w.ks, tree.slot_panel[s])
 
 
@@ -374,7 +382,7 @@ def solve_multipliers(tree: Array, w: Array, i: int) -> None:
             x = times_diagonal(w.Ls[block_tile(tree, b, a, a)], line(w.ks, p))
             if i > 0:
                 for j in range(6):
-                    x = minus_scaled(x, w.a[i, j], line(w.Ts[o + a], j))
+                    x = minus_scaled(x, w.a[i, j], line(w.Ts, tree.slot_line[o + a] + j))
             for u in range(m):
                 coupled = tree.slot_panel[tree.coupled_slot[tree.coupled_start[b] + u]]
                 W = w.Ls[tree.cross_tile[tree.cross_start[b] + a * m + u]]
@@ -398,7 +406,7 @@ def multipliers_and_accelerations(tree: Array, w: Array, qdd: Array) -> None:
         for s in range(tree.slot_start[i], tree.slot_start[i] + tree.slot_count[i]):
             x = line(w.lams, tree.slot_panel[s])
             for k in range(dof_of(tree.kind[i])):
-                w.y[tree.iv[i] + k] += sum_of_products(line(w.Ts[s], k), x)
+                w.y[tree.iv[i] + k] += sum_of_products(line(w.Ts, tree.slot_line[s] + k), x)
         joint_acceleration(tree, w, i, qdd)
         solve_multipliers(tree, w, i)
     for r in range(tree.nc):

@@ -90,21 +90,21 @@ def rotate_panel(R: Array, K: Array) -> None:
 
 
 @kernel
-def add_shifted_panel(r: Vector, K: Array, P: Array) -> None:
-    """Add the forces of the panel ``K``, whose origin is at ``r``, to those of ``P``: ``n + r x f``, ``f``."""
+def shift_panel(r: Vector, K: Array) -> None:
+    """Forces of a panel whose origin is at ``r``, about the origin of ``r``: ``n + r x f``, ``f``; in place."""
     x = line(K, 3)
     y = line(K, 4)
     z = line(K, 5)
-    n0 = plus(line(K, 0), minus_scaled(scaled(r[1], z), r[2], y))
-    n1 = plus(line(K, 1), minus_scaled(scaled(r[2], x), r[0], z))
-    n2 = plus(line(K, 2), minus_scaled(scaled(r[0], y), r[1], x))
-    p = (line(P, 0), line(P, 1), line(P, 2), line(P, 3), line(P, 4), line(P, 5))
-    set_line(plus(p[0], n0), P, 0)
-    set_line(plus(p[1], n1), P, 1)
-    set_line(plus(p[2], n2), P, 2)
-    set_line(plus(p[3], x), P, 3)
-    set_line(plus(p[4], y), P, 4)
-    set_line(plus(p[5], z), P, 5)
+    set_line(plus(line(K, 0), minus_scaled(scaled(r[1], z), r[2], y)), K, 0)
+    set_line(plus(line(K, 1), minus_scaled(scaled(r[2], x), r[0], z)), K, 1)
+    set_line(plus(line(K, 2), minus_scaled(scaled(r[0], y), r[1], x)), K, 2)
+
+
+@kernel
+def add_panel(K: Array, P: Array) -> None:
+    """``P = P + K``."""
+    for j in range(6):
+        set_line(plus(line(P, j), line(K, j)), P, j)
 
 
 @kernel

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from linkwork.model.graphs import ancestors, common_ancestor
+from linkwork.model.joints import DOF
 from linkwork.model.model import Model
 from linkwork.plans.constraints import CONSTRAINED_TREE, body_of_dof, constrained_tree
 from linkwork.plans.tree import LOCAL, Tree
@@ -27,12 +28,16 @@ BBO_TREE = CONSTRAINED_TREE.extended(
     sizes=(
         "npanels",  # panels of rows
         "nslots",
+        "nplaces",  # places that panels are kept in
+        "nlines",  # lines of T
+        "ncoefficients",  # slots with coefficients on the joint itself
         "ntiles",  # tiles of L
         "nblocks",  # blocks of panels that are eliminated together
         "nblock_tiles",
         "ncross",
         "npassing",
         "ncoupled",
+        "max_panels",  # slots of a body or block, at most
         "max_rows",  # rows of the largest constraint
     ),
     integers={
@@ -40,10 +45,13 @@ BBO_TREE = CONSTRAINED_TREE.extended(
         "row_column": ("nc",),
         "panel_row": ("npanels",),  # rows of a panel: first and count
         "panel_rows": ("npanels",),
-        "k_slot": ("nk",),  # the slot that a row of K starts in, -1 on the world
-        "term_slot": ("nterms",),
+        "k_place": ("nk",),  # the place that a row of K starts in, -1 on the world
+        "term_coefficient": ("nterms",),
         "slot_panel": ("nslots",),
-        "slot_parent": ("nslots",),  # the slot on the parent, -1 where that is the world
+        "slot_place": ("nslots",),  # where its panel is kept: where the child's was, unless rows start or meet there
+        "slot_parent": ("nslots",),  # the place of the slot on the parent, -1 where that is the world
+        "slot_line": ("nslots",),  # its first line of T: as many as the joint has freedoms, six in a block
+        "slot_coefficient": ("nslots",),  # its coefficients on the joint itself, -1 if there are none
         "slot_constraint_first": ("nslots",),  # the first slot on the same body of a panel of the same constraint
         "row_in_constraint": ("nc",),  # the number of a row within its constraint
         "slot_start": ("n",),  # slots of panels that pass the joint of a body: first and count
@@ -118,12 +126,19 @@ class _RowPaths:
     def __init__(self, tree: Tree, end: int, first_rows: Sequence[int]) -> None:
         self.tree, self.end, self.first_rows = tree, end, first_rows
         self.parent: list[int] = tree.parent.tolist()
+        self.children: list[list[int]] = [[] for _ in self.parent]
+        for body in range(tree.n - 1, 0, -1):  # in the order in which they are eliminated
+            self.children[self.parent[body]].append(body)
         self.joints = body_of_dof(tree)
         self.panels = self._panels()
         self.panel_of = {p.row + c: (n, c) for n, p in enumerate(self.panels) for c in range(p.rows)}
         self.passing, self.rooted = self._supports()
         self.tiles: dict[tuple[int, int], int] = {}
         self.slots: dict[tuple[int, int], int] = {}
+        self.places: list[int] = []
+        self.nplaces = 0
+        self.lines: list[int] = []
+        self.nlines = 0
         self.bodies: list[_Body] = []
         self.blocks: list[_Block] = []
         self.block_tile: list[int] = []
@@ -138,21 +153,31 @@ class _RowPaths:
         bodies, blocks, slots, panels = self.bodies[::-1], self.blocks, self.slots, self.panels
         constraint = [self.first_rows[p.row] for p in panels]
         firsts = {(body, constraint[p]): s for (body, p), s in reversed(slots.items())}
+        k_rows = list(zip(tree.k_body.tolist(), tree.k_row.tolist(), strict=True))
+        terms = [
+            self.slots[self.joints[v], self.panel_of[row][0]]
+            for v, row in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True)
+        ]
+        coefficients = {s: k for k, s in enumerate(dict.fromkeys(terms))}
         return BBO_TREE.build(
             tree,
+            nplaces=self.nplaces,
+            nlines=self.nlines,
+            ncoefficients=len(coefficients),
             ntiles=len(self.tiles),
+            max_panels=max([*(body.slot_count for body in bodies), *(block.size for block in blocks)]),
             max_rows=max((self.first_rows.count(first) for first in set(self.first_rows)), default=0),
             row_panel=[self.panel_of[r][0] for r in range(tree.nc)],
             row_column=[self.panel_of[r][1] for r in range(tree.nc)],
             panel_row=[p.row for p in panels],
             panel_rows=[p.rows for p in panels],
-            k_slot=[self._slot(body, row) for body, row in zip(tree.k_body.tolist(), tree.k_row.tolist(), strict=True)],
-            term_slot=[
-                self._slot(self.joints[v], row)
-                for v, row in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True)
-            ],
+            k_place=[self._place(body, row) for body, row in k_rows],
+            term_coefficient=[coefficients[s] for s in terms],
             slot_panel=[panel for _, panel in slots],
-            slot_parent=[self._parent_slot(body, panel) for body, panel in slots],
+            slot_place=self.places,
+            slot_parent=[self._parent_place(body, panel) for body, panel in slots],
+            slot_line=self.lines,
+            slot_coefficient=[coefficients.get(s, -1) for s in range(len(slots))],
             slot_constraint_first=[firsts[body, constraint[p]] for body, p in slots],
             row_in_constraint=[r - first for r, first in enumerate(self.first_rows)],
             slot_start=[body.slot_start for body in bodies],
@@ -177,11 +202,11 @@ class _RowPaths:
         """Slots of body ``i``: of panels that pass its joint, then of the blocks that are eliminated there."""
         passing = self.passing[i]
         slot_start, block_start = len(self.slots), len(self.blocks)
-        self._take_slots(i, passing)
+        self._take_slots(i, passing, DOF[int(self.tree.kind[i])] if i > 0 else 0)
         blocks = [] if self.end == NOWHERE else self._uncoupled_blocks(self.rooted[i])
         for block in blocks:
             slot = len(self.slots)
-            self._take_slots(i, block)
+            self._take_slots(i, block, 6 if i > 0 else 0)
             coupled = [p for p in passing if any(self._are_coupled(p, q) for q in block)]
             starts = len(self.block_tile), len(self.coupled_slot), len(self.passing_tile), len(self.cross_tile)
             self.block_tile += self._triangle(block)
@@ -195,18 +220,29 @@ class _RowPaths:
         self.bodies.append(_Body(slot_start, len(passing), len(self.passing_tile), block_start, len(blocks)))
         self.passing_tile += [] if self.end == NOWHERE else self._triangle(passing)
 
-    def _take_slots(self, body: int, panels: Sequence[int]) -> None:
+    def _take_slots(self, body: int, panels: Sequence[int], lines: int) -> None:
+        """Slots of panels on a body, in the place of that on the first child, unless rows of K start on the body."""
         for p in panels:
+            children = [self.slots[c, p] for c in self.children[body] if p in self.passing[c]]
+            if body == 0 or (body in self.panels[p].starts) or not children:
+                self.places.append(self.nplaces if body > 0 else -1)
+                self.nplaces += body > 0
+            else:
+                self.places.append(self.places[children[0]])
             self.slots[body, p] = len(self.slots)
+            self.lines.append(self.nlines)
+            self.nlines += lines
 
-    def _slot(self, body: int, row: int) -> int:
-        """The slot of a row on a body, -1 on the world."""
-        return self.slots.get((body, self.panel_of[row][0]), -1) if body > 0 else -1
+    def _place(self, body: int, row: int) -> int:
+        """The place of a row on a body, -1 on the world."""
+        slot = self.slots.get((body, self.panel_of[row][0])) if body > 0 else None
+        return -1 if slot is None else self.places[slot]
 
-    def _parent_slot(self, body: int, panel: int) -> int:
+    def _parent_place(self, body: int, panel: int) -> int:
         if body == 0 or self.parent[body] == 0 or panel not in self.passing[body]:
             return -1
-        return self.slots.get((self.parent[body], panel), -1)
+        slot = self.slots.get((self.parent[body], panel))
+        return -1 if slot is None else self.places[slot]
 
     def _tile(self, p: int, q: int) -> int:
         """The tile of L for two panels."""
