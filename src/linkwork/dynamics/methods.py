@@ -22,6 +22,7 @@ from linkwork.compilers import cache as disk
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS, trace
 from linkwork.dynamics.iterations import EXPECTED
+from linkwork.dynamics.row_ends import prox_bbo_tree, prox_pv_tree, pv_tree, world_tree
 from linkwork.errors import ProgramTooLarge
 from linkwork.inputs import ForwardMethod
 from linkwork.kernels import aba, approximate, bbo, cluster_aba, lcaba, ltl, projection
@@ -30,7 +31,6 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import CenterOfMass
 from linkwork.model.model import Model
-from linkwork.plans.bbo import WORLD_END, bbo_tree
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.ltl import ltl_tree
@@ -43,12 +43,16 @@ MOST_COUNTED = 4 * MAX_OPERATIONS
 tracing and in native code."""
 
 
+Plan = Callable[[Model, Sequence[str]], Tree]
+"""Makes the plan of a robot, with frames that wrenches act on."""
+
+
 @dataclass(frozen=True)
 class Method:
     """A method of forward dynamics."""
 
     algorithm: Algorithm | None
-    arrays: Callable[[Model, Sequence[str]], Tree] | None
+    arrays: Plan | None
     iterates: bool = False
     hard: bool = False
     """No regularization, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
@@ -56,6 +60,8 @@ class Method:
     """Whether constraints between two moving bodies are served."""
     exact: bool = True
     """Whether it solves the problem, or another that is like it."""
+    fallback: Plan | None = None
+    """A plan for states in which the first one meets a singular block, though rows are independent."""
     closed: bool = False
     """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
 
@@ -66,9 +72,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "kkt": Method(None, None),
         "ltl": Method(ltl.LTL, ltl_tree, hard=True),
         "prox_ltl": Method(ltl.PROX_LTL, ltl_tree, iterates=True),
-        "pv": Method(bbo.PV, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), hard=True),
-        "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), iterates=True),
-        "prox_bbo": Method(bbo.PROX_BBO, bbo_tree, iterates=True),
+        "pv": Method(bbo.PV, pv_tree, hard=True, fallback=world_tree),
+        "prox_pv": Method(bbo.PROX_BBO, prox_pv_tree, iterates=True),
+        "prox_bbo": Method(bbo.PROX_BBO, prox_bbo_tree, iterates=True),
         "pv_early": Method(early.PV_EARLY, pv_early_tree, hard=True, internal=False),
         "pv_soft": Method(lcaba.LCABA, lcaba_tree, internal=False),
         "constrained_aba": Method(lcaba.LCABA, lcaba_tree, iterates=True, internal=False),

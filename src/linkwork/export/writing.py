@@ -117,7 +117,7 @@ def identifier(text: str, exact: bool = False) -> str:
 def _text(
     evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
 ) -> tuple[CText, OperationCount]:
-    program = evaluator.traced_program
+    program = evaluator.exported_program
     traced = trace(program.algorithm, program.tree, limit)
     held = _held(evaluator, arguments)
     for argument in arguments:

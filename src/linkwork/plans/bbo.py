@@ -14,10 +14,10 @@ the one with the lower number is eliminated first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from linkwork.model.graphs import ancestors, common_ancestor
+from linkwork.model.graphs import ancestors, common_ancestor, connected
 from linkwork.model.joints import DOF
 from linkwork.model.model import Model
 from linkwork.plans.constraints import CONSTRAINED_TREE, body_of_dof, constrained_tree
@@ -83,10 +83,64 @@ LOOP, BASE, WORLD_END, NOWHERE = range(4)
 nowhere, if only the products of rows of one constraint are wanted."""
 
 
-def bbo_tree(mechanism: Model, frames: Sequence[str] = (), end: int = LOOP) -> Tree:
-    """The arrays of a mechanism with the paths of its rows, which end at ``end``."""
+def bbo_tree(
+    mechanism: Model, frames: Sequence[str] = (), end: int = LOOP, at_base: Collection[int] = frozenset()
+) -> Tree:
+    """The arrays of a mechanism with the paths of its rows, which end at ``end``; those in ``at_base`` at the base."""
     first_rows = [mechanism.row_slice(c.name).start for c in mechanism.constraints for _ in range(c.rows)]
-    return _RowPaths(constrained_tree(mechanism, frames, LOCAL), end, first_rows).build()
+    return _RowPaths(constrained_tree(mechanism, frames, LOCAL), end, first_rows, at_base).build()
+
+
+class Branch(NamedTuple):
+    """Rows that could end at a body on the world, a floating base say, and that share joints beyond its own."""
+
+    base: int
+    rows: list[int]
+    loops: list[int]
+    """Rows that end in a loop on the way."""
+
+
+def branches_of_bases(tree: Tree, end: int) -> list[Branch]:
+    """Rows that would end at the world, by the body on the world that carries them all and the joints they share."""
+    paths = _RowPaths(tree, end, range(tree.nc))
+    parent, panels = paths.parent, paths.panels  # a panel for each row
+    supports: list[set[int]] = []
+    bases: list[int] = []
+    for panel in panels:
+        lines = [ancestors(parent, body) for body in panel.starts if body > 0]
+        supports.append({body for line in lines for body in line[:-2]})
+        bases.append(lines[0][-2] if len({line[-2] for line in lines}) == 1 else 0)
+    found: dict[int, Branch] = {}
+    for panel, base, group in zip(panels, bases, connected(supports), strict=True):
+        branch = found.setdefault(group, Branch(base, [], []))
+        (branch.rows if panel.root == 0 else branch.loops).append(panel.row)
+        if base != branch.base:
+            found[group] = branch._replace(base=0)
+    return [branch for branch in found.values() if branch.base > 0 and branch.rows]
+
+
+def estimated_operations(tree: Tree, iterations: int) -> int:
+    """Operations of rows, were no number known: of the factor, and of so many iterations."""
+    rows = tree.panel_rows[tree.slot_panel] if tree.nslots else tree.panel_rows
+    total = 0
+    forced = [False] * tree.n  # whether forces of rows come from the body or beyond
+    for i in range(tree.n - 1, -1, -1):
+        n = int(rows[tree.slot_start[i] : tree.slot_start[i] + tree.slot_count[i]].sum())
+        dof = DOF[int(tree.kind[i])] if i > 0 else 0
+        for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
+            o, c = tree.block_slot[b], tree.coupled_start[b]
+            size = int(rows[o : o + tree.block_size[b]].sum())
+            m = int(rows[tree.coupled_slot[c : c + tree.coupled_count[b]]].sum())
+            total += size**3 // 3 + size * size // 2 + m * size * (size + m + 1)
+            total += iterations * (2 * size * size - size + 4 * size * m)
+            if i > 0:
+                forced[i] = True
+                total += 6 * size * (size - 1) + 48 * size + 12 * size * m + iterations * 24 * size
+        total += n * (n + 1) * dof + (dof * (2 * dof - 1) if dof > 1 else 1) * n
+        total += iterations * 2 * dof * n
+        total += (iterations if forced[i] else 1) * (2 * dof * n + 2 * dof * dof)
+        forced[tree.parent[i]] |= forced[i]
+    return total
 
 
 class _Panel(NamedTuple):
@@ -123,8 +177,8 @@ class _Block(NamedTuple):
 class _RowPaths:
     """Propagates the panels once, in integers."""
 
-    def __init__(self, tree: Tree, end: int, first_rows: Sequence[int]) -> None:
-        self.tree, self.end, self.first_rows = tree, end, first_rows
+    def __init__(self, tree: Tree, end: int, first_rows: Sequence[int], at_base: Collection[int] = frozenset()) -> None:
+        self.tree, self.end, self.first_rows, self.at_base = tree, end, first_rows, at_base
         self.parent: list[int] = tree.parent.tolist()
         self.children: list[list[int]] = [[] for _ in self.parent]
         for body in range(tree.n - 1, 0, -1):  # in the order in which they are eliminated
@@ -267,7 +321,7 @@ class _RowPaths:
             ends[row].add(self.parent[self.joints[v]])
         panels: list[_Panel] = []
         for row in range(tree.nc):
-            here, root = frozenset(starts[row]), self._root(ends[row])
+            here, root = frozenset(starts[row]), self._root(ends[row], BASE if row in self.at_base else self.end)
             last = panels[-1] if panels else None
             if (
                 last is not None
@@ -292,14 +346,14 @@ class _RowPaths:
                 passing[body].append(p)
         return passing, rooted
 
-    def _root(self, bodies: set[int]) -> int:
+    def _root(self, bodies: set[int], end: int) -> int:
         """Where a row on these bodies is eliminated."""
-        if self.end not in (LOOP, BASE):
+        if end not in (LOOP, BASE):
             return 0
-        if self.end == BASE and len(bodies) > 1:
+        if end == BASE and len(bodies) > 1:
             bodies = bodies - {0}  # a row to the world acts on the base alone
         root = common_ancestor(ancestors(self.parent, body) for body in bodies)
-        return ancestors(self.parent, root)[-2] if self.end == BASE and root > 0 else root
+        return ancestors(self.parent, root)[-2] if end == BASE and root > 0 else root
 
     def _uncoupled_blocks(self, panels: Sequence[int]) -> list[list[int]]:
         """Panels that end at one body, in blocks that are not coupled to each other."""
