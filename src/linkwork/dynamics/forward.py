@@ -45,7 +45,7 @@ from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
 
 LEAST_BLOCK_PIVOT = 1e-6
-"""The least pivot of rows that end at a base. Below it their block is nearly singular, and `Method.fallback` is taken."""
+"""The least pivot of rows that end at a base. Below it their block is nearly singular: `Method.fallback` is taken."""
 
 CONTRADICTION = 1e-6
 """What rows may differ by when they say the same, as a part of what forces and velocities do to the robot."""

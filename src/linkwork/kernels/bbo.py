@@ -63,7 +63,6 @@ from linkwork.kernels.panels import (
     minus_transposed_product,
     plus,
     plus_scaled,
-    rotate_panel,
     rotate_panel_about_z,
     scaled,
     set_line,
@@ -77,6 +76,7 @@ from linkwork.kernels.panels import (
     sum_of_products,
     times_diagonal,
     times_diagonal_tile,
+    transform_panel,
 )
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import angular, dot, linear
@@ -130,7 +130,8 @@ def init_rows(tree: Array, w: Array, R: Array) -> None:
 @kernel
 def block_tile(tree: Array, b: int, a: int, e: int) -> int:
     """The tile of L of panels ``a >= e`` of a block."""
-    return tree.block_tile[tree.block_tile_start[b] + a * (a + 1) // 2 + e]
+    tile: int = tree.block_tile[tree.block_tile_start[b] + a * (a + 1) // 2 + e]
+    return tile
 
 
 @kernel
@@ -203,9 +204,7 @@ def couplings_by_block_factor(tree: Array, w: Array, i: int, b: int) -> None:
         for u in range(m):
             W = w.Ls[tree.cross_tile[ru + a * m + u]]
             for e in range(a):
-                subtract_transposed_product(
-                    w.Ls[block_tile(tree, b, a, e)], w.Ls[tree.cross_tile[ru + e * m + u]], W
-                )
+                subtract_transposed_product(w.Ls[block_tile(tree, b, a, e)], w.Ls[tree.cross_tile[ru + e * m + u]], W)
             solve_tile(A, W)
     for a in range(n):
         A = w.Ls[block_tile(tree, b, a, a)]
@@ -297,13 +296,14 @@ def panel_to_parent(tree: Array, w: Array, i: int, K: Array) -> None:
     """``p(i)X*i K``: forces of a panel on link ``i``, as forces on its parent."""
     kind = tree.kind[i]
     if kind == SPHERICAL or kind == FREE:
-        rotate_panel(w.R[i], K)
+        transform_panel(w.R[i], w.r[i], K)
     else:
         if kind != PRISMATIC:
             rotate_panel_about_z(w.cos[i], w.sin[i], K)
         if tree.has_rotation[i] != 0:
-            rotate_panel(tree.P[i], K)
-    shift_panel(w.r[i], K)
+            transform_panel(tree.P[i], w.r[i], K)
+        else:
+            shift_panel(w.r[i], K)
 
 
 @kernel
@@ -392,9 +392,7 @@ def solve_multipliers(tree: Array, w: Array, i: int) -> None:
             p = tree.slot_panel[o + a]
             x = line(w.lams, p)
             for e in range(a + 1, n):
-                x = minus_transposed_product(
-                    x, line(w.lams, tree.slot_panel[o + e]), w.Ls[block_tile(tree, b, e, a)]
-                )
+                x = minus_transposed_product(x, line(w.lams, tree.slot_panel[o + e]), w.Ls[block_tile(tree, b, e, a)])
             set_line(solve_line_transposed(w.Ls[block_tile(tree, b, a, a)], x), w.lams, p)
 
 

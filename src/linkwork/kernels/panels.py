@@ -68,36 +68,57 @@ def sum_of_products(x: Vector, y: Vector) -> Scalar:
 @kernel
 def rotate_panel_about_z(c: Scalar, s: Scalar, K: Array) -> None:
     """Rotate the forces of a panel about z by the angle of ``(c, s)``, in place."""
-    x = line(K, 0)
-    y = line(K, 1)
-    u = line(K, 3)
-    v = line(K, 4)
-    set_line(minus_scaled(scaled(c, x), s, y), K, 0)
-    set_line(plus_scaled(scaled(s, x), c, y), K, 1)
-    set_line(minus_scaled(scaled(c, u), s, v), K, 3)
-    set_line(plus_scaled(scaled(s, u), c, v), K, 4)
-
-
-@kernel
-def rotate_panel(R: Array, K: Array) -> None:
-    """``diag(R, R) K``: rotate the forces of a panel, in place."""
     for o in range(2):
         x = line(K, 3 * o)
         y = line(K, 3 * o + 1)
-        z = line(K, 3 * o + 2)
-        for j in range(3):
-            set_line(plus_scaled(plus_scaled(scaled(R[j, 0], x), R[j, 1], y), R[j, 2], z), K, 3 * o + j)
+        set_line(minus_scaled(scaled(c, x), s, y), K, 3 * o)
+        set_line(plus_scaled(scaled(s, x), c, y), K, 3 * o + 1)
 
 
 @kernel
 def shift_panel(r: Vector, K: Array) -> None:
     """Forces of a panel whose origin is at ``r``, about the origin of ``r``: ``n + r x f``, ``f``; in place."""
-    x = line(K, 3)
-    y = line(K, 4)
-    z = line(K, 5)
-    set_line(plus(line(K, 0), minus_scaled(scaled(r[1], z), r[2], y)), K, 0)
-    set_line(plus(line(K, 1), minus_scaled(scaled(r[2], x), r[0], z)), K, 1)
-    set_line(plus(line(K, 2), minus_scaled(scaled(r[0], y), r[1], x)), K, 2)
+    set_shifted_panel(r, line(K, 0), line(K, 1), line(K, 2), line(K, 3), line(K, 4), line(K, 5), K)
+
+
+@kernel
+def set_shifted_panel(
+    r: Vector, n0: Vector, n1: Vector, n2: Vector, f0: Vector, f1: Vector, f2: Vector, K: Array
+) -> None:
+    """``K = [n + r x f; f]``."""
+    set_line(plus(n0, minus_scaled(scaled(r[1], f2), r[2], f1)), K, 0)
+    set_line(plus(n1, minus_scaled(scaled(r[2], f0), r[0], f2)), K, 1)
+    set_line(plus(n2, minus_scaled(scaled(r[0], f1), r[1], f0)), K, 2)
+    set_line(f0, K, 3)
+    set_line(f1, K, 4)
+    set_line(f2, K, 5)
+
+
+@kernel
+def rotated_line(R: Array, j: int, x: Vector, y: Vector, z: Vector) -> Four:
+    """Line ``j`` of ``R [x; y; z]``."""
+    return plus_scaled(plus_scaled(scaled(R[j, 0], x), R[j, 1], y), R[j, 2], z)
+
+
+@kernel
+def transform_panel(R: Array, r: Vector, K: Array) -> None:
+    """Forces of a panel in axes ``R`` at ``r``, in those of the parent: rotated, then shifted; in place."""
+    n0 = line(K, 0)
+    n1 = line(K, 1)
+    n2 = line(K, 2)
+    f0 = line(K, 3)
+    f1 = line(K, 4)
+    f2 = line(K, 5)
+    set_shifted_panel(
+        r,
+        rotated_line(R, 0, n0, n1, n2),
+        rotated_line(R, 1, n0, n1, n2),
+        rotated_line(R, 2, n0, n1, n2),
+        rotated_line(R, 0, f0, f1, f2),
+        rotated_line(R, 1, f0, f1, f2),
+        rotated_line(R, 2, f0, f1, f2),
+        K,
+    )
 
 
 @kernel

@@ -68,7 +68,7 @@ BBO_TREE = CONSTRAINED_TREE.extended(
         "coupled_count": ("nblocks",),
         "coupled_slot": ("ncoupled",),
         "coupled_passing_start": ("nblocks",),  # tiles of L of these, the lower triangle, in `passing_tile`
-        "cross_start": ("nblocks",),  # tiles of L between the block's panels and these, one panel of the block at a time
+        "cross_start": ("nblocks",),  # tiles of L between the block and these, one panel of the block at a time
         "cross_tile": ("ncross",),
     },
     floats={},
