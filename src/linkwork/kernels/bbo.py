@@ -71,6 +71,8 @@ from linkwork.kernels.panels import (
     solve_line,
     solve_line_transposed,
     solve_tile,
+    subtract_and_rotate_panel,
+    subtract_panel_line,
     subtract_panel_product,
     subtract_transposed_product,
     sum_of_products,
@@ -80,7 +82,7 @@ from linkwork.kernels.panels import (
 )
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import angular, dot, linear
-from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
+from linkwork.model.joints import FREE, HELICAL, PLANAR, PRISMATIC, SPHERICAL
 from linkwork.plans.bbo import BBO_TREE
 
 TRAVEL: dict[str, Shape] = {
@@ -279,31 +281,26 @@ def rows_to_parent(tree: Array, w: Array, i: int) -> None:
                         set_line(ZERO, K, j)
             else:
                 x = line(S, 0)
-                for j in range(6):
-                    set_line(minus_scaled(line(K, j), w.V[i, j], x), K, j)
+                if kind == PRISMATIC:
+                    subtract_panel_line(w.V[i], x, K)
+                else:
+                    subtract_and_rotate_panel(w.V[i], x, w.cos[i], w.sin[i], K)
                 if kind != HELICAL and geared == 0:
                     if tree.slot_coefficient[o + a] >= 0:
                         set_line(scaled(-1.0, line(w.g, tree.slot_coefficient[o + a])), K, axis_of(kind, 0))
                     else:
                         set_line(ZERO, K, axis_of(kind, 0))
-            panel_to_parent(tree, w, i, K)
+            if kind == SPHERICAL or kind == FREE:
+                transform_panel(w.R[i], w.r[i], K)
+            else:
+                if kind == PLANAR:
+                    rotate_panel_about_z(w.cos[i], w.sin[i], K)
+                if tree.has_rotation[i] != 0:
+                    transform_panel(tree.P[i], w.r[i], K)
+                else:
+                    shift_panel(w.r[i], K)
             if parent != place:
                 add_panel(K, w.Ks[parent])
-
-
-@kernel
-def panel_to_parent(tree: Array, w: Array, i: int, K: Array) -> None:
-    """``p(i)X*i K``: forces of a panel on link ``i``, as forces on its parent."""
-    kind = tree.kind[i]
-    if kind == SPHERICAL or kind == FREE:
-        transform_panel(w.R[i], w.r[i], K)
-    else:
-        if kind != PRISMATIC:
-            rotate_panel_about_z(w.cos[i], w.sin[i], K)
-        if tree.has_rotation[i] != 0:
-            transform_panel(tree.P[i], w.r[i], K)
-        else:
-            shift_panel(w.r[i], K)
 
 
 @kernel

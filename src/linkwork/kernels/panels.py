@@ -76,6 +76,24 @@ def rotate_panel_about_z(c: Scalar, s: Scalar, K: Array) -> None:
 
 
 @kernel
+def subtract_panel_line(V: Vector, x: Vector, K: Array) -> None:
+    """``K - V x'``, in place."""
+    for j in range(6):
+        set_line(minus_scaled(line(K, j), V[j], x), K, j)
+
+
+@kernel
+def subtract_and_rotate_panel(V: Vector, x: Vector, c: Scalar, s: Scalar, K: Array) -> None:
+    """``K - V x'``, rotated about z by the angle of ``(c, s)``, in place."""
+    for o in range(2):
+        u = minus_scaled(line(K, 3 * o), V[3 * o], x)
+        v = minus_scaled(line(K, 3 * o + 1), V[3 * o + 1], x)
+        set_line(minus_scaled(scaled(c, u), s, v), K, 3 * o)
+        set_line(plus_scaled(scaled(s, u), c, v), K, 3 * o + 1)
+        set_line(minus_scaled(line(K, 3 * o + 2), V[3 * o + 2], x), K, 3 * o + 2)
+
+
+@kernel
 def shift_panel(r: Vector, K: Array) -> None:
     """Forces of a panel whose origin is at ``r``, about the origin of ``r``: ``n + r x f``, ``f``; in place."""
     set_shifted_panel(r, line(K, 0), line(K, 1), line(K, 2), line(K, 3), line(K, 4), line(K, 5), K)
