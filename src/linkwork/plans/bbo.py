@@ -119,27 +119,46 @@ def branches_of_bases(tree: Tree, end: int) -> list[Branch]:
     return [branch for branch in found.values() if branch.base > 0 and branch.rows]
 
 
+def rows_passing(tree: Tree, body: int) -> int:
+    """How many rows pass the joint of a body."""
+    start = tree.slot_start[body]
+    return int(tree.panel_rows[tree.slot_panel[start : start + tree.slot_count[body]]].sum())
+
+
+def rows_of_block(tree: Tree, block: int) -> int:
+    """How many rows a block has."""
+    start = tree.block_slot[block]
+    return int(tree.panel_rows[tree.slot_panel[start : start + tree.block_size[block]]].sum())
+
+
+def rows_coupled(tree: Tree, block: int) -> int:
+    """How many of the rows that pass are coupled to a block."""
+    start = tree.coupled_start[block]
+    slots = tree.coupled_slot[start : start + tree.coupled_count[block]]
+    return int(tree.panel_rows[tree.slot_panel[slots]].sum())
+
+
 def estimated_operations(tree: Tree, iterations: int) -> int:
-    """Operations of rows, were no number known: of the factor, and of so many iterations."""
-    rows = tree.panel_rows[tree.slot_panel] if tree.nslots else tree.panel_rows
+    """Operations on rows that depend on where these end: of ``L`` and its factor, and of so many iterations.
+
+    Entries of ``K`` and ``L`` count as if none were known to be zero.
+    """
     total = 0
-    forced = [False] * tree.n  # whether forces of rows come from the body or beyond
+    forced = [False] * tree.n  # whether further iterations find forces at a body: rows are eliminated there or beyond
     for i in range(tree.n - 1, -1, -1):
-        n = int(rows[tree.slot_start[i] : tree.slot_start[i] + tree.slot_count[i]].sum())
-        dof = DOF[int(tree.kind[i])] if i > 0 else 0
         for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
-            o, c = tree.block_slot[b], tree.coupled_start[b]
-            size = int(rows[o : o + tree.block_size[b]].sum())
-            m = int(rows[tree.coupled_slot[c : c + tree.coupled_count[b]]].sum())
-            total += size**3 // 3 + size * size // 2 + m * size * (size + m + 1)
-            total += iterations * (2 * size * size - size + 4 * size * m)
+            n, m = rows_of_block(tree, b), rows_coupled(tree, b)
+            total += n**3 // 3 + n * n // 2 + n * m * (n + m + 1)  # L_RR, L_RU, L_UU
+            total += iterations * (2 * n * n - n + 4 * n * m)
             if i > 0:
                 forced[i] = True
-                total += 6 * size * (size - 1) + 48 * size + 12 * size * m + iterations * 24 * size
-        total += n * (n + 1) * dof + (dof * (2 * dof - 1) if dof > 1 else 1) * n
-        total += iterations * 2 * dof * n
-        total += (iterations if forced[i] else 1) * (2 * dof * n + 2 * dof * dof)
-        forced[tree.parent[i]] |= forced[i]
+                total += 6 * n * (n - 1) + 48 * n + 12 * n * m + iterations * 24 * n  # Z, T, H, K_U; f, lambda
+        if i > 0:
+            n, dof = rows_passing(tree, i), DOF[int(tree.kind[i])]
+            total += dof * n * (n + 1) + (dof * (2 * dof - 1) * n if dof > 1 else n)  # L, T
+            total += iterations * 2 * dof * n  # y
+            total += (iterations if forced[i] else 1) * (2 * dof * n + 2 * dof * dof)  # k, D^-1 u
+            forced[tree.parent[i]] |= forced[i]
     return total
 
 
