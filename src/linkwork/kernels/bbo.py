@@ -2,21 +2,24 @@
 """proxBBO: constraints are propagated towards the root with the articulated bodies, and eliminated where loops close.
 
 **loops** Section V, Algorithms 4 to 6. Where all constraints are with the world this is the PV solver, and proxPV
-(**lqr** Algorithm 1, Eqs. 42 and 46 to 49). Rows of K at link i satisfy ``K a_i + L lambda = k`` at every step, with
-``L = R`` at first and ``k = k + R lambda0``. A row at a link has a *slot*; rows that are eliminated at the same link,
-``R_i`` of the paper, are a *block*, coupled to the rows ``U_i`` that are propagated on.
+(**lqr** Algorithm 1, Eq. 42). Rows of K at link i satisfy ``K a_i + L lambda = k`` at every step, with ``L = R`` at first
+and ``k = k + R lambda0``. A row at a link has a *slot*; rows that are eliminated at the same link, ``R_i`` of the paper,
+are a *block*, coupled to the rows ``U_i`` that are propagated on. Rows to the world end there (**lqr** Eqs. 47, 48), or
+at a floating base b, before it: ``H_b + K_b' L_b^-1 K_b`` (**lqr** Eqs. 46 and 49), with a block for each branch.
+
+Rows are handled four at a time, in panels (`panels`): what follows has a column for each row of a panel.
 
 | symbol | meaning                                                                                     |
 |--------|---------------------------------------------------------------------------------------------|
-| Ks     | ``K_i`` of each slot; after `rows_to_parent`, ``K P' = K (1 - S D^-1 U')``                  |
-| Ts     | ``D^-1 S' K'``                                                                              |
-| Ls     | entries of L (**loops** Eq. 46d); those of an eliminated block, its factor ``L D L'``       |
-| Zs     | ``S' K'`` while a joint is eliminated; of an eliminated block, ``L_RR^-1 K_R``              |
-| Ws     | ``L_RR^-1 L_RU`` of an eliminated block                                                     |
-| k      | right-hand side of each row; of an eliminated row, ``L_RR^-1 k_R``                          |
-| lam    | multipliers lambda                                                                          |
+| Ks     | ``K_i`` of each place; after `rows_to_parent`, that of the parent: ``K (1 - S D^-1 U')``    |
+| Ts     | ``D^-1 S' K'``; of an eliminated block, with the factor ``L D L'``, ``D^-1 L^-1 K_R``       |
+| Zs     | of the link at hand, ``S' K'``; of an eliminated block, ``L^-1 K_R``                        |
+| Ls     | tiles of L (**loops** Eq. 46d); of an eliminated block, its factor, and ``D^-1 L^-1 L_RU``  |
+| ks     | right-hand side of each row; of an eliminated row, ``L^-1 k_R``                             |
+| lams   | multipliers lambda                                                                          |
 | g      | coefficient of a row on the acceleration of joint i itself (joint couplings)                |
 | pivot  | least pivot of L, relative to its diagonal entry and absolute; and the largest such entry   |
+| k, lam | ``ks`` and ``lams`` without columns that have no row                                        |
 
 All that depends on q and R alone is in `articulate_rows`; `row_bias_forces` and `multipliers_and_accelerations` solve
 for one right-hand side: all forces in the first iteration, the residual in each further one. Multipliers have the sign
