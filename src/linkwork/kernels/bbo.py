@@ -83,7 +83,7 @@ from linkwork.kernels.panels import (
     times_diagonal_tile,
     transform_panel,
 )
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import angular, dot, linear
 from linkwork.model.joints import FREE, HELICAL, PLANAR, PRISMATIC, SPHERICAL
 from linkwork.plans.bbo import BBO_TREE
@@ -461,29 +461,27 @@ def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
 
 
 @kernel
-def least_block_pivot(tree: Array, w: Array, inertia: Array) -> Scalar:
-    """Least pivot of rows that end at a link, relative to the inverse inertia that each feels with the links free.
+def compare_block_pivots(tree: Array, w: Array, inertia: Array) -> None:
+    """Pivots of rows that end at a link, relative to the inverse inertia that each row feels with all links free.
 
     A leg that is stretched hardly moves its foot along itself. The pivot of that row is then small, and as small is the
-    diagonal entry of L that `factorize_block` sees.
+    diagonal entry of L that `factorize_block` compares it with.
     """
-    least = 1.0
     for i in range(1, tree.n):
         for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
             for a in range(tree.block_size[b]):
                 p = tree.slot_panel[tree.block_slot[b] + a]
                 A = w.Ls[block_tile(tree, b, a, a)]
                 for c in range(tree.panel_rows[p]):
-                    least = minimum(inertia[tree.panel_row[p] + c] / A[c, c], least)
-    return least
+                    w.pivot[0] = minimum(inertia[tree.panel_row[p] + c] / A[c, c], w.pivot[0])
 
 
 @kernel
 def pv(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The PV solver (**lqr** Algorithm 1), ``R = 0``, no iterations; ``progress`` is the least pivot of L."""
     prox_bbo(tree, w, problem, result)
-    pivot = minimum(w.pivot[0], NEGLIGIBLE_ROW * (w.pivot[1] / w.pivot[2]))
-    result.progress[0] = minimum(least_block_pivot(tree, w, problem.settings.row_inertia), pivot)
+    compare_block_pivots(tree, w, problem.settings.row_inertia)
+    result.progress[0] = minimum(w.pivot[0], NEGLIGIBLE_ROW * (w.pivot[1] / w.pivot[2]))
 
 
 PV = Algorithm("pv", pv, INPUTS, OUTPUTS, WORK | TRAVEL, BBO_TREE, view=forward_view)
