@@ -2,10 +2,10 @@
 """proxBBO: constraints are propagated towards the root with the articulated bodies, and eliminated where loops close.
 
 **loops** Section V, Algorithms 4 to 6. Where all constraints are with the world this is the PV solver, and proxPV
-(**lqr** Algorithm 1, Eq. 42). Rows of K at link i satisfy ``K a_i + L lambda = k`` at every step, with ``L = R`` at first
-and ``k = k + R lambda0``. A row at a link has a *slot*; rows that are eliminated at the same link, ``R_i`` of the paper,
-are a *block*, coupled to the rows ``U_i`` that are propagated on. Rows to the world end there (**lqr** Eqs. 47, 48), or
-at a floating base b, before it: ``H_b + K_b' L_b^-1 K_b`` (**lqr** Eqs. 46 and 49), with a block for each branch.
+(**lqr** Algorithm 1, Eq. 42). Rows of K at link i satisfy ``K a_i + L lambda = k`` at every step, with ``L = R`` at
+first and ``k = k + R lambda0``. A row at a link has a *slot*; rows that are eliminated at the same link, ``R_i`` of the
+paper, are a *block*, coupled to the rows ``U_i`` that are propagated on. Rows to the world end there (**lqr** Eqs. 47,
+48), or at a floating base b, before it: ``H_b + K_b' L_b^-1 K_b`` (**lqr** Eqs. 46, 49), with a block for each branch.
 
 Rows are handled four at a time, in panels (`panels`): what follows has a column for each row of a panel.
 
