@@ -116,6 +116,23 @@ def test_branches_end_at_the_base_where_their_rows_are_independent() -> None:
     assert [rows_of_block(plan, b) for b in range(plan.nblocks)] == [6, 6]
 
 
+@pytest.mark.parametrize("method", METHODS_OF_ROWS)
+def test_a_gear_on_the_joint_of_the_base_passes_it(method: str) -> None:
+    """A cart with two pendulums, whose way is tied to the angle of one."""
+    build = lw.Builder("cart").body("cart", lw.Inertia.box(3.0, (0.2, 0.2, 0.1)))
+    build.joint("slide", lw.Prismatic("x"), "world", "cart")
+    for name, at in (("left", -0.1), ("right", 0.1)):
+        build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5))).joint(
+            name, lw.Revolute("y"), "cart", name, (at, 0, 0)
+        )
+    robot = build.constrain(lw.Gear("slide", "left", 0.3, name="gear")).build()
+    assert not rows_at_base(robot, WORLD_END, 1)
+    assert not rows_at_base(robot, LOOP, 3)
+    q, v, tau = np.array([0.3 * 0.4, 0.4, -0.7]), np.array([0.3, 1.0, 0.5]), np.array([1.0, -2.0, 0.5])
+    found, wanted = (lw.ForwardDynamics(robot, m)(q, v, tau) for m in (method, "kkt"))
+    assert relative(found.acceleration, wanted.acceleration) < 1e-10
+
+
 def test_arms_on_the_world_end_there() -> None:
     """One joint is no base to save anything at."""
     assert not rows_at_base(lw.zoo.held_chain(7), WORLD_END, 1)

@@ -101,15 +101,21 @@ class Branch(NamedTuple):
 
 
 def branches_of_bases(tree: Tree, end: int) -> list[Branch]:
-    """Rows that would end at the world, by the body on the world that carries them all and the joints they share."""
+    """Rows that would end at the world, by the body on the world that carries them all and the joints they share.
+
+    A row that binds the joint of that body, by a gear say, must pass it.
+    """
     paths = _RowPaths(tree, end, range(tree.nc))
     parent, panels = paths.parent, paths.panels  # a panel for each row
+    terms = zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True)
+    on_base = {row for v, row in terms if parent[paths.joints[v]] == 0}
     supports: list[set[int]] = []
     bases: list[int] = []
     for panel in panels:
         lines = [ancestors(parent, body) for body in panel.starts if body > 0]
         supports.append({body for line in lines for body in line[:-2]})
-        bases.append(lines[0][-2] if len({line[-2] for line in lines}) == 1 else 0)
+        one = len({line[-2] for line in lines}) == 1 and panel.row not in on_base
+        bases.append(lines[0][-2] if one else 0)
     found: dict[int, Branch] = {}
     for panel, base, group in zip(panels, bases, connected(supports), strict=True):
         branch = found.setdefault(group, Branch(base, [], []))
