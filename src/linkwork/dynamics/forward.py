@@ -15,7 +15,7 @@ import numpy.typing as npt
 from linkwork.closure.minimal import check_pivots, undetermined
 from linkwork.closure.mobility import state_doubt
 from linkwork.closure.tolerances import LEAST_PIVOT
-from linkwork.compilers.program import Program
+from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.dynamics.dense import solve_kkt
 from linkwork.dynamics.iterations import (
@@ -39,8 +39,10 @@ from linkwork.errors import (
 )
 from linkwork.inputs import Auto, ForwardMethod, Lanes, Precision, above_zero, count, not_negative
 from linkwork.kernels import aba
+from linkwork.kernels.constrained import DISABLED
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
+from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
 
@@ -111,13 +113,16 @@ class ForwardDynamics(ArrayEvaluator):
         # Of "auto" what matters here is known without a choice: it takes no hard and no dense method.
         bound = any(c.enabled for c in robot.constraints) if method == "auto" else method != "aba"
         self._bound = bound
-        self._dense, self._hard = method == "kkt", method != "auto" and METHODS[method].hard
+        self._dense = method == "kkt"
+        self._hard = method != "auto" and (METHODS[method].hard or METHODS[method].closed)
         self._quick = not (self._dense or self.strict)
         self._nv, self._result_size = robot.nv, ResultLayout(robot.nc).size
         self._unchecked = bound
         self._regularization = self._zero_rows = self._settings = _UNSET
         self._by: SolvedBy | None = None
-        self._least_pivot, self._has_fallback = LEAST_PIVOT, self._hard and METHODS[method].fallback is not None
+        watched = self._hard and not METHODS[method].iterates and method != "pv_early"
+        self._least_pivot = LEAST_PIVOT if watched else np.inf  # others are looked at each time
+        self._has_fallback = watched and METHODS[method].fallback is not None
         self._fallback_plan: Program | None = None
         self._fallback: Self | None = None
         frames = frame_names(wrenches)
@@ -169,6 +174,25 @@ class ForwardDynamics(ArrayEvaluator):
             other._set_backend(replace(self._backend, name="plain" if self.backend == "plain" else "native"))
             self._fallback = other
         return self._fallback
+
+    def _set_backend(self, backend: Backend) -> None:
+        super()._set_backend(backend)
+        self._per_row: Self | None = None
+
+    def _for_regularization(self, R: Array) -> Self:
+        """This evaluator, or the same for rows of a pair whose regularization differs though compliances are equal."""
+        if (
+            not has_closed_forms(self.program.algorithm.layout)
+            or R.shape[-1:] != (self.robot.nc,)
+            or shares_penalties(self.program.tree, R)
+        ):
+            return self
+        if self._per_row is None:
+            other = copy(self)
+            other._program = replace(self.program, tree=any_regularization(self.program.tree))
+            other._set_backend(self._backend)
+            self._per_row = other
+        return self._per_row
 
     @property
     def settings(self) -> Array:
@@ -235,6 +259,9 @@ class ForwardDynamics(ArrayEvaluator):
         target = zero if target is None else target
         if regularization is not None:
             R = not_negative(regularization, "regularization").astype(self._dtype)
+            other = self._for_regularization(R)
+            if other is not self:
+                return other(q, v, tau, wrenches, multipliers=multipliers, target=target, regularization=R, out=out)
         if self._dense:
             return self._solve_dense(q, v, tau, W, R, target, out)
         inputs = [q, v, tau, W, R, target, zero if multipliers is None else multipliers, settings]
@@ -301,7 +328,7 @@ class ForwardDynamics(ArrayEvaluator):
 
         Raises an error where rows are dependent, or contradict each other.
         """
-        if result.ndim == 1 and result[PROGRESS] > self._least_pivot and self._given_method != "pv_early":
+        if result.ndim == 1 and result[PROGRESS] > self._least_pivot:
             return True
         if self._fallback_plan is not None:
             return bool((result[..., PROGRESS] > self._least_pivot).all())
@@ -312,7 +339,12 @@ class ForwardDynamics(ArrayEvaluator):
         """Raise an error where a method without regularization met dependent rows, or rows that contradict."""
         early = self._given_method == "pv_early"
         if METHODS[self.method].closed:
-            check_pivots(self.robot, result[..., PROGRESS])
+            if METHODS[self.method].iterates:
+                lost = result[..., PROGRESS] >= DISABLED
+                if lost.any():
+                    raise undetermined(self.robot, _first_state(lost))
+            else:
+                check_pivots(self.robot, result[..., PROGRESS])
             return
         if early:
             wrong = result[..., PROGRESS] > CONTRADICTION
