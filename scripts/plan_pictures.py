@@ -22,7 +22,7 @@ from linkwork.drawing.pictures import COUPLING, FAINT, GROUND, INK, LOOP, PASTEL
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.tableaus import DOPRI5, RK4, Scheme
 from linkwork.plans.bbo import LOOP as LOOP_END
-from linkwork.plans.bbo import WORLD_END, bbo_tree
+from linkwork.plans.bbo import WORLD_END, bbo_tree, rows_of_block, rows_passing
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.efpa import efpa_tree
 from linkwork.plans.lcaba import lcaba_tree
@@ -339,7 +339,7 @@ def pv() -> Any:
     paper = Paper(7.4, 3.4)
     name = numbers(robot)
     tree = bbo_tree(robot, (), WORLD_END)
-    carried = {name[i]: int(tree.slot_count[i]) for i in range(1, tree.n)}
+    carried = {name[i]: rows_passing(tree, i) for i in range(1, tree.n)}
     counted_tree(
         paper, robot, places(robot, 0.35, 2.85, 0.46, 0.62, 0.3), carried, "PV: rows that pass each joint, to the world"
     )
@@ -370,12 +370,12 @@ def bbo() -> Any:
     ):
         tree = bbo_tree(robot, (), end)
         at = places(robot, 0.5, 2.75 - 1.7 * k, 1.05, 0.62)
-        carried = {name[i]: int(tree.slot_count[i]) for i in range(1, tree.n)}
+        carried = {name[i]: rows_passing(tree, i) for i in range(1, tree.n)}
         counted_tree(paper, robot, at, carried, title, raised=0.55)
         for i in range(tree.n):
             for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
                 x, y = at[name[i]]
-                rows = int(tree.block_size[b])
+                rows = rows_of_block(tree, b)
                 paper.text(x, y - 0.27, f"block {rows} × {rows}", 7, color=COUPLING, weight="bold")
                 ring = {"markerfacecolor": "none", "markeredgecolor": COUPLING, "markeredgewidth": 1.6}
                 if i:

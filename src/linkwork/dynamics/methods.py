@@ -21,6 +21,7 @@ from linkwork.compilers.program import Program
 from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED
 from linkwork.dynamics.local_loops import loops_in_clusters
+from linkwork.dynamics.row_ends import prox_bbo_tree, prox_pv_tree, pv_tree, world_tree
 from linkwork.inputs import ForwardMethod
 from linkwork.kernels import aba, approximate, bbo, cluster_aba, cluster_lcaba, lcaba, ltl, projection
 from linkwork.kernels import pv_early as early
@@ -28,7 +29,6 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import CenterOfMass
 from linkwork.model.model import Model
-from linkwork.plans.bbo import WORLD_END, bbo_tree
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.ltl import ltl_tree
@@ -36,13 +36,16 @@ from linkwork.plans.pv_early import pv_early_tree
 from linkwork.plans.tree import Tree, tree_of
 from linkwork.quantities.base import OperationCount
 
+Plan = Callable[[Model, Sequence[str]], Tree]
+"""Makes the plan of a robot, with frames that wrenches act on."""
+
 
 @dataclass(frozen=True)
 class Method:
     """A method of forward dynamics."""
 
     algorithm: Algorithm | None
-    arrays: Callable[[Model, Sequence[str]], Tree] | None
+    arrays: Plan | None
     iterates: bool = False
     hard: bool = False
     """No regularization, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
@@ -50,6 +53,8 @@ class Method:
     """Whether constraints between two moving bodies are served."""
     exact: bool = True
     """Whether it solves the problem, or another that is like it."""
+    fallback: Plan | None = None
+    """A plan for states in which the first one meets a singular block, though rows are independent."""
     closed: bool = False
     """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
 
@@ -60,9 +65,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "kkt": Method(None, None),
         "ltl": Method(ltl.LTL, ltl_tree, hard=True),
         "prox_ltl": Method(ltl.PROX_LTL, ltl_tree, iterates=True),
-        "pv": Method(bbo.PV, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), hard=True),
-        "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), iterates=True),
-        "prox_bbo": Method(bbo.PROX_BBO, bbo_tree, iterates=True),
+        "pv": Method(bbo.PV, pv_tree, hard=True, fallback=world_tree),
+        "prox_pv": Method(bbo.PROX_BBO, prox_pv_tree, iterates=True),
+        "prox_bbo": Method(bbo.PROX_BBO, prox_bbo_tree, iterates=True),
         "pv_early": Method(early.PV_EARLY, pv_early_tree, hard=True, internal=False),
         "pv_soft": Method(lcaba.LCABA, lcaba_tree_of_compliances, internal=False),
         "constrained_aba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True, internal=False),
@@ -148,8 +153,18 @@ def _dense_steps(robot: Model, algorithm: Algorithm) -> int:
     return robot.nc**3 // 6 if ("nc", "nc") in algorithm.work.values() else 0
 
 
+def _dense_operations(robot: Model, name: ForwardMethod, iterations: int) -> int:
+    """Operations of native code on a dense matrix with all rows, if the method has one: factor and solutions."""
+    algorithm = METHODS[name].algorithm
+    steps = 0 if algorithm is None else _dense_steps(robot, algorithm)
+    return 2 * (steps + iterations * robot.nc**2) if steps else 0
+
+
 def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
     """What ``method="auto"`` takes: the fewest operations for so many iterations.
+
+    A dense matrix of all rows counts in full, as native code computes with it: counted operations leave out its zeros,
+    which are most of it where loops do not touch each other.
 
     Args:
         robot: The mechanism.
@@ -158,5 +173,9 @@ def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
     if not any(c.enabled for c in robot.constraints):
         return "aba"
     costs = {name: method_cost(robot, name) for name in AUTOMATIC}
-    known = {name: cost.in_iterations(iterations) for name, cost in costs.items() if cost is not None}
+    known = {
+        name: max(cost.in_iterations(iterations), _dense_operations(robot, name, iterations))
+        for name, cost in costs.items()
+        if cost is not None
+    }
     return min(known, key=known.__getitem__) if known else "lcaba"

@@ -157,8 +157,13 @@ class BaseEvaluator:
 
     @property
     def traced_program(self) -> Program:
-        """What `compile` and `export_c` make straight-line code of."""
+        """What `compile` makes straight-line code of."""
         return self.program
+
+    @property
+    def exported_program(self) -> Program:
+        """What `export_c` writes."""
+        return self.traced_program
 
     @property
     def runner(self) -> Runner:
@@ -330,14 +335,17 @@ class ArrayEvaluator(BaseEvaluator):
             try:
                 step()
             except NotFinite:
-                verify(arrays)  # may know why
-                raise
-            verify(arrays)
+                if not verify(arrays):  # may know why
+                    raise
+            else:
+                verify(arrays)
 
         return verified_step
 
-    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
         """What raises an error where inputs and outputs show that the results mean nothing, if anything does.
+
+        It may compute them in another way instead, and then returns True.
 
         ``alone`` says that the caller has only the main output, and does not see the last.
         """
