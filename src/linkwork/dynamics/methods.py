@@ -22,6 +22,7 @@ from linkwork.compilers import cache as disk
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS, trace
 from linkwork.dynamics.iterations import EXPECTED
+from linkwork.dynamics.row_ranks import pv_early_plan
 from linkwork.errors import ProgramTooLarge
 from linkwork.inputs import ForwardMethod
 from linkwork.kernels import aba, approximate, bbo, cluster_aba, lcaba, ltl, projection
@@ -34,7 +35,6 @@ from linkwork.plans.bbo import WORLD_END, bbo_tree
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.ltl import ltl_tree
-from linkwork.plans.pv_early import pv_early_tree
 from linkwork.plans.tree import Tree, tree_of
 from linkwork.quantities.base import OperationCount
 
@@ -69,7 +69,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "pv": Method(bbo.PV, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), hard=True),
         "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), iterates=True),
         "prox_bbo": Method(bbo.PROX_BBO, bbo_tree, iterates=True),
-        "pv_early": Method(early.PV_EARLY, pv_early_tree, hard=True, internal=False),
+        "pv_early": Method(early.PV_EARLY, pv_early_plan, hard=True, internal=False),
         "pv_soft": Method(lcaba.LCABA, lcaba_tree, internal=False),
         "constrained_aba": Method(lcaba.LCABA, lcaba_tree, iterates=True, internal=False),
         "lcaba": Method(lcaba.LCABA, lcaba_tree, iterates=True),
