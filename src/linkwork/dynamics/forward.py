@@ -37,6 +37,7 @@ from linkwork.errors import (
 )
 from linkwork.inputs import Auto, ForwardMethod, Lanes, Precision, above_zero, count, not_negative
 from linkwork.kernels import aba
+from linkwork.kernels.rank_revealing import LAST, UNFINISHED
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.tree import tree_of
@@ -141,11 +142,13 @@ class ForwardDynamics(ArrayEvaluator):
 
     def _prepare_inputs(self) -> None:
         robot, method, dtype = self.robot, METHODS[self.method], self._dtype.name
-        iterations = self.max_iterations if method.iterates else 1
+        tolerance, iterations = self.tolerance, self.max_iterations if method.iterates else 1
+        if method.falls_back:
+            tolerance, iterations = UNFINISHED, int(LAST)
         R = row_regularization(robot, self.regularization, dtype)
         self._regularization = np.where(R < OFF, 0.0, R).astype(dtype) if method.hard else R
         self._zero_rows = np.zeros(robot.nc, dtype=dtype)
-        self._settings = iteration_settings(robot, self.regularization, self.tolerance, iterations, dtype)
+        self._settings = iteration_settings(robot, self.regularization, tolerance, iterations, dtype)
         self._by = SolvedBy(robot, self.method, float(self._settings[0]) if method.iterates else np.inf)
 
     @property
@@ -341,7 +344,8 @@ class ForwardDynamics(ArrayEvaluator):
 
         Without the text of further iterations where there are to be none: it needs much of the first to be kept.
         """
-        once = self.max_iterations == 1 or not METHODS[self.method].iterates
+        method = METHODS[self.method]
+        once = not method.falls_back and (self.max_iterations == 1 or not method.iterates)
         return self.program.without_iterations() if once else self.program
 
     def _need_kernel(self, what: str) -> None:

@@ -52,12 +52,19 @@ class Method:
     iterates: bool = False
     hard: bool = False
     """No regularization, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
+    falls_back: bool = False
+    """Whether what looks like iterations is a second text, for states that the first cannot serve."""
     internal: bool = True
     """Whether constraints between two moving bodies are served."""
     exact: bool = True
     """Whether it solves the problem, or another that is like it."""
     closed: bool = False
     """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
+
+    @property
+    def plans_for_enabled(self) -> bool:
+        """Whether its plan is for the constraints that are enabled: other ones need another plan."""
+        return self.closed or self.falls_back
 
 
 METHODS: Mapping[str, Method] = MappingProxyType(
@@ -69,7 +76,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "pv": Method(bbo.PV, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), hard=True),
         "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), iterates=True),
         "prox_bbo": Method(bbo.PROX_BBO, bbo_tree, iterates=True),
-        "pv_early": Method(early.PV_EARLY, pv_early_plan, hard=True, internal=False),
+        "pv_early": Method(early.PV_EARLY, pv_early_plan, hard=True, falls_back=True, internal=False),
         "pv_soft": Method(lcaba.LCABA, lcaba_tree, internal=False),
         "constrained_aba": Method(lcaba.LCABA, lcaba_tree, iterates=True, internal=False),
         "lcaba": Method(lcaba.LCABA, lcaba_tree, iterates=True),
@@ -137,7 +144,7 @@ def method_cost(robot: Model, name: str) -> OperationCount | None:
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     if algorithm is None or arrays is None or _dense_steps(robot, algorithm) > MOST_COUNTED:
         return None
-    return _counted(robot, name, tuple(enabled_rows(robot)) if METHODS[name].closed else ())
+    return _counted(robot, name, tuple(enabled_rows(robot)) if METHODS[name].plans_for_enabled else ())
 
 
 @computed_once
@@ -146,10 +153,12 @@ def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount |
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     assert algorithm is not None and arrays is not None
     program = Program.of_robot(robot, algorithm, arrays(robot, ()))
+    if not METHODS[name].iterates:
+        program = program.without_iterations()
 
     def make() -> bytes:
         try:
-            traced = trace(algorithm, program.tree, MOST_COUNTED)
+            traced = trace(program.algorithm, program.tree, MOST_COUNTED)
         except ProgramTooLarge:
             return b"null"
         iteration = sum(traced.iterate.operation_count().values()) if traced.iterate else 0

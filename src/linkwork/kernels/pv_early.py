@@ -54,20 +54,25 @@ from linkwork.kernels.constrained import (
     WORK,
     Problem,
     Result,
-    first_forward_sweep,
+    constraint_violation,
     forward_view,
     minimum,
+    setup_problem,
 )
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
-from linkwork.kernels.rank_revealing import STACKS, rank_revealing
+from linkwork.kernels.rank_revealing import (
+    STACKS,
+    WEAK_PIVOT,
+    rank_revealing,
+    rank_revealing_progress,
+    rank_revealing_step,
+    refinement_progress,
+)
 from linkwork.kernels.rnea import force_to_parent
 from linkwork.kernels.scalar import Array, kernel, sqrt, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear
 from linkwork.model.joints import HELICAL
 from linkwork.plans.pv_early import PV_EARLY_TREE
-
-LEAST_PIVOT = 1e-7
-"""Pivots, as parts of the inverse inertia that rows feel, below which the rank-revealing text is run."""
 
 EARLY: dict[str, Shape] = {
     "KS": ("nearly", 6),
@@ -77,7 +82,6 @@ EARLY: dict[str, Shape] = {
     "Sigma": ("n", 6, 6),
     "SK": ("nearly", 6),
     "Sk": ("nearly",),
-    "least_pivot": (1,),
 }
 
 
@@ -328,7 +332,8 @@ def reflect_multipliers(n: int, w: Array, o: int, c: int, t: Array) -> None:
 @kernel
 def shrinking(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The two sweeps with rows that shrink; ``progress`` is 0, or 1 where a pivot is too small to be trusted."""
-    first_forward_sweep(tree, w, problem, result)
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    constraint_violation(tree, w, problem.R, result)
     init_rigid_inertias(tree, w)
     init_rows(tree, w, problem)
     for r in range(tree.nc):
@@ -341,27 +346,42 @@ def shrinking(tree: Array, w: Array, problem: Problem, result: Result) -> None:
             accelerations_and_multipliers(tree, w, i, result.a, result.multipliers)
         else:
             joint_acceleration(tree, w, i, result.a)
-    result.progress[0] = where(LEAST_PIVOT, w.least_pivot[0], 0.0, 1.0)
+    result.progress[0] = where(WEAK_PIVOT, w.least_pivot[0], 0.0, 1.0)
     result.iterations[0] = 1.0
 
 
 @kernel
 def pv_early(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """The PV solver with early elimination; of structurally redundant rows by the rank-revealing text."""
+    """The PV solver with early elimination; where rows are redundant in all configurations, with revealed ranks."""
     if tree.early_ends != 0:
         shrinking(tree, w, problem, result)
     else:
-        rank_revealing(tree, w, problem, result)
+        rank_revealing(tree, w, problem, result, 1.0)
 
 
 @kernel
-def pv_early_again(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """The same by the rank-revealing text: ``progress`` is then the relative infeasibility of the rows."""
-    if tree.early_ends != 0:
-        rank_revealing(tree, w, problem, result)
-        result.iterations[0] = 2.0
+def pv_early_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """The same with revealed ranks, where a pivot of the first text was weak; then refined, as long as that helps.
+
+    ``progress`` is the relative infeasibility of the rows in the end.
+    """
+    # of rows that shrink, the first of these iterations starts from zero
+    began = 1.5 if tree.early_ends != 0 else 0.5
+    count = result.iterations[0]
+    progress = result.progress[0]
+    for k in range(tree.nv):
+        result.a[k] = where(count, began, 0.0, result.a[k])
+    for r in range(tree.nc):
+        result.multipliers[r] = where(count, began, 0.0, result.multipliers[r])
+    infeasibility = rank_revealing_step(tree, w, problem, result)
+    refinement_progress(tree, w, progress, count, result)
+    refined = result.progress[0]
+    refinements = result.iterations[0]
+    rank_revealing_progress(w, infeasibility, 2.0, result)
+    result.progress[0] = where(count, began, result.progress[0], refined)
+    result.iterations[0] = where(count, began, result.iterations[0], refinements)
 
 
 PV_EARLY = Algorithm(
-    "pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS | EARLY, PV_EARLY_TREE, pv_early_again, view=forward_view
+    "pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS | EARLY, PV_EARLY_TREE, pv_early_iterate, view=forward_view
 )
