@@ -185,7 +185,7 @@ def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, ta
 
 @kernel
 def setup_problem_at(tree: Array, w: Array, q: Array, v: Array, qdd: Array, wrenches: Array, target: Array) -> None:
-    """The same beyond the motion with these joint accelerations; of couplings of joints, without their part in ``k``."""
+    """The same beyond the motion with these joint accelerations; without the part of joint couplings in ``k``."""
     init_root(tree, w)
     for i in range(1, tree.n):
         forward_pass(tree, w, i, q, v, qdd)

@@ -39,7 +39,7 @@ from linkwork.kernels.aba import (
     eliminate,
     factorize_ldl,
     inertia_to_parent,
-    init_rigid_inertias,
+    init_rigid_inertia,
     joint_acceleration,
     solve_joint_acceleration,
     solve_ldl,
@@ -69,19 +69,20 @@ from linkwork.kernels.rank_revealing import (
     refinement_progress,
 )
 from linkwork.kernels.rnea import force_to_parent
-from linkwork.kernels.scalar import Array, kernel, sqrt, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear
 from linkwork.model.joints import HELICAL
 from linkwork.plans.pv_early import PV_EARLY_TREE
 
 EARLY: dict[str, Shape] = {
-    "KS": ("nearly", 6),
-    "Qv": ("nearly", 6),
+    "KS": (6, "nearly"),
+    "Qv": (6, "nearly"),
     "Qt": ("nv",),
-    "DKS": ("nearly", 6),
+    "DKS": (6, "nearly"),
     "Sigma": ("n", 6, 6),
     "SK": ("nearly", 6),
     "Sk": ("nearly",),
+    "z6": (6,),
 }
 
 
@@ -96,10 +97,13 @@ def init_rows(tree: Array, w: Array, problem: Problem) -> None:
             w.least_pivot[0] = where(problem.R[r], DISABLED, w.least_pivot[0], 0.0)
         else:
             w.least_pivot[0] = where(problem.R[r], DISABLED, 0.0, w.least_pivot[0])
-    for e in range(tree.nearly):
-        w.gA[e] = 0.0
-        for j in range(6):
-            w.KA[e, j] = 0.0
+    for r in range(tree.nc):
+        e = tree.early_place[r]
+        if e >= 0:
+            w.kA[e] = w.sqrt_inertia[r] * w.k[r]
+            w.gA[e] = 0.0
+            for j in range(6):
+                w.KA[e, j] = 0.0
     for m in range(tree.nk):
         r = tree.k_row[m]
         if tree.k_body[m] > 0 and tree.early_place[r] >= 0:
@@ -109,9 +113,6 @@ def init_rows(tree: Array, w: Array, problem: Problem) -> None:
         r = tree.term_row[t]
         if tree.early_place[r] >= 0:
             w.gA[tree.early_place[r]] += w.sqrt_inertia[r] * w.dphi[t]
-    for r in range(tree.nc):
-        if tree.early_place[r] >= 0:
-            w.kA[tree.early_place[r]] = w.sqrt_inertia[r] * w.k[r]
 
 
 @kernel
@@ -120,60 +121,62 @@ def rows_on_joint(tree: Array, w: Array, i: int) -> None:
     kind = tree.kind[i]
     for e in range(tree.early_start[i], tree.early_start[i] + tree.early_count[i]):
         for k in range(dof_of(kind)):
-            w.KS[e, k] = w.KA[e, axis_of(kind, k)]
-        w.KS[e, 0] += w.gA[e]
+            w.KS[k, e] = w.KA[e, axis_of(kind, k)]
+        w.KS[0, e] += w.gA[e]
         if kind == HELICAL:
-            w.KS[e, 0] += tree.pitch[i] * w.KA[e, 5]
+            w.KS[0, e] += tree.pitch[i] * w.KA[e, 5]
+        if tree.skip_axis[i] >= 0:
+            w.KA[e, tree.skip_axis[i]] = 0.0
 
 
 @kernel
 def reflect_rows(tree: Array, w: Array, i: int, c: int, n: int) -> None:
     """Reflection after which the first of ``n`` rows alone feels a degree of freedom (**lqr** Eqs. 65, 67 and 68)."""
     o = tree.early_start[i] + c
-    d = dof_of(tree.kind[i])
     v = tree.iv[i] + c
     k = tree.early_dof[v]
-    s = w.KS[o, k]
+    ks = w.KS[k]
+    Q = w.Qv[c]
+    x = w.z6
+    s = ks[o]
     square = s * s
-    for a in range(1, n):
-        square = square + w.KS[o + a, k] * w.KS[o + a, k]
+    for e in range(o + 1, o + n):
+        square = square + ks[e] * ks[e]
     norm = sqrt(square)
     norm = where(s, 0.0, -norm, norm)
-    w1 = s + norm
-    inverse = 1.0 / w1
-    for a in range(1, n):
-        w.Qv[o + a, c] = w.KS[o + a, k] * inverse
-    t = w1 / norm
+    first = s + norm
+    inverse = 1.0 / first
+    t = first / norm
     w.Qt[v] = t
+    y = w.kA[o]
     for j in range(6):
-        if tree.skip_axis[i] != j:
-            x = w.KA[o, j]
-            for a in range(1, n):
-                x = x + w.Qv[o + a, c] * w.KA[o + a, j]
-            x = x * t
-            w.KA[o, j] -= x
-            for a in range(1, n):
-                w.KA[o + a, j] -= w.Qv[o + a, c] * x
-    x = w.kA[o]
-    for a in range(1, n):
-        x = x + w.Qv[o + a, c] * w.kA[o + a]
-    x = x * t
-    w.kA[o] -= x
-    for a in range(1, n):
-        w.kA[o + a] -= w.Qv[o + a, c] * x
-    for m in range(d):
-        if m == k:
-            w.KS[o, k] = -norm
-            for a in range(1, n):
-                w.KS[o + a, k] = 0.0
-        else:
-            x = w.KS[o, m]
-            for a in range(1, n):
-                x = x + w.Qv[o + a, c] * w.KS[o + a, m]
-            x = x * t
-            w.KS[o, m] -= x
-            for a in range(1, n):
-                w.KS[o + a, m] -= w.Qv[o + a, c] * x
+        x[j] = w.KA[o, j]
+    for e in range(o + 1, o + n):
+        Q[e] = ks[e] * inverse
+        y = y + Q[e] * w.kA[e]
+        for j in range(6):
+            x[j] += Q[e] * w.KA[e, j]
+    y = y * t
+    w.kA[o] -= y
+    for j in range(6):
+        x[j] *= t
+        w.KA[o, j] -= x[j]
+    for e in range(o + 1, o + n):
+        w.kA[e] -= Q[e] * y
+        for j in range(6):
+            w.KA[e, j] -= Q[e] * x[j]
+    for m in range(dof_of(tree.kind[i])):
+        if m != k:
+            y = w.KS[m, o]
+            for e in range(o + 1, o + n):
+                y = y + Q[e] * w.KS[m, e]
+            y = y * t
+            w.KS[m, o] -= y
+            for e in range(o + 1, o + n):
+                w.KS[m, e] -= Q[e] * y
+    ks[o] = -norm
+    for e in range(o + 1, o + n):
+        ks[e] = 0.0
 
 
 @kernel
@@ -181,29 +184,27 @@ def eliminate_row(tree: Array, w: Array, i: int, tau: Array) -> None:
     """One row ends at a joint of one degree of freedom, after `eliminate` (**lqr** Eqs. 62, 63 and 66)."""
     e = tree.early_start[i]
     K = w.KA[e]
+    SK = w.SK[e]
     H = w.H[i]
     f = w.f[i]
-    s = w.KS[e, 0]
-    skip = tree.skip_axis[i]
-    for j in range(6):
-        if j != skip:
-            K[j] -= w.V[i, j] * s
+    s = w.KS[0, e]
     bias_force_one_dof(tree, w, i, tau)
-    w.DKS[e, 0] = w.D[i] * s
-    Sigma = s * w.DKS[e, 0]
+    for j in range(6):
+        K[j] -= w.V[i, j] * s
+    if tree.skip_axis[i] >= 0:
+        K[tree.skip_axis[i]] = 0.0
+    w.DKS[0, e] = w.D[i] * s
+    Sigma = s * w.DKS[0, e]
     w.least_pivot[0] = minimum(Sigma, w.least_pivot[0])
     inverse = 1.0 / Sigma
     w.Sk[e] = (w.kA[e] - s * w.y[tree.iv[i]]) * inverse
     for j in range(6):
-        if j != skip:
-            w.SK[e, j] = K[j] * inverse
+        SK[j] = K[j] * inverse
     if tree.parent[i] > 0:
         for j in range(6):
-            if j != skip:
-                for k in range(j, 6):
-                    if k != skip:
-                        H[j, k] += K[j] * w.SK[e, k]
-                f[j] -= K[j] * w.Sk[e]
+            f[j] -= K[j] * w.Sk[e]
+            for k in range(j, 6):
+                H[j, k] += K[j] * SK[k]
 
 
 @kernel
@@ -215,26 +216,29 @@ def eliminate_rows(tree: Array, w: Array, i: int, tau: Array) -> None:
     d = dof_of(kind)
     H = w.H[i]
     f = w.f[i]
+    x = w.z6
     Sigma = w.Sigma[i]
     bias_force_multi_dof(tree, w, i, tau)
     for b in range(m):
         K = w.KA[o + b]
         w.Sk[o + b] = w.kA[o + b]
         for k in range(d):
-            w.Sk[o + b] -= w.KS[o + b, k] * w.y[tree.iv[i] + k]
-            w.DKS[o + b, k] = w.KS[o + b, k]
-        solve_ldl(d, w.L[i], w.DKS[o + b])
+            w.Sk[o + b] -= w.KS[k, o + b] * w.y[tree.iv[i] + k]
+            x[k] = w.KS[k, o + b]
+        solve_ldl(d, w.L[i], x)
+        for k in range(d):
+            w.DKS[k, o + b] = x[k]
         for j in range(6):
             if tree.has_armature[i] == 0 and moves_along(kind, j) != 0:
                 K[j] = 0.0
             else:
                 for k in range(d):
-                    K[j] -= w.Y[i, j, k] * w.KS[o + b, k]
+                    K[j] -= w.Y[i, j, k] * w.KS[k, o + b]
             w.SK[o + b, j] = K[j]
         for c in range(b + 1):
             Sigma[b, c] = 0.0
             for k in range(d):
-                Sigma[b, c] += w.DKS[o + b, k] * w.KS[o + c, k]
+                Sigma[b, c] += w.DKS[k, o + b] * w.KS[k, o + c]
     factorize_ldl(m, Sigma)
     for b in range(m):
         w.least_pivot[0] = minimum(1.0 / Sigma[b, b], w.least_pivot[0])
@@ -261,6 +265,7 @@ def rows_to_parent(tree: Array, w: Array, i: int) -> None:
         set_angular(add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], force)), w.KA[e])
         set_linear(force, w.KA[e])
         w.kA[e] = w.kA[o]
+        w.gA[e] = 0.0
 
 
 @kernel
@@ -268,6 +273,11 @@ def eliminate_link(tree: Array, w: Array, i: int, tau: Array) -> None:
     """Backward sweep at link ``i``: eliminate rows and the joint, hand the rest to the parent."""
     n = tree.early_count[i]
     m = tree.early_rank[i]
+    h = tree.parent[i]
+    if tree.last_child[i] == 0:
+        init_rigid_inertia(tree, w, i)
+    if h > 0 and tree.last_child[h] == i:
+        init_rigid_inertia(tree, w, h)
     if m == 0:
         eliminate(tree, w, i)
         inertia_to_parent(tree, w, i)
@@ -282,8 +292,7 @@ def eliminate_link(tree: Array, w: Array, i: int, tau: Array) -> None:
             eliminate_rows(tree, w, i, tau)
         else:
             eliminate_row(tree, w, i, tau)
-        if tree.parent[i] > 0:
-            whole_inertia_to_parent(tree, w, i)
+        whole_inertia_to_parent(tree, w, i)
         force_to_parent(tree, w, i)
     rows_to_parent(tree, w, i)
 
@@ -299,17 +308,16 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, qdd: Array, mul
     for b in range(m):
         x = w.Sk[o + b]
         for j in range(6):
-            if tree.skip_axis[i] != j:
-                x = x - w.SK[o + b, j] * a[j]
+            x = x - w.SK[o + b, j] * a[j]
         w.lam[o + b] = x
         for k in range(dof_of(tree.kind[i])):
-            w.y[tree.iv[i] + k] += w.DKS[o + b, k] * x
+            w.y[tree.iv[i] + k] += w.DKS[k, o + b] * x
     for b in range(n - m):
         w.lam[o + m + b] = w.lam[tree.early_parent[i] + b]
     if m > 0 and n > m:
         for back in range(m):
             c = m - 1 - back
-            reflect_multipliers(n - c, w, o + c, c, w.Qt[tree.iv[i] + c])
+            reflect_multipliers(n - c, w, o + c, w.Qv[c], w.Qt[tree.iv[i] + c])
     for b in range(n):
         r = tree.early_row[o + b]
         if r >= 0:
@@ -318,15 +326,15 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, qdd: Array, mul
 
 
 @kernel
-def reflect_multipliers(n: int, w: Array, o: int, c: int, t: Array) -> None:
+def reflect_multipliers(n: int, w: Array, o: int, Q: Array, t: Scalar) -> None:
     """Multipliers of rows as they were before their reflection (**lqr** Eq. 64)."""
     x = w.lam[o]
     for a in range(1, n):
-        x = x + w.Qv[o + a, c] * w.lam[o + a]
+        x = x + Q[o + a] * w.lam[o + a]
     x = x * t
     w.lam[o] -= x
     for a in range(1, n):
-        w.lam[o + a] -= w.Qv[o + a, c] * x
+        w.lam[o + a] -= Q[o + a] * x
 
 
 @kernel
@@ -334,7 +342,8 @@ def shrinking(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The two sweeps with rows that shrink; ``progress`` is 0, or 1 where a pivot is too small to be trusted."""
     setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
     constraint_violation(tree, w, problem.R, result)
-    init_rigid_inertias(tree, w)
+    for k in range(tree.nv):
+        w.joint_inertia[k] = tree.armature[k]
     init_rows(tree, w, problem)
     for r in range(tree.nc):
         result.multipliers[r] = 0.0
