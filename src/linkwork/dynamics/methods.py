@@ -153,7 +153,7 @@ def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount |
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     assert algorithm is not None and arrays is not None
     program = Program.of_robot(robot, algorithm, arrays(robot, ()))
-    if not METHODS[name].iterates:
+    if METHODS[name].falls_back:
         program = program.without_iterations()
 
     def make() -> bytes:

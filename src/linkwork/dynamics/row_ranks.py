@@ -49,14 +49,14 @@ def row_ranks(robot: Model, rows: tuple[int, ...]) -> RowRanks:
     """How many of these rows end at which joint."""
     tree = constrained_tree(robot)
     jacobians = _scaled_jacobians(robot)
-    own, children = rows_of_bodies(tree), children_of(tree)
+    own, children, enabled = rows_of_bodies(tree), children_of(tree), set(rows)
     rank = [0] * tree.n
     dofs: list[tuple[int, ...]] = [()] * tree.n
     general = list(range(len(jacobians)))  # configurations in which all ranks so far are those of general ones
     trusted = True
     left: list[list[Floats]] = [[] for _ in range(tree.n)]
     for i in range(tree.n - 1, 0, -1):
-        own_rows = np.eye(robot.nc)[[r for r in own[i] if r in rows]]
+        own_rows = np.eye(robot.nc)[[r for r in own[i] if r in enabled]]
         T = [np.vstack([own_rows, *(left[child][s] for child in children[i])]) for s in range(len(jacobians))]
         columns = slice(int(tree.iv[i]), int(tree.iv[i]) + DOF[int(tree.kind[i])])
         KS = [t @ J[:, columns] for t, J in zip(T, jacobians, strict=True)]
@@ -90,7 +90,7 @@ def _independent_columns(matrices: Sequence[Floats], rank: int) -> tuple[int, ..
     rest = [x.copy() for x in matrices]
     chosen: list[int] = []
     while rest and len(chosen) < rank:
-        lengths = np.min([np.linalg.norm(x, axis=0) for x in rest], axis=0)
+        lengths = np.min([np.linalg.norm(x, axis=0) for x in rest], axis=0).round(6)  # the same on every machine
         lengths[chosen] = -1.0
         k = int(np.argmax(lengths))
         chosen.append(k)

@@ -304,7 +304,8 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, qdd: Array, mul
 def init_stacks(tree: Array, w: Array, problem: Problem) -> None:
     """``K^A = K``, ``k^A = k`` of the rows on each link, scaled by the root of their inertia."""
     for r in range(tree.nc):
-        w.sqrt_inertia[r] = sqrt(problem.settings.row_inertia[r])
+        inertia = problem.settings.row_inertia[r]  # zero where the robot has the row disabled; a call may enable it
+        w.sqrt_inertia[r] = where(0.0, inertia, sqrt(inertia), 1.0)
     w.infeasibility[0] = 0.0
     w.least_pivot[0] = 1.0
     for i in range(tree.n):
