@@ -348,6 +348,11 @@ class ForwardDynamics(ArrayEvaluator):
         once = not method.falls_back and (self.max_iterations == 1 or not method.iterates)
         return self.program.without_iterations() if once else self.program
 
+    @property
+    def counted_program(self) -> Program:
+        """What `operation_count` counts: without the second text of a method that falls back to one."""
+        return self.program.without_iterations() if METHODS[self.method].falls_back else self.program
+
     def _need_kernel(self, what: str) -> None:
         if self._dense:
             raise UnsupportedFeature(f"{self.method} is dense linear algebra in NumPy: there is nothing to {what}")

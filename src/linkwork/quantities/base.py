@@ -140,6 +140,11 @@ class BaseEvaluator:
         return self.program
 
     @property
+    def counted_program(self) -> Program:
+        """What `operation_count` counts."""
+        return self.program
+
+    @property
     def runner(self) -> Runner:
         """What runs the program with arrays."""
         if self._runner is None:
@@ -225,7 +230,7 @@ class BaseEvaluator:
 
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
-        traced = trace(self.program.algorithm, self.program.tree, limit=sys.maxsize)
+        traced = trace(self.counted_program.algorithm, self.program.tree, limit=sys.maxsize)
         iteration = sum(traced.iterate.operation_count().values()) if traced.iterate else 0
         return OperationCount(traced.operation_count(), iteration=iteration)
 
