@@ -42,7 +42,7 @@ from linkwork.kernels.kinematics import (
 )
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add, angular, cross, dot, linear, set_angular, set_linear, set_vector
-from linkwork.model.joints import HELICAL
+from linkwork.model.joints import HELICAL, SPHERICAL
 from linkwork.plans.constraints import CONSTRAINED_TREE
 
 CLOSURE: dict[str, Shape] = {
@@ -62,7 +62,11 @@ RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "tape_dot": ("ntape",
 
 @kernel
 def loop_poses(tree: Array, w: Array) -> None:
-    """Poses of the bodies in loops, each relative to the root of its loops."""
+    """Poses of the bodies in loops, each relative to the root of its loops.
+
+    The third row of a rotation is the cross product of the others: of most bodies on the way to a constraint, programs
+    need one number of it or none, and then leave out the rest.
+    """
     root = tree.nposes - 1
     set_vector((0.0, 0.0, 0.0), w.o[0])
     set_vector((0.0, 0.0, 0.0), w.o[root])
@@ -73,6 +77,8 @@ def loop_poses(tree: Array, w: Array) -> None:
     for i in range(1, tree.n):
         if tree.pose_parent[i] >= 0:
             world_transform(tree, w, i, tree.pose_parent[i])
+            if tree.kind[i] < SPHERICAL and tree.pose_parent[i] != 0 and tree.pose_parent[i] != root:
+                set_vector(cross(w.E[i, 0], w.E[i, 1]), w.E[i, 2])
 
 
 @kernel

@@ -72,7 +72,7 @@ WEAK_PIVOT = 1e-9
 """A smaller pivot, as a part of the inverse inertia that rows feel, loses too many digits."""
 RANK_TOLERANCE = 1e-18
 """``K S`` is left out where its squared norm is less than this, relative to that of the rows as they were given."""
-ROUNDING = 1e-28
+ROUNDING = 1e-24
 """``K S`` that is left out is zero where its squared norm is less than this; else refinement makes up for it."""
 
 STACKS: dict[str, Shape] = {
