@@ -188,6 +188,19 @@ def test_iterations_that_are_allowed_do_not_matter() -> None:
     assert distance(a, p.hard[0]) <= EXACT
 
 
+def test_link_without_mass_moves_as_its_rows_say() -> None:
+    """Its joint has no inertia to divide by; the row that it satisfies says how it moves."""
+    robot = arm(4, base=True)
+    massless = replace(robot, inertias={**robot.inertias, "link3": lw.Inertia.zero()})
+    q = robot.random(3)
+    v, tau = np.random.default_rng(4).normal(size=(2, robot.nv))
+    tau[-1] = 0.0
+    s, p = dynamics(massless)(q, v, tau), Problem(massless, q, v, tau)
+    matrix = np.block([[p.M, -p.J.T], [p.J, np.zeros((3, 3))]])
+    exact = np.linalg.solve(matrix, np.concatenate([p.pull, p.k]))
+    assert distance(s.acceleration, exact[: robot.nv]) <= EXACT
+
+
 # Rows that are not enabled ---------------------------------------------------------------------------
 
 

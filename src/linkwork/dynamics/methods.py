@@ -89,7 +89,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 """Methods of forward dynamics, by name."""
 
 AUTOMATIC: tuple[ForwardMethod, ...] = ("prox_bbo", "prox_pv", "lcaba", "prox_ltl")
-"""Methods that `auto` chooses from: those that serve every constraint and every redundancy."""
+"""Methods that `auto` chooses from: those that serve every constraint and every redundancy.
+
+Not `pv_early`, though it is often the cheapest: of redundant rows it does not find the smallest multipliers,
+contradicting rows are an error, and it knows neither regularization nor warm starts nor float32."""
 
 
 def refusal(robot: Model, name: str) -> str | None:

@@ -91,15 +91,12 @@ def init_rows(tree: Array, w: Array, problem: Problem) -> None:
     """``K^A = K``, ``k^A = k`` of the rows on each link, scaled by the root of their inertia."""
     w.least_pivot[0] = 1.0
     for r in range(tree.nc):
-        w.sqrt_inertia[r] = sqrt(problem.settings.row_inertia[r])
-    for r in range(tree.nc):  # a row is enabled as the plan has it, or the plan is not for this state
-        if tree.early_place[r] >= 0:
-            w.least_pivot[0] = where(problem.R[r], DISABLED, w.least_pivot[0], 0.0)
-        else:
-            w.least_pivot[0] = where(problem.R[r], DISABLED, 0.0, w.least_pivot[0])
-    for r in range(tree.nc):
         e = tree.early_place[r]
-        if e >= 0:
+        w.sqrt_inertia[r] = sqrt(problem.settings.row_inertia[r])
+        if e < 0:  # a row is enabled as the plan has it, or the plan is not for this state
+            w.least_pivot[0] = where(problem.R[r], DISABLED, 0.0, w.least_pivot[0])
+        else:
+            w.least_pivot[0] = where(problem.R[r], DISABLED, w.least_pivot[0], 0.0)
             w.kA[e] = w.sqrt_inertia[r] * w.k[r]
             w.gA[e] = 0.0
             for j in range(6):
@@ -180,6 +177,12 @@ def reflect_rows(tree: Array, w: Array, i: int, c: int, n: int) -> None:
 
 
 @kernel
+def watch_pivot(w: Array, pivot: Scalar) -> None:
+    """Remember the least pivot; one that is not finite, as where a link has no mass, counts as zero."""
+    w.least_pivot[0] = minimum(where(pivot, 1.0 / WEAK_PIVOT, pivot, 0.0), w.least_pivot[0])
+
+
+@kernel
 def eliminate_row(tree: Array, w: Array, i: int, tau: Array) -> None:
     """One row ends at a joint of one degree of freedom, after `eliminate` (**lqr** Eqs. 62, 63 and 66)."""
     e = tree.early_start[i]
@@ -195,7 +198,7 @@ def eliminate_row(tree: Array, w: Array, i: int, tau: Array) -> None:
         K[tree.skip_axis[i]] = 0.0
     w.DKS[0, e] = w.D[i] * s
     Sigma = s * w.DKS[0, e]
-    w.least_pivot[0] = minimum(Sigma, w.least_pivot[0])
+    watch_pivot(w, Sigma)
     inverse = 1.0 / Sigma
     w.Sk[e] = (w.kA[e] - s * w.y[tree.iv[i]]) * inverse
     for j in range(6):
@@ -241,7 +244,7 @@ def eliminate_rows(tree: Array, w: Array, i: int, tau: Array) -> None:
                 Sigma[b, c] += w.DKS[k, o + b] * w.KS[k, o + c]
     factorize_ldl(m, Sigma)
     for b in range(m):
-        w.least_pivot[0] = minimum(1.0 / Sigma[b, b], w.least_pivot[0])
+        watch_pivot(w, 1.0 / Sigma[b, b])
     solve_ldl(m, Sigma, w.Sk[o : o + m])
     solve_ldl_rows(m, Sigma, w.SK[o : o + m])
     if tree.parent[i] > 0:
