@@ -412,5 +412,7 @@ def refinement_progress(tree: Array, w: Array, progress: Scalar, count: Scalar, 
     """After a step from what was found before, with such a ``progress``: whether another one is worth it."""
     small = REFINED * max_norm(tree.nv, result.a)
     more = where(small, max_norm(tree.nv, w.da), where(count, LAST - 1.5, 1.0, 0.0), 0.0)
-    result.progress[0] = progress - 1.0 + more
-    result.iterations[0] = where(result.progress[0] - 2.0 * more, UNFINISHED, count + 1.0, LAST)
+    left = where(count, LAST - 0.5, progress - 1.0 + more, progress)  # nothing to refine after the last
+    result.progress[0] = left
+    # infeasible rows alone must not ask for more: then the number of iterations is the last
+    result.iterations[0] = where(left - 2.0 * more, UNFINISHED, count + 1.0, LAST)
