@@ -36,6 +36,7 @@ ForwardMethod = Literal[
     "pv_soft",
     "constrained_aba",
     "lcaba",
+    "cluster_lcaba",
     "cluster",
     "projection",
     "approximate",

@@ -37,8 +37,8 @@ from linkwork.kernels.kinematics import (
     angular_velocities,
     bias_accelerations,
     joint_transforms,
+    pose_from_parent,
     velocities,
-    world_transform,
 )
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add, angular, cross, dot, linear, set_angular, set_linear, set_vector
@@ -49,7 +49,7 @@ CLOSURE: dict[str, Shape] = {
     "E": ("nposes", 3, 3),
     "o": ("nposes", 3),
     "G": ("npairs", 3, 3),
-    "B": ("npairs", 3, 3),
+    "orientation": ("npairs", 4),
     "d": ("npairs", 3),
     "K": ("nk", 6),
     "dphi": ("nterms",),
@@ -67,18 +67,14 @@ def loop_poses(tree: Array, w: Array) -> None:
     The third row of a rotation is the cross product of the others: of most bodies on the way to a constraint, programs
     need one number of it or none, and then leave out the rest.
     """
-    root = tree.nposes - 1
     set_vector((0.0, 0.0, 0.0), w.o[0])
-    set_vector((0.0, 0.0, 0.0), w.o[root])
     for j in range(3):
         for k in range(3):
             w.E[0, j, k] = 1.0 if j == k else 0.0
-            w.E[root, j, k] = w.E[0, j, k]
-    for i in range(1, tree.n):
-        if tree.pose_parent[i] >= 0:
-            world_transform(tree, w, i, tree.pose_parent[i])
-            if tree.kind[i] < SPHERICAL and tree.pose_parent[i] != 0 and tree.pose_parent[i] != root:
-                set_vector(cross(w.E[i, 0], w.E[i, 1]), w.E[i, 2])
+    for s in range(1, tree.nposes):
+        pose_from_parent(tree, w, tree.pose_body[s], w.E[tree.pose_parent[s]], w.o[tree.pose_parent[s]], w.E[s], w.o[s])
+        if tree.kind[tree.pose_body[s]] < SPHERICAL and tree.pose_parent[s] != 0:
+            set_vector(cross(w.E[s, 0], w.E[s, 1]), w.E[s, 2])
 
 
 @kernel
