@@ -3,8 +3,8 @@
 
 **lqr** Section VIII, for constraints between one moving body or joint and the world, without regularization and without
 iterations. At a joint of one degree of freedom, a Householder reflection (Eqs. 65 and 67) leaves one of the rows on its
-link with ``K S != 0``. The multiplier of that row is eliminated (Eqs. 60 to 63), a rank-one update of what `eliminate`
-of ABA leaves, and the others, with ``K S = 0``, are handed to the parent. Where no rows are left, what remains is ABA.
+link with ``K S != 0``. The multiplier of that row is eliminated (Eqs. 60 to 63), a rank-one update of the inertia that
+ABA leaves, and the others, with ``K S = 0``, are handed to the parent. Where no rows are left, what remains is ABA.
 
 How many rows end at which joint is known when the plan is made (`plans.pv_early`): the rank of ``K S`` in general.
 Joints that no row feels hand all rows on (Remark 8). Joints of several degrees of freedom eliminate as many rows as
@@ -19,9 +19,11 @@ second text does it all again (`rank_revealing`). Of rows that say the same in e
 | gA           | their coefficients on the acceleration of the link's joint itself (joint couplings)     |
 | KS           | ``ks = K^A S`` (Eq. 67)                                                                 |
 | Qv, Qt       | reflection ``1 - Qt Qv Qv'`` (Eq. 65), with 1 for the first entry of ``Qv``             |
-| DKS          | ``D^-1 S' K^A'`` of eliminated rows                                                     |
+| DKS          | ``D^-1 S' K^A'`` of eliminated rows; of joints of one degree of freedom ``1 / ks``      |
 | Sigma        | ``K^A S D^-1 S' K^A'`` of eliminated rows (Eqs. 57 and 66), then its inverse or factor  |
-| SK, Sk       | ``Sigma^-1 K^A`` and ``Sigma^-1 k^A`` of eliminated rows, without the joint (Eq. 62)    |
+| SK, Sk       | ``Sigma^-1 K^A`` and ``Sigma^-1 k^A`` of eliminated rows, without the joint (Eq. 62); of |
+|              | joints of one degree of freedom ``B = K / ks`` and ``alpha = k / ks``                   |
+| V, y         | where a row ended at such a joint, ``U = H S`` and ``-u = S' f - tau``                  |
 | lam          | multipliers of stacked rows                                                             |
 | least_pivot  | smallest pivot, as a part of the inverse inertia that rows feel                         |
 | sqrt_inertia | root of the inertia of each row, which makes rows of different units comparable         |
@@ -35,7 +37,6 @@ from linkwork.kernels.aba import (
     acceleration_from_parent,
     articulated_bias_force,
     bias_force_multi_dof,
-    bias_force_one_dof,
     eliminate,
     factorize_ldl,
     inertia_to_parent,
@@ -70,7 +71,7 @@ from linkwork.kernels.rank_revealing import (
 )
 from linkwork.kernels.rnea import force_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
-from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear
+from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize
 from linkwork.model.joints import HELICAL
 from linkwork.plans.pv_early import PV_EARLY_TREE
 
@@ -184,30 +185,57 @@ def watch_pivot(w: Array, pivot: Scalar) -> None:
 
 @kernel
 def eliminate_row(tree: Array, w: Array, i: int, tau: Array) -> None:
-    """One row ends at a joint of one degree of freedom, after `eliminate` (**lqr** Eqs. 62, 63 and 66)."""
+    """One row ends at a joint of one degree of freedom (**lqr** Eqs. 42 and 63).
+
+    The row says ``qdd = alpha - B a``, with ``B = K / ks``. ABA's inertia and the rank-one update are, in one::
+
+        H - U D^-1 U' + (K - ks D^-1 U')' Sigma^-1 (K - ks D^-1 U') = H - U B' - B U' + D B B'
+    """
+    kind = tree.kind[i]
+    axis = axis_of(kind, 0)
     e = tree.early_start[i]
-    K = w.KA[e]
-    SK = w.SK[e]
+    v = tree.iv[i]
+    skip = tree.skip_axis[i]
+    B = w.SK[e]
+    U = w.V[i]
     H = w.H[i]
     f = w.f[i]
+    x = w.z6
     s = w.KS[0, e]
-    bias_force_one_dof(tree, w, i, tau)
+    symmetrize(H)
     for j in range(6):
-        K[j] -= w.V[i, j] * s
-    if tree.skip_axis[i] >= 0:
-        K[tree.skip_axis[i]] = 0.0
-    w.DKS[0, e] = w.D[i] * s
-    Sigma = s * w.DKS[0, e]
-    watch_pivot(w, Sigma)
-    inverse = 1.0 / Sigma
-    w.Sk[e] = (w.kA[e] - s * w.y[tree.iv[i]]) * inverse
-    for j in range(6):
-        SK[j] = K[j] * inverse
-    if tree.parent[i] > 0:
+        U[j] = H[j, axis]
+    D = U[axis]
+    minus_u = f[axis] - tau[v]
+    if kind == HELICAL:
         for j in range(6):
-            f[j] -= K[j] * w.Sk[e]
+            U[j] += tree.pitch[i] * H[j, 5]
+        D = U[2] + tree.pitch[i] * U[5]
+        minus_u = minus_u + tree.pitch[i] * f[5]
+    D = D + w.joint_inertia[v]
+    inverse = 1.0 / s
+    w.least_pivot[0] = where(WEAK_PIVOT * D, s * s, w.least_pivot[0], 0.0)  # Sigma = ks^2 / D (Eq. 66)
+    w.DKS[0, e] = inverse
+    w.Sk[e] = w.kA[e] * inverse
+    w.y[v] = minus_u
+    for j in range(6):
+        B[j] = w.KA[e, j] * inverse
+    if skip >= 0:
+        B[skip] = 1.0
+    if tree.parent[i] > 0:
+        joint_force = minus_u + D * w.Sk[e]
+        half = 0.5 * D
+        for j in range(6):
+            f[j] += U[j] * w.Sk[e] - B[j] * joint_force
+            x[j] = U[j] - half * B[j]
+        for j in range(6):
             for k in range(j, 6):
-                H[j, k] += K[j] * SK[k]
+                H[j, k] -= B[j] * x[k] + x[j] * B[k]
+        if skip >= 0:
+            f[skip] = tau[v]
+            for j in range(6):
+                H[j, skip] = 0.0
+                H[skip, j] = 0.0
 
 
 @kernel
@@ -290,8 +318,8 @@ def eliminate_link(tree: Array, w: Array, i: int, tau: Array) -> None:
         if n > m:
             for c in range(m):
                 reflect_rows(tree, w, i, c, n - c)
-        eliminate(tree, w, i)
         if tree.kind[i] > HELICAL:
+            eliminate(tree, w, i)
             eliminate_rows(tree, w, i, tau)
         else:
             eliminate_row(tree, w, i, tau)
@@ -308,13 +336,16 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, qdd: Array, mul
     m = tree.early_rank[i]
     a = w.a[i]
     acceleration_from_parent(tree, w, i)
-    for b in range(m):
-        x = w.Sk[o + b]
-        for j in range(6):
-            x = x - w.SK[o + b, j] * a[j]
-        w.lam[o + b] = x
-        for k in range(dof_of(tree.kind[i])):
-            w.y[tree.iv[i] + k] += w.DKS[k, o + b] * x
+    if m > 0 and tree.kind[i] <= HELICAL:
+        row_acceleration(tree, w, i, qdd)
+    elif m > 0:
+        for b in range(m):
+            x = w.Sk[o + b]
+            for j in range(6):
+                x = x - w.SK[o + b, j] * a[j]
+            w.lam[o + b] = x
+            for k in range(dof_of(tree.kind[i])):
+                w.y[tree.iv[i] + k] += w.DKS[k, o + b] * x
     for b in range(n - m):
         w.lam[o + m + b] = w.lam[tree.early_parent[i] + b]
     if m > 0 and n > m:
@@ -325,7 +356,29 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, qdd: Array, mul
         r = tree.early_row[o + b]
         if r >= 0:
             multipliers[r] = w.lam[o + b] * w.sqrt_inertia[r]
-    solve_joint_acceleration(tree, w, i, qdd)
+    if m == 0 or tree.kind[i] > HELICAL:
+        solve_joint_acceleration(tree, w, i, qdd)
+
+
+@kernel
+def row_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
+    """``qdd = alpha - B a'`` by the row that ended at joint ``i``; its multiplier from ``S' f`` of the link."""
+    kind = tree.kind[i]
+    axis = axis_of(kind, 0)
+    v = tree.iv[i]
+    e = tree.early_start[i]
+    a = w.a[i]
+    x = w.Sk[e]
+    for j in range(6):
+        x = x - w.SK[e, j] * a[j]
+    qdd[v] = x
+    a[axis] += x
+    if kind == HELICAL:
+        a[5] += tree.pitch[i] * x
+    joint_force = w.y[v] + w.joint_inertia[v] * x
+    for j in range(6):
+        joint_force = joint_force + w.V[i, j] * a[j]
+    w.lam[e] = joint_force * w.DKS[0, e]
 
 
 @kernel
