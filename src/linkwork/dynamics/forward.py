@@ -40,6 +40,7 @@ from linkwork.errors import (
 from linkwork.inputs import Auto, ForwardMethod, Lanes, Precision, above_zero, count, not_negative
 from linkwork.kernels import aba
 from linkwork.kernels.constrained import DISABLED
+from linkwork.kernels.rank_revealing import LAST, UNFINISHED
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
@@ -155,11 +156,13 @@ class ForwardDynamics(ArrayEvaluator):
 
     def _prepare_inputs(self) -> None:
         robot, method, dtype = self.robot, METHODS[self.method], self._dtype.name
-        iterations = self.max_iterations if method.iterates else 1
+        tolerance, iterations = self.tolerance, self.max_iterations if method.iterates else 1
+        if method.falls_back:
+            tolerance, iterations = UNFINISHED, int(LAST)
         R = row_regularization(robot, self.regularization, dtype)
         self._regularization = np.where(R < OFF, 0.0, R).astype(dtype) if method.hard else R
         self._zero_rows = np.zeros(robot.nc, dtype=dtype)
-        self._settings = iteration_settings(robot, self.regularization, self.tolerance, iterations, dtype)
+        self._settings = iteration_settings(robot, self.regularization, tolerance, iterations, dtype)
         self._by = SolvedBy(robot, self.method, float(self._settings[0]) if method.iterates else np.inf)
         if self._has_fallback and method.fallback is not None:
             other = self._program_of(method.fallback)
@@ -422,7 +425,8 @@ class ForwardDynamics(ArrayEvaluator):
 
         Without the text of further iterations where there are to be none: it needs much of the first to be kept.
         """
-        once = self.max_iterations == 1 or not METHODS[self.method].iterates
+        method = METHODS[self.method]
+        once = not method.falls_back and (self.max_iterations == 1 or not method.iterates)
         return self.program.without_iterations() if once else self.program
 
     @property
@@ -430,6 +434,11 @@ class ForwardDynamics(ArrayEvaluator):
         """What `export_c` writes: a plan that needs no fallback."""
         fallback = METHODS[self.method].fallback
         return self.traced_program if fallback is None else self._program_of(fallback)
+
+    @property
+    def counted_program(self) -> Program:
+        """What `operation_count` counts: without the second text of a method that falls back to one."""
+        return self.program.without_iterations() if METHODS[self.method].falls_back else self.program
 
     def _need_kernel(self, what: str) -> None:
         if self._dense:

@@ -22,6 +22,7 @@ from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED
 from linkwork.dynamics.local_loops import loops_in_clusters
 from linkwork.dynamics.row_ends import prox_bbo_tree, prox_pv_tree, pv_tree, world_tree
+from linkwork.dynamics.row_ranks import pv_early_plan
 from linkwork.inputs import ForwardMethod
 from linkwork.kernels import aba, approximate, bbo, cluster_aba, cluster_lcaba, lcaba, ltl, projection
 from linkwork.kernels import pv_early as early
@@ -32,7 +33,6 @@ from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.ltl import ltl_tree
-from linkwork.plans.pv_early import pv_early_tree
 from linkwork.plans.tree import Tree, tree_of
 from linkwork.quantities.base import OperationCount
 
@@ -49,6 +49,8 @@ class Method:
     iterates: bool = False
     hard: bool = False
     """No regularization, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
+    falls_back: bool = False
+    """Whether what looks like iterations is a second text, for states that the first cannot serve."""
     internal: bool = True
     """Whether constraints between two moving bodies are served."""
     exact: bool = True
@@ -57,6 +59,11 @@ class Method:
     """A plan for states in which the first one meets a singular block, though rows are independent."""
     closed: bool = False
     """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
+
+    @property
+    def plans_for_enabled(self) -> bool:
+        """Whether its plan is for the constraints that are enabled: other ones need another plan."""
+        return self.closed or self.falls_back
 
 
 METHODS: Mapping[str, Method] = MappingProxyType(
@@ -68,7 +75,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "pv": Method(bbo.PV, pv_tree, hard=True, fallback=world_tree),
         "prox_pv": Method(bbo.PROX_BBO, prox_pv_tree, iterates=True),
         "prox_bbo": Method(bbo.PROX_BBO, prox_bbo_tree, iterates=True),
-        "pv_early": Method(early.PV_EARLY, pv_early_tree, hard=True, internal=False),
+        "pv_early": Method(early.PV_EARLY, pv_early_plan, hard=True, falls_back=True, internal=False),
         "pv_soft": Method(lcaba.LCABA, lcaba_tree_of_compliances, internal=False),
         "constrained_aba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True, internal=False),
         "lcaba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True),
@@ -82,7 +89,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 """Methods of forward dynamics, by name."""
 
 AUTOMATIC: tuple[ForwardMethod, ...] = ("prox_bbo", "prox_pv", "lcaba", "prox_ltl")
-"""Methods that `auto` chooses from: those that serve every constraint and every redundancy."""
+"""Methods that `auto` chooses from: those that serve every constraint and every redundancy.
+
+Not `pv_early`, though it is often the cheapest: of redundant rows it does not find the smallest multipliers,
+contradicting rows are an error, and it knows neither regularization nor warm starts nor float32."""
 
 
 def refusal(robot: Model, name: str) -> str | None:
@@ -137,7 +147,7 @@ def method_cost(robot: Model, name: str) -> OperationCount | None:
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     if algorithm is None or arrays is None or _dense_steps(robot, algorithm) > MOST_COUNTED:
         return None
-    return _counted(robot, name, tuple(enabled_rows(robot)) if METHODS[name].closed else ())
+    return _counted(robot, name, tuple(enabled_rows(robot)) if METHODS[name].plans_for_enabled else ())
 
 
 @computed_once
@@ -145,7 +155,8 @@ def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount |
     """The count of a method, which plans for these rows."""
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     assert algorithm is not None and arrays is not None
-    return program_cost(Program.of_robot(robot, algorithm, arrays(robot, ())))
+    program = Program.of_robot(robot, algorithm, arrays(robot, ()))
+    return program_cost(program.without_iterations() if METHODS[name].falls_back else program)
 
 
 def _dense_steps(robot: Model, algorithm: Algorithm) -> int:

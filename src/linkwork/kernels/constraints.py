@@ -42,7 +42,7 @@ from linkwork.kernels.kinematics import (
 )
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add, angular, cross, dot, linear, set_angular, set_linear, set_vector
-from linkwork.model.joints import HELICAL
+from linkwork.model.joints import HELICAL, SPHERICAL
 from linkwork.plans.constraints import CONSTRAINED_TREE
 
 CLOSURE: dict[str, Shape] = {
@@ -62,13 +62,19 @@ RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "tape_dot": ("ntape",
 
 @kernel
 def loop_poses(tree: Array, w: Array) -> None:
-    """Poses of the bodies in loops, each relative to the root of its loops."""
+    """Poses of the bodies in loops, each relative to the root of its loops.
+
+    The third row of a rotation is the cross product of the others: of most bodies on the way to a constraint, programs
+    need one number of it or none, and then leave out the rest.
+    """
     set_vector((0.0, 0.0, 0.0), w.o[0])
     for j in range(3):
         for k in range(3):
             w.E[0, j, k] = 1.0 if j == k else 0.0
     for s in range(1, tree.nposes):
         pose_from_parent(tree, w, tree.pose_body[s], w.E[tree.pose_parent[s]], w.o[tree.pose_parent[s]], w.E[s], w.o[s])
+        if tree.kind[tree.pose_body[s]] < SPHERICAL and tree.pose_parent[s] != 0:
+            set_vector(cross(w.E[s, 0], w.E[s, 1]), w.E[s, 2])
 
 
 @kernel

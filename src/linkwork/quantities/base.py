@@ -166,6 +166,11 @@ class BaseEvaluator:
         return self.traced_program
 
     @property
+    def counted_program(self) -> Program:
+        """What `operation_count` counts."""
+        return self.program
+
+    @property
     def runner(self) -> Runner:
         """What runs the program with arrays."""
         if self._runner is None:
@@ -251,7 +256,7 @@ class BaseEvaluator:
 
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
-        traced = trace(self.program.algorithm, self.program.tree, limit=sys.maxsize)
+        traced = trace(self.counted_program.algorithm, self.program.tree, limit=sys.maxsize)
         return OperationCount.of_trace(traced)
 
     # Copies --------------------------------------------------------------------------------------
