@@ -189,7 +189,7 @@ def articulate_cluster(tree: Array, w: Array, c: int) -> None:
 
 @kernel
 def cluster_accelerations(tree: Array, w: Array, c: int, result: Result) -> None:
-    """Accelerations of a cluster from that of its parent (lines 40 to 42), then its multipliers and residuals."""
+    """Accelerations of a cluster from that of its parent (lines 40 to 42), then its multipliers."""
     qdd = result.a
     ind = tree.ind_start[c]
     n = tree.ind_count[c]
@@ -217,7 +217,6 @@ def cluster_accelerations(tree: Array, w: Array, c: int, result: Result) -> None
             x = x + w.Mc[i, tree.ind_dof[b]] * qdd[tree.ind_dof[b]]
         w.x[i] = x
     cluster_multipliers(tree, w, c, w.x, result.multipliers)
-    cluster_residuals(tree, w, c, qdd, result.residual)
 
 
 @kernel
@@ -226,18 +225,29 @@ def cluster_aba(tree: Array, w: Array, problem: Problem, result: Result) -> None
     setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
     constraint_violation(tree, w, problem.R, result)
     explicit_constraints(tree, w)  # line 11
+    cluster_aba_sweeps(tree, w, problem.tau, result)
+    for r in range(tree.nc):
+        result.residual[r] = 0.0
+    for c in range(tree.nclusters):
+        cluster_residuals(tree, w, c, result.a, result.residual)
+    result.progress[0] = w.pivot[0]
+    result.iterations[0] = 1.0
+
+
+@kernel
+def cluster_aba_sweeps(tree: Array, w: Array, tau: Array, result: Result) -> None:
+    """Backward and second forward pass: accelerations and multipliers, after ``G`` and ``g``."""
     init_rigid_inertias(tree, w)  # lines 20, 21
     for r in range(tree.nc):
         result.multipliers[r] = 0.0
-        result.residual[r] = 0.0
     for c in range(tree.nclusters):  # backward pass, lines 24 to 35
         if tree.single_body[c] != 0:
             i = tree.member[tree.member_start[c]]
             eliminate(tree, w, i)
             inertia_to_parent(tree, w, i)
-            articulated_bias_force(tree, w, i, problem.tau)
+            articulated_bias_force(tree, w, i, tau)
         else:
-            cluster_mass_matrix(tree, w, c, problem.tau)
+            cluster_mass_matrix(tree, w, c, tau)
             project_on_independent(tree, w, c)
             if tree.cluster_parent[c] > 0:
                 articulate_cluster(tree, w, c)
@@ -247,8 +257,6 @@ def cluster_aba(tree: Array, w: Array, problem: Problem, result: Result) -> None
             joint_acceleration(tree, w, tree.member[tree.member_start[c]], result.a)
         else:
             cluster_accelerations(tree, w, c, result)
-    result.progress[0] = w.pivot[0]
-    result.iterations[0] = 1.0
 
 
 CLUSTER_ABA = Algorithm("cluster_aba", cluster_aba, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTER_TREE, view=forward_view)

@@ -22,7 +22,7 @@ Cost: cubic in the joints of a cluster, linear in the clusters.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import WORK, minimum
+from linkwork.kernels.constrained import WORK, maximum, minimum
 from linkwork.kernels.constraints import constraint_bias, constraint_rows
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
@@ -129,10 +129,12 @@ def factorize_normal_matrix(tree: Array, w: Array, c: int) -> None:
             w.N[j, k] = x
         size = size + (tree.joint_unit[j] * tree.joint_unit[j]) * w.N[j, j]
     factorize_at(tree.dep_dof, o, n, w.N)
+    largest = 0.0  # of the inverse pivots
     for a in range(n):
         j = tree.dep_dof[o + a]
-        unit = tree.joint_unit[j] * tree.joint_unit[j]
-        w.pivot[0] = minimum(w.pivot[0], unit / (w.N[j, j] * size))
+        largest = maximum(largest, w.N[j, j] * (1.0 / (tree.joint_unit[j] * tree.joint_unit[j])))
+    if n > 0:
+        w.pivot[0] = minimum(w.pivot[0], 1.0 / (largest * size))
 
 
 @kernel
@@ -158,16 +160,22 @@ def explicit_jacobian(tree: Array, w: Array, c: int) -> None:
 @kernel
 def explicit_bias(tree: Array, w: Array, c: int) -> None:
     """``g = N^-1 Kd' W k`` of a cluster."""
+    solve_dependent(tree, w, c, w.k, w.gc)
+
+
+@kernel
+def solve_dependent(tree: Array, w: Array, c: int, k: Array, x: Array) -> None:
+    """``x = N^-1 Kd' W k``: of the dependent joints of a cluster, what makes its rows ``k`` where the others are zero."""
     o = tree.dep_start[c]
     n = tree.dep_count[c]
     rows = tree.cluster_row_start[c]
     for a in range(n):
         j = tree.dep_dof[o + a]
-        w.gc[j] = 0.0
+        x[j] = 0.0
         for e in range(rows, rows + tree.cluster_row_count[c]):
             r = tree.cluster_row[e]
-            w.gc[j] += w.WKc[r, j] * w.k[r]
-    solve_at(tree.dep_dof, o, n, w.N, w.gc)
+            x[j] += w.WKc[r, j] * k[r]
+    solve_at(tree.dep_dof, o, n, w.N, x)
 
 
 @kernel

@@ -87,7 +87,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     torques with which it goes on; and before the first step, if it is due at once.
     """
     one, torques = SINGLE_STEPS[integrator, dynamics], torque_kernel(control)
-    step, constrained = one.text, one.dynamics.constrained
+    step, constrained, check = one.text, one.dynamics.constrained, one.dynamics.coordinates.check
     clear = zero_solution if constrained else no_solution
 
     @kernel
@@ -141,6 +141,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         inputs = StepInputs(tau1, given.u, given.wrenches, given.passive, given.R, given.timing)
         step(tree, w, end.q, end.v, inputs, end.flat)
         store_state(tree, w, end.q, end.v, end.progress)
+        check(w, end.progress)
         update_torques(tree, w, given.timing, parameters, end, tau1)
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (6,)}

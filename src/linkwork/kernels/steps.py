@@ -33,12 +33,23 @@ from linkwork.kernels.constrained import WORK, result_view, setup_problem
 from linkwork.kernels.integration import chart_rate, integrate, retract
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_iterate
+from linkwork.kernels.minimal import (
+    MINIMAL,
+    begin_step,
+    check_closure,
+    close_loops,
+    closed_velocities,
+    explicit_velocities,
+    minimal_accelerations,
+    predict_dependent,
+)
 from linkwork.kernels.passive import damper_torque, spring_torque
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.tableaus import DOPRI5, RK4, Scheme
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
-from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE
+from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE
+from linkwork.plans.clusters import CLUSTER_TREE
 from linkwork.plans.layout import Layout
 from linkwork.plans.lcaba import LCABA_TREE
 from linkwork.plans.tree import TREE
@@ -115,13 +126,27 @@ def no_actuation(tree: Array, w: Array, q: Array, v: Array, u: Array, commanded:
 
 
 @kernel
-def keep_velocity(tree: Array, q: Array, v: Array) -> None:
-    """Velocities of all joints are coordinates."""
+def no_dependent_joints(*arguments: Array) -> None:
+    """Positions and velocities of all joints are coordinates."""
 
 
-@kernel
-def keep_configuration(tree: Array, q: Array) -> None:
-    """Positions of all joints are coordinates."""
+class Coordinates(NamedTuple):
+    """How dependent joints follow the independent ones in a step; by default there are none."""
+
+    begin: Callable[..., None] = no_dependent_joints
+    """``begin(tree, w)``, before a step."""
+    constrain: Callable[..., None] = no_dependent_joints
+    """``constrain(tree, w, q, v)``: velocities of dependent joints at a closed configuration, before `accelerations`
+    there."""
+    predict: Callable[..., None] = no_dependent_joints
+    """``predict(tree, w, h, v)``: velocities of dependent joints that lead to a configuration nearly closed, after
+    `accelerations`."""
+    close: Callable[..., None] = no_dependent_joints
+    """``close(tree, w, q)``: positions of dependent joints."""
+    follow: Callable[..., None] = no_dependent_joints
+    """``follow(tree, w, v)``: velocities of dependent joints, after ``close``."""
+    check: Callable[..., None] = no_dependent_joints
+    """``check(w, progress)``: what became of the step."""
 
 
 class Dynamics(NamedTuple):
@@ -136,10 +161,7 @@ class Dynamics(NamedTuple):
     folded: Mapping[str, str]
     actuation: Callable[..., None] = no_actuation
     """``actuation(tree, w, q, v, u, commanded, torque)``: adds torques of actuators and of gravity compensation."""
-    constrain_velocity: Callable[..., None] = keep_velocity
-    """``constrain_velocity(tree, q, v)``: velocities of dependent joints, in minimal coordinates."""
-    constrain_configuration: Callable[..., None] = keep_configuration
-    """``constrain_configuration(tree, q)``: positions of dependent joints, in minimal coordinates."""
+    coordinates: Coordinates = Coordinates()
 
     @property
     def takes_commands(self) -> bool:
@@ -183,10 +205,31 @@ def _loop_dynamics(iterations: int) -> Dynamics:
     return Dynamics(f"lcaba{iterations}", accelerations, work, LCABA_TREE, constrained=True, folded={})
 
 
+def _minimal_dynamics() -> Dynamics:
+    @kernel
+    def accelerations(
+        tree: Array, w: Array, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, flat: Array
+    ) -> None:
+        result = result_view(tree, a, flat)
+        result.violation[0] = 0.0
+        result.violation[1] = -1.0
+        for r in range(tree.nc):
+            result.residual[r] = 0.0
+        minimal_accelerations(tree, w, q, v, torque, inputs.wrenches, result)
+
+    coordinates = Coordinates(
+        begin_step, explicit_velocities, predict_dependent, close_loops, closed_velocities, check_closure
+    )
+    return Dynamics("minimal", accelerations, MINIMAL, CLUSTER_TREE, True, {}, coordinates=coordinates)
+
+
 TREES, LOOPS_1, LOOPS_3 = _tree_dynamics(), _loop_dynamics(1), _loop_dynamics(3)
 """Forward dynamics of trees, and of loops in one and in three proximal iterations."""
 DRIVEN_TREES = _with_actuators(TREES, ACTUATION_TREE)
 DRIVEN_LOOPS_1, DRIVEN_LOOPS_3 = (_with_actuators(loops, ACTUATION_LCABA_TREE) for loops in (LOOPS_1, LOOPS_3))
+MINIMAL_LOOPS = _minimal_dynamics()
+"""Forward dynamics of loops in minimal coordinates."""
+DRIVEN_MINIMAL_LOOPS = _with_actuators(MINIMAL_LOOPS, ACTUATION_CLUSTER_TREE)
 
 
 # Steps ------------------------------------------------------------------------------------------------------------
@@ -217,20 +260,24 @@ def euler(dynamics: Dynamics) -> Step:
     velocity is ``h d + h² k`` more of armature, which the mechanism has already (`simulation.stabilization`).
     """
     accelerations, actuation = dynamics.accelerations, dynamics.actuation
-    constrain_velocity, constrain_configuration = dynamics.constrain_velocity, dynamics.constrain_configuration
+    begin, constrain, predict, close, follow, _ = dynamics.coordinates
 
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
         h = inputs.timing[DT]
-        joint_forces(tree, q, v, inputs.tau, inputs.passive, h, w.torque)
-        actuation(tree, w, q, v, inputs.u, inputs.timing[COMMANDED], w.torque)
-        accelerations(tree, w, q, v, w.torque, inputs, w.acc, flat)
+        begin(tree, w)
         for k in range(tree.nv):
-            w.vs[k] = v[k] + h * w.acc[k]
-        constrain_velocity(tree, q, w.vs)
+            w.vs[k] = v[k]
+        constrain(tree, w, q, w.vs)
+        joint_forces(tree, q, w.vs, inputs.tau, inputs.passive, h, w.torque)
+        actuation(tree, w, q, w.vs, inputs.u, inputs.timing[COMMANDED], w.torque)
+        accelerations(tree, w, q, w.vs, w.torque, inputs, w.acc, flat)
+        for k in range(tree.nv):
+            w.vs[k] += h * w.acc[k]
+        predict(tree, w, h, w.vs)
         integrate(tree, q, w.vs, h, w.qs)
-        constrain_configuration(tree, w.qs)
-        constrain_velocity(tree, w.qs, w.vs)
+        close(tree, w, w.qs)
+        follow(tree, w, w.vs)
 
     work: dict[str, Shape] = {"torque": ("nv",), "acc": ("nv",), "vs": ("nv",), "qs": ("nq",)}
     return Step("euler", dynamics, step, work)
@@ -239,12 +286,13 @@ def euler(dynamics: Dynamics) -> Step:
 def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
     """An explicit Runge-Kutta-Munthe-Kaas method."""
     accelerations, actuation = dynamics.accelerations, dynamics.actuation
-    constrain_velocity, constrain_configuration = dynamics.constrain_velocity, dynamics.constrain_configuration
+    begin, constrain, _, close, follow, _ = dynamics.coordinates
     a, b, e, n = scheme.a, scheme.b, scheme.e, len(scheme.b)
 
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
         h = inputs.timing[DT]
+        begin(tree, w)
         for s in range(n):
             # x = h Σ a_st X_t,  v_s = v + h Σ a_st A_t
             for k in range(tree.nv):
@@ -256,8 +304,9 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
                 w.xs[k] = h * x
                 w.vs[k] = v[k] + h * y
             retract(tree, q, w.xs, w.qs)
-            constrain_configuration(tree, w.qs)
-            constrain_velocity(tree, w.qs, w.vs)
+            if s > 0:
+                close(tree, w, w.qs)
+            constrain(tree, w, w.qs, w.vs)
             joint_forces(tree, w.qs, w.vs, inputs.tau, inputs.passive, 0.0, w.torque)
             actuation(tree, w, w.qs, w.vs, inputs.u, inputs.timing[COMMANDED], w.torque)
             accelerations(tree, w, w.qs, w.vs, w.torque, inputs, w.As[s], flat)
@@ -278,8 +327,8 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
             w.step_error[0, k] = h * ex
             w.step_error[1, k] = h * ev
         retract(tree, q, w.xs, w.qs)
-        constrain_configuration(tree, w.qs)
-        constrain_velocity(tree, w.qs, w.vs)
+        close(tree, w, w.qs)
+        follow(tree, w, w.vs)
 
     work: dict[str, Shape] = {
         "torque": ("nv",),
@@ -368,7 +417,7 @@ def repeated(one: Step) -> Algorithm:
 
     The first kernel only copies the state to the outputs, so that there is one text of a step.
     """
-    dynamics, step = one.dynamics, one.text
+    dynamics, step, check = one.dynamics, one.text, one.dynamics.coordinates.check
     clear = zero_solution if dynamics.constrained else no_solution
 
     @kernel
@@ -380,6 +429,7 @@ def repeated(one: Step) -> Algorithm:
     def iteration(tree: Array, w: Array, start: Start, end: End) -> None:
         step(tree, w, end.q, end.v, start.inputs, end.flat)
         store_state(tree, w, end.q, end.v, end.progress)
+        check(w, end.progress)
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (2,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
@@ -432,11 +482,15 @@ SINGLE_STEPS: dict[tuple[str, str], Step] = {
     (one.name, one.dynamics.name): one
     for trees, loops_1, loops_3 in ((TREES, LOOPS_1, LOOPS_3), (DRIVEN_TREES, DRIVEN_LOOPS_1, DRIVEN_LOOPS_3))
     for one in (euler(trees), runge_kutta(RK4, trees), euler(loops_1), euler(loops_3), runge_kutta(RK4, loops_3))
+} | {
+    (one.name, one.dynamics.name): one
+    for minimal in (MINIMAL_LOOPS, DRIVEN_MINIMAL_LOOPS)
+    for one in (euler(minimal), runge_kutta(RK4, minimal))
 }
 """Steps of one length, by integrator and dynamics."""
 
 STEPS: dict[tuple[str, str], Algorithm] = {
     **{key: repeated(one) for key, one in SINGLE_STEPS.items()},
-    **{("dopri5", d.name): with_error_estimate(DOPRI5, d) for d in (TREES, LOOPS_3, DRIVEN_TREES, DRIVEN_LOOPS_3)},
+    **{("dopri5", d.name): with_error_estimate(DOPRI5, d) for d in (TREES, LOOPS_3, MINIMAL_LOOPS, DRIVEN_TREES, DRIVEN_LOOPS_3, DRIVEN_MINIMAL_LOOPS)},
 }
 """Algorithms of steps, by integrator and dynamics."""

@@ -99,8 +99,6 @@ class PythonStepper:
                 constrained=False,
                 folded={},
                 actuation=self._actuation,
-                constrain_velocity=coordinates.constrain_velocity,
-                constrain_configuration=coordinates.constrain_configuration,
             )
         )
 

@@ -69,6 +69,11 @@ def stabilized(robot: Model, time_constant: TimeConstant, dt: float) -> Model:
     return replace(robot, constraints=pulled)
 
 
+def unstabilized(robot: Model) -> Model:
+    """The robot without Baumgarte stabilization: in minimal coordinates there is nothing to stabilize."""
+    return replace(robot, constraints=tuple(replace(c, gains=None, time_constant=None) for c in robot.constraints))
+
+
 def with_implicit_armature(robot: Model, h: float) -> Model:
     """The robot with ``h d + h² k`` more of armature: springs and dampers at the end of a step of the time ``h``."""
     joints = []

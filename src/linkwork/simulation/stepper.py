@@ -11,20 +11,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.closure.clusters import clustered
 from linkwork.compilers.program import Backend, Program
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, TimeConstant, above_zero, count
+from linkwork.inputs import Integrator, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.steps import STEPS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
+from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
 from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
-from linkwork.simulation.stabilization import AUTO, passive_parameters, stabilized, with_implicit_armature
+from linkwork.simulation.stabilization import (
+    AUTO,
+    passive_parameters,
+    stabilized,
+    unstabilized,
+    with_implicit_armature,
+)
 
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
 """Integrators and their orders."""
@@ -113,6 +120,7 @@ class Stepper(BaseEvaluator):
         integrator: Integrator = "euler",
         dt: float = 1e-3,
         *,
+        method: StepMethod = "auto",
         time_constant: TimeConstant = AUTO,
         passive: bool = True,
         limits: bool = True,
@@ -129,30 +137,37 @@ class Stepper(BaseEvaluator):
         self.regularization = above_zero(regularization, "regularization")
         bound = any(c.enabled for c in robot.constraints)
         wanted = (1 if integrator == "euler" else 3) if iterations is None else count(iterations, "iterations")
-        dynamics = f"lcaba{wanted}" if bound else "aba"
+        minimal = bound and method == "minimal"
+        dynamics = "minimal" if minimal else f"lcaba{wanted}" if bound else "aba"
         if (integrator, dynamics) not in STEPS:
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
         self.passive_parameters = passive_parameters(
             robot, passive, limits, robot.neutral() if stops_at is None else stops_at
         )
-        stable = stabilized(robot, time_constant, self.dt) if bound else robot.unconstrained()
+        stable = robot.unconstrained()
+        if bound:
+            stable = unstabilized(robot) if minimal else stabilized(robot, time_constant, self.dt)
         if integrator == "euler" and passive:
             stable = with_implicit_armature(stable, self.dt)
         if not passive:
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         frames = frame_names(wrenches)
-        tree = lcaba_tree(stable, frames) if bound else tree_of(stable, frames)
+        plan, driven = (lcaba_tree, ACTUATION_LCABA_TREE) if bound else (tree_of, ACTUATION_TREE)
+        if minimal:
+            plan, driven = clustered, ACTUATION_CLUSTER_TREE
+        tree = plan(stable, frames)
         if self.takes_commands or stable.gravity_compensation:
             dynamics += "_driven"
-            tree = with_actuators(stable, tree, ACTUATION_LCABA_TREE if bound else ACTUATION_TREE)
+            tree = with_actuators(stable, tree, driven)
         self.source = robot
         program = Program.of_robot(stable, self._algorithm(integrator, dynamics), tree)
         arguments = {
             "robot": robot,
             "integrator": integrator,
             "dt": self.dt,
+            "method": method,
             "time_constant": time_constant,
             "passive": passive,
             "limits": limits,

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Minimal coordinates in steps of integrators: dependent joints follow the independent ones, to rounding.
+
+**clusters** Section II-B. The state of a mechanism with loops is a configuration ``q`` in which they are closed and the
+velocities ``y`` of the independent degrees of freedom. At every stage of a step dependent velocities are ``G y``, and
+forward dynamics is C-ABA (`cluster_aba`), with nothing to stabilize and no regularization. A stage, or the step,
+predicts the configuration, and Newton's method closes its loops with the independent joints held::
+
+    q_d <- q_d - (Kd' W Kd)^-1 Kd' W phi(q),        v_d = -(Kd' W Kd)^-1 Kd' W Ki y
+
+with as many corrections as `CORRECTIONS`, in straight-line code as well. They converge quadratically from a prediction
+that is wrong by O(h³) or less: errors are ``h³, h⁶, h¹²``. Loops of gears and belts are linear: one correction is exact.
+
+| symbol   | meaning                                                                                 |
+|----------|-----------------------------------------------------------------------------------------|
+| phi      | errors of the rows: ``w.error``                                                         |
+| dq       | a correction of dependent coordinates; zero for the others                              |
+| fault    | 0 while loops close; else minus (1 + the cluster whose independent joints do not        |
+|          | determine the others), or minus (1 + clusters + the cluster that stays open)            |
+
+and those of `clusters`. Cost of a correction: cubic in the joints of a cluster, linear in the clusters.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.cluster_aba import CLUSTERED, cluster_aba_sweeps
+from linkwork.kernels.clusters import (
+    cluster_jacobian,
+    explicit_bias,
+    explicit_jacobian,
+    factorize_normal_matrix,
+    solve_dependent,
+)
+from linkwork.kernels.constrained import WORK, Result, maximum
+from linkwork.kernels.constraints import constraint_bias, constraint_rows
+from linkwork.kernels.integration import displace
+from linkwork.kernels.joints import joint_transform
+from linkwork.kernels.kinematics import body_acceleration, body_angular_velocity, joint_transforms
+from linkwork.kernels.rnea import apply_wrenches, init_root, newton_euler_force
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
+
+CORRECTIONS = 2
+"""Newton's corrections of a predicted configuration."""
+LARGEST_ERROR = 1e-4
+"""Errors before the last correction, without units, beyond which loops count as open."""
+LEAST_PIVOT = 1e-9
+"""Pivots of the dependent joints below this part of a row are zeros: a dead center of the independent joints."""
+
+MINIMAL: dict[str, Shape] = WORK | CLUSTERED | {"dq": ("nv",), "fault": (1,)}
+"""Work arrays of steps in minimal coordinates."""
+
+
+@kernel
+def begin_step(tree: Array, w: Array) -> None:
+    """Nothing is wrong so far."""
+    w.fault[0] = 0.0
+
+
+@kernel
+def explicit_velocities(tree: Array, w: Array, q: Array, v: Array) -> None:
+    """``K``, ``N``, ``G`` at a configuration, and ``v_d = G y`` (Eq. 3)."""
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, w.error)
+    cluster_jacobian(tree, w)
+    w.pivot[0] = 1.0
+    for c in range(tree.nclusters):
+        factorize_normal_matrix(tree, w, c)
+        explicit_jacobian(tree, w, c)
+        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            j = tree.dep_dof[d]
+            x = 0.0
+            for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+                x = x + w.Gc[j, tree.ind_dof[f]] * v[tree.ind_dof[f]]
+            v[j] = x
+
+
+@kernel
+def minimal_accelerations(
+    tree: Array, w: Array, q: Array, v: Array, torque: Array, wrenches: Array, result: Result
+) -> None:
+    """C-ABA (**clusters** Algorithm 1) after `explicit_velocities` at the same state."""
+    init_root(tree, w)
+    for k in range(tree.nv):
+        w.qdd0[k] = 0.0
+    for i in range(1, tree.n):
+        body_angular_velocity(tree, w, i, v)
+        body_acceleration(tree, w, i, w.qdd0)
+        newton_euler_force(tree, w, i)
+    constraint_bias(tree, w, q, v)
+    apply_wrenches(tree, w, wrenches)
+    for j in range(6):
+        w.a[0, j] = 0.0
+    for r in range(tree.nc):
+        w.k[r] = -w.beta[r]
+    for c in range(tree.nclusters):
+        explicit_bias(tree, w, c)
+    cluster_aba_sweeps(tree, w, torque, result)
+
+
+@kernel
+def predict_dependent(tree: Array, w: Array, h: Scalar, v: Array) -> None:
+    """Velocities that lead, held over the time ``h``, where loops close but for O(h³): ``G y1 + h g / 2``.
+
+    Where independent joints move by ``h y1``, dependent ones do by ``h G y1 + h²/2 g``; ``v_d`` are ``G y1 + h g``.
+    """
+    for d in range(tree.ndep):
+        v[tree.dep_dof[d]] -= 0.5 * h * w.gc[tree.dep_dof[d]]
+
+
+@kernel
+def close_loops(tree: Array, w: Array, q: Array) -> None:
+    """Newton's method on the dependent coordinates of ``q``; leaves ``K`` and ``N`` of the last correction."""
+    for k in range(tree.nv):
+        w.dq[k] = 0.0
+    for n in range(CORRECTIONS):
+        for i in range(1, tree.n):
+            if tree.pose_parent[i] >= 0 and (n == 0 or tree.ndependent[i] > 0):
+                joint_transform(tree, w, i, q)
+        constraint_rows(tree, w, q, w.error)
+        cluster_jacobian(tree, w)
+        for r in range(tree.nc):
+            w.k[r] = -w.error[r]
+        for c in range(tree.nclusters):
+            if tree.dep_count[c] > 0:
+                w.pivot[0] = 1.0
+                factorize_normal_matrix(tree, w, c)
+                solve_dependent(tree, w, c, w.k, w.dq)
+                if n == CORRECTIONS - 1:
+                    check_cluster(tree, w, c)
+        for i in range(1, tree.n):
+            if tree.ndependent[i] > 0:
+                displace(tree, i, w.dq, q)
+
+
+@kernel
+def check_cluster(tree: Array, w: Array, c: int) -> None:
+    """``fault`` of a cluster, at its last correction."""
+    gap = 0.0
+    for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
+        x = tree.row_scale[tree.cluster_row[e]] * w.error[tree.cluster_row[e]]
+        gap = maximum(gap, where(x, 0.0, -x, x))
+    w.fault[0] = where(LARGEST_ERROR, gap, -float(1 + tree.nclusters + c), w.fault[0])
+    w.fault[0] = where(w.pivot[0], LEAST_PIVOT, -float(1 + c), w.fault[0])
+
+
+@kernel
+def closed_velocities(tree: Array, w: Array, v: Array) -> None:
+    """``v_d = -N^-1 Kd' W Ki y`` after `close_loops`."""
+    for c in range(tree.nclusters):
+        if tree.dep_count[c] > 0:
+            for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
+                r = tree.cluster_row[e]
+                x = 0.0
+                for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+                    x = x - w.Kc[r, tree.ind_dof[f]] * v[tree.ind_dof[f]]
+                w.k[r] = x
+            solve_dependent(tree, w, c, w.k, v)
+
+
+@kernel
+def check_closure(w: Array, progress: Array) -> None:
+    """``progress`` of a step: the fault if there is one, which ends the iteration; the step then does not count."""
+    counted = where(progress[0], 2.0, 1.0, 0.0)
+    progress[1] -= where(w.fault[0], -0.5, counted, 0.0)
+    progress[0] = where(w.fault[0], -0.5, w.fault[0], progress[0])
