@@ -48,10 +48,10 @@ def joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
     if kind == REVOLUTE:
         w.sin[i], w.cos[i] = sincos(q[o])
     elif kind == PRISMATIC:
-        set_vector(_along_axis(P, p, q[o]), w.r[i])
+        slide_along_axis(tree, w, i, q[o])
     elif kind == HELICAL:
         w.sin[i], w.cos[i] = sincos(q[o])
-        set_vector(_along_axis(P, p, tree.pitch[i] * q[o]), w.r[i])
+        slide_along_axis(tree, w, i, tree.pitch[i] * q[o])
     elif kind == PLANAR:
         inverse_norm = 1.0 / sqrt(q[o + 2] * q[o + 2] + q[o + 3] * q[o + 3])
         w.cos[i] = q[o + 2] * inverse_norm
@@ -65,9 +65,11 @@ def joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
 
 
 @kernel
-def _along_axis(P: Array, p: Vector, d: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """``p + d z``, z the joint's axis in the parent."""
-    return p[0] + P[0, 2] * d, p[1] + P[1, 2] * d, p[2] + P[2, 2] * d
+def slide_along_axis(tree: Array, w: Array, i: int, d: Scalar) -> None:
+    """``r = p + d z``, z the joint's axis in the parent."""
+    P = tree.P[i]
+    p = tree.p[i]
+    set_vector((p[0] + P[0, 2] * d, p[1] + P[1, 2] * d, p[2] + P[2, 2] * d), w.r[i])
 
 
 @kernel

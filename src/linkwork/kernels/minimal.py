@@ -35,10 +35,11 @@ from linkwork.kernels.clusters import (
 from linkwork.kernels.constrained import WORK, Result, maximum
 from linkwork.kernels.constraints import constraint_bias, constraint_rows
 from linkwork.kernels.integration import displace
-from linkwork.kernels.joints import joint_transform
+from linkwork.kernels.joints import joint_transform, slide_along_axis
 from linkwork.kernels.kinematics import body_acceleration, body_angular_velocity, joint_transforms
 from linkwork.kernels.rnea import apply_wrenches, init_root, newton_euler_force
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.model.joints import HELICAL, REVOLUTE
 
 CORRECTIONS = 2
 """Newton's corrections of a predicted configuration."""
@@ -47,7 +48,11 @@ LARGEST_ERROR = 1e-4
 LEAST_PIVOT = 1e-9
 """Pivots of the dependent joints below this part of a row are zeros: a dead center of the independent joints."""
 
-MINIMAL: dict[str, Shape] = WORK | CLUSTERED | {"dq": ("nv",), "fault": (1,)}
+S3, S5, S7, S9, S11 = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800)
+C4, C6, C8, C10, C12 = (-1 / 24, 1 / 720, -1 / 40320, 1 / 3628800, -1 / 479001600)
+"""Coefficients of a sine and, less one, of a cosine (negative)."""
+
+MINIMAL: dict[str, Shape] = WORK | CLUSTERED | {"at": ("nq",), "dq": ("nv",), "fault": (1,)}
 """Work arrays of steps in minimal coordinates."""
 
 
@@ -60,6 +65,8 @@ def begin_step(tree: Array, w: Array) -> None:
 @kernel
 def explicit_velocities(tree: Array, w: Array, q: Array, v: Array) -> None:
     """``K``, ``N``, ``G`` at a configuration, and ``v_d = G y`` (Eq. 3)."""
+    for k in range(tree.nq):
+        w.at[k] = q[k]
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, w.error)
     cluster_jacobian(tree, w)
@@ -109,6 +116,30 @@ def predict_dependent(tree: Array, w: Array, h: Scalar, v: Array) -> None:
 
 
 @kernel
+def move_joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
+    """Pose of body ``i`` in its parent at ``q``, from that at ``w.at``: rotations about z go on from where they were.
+
+    That is a fifth of a sine and a cosine, and as exact for steps below half a radian.
+    """
+    kind = tree.kind[i]
+    o = tree.iq[i]
+    if kind == REVOLUTE or kind == HELICAL:
+        x = q[o] - w.at[o]
+        w.at[o] = q[o]
+        z = x * x
+        sine = x + x * z * (S3 + z * (S5 + z * (S7 + z * (S9 + z * S11))))
+        versine = z * (0.5 + z * (C4 + z * (C6 + z * (C8 + z * (C10 + z * C12)))))  # 1 - cos
+        c = w.cos[i]
+        s = w.sin[i]
+        w.cos[i] = c - (c * versine + s * sine)
+        w.sin[i] = s - (s * versine - c * sine)
+        if kind == HELICAL:
+            slide_along_axis(tree, w, i, tree.pitch[i] * q[o])
+    else:
+        joint_transform(tree, w, i, q)
+
+
+@kernel
 def close_loops(tree: Array, w: Array, q: Array) -> None:
     """Newton's method on the dependent coordinates of ``q``; leaves ``K`` and ``N`` of the last correction."""
     for k in range(tree.nv):
@@ -116,7 +147,7 @@ def close_loops(tree: Array, w: Array, q: Array) -> None:
     for n in range(CORRECTIONS):
         for i in range(1, tree.n):
             if tree.pose_parent[i] >= 0 and (n == 0 or tree.ndependent[i] > 0):
-                joint_transform(tree, w, i, q)
+                move_joint_transform(tree, w, i, q)
         constraint_rows(tree, w, q, w.error)
         cluster_jacobian(tree, w)
         for r in range(tree.nc):
