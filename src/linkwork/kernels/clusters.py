@@ -33,6 +33,9 @@ from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, s
 from linkwork.model.joints import HELICAL
 from linkwork.plans.clusters import CLUSTER_TREE
 
+LEAST_PIVOT = 1e-9
+"""A lesser pivot is zero: independent joints do not determine the others, at a dead center of theirs."""
+
 EXPLICIT: dict[str, Shape] = {
     "Kc": ("nc", "nv"),
     "WKc": ("nc", "nv"),
@@ -165,7 +168,7 @@ def explicit_bias(tree: Array, w: Array, c: int) -> None:
 
 @kernel
 def solve_dependent(tree: Array, w: Array, c: int, k: Array, x: Array) -> None:
-    """``x = N^-1 Kd' W k``: of the dependent joints of a cluster, what makes its rows ``k`` where the others are zero."""
+    """``x = N^-1 Kd' W k``: dependent coordinates of a cluster that make its rows ``k``, the others being zero."""
     o = tree.dep_start[c]
     n = tree.dep_count[c]
     rows = tree.cluster_row_start[c]

@@ -8,8 +8,9 @@ predicts the configuration, and Newton's method closes its loops with the indepe
 
     q_d <- q_d - (Kd' W Kd)^-1 Kd' W phi(q),        v_d = -(Kd' W Kd)^-1 Kd' W Ki y
 
-with as many corrections as `CORRECTIONS`, in straight-line code as well. They converge quadratically from a prediction
-that is wrong by O(h³) or less: errors are ``h³, h⁶, h¹²``. Loops of gears and belts are linear: one correction is exact.
+with as many corrections as `CORRECTIONS`, since straight-line code has no branches. They converge quadratically from a
+prediction that is wrong by O(h³) or less: errors are ``h³, h⁶, h¹²``. Gears and belts are linear: one correction is
+exact.
 
 | symbol   | meaning                                                                                 |
 |----------|-----------------------------------------------------------------------------------------|
@@ -26,6 +27,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.cluster_aba import CLUSTERED, cluster_aba_sweeps
 from linkwork.kernels.clusters import (
+    LEAST_PIVOT,
     cluster_jacobian,
     explicit_bias,
     explicit_jacobian,
@@ -45,14 +47,12 @@ CORRECTIONS = 2
 """Newton's corrections of a predicted configuration."""
 LARGEST_ERROR = 1e-4
 """Errors before the last correction, without units, beyond which loops count as open."""
-LEAST_PIVOT = 1e-9
-"""Pivots of the dependent joints below this part of a row are zeros: a dead center of the independent joints."""
 
 S3, S5, S7, S9, S11 = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800)
 C4, C6, C8, C10, C12 = (-1 / 24, 1 / 720, -1 / 40320, 1 / 3628800, -1 / 479001600)
 """Coefficients of a sine and, less one, of a cosine (negative)."""
 
-MINIMAL: dict[str, Shape] = WORK | CLUSTERED | {"at": ("nq",), "dq": ("nv",), "fault": (1,)}
+MINIMAL_WORK: dict[str, Shape] = WORK | CLUSTERED | {"at": ("nq",), "dq": ("nv",), "fault": (1,)}
 """Work arrays of steps in minimal coordinates."""
 
 

@@ -23,58 +23,29 @@ that they have the order on Lie groups that they have on numbers. Cost of a stag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
-from linkwork.kernels.aba import ABA, aba
-from linkwork.kernels.actuation import DRIVE_WORK, drive_joints
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import WORK, result_view, setup_problem
 from linkwork.kernels.integration import chart_rate, integrate, retract
-from linkwork.kernels.joints import dof_of
-from linkwork.kernels.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_iterate
-from linkwork.kernels.minimal import (
-    MINIMAL,
-    begin_step,
-    check_closure,
-    close_loops,
-    closed_velocities,
-    explicit_velocities,
-    minimal_accelerations,
-    predict_dependent,
-)
-from linkwork.kernels.passive import damper_torque, spring_torque
 from linkwork.kernels.rnea import WRENCHES
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.stage import (
+    COMMANDED,
+    DRIVEN_LOOPS_1,
+    DRIVEN_LOOPS_3,
+    DRIVEN_MINIMAL,
+    DRIVEN_TREES,
+    DT,
+    LOOPS_1,
+    LOOPS_3,
+    MINIMAL,
+    TREES,
+    Dynamics,
+    StepInputs,
+    joint_forces,
+)
 from linkwork.kernels.tableaus import DOPRI5, RK4, Scheme
-from linkwork.model.joints import FREE, PLANAR, SPHERICAL
-from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE
-from linkwork.plans.clusters import CLUSTER_TREE
-from linkwork.plans.layout import Layout
-from linkwork.plans.lcaba import LCABA_TREE
-from linkwork.plans.tree import TREE
-
-STIFFNESS, REST, DAMPING, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING = range(7)
-"""Columns of the passive parameters of joints."""
-
-DT, COMMANDED = range(2)
-"""Entries of the timing: the time of a step; one where actuators act on commands, else zero."""
-
-
-class StepInputs(NamedTuple):
-    """What is held over a step."""
-
-    tau: Array
-    """(nv,) torques given."""
-    u: Array
-    """Commands of the actuators."""
-    wrenches: Array
-    """(nf, 6) external wrenches."""
-    passive: Array
-    """(nv, 7) passive parameters of joints."""
-    R: Array
-    """(nc,) regularization of rows."""
-    timing: Array
 
 
 class Start(NamedTuple):
@@ -94,142 +65,6 @@ class End(NamedTuple):
     """The result of forward dynamics (`constrained.result_view`)."""
     progress: Array
     """One while the state is finite; one more than the steps."""
-
-
-# Dynamics of a stage ----------------------------------------------------------------------------------------------
-
-
-@kernel
-def joint_forces(tree: Array, q: Array, v: Array, tau: Array, passive: Array, lookahead: Scalar, torque: Array) -> None:
-    """``torque``: those given, and those of springs (at ``q + lookahead v``), dampers and stops.
-
-    A stop is a spring and a damper that act beyond it: it is soft, and it does not stick.
-    """
-    for i in range(1, tree.n):
-        kind = tree.kind[i]
-        o = tree.iq[i]
-        for j in range(dof_of(kind)):
-            k = tree.iv[i] + j
-            x = tau[k] + damper_torque(passive[k, DAMPING], v[k])
-            if kind != SPHERICAL and kind != FREE and kind != PLANAR:
-                at = q[o + j]
-                x = x + spring_torque(passive[k, STIFFNESS], at + lookahead * v[k], passive[k, REST])
-                low = passive[k, STOP_STIFFNESS] * (passive[k, LOWER] - at) - passive[k, STOP_DAMPING] * v[k]
-                high = passive[k, STOP_STIFFNESS] * (passive[k, UPPER] - at) - passive[k, STOP_DAMPING] * v[k]
-                x = x + where(at, passive[k, LOWER], low, 0.0) + where(passive[k, UPPER], at, high, 0.0)
-            torque[k] = x
-
-
-@kernel
-def no_actuation(tree: Array, w: Array, q: Array, v: Array, u: Array, commanded: Scalar, torque: Array) -> None:
-    """No actuators and no gravity compensation: torques stay."""
-
-
-@kernel
-def no_dependent_joints(*arguments: Array) -> None:
-    """Positions and velocities of all joints are coordinates."""
-
-
-class Coordinates(NamedTuple):
-    """How dependent joints follow the independent ones in a step; by default there are none."""
-
-    begin: Callable[..., None] = no_dependent_joints
-    """``begin(tree, w)``, before a step."""
-    constrain: Callable[..., None] = no_dependent_joints
-    """``constrain(tree, w, q, v)``: velocities of dependent joints at a closed configuration, before `accelerations`
-    there."""
-    predict: Callable[..., None] = no_dependent_joints
-    """``predict(tree, w, h, v)``: velocities of dependent joints that lead to a configuration nearly closed, after
-    `accelerations`."""
-    close: Callable[..., None] = no_dependent_joints
-    """``close(tree, w, q)``: positions of dependent joints."""
-    follow: Callable[..., None] = no_dependent_joints
-    """``follow(tree, w, v)``: velocities of dependent joints, after ``close``."""
-    check: Callable[..., None] = no_dependent_joints
-    """``check(w, progress)``: what became of the step."""
-
-
-class Dynamics(NamedTuple):
-    """Forward dynamics as the text of steps calls it."""
-
-    name: str
-    accelerations: Callable[..., None]
-    """``accelerations(tree, w, q, v, torque, inputs, a, flat)``"""
-    work: dict[str, Shape]
-    layout: Layout
-    constrained: bool
-    folded: Mapping[str, str]
-    actuation: Callable[..., None] = no_actuation
-    """``actuation(tree, w, q, v, u, commanded, torque)``: adds torques of actuators and of gravity compensation."""
-    coordinates: Coordinates = Coordinates()
-
-    @property
-    def takes_commands(self) -> bool:
-        """Whether there are commands of actuators among the inputs."""
-        return self.actuation is drive_joints
-
-
-def _with_actuators(dynamics: Dynamics, layout: Layout) -> Dynamics:
-    """The same for robots with actuators, or with gravity compensation."""
-    name, work = f"{dynamics.name}_driven", dynamics.work | DRIVE_WORK
-    return dynamics._replace(name=name, work=work, layout=layout, actuation=drive_joints)
-
-
-def _tree_dynamics() -> Dynamics:
-    @kernel
-    def accelerations(
-        tree: Array, w: Array, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, flat: Array
-    ) -> None:
-        aba(tree, w, q, v, torque, inputs.wrenches, a)
-
-    return Dynamics("aba", accelerations, dict(ABA.work), TREE, constrained=False, folded=ABA.folded)
-
-
-def _loop_dynamics(iterations: int) -> Dynamics:
-    @kernel
-    def accelerations(
-        tree: Array, w: Array, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, flat: Array
-    ) -> None:
-        R = inputs.R
-        for r in range(tree.nc):
-            w.none[r] = 0.0
-        result = result_view(tree, a, flat)
-        result.violation[0] = 0.0
-        result.violation[1] = -1.0
-        setup_problem(tree, w, q, v, inputs.wrenches, w.none)
-        lcaba_sweeps(tree, w, torque, R, w.none, a, result.multipliers, result.residual)
-        for _ in range(iterations - 1):
-            lcaba_sweeps_iterate(tree, w, torque, inputs.wrenches, R, a, result.multipliers, result.residual)
-
-    work = WORK | SPRINGS | {"none": ("nc",)}
-    return Dynamics(f"lcaba{iterations}", accelerations, work, LCABA_TREE, constrained=True, folded={})
-
-
-def _minimal_dynamics() -> Dynamics:
-    @kernel
-    def accelerations(
-        tree: Array, w: Array, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, flat: Array
-    ) -> None:
-        result = result_view(tree, a, flat)
-        result.violation[0] = 0.0
-        result.violation[1] = -1.0
-        for r in range(tree.nc):
-            result.residual[r] = 0.0
-        minimal_accelerations(tree, w, q, v, torque, inputs.wrenches, result)
-
-    coordinates = Coordinates(
-        begin_step, explicit_velocities, predict_dependent, close_loops, closed_velocities, check_closure
-    )
-    return Dynamics("minimal", accelerations, MINIMAL, CLUSTER_TREE, True, {}, coordinates=coordinates)
-
-
-TREES, LOOPS_1, LOOPS_3 = _tree_dynamics(), _loop_dynamics(1), _loop_dynamics(3)
-"""Forward dynamics of trees, and of loops in one and in three proximal iterations."""
-DRIVEN_TREES = _with_actuators(TREES, ACTUATION_TREE)
-DRIVEN_LOOPS_1, DRIVEN_LOOPS_3 = (_with_actuators(loops, ACTUATION_LCABA_TREE) for loops in (LOOPS_1, LOOPS_3))
-MINIMAL_LOOPS = _minimal_dynamics()
-"""Forward dynamics of loops in minimal coordinates."""
-DRIVEN_MINIMAL_LOOPS = _with_actuators(MINIMAL_LOOPS, ACTUATION_CLUSTER_TREE)
 
 
 # Steps ------------------------------------------------------------------------------------------------------------
@@ -260,24 +95,27 @@ def euler(dynamics: Dynamics) -> Step:
     velocity is ``h d + h² k`` more of armature, which the mechanism has already (`simulation.stabilization`).
     """
     accelerations, actuation = dynamics.accelerations, dynamics.actuation
-    begin, constrain, predict, close, follow, _ = dynamics.coordinates
+    joints = dynamics.coordinates
+    begin_step, explicit_velocities = joints.begin_step, joints.explicit_velocities
+    predict_dependent = joints.predict_dependent
+    close_loops, closed_velocities = joints.close_loops, joints.closed_velocities
 
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
         h = inputs.timing[DT]
-        begin(tree, w)
+        begin_step(tree, w)
         for k in range(tree.nv):
             w.vs[k] = v[k]
-        constrain(tree, w, q, w.vs)
+        explicit_velocities(tree, w, q, w.vs)
         joint_forces(tree, q, w.vs, inputs.tau, inputs.passive, h, w.torque)
         actuation(tree, w, q, w.vs, inputs.u, inputs.timing[COMMANDED], w.torque)
         accelerations(tree, w, q, w.vs, w.torque, inputs, w.acc, flat)
         for k in range(tree.nv):
             w.vs[k] += h * w.acc[k]
-        predict(tree, w, h, w.vs)
+        predict_dependent(tree, w, h, w.vs)
         integrate(tree, q, w.vs, h, w.qs)
-        close(tree, w, w.qs)
-        follow(tree, w, w.vs)
+        close_loops(tree, w, w.qs)
+        closed_velocities(tree, w, w.vs)
 
     work: dict[str, Shape] = {"torque": ("nv",), "acc": ("nv",), "vs": ("nv",), "qs": ("nq",)}
     return Step("euler", dynamics, step, work)
@@ -286,13 +124,15 @@ def euler(dynamics: Dynamics) -> Step:
 def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
     """An explicit Runge-Kutta-Munthe-Kaas method."""
     accelerations, actuation = dynamics.accelerations, dynamics.actuation
-    begin, constrain, _, close, follow, _ = dynamics.coordinates
+    joints = dynamics.coordinates
+    begin_step, explicit_velocities = joints.begin_step, joints.explicit_velocities
+    close_loops, closed_velocities = joints.close_loops, joints.closed_velocities
     a, b, e, n = scheme.a, scheme.b, scheme.e, len(scheme.b)
 
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
         h = inputs.timing[DT]
-        begin(tree, w)
+        begin_step(tree, w)
         for s in range(n):
             # x = h Σ a_st X_t,  v_s = v + h Σ a_st A_t
             for k in range(tree.nv):
@@ -305,8 +145,8 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
                 w.vs[k] = v[k] + h * y
             retract(tree, q, w.xs, w.qs)
             if s > 0:
-                close(tree, w, w.qs)
-            constrain(tree, w, w.qs, w.vs)
+                close_loops(tree, w, w.qs)
+            explicit_velocities(tree, w, w.qs, w.vs)
             joint_forces(tree, w.qs, w.vs, inputs.tau, inputs.passive, 0.0, w.torque)
             actuation(tree, w, w.qs, w.vs, inputs.u, inputs.timing[COMMANDED], w.torque)
             accelerations(tree, w, w.qs, w.vs, w.torque, inputs, w.As[s], flat)
@@ -327,8 +167,8 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
             w.step_error[0, k] = h * ex
             w.step_error[1, k] = h * ev
         retract(tree, q, w.xs, w.qs)
-        close(tree, w, w.qs)
-        follow(tree, w, w.vs)
+        close_loops(tree, w, w.qs)
+        closed_velocities(tree, w, w.vs)
 
     work: dict[str, Shape] = {
         "torque": ("nv",),
@@ -417,7 +257,7 @@ def repeated(one: Step) -> Algorithm:
 
     The first kernel only copies the state to the outputs, so that there is one text of a step.
     """
-    dynamics, step, check = one.dynamics, one.text, one.dynamics.coordinates.check
+    dynamics, step, check_closure = one.dynamics, one.text, one.dynamics.coordinates.check_closure
     clear = zero_solution if dynamics.constrained else no_solution
 
     @kernel
@@ -429,7 +269,7 @@ def repeated(one: Step) -> Algorithm:
     def iteration(tree: Array, w: Array, start: Start, end: End) -> None:
         step(tree, w, end.q, end.v, start.inputs, end.flat)
         store_state(tree, w, end.q, end.v, end.progress)
-        check(w, end.progress)
+        check_closure(w, end.progress)
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (2,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
@@ -484,13 +324,16 @@ SINGLE_STEPS: dict[tuple[str, str], Step] = {
     for one in (euler(trees), runge_kutta(RK4, trees), euler(loops_1), euler(loops_3), runge_kutta(RK4, loops_3))
 } | {
     (one.name, one.dynamics.name): one
-    for minimal in (MINIMAL_LOOPS, DRIVEN_MINIMAL_LOOPS)
+    for minimal in (MINIMAL, DRIVEN_MINIMAL)
     for one in (euler(minimal), runge_kutta(RK4, minimal))
 }
 """Steps of one length, by integrator and dynamics."""
 
 STEPS: dict[tuple[str, str], Algorithm] = {
     **{key: repeated(one) for key, one in SINGLE_STEPS.items()},
-    **{("dopri5", d.name): with_error_estimate(DOPRI5, d) for d in (TREES, LOOPS_3, MINIMAL_LOOPS, DRIVEN_TREES, DRIVEN_LOOPS_3, DRIVEN_MINIMAL_LOOPS)},
+    **{
+        ("dopri5", d.name): with_error_estimate(DOPRI5, d)
+        for d in (TREES, LOOPS_3, MINIMAL, DRIVEN_TREES, DRIVEN_LOOPS_3, DRIVEN_MINIMAL)
+    },
 }
 """Algorithms of steps, by integrator and dynamics."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.inputs import Auto, TimeConstant, above_zero
-from linkwork.kernels.steps import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
+from linkwork.kernels.stage import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
 from linkwork.plans.actuation import BEYOND
 from linkwork.quantities.base import Array
