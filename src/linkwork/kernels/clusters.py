@@ -22,19 +22,21 @@ Cost: cubic in the joints of a cluster, linear in the clusters.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import WORK, maximum, minimum
+from linkwork.kernels.constrained import WORK, minimum
 from linkwork.kernels.constraints import constraint_bias, constraint_rows
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.kinematics import angular_velocities, bias_accelerations, joint_transforms
 from linkwork.kernels.rnea import set_root_acceleration
-from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear
 from linkwork.model.joints import HELICAL
 from linkwork.plans.clusters import CLUSTER_TREE
 
 LEAST_PIVOT = 1e-9
 """A lesser pivot is zero: independent joints do not determine the others, at a dead center of theirs."""
+INFINITE = 1e30
+"""The inverse of a pivot that is zero."""
 
 EXPLICIT: dict[str, Shape] = {
     "Kc": ("nc", "nv"),
@@ -132,10 +134,12 @@ def factorize_normal_matrix(tree: Array, w: Array, c: int) -> None:
             w.N[j, k] = x
         size = size + (tree.joint_unit[j] * tree.joint_unit[j]) * w.N[j, j]
     factorize_at(tree.dep_dof, o, n, w.N)
-    largest = 0.0  # of the inverse pivots
+    largest = 0.0  # of the inverse pivots; one that rounding made negative is zero
     for a in range(n):
         j = tree.dep_dof[o + a]
-        largest = maximum(largest, w.N[j, j] * (1.0 / (tree.joint_unit[j] * tree.joint_unit[j])))
+        x = w.N[j, j] * (1.0 / (tree.joint_unit[j] * tree.joint_unit[j]))
+        x = where(x, 0.0, INFINITE, x)
+        largest = where(x, largest, largest, x)
     if n > 0:
         w.pivot[0] = minimum(w.pivot[0], 1.0 / (largest * size))
 
