@@ -45,8 +45,9 @@ from linkwork.model.joints import HELICAL, REVOLUTE
 
 CORRECTIONS = 2
 """Newton's corrections of a predicted configuration."""
-LARGEST_ERROR = 1e-4
-"""Errors before the last correction, without units, beyond which loops count as open."""
+LARGEST_CORRECTION = 1e-5
+"""The largest last correction of a joint, in its unit; what is left open is about its square. Beyond it loops count as
+open."""
 
 S3, S5, S7, S9, S11 = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800)
 C4, C6, C8, C10, C12 = (-1 / 24, 1 / 720, -1 / 40320, 1 / 3628800, -1 / 479001600)
@@ -119,7 +120,8 @@ def predict_dependent(tree: Array, w: Array, h: Scalar, v: Array) -> None:
 def move_joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
     """Pose of body ``i`` in its parent at ``q``, from that at ``w.at``: rotations about z go on from where they were.
 
-    That is a fifth of a sine and a cosine, and as exact for steps below half a radian.
+    That takes a fifth of a sine and a cosine, and is as exact for turns of 0.3 rad (wrong by 2e-14 for 0.5, by 2e-10 for
+    one).
     """
     kind = tree.kind[i]
     o = tree.iq[i]
@@ -167,11 +169,11 @@ def close_loops(tree: Array, w: Array, q: Array) -> None:
 @kernel
 def check_cluster(tree: Array, w: Array, c: int) -> None:
     """``fault`` of a cluster, at its last correction."""
-    gap = 0.0
-    for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
-        x = tree.row_scale[tree.cluster_row[e]] * w.error[tree.cluster_row[e]]
-        gap = maximum(gap, where(x, 0.0, -x, x))
-    w.fault[0] = where(LARGEST_ERROR, gap, -float(1 + tree.nclusters + c), w.fault[0])
+    largest = 0.0
+    for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+        x = w.dq[tree.dep_dof[d]] * (1.0 / tree.joint_unit[tree.dep_dof[d]])
+        largest = maximum(largest, where(x, 0.0, -x, x))
+    w.fault[0] = where(LARGEST_CORRECTION, largest, -float(1 + tree.nclusters + c), w.fault[0])
     w.fault[0] = where(w.pivot[0], LEAST_PIVOT, -float(1 + c), w.fault[0])
 
 

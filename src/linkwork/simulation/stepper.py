@@ -272,9 +272,9 @@ class Stepper(BaseEvaluator):
             start: Configuration before the first step, which may be at a dead center of the independent joints.
         """
         faults = progress[..., 0]
+        if self.minimal and start is not None and not progress[1] > 1:
+            Minimal(self.source).matrix(start)
         if not (faults < 0).any():
-            if self.minimal and start is not None and not progress[1] > 1:
-                Minimal(self.source).matrix(start)
             return
         at = tuple(int(k) for k in np.argwhere(faults < 0)[0])
         where = when or f"after {int(progress[*at, 1]) - 1} steps: "
