@@ -20,6 +20,7 @@ from linkwork.kernels.aba import ABA, aba
 from linkwork.kernels.actuation import DRIVE_WORK, drive_joints
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained import WORK, result_view, setup_problem
+from linkwork.kernels.integration import integrate
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_iterate
 from linkwork.kernels.passive import damper_torque, spring_torque
@@ -85,15 +86,25 @@ def no_dependent_joints(*arguments: Array) -> None:
     """Positions and velocities of all joints are coordinates."""
 
 
+@kernel
+def integrate_joints(tree: Array, w: Array, q: Array, v: Array, h: Scalar, q1: Array) -> None:
+    """``q1``: the configuration after the time ``h`` at constant velocities of all joints."""
+    integrate(tree, q, v, h, q1)
+
+
 class Coordinates(NamedTuple):
     """How dependent joints follow the independent ones in a step (`minimal`); by default all joints are independent."""
 
     begin_step: Callable[..., None] = no_dependent_joints
     """``begin_step(tree, w)``"""
-    explicit_velocities: Callable[..., None] = no_dependent_joints
-    """``explicit_velocities(tree, w, q, v)``: velocities of dependent joints, before `accelerations` at ``q, v``."""
-    predict_dependent: Callable[..., None] = no_dependent_joints
-    """``predict_dependent(tree, w, h, v)``: those that lead to a configuration in which loops are nearly closed."""
+    explicit_constraints: Callable[..., None] = no_dependent_joints
+    """``explicit_constraints(tree, w, q)``, before `accelerations` there."""
+    velocity_target: Callable[..., None] = no_dependent_joints
+    """``velocity_target(tree, w, v, h)``: accelerations that velocities on loops need after the time ``h``; or"""
+    dependent_velocities: Callable[..., None] = no_dependent_joints
+    """``dependent_velocities(tree, w, v)``: velocities of dependent joints; after `explicit_constraints`."""
+    integrate: Callable[..., None] = integrate_joints
+    """``integrate(tree, w, q, v, h, q1)``: a configuration in which loops are nearly closed, after `accelerations`."""
     close_loops: Callable[..., None] = no_dependent_joints
     """``close_loops(tree, w, q)``: positions of dependent joints."""
     closed_velocities: Callable[..., None] = no_dependent_joints
@@ -174,8 +185,10 @@ def _minimal_dynamics() -> Dynamics:
 
     coordinates = Coordinates(
         minimal.begin_step,
-        minimal.explicit_velocities,
-        minimal.predict_dependent,
+        minimal.explicit_constraints,
+        minimal.velocity_target,
+        minimal.dependent_velocities,
+        minimal.integrate_independent,
         minimal.close_loops,
         minimal.closed_velocities,
         minimal.check_closure,

@@ -27,7 +27,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.integration import chart_rate, integrate, retract
+from linkwork.kernels.integration import chart_rate, retract
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.stage import (
@@ -96,26 +96,22 @@ def euler(dynamics: Dynamics) -> Step:
     """
     accelerations, actuation = dynamics.accelerations, dynamics.actuation
     joints = dynamics.coordinates
-    begin_step, explicit_velocities = joints.begin_step, joints.explicit_velocities
-    predict_dependent = joints.predict_dependent
-    close_loops, closed_velocities = joints.close_loops, joints.closed_velocities
+    begin_step, explicit_constraints = joints.begin_step, joints.explicit_constraints
+    velocity_target, integrate, close_loops = joints.velocity_target, joints.integrate, joints.close_loops
 
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
         h = inputs.timing[DT]
         begin_step(tree, w)
+        explicit_constraints(tree, w, q)
+        velocity_target(tree, w, v, h)
+        joint_forces(tree, q, v, inputs.tau, inputs.passive, h, w.torque)
+        actuation(tree, w, q, v, inputs.u, inputs.timing[COMMANDED], w.torque)
+        accelerations(tree, w, q, v, w.torque, inputs, w.acc, flat)
         for k in range(tree.nv):
-            w.vs[k] = v[k]
-        explicit_velocities(tree, w, q, w.vs)
-        joint_forces(tree, q, w.vs, inputs.tau, inputs.passive, h, w.torque)
-        actuation(tree, w, q, w.vs, inputs.u, inputs.timing[COMMANDED], w.torque)
-        accelerations(tree, w, q, w.vs, w.torque, inputs, w.acc, flat)
-        for k in range(tree.nv):
-            w.vs[k] += h * w.acc[k]
-        predict_dependent(tree, w, h, w.vs)
-        integrate(tree, q, w.vs, h, w.qs)
+            w.vs[k] = v[k] + h * w.acc[k]
+        integrate(tree, w, q, w.vs, h, w.qs)
         close_loops(tree, w, w.qs)
-        closed_velocities(tree, w, w.vs)
 
     work: dict[str, Shape] = {"torque": ("nv",), "acc": ("nv",), "vs": ("nv",), "qs": ("nq",)}
     return Step("euler", dynamics, step, work)
@@ -125,8 +121,9 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
     """An explicit Runge-Kutta-Munthe-Kaas method."""
     accelerations, actuation = dynamics.accelerations, dynamics.actuation
     joints = dynamics.coordinates
-    begin_step, explicit_velocities = joints.begin_step, joints.explicit_velocities
-    close_loops, closed_velocities = joints.close_loops, joints.closed_velocities
+    begin_step, explicit_constraints = joints.begin_step, joints.explicit_constraints
+    dependent_velocities, close_loops = joints.dependent_velocities, joints.close_loops
+    closed_velocities = joints.closed_velocities
     a, b, e, n = scheme.a, scheme.b, scheme.e, len(scheme.b)
 
     @kernel
@@ -146,7 +143,8 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
             retract(tree, q, w.xs, w.qs)
             if s > 0:
                 close_loops(tree, w, w.qs)
-            explicit_velocities(tree, w, w.qs, w.vs)
+            explicit_constraints(tree, w, w.qs)
+            dependent_velocities(tree, w, w.vs)
             joint_forces(tree, w.qs, w.vs, inputs.tau, inputs.passive, 0.0, w.torque)
             actuation(tree, w, w.qs, w.vs, inputs.u, inputs.timing[COMMANDED], w.torque)
             accelerations(tree, w, w.qs, w.vs, w.torque, inputs, w.As[s], flat)
