@@ -14,7 +14,8 @@ also where rows are redundant. All accelerations are relative to the motion in w
 | WKc    | ``W Kd``: the same on its dependent joints, times ``W``                           |
 | N      | ``Kd' W Kd``, then its factor                                                    |
 | Gc, gc | ``G`` and ``g``                                                                  |
-| pivot  | the least pivot of ``N``, relative to the trace of all ``K' W K``                 |
+| pivot  | the least pivot of ``N``, relative to the trace of all ``K' W K``; and one over   |
+|        | that of the cluster that was factorized last                                     |
 
 Cost: cubic in the joints of a cluster, linear in the clusters.
 """
@@ -44,7 +45,7 @@ EXPLICIT: dict[str, Shape] = {
     "N": ("nv", "nv"),
     "Gc": ("nv", "nv"),
     "gc": ("nv",),
-    "pivot": (1,),
+    "pivot": (2,),
     "x": ("nv",),
     "y6": (6,),
 }
@@ -140,8 +141,9 @@ def factorize_normal_matrix(tree: Array, w: Array, c: int) -> None:
         x = w.N[j, j] * (1.0 / (tree.joint_unit[j] * tree.joint_unit[j]))
         x = where(x, 0.0, INFINITE, x)
         largest = where(x, largest, largest, x)
+    w.pivot[1] = largest * size
     if n > 0:
-        w.pivot[0] = minimum(w.pivot[0], 1.0 / (largest * size))
+        w.pivot[0] = minimum(w.pivot[0], 1.0 / w.pivot[1])
 
 
 @kernel

@@ -57,7 +57,7 @@ def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array, begin: 
             stepper.runner.explain(status, arrays, out)
         done = int(out[3][1]) - 1
         if done < steps:
-            stepper.check_loops(out[3], f"at {begin + (start + done) * stepper.dt:g} s ", q)
+            stepper.check_loops(out[3], f"at {begin + (start + done) * stepper.dt:g} s ")
         return State(out[0], out[1], actuation, forces_of(out[2], nc)), done
 
     return propagate
@@ -157,7 +157,7 @@ def controlled_steps(
             stepper.runner.explain(status, arrays, out)
         done, tau = int(out[4][1]) - 1, out[2]
         if done < steps:
-            stepper.check_loops(out[4], f"at {(now + done) * dt:g} s ", state.q)
+            stepper.check_loops(out[4], f"at {(now + done) * dt:g} s ")
         if not np.isfinite(tau).all():
             what = not_finite("torque", int(np.flatnonzero(~np.isfinite(tau))[0]))
             raise InputError(f"the controller at {(now + done) * dt:g} s: {what}")

@@ -263,17 +263,14 @@ class Stepper(BaseEvaluator):
                 Minimal(self.source).matrix(given[0])  # `SingularConstraints`, if that is why
             raise
 
-    def check_loops(self, progress: Array, when: str = "", start: Array | None = None) -> None:
+    def check_loops(self, progress: Array, when: str = "") -> None:
         """Raise an error where steps in minimal coordinates could not close loops.
 
         Args:
             progress: What the steps left, ``(..., 2)``.
             when: Words for the time, if it is known.
-            start: Configuration before the first step, which may be at a dead center of the independent joints.
         """
         faults = progress[..., 0]
-        if self.minimal and start is not None and not progress[1] > 1:
-            Minimal(self.source).matrix(start)
         if not (faults < 0).any():
             return
         at = tuple(int(k) for k in np.argwhere(faults < 0)[0])
