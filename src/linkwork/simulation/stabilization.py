@@ -85,7 +85,7 @@ def with_implicit_armature(robot: Model, h: float) -> Model:
 
 
 def passive_parameters(robot: Model, passive: bool, limits: bool, at: npt.ArrayLike) -> Array:
-    """Springs, dampers and stops of joints: a row for each degree of freedom, as `kernels.steps` reads them."""
+    """Springs, dampers and stops of joints: a row for each degree of freedom, as `kernels.stage` reads them."""
     table = np.zeros((robot.nv, 7))
     table[:, LOWER], table[:, UPPER] = -BEYOND, BEYOND
     if passive:
