@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.forward import ForwardDynamics
     from linkwork.dynamics.impact import Impact, ImpactDynamics
     from linkwork.dynamics.inverse import InverseDynamics, InverseSolution
+    from linkwork.dynamics.kkt import KKT, KKTFactor
     from linkwork.dynamics.methods import best_method, method_costs, methods_for
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.solution import Solution
@@ -113,6 +114,7 @@ _LAZY = {
     "linkwork.dynamics.forward": ("ForwardDynamics",),
     "linkwork.dynamics.impact": ("Impact", "ImpactDynamics"),
     "linkwork.dynamics.inverse": ("InverseDynamics", "InverseSolution"),
+    "linkwork.dynamics.kkt": ("KKT", "KKTFactor"),
     "linkwork.dynamics.methods": ("best_method", "method_costs", "methods_for"),
     "linkwork.dynamics.solution": ("Solution",),
     "linkwork.dynamics.operational": ("OperationalInertia",),
@@ -160,6 +162,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "KKT",
     "Actuation",
     "Actuator",
     "AssemblyError",
@@ -194,6 +197,7 @@ __all__ = [
     "Joint",
     "JointCoupling",
     "JointLock",
+    "KKTFactor",
     "KernelError",
     "LinearCombination",
     "LinkworkError",
