@@ -47,13 +47,14 @@ from linkwork.kernels.constrained import (
     forward_view,
     setup_problem,
 )
+from linkwork.kernels.crba import inertia_in_parent
 from linkwork.kernels.indexed_ldl import back_substitute_at, factorize_at, forward_substitute_at
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.kinematics import acceleration_from_parent
 from linkwork.kernels.rnea import force_to_parent
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.spatial import symmetrize
-from linkwork.model.joints import HELICAL
+from linkwork.kernels.spatial import add_rigid_inertia, symmetrize
+from linkwork.model.joints import HELICAL, SPHERICAL
 from linkwork.plans.clusters import CLUSTER_TREE
 
 CLUSTERED: dict[str, Shape] = EXPLICIT | {
@@ -100,8 +101,19 @@ def cluster_mass_matrix(tree: Array, w: Array, c: int, tau: Array) -> None:
             w.uc[o] = tau[o] - w.f[i, axis_of(kind, k)]
             if kind == HELICAL:
                 w.uc[o] -= tree.pitch[i] * w.f[i, 5]
-        whole_inertia_to_parent(tree, w, i)
+        composite_to_parent(tree, w, i)
         force_to_parent(tree, w, i)
+
+
+@kernel
+def composite_to_parent(tree: Array, w: Array, i: int) -> None:
+    """``IA_p(i) = IA_p(i) + p(i)X*i IA iXp(i)``; of a rod on a ball joint, ten numbers."""
+    h = tree.parent[i]
+    if tree.kind[i] == SPHERICAL and tree.last_child[i] == 0 and h > 0:
+        mc, I = inertia_in_parent(tree, w, i, tree.mass[i], tree.mc[i], tree.I[i])
+        add_rigid_inertia(tree.mass[i], mc, I, w.H[h])
+    else:
+        whole_inertia_to_parent(tree, w, i)
 
 
 @kernel

@@ -58,10 +58,10 @@ def joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
         w.sin[i] = q[o + 3] * inverse_norm
         set_vector(add(p, rotate(P, (q[o], q[o + 1], 0.0))), w.r[i])
     elif kind == SPHERICAL:
-        _quaternion_rotation(P, q, o, w.Q, w.R[i])
+        quaternion_rotation(P, q, o, quaternion_scale(q, o), w.Q, w.R[i])
     else:
         set_vector(add(p, rotate(P, (q[o], q[o + 1], q[o + 2]))), w.r[i])
-        _quaternion_rotation(P, q, o + 3, w.Q, w.R[i])
+        quaternion_rotation(P, q, o + 3, quaternion_scale(q, o + 3), w.Q, w.R[i])
 
 
 @kernel
@@ -73,13 +73,18 @@ def slide_along_axis(tree: Array, w: Array, i: int, d: Scalar) -> None:
 
 
 @kernel
-def _quaternion_rotation(P: Array, q: Array, o: int, Q: Array, R: Array) -> None:
-    """``R = P Q(q)``; the quaternion ``x y z u`` is normalized here."""
+def quaternion_scale(q: Array, o: int) -> Scalar:
+    """Two over the square of a quaternion's length."""
+    return 2.0 / (q[o] * q[o] + q[o + 1] * q[o + 1] + q[o + 2] * q[o + 2] + q[o + 3] * q[o + 3])
+
+
+@kernel
+def quaternion_rotation(P: Array, q: Array, o: int, k: Scalar, Q: Array, R: Array) -> None:
+    """``R = P Q(q)`` of the quaternion ``x y z u`` with `quaternion_scale` ``k``: 2 where its length is one."""
     x = q[o]
     y = q[o + 1]
     z = q[o + 2]
     u = q[o + 3]
-    k = 2.0 / (x * x + y * y + z * z + u * u)
     kx = k * x
     ky = k * y
     kz = k * z

@@ -41,11 +41,11 @@ from linkwork.kernels.clusters import (
 from linkwork.kernels.constrained import WORK, Result, maximum
 from linkwork.kernels.constraints import constraint_bias, constraint_rows
 from linkwork.kernels.integration import displace, integrate
-from linkwork.kernels.joints import joint_transform, slide_along_axis
+from linkwork.kernels.joints import joint_transform, quaternion_rotation, slide_along_axis
 from linkwork.kernels.kinematics import body_acceleration, body_angular_velocity, joint_transforms
 from linkwork.kernels.rnea import apply_wrenches, init_root, newton_euler_force
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
-from linkwork.model.joints import HELICAL, REVOLUTE
+from linkwork.model.joints import HELICAL, REVOLUTE, SPHERICAL
 
 CORRECTIONS = 2
 """Newton's corrections of a predicted configuration."""
@@ -170,6 +170,8 @@ def move_joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
         w.sin[i] = s - (s * versine - c * sine)
         if kind == HELICAL:
             slide_along_axis(tree, w, i, tree.pitch[i] * q[o])
+    elif kind == SPHERICAL:
+        quaternion_rotation(tree.P[i], q, o, 2.0, w.Q, w.R[i])
     else:
         joint_transform(tree, w, i, q)
 
