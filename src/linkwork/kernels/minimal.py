@@ -182,9 +182,11 @@ def close_loops(tree: Array, w: Array, q: Array) -> None:
     for k in range(tree.nv):
         w.dq[k] = 0.0
     for n in range(CORRECTIONS):
-        for i in range(1, tree.n):
-            if tree.pose_parent[i] >= 0 and (n == 0 or tree.ndependent[i] > 0):
-                move_joint_transform(tree, w, i, q)
+        for c in range(tree.nclusters):
+            if tree.dep_count[c] > 0:
+                for e in range(tree.member_start[c], tree.member_start[c] + tree.member_count[c]):
+                    if n == 0 or tree.ndependent[tree.member[e]] > 0:
+                        move_joint_transform(tree, w, tree.member[e], q)
         constraint_rows(tree, w, q, w.error)
         cluster_jacobian(tree, w)
         for r in range(tree.nc):

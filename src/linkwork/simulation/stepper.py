@@ -23,7 +23,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
 from linkwork.plans.clusters import cluster_tree
-from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
@@ -173,7 +173,7 @@ class Stepper(BaseEvaluator):
         if minimal:
             tree, driven = cluster_tree(stable, frames, ties_of(robot)), ACTUATION_CLUSTER_TREE
         elif bound:
-            tree, driven = lcaba_tree(stable, frames), ACTUATION_LCABA_TREE
+            tree, driven = lcaba_tree_of_compliances(stable, frames), ACTUATION_LCABA_TREE
         else:
             tree, driven = tree_of(stable, frames), ACTUATION_TREE
         if self.takes_commands or stable.gravity_compensation:

@@ -8,7 +8,7 @@ Between two frames (`pairs`): `Weld`, `Hinge`, `Slider`, `Cylindrical`, `Cardan`
 """
 
 from linkwork.model.constraints.base import WORLD, Constraint, ConstraintOptions, Renaming
-from linkwork.model.constraints.closing import closing
+from linkwork.model.constraints.closing import Opened, closing, opening
 from linkwork.model.constraints.combinations import CenterOfMass, LinearCombination
 from linkwork.model.constraints.couplings import (
     Belt,
@@ -59,6 +59,7 @@ __all__ = [
     "JointCoupling",
     "JointLock",
     "LinearCombination",
+    "Opened",
     "Pair",
     "PlaneOnPlane",
     "Point",
@@ -72,4 +73,5 @@ __all__ = [
     "Term",
     "Weld",
     "closing",
+    "opening",
 ]
