@@ -11,15 +11,17 @@ with as many corrections as `CORRECTIONS`, since straight-line code has no branc
 prediction that is wrong by O(h³) or less: errors are ``h³, h⁶, h¹²``. Gears and belts are linear: one correction is
 exact.
 
-Runge-Kutta methods have ``v_d = G y`` at every stage and at the end. A step of semi-implicit Euler leaves ``K v`` of
-O(h²), which the next one takes away by constraint forces, ``K (v + h a) = -h beta``: projected in the metric of kinetic
-energy. Replacing ``v_d`` by ``G y`` after every step instead moves that error along the dependent joints, and energy
-drifts ten times as fast.
+Runge-Kutta methods have ``v_d = G y`` at every stage and at the end. A step of semi-implicit Euler leaves
+``v_d - G y = h s`` of O(h²), which the next one takes away by constraint forces, ``q'' = G y'' + g - s``: projected in
+the metric of kinetic energy. Replacing ``v_d`` by ``G y`` after every step instead moves that error along the dependent
+joints, and energy drifts ten times as fast.
 
 | symbol   | meaning                                                                                 |
 |----------|-----------------------------------------------------------------------------------------|
 | phi      | errors of the rows: ``w.error``                                                         |
+| at       | the configuration that poses of joints are those of                                     |
 | dq       | a correction of dependent coordinates; zero for the others                              |
+| slip     | ``s = (v_d - G y) / h``                                                                 |
 | fault    | 0 while loops close; else minus (1 + the cluster whose independent joints do not        |
 |          | determine the others), or minus (1 + clusters + the cluster that stays open)            |
 
@@ -57,7 +59,7 @@ S3, S5, S7, S9, S11 = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800)
 C4, C6, C8, C10, C12 = (-1 / 24, 1 / 720, -1 / 40320, 1 / 3628800, -1 / 479001600)
 """Coefficients of a sine and, less one, of a cosine (negative)."""
 
-MINIMAL_WORK: dict[str, Shape] = WORK | CLUSTERED | {"at": ("nq",), "dq": ("nv",), "fault": (1,)}
+MINIMAL_WORK: dict[str, Shape] = WORK | CLUSTERED | {"at": ("nq",), "dq": ("nv",), "slip": ("nv",), "fault": (1,)}
 """Work arrays of steps in minimal coordinates."""
 
 
@@ -83,27 +85,21 @@ def explicit_constraints(tree: Array, w: Array, q: Array) -> None:
 
 
 @kernel
-def velocity_target(tree: Array, w: Array, v: Array, h: Scalar) -> None:
-    """``-K v / h``: what rows need beyond ``-beta`` so that velocities are on the loops after the time ``h``."""
+def velocity_slip(tree: Array, w: Array, v: Array, h: Scalar) -> None:
+    """``s = (v_d - G y) / h``: accelerations of dependent joints that velocities off the loops need, ``-s``."""
     inverse = 1.0 / h
-    for r in range(tree.nc):
-        w.target[r] = 0.0
     for c in range(tree.nclusters):
-        for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
-            r = tree.cluster_row[e]
-            x = 0.0
+        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            j = tree.dep_dof[d]
+            x = v[j]
             for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
-                x = x - w.Kc[r, tree.ind_dof[f]] * v[tree.ind_dof[f]]
-            for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
-                x = x - w.Kc[r, tree.dep_dof[d]] * v[tree.dep_dof[d]]
-            w.target[r] = inverse * x
+                x = x - w.Gc[j, tree.ind_dof[f]] * v[tree.ind_dof[f]]
+            w.slip[j] = inverse * x
 
 
 @kernel
 def dependent_velocities(tree: Array, w: Array, v: Array) -> None:
-    """``v_d = G y`` (Eq. 3), after which rows need ``-beta`` alone."""
-    for r in range(tree.nc):
-        w.target[r] = 0.0
+    """``v_d = G y`` (Eq. 3), and ``s = 0``."""
     for c in range(tree.nclusters):
         for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
             j = tree.dep_dof[d]
@@ -111,13 +107,14 @@ def dependent_velocities(tree: Array, w: Array, v: Array) -> None:
             for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
                 x = x + w.Gc[j, tree.ind_dof[f]] * v[tree.ind_dof[f]]
             v[j] = x
+            w.slip[j] = 0.0
 
 
 @kernel
 def minimal_accelerations(
     tree: Array, w: Array, q: Array, v: Array, torque: Array, wrenches: Array, result: Result
 ) -> None:
-    """C-ABA (**clusters** Algorithm 1) after `explicit_constraints` at ``q``, rows having the target ``w.target``."""
+    """C-ABA (**clusters** Algorithm 1) with ``q'' = G y'' + g - s``, after `explicit_constraints` at ``q``."""
     init_root(tree, w)
     for k in range(tree.nv):
         w.qdd0[k] = 0.0
@@ -130,9 +127,11 @@ def minimal_accelerations(
     for j in range(6):
         w.a[0, j] = 0.0
     for r in range(tree.nc):
-        w.k[r] = w.target[r] - w.beta[r]
+        w.k[r] = -w.beta[r]
     for c in range(tree.nclusters):
         explicit_bias(tree, w, c)
+        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            w.gc[tree.dep_dof[d]] -= w.slip[tree.dep_dof[d]]
     cluster_aba_sweeps(tree, w, torque, result)
 
 

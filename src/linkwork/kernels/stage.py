@@ -99,8 +99,8 @@ class Coordinates(NamedTuple):
     """``begin_step(tree, w)``"""
     explicit_constraints: Callable[..., None] = no_dependent_joints
     """``explicit_constraints(tree, w, q)``, before `accelerations` there."""
-    velocity_target: Callable[..., None] = no_dependent_joints
-    """``velocity_target(tree, w, v, h)``: accelerations that velocities on loops need after the time ``h``; or"""
+    velocity_slip: Callable[..., None] = no_dependent_joints
+    """``velocity_slip(tree, w, v, h)``: what takes velocities off the loops back to them in the time ``h``; or"""
     dependent_velocities: Callable[..., None] = no_dependent_joints
     """``dependent_velocities(tree, w, v)``: velocities of dependent joints; after `explicit_constraints`."""
     integrate: Callable[..., None] = integrate_joints
@@ -188,7 +188,7 @@ def _minimal_dynamics() -> Dynamics:
     coordinates = Coordinates(
         minimal.begin_step,
         minimal.explicit_constraints,
-        minimal.velocity_target,
+        minimal.velocity_slip,
         minimal.dependent_velocities,
         minimal.integrate_independent,
         minimal.close_loops,

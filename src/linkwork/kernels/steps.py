@@ -97,14 +97,14 @@ def euler(dynamics: Dynamics) -> Step:
     accelerations, actuation = dynamics.accelerations, dynamics.actuation
     joints = dynamics.coordinates
     begin_step, explicit_constraints = joints.begin_step, joints.explicit_constraints
-    velocity_target, integrate, close_loops = joints.velocity_target, joints.integrate, joints.close_loops
+    velocity_slip, integrate, close_loops = joints.velocity_slip, joints.integrate, joints.close_loops
 
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
         h = inputs.timing[DT]
         begin_step(tree, w)
         explicit_constraints(tree, w, q)
-        velocity_target(tree, w, v, h)
+        velocity_slip(tree, w, v, h)
         joint_forces(tree, q, v, inputs.tau, inputs.passive, h, w.torque)
         actuation(tree, w, q, v, inputs.u, inputs.timing[COMMANDED], w.torque)
         accelerations(tree, w, q, v, w.torque, inputs, w.acc, flat)
