@@ -28,7 +28,7 @@ from linkwork.kernels import aba, approximate, bbo, cluster_aba, lcaba, ltl, pro
 from linkwork.kernels import pv_early as early
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.computed import computed_once
-from linkwork.model.constraints import CenterOfMass
+from linkwork.model.constraints import CenterOfMass, VelocityCoupling
 from linkwork.model.model import Model
 from linkwork.plans.bbo import WORLD_END, bbo_tree
 from linkwork.plans.clusters import enabled_rows
@@ -101,6 +101,8 @@ def refusal(robot: Model, name: str) -> str | None:
             spread = isinstance(constraint, CenterOfMass)  # mass moved across joints puts its rows on several bodies
             if spread or len(bodies) > 1 or len(constraint.joints) > 1 or (not bodies and not constraint.joints):
                 return f"{constraint} is between several moving bodies"
+            if isinstance(constraint, VelocityCoupling) and robot.joint(constraint.joints[0]).type.nv > 1:
+                return f"{constraint} is of a joint with several degrees of freedom"
     return None
 
 

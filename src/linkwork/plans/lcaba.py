@@ -38,7 +38,7 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
         "term_k": ("nterms",),  # rows of K of a joint's body,
         "term_parent_k": ("nterms",),  # and of its parent; -1 for a row of one joint
         "term_body": ("nterms",),
-        "single_joint": ("nc",),  # 1 for a row on one joint alone (joint-level), which stays with the joint
+        "single_joint": ("nc",),  # 1 for a row on one degree of freedom alone (joint-level), which stays with the joint
         "row_k_start": ("nc",),  # rows of K of a row: first and count
         "row_k_count": ("nc",),
         "row_k": ("nrow_k",),
@@ -53,11 +53,11 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
 
 def lcaba_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The arrays of a mechanism with its order of elimination."""
-    return _Elimination(constrained_tree(mechanism, frames, LOCAL)).build()
+    return _Elimination(constrained_tree(mechanism, frames, LOCAL, joint_level=True)).build()
 
 
 def single_joint_rows(tree: Tree) -> list[int]:
-    """1 for each row on one joint alone."""
+    """1 for each row on one degree of freedom alone."""
     joints: list[set[int]] = [set() for _ in range(tree.nc)]
     for v, r in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True):
         joints[r].add(v)

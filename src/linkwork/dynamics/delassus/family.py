@@ -128,7 +128,7 @@ class Delassus:
     @cached_property
     def operator_memory(self) -> Pool:
         """Work arrays of operators."""
-        tree = constrained_tree(self.robot)
+        tree = constrained_tree(self.robot, joint_level=True)
         stages = (texts.FACTORIZE, texts.APPLY_DELASSUS, texts.APPLY_J, texts.APPLY_JT)
         return Pool(self.robot, texts.DELASSUS, tree, stages, self._moving)
 
