@@ -44,6 +44,9 @@ class Algorithm:
     `plans.slots`. The kernel uses them for bodies in that order, and for none after its slot was given on."""
     view: Callable[..., tuple[Any, ...]] | None = None
     """A kernel ``view(tree, *inputs, *outputs)`` that returns the arguments of the other two, after ``tree, work``."""
+    shared: tuple[str, ...] = ()
+    """Work arrays that the kernels only read, as another algorithm left them for one state (a factor): native code in
+    lanes applies it to one input a lane (`compilers.workspace`)."""
 
     @cached_property
     def text(self) -> Callable[..., None]:

@@ -13,6 +13,8 @@ can be repeated.
 | symbol   | meaning                                                                           |
 |----------|-----------------------------------------------------------------------------------|
 | tau      | torques on joints                                                                 |
+| C        | rotation from the axes of the second body of a patch to those of the first         |
+| arm      | position of a contact point on the second body, in the axes of the first            |
 | residual | residual of each row: ``a_c - J v' - R f``                                          |
 | da       | correction of joint accelerations in a step of refinement                          |
 
@@ -40,16 +42,21 @@ from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import (
     add,
     angular,
+    column,
     cross,
     dot,
     linear,
+    rotate,
+    rotate_inverse,
     scale,
     set_angular,
     set_linear,
+    set_vector,
+    sub,
     subtract_scaled,
     symmetric_product,
 )
-from linkwork.plans.constraints import CONSTRAINED_TREE
+from linkwork.plans.delassus import DELASSUS_TREE
 from linkwork.plans.lcaba import LCABA_TREE
 
 ROUNDING = 1e-15
@@ -60,8 +67,10 @@ TINY = 1e-300
 
 NO_NUMBER = float("nan")
 
-OPERATOR: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"a": ("n", 6), "tau": ("nv",), "e": ("nc",)}
-DAMPED: dict[str, Shape] = OPERATOR | SPRINGS | {"residual": ("nc",), "da": ("nv",)}
+PATCHES: dict[str, Shape] = {"C": ("npatches", 3, 3), "arm": ("npoints", 3)}
+SWEEPS: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"a": ("n", 6), "tau": ("nv",), "e": ("nc",)}
+OPERATOR: dict[str, Shape] = SWEEPS | PATCHES
+DAMPED: dict[str, Shape] = SWEEPS | SPRINGS | {"residual": ("nc",), "da": ("nv",)}
 
 
 # The operator ------------------------------------------------------------------------------------------------
@@ -72,7 +81,38 @@ def factorize(tree: Array, w: Array, q: Array, error: Array) -> None:
     """What depends on q alone: rows of K and articulated inertias (Algorithm 2, lines 4 and 7)."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
+    contact_patches(tree, w)
+    contact_errors(tree, w, error)
     articulate(tree, w)
+
+
+@kernel
+def contact_patches(tree: Array, w: Array) -> None:
+    """``C`` of each patch, and the second lever arm of each point."""
+    for g in range(tree.npatches):
+        A = w.E[tree.patch_first_pose[g]]
+        B = w.E[tree.patch_second_pose[g]]
+        C = w.C[g]
+        for k in range(3):
+            x = rotate_inverse(A, column(B, k))
+            C[0, k] = x[0]
+            C[1, k] = x[1]
+            C[2, k] = x[2]
+        for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
+            set_vector(rotate(C, tree.frame_position[tree.point_second[c]]), w.arm[c])
+
+
+@kernel
+def contact_errors(tree: Array, w: Array, error: Array) -> None:
+    """Where the second body has each point, seen from where the first has it, along the axes of its rows."""
+    for g in range(tree.npatches):
+        first = tree.patch_first_pose[g]
+        between = rotate_inverse(w.E[first], sub(w.o[tree.patch_second_pose[g]], w.o[first]))
+        for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
+            a = tree.point_first[c]
+            gap = rotate_inverse(tree.frame_rotation[a], sub(add(between, w.arm[c]), tree.frame_position[a]))
+            for k in range(3):
+                error[tree.point_row[c] + k] = gap[k]
 
 
 @kernel
@@ -83,8 +123,37 @@ def apply_row_forces(tree: Array, w: Array, forces: Array) -> None:
             w.f[i, j] = 0.0
     for m in range(tree.nk_link):
         subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
+    for g in range(tree.npatches):
+        apply_contact_forces(tree, w, g, forces)
     for t in range(tree.nterms):
         w.tau[tree.term_v[t]] += w.dphi[t] * forces[tree.term_row[t]]
+
+
+@kernel
+def apply_contact_forces(tree: Array, w: Array, g: int, forces: Array) -> None:
+    """``f -= K' lambda`` of a patch: forces and moments add up in the axes of the first body, then act on both."""
+    i = tree.patch_first[g]
+    total = (0.0, 0.0, 0.0)
+    moment = (0.0, 0.0, 0.0)
+    first_moment = (0.0, 0.0, 0.0)
+    for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
+        a = tree.point_first[c]
+        r = tree.point_row[c]
+        x = (forces[r], forces[r + 1], forces[r + 2])
+        if tree.point_rotated[c] != 0:
+            x = rotate(tree.frame_rotation[a], x)
+        total = add(total, x)
+        moment = add(moment, cross(w.arm[c], x))
+        if i > 0:
+            first_moment = add(first_moment, cross(tree.frame_position[a], x))
+    C = w.C[g]
+    f = w.f[tree.patch_second[g]]
+    set_angular(sub(angular(f), rotate_inverse(C, moment)), f)
+    set_linear(sub(linear(f), rotate_inverse(C, total)), f)
+    if i > 0:
+        f = w.f[i]
+        set_angular(add(angular(f), first_moment), f)
+        set_linear(add(linear(f), total), f)
 
 
 @kernel
@@ -96,8 +165,30 @@ def constraint_accelerations(tree: Array, w: Array, motion: Array, rows: Array) 
         K = w.K[m]
         a = w.a[tree.k_body[m]]
         rows[tree.k_row[m]] += dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+    for g in range(tree.npatches):
+        contact_accelerations(tree, w, g, rows)
     for t in range(tree.nterms):
         rows[tree.term_row[t]] += w.dphi[t] * motion[tree.term_v[t]]
+
+
+@kernel
+def contact_accelerations(tree: Array, w: Array, g: int, rows: Array) -> None:
+    """``a_c = K a`` of a patch: accelerations of the second body's points less those of the first's."""
+    i = tree.patch_first[g]
+    b = w.a[tree.patch_second[g]]
+    alpha = rotate(w.C[g], angular(b))
+    between = rotate(w.C[g], linear(b))
+    if i > 0:
+        between = sub(between, linear(w.a[i]))
+    for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
+        a = tree.point_first[c]
+        x = add(between, cross(alpha, w.arm[c]))
+        if i > 0:
+            x = sub(x, cross(angular(w.a[i]), tree.frame_position[a]))
+        if tree.point_rotated[c] != 0:
+            x = rotate_inverse(tree.frame_rotation[a], x)
+        for k in range(3):
+            rows[tree.point_row[c] + k] = x[k]
 
 
 @kernel
@@ -114,7 +205,10 @@ def apply_delassus(tree: Array, w: Array, forces: Array, torques: Array, motion:
 @kernel
 def delassus(tree: Array, w: Array, q: Array, forces: Array, torques: Array, motion: Array, rows: Array) -> None:
     """``motion = M^-1 (J' forces + torques)`` and ``rows = J motion`` at ``q``."""
-    factorize(tree, w, q, w.e)
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, w.e)
+    contact_patches(tree, w)
+    articulate(tree, w)
     apply_delassus(tree, w, forces, torques, motion, rows)
 
 
@@ -290,12 +384,19 @@ _TARGET: dict[str, Shape] = {"accelerations": ("nc",), "settings": (2,)}
 _SOLUTION: dict[str, Shape] = {"motion": ("nv",), "forces": ("nc",), "progress": (2,)}
 _ERROR: dict[str, Shape] = {"error": ("nc",)}
 
-DELASSUS = Algorithm("delassus", delassus, _POSE | _FORCES, _MOTION | _ROWS, OPERATOR, CONSTRAINED_TREE)
-FACTORIZE = Algorithm("delassus_factorize", factorize, _POSE, _ERROR, OPERATOR, CONSTRAINED_TREE)
-APPLY_DELASSUS = Algorithm("delassus_apply", apply_delassus, _FORCES, _MOTION | _ROWS, OPERATOR, CONSTRAINED_TREE)
-APPLY_J = Algorithm("delassus_apply_J", apply_J, _MOTION, _ROWS, OPERATOR, CONSTRAINED_TREE)
+FACTOR = (*POSE, *CLOSURE, *PATCHES, "V", "D", "L", "Y")
+"""What `factorize` leaves to others."""
+SPRING_FACTOR = (*POSE, *CLOSURE, "V", "D", "L", "Y", "DSH", "mu")
+"""What `setup_rows` and `factorize_damped` leave to `solve_damped`."""
+
+DELASSUS = Algorithm("delassus", delassus, _POSE | _FORCES, _MOTION | _ROWS, OPERATOR, DELASSUS_TREE)
+FACTORIZE = Algorithm("delassus_factorize", factorize, _POSE, _ERROR, OPERATOR, DELASSUS_TREE)
+APPLY_DELASSUS = Algorithm(
+    "delassus_apply", apply_delassus, _FORCES, _MOTION | _ROWS, OPERATOR, DELASSUS_TREE, shared=FACTOR
+)
+APPLY_J = Algorithm("delassus_apply_J", apply_J, _MOTION, _ROWS, OPERATOR, DELASSUS_TREE, shared=FACTOR)
 APPLY_JT = Algorithm(
-    "delassus_apply_JT", apply_JT, {"forces": ("nc",)}, {"torques": ("nv",)}, OPERATOR, CONSTRAINED_TREE
+    "delassus_apply_JT", apply_JT, {"forces": ("nc",)}, {"torques": ("nv",)}, OPERATOR, DELASSUS_TREE, shared=FACTOR
 )
 
 DAMPED_INVERSE = Algorithm(
@@ -311,4 +412,13 @@ SETUP_ROWS = Algorithm("damped_setup_rows", setup_rows, _POSE, _ERROR, DAMPED, L
 FACTORIZE_DAMPED = Algorithm(
     "damped_factorize", factorize_damped, {"damping": ("nc",)}, {"stiffness": ("nc",)}, DAMPED, LCABA_TREE
 )
-SOLVE_DAMPED = Algorithm("damped_solve", solve_damped, _TARGET, _SOLUTION, DAMPED, LCABA_TREE, solve_damped_iterate)
+SOLVE_DAMPED = Algorithm(
+    "damped_solve",
+    solve_damped,
+    _TARGET,
+    _SOLUTION,
+    DAMPED,
+    LCABA_TREE,
+    solve_damped_iterate,
+    shared=SPRING_FACTOR,
+)

@@ -22,6 +22,7 @@ from linkwork.model.constraints import WORLD, CenterOfMass, Pair, VelocityCoupli
 from linkwork.model.model import Model
 from linkwork.plans.bbo import BASE, WORLD_END, bbo_tree
 from linkwork.plans.constraints import constrained_tree
+from linkwork.plans.delassus import delassus_tree
 from linkwork.plans.efpa import efpa_tree
 from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.ltl import ltl_tree
@@ -63,7 +64,7 @@ class Product(ArrayEvaluator):
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
         def program() -> Program:
-            return Program.of_robot(robot, texts.DELASSUS, constrained_tree(robot, joint_level=True))
+            return Program.of_robot(robot, texts.DELASSUS, delassus_tree(robot))
 
         super().__init__(robot, "delassus", program, {"robot": robot}, threads=threads)
 

@@ -22,7 +22,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
 from linkwork.plans.bbo import NOWHERE, bbo_tree
-from linkwork.plans.constraints import constrained_tree
+from linkwork.plans.delassus import delassus_tree
 from linkwork.plans.lcaba import lcaba_tree
 from linkwork.quantities.base import Array, thread_count
 
@@ -128,7 +128,7 @@ class Delassus:
     @cached_property
     def operator_memory(self) -> Pool:
         """Work arrays of operators."""
-        tree = constrained_tree(self.robot, joint_level=True)
+        tree = delassus_tree(self.robot, moving=bool(self._moving))
         stages = (texts.FACTORIZE, texts.APPLY_DELASSUS, texts.APPLY_J, texts.APPLY_JT)
         return Pool(self.robot, texts.DELASSUS, tree, stages, self._moving)
 

@@ -15,6 +15,9 @@ from linkwork.errors import InputError
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
 
+COLUMNS = 16
+"""Columns of a matrix that an operator is applied to at once."""
+
 
 def real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
     """A linear map of reals on any numbers."""
@@ -22,6 +25,22 @@ def real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
         result: Array = real_parts(apply, x.real) + 1j * real_parts(apply, x.imag)
         return result
     return apply(np.ascontiguousarray(x, dtype=np.float64))
+
+
+def columns(apply: Callable[[Array], Array], X: Array) -> Array:
+    """A linear map of reals on the columns of a matrix; the map is of rows, ``(k, n)``, and is given a few at a time.
+
+    These stay in the cache from where they are copied to where they are used.
+    """
+    if X.shape[1] <= COLUMNS:
+        return real_parts(apply, X.T).T
+    parts = (real_parts(apply, X[:, k : k + COLUMNS].T) for k in range(0, X.shape[1], COLUMNS))
+    first = next(parts)
+    result = np.empty((X.shape[1], first.shape[1]), dtype=first.dtype)
+    result[:COLUMNS] = first
+    for k, part in enumerate(parts, start=1):
+        result[k * COLUMNS : (k + 1) * COLUMNS] = part
+    return result.T
 
 
 def finite(x: Array, name: str) -> Array:
@@ -44,7 +63,7 @@ class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _matmat(self, X: Array) -> Array:
-        return real_parts(self._apply, X.T).T
+        return columns(self._apply, X)
 
     def _matvec(self, x: Array) -> Array:
         return real_parts(self._apply, x.reshape(-1))
@@ -79,7 +98,7 @@ class DerivedOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
         return getattr, (self._owner, self._name)
 
     def _matmat(self, X: Array) -> Array:
-        return real_parts(self._forth, X.T).T
+        return columns(self._forth, X)
 
     def _matvec(self, x: Array) -> Array:
         return real_parts(self._forth, x.reshape(-1))
@@ -88,7 +107,7 @@ class DerivedOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
         return real_parts(self._back, x.reshape(-1))
 
     def _rmatmat(self, X: Array) -> Array:
-        return real_parts(self._back, X.T).T
+        return columns(self._back, X)
 
 
 class BlockDiagonal(RowOperator):

@@ -63,13 +63,14 @@ class Prepared:
         self._idle, self._all = [workspace], [workspace]
 
     def call(self, stage: str, *arrays: Array) -> None:
-        """Run a stage: inputs, then outputs."""
+        """Run a stage: inputs, then outputs; of several vectors, one a lane."""
         try:
             workspace = self._idle.pop()
         except IndexError:
             workspace = self.copy()
             self._all.append(workspace)
-        status = workspace.entries[stage](*arrays)
+        entry = workspace.entries[stage] if arrays[-1].ndim == 1 else workspace.columns(stage)
+        status = entry(*arrays)
         self._idle.append(workspace)
         if status:
             runner = self.pool.runner(stage)
