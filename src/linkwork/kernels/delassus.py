@@ -30,9 +30,7 @@ from linkwork.kernels.constraints import CLOSURE, constraint_rows
 from linkwork.kernels.kinematics import POSE, acceleration_from_parent, joint_transforms
 from linkwork.kernels.lcaba import (
     SPRINGS,
-    apply_constraint_forces,
     articulate_loops,
-    constraint_residual,
     coupled_accelerations,
     coupled_bias_forces,
     joint_coupling_rows,
@@ -56,8 +54,7 @@ from linkwork.kernels.spatial import (
     subtract_scaled,
     symmetric_product,
 )
-from linkwork.plans.delassus import DELASSUS_TREE
-from linkwork.plans.lcaba import LCABA_TREE
+from linkwork.plans.delassus import DAMPED_TREE, DELASSUS_TREE
 
 ROUNDING = 1e-15
 """Relative rounding error of a sum, as a part of its largest term."""
@@ -68,9 +65,10 @@ TINY = 1e-300
 NO_NUMBER = float("nan")
 
 PATCHES: dict[str, Shape] = {"C": ("npatches", 3, 3), "arm": ("npoints", 3)}
-SWEEPS: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"a": ("n", 6), "tau": ("nv",), "e": ("nc",)}
-OPERATOR: dict[str, Shape] = SWEEPS | PATCHES
-DAMPED: dict[str, Shape] = SWEEPS | SPRINGS | {"residual": ("nc",), "da": ("nv",)}
+OPERATOR: dict[str, Shape] = (
+    POSE | CLOSURE | PATCHES | FORCE | ARTICULATED | {"a": ("n", 6), "tau": ("nv",), "e": ("nc",)}
+)
+DAMPED: dict[str, Shape] = OPERATOR | SPRINGS | {"residual": ("nc",), "da": ("nv",)}
 
 
 # The operator ------------------------------------------------------------------------------------------------
@@ -238,10 +236,11 @@ def apply_JT(tree: Array, w: Array, forces: Array, torques: Array) -> None:
 
 @kernel
 def setup_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """What depends on q alone: rows of K."""
+    """What depends on q alone: rows of K, and contact patches."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
     joint_coupling_rows(tree, w)
+    contact_patches(tree, w)
 
 
 @kernel
@@ -250,6 +249,38 @@ def factorize_damped(tree: Array, w: Array, damping: Array, stiffness: Array) ->
     articulate_loops(tree, w, damping)
     for r in range(tree.nc):
         stiffness[r] = where(0.0, damping[r], w.mu[r], NO_NUMBER)
+
+
+@kernel
+def apply_spring_forces(tree: Array, w: Array, forces: Array) -> None:
+    """``f -= K' lambda`` on bodies, ``tau += K' lambda`` on joints for rows of a single degree of freedom."""
+    for s in range(tree.nother_k):
+        m = tree.other_k[s]
+        subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
+    for g in range(tree.npatches):
+        apply_contact_forces(tree, w, g, forces)
+    for t in range(tree.nterms):
+        r = tree.term_row[t]
+        if tree.single_joint[r] != 0:
+            w.tau[tree.term_v[t]] += w.dphi[t] * forces[r]
+
+
+@kernel
+def subtract_row_accelerations(tree: Array, w: Array, motion: Array, residual: Array) -> None:
+    """``residual = residual - J v'`` from accelerations of bodies and joints."""
+    for s in range(tree.nother_k):
+        m = tree.other_k[s]
+        K = w.K[m]
+        a = w.a[tree.k_body[m]]
+        residual[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+    for g in range(tree.npatches):
+        contact_accelerations(tree, w, g, w.e)
+    for c in range(tree.npoints):
+        for k in range(3):
+            residual[tree.point_row[c] + k] -= w.e[tree.point_row[c] + k]
+    for t in range(tree.nterms):
+        if tree.single_joint[tree.term_row[t]] != 0:
+            residual[tree.term_row[t]] -= w.dphi[t] * motion[tree.term_v[t]]
 
 
 @kernel
@@ -283,12 +314,12 @@ def solve_damped(
     for r in range(tree.nc):
         forces[r] = w.mu[r] * accelerations[r]  # step 1: lambda_R = mu a_c
     progress[0] = max_norm(tree.nc, forces)
-    apply_constraint_forces(tree, w, forces)
+    apply_spring_forces(tree, w, forces)
     coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, motion)  # step 2: v' = (M + J' mu J)^-1 J' lambda_R
     for r in range(tree.nc):
         w.residual[r] = accelerations[r]
-    constraint_residual(tree, w, motion, w.residual)  # step 3: a_c - J v'
+    subtract_row_accelerations(tree, w, motion, w.residual)  # step 3: a_c - J v'
     for r in range(tree.nc):
         forces[r] = w.mu[r] * w.residual[r]  # step 4: lambda = lambda_R - mu J v'
     progress[0] = ROUNDING * progress[0] / (max_norm(tree.nc, forces) + TINY)
@@ -312,16 +343,16 @@ def solve_damped_iterate(
     for i in range(1, tree.n):
         acceleration_from_parent(tree, w, i, motion)
         inertial_force(tree, w, i)
-    constraint_residual(tree, w, motion, w.residual)
+    subtract_row_accelerations(tree, w, motion, w.residual)
     for k in range(tree.nv):
         w.tau[k] -= tree.armature[k] * motion[k]
-    apply_constraint_forces(tree, w, forces)
+    apply_spring_forces(tree, w, forces)
     for r in range(tree.nc):
         w.e[r] = w.mu[r] * w.residual[r]
-    apply_constraint_forces(tree, w, w.e)
+    apply_spring_forces(tree, w, w.e)
     coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, w.da)
-    constraint_residual(tree, w, w.da, w.residual)
+    subtract_row_accelerations(tree, w, w.da, w.residual)
     for k in range(tree.nv):
         motion[k] += w.da[k]
     for r in range(tree.nc):
@@ -386,7 +417,7 @@ _ERROR: dict[str, Shape] = {"error": ("nc",)}
 
 FACTOR = (*POSE, *CLOSURE, *PATCHES, "V", "D", "L", "Y")
 """What `factorize` leaves to others."""
-SPRING_FACTOR = (*POSE, *CLOSURE, "V", "D", "L", "Y", "DSH", "mu")
+SPRING_FACTOR = (*POSE, *CLOSURE, *PATCHES, "V", "D", "L", "Y", "DSH", "mu")
 """What `setup_rows` and `factorize_damped` leave to `solve_damped`."""
 
 DELASSUS = Algorithm("delassus", delassus, _POSE | _FORCES, _MOTION | _ROWS, OPERATOR, DELASSUS_TREE)
@@ -405,12 +436,12 @@ DAMPED_INVERSE = Algorithm(
     _POSE | {"damping": ("nc",)} | _TARGET,
     _SOLUTION,
     DAMPED,
-    LCABA_TREE,
+    DAMPED_TREE,
     damped_inverse_iterate,
 )
-SETUP_ROWS = Algorithm("damped_setup_rows", setup_rows, _POSE, _ERROR, DAMPED, LCABA_TREE)
+SETUP_ROWS = Algorithm("damped_setup_rows", setup_rows, _POSE, _ERROR, DAMPED, DAMPED_TREE)
 FACTORIZE_DAMPED = Algorithm(
-    "damped_factorize", factorize_damped, {"damping": ("nc",)}, {"stiffness": ("nc",)}, DAMPED, LCABA_TREE
+    "damped_factorize", factorize_damped, {"damping": ("nc",)}, {"stiffness": ("nc",)}, DAMPED, DAMPED_TREE
 )
 SOLVE_DAMPED = Algorithm(
     "damped_solve",
@@ -418,7 +449,7 @@ SOLVE_DAMPED = Algorithm(
     _TARGET,
     _SOLUTION,
     DAMPED,
-    LCABA_TREE,
+    DAMPED_TREE,
     solve_damped_iterate,
     shared=SPRING_FACTOR,
 )

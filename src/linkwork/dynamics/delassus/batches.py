@@ -22,9 +22,8 @@ from linkwork.model.constraints import WORLD, CenterOfMass, Pair, VelocityCoupli
 from linkwork.model.model import Model
 from linkwork.plans.bbo import BASE, WORLD_END, bbo_tree
 from linkwork.plans.constraints import constrained_tree
-from linkwork.plans.delassus import delassus_tree
+from linkwork.plans.delassus import damped_tree, delassus_tree
 from linkwork.plans.efpa import efpa_tree
-from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.ltl import ltl_tree
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array, ArrayEvaluator, ProgramEvaluator
@@ -79,7 +78,7 @@ class Inverse(ArrayEvaluator):
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
         def program() -> Program:
-            return Program.of_robot(robot, texts.DAMPED_INVERSE, lcaba_tree(robot))
+            return Program.of_robot(robot, texts.DAMPED_INVERSE, damped_tree(robot))
 
         super().__init__(robot, "damped_inverse", program, {"robot": robot}, threads=threads)
 

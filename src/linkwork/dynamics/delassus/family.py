@@ -22,8 +22,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
 from linkwork.plans.bbo import NOWHERE, bbo_tree
-from linkwork.plans.delassus import delassus_tree
-from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.delassus import damped_tree, delassus_tree
 from linkwork.quantities.base import Array, thread_count
 
 
@@ -135,7 +134,7 @@ class Delassus:
     @cached_property
     def damped_memory(self) -> Pool:
         """Work arrays of damped inverses."""
-        tree = lcaba_tree(self.robot)
+        tree = damped_tree(self.robot, moving=bool(self._moving))
         stages = (texts.SETUP_ROWS, texts.FACTORIZE_DAMPED, texts.SOLVE_DAMPED)
         return Pool(self.robot, texts.DAMPED_INVERSE, tree, stages, self._moving)
 

@@ -15,8 +15,10 @@ from linkwork.errors import InputError
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
 
-COLUMNS = 16
-"""Columns of a matrix that an operator is applied to at once."""
+NUMBERS = 14_000
+"""Numbers of a matrix that an operator is applied to at once: they stay in the cache."""
+LEAST_COLUMNS = 16
+"""Columns of a matrix that it is applied to at once at least."""
 
 
 def real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
@@ -28,18 +30,19 @@ def real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
 
 
 def columns(apply: Callable[[Array], Array], X: Array) -> Array:
-    """A linear map of reals on the columns of a matrix; the map is of rows, ``(k, n)``, and is given a few at a time.
+    """A linear map of reals on the columns of a matrix; the map is of rows, ``(k, n)``, and is given some at a time.
 
     These stay in the cache from where they are copied to where they are used.
     """
-    if X.shape[1] <= COLUMNS:
+    n, count = X.shape
+    block = max(LEAST_COLUMNS, NUMBERS // max(n, 1) // LEAST_COLUMNS * LEAST_COLUMNS)
+    if count <= block:
         return real_parts(apply, X.T).T
-    parts = (real_parts(apply, X[:, k : k + COLUMNS].T) for k in range(0, X.shape[1], COLUMNS))
-    first = next(parts)
-    result = np.empty((X.shape[1], first.shape[1]), dtype=first.dtype)
-    result[:COLUMNS] = first
-    for k, part in enumerate(parts, start=1):
-        result[k * COLUMNS : (k + 1) * COLUMNS] = part
+    first = real_parts(apply, X[:, :block].T)
+    result = np.empty((count, first.shape[1]), dtype=first.dtype)
+    result[:block] = first
+    for k in range(block, count, block):
+        result[k : k + block] = real_parts(apply, X[:, k : k + block].T)
     return result.T
 
 
@@ -55,6 +58,9 @@ def finite(x: Array, name: str) -> Array:
 class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
     """A symmetric operator on rows; subclasses say how it acts on some vectors, ``(k, nc)``."""
 
+    dense = False
+    """Whether it is a product with a matrix, which takes all vectors at once."""
+
     def __init__(self, robot: Model) -> None:
         super().__init__(np.dtype(np.float64), (robot.nc, robot.nc))
         self.robot = robot
@@ -63,7 +69,7 @@ class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _matmat(self, X: Array) -> Array:
-        return columns(self._apply, X)
+        return real_parts(self._apply, X.T).T if self.dense else columns(self._apply, X)
 
     def _matvec(self, x: Array) -> Array:
         return real_parts(self._apply, x.reshape(-1))
@@ -76,7 +82,7 @@ class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
 
     def toarray(self) -> Array:
         """The matrix, column by column; symmetric to the last digit."""
-        result = self._apply(np.eye(self.shape[0]))
+        result = self._matmat(np.eye(self.shape[0]))
         return 0.5 * (result + result.T)
 
 
@@ -112,6 +118,8 @@ class DerivedOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
 
 class BlockDiagonal(RowOperator):
     """A block-diagonal operator."""
+
+    dense = True
 
     def __init__(self, robot: Model, blocks: Sequence[Array]) -> None:
         super().__init__(robot)

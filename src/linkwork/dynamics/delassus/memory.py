@@ -69,8 +69,8 @@ class Prepared:
         except IndexError:
             workspace = self.copy()
             self._all.append(workspace)
-        entry = workspace.entries[stage] if arrays[-1].ndim == 1 else workspace.columns(stage)
-        status = entry(*arrays)
+        single = arrays[-1].ndim == 1 or len(arrays[-1]) == 1
+        status = (workspace.entries[stage] if single else workspace.columns(stage))(*arrays)
         self._idle.append(workspace)
         if status:
             runner = self.pool.runner(stage)

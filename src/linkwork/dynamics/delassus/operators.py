@@ -252,6 +252,8 @@ class MatrixFree(DelassusOperator):
 class Explicit(DelassusOperator):
     """The matrix, made by the family's method."""
 
+    dense = True
+
     def __init__(self, family: Delassus, q: npt.ArrayLike) -> None:
         super().__init__(family, q)
         self._matrix = family.matrix(self._pose)
@@ -340,6 +342,8 @@ class SpringInverse(DampedInverse):
 class DenseInverse(DampedInverse):
     """By a dense Cholesky factor of the matrix."""
 
+    dense = True
+
     def __init__(self, operator: DelassusOperator, matrix: Array, damping: Array) -> None:
         super().__init__(operator, damping)
         self._factor = scipy.linalg.cho_factor(matrix + np.diag(damping), lower=True)
@@ -351,6 +355,8 @@ class DenseInverse(DampedInverse):
 
 class FactoredInverse(DampedInverse):
     """By the factor ``L D L'`` that the method has made with the matrix."""
+
+    dense = True
 
     def __init__(self, operator: DelassusOperator, matrix: Array, damping: Array, factored: Array) -> None:
         super().__init__(operator, damping)
