@@ -10,6 +10,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork import zoo
+from linkwork.compilers.cache_lines import LINE
 from linkwork.dynamics.delassus import Delassus
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks.contender import Contender
@@ -97,6 +98,8 @@ def _table(scenario: Table, settings: Settings, journal: Journal) -> None:
     journal.metrics[f"{name}.contacts"] = sum(isinstance(c, lw.Point) for c in robot.constraints)
     journal.metrics |= {f"{name}.memory.{what}": size for what, size in bench.family.memory.items()}
     journal.metrics[f"{name}.memory.matrix"] = 8 * robot.nc**2
+    journal.metrics |= {f"{name}.lines.{what}": count for what, count in bench.family.cache_lines(bench.q).items()}
+    journal.metrics[f"{name}.lines.matrix"] = -(-8 * robot.nc**2 // LINE)
     journal.metrics |= {f"{name}.passes": bench.passes(DAMPING), f"{name}.stiff.passes": bench.passes(STIFF)}
     ours = [c for quantity in QUANTITIES for c in _first(scenario, bench, quantity, journal)]
     stiff = bench.first("stiff.native", bench.family.inverse, bench.inputs("inverse", STIFF))
