@@ -36,7 +36,7 @@ from linkwork.kernels.lcaba import (
     joint_coupling_rows,
 )
 from linkwork.kernels.rnea import FORCE, joint_torques
-from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
 from linkwork.kernels.spatial import (
     add,
     angular,
@@ -86,7 +86,7 @@ def factorize(tree: Array, w: Array, q: Array, error: Array) -> None:
 
 @kernel
 def contact_patches(tree: Array, w: Array) -> None:
-    """``C`` of each patch, and the second lever arm of each point."""
+    """``C`` of each patch, and the second lever arm of each point where there are several."""
     for g in range(tree.npatches):
         A = w.E[tree.patch_first_pose[g]]
         B = w.E[tree.patch_second_pose[g]]
@@ -96,8 +96,9 @@ def contact_patches(tree: Array, w: Array) -> None:
             C[0, k] = x[0]
             C[1, k] = x[1]
             C[2, k] = x[2]
-        for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
-            set_vector(rotate(C, tree.frame_position[tree.point_second[c]]), w.arm[c])
+        if tree.patch_count[g] > 1:
+            for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
+                set_vector(rotate(C, tree.frame_position[tree.point_second[c]]), w.arm[c])
 
 
 @kernel
@@ -108,7 +109,8 @@ def contact_errors(tree: Array, w: Array, error: Array) -> None:
         between = rotate_inverse(w.E[first], sub(w.o[tree.patch_second_pose[g]], w.o[first]))
         for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
             a = tree.point_first[c]
-            gap = rotate_inverse(tree.frame_rotation[a], sub(add(between, w.arm[c]), tree.frame_position[a]))
+            there = add(between, rotate(w.C[g], tree.frame_position[tree.point_second[c]]))
+            gap = rotate_inverse(tree.frame_rotation[a], sub(there, tree.frame_position[a]))
             for k in range(3):
                 error[tree.point_row[c] + k] = gap[k]
 
@@ -129,29 +131,57 @@ def apply_row_forces(tree: Array, w: Array, forces: Array) -> None:
 
 @kernel
 def apply_contact_forces(tree: Array, w: Array, g: int, forces: Array) -> None:
-    """``f -= K' lambda`` of a patch: forces and moments add up in the axes of the first body, then act on both."""
+    """``f -= K' lambda`` of a patch."""
+    if tree.patch_count[g] > 1:
+        apply_patch_forces(tree, w, g, forces)
+    else:
+        apply_point_force(tree, w, g, tree.patch_start[g], forces)
+
+
+@kernel
+def apply_point_force(tree: Array, w: Array, g: int, c: int, forces: Array) -> None:
+    """The force of one point, with its own arm on either body."""
+    x = contact_force(tree, c, forces)
+    y = rotate_inverse(w.C[g], x)
+    f = w.f[tree.patch_second[g]]
+    set_angular(sub(angular(f), cross(tree.frame_position[tree.point_second[c]], y)), f)
+    set_linear(sub(linear(f), y), f)
+    if tree.patch_first[g] > 0:
+        b = w.f[tree.patch_first[g]]
+        set_angular(add(angular(b), cross(tree.frame_position[tree.point_first[c]], x)), b)
+        set_linear(add(linear(b), x), b)
+
+
+@kernel
+def apply_patch_forces(tree: Array, w: Array, g: int, forces: Array) -> None:
+    """Forces and moments of several points add up in the axes of the first body, then act on both."""
     i = tree.patch_first[g]
     total = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
     first_moment = (0.0, 0.0, 0.0)
     for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
-        a = tree.point_first[c]
-        r = tree.point_row[c]
-        x = (forces[r], forces[r + 1], forces[r + 2])
-        if tree.point_rotated[c] != 0:
-            x = rotate(tree.frame_rotation[a], x)
+        x = contact_force(tree, c, forces)
         total = add(total, x)
         moment = add(moment, cross(w.arm[c], x))
         if i > 0:
-            first_moment = add(first_moment, cross(tree.frame_position[a], x))
-    C = w.C[g]
+            first_moment = add(first_moment, cross(tree.frame_position[tree.point_first[c]], x))
     f = w.f[tree.patch_second[g]]
-    set_angular(sub(angular(f), rotate_inverse(C, moment)), f)
-    set_linear(sub(linear(f), rotate_inverse(C, total)), f)
+    set_angular(sub(angular(f), rotate_inverse(w.C[g], moment)), f)
+    set_linear(sub(linear(f), rotate_inverse(w.C[g], total)), f)
     if i > 0:
-        f = w.f[i]
-        set_angular(add(angular(f), first_moment), f)
-        set_linear(add(linear(f), total), f)
+        b = w.f[i]
+        set_angular(add(angular(b), first_moment), b)
+        set_linear(add(linear(b), total), b)
+
+
+@kernel
+def contact_force(tree: Array, c: int, forces: Array) -> tuple[Scalar, Scalar, Scalar]:
+    """The force of a point on its second body, in the axes of the first."""
+    r = tree.point_row[c]
+    x = (forces[r], forces[r + 1], forces[r + 2])
+    if tree.point_rotated[c] != 0:
+        return rotate(tree.frame_rotation[tree.point_first[c]], x)
+    return x
 
 
 @kernel
@@ -172,21 +202,30 @@ def constraint_accelerations(tree: Array, w: Array, motion: Array, rows: Array) 
 @kernel
 def contact_accelerations(tree: Array, w: Array, g: int, rows: Array) -> None:
     """``a_c = K a`` of a patch: accelerations of the second body's points less those of the first's."""
-    i = tree.patch_first[g]
+    o = tree.patch_start[g]
     b = w.a[tree.patch_second[g]]
-    alpha = rotate(w.C[g], angular(b))
-    between = rotate(w.C[g], linear(b))
+    if tree.patch_count[g] > 1:
+        alpha = rotate(w.C[g], angular(b))
+        at_origin = rotate(w.C[g], linear(b))
+        for c in range(o, o + tree.patch_count[g]):
+            set_contact_rows(tree, w, g, c, add(at_origin, cross(alpha, w.arm[c])), rows)
+    else:
+        at_point = add(linear(b), cross(angular(b), tree.frame_position[tree.point_second[o]]))
+        set_contact_rows(tree, w, g, o, rotate(w.C[g], at_point), rows)
+
+
+@kernel
+def set_contact_rows(tree: Array, w: Array, g: int, c: int, x: Vector, rows: Array) -> None:
+    """Rows of a point whose acceleration on the second body is ``x``, in the axes of the first."""
+    i = tree.patch_first[g]
+    a = tree.point_first[c]
+    y = (x[0], x[1], x[2])
     if i > 0:
-        between = sub(between, linear(w.a[i]))
-    for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
-        a = tree.point_first[c]
-        x = add(between, cross(alpha, w.arm[c]))
-        if i > 0:
-            x = sub(x, cross(angular(w.a[i]), tree.frame_position[a]))
-        if tree.point_rotated[c] != 0:
-            x = rotate_inverse(tree.frame_rotation[a], x)
-        for k in range(3):
-            rows[tree.point_row[c] + k] = x[k]
+        y = sub(x, add(linear(w.a[i]), cross(angular(w.a[i]), tree.frame_position[a])))
+    if tree.point_rotated[c] != 0:
+        y = rotate_inverse(tree.frame_rotation[a], y)
+    for k in range(3):
+        rows[tree.point_row[c] + k] = y[k]
 
 
 @kernel

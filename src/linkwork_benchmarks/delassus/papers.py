@@ -88,7 +88,7 @@ def _table() -> dict[str, Row]:
 
 
 TABLE: dict[str, Row] = _table()
-"""**delassus** Table I: sizes; times and memory of the operator and of its inverse; further applications; cache lines."""
+"""**delassus** Table I: sizes; times and memory of the operator and of its inverse; further times; cache lines."""
 
 CROSSING = {10: 54}
 """Links of the stem from which on EFPA needs less than PV-OSIM, by branches at either end (**lqr** Fig. 2f)."""

@@ -81,7 +81,7 @@ class DelassusOperator(RowOperator):
         lead = max(forces.shape[:-1], torques.shape[:-1])
         motion, rows = np.empty((*lead, self.robot.nv)), np.empty((*lead, self.robot.nc))
         if rows.size or motion.size:
-            self._prepared.call(texts.APPLY_DELASSUS.name, forces, torques, motion, rows)
+            self._prepared.call_columns(texts.APPLY_DELASSUS.name, forces, torques, motion, rows)
         return motion, rows
 
     # Operators beside it
@@ -117,12 +117,12 @@ class DelassusOperator(RowOperator):
 
     def _apply_J(self, motion: Array) -> Array:
         rows = np.empty((*motion.shape[:-1], self.robot.nc))
-        self._prepared.call(texts.APPLY_J.name, motion, rows)
+        self._prepared.call_columns(texts.APPLY_J.name, motion, rows)
         return rows
 
     def _apply_JT(self, forces: Array) -> Array:
         torques = np.empty((*forces.shape[:-1], self.robot.nv))
-        self._prepared.call(texts.APPLY_JT.name, forces, torques)
+        self._prepared.call_columns(texts.APPLY_JT.name, forces, torques)
         return torques
 
     # What it looks like
@@ -325,7 +325,7 @@ class SpringInverse(DampedInverse):
             np.empty((*x.shape[:-1], 2)),
         )
         if x.size:
-            self._prepared.call(texts.SOLVE_DAMPED.name, x, self._settings, motion, forces, progress)
+            self._prepared.call_columns(texts.SOLVE_DAMPED.name, x, self._settings, motion, forces, progress)
         return forces
 
     def bind(self, accelerations: Array, out: Array) -> Callable[[], None]:
