@@ -3,8 +3,11 @@
 
 **delassus** Sections IV and V; the paper's ``Lambda^-1`` and ``Lambda_R``. The operator is ``J o M^-1 o J'``
 (Algorithms 3, 2 and 1) with backward sweeps merged, and forward sweeps (Section IV-D): forces of rows act on bodies,
-ABA takes them to the root, and accelerations come back. The damped inverse is, with ``mu = 1 / R`` (the paper's ``R``),
-``mu - mu J (M + J' mu J)^-1 J' mu`` (Eq. 8): LCABA solves the modified mass matrix in the middle (Algorithm 4).
+ABA takes them to the root, and accelerations come back. ``R`` is a damping here, ``(D + R)^-1``, and a stiffness in the
+paper, whose Eq. 4 is ``(R^-1 + D)^-1``: our ``mu = 1 / R`` is the paper's ``R``. The damped inverse is ``mu - mu J (M +
+J' mu J)^-1 J' mu`` (Eq. 8): LCABA solves the modified mass matrix in the middle (Algorithm 4).
+
+Rows of contact points are not made: see `contact_patches`.
 
 Each operator is split by what its parts depend on: `factorize` and `setup_rows` on q alone, `factorize_damped` on the
 damping, `apply_delassus` and `solve_damped` on the vector. Run one after the other on the same work arrays, later parts
@@ -13,8 +16,6 @@ can be repeated.
 | symbol   | meaning                                                                           |
 |----------|-----------------------------------------------------------------------------------|
 | tau      | torques on joints                                                                 |
-| C        | rotation from the axes of the second body of a patch to those of the first         |
-| arm      | position of a contact point on the second body, in the axes of the first            |
 | residual | residual of each row: ``a_c - J v' - R f``                                          |
 | da       | correction of joint accelerations in a step of refinement                          |
 
@@ -27,6 +28,13 @@ from linkwork.kernels.aba import ARTICULATED, articulate, articulated_bias_force
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import max_norm
 from linkwork.kernels.constraints import CLOSURE, constraint_rows
+from linkwork.kernels.contact_patches import (
+    PATCHES,
+    apply_contact_forces,
+    contact_accelerations,
+    contact_errors,
+    contact_patches,
+)
 from linkwork.kernels.kinematics import POSE, acceleration_from_parent, joint_transforms
 from linkwork.kernels.lcaba import (
     SPRINGS,
@@ -36,21 +44,16 @@ from linkwork.kernels.lcaba import (
     joint_coupling_rows,
 )
 from linkwork.kernels.rnea import FORCE, joint_torques
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
+from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import (
     add,
     angular,
-    column,
     cross,
     dot,
     linear,
-    rotate,
-    rotate_inverse,
     scale,
     set_angular,
     set_linear,
-    set_vector,
-    sub,
     subtract_scaled,
     symmetric_product,
 )
@@ -64,7 +67,6 @@ TINY = 1e-300
 
 NO_NUMBER = float("nan")
 
-PATCHES: dict[str, Shape] = {"C": ("npatches", 3, 3), "arm": ("npoints", 3)}
 OPERATOR: dict[str, Shape] = (
     POSE | CLOSURE | PATCHES | FORCE | ARTICULATED | {"a": ("n", 6), "tau": ("nv",), "e": ("nc",)}
 )
@@ -85,37 +87,6 @@ def factorize(tree: Array, w: Array, q: Array, error: Array) -> None:
 
 
 @kernel
-def contact_patches(tree: Array, w: Array) -> None:
-    """``C`` of each patch, and the second lever arm of each point where there are several."""
-    for g in range(tree.npatches):
-        A = w.E[tree.patch_first_pose[g]]
-        B = w.E[tree.patch_second_pose[g]]
-        C = w.C[g]
-        for k in range(3):
-            x = rotate_inverse(A, column(B, k))
-            C[0, k] = x[0]
-            C[1, k] = x[1]
-            C[2, k] = x[2]
-        if tree.patch_count[g] > 1:
-            for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
-                set_vector(rotate(C, tree.frame_position[tree.point_second[c]]), w.arm[c])
-
-
-@kernel
-def contact_errors(tree: Array, w: Array, error: Array) -> None:
-    """Where the second body has each point, seen from where the first has it, along the axes of its rows."""
-    for g in range(tree.npatches):
-        first = tree.patch_first_pose[g]
-        between = rotate_inverse(w.E[first], sub(w.o[tree.patch_second_pose[g]], w.o[first]))
-        for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
-            a = tree.point_first[c]
-            there = add(between, rotate(w.C[g], tree.frame_position[tree.point_second[c]]))
-            gap = rotate_inverse(tree.frame_rotation[a], sub(there, tree.frame_position[a]))
-            for k in range(3):
-                error[tree.point_row[c] + k] = gap[k]
-
-
-@kernel
 def apply_row_forces(tree: Array, w: Array, forces: Array) -> None:
     """``f -= K' lambda`` on bodies, as a bias force, and ``tau += K' lambda`` on joints (Algorithm 1, lines 1 to 6)."""
     for i in range(tree.n):
@@ -127,61 +98,6 @@ def apply_row_forces(tree: Array, w: Array, forces: Array) -> None:
         apply_contact_forces(tree, w, g, forces)
     for t in range(tree.nterms):
         w.tau[tree.term_v[t]] += w.dphi[t] * forces[tree.term_row[t]]
-
-
-@kernel
-def apply_contact_forces(tree: Array, w: Array, g: int, forces: Array) -> None:
-    """``f -= K' lambda`` of a patch."""
-    if tree.patch_count[g] > 1:
-        apply_patch_forces(tree, w, g, forces)
-    else:
-        apply_point_force(tree, w, g, tree.patch_start[g], forces)
-
-
-@kernel
-def apply_point_force(tree: Array, w: Array, g: int, c: int, forces: Array) -> None:
-    """The force of one point, with its own arm on either body."""
-    x = contact_force(tree, c, forces)
-    y = rotate_inverse(w.C[g], x)
-    f = w.f[tree.patch_second[g]]
-    set_angular(sub(angular(f), cross(tree.frame_position[tree.point_second[c]], y)), f)
-    set_linear(sub(linear(f), y), f)
-    if tree.patch_first[g] > 0:
-        b = w.f[tree.patch_first[g]]
-        set_angular(add(angular(b), cross(tree.frame_position[tree.point_first[c]], x)), b)
-        set_linear(add(linear(b), x), b)
-
-
-@kernel
-def apply_patch_forces(tree: Array, w: Array, g: int, forces: Array) -> None:
-    """Forces and moments of several points add up in the axes of the first body, then act on both."""
-    i = tree.patch_first[g]
-    total = (0.0, 0.0, 0.0)
-    moment = (0.0, 0.0, 0.0)
-    first_moment = (0.0, 0.0, 0.0)
-    for c in range(tree.patch_start[g], tree.patch_start[g] + tree.patch_count[g]):
-        x = contact_force(tree, c, forces)
-        total = add(total, x)
-        moment = add(moment, cross(w.arm[c], x))
-        if i > 0:
-            first_moment = add(first_moment, cross(tree.frame_position[tree.point_first[c]], x))
-    f = w.f[tree.patch_second[g]]
-    set_angular(sub(angular(f), rotate_inverse(w.C[g], moment)), f)
-    set_linear(sub(linear(f), rotate_inverse(w.C[g], total)), f)
-    if i > 0:
-        b = w.f[i]
-        set_angular(add(angular(b), first_moment), b)
-        set_linear(add(linear(b), total), b)
-
-
-@kernel
-def contact_force(tree: Array, c: int, forces: Array) -> tuple[Scalar, Scalar, Scalar]:
-    """The force of a point on its second body, in the axes of the first."""
-    r = tree.point_row[c]
-    x = (forces[r], forces[r + 1], forces[r + 2])
-    if tree.point_rotated[c] != 0:
-        return rotate(tree.frame_rotation[tree.point_first[c]], x)
-    return x
 
 
 @kernel
@@ -197,35 +113,6 @@ def constraint_accelerations(tree: Array, w: Array, motion: Array, rows: Array) 
         contact_accelerations(tree, w, g, rows)
     for t in range(tree.nterms):
         rows[tree.term_row[t]] += w.dphi[t] * motion[tree.term_v[t]]
-
-
-@kernel
-def contact_accelerations(tree: Array, w: Array, g: int, rows: Array) -> None:
-    """``a_c = K a`` of a patch: accelerations of the second body's points less those of the first's."""
-    o = tree.patch_start[g]
-    b = w.a[tree.patch_second[g]]
-    if tree.patch_count[g] > 1:
-        alpha = rotate(w.C[g], angular(b))
-        at_origin = rotate(w.C[g], linear(b))
-        for c in range(o, o + tree.patch_count[g]):
-            set_contact_rows(tree, w, g, c, add(at_origin, cross(alpha, w.arm[c])), rows)
-    else:
-        at_point = add(linear(b), cross(angular(b), tree.frame_position[tree.point_second[o]]))
-        set_contact_rows(tree, w, g, o, rotate(w.C[g], at_point), rows)
-
-
-@kernel
-def set_contact_rows(tree: Array, w: Array, g: int, c: int, x: Vector, rows: Array) -> None:
-    """Rows of a point whose acceleration on the second body is ``x``, in the axes of the first."""
-    i = tree.patch_first[g]
-    a = tree.point_first[c]
-    y = (x[0], x[1], x[2])
-    if i > 0:
-        y = sub(x, add(linear(w.a[i]), cross(angular(w.a[i]), tree.frame_position[a])))
-    if tree.point_rotated[c] != 0:
-        y = rotate_inverse(tree.frame_rotation[a], y)
-    for k in range(3):
-        rows[tree.point_row[c] + k] = y[k]
 
 
 @kernel

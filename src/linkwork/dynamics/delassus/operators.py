@@ -189,7 +189,8 @@ class DelassusOperator(RowOperator):
         """``(D + diag(damping))^-1`` as an operator.
 
         Args:
-            damping: One number, or one for each row; by default `default_damping`.
+            damping: How much each row yields to a unit force, one number, or one for each row; by default
+                `default_damping`. The paper's ``R`` is its inverse, a stiffness (**delassus** Eq. 4).
             refine: Whether digits lost to stiff rows are recovered by iterative refinement; a number asks for so
                 many steps of refinement.
         """
