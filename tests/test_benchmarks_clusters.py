@@ -26,6 +26,7 @@ from linkwork_benchmarks.clusters.scenarios import (
     Growth,
     Parallel,
     Scenario,
+    Stem,
     System,
     Torques,
     smaller,
@@ -45,6 +46,7 @@ TINY: tuple[Scenario, ...] = (
     System("MIT Humanoid", tiny(partial(zoo.belt_chain, 4))),
     Growth("geared_chain", zoo.geared_chain, (24, 26, 28)),
     Growth("belt_chain", zoo.belt_chain, (2, 4), "inertia", INERTIA),
+    Stem("geared_stalk", robots.geared_stalk, (1, 2), branches=2),
 )
 OF_MODELS: tuple[Scenario, ...] = (
     Parallel("explicit", {5: (2, 4)}),
@@ -86,7 +88,17 @@ def test_results_survive_their_file(results: dict[str, Any], tmp_path: Path) -> 
 
 @with_models
 def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str, Any], tmp_path: Path) -> None:
-    titles = ("Orders", "Table II,", "Table III", "Table IV", "Figs. 11, 13", "Parallel chains", "Fig. 14", "Notes")
+    titles = (
+        "Orders",
+        "Table II,",
+        "Table III",
+        "Table IV",
+        "Figs. 11, 13",
+        "long stem",
+        "Parallel chains",
+        "Fig. 14",
+        "Notes",
+    )
     text = check_page(page, results, tmp_path, titles, plots=6)
     assert "times faster** than" in text or "times slower** than" in text
     assert "The paper's numbers are those of our knee" in text

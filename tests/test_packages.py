@@ -93,7 +93,7 @@ def test_a_public_name_is_there_and_has_a_docstring(name: str) -> None:
 
 
 def test_public_names_are_sorted_and_listed() -> None:
-    assert list(linkwork.__all__) == sorted(linkwork.__all__)
+    assert list(linkwork.__all__) == sorted(linkwork.__all__, key=lambda name: (not name.isupper(), name))
     assert dir(linkwork) == sorted(linkwork.__all__)
 
 

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.forward import ForwardDynamics
     from linkwork.dynamics.impact import Impact, ImpactDynamics
     from linkwork.dynamics.inverse import InverseDynamics, InverseSolution
+    from linkwork.dynamics.kkt import KKT, KKTFactor
     from linkwork.dynamics.methods import best_method, method_costs, methods_for
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.solution import Solution
@@ -114,6 +115,7 @@ _LAZY = {
     "linkwork.dynamics.forward": ("ForwardDynamics",),
     "linkwork.dynamics.impact": ("Impact", "ImpactDynamics"),
     "linkwork.dynamics.inverse": ("InverseDynamics", "InverseSolution"),
+    "linkwork.dynamics.kkt": ("KKT", "KKTFactor"),
     "linkwork.dynamics.methods": ("best_method", "method_costs", "methods_for"),
     "linkwork.dynamics.solution": ("Solution",),
     "linkwork.dynamics.operational": ("OperationalInertia",),
@@ -161,6 +163,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "KKT",
     "Actuation",
     "Actuator",
     "AssemblyError",
@@ -195,6 +198,7 @@ __all__ = [
     "Joint",
     "JointCoupling",
     "JointLock",
+    "KKTFactor",
     "KernelError",
     "LinearCombination",
     "LinkworkError",

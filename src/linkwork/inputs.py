@@ -55,7 +55,7 @@ ImpactMethod = Literal["prox_bbo", "lcaba"]
 DelassusMethod = Literal["matrix_free", "ltl", "prox_ltl", "pv_osim", "pv_osim_fast", "kjr", "efpa", "cluster_efpa"]
 """Ways to `Delassus` operators, without the matrix or with it: `dynamics.delassus.METHODS`."""
 
-InertiaMethod = Literal["efpa", "projection"]
+InertiaMethod = Literal["efpa", "projection", "approximate"]
 """Methods of `OperationalInertia`: `dynamics.operational.METHODS`."""
 
 Quantity = Literal[

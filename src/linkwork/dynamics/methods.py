@@ -144,20 +144,24 @@ def method_cost(robot: Model, name: str) -> OperationCount | None:
 
 @computed_once
 def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount | None:
-    """The count of a method, which plans for these rows; kept on disk."""
+    """The count of a method, which plans for these rows."""
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     assert algorithm is not None and arrays is not None
-    program = Program.of_robot(robot, algorithm, arrays(robot, ()))
+    return program_cost(Program.of_robot(robot, algorithm, arrays(robot, ())))
+
+
+def program_cost(program: Program) -> OperationCount | None:
+    """Exact operation counts of a program, kept on disk; None where it is too large to count."""
 
     def make() -> bytes:
         try:
-            traced = trace(algorithm, program.tree, MOST_COUNTED)
+            traced = trace(program.algorithm, program.tree, MOST_COUNTED)
         except ProgramTooLarge:
             return b"null"
         iteration = sum(traced.iterate.operation_count().values()) if traced.iterate else 0
         return json.dumps([traced.operation_count(), iteration]).encode()
 
-    kept = json.loads(disk.fetch(disk.key("cost", algorithm.name, program.plan_bytes()), make))
+    kept = json.loads(disk.fetch(disk.key("cost", program.algorithm.name, program.plan_bytes()), make))
     return None if kept is None else OperationCount(kept[0], iteration=kept[1])
 
 

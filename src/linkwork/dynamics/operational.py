@@ -7,23 +7,26 @@ from collections.abc import Mapping, Sequence
 
 import numpy.typing as npt
 
-from linkwork.closure.clusters import ties_of
+from linkwork.closure.clusters import not_a_transmission, tied_dofs, ties_of
 from linkwork.closure.minimal import ClusterEvaluator
 from linkwork.compilers.program import Program
-from linkwork.errors import InputError
+from linkwork.dynamics.methods import program_cost
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import InertiaMethod
 from linkwork.kernels import cluster_efpa as effectors
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.approximate import APPROXIMATE_EFPA
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.cluster_efpa import cluster_efpa_tree
+from linkwork.plans.cluster_efpa import approximate_efpa_tree, cluster_efpa_tree, efpa_ancestors
 from linkwork.quantities.base import Array, frame_names
 
 METHODS: Mapping[str, Algorithm] = {
     "efpa": effectors.CLUSTER_EFPA,
     "projection": effectors.PROJECTED_INERTIA,
+    "approximate": APPROXIMATE_EFPA,
 }
-"""Methods, by name: force propagators through clusters (C-EFPA), and dense."""
+"""Methods, by name: force propagators through clusters (C-EFPA), dense, and EFPA of the independent tree."""
 
 
 class OperationalInertia(ClusterEvaluator):
@@ -35,7 +38,8 @@ class OperationalInertia(ClusterEvaluator):
     Args:
         robot: The mechanism.
         frames: Name of a frame or body, or several.
-        method: ``"efpa"``: force propagators through clusters; ``"projection"``: dense matrices.
+        method: ``"efpa"``: force propagators through clusters; ``"projection"``: dense matrices; ``"approximate"``:
+            dependent bodies, such as rotors, are left out but for the inertia that they reflect, which is not exact.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
@@ -49,12 +53,13 @@ class OperationalInertia(ClusterEvaluator):
         names = frame_names(frames)
         if not names:
             raise InputError("frames is empty; name at least one frame")
-
-        def program() -> Program:
-            return Program.of_robot(robot, METHODS[method], cluster_efpa_tree(robot, names, ties_of(robot)))
-
+        reason = _left_out(robot, names) if method == "approximate" else None
+        if reason is not None:
+            raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}; use efpa")
         arguments = {"robot": robot, "frames": names, "method": method}
-        super().__init__(robot, "operational_inertia", program, arguments, names, threads)
+        super().__init__(
+            robot, "operational_inertia", lambda: _program(robot, names, method), arguments, names, threads
+        )
 
     def __call__(self, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
         """The matrix, ``(..., 6k, 6k)`` for ``k`` frames.
@@ -65,3 +70,28 @@ class OperationalInertia(ClusterEvaluator):
         """
         matrix: Array = self._evaluate((q,), out)[0]
         return matrix
+
+
+def _program(robot: Model, frames: Sequence[str], method: InertiaMethod) -> Program:
+    """The program of a method; by propagators, rows end at the world or at common ancestors, whichever costs less."""
+    dependent, algorithm = ties_of(robot), METHODS[method]
+    plan = approximate_efpa_tree if method == "approximate" else cluster_efpa_tree
+    program = Program.of_robot(robot, algorithm, plan(robot, frames, dependent))
+    ancestors = () if method == "projection" else efpa_ancestors(program.tree)
+    if not ancestors:
+        return program
+    other = Program.of_robot(robot, algorithm, plan(robot, frames, dependent, ancestors))
+    whole, shared = program_cost(program), program_cost(other)
+    return program if whole is not None and (shared is None or whole.total <= shared.total) else other
+
+
+def _left_out(robot: Model, frames: Sequence[str]) -> str | None:
+    """Why the inertia of some frames cannot be had of the independent tree, if so."""
+    reason = not_a_transmission(robot)
+    tied = tied_dofs(robot)
+    for name in () if reason else frames:
+        body = robot.frames[name].body
+        for joint in robot.joints:
+            if joint.child == body and tied & set(range(*robot.v_slice(joint.name).indices(robot.nv))):
+                return f"frame '{name}' is on '{body}', which is left out: joint '{joint.name}' depends on others"
+    return reason

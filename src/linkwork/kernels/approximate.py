@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Approximate ABA and RNEA: the independent tree, with the reflected inertia of dependent joints.
+"""Approximate ABA, RNEA and EFPA: the independent tree, with the reflected inertia of dependent joints.
 
-**clusters** Sections II-C and II-D. Bodies of dependent joints are left out but for the rotational inertia that
-independent joints feel of them through their transmission, ``G² I`` on the diagonal of the mass matrix. Not the
-dynamics of the robot, but what many controllers and simulators compute. Symbols are those of `clusters`.
+**clusters** Sections II-C to II-E. Bodies of dependent joints are left out but for the rotational inertia that
+independent joints feel of them through their transmission, ``G² I`` on the diagonal of the mass matrix. What of them
+moves as the body that carries them does, such as the mass of a balanced rotor, plans have moved there (`regrouped`).
+Not the dynamics of the robot, but what many controllers and simulators compute. Symbols are those of `clusters`.
 
-Cost: that of ABA or RNEA on the independent joints, and of the explicit constraints.
+Cost: that of ABA, RNEA or EFPA on the independent joints, and of the explicit constraints.
 """
 
 from __future__ import annotations
@@ -18,6 +19,13 @@ from linkwork.kernels.aba import (
     joint_acceleration,
 )
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.cluster_aba import CLUSTERED
+from linkwork.kernels.cluster_efpa import (
+    EFFECTORS,
+    PROPAGATORS,
+    articulate_single_joint,
+    inverse_inertia_of_end_effectors,
+)
 from linkwork.kernels.cluster_rnea import MOTION, TORQUES, independent_torques
 from linkwork.kernels.clusters import EXPLICIT, dependent_accelerations, explicit_constraints, update_constraints
 from linkwork.kernels.constrained import (
@@ -30,12 +38,14 @@ from linkwork.kernels.constrained import (
     forward_view,
     setup_problem,
 )
+from linkwork.kernels.constraints import constraint_rows
 from linkwork.kernels.joints import axis_of, dof_of
-from linkwork.kernels.kinematics import accelerations
+from linkwork.kernels.kinematics import accelerations, joint_transforms
 from linkwork.kernels.passive import subtract_passive_torques
 from linkwork.kernels.rnea import apply_wrenches, force_to_parent, newton_euler_forces
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.model.joints import HELICAL
+from linkwork.plans.cluster_efpa import CLUSTER_EFPA_TREE
 from linkwork.plans.clusters import CLUSTER_TREE
 
 REFLECTED: dict[str, Shape] = EXPLICIT | {"uc": ("nv",)}
@@ -124,7 +134,29 @@ def approximate_rnea(
     pivot[0] = w.pivot[0]
 
 
+@kernel
+def approximate_efpa(tree: Array, w: Array, q: Array, out: Array, pivot: Array) -> None:
+    """Approximate EFPA: ``J (H_ind + G² I)^-1 J'`` by EFPA on the independent tree (Section II-E)."""
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, w.error)
+    for r in range(tree.nc):
+        w.k[r] = 0.0
+    explicit_constraints(tree, w)
+    init_rigid_inertias(tree, w)
+    for k in range(tree.nv):
+        w.qdd0[k] = 0.0
+    add_reflected_inertia(tree, w, w.qdd0)
+    for i in range(tree.n - 1, 0, -1):
+        if tree.is_dependent[i] == 0:
+            articulate_single_joint(tree, w, i)
+    inverse_inertia_of_end_effectors(tree, w, out)
+    pivot[0] = w.pivot[0]
+
+
 APPROXIMATE_ABA = Algorithm(
     "approximate_aba", approximate_aba, INPUTS, OUTPUTS, WORK | REFLECTED, CLUSTER_TREE, view=forward_view
 )
 APPROXIMATE_RNEA = Algorithm("approximate_rnea", approximate_rnea, MOTION, TORQUES, WORK | REFLECTED, CLUSTER_TREE)
+APPROXIMATE_EFPA = Algorithm(
+    "approximate_efpa", approximate_efpa, {"q": ("nq",)}, EFFECTORS, WORK | CLUSTERED | PROPAGATORS, CLUSTER_EFPA_TREE
+)

@@ -110,6 +110,28 @@ def factorize_delassus(tree: Array, w: Array, R: Array) -> None:
 
 
 @kernel
+def solve_L(tree: Array, w: Array, x: Array) -> None:
+    """``x = L^-1 x``, roots first."""
+    for k in range(tree.nv):
+        y = x[k]
+        i = tree.dof_parent[k]
+        while i >= 0:
+            y = y - w.M[k, i] * x[i]
+            i = tree.dof_parent[i]
+        x[k] = y
+
+
+@kernel
+def solve_LT(tree: Array, w: Array, x: Array) -> None:
+    """``x = L^-T x``, leaves first."""
+    for k in range(tree.nv - 1, -1, -1):
+        i = tree.dof_parent[k]
+        while i >= 0:
+            x[i] -= w.M[k, i] * x[k]
+            i = tree.dof_parent[i]
+
+
+@kernel
 def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
     """``lambda = A^-1 lam``, then ``qdd = L^-1 D^-1 (z + L^-T J' lambda)``."""
     solve_ldl(tree.nc, w.A, w.lam)
@@ -118,12 +140,8 @@ def solve_accelerations(tree: Array, w: Array, qdd: Array) -> None:
             k = tree.row_dof[e]
             w.z[k] += w.Jc[r, k] * w.lam[r]
     for k in range(tree.nv):
-        x = w.z[k] * w.M[k, k]
-        i = tree.dof_parent[k]
-        while i >= 0:
-            x = x - w.M[k, i] * qdd[i]
-            i = tree.dof_parent[i]
-        qdd[k] = x
+        qdd[k] = w.z[k] * w.M[k, k]
+    solve_L(tree, w, qdd)
 
 
 @kernel
@@ -131,11 +149,7 @@ def half_solve(tree: Array, w: Array, tau: Array) -> None:
     """``z = L^-T (tau - c)``, with ``c`` in z."""
     for k in range(tree.nv):
         w.z[k] = tau[k] - w.z[k]
-    for k in range(tree.nv - 1, -1, -1):
-        i = tree.dof_parent[k]
-        while i >= 0:
-            w.z[i] -= w.M[k, i] * w.z[k]
-            i = tree.dof_parent[i]
+    solve_LT(tree, w, w.z)
 
 
 @kernel

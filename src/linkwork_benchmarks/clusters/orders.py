@@ -85,6 +85,21 @@ def growth_verdict(metrics: Metrics, name: str, method: str, linear: bool) -> st
     return f"{claim}: **{'holds' if holds else 'fails'}** ({shown})."
 
 
+def stem(metrics: Metrics, family: str, order: str) -> series.Curve:
+    """Operations of C-EFPA over the links of a stem, rows ending as counts say, or all at the world."""
+    stems = series.names(metrics, f"stem.{family}", 2)
+    found = ((float(n), metrics.get(f"stem.{family}.{n}.{order}.operations")) for n in stems)
+    return sorted((n, value) for n, value in found if value is not None)
+
+
+def further_link(curve: series.Curve) -> float | None:
+    """Operations of a further link, between the two longest stems."""
+    if len(curve) < 2:
+        return None
+    (n, before), (m, after) = curve[-2:]
+    return (after - before) / (m - n)
+
+
 def against_pinocchio(metrics: Metrics, system: str, backend: str) -> float | None:
     """How many times as fast C-ABA with rotors is as ``pin.aba`` without."""
     start = f"systems.{system}.forward"

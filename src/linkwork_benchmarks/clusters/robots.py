@@ -118,6 +118,40 @@ def parallel_chain(kind: str, depth: int, loop: int) -> lw.Mechanism:
     return assembled(MODELS / "grbda_parallel_chains" / f"{kind}_depth{depth}_loop_size{loop}.urdf")
 
 
+def bare_stalk(stem: int, branches: int, links: int = 7) -> lw.Mechanism:
+    """A stem that floats, with chains at both ends: `zoo.stalk`, its tips free."""
+    return zoo.stalk(stem, branches, links).unconstrained()
+
+
+def geared_stalk(stem: int, branches: int, links: int = 7) -> lw.Mechanism:
+    """The same, with a rotor for each hinge."""
+    return geared(bare_stalk(stem, branches, links))
+
+
+def tips(branches: int, links: int = 7) -> tuple[str, ...]:
+    """The last links of the chains of a stalk."""
+    return tuple(f"{side}{k}_{links - 1}" for side in ("root", "top") for k in range(branches))
+
+
+def geared(robot: lw.Mechanism, ratio: float = 6.0) -> lw.Mechanism:
+    """The tree of a robot, each hinge turned through a gear by a rotor on what carries it."""
+    build, q = lw.Builder(f"{robot.name}, geared", gravity=robot.gravity), robot.poses[ASSEMBLED]
+    pose = {joint.name: q[robot.q_slice(joint.name)] for joint in robot.joints}
+    for joint in robot.joints:
+        turns = isinstance(joint.type, lw.Revolute)
+        build.body(joint.child, robot.inertias[joint.child])
+        build.joint(
+            joint.name, joint.type, joint.parent, joint.child, joint.placement, independent=True if turns else None
+        )
+        if turns:
+            rotor = f"{joint.child}_rotor"
+            build.body(rotor, lw.Inertia.box(0.05, (0.02, 0.02, 0.03)))
+            build.joint(rotor, joint.type, joint.parent, rotor, joint.placement, independent=False)
+            build.constrain(lw.Gear(rotor, joint.name, ratio, name=f"{joint.child}_gear"))
+            pose[rotor] = ratio * pose[joint.name]
+    return build.pose(ASSEMBLED, pose).build()
+
+
 # One leg -------------------------------------------------------------------------------------------------
 
 

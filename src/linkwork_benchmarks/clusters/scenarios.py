@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork_benchmarks.clusters.robots import SUBJECTS, Subject
+from linkwork_benchmarks.clusters.robots import SUBJECTS, Subject, bare_stalk, geared_stalk
 from linkwork_benchmarks.scenario import NamedScenario
 
 FORWARD = ("cluster", "projection", "lagrange", "lcaba", "prox_bbo", "approximate")
@@ -20,7 +20,7 @@ FORWARD = ("cluster", "projection", "lagrange", "lcaba", "prox_bbo", "approximat
 INVERSE = ("cluster", "projected", "rnea", "approximate")
 """The same of inverse dynamics (Table II, Fig. 9); `rnea` is that of the tree with rotors, loops cut."""
 
-INERTIA = ("efpa", "projection")
+INERTIA = ("efpa", "projection", "approximate")
 """The same of the inverse inertia of end effectors (Table IV, Figs. 12, 13)."""
 
 METHODS: Mapping[str, tuple[str, ...]] = {"inverse": INVERSE, "forward": FORWARD, "inertia": INERTIA}
@@ -68,6 +68,18 @@ class Parallel(NamedScenario):
 
 
 @dataclass(frozen=True)
+class Stem(NamedScenario):
+    """Operations of C-EFPA over the links of a stem with chains at both ends, whose tips are the end effectors."""
+
+    NAME = "stem.{family}"
+
+    family: str
+    make: Callable[[int, int], lw.Mechanism]
+    stems: tuple[int, ...]
+    branches: int = 8
+
+
+@dataclass(frozen=True)
 class Torques(NamedScenario):
     """Torques of one leg that follows sines, by the exact dynamics and by others (Fig. 14)."""
 
@@ -84,7 +96,7 @@ class Torques(NamedScenario):
     """Of which curves keep so many."""
 
 
-Scenario = System | Growth | Parallel | Torques
+Scenario = System | Growth | Parallel | Stem | Torques
 
 LINKS = (2, 4, 8, 12, 16, 20, 24, 36, 48, 72, 96)
 """Of chains: those of Fig. 11, and some that show where powers lead to."""
@@ -96,6 +108,9 @@ EXPLICIT = {5: (2, 4, 6, 8, 10), 10: (2, 4, 8, 12, 16), 20: (2, 6, 12, 20, 30), 
 IMPLICIT = {5: (3, 5, 7, 9, 11), 10: (3, 5, 9, 13, 17), 20: (3, 7, 13, 21, 31), 40: (3, 9, 17, 29, 41)}
 """Sizes of loops that there are files of."""
 
+STEMS = (2, 8, 14, 20, 26)
+"""Every three links of a stalk the axes of all joints are the same again."""
+
 SCENARIOS: tuple[Scenario, ...] = (
     *(System(name, subject) for name, subject in SUBJECTS.items()),
     Growth("geared_chain", zoo.geared_chain, LINKS),
@@ -103,6 +118,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Growth("belt_chain", zoo.belt_chain, LINKS, "inertia", INERTIA),
     Parallel("explicit", EXPLICIT),
     Parallel("implicit", IMPLICIT, ("cluster", "projection", "lcaba", "prox_bbo")),  # redundant rows: no lagrange
+    Stem("stalk", bare_stalk, STEMS),
+    Stem("geared_stalk", geared_stalk, STEMS),
     Torques(),
 )
 
@@ -116,5 +133,7 @@ def smaller(scenario: Scenario) -> Scenario:
             return replace(scenario, sizes=tuple(n for n in scenario.sizes if n <= 2 * PAPERS))
         case Parallel():
             return replace(scenario, loops={depth: sizes[:3] for depth, sizes in scenario.loops.items() if depth < 40})
+        case Stem():
+            return replace(scenario, stems=scenario.stems[:2])
         case Torques():
             return replace(scenario, states=300)

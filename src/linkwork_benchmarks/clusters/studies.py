@@ -4,20 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
 import linkwork as lw
+from linkwork.closure.clusters import ties_of
 from linkwork.dynamics.inverse import METHODS as INVERSE_METHODS
 from linkwork.dynamics.methods import METHODS as FORWARD_METHODS
-from linkwork.dynamics.methods import method_cost
+from linkwork.dynamics.methods import method_cost, program_cost
+from linkwork.plans.cluster_efpa import cluster_efpa_tree
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks import runner
 from linkwork_benchmarks.clusters import backends, leg, pinocchio, robots
 from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics
-from linkwork_benchmarks.clusters.scenarios import METHODS, Growth, Parallel, System, Torques
+from linkwork_benchmarks.clusters.scenarios import METHODS, Growth, Parallel, Stem, System, Torques
 from linkwork_benchmarks.constrained.states import closed_states
 from linkwork_benchmarks.constrained.studies import worst_difference
 from linkwork_benchmarks.contender import Contender
@@ -103,8 +105,11 @@ class Bench:
         J = J.reshape(len(q), -1, self.robot.nv) @ at.matrix(q)
         H = np.swapaxes(at.matrix(q), 1, 2) @ lw.mass_matrix(self.robot, q) @ at.matrix(q)
         wanted = J @ np.linalg.solve(H, np.swapaxes(J, 1, 2))
-        found = lw.OperationalInertia(self.robot, self.effectors, cast(Any, method), threads=1)
-        return Made(found, (q,), backends.first_of, wanted)
+        robot = self._served(method)
+        if robot is None:
+            return None
+        found = lw.OperationalInertia(robot, self.effectors, cast(Any, method), threads=1)
+        return Made(found, (q,), backends.first_of, None if method == "approximate" else wanted)
 
     def make(self, quantity: str, method: str) -> Made | None:
         """One of the above."""
@@ -278,6 +283,20 @@ def _parallel(scenario: Parallel, settings: Settings, journal: Journal) -> None:
             _timed(label, _native(label, bench, "forward", scenario.methods, journal), settings, journal)
 
 
+def _stem(scenario: Stem, settings: Settings, journal: Journal) -> None:
+    frames = robots.tips(scenario.branches)
+    for stem in scenario.stems:
+        robot, label = scenario.make(stem, scenario.branches), f"{scenario.name}.{stem}"
+        chosen = lw.OperationalInertia(robot, frames, threads=1).program
+        to_world = replace(chosen, tree=cluster_efpa_tree(robot, frames, ties_of(robot)))
+        journal.metrics[f"{label}.nv"] = robot.nv
+        for name, program in {"efpa": chosen, "to_world": to_world}.items():
+            counted = program_cost(program)
+            if counted is not None:
+                journal.metrics[f"{label}.{name}.operations"] = counted.total
+        say(f"  {label}: {journal.metrics[f'{label}.efpa.operations']:.0f} operations")
+
+
 # One leg ---------------------------------------------------------------------------------------------------
 
 
@@ -309,6 +328,7 @@ measure = measure_by_type(
         System: _system,
         Growth: _growth,
         Parallel: _parallel,
+        Stem: _stem,
         Torques: _torques,
     }
 )

@@ -91,7 +91,7 @@ class DerivedOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
 
     def __init__(
         self,
-        owner: RowOperator,
+        owner: scipy.sparse.linalg.LinearOperator,
         name: str,
         shape: tuple[int, int],
         forth: Callable[[Array], Array],
