@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from linkwork.kernels.aba import ARTICULATED, articulate, articulated_bias_forces, joint_accelerations
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import max_norm
+from linkwork.kernels.constrained import max_norm, maximum
 from linkwork.kernels.constraints import CLOSURE, constraint_rows
 from linkwork.kernels.contact_patches import (
     PATCHES,
@@ -44,7 +44,7 @@ from linkwork.kernels.lcaba import (
     joint_coupling_rows,
 )
 from linkwork.kernels.rnea import FORCE, joint_torques
-from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import (
     add,
     angular,
@@ -192,21 +192,20 @@ def apply_spring_forces(tree: Array, w: Array, forces: Array) -> None:
 
 
 @kernel
-def subtract_row_accelerations(tree: Array, w: Array, motion: Array, residual: Array) -> None:
-    """``residual = residual - J v'`` from accelerations of bodies and joints."""
+def spring_accelerations(tree: Array, w: Array, motion: Array, rows: Array) -> None:
+    """``rows = J v'`` from accelerations of bodies and joints."""
+    for r in range(tree.nc):
+        rows[r] = 0.0
     for s in range(tree.nother_k):
         m = tree.other_k[s]
         K = w.K[m]
         a = w.a[tree.k_body[m]]
-        residual[tree.k_row[m]] -= dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+        rows[tree.k_row[m]] += dot(angular(K), angular(a)) + dot(linear(K), linear(a))
     for g in range(tree.npatches):
-        contact_accelerations(tree, w, g, w.e)
-    for c in range(tree.npoints):
-        for k in range(3):
-            residual[tree.point_row[c] + k] -= w.e[tree.point_row[c] + k]
+        contact_accelerations(tree, w, g, rows)
     for t in range(tree.nterms):
         if tree.single_joint[tree.term_row[t]] != 0:
-            residual[tree.term_row[t]] -= w.dphi[t] * motion[tree.term_v[t]]
+            rows[tree.term_row[t]] += w.dphi[t] * motion[tree.term_v[t]]
 
 
 @kernel
@@ -237,19 +236,28 @@ def solve_damped(
     relative error that this may leave in the forces.
     """
     clear_forces(tree, w)
+    largest = 0.0
     for r in range(tree.nc):
-        forces[r] = w.mu[r] * accelerations[r]  # step 1: lambda_R = mu a_c
-    progress[0] = max_norm(tree.nc, forces)
+        x = w.mu[r] * accelerations[r]  # step 1: lambda_R = mu a_c
+        forces[r] = x
+        largest = larger_magnitude(largest, x)
     apply_spring_forces(tree, w, forces)
     coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, motion)  # step 2: v' = (M + J' mu J)^-1 J' lambda_R
+    spring_accelerations(tree, w, motion, w.e)  # step 3: J v'
+    norm = 0.0
     for r in range(tree.nc):
-        w.residual[r] = accelerations[r]
-    subtract_row_accelerations(tree, w, motion, w.residual)  # step 3: a_c - J v'
-    for r in range(tree.nc):
-        forces[r] = w.mu[r] * w.residual[r]  # step 4: lambda = lambda_R - mu J v'
-    progress[0] = ROUNDING * progress[0] / (max_norm(tree.nc, forces) + TINY)
+        x = w.mu[r] * (accelerations[r] - w.e[r])  # step 4: lambda = lambda_R - mu J v'
+        forces[r] = x
+        norm = larger_magnitude(norm, x)
+    progress[0] = ROUNDING * largest / (norm + TINY)
     progress[1] = 1.0
+
+
+@kernel
+def larger_magnitude(norm: Scalar, x: Scalar) -> Scalar:
+    """``max(norm, |x|)``."""
+    return maximum(norm, where(x, 0.0, -x, x))
 
 
 @kernel
@@ -263,26 +271,25 @@ def solve_damped_iterate(
     progress: Array,
 ) -> None:
     """One step of iterative refinement: the residuals of ``M v' = J' f`` and ``J v' + R f = a`` are solved for."""
-    for r in range(tree.nc):
-        w.residual[r] = accelerations[r] - forces[r] / w.mu[r]
     clear_forces(tree, w)
     for i in range(1, tree.n):
         acceleration_from_parent(tree, w, i, motion)
         inertial_force(tree, w, i)
-    subtract_row_accelerations(tree, w, motion, w.residual)
+    spring_accelerations(tree, w, motion, w.e)
     for k in range(tree.nv):
         w.tau[k] -= tree.armature[k] * motion[k]
     apply_spring_forces(tree, w, forces)
     for r in range(tree.nc):
+        w.residual[r] = accelerations[r] - forces[r] / w.mu[r] - w.e[r]
         w.e[r] = w.mu[r] * w.residual[r]
     apply_spring_forces(tree, w, w.e)
     coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, w.da)
-    subtract_row_accelerations(tree, w, w.da, w.residual)
+    spring_accelerations(tree, w, w.da, w.e)
     for k in range(tree.nv):
         motion[k] += w.da[k]
     for r in range(tree.nc):
-        w.residual[r] = w.mu[r] * w.residual[r]
+        w.residual[r] = w.mu[r] * (w.residual[r] - w.e[r])
         forces[r] += w.residual[r]
     progress[0] *= max_norm(tree.nc, w.residual) / (max_norm(tree.nc, forces) + TINY)
     progress[1] += 1.0

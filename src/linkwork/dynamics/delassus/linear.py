@@ -82,7 +82,7 @@ class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
 
     def toarray(self) -> Array:
         """The matrix, column by column; symmetric to the last digit."""
-        result = self._matmat(np.eye(self.shape[0]))
+        result = self._matmat(np.eye(self.shape[0]).T)  # rows in order: columns of it need no copy
         return 0.5 * (result + result.T)
 
 
