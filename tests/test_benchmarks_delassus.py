@@ -191,7 +191,6 @@ def test_wrong_routes_are_no_bar() -> None:
     assert bars.fastest(metrics, "Box pyramid", "product") == (bars.CHOLESKY, 2000.0)
     first, _, pyramid, *_ = bars.first_verdicts(metrics)
     assert "**met** (200 times)" in first and "is 200 times faster than the best right route, Cholesky" in pyramid
-    assert "`computeDelassusMatrix`, wrong there: 0.5" in pyramid
 
 
 def test_our_own_matrices_are_routes_like_others() -> None:
@@ -201,7 +200,7 @@ def test_our_own_matrices_are_routes_like_others() -> None:
     assert bars.fastest(metrics, "Box pyramid", "product") == ("our `efpa`", 300.0)
     pyramid = bars.first_verdicts(metrics)[2]
     assert "is 30 times faster than the best right route, our `efpa`" in pyramid
-    assert "our `ltl`: 70; Cholesky: 200" in pyramid
+    assert "It is 70 times faster than by our `ltl`. The paper's is 398 times faster" in pyramid
 
 
 @pytest.mark.parametrize(("native", "word"), [(1.0, "met"), (4.0, "missed")])
