@@ -19,8 +19,9 @@ import plan_pictures as pictures
 from algorithm_times import MEASURED, explicit
 
 import linkwork as lw
+from linkwork.dynamics.local_loops import local_constraints
 from linkwork.dynamics.methods import METHODS, method_cost
-from linkwork_benchmarks import report, tables
+from linkwork_benchmarks import report, scenes, tables
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "algorithms"
 
@@ -94,9 +95,15 @@ def total(make: Callable[[lw.Mechanism], Any]) -> Callable[[lw.Mechanism], str]:
 
     def count(robot: lw.Mechanism) -> str:
         found = lw.operation_count(make(robot))
-        return tables.whole(found.total) + (f" + {tables.whole(found.iteration)}" if found.iteration else "")
+        return iterated(found, bool(found.iteration))
 
     return count
+
+
+def iterated(found: lw.OperationCount, iterates: bool) -> str:
+    """A count as ``a + b``, with what the last iteration takes where that is more than others."""
+    last = f" (last {tables.whole(found.refinement)})" if found.refinement else ""
+    return tables.whole(found.total) + (f" + {tables.whole(found.iteration)}{last}" if iterates else "")
 
 
 def by_method(name: str) -> Callable[[lw.Mechanism], str]:
@@ -108,8 +115,7 @@ def by_method(name: str) -> Callable[[lw.Mechanism], str]:
         found = method_cost(robot, name)
         if found is None:
             return "–"
-        again = found.iteration if METHODS[name].iterates else 0
-        return tables.whole(found.total) + (f" + {tables.whole(again)}" if again else "")
+        return iterated(found, METHODS[name].iterates)
 
     return count
 
@@ -193,6 +199,19 @@ OPERATIONS: dict[str, Callable[[], str]] = {
 """What goes between ``<!-- operations -->`` and its end, by page."""
 
 
+def hybrids() -> str:
+    """Counts of LCABA, C-ABA and both in one, on robots with loops in their legs and constraints that span them."""
+    rows = []
+    for name, make in scenes.LOCAL_LOOPS.items():
+        robot = make()
+        local = f"{len(local_constraints(robot))} of {len(robot.constraints)}"
+        cells = (by_method(method)(robot) for method in ("lcaba", "cluster", "cluster_lcaba"))
+        rows.append((f"{name} ({robot.nv}, {robot.nc})", *cells, local))
+    return tables.table(
+        ("system (velocities, rows)", "`lcaba`", "`cluster`", "`cluster_lcaba`", "local constraints"), rows
+    )
+
+
 def _impact(method: str) -> Callable[[lw.Mechanism], Any]:
     return lambda robot: lw.ImpactDynamics(robot, method)
 
@@ -213,6 +232,7 @@ def main(folder: Path = PAGES) -> None:
     for name, blocks in (("operations", OPERATIONS), ("measured", MEASURED)):
         for page, make in blocks.items():
             report.rewrite_readme(make(), name, folder / f"{page}.md")
+    report.rewrite_readme(hybrids(), "hybrids", folder / "lcaba.md")
 
 
 if __name__ == "__main__":

@@ -242,7 +242,8 @@ def winners() -> str:
     ]
     for system in (*bars.judged(found), "lqr.Go1 (4F3)", "lqr.Atlas (2F)", "lqr.Talos (2F+2H)"):
         cost = {
-            n: found[f"{system}.{n}.operations"] + 2 * found.get(f"{system}.{n}.iteration", 0.0)
+            n: sum(found.get(f"{system}.{n}.{part}", 0.0) for part in ("operations", "iteration"))
+            + found.get(f"{system}.{n}.refinement", found.get(f"{system}.{n}.iteration", 0.0))
             for n in every
             if f"{system}.{n}.operations" in found
         }

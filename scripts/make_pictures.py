@@ -276,7 +276,7 @@ def _operations() -> Any:
     figure = blank(6.4, 2.7)
     for k, (title, robot) in enumerate(cases.items()):
         costs = lw.method_costs(robot)
-        counts = {name: costs[name].total + 2 * costs[name].iteration for name in names if name in costs}
+        counts = {name: costs[name].in_iterations(3) for name in names if name in costs}
         axes = figure.add_subplot(1, 2, k + 1)
         shown = sorted(counts, key=counts.__getitem__, reverse=True)
         axes.barh(shown, [counts[name] / 1000 for name in shown], color=PASTELS[2], ec=INK, lw=0.8, height=0.65)

@@ -692,6 +692,7 @@ AT_DEAD_CENTRES: dict[str, Callable[[Mechanism, Floats], object]] = {
     "velocity": lambda r, q: lw.Minimal(r).velocity(q, np.ones(lw.Minimal(r).ny)),
     "acceleration": lambda r, q: lw.Minimal(r).acceleration(q, np.zeros(3), np.ones(lw.Minimal(r).ny)),
     "cluster": lambda r, q: lw.ForwardDynamics(r, "cluster")(q, np.zeros(3), np.ones(3)),
+    "cluster_lcaba": lambda r, q: lw.ForwardDynamics(r, "cluster_lcaba")(q, np.zeros(3), np.ones(3)),
     "projection": lambda r, q: lw.ForwardDynamics(r, "projection")(q, np.zeros(3), np.ones(3)),
     "cluster, compiled": lambda r, q: lw.ForwardDynamics(r, "cluster").compile()(q, np.zeros(3), np.ones(3)),
     "cluster, plain": lambda r, q: lw.ForwardDynamics(r, "cluster").plain()(q, np.zeros(3), np.ones(3)),

@@ -15,8 +15,9 @@ import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
 from linkwork.compilers.trace import Trace, trace
 from linkwork.dynamics import methods
+from linkwork.dynamics.costs import MOST_COUNTED
 from linkwork.dynamics.iterations import REGULARIZATION
-from linkwork.dynamics.methods import AUTOMATIC, METHODS, MOST_COUNTED
+from linkwork.dynamics.methods import AUTOMATIC, METHODS
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.mechanism import Mechanism
 from linkwork.plans.tree import Tree
@@ -332,8 +333,8 @@ def test_auto_takes_the_method_with_the_fewest_operations(name: str) -> None:
     assert set(costs) == set(lw.methods_for(robot)) - {"kkt"}
     for method, cost in costs.items():
         counted = lw.operation_count(lw.ForwardDynamics(robot, method))
-        assert (dict(counted), counted.iteration) == (dict(cost), cost.iteration)
-    least = min(AUTOMATIC, key=lambda method: costs[method].total + 2 * costs[method].iteration)
+        assert (dict(counted), counted.iteration, counted.refinement) == (dict(cost), cost.iteration, cost.refinement)
+    least = min(AUTOMATIC, key=lambda method: costs[method].in_iterations(3))
     assert lw.ForwardDynamics(robot).method == lw.best_method(robot) == least
     least = min(AUTOMATIC, key=lambda method: costs[method].total)
     assert lw.ForwardDynamics(robot, max_iterations=1).method == lw.best_method(robot, 1) == least
@@ -368,7 +369,7 @@ def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.Mon
     assert traced.count("prox_ltl") == 1 and traced.count("lcaba") == 2
     costs = {name: methods.method_cost(many, name) for name in AUTOMATIC}
     assert costs.pop("prox_ltl") is None
-    assert chosen == min(costs, key=lambda name: costs[name].total + 2 * costs[name].iteration)
+    assert chosen == min(costs, key=lambda name: costs[name].in_iterations(3))
 
 
 @each_method

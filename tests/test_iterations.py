@@ -27,7 +27,8 @@ AGREEMENT = 1e-12
 """Of the three ways, relative to the largest number: they differ by where multiplications and additions fuse."""
 
 WAYS = ("plain", "native", "specialized")
-ITERATED = tuple(name for name, method in METHODS.items() if method.iterates)
+ITERATED = tuple(name for name, method in METHODS.items() if method.iterates and not method.closed)
+"""Methods whose rows all have a regularization."""
 KERNELS = tuple(name for name, m in METHODS.items() if m.algorithm is not None and name != "aba" and m.exact)
 """Every method that is kernel text for constraints."""
 

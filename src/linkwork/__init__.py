@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.solution import Solution
     from linkwork.export import export_c
+    from linkwork.mechanism.optimized import Optimized
     from linkwork.quantities.base import OperationCount
     from linkwork.quantities.evaluator import Evaluator, operation_count
     from linkwork.quantities.functions import (
@@ -120,6 +121,7 @@ _LAZY = {
     "linkwork.dynamics.solution": ("Solution",),
     "linkwork.dynamics.operational": ("OperationalInertia",),
     "linkwork.export": ("export_c",),
+    "linkwork.mechanism.optimized": ("Optimized",),
     "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),
     "linkwork.quantities.functions": (
         "Energy",
@@ -211,6 +213,7 @@ __all__ = [
     "NotFinite",
     "OperationCount",
     "OperationalInertia",
+    "Optimized",
     "Placement",
     "Planar",
     "PlaneOnPlane",

@@ -36,6 +36,7 @@ ForwardMethod = Literal[
     "pv_soft",
     "constrained_aba",
     "lcaba",
+    "cluster_lcaba",
     "cluster",
     "projection",
     "approximate",
@@ -96,6 +97,9 @@ Lanes = Literal["auto", 1, 2, 4, 8, 16]
 
 Integrator = Literal["euler", "rk4", "dopri5"]
 """How steps are made: `simulation.INTEGRATORS`."""
+
+JointProperty = Literal["limits", "damping", "friction"]
+"""What joints may lose where `Mechanism.optimized` lets them close loops: `mechanism.connections.PROPERTIES`."""
 
 TimeConstant = float | Literal["auto"] | None
 """Seconds in which open loops close again; None: they do not."""

@@ -351,6 +351,14 @@ def talos() -> lw.Mechanism:
     return _load(EXAMPLES / "talos_data/robots/talos_full_v2.urdf", base="floating", mimic="ignore")
 
 
+def cassie_on_its_feet() -> lw.Mechanism:
+    """Cassie of its file, both feet welded to the ground: 32 velocities and 24 rows."""
+    robot = _load(MODELS / "cassie" / "cassie_nomesh.xml")
+    q = robot.assemble(next(iter(robot.poses.values())))
+    feet = (lw.Weld("world", f"{side}-foot", name=f"{side}_foot") for side in SIDES)
+    return _posed(robot.constrained(*feet, at=q), q)
+
+
 class Scene(NamedTuple):
     """How to make a scene, and the velocities and constraint rows that its paper gives."""
 
@@ -369,6 +377,14 @@ LOOPS_TABLE = {
     "Digit²-cube": Scene(two_digits_with_box, 94, 108),
 }
 """The systems of **loops** Table II."""
+
+LOCAL_LOOPS = {
+    "Cassie, feet welded": cassie_on_its_feet,
+    "Digit": digit_standing,
+    "Digit-cube": digit_with_box,
+    "Digit²-cube": two_digits_with_box,
+}
+"""Robots with loops in their legs and constraints that span them."""
 
 PAWS = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
 ATLAS = ("l_foot", "r_foot", "l_hand", "r_hand")

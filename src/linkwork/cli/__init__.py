@@ -5,7 +5,7 @@
 |------------------|-------------------------------------------------------------------|
 | program          | the program, how commands are registered, exit codes, errors      |
 | options          | every option, declared once; groups of options                    |
-| inspect_commands | info, check, count, graph, warm, cache                            |
+| inspect_commands | info, check, count, optimize, graph, warm, cache                  |
 | run_commands     | simulate, view, bench, export                                     |
 | completion       | what the tab key offers                                           |
 | loading          | a model from a file, with the options of a command                |
@@ -13,6 +13,7 @@
 | report           | its values, and as JSON                                           |
 | validation       | the result of ``check``                                           |
 | operation_counts | operation counts                                                  |
+| tree_search      | the best spanning tree                                            |
 | simulation       | simulations                                                       |
 | benchmarks       | times of models, suites                                           |
 | c_export         | C source                                                          |

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands that inspect models or the cache: info, check, count, graph, warm, cache."""
+"""Commands that inspect models or the cache: info, check, count, optimize, graph, warm, cache."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from linkwork.cli.options import (
     LoadOptions,
     Methods,
     OnlyPose,
+    OptimizeOptions,
     OutputOptions,
     Picture,
     Quiet,
@@ -112,6 +113,31 @@ def count(file: File, *, method: Methods = None, output: OutputOptions, load: Lo
     with silence_notices(output.quiet), report_errors(file):
         counts = count_file(file, ModelRequest(load), method or ())
     print_result(output.as_json, counts.as_json(), lambda console: draw_counts(console, counts))
+
+
+@command(
+    "Find the spanning tree of a model with the fewest operations.",
+    "Find the spanning tree of a model whose forward dynamics takes the fewest operations, counted exactly: which "
+    "joint of a loop is the constraint, and in which order bodies are eliminated. Says what changes and what that "
+    "saves.",
+    "Joints that carry a motor, armature, a spring, damping, friction or limits stay, and so do the coordinates of all "
+    "joints that stay. In Python, robot.optimized() returns the new robot, and moves states to it and back.",
+    examples={
+        "linkwork optimize robot.urdf": "what would another tree save?",
+        "linkwork optimize robot.urdf --root --ends": "with other bases and axes, too",
+        "linkwork optimize cassie.xml --drop limits --drop damping": "of passive joints",
+        "linkwork optimize robot.urdf --method cluster --seconds 60": "for one method, longer",
+        "linkwork optimize robot.urdf --json | jq .saved": "for scripts",
+    },
+)
+def optimize(file: File, *, options: OptimizeOptions, output: OutputOptions, load: LoadOptions) -> None:
+    """Find the best spanning tree."""
+    from linkwork.cli.tree_search import as_json, draw_optimized, optimize_file  # imports the compiler
+
+    with silence_notices(output.quiet), report_errors(file):
+        progress = not (output.quiet or output.as_json)
+        found = optimize_file(file, ModelRequest(load), options, progress=progress)
+    print_result(output.as_json, as_json(file, found), lambda console: draw_optimized(console, found))
 
 
 @command(

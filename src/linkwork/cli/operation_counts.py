@@ -101,7 +101,7 @@ _Counts = list[tuple[str, lw.OperationCount]]
 
 def _rows(quantity: str, counts: _Counts, best: str = "") -> Iterator[Count]:
     def expected(count: lw.OperationCount) -> int:
-        return count.total + (EXPECTED - 1) * count.iteration
+        return count.in_iterations(EXPECTED)
 
     least = min((expected(count) for _, count in counts), default=0)
     for method, count in sorted(counts, key=lambda item: expected(item[1])):

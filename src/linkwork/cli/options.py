@@ -46,6 +46,9 @@ QUANTITIES = (
 )
 """What ``export`` writes programs of."""
 
+PROPERTIES = ("limits", "damping", "friction")
+"""Of joints, which they may lose: `mechanism.connections.PROPERTIES`, which is not imported for a list of names."""
+
 _LOADING = "How the file is read (as in linkwork.load)"
 _EXAMPLE_WIDTH = 74
 """Characters of an example and its explanation that fit a terminal of eighty."""
@@ -330,6 +333,37 @@ class BenchmarkOptions:
     ] = None
     quick: Annotated[bool, _flag("--quick", "Fewer, shorter rounds; smaller scenarios.")] = False
     method: Methods = None
+
+
+@dataclass(frozen=True)
+class OptimizeOptions:
+    """Options of `Mechanism.optimized`."""
+
+    method: Annotated[
+        str,
+        _named("--method", "The method of forward dynamics whose operations are counted.", completion.methods),
+    ] = "auto"
+    root: Annotated[
+        bool,
+        _flag("--root", "Let a floating base be on another body, or give way to a constraint that holds the robot."),
+    ] = False
+    ends: Annotated[
+        bool, _flag("--ends", "Exchange the two places of constraints: rows in other axes, forces of opposite sign.")
+    ] = False
+    keep: Annotated[
+        list[str] | None,
+        _named("--keep", "A joint or constraint that stays what it is; may be given several times."),
+    ] = None
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drop",
+            metavar="|".join(PROPERTIES),
+            show_default=False,
+            help="What joints may lose by closing a loop; may be given several times.",
+        ),
+    ] = None
+    seconds: Annotated[float, _seconds("--seconds", "How long to search.")] = 10.0
 
 
 @dataclass(frozen=True)

@@ -86,14 +86,14 @@ def clusters(robot: Model) -> tuple[ClusterReport, ...]:
 # Which joints are free ------------------------------------------------------------------------------------
 
 
-def tied_dofs(robot: Model) -> frozenset[int]:
-    """The degrees of freedom that follow the others."""
-    return _chosen(robot, tuple(enabled_rows(robot)))
+def tied_dofs(robot: Model, rows: tuple[int, ...] | None = None) -> frozenset[int]:
+    """The degrees of freedom that follow the others by some rows; by default by all that are enabled."""
+    return _chosen(robot, tuple(enabled_rows(robot)) if rows is None else rows)
 
 
-def ties_of(robot: Model) -> DependentCoordinates:
+def ties_of(robot: Model, rows: tuple[int, ...] | None = None) -> DependentCoordinates:
     """The same with what rows and coordinates are measured by."""
-    return DependentCoordinates(tied_dofs(robot), typical_row_units(robot), joint_units(robot))
+    return DependentCoordinates(tied_dofs(robot, rows), typical_row_units(robot), joint_units(robot))
 
 
 @computed_once

@@ -128,10 +128,8 @@ class _SpecializedCode:
     def __init__(self, program: Program, dtype: str, limit: int) -> None:
         self.program, self.dtype, self.limit = program, dtype, limit
         self._trace: Trace | None = None
-        iterate = program.algorithm.iterate
-        texts = (program.algorithm.text,) if iterate is None else (program.algorithm.text, iterate)
         self._content = disk.key(
-            program.algorithm.name, *map(fingerprint, texts), program.plan_bytes(), dtype, str(limit)
+            program.algorithm.name, *map(fingerprint, program.algorithm.texts), program.plan_bytes(), dtype, str(limit)
         )
 
     def trace(self) -> Trace:

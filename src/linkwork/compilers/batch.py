@@ -10,7 +10,9 @@ one row for all states). With lanes, square blocks of rows are transposed into v
 the batch repeat its last state and are not written.
 
 A kernel that iterates does so while ``progress[0] > settings[0] and progress[1] < settings[1]``, each state by itself:
-lanes that have ended keep what they have while others go on, so that a result does not depend on its neighbors.
+lanes that have ended keep what they have while others go on, so that a result does not depend on its neighbors. Where
+it has a text to end with (`Algorithm.refinement`), that one is run in the last iteration that is allowed, and where
+``progress[0] ** 2 <= settings[0] or progress[0] <= settings[2]``.
 """
 
 from __future__ import annotations
@@ -40,6 +42,13 @@ class Body:
     """With lanes, memory for each array of a block of states."""
     spares: Sequence[str] = ()
     """With lanes, memory for each output of a kernel that iterates."""
+    refine: Callable[[Sequence[str]], list[str]] | None = None
+    """The same as ``iterate``, where iterations are about to end."""
+
+    def further(self, rows: Sequence[str]) -> dict[str, list[str]]:
+        """Instructions of further iterations by name."""
+        texts = {"iterate": self.iterate, "refine": self.refine}
+        return {name: text(rows) for name, text in texts.items() if text is not None}
 
 
 def function(body: Body, t: Type) -> str:
@@ -78,12 +87,13 @@ def _over_states(body: Body, t: Type) -> str:
         lines += [
             "  br label %check",
             "check:",
-            *_unfinished(t, rows[body.inputs - 1], rows[-1]),
-            "  br i1 %open, label %iterate, label %done",
-            "iterate:",
-            *(f"  {line}" for line in body.iterate(rows)),
-            "  br label %check",
+            *_unfinished(t, rows[body.inputs - 1], rows[-1], body.refine is not None),
+            "  br i1 %open, label %go, label %done",
+            "go:",
+            f"  {'br i1 %ending, label %refine, label %iterate' if body.refine is not None else 'br label %iterate'}",
         ]
+        for name, text in body.further(rows).items():
+            lines += [f"{name}:", *(f"  {line}" for line in text), "  br label %check"]
     else:
         lines += ["  br label %done"]
     return "\n".join([*lines, "done:", *_next_or_end("state", 1)])
@@ -106,24 +116,18 @@ def _over_blocks(body: Body, t: Type) -> str:
         lines += [
             "  br label %check",
             "check:",
-            *_unfinished(t, rows[body.inputs - 1], rows[-1]),
-            f"  %bits = bitcast <{t.lanes} x i1> %open to i{t.lanes}",
-            f"  %all = icmp eq i{t.lanes} %bits, -1",
-            f"  %none = icmp eq i{t.lanes} %bits, 0",
-            "  br i1 %none, label %finished, label %go",
+            *_unfinished(t, rows[body.inputs - 1], rows[-1], body.refine is not None),
+            *_counted(t, "open"),
+            "  br i1 %none.open, label %finished, label %go",
             "go:",
-            "  br i1 %all, label %iterate, label %save",
-            "save:",
-            *(f"  call void @keep(ptr {y}, ptr {x}, ptr {x}, <{t.lanes} x i1> %open, i64 {n})" for x, n, y in outputs),
-            "  br label %iterate",
-            "iterate:",
-            *(f"  {line}" for line in body.iterate(rows)),
-            "  br i1 %all, label %check, label %blend",
-            "blend:",
-            *(f"  call void @keep(ptr {x}, ptr {y}, ptr {x}, <{t.lanes} x i1> %open, i64 {n})" for x, n, y in outputs),
-            "  br label %check",
-            "finished:",
         ]
+        masks = {"iterate": "open"} if body.refine is None else {"iterate": "going", "refine": "ending"}
+        texts = body.further(rows)
+        labels = [*texts, "check"]
+        lines += [f"  br label %{labels[0]}"]
+        for name, then in zip(texts, labels[1:], strict=True):
+            lines += _masked(t, name, masks[name], texts[name], then, outputs)
+        lines += ["finished:"]
     for k in range(body.inputs, len(rows)):
         row = f"ptr %base{k}, i64 %stride{k}, i64 %i, i64 %count, i64 {body.sizes[k]}"
         lines += [f"  call void @scatter(ptr {rows[k]}, {row})"]
@@ -141,11 +145,43 @@ def _next_or_end(block: str, step: int) -> list[str]:
     ]
 
 
-def _unfinished(t: Type, settings: str, progress: str) -> list[str]:
-    """``%open``: which lanes have to go on."""
+def _counted(t: Type, mask: str) -> list[str]:
+    """``%all.mask`` and ``%none.mask``: whether all lanes are in a mask, or none."""
+    return [
+        f"  %bits.{mask} = bitcast <{t.lanes} x i1> %{mask} to i{t.lanes}",
+        f"  %all.{mask} = icmp eq i{t.lanes} %bits.{mask}, -1",
+        f"  %none.{mask} = icmp eq i{t.lanes} %bits.{mask}, 0",
+    ]
+
+
+def _masked(
+    t: Type, name: str, mask: str, text: Sequence[str], then: str, outputs: Sequence[tuple[str, str, str]]
+) -> list[str]:
+    """An iteration of the lanes in a mask: outputs ``(address, size, spare)`` of the others stay as they are."""
+    of = f"<{t.lanes} x i1> %{mask}"
+    return [
+        f"{name}:",
+        *(_counted(t, mask) if mask != "open" else ()),
+        f"  br i1 %none.{mask}, label %{then}, label %some.{name}",
+        f"some.{name}:",
+        f"  br i1 %all.{mask}, label %run.{name}, label %save.{name}",
+        f"save.{name}:",
+        *(f"  call void @keep(ptr {y}, ptr {x}, ptr {x}, {of}, i64 {n})" for x, n, y in outputs),
+        f"  br label %run.{name}",
+        f"run.{name}:",
+        *(f"  {line}" for line in text),
+        f"  br i1 %all.{mask}, label %{then}, label %blend.{name}",
+        f"blend.{name}:",
+        *(f"  call void @keep(ptr {x}, ptr {y}, ptr {x}, {of}, i64 {n})" for x, n, y in outputs),
+        f"  br label %{then}",
+    ]
+
+
+def _unfinished(t: Type, settings: str, progress: str, ends: bool) -> list[str]:
+    """``%open``: which lanes have to go on; where a text ``ends`` iterations, ``%ending`` of them, and ``%going``."""
     load = f"load {t.name}, ptr"
     mask = "i1" if t.lanes == 1 else f"<{t.lanes} x i1>"
-    return [
+    lines = [
         f"  %tolerance = {load} {settings}, align {t.bytes}",
         f"  %pmost = getelementptr {t.name}, ptr {settings}, i64 1",
         f"  %most = {load} %pmost, align {t.bytes}",
@@ -156,6 +192,23 @@ def _unfinished(t: Type, settings: str, progress: str) -> list[str]:
         f"  %short = fcmp olt {t.name} %rounds, %most",
         f"  %open = and {mask} %wide, %short",
     ]
+    if ends:
+        ones = "true" if t.lanes == 1 else f"<{', '.join(['i1 true'] * t.lanes)}>"
+        lines += [
+            f"  %pnear = getelementptr {t.name}, ptr {settings}, i64 2",
+            f"  %near = {load} %pnear, align {t.bytes}",
+            f"  %square = fmul {t.name} %error, %error",
+            f"  %squared = fcmp ole {t.name} %square, %tolerance",
+            f"  %rough = fcmp ole {t.name} %error, %near",
+            f"  %after = fadd {t.name} %rounds, {t.number(1.0)}",
+            f"  %last = fcmp oge {t.name} %after, %most",
+            f"  %soon = or {mask} %squared, %rough",
+            f"  %final = or {mask} %soon, %last",
+            f"  %ending = and {mask} %open, %final",
+            f"  %others = xor {mask} %final, {ones}",
+            f"  %going = and {mask} %open, %others",
+        ]
+    return lines
 
 
 # Rows and lanes -------------------------------------------------------------------------------------------------------

@@ -146,13 +146,13 @@ def module(trace: Trace, dtype: str, lanes: int) -> str:
     parts = [declarations(t), "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
     if st is not t:
         parts.append(declarations(st))
-    if angles or (trace.iterate is not None and angles_of(trace.iterate)[0]):
+    if angles or any(angles_of(further)[0] for further in trace.further.values()):
         if lanes > 1:
             parts.append(declarations(Type(dtype, 1)))
         parts.append(sincos_function(st))
     parts.append(function("body", trace, t, st, mostly_zero(trace)))
-    if trace.iterate is not None:
-        parts.append(function("iterate", trace.iterate, t, st, set(), own_angles=True))
+    for name, further in trace.further.items():
+        parts.append(function(name, further, t, st, set(), own_angles=True))
     places = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in given]
     return "\n".join([*parts, batch.function(_body(trace, t, places), t)])
 
@@ -191,7 +191,8 @@ def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
         return f"call void @{name}({', '.join(f'ptr {row}' for row in rows)}, ptr %carry, ptr %angles)"
 
     iterate = None if trace.iterate is None else lambda rows: [called("iterate", rows)]
-    return batch.Body(prologue, [str(size) for size in sizes], inputs, call, iterate, buffers, spares)
+    refine = None if trace.refine is None else lambda rows: [called("refine", rows)]
+    return batch.Body(prologue, [str(size) for size in sizes], inputs, call, iterate, buffers, spares, refine)
 
 
 def _angles_in_lanes(t: Type, angles: list[tuple[int, int]], rows: Sequence[str]) -> list[str]:

@@ -32,13 +32,12 @@ ALIGNMENT = 64
 @cache
 def cache_name(algorithm: Algorithm, dtype: str, lanes: int) -> str:
     """The name under which an algorithm's object code is kept."""
-    texts = (algorithm.text,) if algorithm.iterate is None else (algorithm.text, algorithm.iterate)
     shapes = repr([dict(part) for part in (algorithm.inputs, algorithm.outputs, algorithm.stored)])
     layout = algorithm.layout
     return key(
         "native",
         algorithm.name,
-        *(fingerprint(text) for text in texts),
+        *(fingerprint(text) for text in algorithm.texts),
         shapes,
         repr((layout.sizes, dict(layout.integers), dict(layout.floats))),
         repr(algorithm.shared),
@@ -106,6 +105,7 @@ def module(algorithm: Algorithm, t: Type, contract: bool = True) -> str:
         None if algorithm.iterate is None else calling(algorithm.iterate),
         buffers,
         spares,
+        None if algorithm.refine is None else calling(algorithm.refine),
     )
     return unit.text() + "\n" + batch.function(body, t)
 

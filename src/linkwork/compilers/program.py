@@ -53,7 +53,7 @@ class Program:
 
     def without_iterations(self) -> Program:
         """The same, ending after the first iteration."""
-        return replace(self, algorithm=replace(self.algorithm, iteration=None))
+        return replace(self, algorithm=replace(self.algorithm, iteration=None, refinement=None))
 
     def plan_bytes(self) -> bytes:
         """All integers and arrays of the plan that the algorithm reads: what traced code depends on."""

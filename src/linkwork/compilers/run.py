@@ -66,7 +66,8 @@ class Runner:
             with np.errstate(all="ignore"):
                 algorithm.text(tree, made, *rows, *results)
                 while algorithm.iterate and results[-1][0] > rows[-1][0] and results[-1][1] < rows[-1][1]:
-                    algorithm.iterate(tree, made, *rows, *results)
+                    ending = algorithm.refine if _about_to_end(results[-1], rows[-1]) else None
+                    (ending or algorithm.iterate)(tree, made, *rows, *results)
         return entries.DONE if all(np.isfinite(y).all() for y in outputs) else entries.OVERFLOW
 
     def own_entry(self, batched: bool) -> Entry:
@@ -248,6 +249,13 @@ class Runner:
                 f"or a body has no inertia ({sizes})"
             )
         raise InputError("arrays do not fit: they changed since they were bound")  # e.g. made read-only
+
+
+def _about_to_end(progress: Array, settings: Array) -> bool:
+    """Whether the next iteration is the last that is allowed, or likely to be the last that is needed."""
+    residual, iterations = progress[:2]
+    near = residual * residual <= settings[0] or residual <= settings[2:3].max(initial=0.0)
+    return bool(near or iterations + 1 >= settings[1])
 
 
 def _always_refused(*arrays: Array) -> int:

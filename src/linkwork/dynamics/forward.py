@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy.typing as npt
 from linkwork.closure.minimal import check_pivots, undetermined
 from linkwork.closure.mobility import state_doubt
 from linkwork.closure.tolerances import LEAST_PIVOT
-from linkwork.compilers.program import Program
+from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.dynamics.dense import solve_kkt
 from linkwork.dynamics.iterations import (
@@ -37,8 +39,10 @@ from linkwork.errors import (
 )
 from linkwork.inputs import Auto, ForwardMethod, Lanes, Precision, above_zero, count, not_negative
 from linkwork.kernels import aba
+from linkwork.kernels.constrained import DISABLED
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
+from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
 
@@ -106,7 +110,8 @@ class ForwardDynamics(ArrayEvaluator):
         # Of "auto" what matters here is known without a choice: it takes no hard and no dense method.
         bound = any(c.enabled for c in robot.constraints) if method == "auto" else method != "aba"
         self._bound = bound
-        self._dense, self._hard = method == "kkt", method != "auto" and METHODS[method].hard
+        self._dense = method == "kkt"
+        self._hard = method != "auto" and (METHODS[method].hard or METHODS[method].closed)
         self._quick = not (self._dense or self.strict)
         self._nv, self._result_size = robot.nv, ResultLayout(robot.nc).size
         self._unchecked = bound
@@ -147,6 +152,25 @@ class ForwardDynamics(ArrayEvaluator):
         self._zero_rows = np.zeros(robot.nc, dtype=dtype)
         self._settings = iteration_settings(robot, self.regularization, self.tolerance, iterations, dtype)
         self._by = SolvedBy(robot, self.method, float(self._settings[0]) if method.iterates else np.inf)
+
+    def _set_backend(self, backend: Backend) -> None:
+        super()._set_backend(backend)
+        self._per_row: Self | None = None
+
+    def _for_regularization(self, R: Array) -> Self:
+        """This evaluator, or the same for rows of a pair whose regularization differs though compliances are equal."""
+        if (
+            not has_closed_forms(self.program.algorithm.layout)
+            or R.shape[-1:] != (self.robot.nc,)
+            or shares_penalties(self.program.tree, R)
+        ):
+            return self
+        if self._per_row is None:
+            other = copy(self)
+            other._program = replace(self.program, tree=any_regularization(self.program.tree))
+            other._set_backend(self._backend)
+            self._per_row = other
+        return self._per_row
 
     @property
     def settings(self) -> Array:
@@ -213,6 +237,9 @@ class ForwardDynamics(ArrayEvaluator):
         target = zero if target is None else target
         if regularization is not None:
             R = not_negative(regularization, "regularization").astype(self._dtype)
+            other = self._for_regularization(R)
+            if other is not self:
+                return other(q, v, tau, wrenches, multipliers=multipliers, target=target, regularization=R, out=out)
         if self._dense:
             return self._solve_dense(q, v, tau, W, R, target, out)
         inputs = [q, v, tau, W, R, target, zero if multipliers is None else multipliers, settings]
@@ -272,10 +299,15 @@ class ForwardDynamics(ArrayEvaluator):
     def _check_pivots(self, result: Array) -> None:
         """Raise an error where a method without regularization met dependent rows, or rows that contradict."""
         early = self._given_method == "pv_early"
-        if not early and result.ndim == 1 and result[PROGRESS] > LEAST_PIVOT:
+        if not early and not METHODS[self.method].iterates and result.ndim == 1 and result[PROGRESS] > LEAST_PIVOT:
             return
         if METHODS[self.method].closed:
-            check_pivots(self.robot, result[..., PROGRESS])
+            if METHODS[self.method].iterates:
+                lost = result[..., PROGRESS] >= DISABLED
+                if lost.any():
+                    raise undetermined(self.robot, _first_state(lost))
+            else:
+                check_pivots(self.robot, result[..., PROGRESS])
             return
         if early:
             wrong = result[..., PROGRESS] > CONTRADICTION

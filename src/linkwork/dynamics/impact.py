@@ -27,11 +27,11 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
 from linkwork.plans.bbo import bbo_tree
-from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.quantities.base import Array, ArrayEvaluator
 
 METHODS: Mapping[str, Any] = MappingProxyType(
-    {"prox_bbo": (impact.IMPACT_ROWS, bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree)}
+    {"prox_bbo": (impact.IMPACT_ROWS, bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree_of_compliances)}
 )
 """Methods of impact dynamics, by name."""
 

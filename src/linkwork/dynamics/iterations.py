@@ -48,8 +48,9 @@ def iteration_settings(
     """When iterations end, and what is large for the robot: the input ``settings`` of `algorithms.constrained`."""
     scales = scales_of(robot)
     most = tolerance if dtype == "float64" else max(tolerance, SINGLE_TOLERANCE)
-    swamped = float(np.finfo(dtype).eps) / _relative_regularization(regularization, dtype)
+    relative = _relative_regularization(regularization, dtype)
+    swamped = float(np.finfo(dtype).eps) / relative
     weight = scales.mass * float(robot.gravity @ robot.gravity)
     felt = [np.where(c.enabled, 1.0, 0.0) for c in robot.constraints for _ in range(c.rows)] / scales.rows
-    head = [most, iterations, swamped, weight, 1 / scales.mass, 1 / scales.moment]
+    head = [most, iterations, swamped, relative, weight, 1 / scales.mass, 1 / scales.moment]
     return np.concatenate([head, 1 / scales.joints, felt]).astype(dtype)

@@ -11,20 +11,18 @@ compute the accelerations all the same, and of all multipliers the smallest; `lt
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import get_args
 
 from linkwork.closure.clusters import clustered, not_a_transmission
-from linkwork.compilers import cache as disk
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import MAX_OPERATIONS, trace
+from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED
-from linkwork.errors import ProgramTooLarge
+from linkwork.dynamics.local_loops import loops_in_clusters
 from linkwork.inputs import ForwardMethod
-from linkwork.kernels import aba, approximate, bbo, cluster_aba, lcaba, ltl, projection
+from linkwork.kernels import aba, approximate, bbo, cluster_aba, cluster_lcaba, lcaba, ltl, projection
 from linkwork.kernels import pv_early as early
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.computed import computed_once
@@ -32,15 +30,11 @@ from linkwork.model.constraints import CenterOfMass, VelocityCoupling
 from linkwork.model.model import Model
 from linkwork.plans.bbo import WORLD_END, bbo_tree
 from linkwork.plans.clusters import enabled_rows
-from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.ltl import ltl_tree
 from linkwork.plans.pv_early import pv_early_tree
 from linkwork.plans.tree import Tree, tree_of
 from linkwork.quantities.base import OperationCount
-
-MOST_COUNTED = 4 * MAX_OPERATIONS
-"""Operations of a program, or steps of a dense factor, beyond which a method is not counted. Zeros take steps too, in
-tracing and in native code."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +64,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), iterates=True),
         "prox_bbo": Method(bbo.PROX_BBO, bbo_tree, iterates=True),
         "pv_early": Method(early.PV_EARLY, pv_early_tree, hard=True, internal=False),
-        "pv_soft": Method(lcaba.LCABA, lcaba_tree, internal=False),
-        "constrained_aba": Method(lcaba.LCABA, lcaba_tree, iterates=True, internal=False),
-        "lcaba": Method(lcaba.LCABA, lcaba_tree, iterates=True),
+        "pv_soft": Method(lcaba.LCABA, lcaba_tree_of_compliances, internal=False),
+        "constrained_aba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True, internal=False),
+        "lcaba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True),
+        "cluster_lcaba": Method(cluster_lcaba.CLUSTER_LCABA, loops_in_clusters, iterates=True, closed=True),
         "cluster": Method(cluster_aba.CLUSTER_ABA, clustered, hard=True, closed=True),
         "projection": Method(projection.PROJECTION, clustered, hard=True, closed=True),
         "approximate": Method(approximate.APPROXIMATE_ABA, clustered, hard=True, closed=True, exact=False),
@@ -117,8 +112,8 @@ def methods_for(robot: Model) -> tuple[ForwardMethod, ...]:
 
 
 def method_costs(robot: Model) -> dict[ForwardMethod, OperationCount]:
-    """Exact operation counts of one iteration (and, as `OperationCount.iteration`, of each further one) by every method
-    with a kernel.
+    """Exact operation counts of one iteration (and, as `OperationCount.iteration` and `OperationCount.refinement`, of
+    each further and of the last one) by every method with a kernel.
 
     A method whose program, or whose dense factor of all rows, would be too large to count is left out. Counts are kept
     on disk.
@@ -150,21 +145,6 @@ def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount |
     return program_cost(Program.of_robot(robot, algorithm, arrays(robot, ())))
 
 
-def program_cost(program: Program) -> OperationCount | None:
-    """Exact operation counts of a program, kept on disk; None where it is too large to count."""
-
-    def make() -> bytes:
-        try:
-            traced = trace(program.algorithm, program.tree, MOST_COUNTED)
-        except ProgramTooLarge:
-            return b"null"
-        iteration = sum(traced.iterate.operation_count().values()) if traced.iterate else 0
-        return json.dumps([traced.operation_count(), iteration]).encode()
-
-    kept = json.loads(disk.fetch(disk.key("cost", program.algorithm.name, program.plan_bytes()), make))
-    return None if kept is None else OperationCount(kept[0], iteration=kept[1])
-
-
 def _dense_steps(robot: Model, algorithm: Algorithm) -> int:
     """Multiplications of the factor of a dense matrix with all rows of constraints, if the algorithm has one."""
     return robot.nc**3 // 6 if ("nc", "nc") in algorithm.work.values() else 0
@@ -180,5 +160,5 @@ def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
     if not any(c.enabled for c in robot.constraints):
         return "aba"
     costs = {name: method_cost(robot, name) for name in AUTOMATIC}
-    known = {name: cost.total + (iterations - 1) * cost.iteration for name, cost in costs.items() if cost is not None}
+    known = {name: cost.in_iterations(iterations) for name, cost in costs.items() if cost is not None}
     return min(known, key=known.__getitem__) if known else "lcaba"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from linkwork.closure.clusters import not_a_transmission, tied_dofs, ties_of
 from linkwork.closure.minimal import ClusterEvaluator
 from linkwork.compilers.program import Program
-from linkwork.dynamics.methods import program_cost
+from linkwork.dynamics.costs import program_cost
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import InertiaMethod
 from linkwork.kernels import cluster_efpa as effectors

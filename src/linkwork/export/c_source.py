@@ -50,6 +50,8 @@ class Iterations:
 
     tolerance: str
     most: str
+    near: str
+    """A residual at which iterations are about to end."""
 
 
 class CText:
@@ -63,7 +65,7 @@ class CText:
         self._arrays = [*(array for array, _ in trace.inputs), *(array for array, _ in trace.outputs), CARRY]
         self._trace = trace
         self._first = cut(trace)
-        self._iteration = cut(trace.iterate) if trace.iterate is not None else None
+        self._further = {label: cut(program) for label, program in trace.further.items()}
 
     # Text ------------------------------------------------------------------------------------------------------
 
@@ -74,7 +76,12 @@ class CText:
 
     @property
     def _work(self) -> int:
-        return max(self._first.work, self._iteration.work if self._iteration is not None else 0)
+        return max(program.work for program in self._programs.values())
+
+    @property
+    def _programs(self) -> dict[str, Parts]:
+        """All programs, by the names of their functions."""
+        return {"part": self._first, **self._further}
 
     def prototype(self) -> str:
         """The function as it is declared and defined."""
@@ -85,14 +92,13 @@ class CText:
     def source(self) -> str:
         """All functions, the one to call last."""
         texts = [_PART]
-        for label, program in (("part", self._first), ("iterate", self._iteration)):
-            if program is not None:
-                texts += [self._function(program, k, label) for k in range(len(program.parts))]
+        for label, program in self._programs.items():
+            texts += [self._function(program, k, label) for k in range(len(program.parts))]
         return "\n".join([*texts, self._main()])
 
     def _main(self) -> str:
         lines = [self.prototype(), "{"]
-        programs = [p for p in (self._first, self._iteration) if p is not None]
+        programs = self._programs.values()
         used = {array for p in programs for k in range(len(p.parts)) for array in self._used(p, k)}
         lines += [f"    (void){array}; /* not used */" for array in self.inputs if array not in used]
         for array, size in ((WORK, self._work), (CARRY, len(self._trace.carry))):
@@ -103,15 +109,25 @@ class CText:
             within = f"int k = 0; k < {size_name(self.name, array)}; ++k"
             lines.append(f"    for ({within}) {array}[k] = {self._literal(0.0)};")
         lines += [f"    {self._call(self._first, k, 'part')};" for k in range(len(self._first.parts))]
-        if self._iteration is not None:
-            progress = f"{self._trace.outputs[-1][0]}[0]"
-            stop = f"k < {self._iterations.most} && {progress} > {self._iterations.tolerance}"
-            lines.append(f"    for (int k = 1; {stop}; ++k) {{")
-            lines += [
-                f"        {self._call(self._iteration, k, 'iterate')};" for k in range(len(self._iteration.parts))
-            ]
-            lines.append("    }")
+        if self._further:
+            lines += [f"    {line}" for line in self._loop()]
         return "\n".join([*lines, "}", ""])
+
+    def _loop(self) -> list[str]:
+        """Further iterations, the last one by a text of its own where there is one."""
+        progress, until = f"{self._trace.outputs[-1][0]}[0]", self._iterations
+        calls = {
+            label: [f"{self._call(program, k, label)};" for k in range(len(program.parts))]
+            for label, program in self._further.items()
+        }
+        lines = [f"for (int k = 1; k < {until.most} && {progress} > {until.tolerance}; ++k) {{"]
+        if "refine" in calls:
+            soon = f"{progress} * {progress} <= {until.tolerance} || {progress} <= {until.near}"
+            lines += [f"    if (k + 1 >= {until.most} || {soon}) {{", *(f"        {c}" for c in calls["refine"])]
+            lines += ["    } else {", *(f"        {call}" for call in calls["iterate"]), "    }"]
+        else:
+            lines += [f"    {call}" for call in calls["iterate"]]
+        return [*lines, "}"]
 
     def _call(self, program: Parts, k: int, label: str) -> str:
         return f"{self.name}_{label}{k}({', '.join(self._used(program, k))})"

@@ -108,6 +108,7 @@ def operations_of(count: OperationCount) -> str:
     """How many operations of which kind."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(count.items(), key=lambda item: -item[1]))
     further = f"; each further iteration {count.iteration}" if count.iteration else ""
+    further += f", the last {count.refinement}" if count.refinement else ""
     return f"{count.total} operations ({kinds}){further}"
 
 

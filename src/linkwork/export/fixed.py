@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace import Trace, with_carry
 from linkwork.errors import InputError
 from linkwork.kernels import scalar
 from linkwork.model.expressions import (
@@ -46,19 +46,26 @@ def fixed(traced: Trace, known: Mapping[str, Sequence[float]]) -> Trace:
         return values[array][place] if array in values else graph.input(array, place)
 
     result = _run(traced, graph, bring)
-    first = replace(traced, graph=graph, outputs=_outputs(traced, graph, result), carry=(), iterate=None)
-    if traced.iterate is None:
-        return first
-    return _with_iteration(first, traced.iterate, [_of(result, symbol) for symbol in traced.carry], values)
+    first = replace(traced, graph=graph, outputs=_outputs(traced, graph, result), carry=(), iterate=None, refine=None)
+    carried = [_of(result, symbol) for symbol in traced.carry]
+    places: dict[int, int] = {}
+    further = {name: _iteration(first, text, carried, values, places) for name, text in traced.further.items()}
+    return with_carry(first, list(places), further)
 
 
-def _with_iteration(
-    first: Trace, iterate: Trace, carried: Sequence[Any], values: Mapping[int, Sequence[float]]
+def _iteration(
+    first: Trace,
+    further: Trace,
+    carried: Sequence[Any],
+    values: Mapping[int, Sequence[float]],
+    places: dict[int, int],
 ) -> Trace:
-    """The program of further iterations with what the first carries to it: symbols that it reads, not known numbers."""
+    """The program of further iterations with what the first carries to it: symbols that it reads, not known numbers.
+
+    ``places`` says where nodes of the first program are carried to.
+    """
     graph = Graph(sys.maxsize)
     carry = len(first.inputs) + len(first.outputs)
-    places: dict[int, int] = {}
 
     def bring(array: int, place: int) -> Any:
         if array in values:
@@ -71,13 +78,8 @@ def _with_iteration(
         symbol = graph.input(carry, places.setdefault(x.i, len(places)))
         return -symbol if x.minus else symbol
 
-    result = _run(iterate, graph, bring)
-    second = replace(iterate, graph=graph, outputs=_outputs(iterate, graph, result))
-    read = sorted({graph.nodes[i][2] for i in second.needed() if graph.nodes[i][:2] == (INPUT, carry)})
-    moved = {place: k for k, place in enumerate(read)}
-    graph.nodes = [(INPUT, carry, moved.get(n[2], 0)) if n[:2] == (INPUT, carry) else n for n in graph.nodes]
-    nodes = list(places)
-    return replace(first, carry=tuple(Symbol(first.graph, nodes[k], False) for k in read), iterate=second)
+    result = _run(further, graph, bring)
+    return replace(further, graph=graph, outputs=_outputs(further, graph, result))
 
 
 def _run(traced: Trace, graph: Graph, bring: Bring) -> dict[int, Any]:

@@ -22,6 +22,7 @@ from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
 from linkwork.export.fixed import fixed
 from linkwork.inputs import Precision
+from linkwork.plans.lcaba import any_regularization, has_closed_forms
 from linkwork.quantities.base import BaseEvaluator, OperationCount
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.simulation import Stepper
@@ -118,7 +119,10 @@ def _text(
     evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
 ) -> tuple[CText, OperationCount]:
     program = evaluator.traced_program
-    traced = trace(program.algorithm, program.tree, limit)
+    tree = program.tree
+    if "regularization" in arguments and has_closed_forms(program.algorithm.layout):
+        tree = any_regularization(tree)  # a caller may give each row its own
+    traced = trace(program.algorithm, tree, limit)
     held = _held(evaluator, arguments)
     for argument in arguments:
         if argument not in held:
@@ -127,16 +131,16 @@ def _text(
     known = {array: values for array, values in held.items() if array not in arguments}
     straight = fixed(traced, known)
     given = [array for array, _ in traced.inputs if array not in known]
-    iterate = sum(straight.iterate.operation_count().values()) if straight.iterate else 0
-    counted = OperationCount(straight.operation_count(), iteration=iterate)
+    counted = OperationCount.of_trace(straight)
     return CText(name, straight, number, given, _iterations(traced, known, number)), counted
 
 
 def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
     if traced.iterate is None or "settings" not in known:
-        return Iterations("settings[0]", "settings[1]")
-    tolerance, most = known["settings"][:2]
-    return Iterations(literal(tolerance, number), str(int(most)))
+        return Iterations("settings[0]", "settings[1]", "settings[2]")
+    tolerance, most, *others = known["settings"]
+    near = others[0] if traced.refine is not None else 0.0
+    return Iterations(literal(tolerance, number), str(int(most)), literal(near, number))
 
 
 def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[float]]:

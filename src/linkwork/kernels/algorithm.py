@@ -27,7 +27,11 @@ class Algorithm:
     ``settings``, the tolerance and the maximum number of iterations, and the last output begins with the residual that
     is to fall below the tolerance, and the number of iterations so far.
 
-    Where ``view`` is given, both kernels take what it returns in place of inputs and outputs: named tuples whose fields
+    An algorithm whose iterations leave rounding errors behind has a third kernel, ``refinement``, in place of the
+    second where iterations are about to end: in the last one that is allowed, and where the residual is at most the
+    root of the tolerance, or at most the third number of ``settings``.
+
+    Where ``view`` is given, all kernels take what it returns in place of inputs and outputs: named tuples whose fields
     are these arrays, or parts of them. Callers of `text` and `iterate`, which all backends run, pass flat arrays.
     """
 
@@ -43,7 +47,8 @@ class Algorithm:
     """Work arrays of which native code keeps the rows of a few bodies at a time, ``"forward"`` or ``"backward"``: see
     `plans.slots`. The kernel uses them for bodies in that order, and for none after its slot was given on."""
     view: Callable[..., tuple[Any, ...]] | None = None
-    """A kernel ``view(tree, *inputs, *outputs)`` that returns the arguments of the other two, after ``tree, work``."""
+    """A kernel ``view(tree, *inputs, *outputs)`` that returns the arguments of the others, after ``tree, work``."""
+    refinement: Callable[..., None] | None = None
     shared: tuple[str, ...] = ()
     """Work arrays that the kernels only read, as another algorithm left them for one state (a factor): native code in
     lanes applies it to one input a lane (`compilers.workspace`)."""
@@ -57,6 +62,16 @@ class Algorithm:
     def iterate(self) -> Callable[..., None] | None:
         """The kernel of a further iteration, on flat arrays."""
         return self.iteration if self.view is None or self.iteration is None else viewed(self.iteration, self.view)
+
+    @cached_property
+    def refine(self) -> Callable[..., None] | None:
+        """The kernel of an iteration with which iterations may end, on flat arrays."""
+        return self.refinement if self.view is None or self.refinement is None else viewed(self.refinement, self.view)
+
+    @property
+    def texts(self) -> tuple[Callable[..., None], ...]:
+        """All kernels on flat arrays."""
+        return tuple(text for text in (self.text, self.iterate, self.refine) if text is not None)
 
     @property
     def stored(self) -> Mapping[str, Shape]:

@@ -11,7 +11,7 @@ motion subspace ``S = X block(S_i) G`` (Eq. 24), ``S' I^A S = G' M G`` and ``I^A
 | Mc, Fc | ``M`` of a cluster's joints and ``F`` at its parent                                   |
 | MGc    | ``M G``                                                                             |
 | Dc     | ``D = S' I^A S = G' M G`` (line 27), then its factor ``L D L'``                       |
-| Uc     | ``L^-1 U`` with ``U = I^A S = G' F`` (line 26)                                        |
+| Uc, DUc | ``L^-1 U`` with ``U = I^A S = G' F`` (line 26), and ``D^-1 L^-1 U``                 |
 | uc     | ``u = tau - S' p^A`` (line 28): of each joint, then ``L^-1 G' (u - M g)`` of independent ones |
 
 and those of `clusters`. Cost: linear in the clusters, cubic in the joints of one.
@@ -62,14 +62,15 @@ CLUSTERED: dict[str, Shape] = EXPLICIT | {
     "MGc": ("nv", "nv"),
     "Dc": ("nv", "nv"),
     "Uc": ("nv", 6),
+    "DUc": ("nv", 6),
     "uc": ("nv",),
 }
 """Work arrays of articulated clusters."""
 
 
 @kernel
-def cluster_mass_matrix(tree: Array, w: Array, c: int, tau: Array) -> None:
-    """``M``, ``F`` and ``u`` of a cluster's joints by composite bodies, whose inertias and forces go to the parent."""
+def cluster_mass_matrix(tree: Array, w: Array, c: int) -> None:
+    """``M`` and ``F`` of a cluster's joints by composite bodies, whose inertias go to the parent."""
     start = tree.member_start[c]
     end = start + tree.member_count[c]
     parent = tree.cluster_parent[c]
@@ -97,16 +98,12 @@ def cluster_mass_matrix(tree: Array, w: Array, c: int, tau: Array) -> None:
                 shift_force_to_parent(tree, w, j, F)
                 j = tree.parent[j]
             w.Mc[o, o] += w.joint_inertia[o]
-            w.uc[o] = tau[o] - w.f[i, axis_of(kind, k)]
-            if kind == HELICAL:
-                w.uc[o] -= tree.pitch[i] * w.f[i, 5]
         whole_inertia_to_parent(tree, w, i)
-        force_to_parent(tree, w, i)
 
 
 @kernel
 def project_on_independent(tree: Array, w: Array, c: int) -> None:
-    """``D = G' M G``, ``U = G' F`` and ``u = G' (u - M g)`` (lines 26 to 28), then ``L^-1 U``, ``L^-1 u``."""
+    """``D = G' M G``, factorized, and ``U = G' F`` (lines 26, 27), then ``L^-1 U``."""
     ind = tree.ind_start[c]
     ind_end = ind + tree.ind_count[c]
     dep = tree.dep_start[c]
@@ -137,7 +134,33 @@ def project_on_independent(tree: Array, w: Array, c: int) -> None:
             for d in range(dep, dep_end):
                 x = x + w.Gc[tree.dep_dof[d], i] * w.MGc[tree.dep_dof[d], k]
             w.Dc[i, k] = x
-    for a in range(ind, ind_end):  # u = G' (u - M g)
+    factorize_at(tree.ind_dof, ind, ind_end - ind, w.Dc)
+    forward_substitute_rows(tree, w, c)
+
+
+@kernel
+def cluster_forces(tree: Array, w: Array, c: int, tau: Array) -> None:
+    """``u = tau - S' p^A`` of a cluster's joints (line 28), whose forces go to the parent."""
+    end = tree.member_start[c] + tree.member_count[c]
+    for back in range(tree.member_count[c]):
+        i = tree.member[end - 1 - back]
+        kind = tree.kind[i]
+        for k in range(dof_of(kind)):
+            o = tree.iv[i] + k
+            w.uc[o] = tau[o] - w.f[i, axis_of(kind, k)]
+            if kind == HELICAL:
+                w.uc[o] -= tree.pitch[i] * w.f[i, 5]
+        force_to_parent(tree, w, i)
+
+
+@kernel
+def project_forces(tree: Array, w: Array, c: int) -> None:
+    """``u = G' (u - M g)`` of the independent joints, then ``L^-1 u``."""
+    ind = tree.ind_start[c]
+    ind_end = ind + tree.ind_count[c]
+    dep = tree.dep_start[c]
+    dep_end = dep + tree.dep_count[c]
+    for a in range(ind, ind_end):
         i = tree.ind_dof[a]
         for d in range(dep, dep_end):
             w.uc[i] -= w.Mc[i, tree.dep_dof[d]] * w.gc[tree.dep_dof[d]]
@@ -148,9 +171,7 @@ def project_on_independent(tree: Array, w: Array, c: int) -> None:
             x = x - w.Mc[i, tree.dep_dof[e]] * w.gc[tree.dep_dof[e]]
         for a in range(ind, ind_end):
             w.uc[tree.ind_dof[a]] += w.Gc[i, tree.ind_dof[a]] * x
-    factorize_at(tree.ind_dof, ind, ind_end - ind, w.Dc)
     forward_substitute_at(tree.ind_dof, ind, ind_end - ind, w.Dc, w.uc)
-    forward_substitute_rows(tree, w, c)
 
 
 @kernel
@@ -167,30 +188,34 @@ def forward_substitute_rows(tree: Array, w: Array, c: int) -> None:
 
 @kernel
 def articulate_cluster(tree: Array, w: Array, c: int) -> None:
-    """``I^a`` and ``p^a`` of a cluster (lines 30, 31; Eqs. 55, 56), at its parent."""
-    ind = tree.ind_start[c]
-    n = tree.ind_count[c]
-    parent = tree.cluster_parent[c]
-    H = w.H[parent]
-    f = w.f[parent]
+    """``I^a`` of a cluster (line 30; Eq. 55), at its parent; leaves ``D^-1 L^-1 U`` in DUc."""
+    H = w.H[tree.cluster_parent[c]]
+    for b in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+        k = tree.ind_dof[b]
+        U = w.Uc[k]
+        for j in range(6):
+            w.DUc[k, j] = w.Dc[k, k] * U[j]
+            for m in range(j, 6):
+                H[j, m] -= w.DUc[k, j] * U[m]
+
+
+@kernel
+def articulated_cluster_force(tree: Array, w: Array, c: int) -> None:
+    """``p^a`` of a cluster (line 31; Eq. 56), at its parent."""
+    f = w.f[tree.cluster_parent[c]]
     for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
         i = tree.dep_dof[d]
         for j in range(6):
             f[j] += w.Fc[i, j] * w.gc[i]
-    for b in range(n):
-        k = tree.ind_dof[ind + b]
-        U = w.Uc[k]
+    for b in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+        k = tree.ind_dof[b]
         for j in range(6):
-            scaled = w.Dc[k, k] * U[j]
-            f[j] += scaled * w.uc[k]
-            for m in range(j, 6):
-                H[j, m] -= scaled * U[m]
+            f[j] += w.DUc[k, j] * w.uc[k]
 
 
 @kernel
-def cluster_accelerations(tree: Array, w: Array, c: int, result: Result) -> None:
-    """Accelerations of a cluster from that of its parent (lines 40 to 42), then its multipliers and residuals."""
-    qdd = result.a
+def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array) -> None:
+    """Accelerations of a cluster from that of its parent (lines 40 to 42)."""
     ind = tree.ind_start[c]
     n = tree.ind_count[c]
     a = w.a[tree.cluster_parent[c]]
@@ -204,20 +229,25 @@ def cluster_accelerations(tree: Array, w: Array, c: int, result: Result) -> None
     dependent_accelerations(tree, w, c, qdd)
     for e in range(tree.member_start[c], tree.member_start[c] + tree.member_count[c]):
         acceleration_from_parent(tree, w, tree.member[e], qdd)
+
+
+@kernel
+def cluster_constraint_forces(tree: Array, w: Array, c: int, qdd: Array, multipliers: Array) -> None:
+    """Multipliers of a cluster's rows from ``M q'' + F' a - u``, what they exert on its dependent joints."""
+    a = w.a[tree.cluster_parent[c]]
     dep = tree.dep_start[c]
     dep_end = dep + tree.dep_count[c]
-    for d in range(dep, dep_end):  # tau_c = M q'' + F' a - u, what constraints exert on dependent joints
+    for d in range(dep, dep_end):
         i = tree.dep_dof[d]
         x = -w.uc[i]
         for j in range(6):
             x = x + w.Fc[i, j] * a[j]
         for e in range(dep, dep_end):
             x = x + w.Mc[i, tree.dep_dof[e]] * qdd[tree.dep_dof[e]]
-        for b in range(ind, ind + n):
+        for b in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
             x = x + w.Mc[i, tree.ind_dof[b]] * qdd[tree.ind_dof[b]]
         w.x[i] = x
-    cluster_multipliers(tree, w, c, w.x, result.multipliers)
-    cluster_residuals(tree, w, c, qdd, result.residual)
+    cluster_multipliers(tree, w, c, w.x, multipliers)
 
 
 @kernel
@@ -237,16 +267,21 @@ def cluster_aba(tree: Array, w: Array, problem: Problem, result: Result) -> None
             inertia_to_parent(tree, w, i)
             articulated_bias_force(tree, w, i, problem.tau)
         else:
-            cluster_mass_matrix(tree, w, c, problem.tau)
+            cluster_mass_matrix(tree, w, c)
             project_on_independent(tree, w, c)
+            cluster_forces(tree, w, c, problem.tau)
+            project_forces(tree, w, c)
             if tree.cluster_parent[c] > 0:
                 articulate_cluster(tree, w, c)
+                articulated_cluster_force(tree, w, c)
     for back in range(tree.nclusters):  # second forward pass, lines 37 to 43
         c = tree.nclusters - 1 - back
         if tree.single_body[c] != 0:
             joint_acceleration(tree, w, tree.member[tree.member_start[c]], result.a)
         else:
-            cluster_accelerations(tree, w, c, result)
+            cluster_accelerations(tree, w, c, result.a)
+            cluster_constraint_forces(tree, w, c, result.a, result.multipliers)
+            cluster_residuals(tree, w, c, result.a, result.residual)
     result.progress[0] = w.pivot[0]
     result.iterations[0] = 1.0
 

@@ -204,7 +204,7 @@ def cluster_efpa(tree: Array, w: Array, q: Array, out: Array, pivot: Array) -> N
         if tree.single_body[c] != 0:
             articulate_single_joint(tree, w, tree.member[tree.member_start[c]])
         else:
-            cluster_mass_matrix(tree, w, c, w.qdd0)
+            cluster_mass_matrix(tree, w, c)
             project_on_independent(tree, w, c)
             if tree.cluster_parent[c] > 0:
                 articulate_cluster(tree, w, c)

@@ -30,15 +30,14 @@ from typing import NamedTuple
 from linkwork.kernels.aba import ARTICULATED
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constraints import CLOSURE, RATES, constraint_bias, constraint_rows, constraint_velocities
-from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, accelerations, velocities
+from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE, acceleration_from_parent, velocities
 from linkwork.kernels.rnea import (
     FORCE,
     WRENCHES,
     apply_wrenches,
     forward_pass,
+    inertial_force,
     init_root,
-    newton_euler_forces,
-    set_root_acceleration,
 )
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 
@@ -72,8 +71,12 @@ OUTPUTS: dict[str, Shape] = {"a": ("nv",), "result": ("nresult",)}
 class Settings(NamedTuple):
     """Scales of the convergence test (`quantities.scales`), without units of their own where they are multiplied."""
 
+    tolerance: Scalar
+    """The relative residual at which iterations end."""
     rounding: Scalar
     """The relative residual that rounding leaves after one iteration with stiff rows."""
+    regularization: Scalar
+    """Regularization of a row of compliance one, as a part of the inverse inertia that it feels."""
     gravity: Scalar
     """Square of the robot's weight over its mass."""
     inverse_mass: Scalar
@@ -121,10 +124,17 @@ class Result(NamedTuple):
 
 @kernel
 def settings_view(tree: Array, settings: Array) -> Settings:
-    """The flat input ``settings`` by name; the first two numbers are the loop's."""
-    mobility = settings[6 : 6 + tree.nv]
-    row_inertia = settings[6 + tree.nv : tree.nsettings]
-    return Settings(settings[2], settings[3], settings[4], settings[5], mobility, row_inertia)
+    """The flat input ``settings`` by name; the second number is the loop's, which reads the first and the third too."""
+    return Settings(
+        tolerance=settings[0],
+        rounding=settings[2],
+        regularization=settings[3],
+        gravity=settings[4],
+        inverse_mass=settings[5],
+        inverse_inertia=settings[6],
+        mobility=settings[7 : 7 + tree.nv],
+        row_inertia=settings[7 + tree.nv : tree.nsettings],
+    )
 
 
 @kernel
@@ -212,18 +222,22 @@ def clear_forces(tree: Array, w: Array) -> None:
 
 
 @kernel
-def force_residual(tree: Array, w: Array, wrenches: Array, qdd: Array) -> None:
-    """Iterative refinement: bias forces of the accelerations so far, by Newton's and Euler's equations.
+def force_residual(tree: Array, w: Array, tau: Array, qdd: Array) -> None:
+    """Iterative refinement: bias forces and torques of the accelerations so far, ``f = f0 + I a``, ``tau - I_r qdd``.
 
     Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its
-    regularization, the factor has seven digits of the dynamics. The next iteration corrects the unbalanced force.
+    regularization, the factor has seven digits of the dynamics. The iteration corrects the unbalanced force. ``f0`` are
+    the bias forces of ``qdd = 0``, as `setup_problem` left them, ``I_r`` rotor inertias.
     """
-    set_root_acceleration(tree, w)
-    accelerations(tree, w, qdd)
-    newton_euler_forces(tree, w)
-    apply_wrenches(tree, w, wrenches)
     for j in range(6):
         w.a[0, j] = 0.0
+    for i in range(1, tree.n):
+        acceleration_from_parent(tree, w, i, qdd)
+        inertial_force(tree, w, i)
+        for j in range(6):
+            w.f[i, j] += w.f0[i, j]
+    for k in range(tree.nv):
+        w.tau[k] = tau[k] - tree.armature[k] * qdd[k]
 
 
 @kernel
@@ -252,14 +266,13 @@ def max_norm(n: int, x: Array) -> Scalar:
 def constraint_violation(tree: Array, w: Array, R: Array, result: Result) -> None:
     """Largest position error, and velocity error where rows have gains (else -1), after `setup_problem`."""
     position = 0.0
-    velocity = 0.0 if tree.has_gains != 0 else -1.0
+    velocity = 0.0
     for r in range(tree.nc):
-        position = maximum(position, where(R[r], DISABLED, where(w.error[r], 0.0, -w.error[r], w.error[r]), 0.0))
+        position = maximum(position, where(R[r], DISABLED, w.error[r] * w.error[r], 0.0))
         if tree.has_gains != 0:
-            x = where(w.Jv[r], 0.0, -w.Jv[r], w.Jv[r])
-            velocity = maximum(velocity, where(R[r], DISABLED, x, 0.0))
-    result.violation[0] = position
-    result.violation[1] = velocity
+            velocity = maximum(velocity, where(R[r], DISABLED, w.Jv[r] * w.Jv[r], 0.0))
+    result.violation[0] = sqrt(position)
+    result.violation[1] = sqrt(velocity) if tree.has_gains != 0 else -1.0
 
 
 @kernel

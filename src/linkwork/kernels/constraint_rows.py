@@ -3,18 +3,20 @@
 
 Of a pair of frames, A on the first body and B on the second:
 
-| symbol   | meaning                                                                                      |
-|----------|----------------------------------------------------------------------------------------------|
-| E, o     | pose of a body relative to the root of its loops                                             |
-| G        | rotation from the axes of the second body to those of A                                      |
-| B        | rotation of B in A                                                                           |
-| d        | position of B in A                                                                           |
-| lever    | from the first body's origin to B's origin (or, where they coincide, to A's), in its axes    |
-| spin, dd | angular velocity of B and rate of d, relative to A, in A's axes                              |
-| drift    | angular acceleration of B relative to A where ``qdd = 0``                                    |
+| symbol      | meaning                                                                                   |
+|-------------|-------------------------------------------------------------------------------------------|
+| E, o        | pose of a body relative to the root of its loops                                          |
+| F           | rotation of A in its body                                                                 |
+| G           | rotation from the axes of the second body to those of the first                           |
+| d           | position of B relative to A                                                               |
+| orientation | of B in A: a quaternion, or the axis of B that rows are about, in A                       |
+| lever       | from the first body's origin to B's origin (or, where they coincide, to A's)              |
+| spin, dd    | angular velocity of B and rate of d, relative to A                                        |
+| drift       | angular acceleration of B relative to A where ``qdd = 0``                                 |
 
-A row of a pair is two vectors ``n, f`` in A's axes: the rate of its error is ``n . spin + f . dd``. Errors of
-orientation are ``2 sin(angle / 2) axis``, smooth up to half a turn.
+Vectors are in the first body's axes where nothing else is said: loops that move in a plane have most of their zeros
+there, whatever axes A has. A row of a pair is two vectors ``n, f``: the rate of its error is ``n . spin + f . dd``.
+Errors of orientation are ``2 sin(angle / 2) axis``, smooth up to half a turn.
 Cost: a fixed number of operations for each pair of bodies, body of a center of mass, and term of a coupling.
 """
 
@@ -29,7 +31,6 @@ from linkwork.kernels.spatial import (
     cross,
     dot,
     linear,
-    multiply,
     rotate,
     rotate_inverse,
     scale,
@@ -47,21 +48,17 @@ HALF_TURN = 1e-12
 
 @kernel
 def relative_pose(tree: Array, w: Array, p: int) -> None:
-    """Pose of the second frame of a pair in the first."""
-    a = tree.pair_first[p]
-    b = tree.pair_second[p]
-    E = w.E[tree.pair_first_pose[p]]
+    """Pose of the second body of a pair in the first, and position of its frame."""
+    a = tree.pair_first_pose[p]
+    b = tree.pair_second_pose[p]
     G = w.G[p]
     for k in range(3):
-        x = rotate_inverse(tree.frame_rotation[a], rotate_inverse(E, column(w.E[tree.pair_second_pose[p]], k)))
+        x = rotate_inverse(w.E[a], column(w.E[b], k))
         G[0, k] = x[0]
         G[1, k] = x[1]
         G[2, k] = x[2]
-    if tree.pair_rotation[p] != ANY_TURN:
-        multiply(G, tree.frame_rotation[b], w.B[p])
-    end = add(w.o[tree.pair_second_pose[p]], rotate(w.E[tree.pair_second_pose[p]], tree.frame_position[b]))
-    in_first = rotate_inverse(E, sub(end, w.o[tree.pair_first_pose[p]]))
-    set_vector(rotate_inverse(tree.frame_rotation[a], sub(in_first, tree.frame_position[a])), w.d[p])
+    end = add(rotate_inverse(w.E[a], sub(w.o[b], w.o[a])), rotate(G, tree.frame_position[tree.pair_second[p]]))
+    set_vector(sub(end, tree.frame_position[tree.pair_first[p]]), w.d[p])
 
 
 @kernel
@@ -71,7 +68,7 @@ def lever_arm(tree: Array, w: Array, p: int) -> tuple[Scalar, Scalar, Scalar]:
     f = (tree.frame_position[a, 0], tree.frame_position[a, 1], tree.frame_position[a, 2])
     if tree.pair_translation[p] == MEET or tree.pair_translation[p] == ROD:
         return f
-    return add(f, rotate(tree.frame_rotation[a], w.d[p]))
+    return add(f, w.d[p])
 
 
 @kernel
@@ -82,10 +79,8 @@ def set_pair_row(tree: Array, w: Array, p: int, k: int, n: Vector, f: Vector, le
     set_angular(add(rotate_inverse(w.G[p], n), cross(tree.frame_position[tree.pair_second[p]], y)), K)
     set_linear(y, K)
     K = w.K[tree.pair_first_k[p] + k]
-    F = tree.frame_rotation[tree.pair_first[p]]
-    y = rotate(F, f)
-    set_angular(scale(-1.0, add(rotate(F, n), cross(lever, y))), K)
-    set_linear(scale(-1.0, y), K)
+    set_angular(scale(-1.0, add(n, cross(lever, f))), K)
+    set_linear(scale(-1.0, f), K)
 
 
 @kernel
@@ -103,84 +98,111 @@ def axis(k: int) -> tuple[Scalar, Scalar, Scalar]:
 
 
 @kernel
-def rotation_quaternion(B: Array) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """The quaternion ``w, x, y, z`` of a rotation, ``w > 0``."""
-    t = 1.0 + (B[0, 0] + B[1, 1] + B[2, 2])
-    root = sqrt(where(t, HALF_TURN, HALF_TURN, t))
-    k = 0.5 / root
-    x = where(t, HALF_TURN, 1.0, k * (B[2, 1] - B[1, 2]))
-    return 0.5 * root, x, k * (B[0, 2] - B[2, 0]), k * (B[1, 0] - B[0, 1])
+def set_orientation(tree: Array, w: Array, p: int) -> None:
+    """``orientation``: the quaternion ``w, x, y, z`` of B in A, ``w > 0``, or the axis of B that rows are about, in A.
+
+    Where the angle is half a turn, the first body's z axis stands for the quaternion's: that of a loop in a plane.
+    """
+    e = w.orientation[p]
+    if tree.pair_rotation[p] == NO_TURN:
+        W = tree.pair_closed[p]
+        x = rotate(w.G[p], column(W, 0))
+        y = rotate(w.G[p], column(W, 1))
+        z = rotate(w.G[p], column(W, 2))
+        t = 1.0 + (x[0] + y[1] + z[2])
+        root = sqrt(where(t, HALF_TURN, HALF_TURN, t))
+        k = 0.5 / root
+        e[0] = 0.5 * root
+        e[1] = where(t, HALF_TURN, 0.0, k * (y[2] - z[1]))
+        e[2] = where(t, HALF_TURN, 0.0, k * (z[0] - x[2]))
+        e[3] = where(t, HALF_TURN, 1.0, k * (x[1] - y[0]))
+    elif tree.pair_rotation[p] != ANY_TURN:
+        axis = 2 if tree.pair_rotation[p] == ABOUT_Z else 1
+        end = rotate(w.G[p], column(tree.frame_rotation[tree.pair_second[p]], axis))
+        b = rotate_inverse(tree.frame_rotation[tree.pair_first[p]], end)
+        e[0] = 0.0
+        e[1] = b[0]
+        e[2] = b[1]
+        e[3] = b[2]
 
 
 @kernel
-def half_tilt(B: Array) -> tuple[Scalar, Scalar, Scalar]:
+def orientation_vector(w: Array, p: int) -> tuple[Scalar, Scalar, Scalar]:
+    """The vector part of the quaternion, or the axis."""
+    return w.orientation[p, 1], w.orientation[p, 2], w.orientation[p, 3]
+
+
+@kernel
+def half_tilt(b: Vector) -> tuple[Scalar, Scalar, Scalar]:
     """Of B's z axis ``(x, y, z)``: ``h = sqrt(2 / (1 + z))``, ``h² / 2``, and the error about x."""
-    t = 1.0 + B[2, 2]
+    t = 1.0 + b[2]
     half = 1.0 / where(t, HALF_TURN, HALF_TURN, t)
     h = sqrt(2.0 * half)
-    return h, half, where(t, HALF_TURN, 2.0, -(h * B[1, 2]))
+    return h, half, where(t, HALF_TURN, 2.0, -(h * b[1]))
 
 
 @kernel
 def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
     """Position errors of a pair and its rows of K."""
     relative_pose(tree, w, p)
+    set_orientation(tree, w, p)
     o = tree.pair_row[p]
     rotation = tree.pair_rotation[p]
     translation = tree.pair_translation[p]
     zero = (0.0, 0.0, 0.0)
     lever = lever_arm(tree, w, p)
-    B = w.B[p]
-    d = w.d[p]
+    F = tree.frame_rotation[tree.pair_first[p]]
+    b = orientation_vector(w, p)
     k = 0
     if rotation == NO_TURN:  # e = 2 sin(angle / 2) axis; its rate is (w spin + spin x e / 2)
-        c, x, y, z = rotation_quaternion(B)
-        error[o] = 2.0 * x
-        error[o + 1] = 2.0 * y
-        error[o + 2] = 2.0 * z
-        set_pair_row(tree, w, p, 0, (c, z, -y), zero, lever)
-        set_pair_row(tree, w, p, 1, (-z, c, x), zero, lever)
-        set_pair_row(tree, w, p, 2, (y, -x, c), zero, lever)
+        set_at(scale(2.0, rotate_inverse(F, b)), error, o)
+        c = w.orientation[p, 0]
+        for j in range(3):
+            axis = column(F, j)
+            set_pair_row(tree, w, p, j, add(scale(c, axis), cross(b, axis)), zero, lever)
         k = 3
     elif rotation == ABOUT_Z:  # e = h (-b1, b0, 0), with b the axis of B: 2 sin(angle / 2) about z x b
-        b = column(B, 2)
-        h, half, e = half_tilt(B)
+        h, half, e = half_tilt(b)
         error[o] = e
         error[o + 1] = h * b[0]
         # the rate of b is spin x b: of b_k it is spin . (b x axis k); of h it is -h half / 2 times that of b_2
         u = 0.5 * (half * b[1])
         v = 0.5 * (half * b[0])
-        set_pair_row(tree, w, p, 0, (h * (b[2] + u * b[1]), -(h * (u * b[0])), -(h * b[0])), zero, lever)
-        set_pair_row(tree, w, p, 1, (-(h * (v * b[1])), h * (b[2] + v * b[0]), -(h * b[1])), zero, lever)
+        n = (h * (b[2] + u * b[1]), -(h * (u * b[0])), -(h * b[0]))
+        set_pair_row(tree, w, p, 0, rotate(F, n), zero, lever)
+        n = (-(h * (v * b[1])), h * (b[2] + v * b[0]), -(h * b[1]))
+        set_pair_row(tree, w, p, 1, rotate(F, n), zero, lever)
         k = 2
     elif rotation == CARDAN:
-        side = column(B, 1)
-        error[o] = side[0]
-        set_pair_row(tree, w, p, 0, (0.0, side[2], -side[1]), zero, lever)
+        error[o] = b[0]
+        set_pair_row(tree, w, p, 0, rotate(F, (0.0, b[2], -b[1])), zero, lever)
         k = 1
-    if translation == MEET:
-        for j in range(3):
-            error[o + k + j] = d[j]
-            set_pair_row(tree, w, p, k + j, zero, axis(j), lever)
-    elif translation == ON_LINE:
-        for j in range(2):
-            error[o + k + j] = d[j]
-            set_pair_row(tree, w, p, k + j, zero, axis(j), lever)
-    elif translation == ON_PLANE:
-        error[o + k] = d[2]
-        set_pair_row(tree, w, p, k, zero, axis(2), lever)
-    elif translation == ROD:
+    if translation == ROD:
         each = 1.0 / tree.pair_size[p]
+        d = w.d[p]
         error[o + k] = 0.5 * (each * dot(d, d) - tree.pair_size[p])
         set_pair_row(tree, w, p, k, zero, scale(each, d), lever)
-    elif translation == ROLLING:  # no slip at the point of contact: dd - radius spin x z = 0 in the plane
-        radius = tree.pair_size[p]
-        error[o + k] = 0.0
-        error[o + k + 1] = 0.0
-        error[o + k + 2] = d[2] - radius
-        set_pair_row(tree, w, p, k, (0.0, -radius, 0.0), axis(0), lever)
-        set_pair_row(tree, w, p, k + 1, (radius, 0.0, 0.0), axis(1), lever)
-        set_pair_row(tree, w, p, k + 2, zero, axis(2), lever)
+    elif translation != ANY_SHIFT:
+        d = rotate_inverse(F, w.d[p])
+        if translation == MEET:
+            for j in range(3):
+                error[o + k + j] = d[j]
+                set_pair_row(tree, w, p, k + j, zero, column(F, j), lever)
+        elif translation == ON_LINE:
+            for j in range(2):
+                error[o + k + j] = d[j]
+                set_pair_row(tree, w, p, k + j, zero, column(F, j), lever)
+        elif translation == ON_PLANE:
+            error[o + k] = d[2]
+            set_pair_row(tree, w, p, k, zero, column(F, 2), lever)
+        else:  # rolling, no slip at the point of contact: dd - radius spin x z = 0 in the plane
+            radius = tree.pair_size[p]
+            error[o + k] = 0.0
+            error[o + k + 1] = 0.0
+            error[o + k + 2] = d[2] - radius
+            set_pair_row(tree, w, p, k, scale(-radius, column(F, 1)), column(F, 0), lever)
+            set_pair_row(tree, w, p, k + 1, scale(radius, column(F, 0)), column(F, 1), lever)
+            set_pair_row(tree, w, p, k + 2, zero, column(F, 2), lever)
 
 
 @kernel
@@ -195,72 +217,75 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
     j = tree.frame_body[b]
     G = w.G[p]
     F = tree.frame_rotation[a]
-    B = w.B[p]
-    omega = rotate_inverse(F, w.omega[i])
+    omega = w.omega[i]
     spin = sub(rotate(G, w.omega[j]), omega)
+    drift = (0.0, 0.0, 0.0)
     k = 0
-    if rotation != ANY_TURN:
-        # derivative of spin in A's axes, which rotate
-        drift = add(cross(spin, omega), sub(rotate(G, angular(w.a[j])), rotate_inverse(F, angular(w.a[i]))))
-        if rotation == NO_TURN:
-            c, x, y, z = rotation_quaternion(B)
-            e = (x, y, z)
-            half_square = 0.5 * dot(spin, spin)
-            bias = sub(add(scale(c, drift), cross(drift, e)), scale(half_square, e))
-            set_at(bias, w.beta, o)
-            k = 3
-        elif rotation == ABOUT_Z:
-            end = column(B, 2)
-            h, half, _ = half_tilt(B)
-            dt = cross(spin, end)
-            ddt = add(cross(drift, end), cross(spin, dt))
-            dh = -0.5 * (h * (half * dt[2]))
-            ddh = -0.5 * (half * (h * (ddt[2] - 1.5 * (half * (dt[2] * dt[2])))))
-            w.beta[o] = -(h * ddt[1] + 2.0 * (dh * dt[1]) + ddh * end[1])
-            w.beta[o + 1] = h * ddt[0] + 2.0 * (dh * dt[0]) + ddh * end[0]
-            k = 2
-        else:
-            side = column(B, 1)
-            dds = add(cross(drift, side), cross(spin, cross(spin, side)))
-            w.beta[o] = dds[0]
-            k = 1
+    if rotation != ANY_TURN or translation == ROLLING:
+        # derivative of spin in the first body's axes, which rotate
+        drift = add(cross(spin, omega), sub(rotate(G, angular(w.a[j])), angular(w.a[i])))
+    if rotation == NO_TURN:
+        e = orientation_vector(w, p)
+        half_square = 0.5 * dot(spin, spin)
+        bias = sub(add(scale(w.orientation[p, 0], drift), cross(drift, e)), scale(half_square, e))
+        set_at(rotate_inverse(F, bias), w.beta, o)
+        k = 3
+    elif rotation != ANY_TURN:
+        tilted_axis_bias(tree, w, p, rotate_inverse(F, spin), rotate_inverse(F, drift))
+        k = 2 if rotation == ABOUT_Z else 1
     if translation != ANY_SHIFT:
         lever = lever_arm(tree, w, p)
         end = rotate(G, add(linear(w.a[j]), rotate(w.accel_field[j], tree.frame_position[b])))
-        bias = sub(end, rotate_inverse(F, add(linear(w.a[i]), rotate(w.accel_field[i], lever))))
+        bias = sub(end, add(linear(w.a[i]), rotate(w.accel_field[i], lever)))
         if translation == MEET:
-            set_at(bias, w.beta, o + k)
+            set_at(rotate_inverse(F, bias), w.beta, o + k)
         else:
             end_velocity = rotate(G, add(w.u[j], cross(w.omega[j], tree.frame_position[b])))
-            dd = sub(end_velocity, rotate_inverse(F, add(w.u[i], cross(w.omega[i], lever))))
+            dd = sub(end_velocity, add(w.u[i], cross(w.omega[i], lever)))
             if translation == ROD:
                 w.beta[o + k] = (dot(w.d[p], bias) + dot(dd, dd)) * (1.0 / tree.pair_size[p])
             else:
-                bias = sub(bias, scale(2.0, cross(omega, dd)))
+                bias = rotate_inverse(F, sub(bias, scale(2.0, cross(omega, dd))))
                 if translation == ON_PLANE:
                     w.beta[o + k] = bias[2]
                 else:
                     w.beta[o + k] = bias[0]
                     w.beta[o + k + 1] = bias[1]
                 if translation == ROLLING:
-                    drift = add(cross(spin, omega), sub(rotate(G, angular(w.a[j])), rotate_inverse(F, angular(w.a[i]))))
-                    radius = tree.pair_size[p]
-                    w.beta[o + k] = bias[0] - radius * drift[1]
-                    w.beta[o + k + 1] = bias[1] + radius * drift[0]
+                    rolling = scale(tree.pair_size[p], rotate_inverse(F, drift))
+                    w.beta[o + k] = bias[0] - rolling[1]
+                    w.beta[o + k + 1] = bias[1] + rolling[0]
                     w.beta[o + k + 2] = bias[2]
+
+
+@kernel
+def tilted_axis_bias(tree: Array, w: Array, p: int, spin: Vector, drift: Vector) -> None:
+    """Bias of rows about an axis of B, z or y; all in the axes of A."""
+    o = tree.pair_row[p]
+    end = orientation_vector(w, p)
+    dt = cross(spin, end)
+    ddt = add(cross(drift, end), cross(spin, dt))
+    if tree.pair_rotation[p] == CARDAN:
+        w.beta[o] = ddt[0]
+    else:
+        h, half, _ = half_tilt(end)
+        dh = -0.5 * (h * (half * dt[2]))
+        ddh = -0.5 * (half * (h * (ddt[2] - 1.5 * (half * (dt[2] * dt[2])))))
+        w.beta[o] = -(h * ddt[1] + 2.0 * (dh * dt[1]) + ddh * end[1])
+        w.beta[o + 1] = h * ddt[0] + 2.0 * (dh * dt[0]) + ddh * end[0]
 
 
 @kernel
 def com_rows(tree: Array, w: Array, t: int, error: Array) -> None:
     """One body of a center of mass: its part of the errors, and its rows of K."""
-    i = tree.com_body[t]
     m = tree.com_mass[t]
     mc = tree.com_mc[t]
-    moment = add(scale(m, w.o[i]), rotate(w.E[i], mc))
+    E = w.E[tree.com_pose[t]]
+    moment = add(scale(m, w.o[tree.com_pose[t]]), rotate(E, mc))
     for k in range(tree.com_nrows[t]):
         axis = tree.com_axes[t, k]
         error[tree.com_row[t] + k] += dot(axis, moment)
-        y = rotate_inverse(w.E[i], axis)
+        y = rotate_inverse(E, axis)
         K = w.K[tree.com_k[t] + k]
         set_angular(cross(mc, y), K)
         set_linear(scale(m, y), K)
@@ -272,7 +297,7 @@ def com_bias(tree: Array, w: Array, t: int) -> None:
     i = tree.com_body[t]
     rate = add(scale(tree.com_mass[t], linear(w.a[i])), rotate(w.accel_field[i], tree.com_mc[t]))
     for k in range(tree.com_nrows[t]):
-        w.beta[tree.com_row[t] + k] += dot(rate, rotate_inverse(w.E[i], tree.com_axes[t, k]))
+        w.beta[tree.com_row[t] + k] += dot(rate, rotate_inverse(w.E[tree.com_pose[t]], tree.com_axes[t, k]))
 
 
 @kernel
@@ -286,7 +311,7 @@ def combination_rows(tree: Array, w: Array, t: int) -> None:
     set_linear(f, K)
     K = w.K[tree.combination_world_k[t]]
     set_angular((0.0, 0.0, 0.0), K)
-    set_linear(scale(-1.0, rotate(w.E[tree.frame_body[frame]], f)), K)
+    set_linear(scale(-1.0, rotate(w.E[tree.combination_pose[t]], f)), K)
 
 
 @kernel
@@ -295,7 +320,7 @@ def combination_vector(tree: Array, w: Array, t: int, start: int) -> tuple[Scala
     frame = tree.combination_frame[t]
     x = (tree.combination[t, start], tree.combination[t, start + 1], tree.combination[t, start + 2])
     if tree.combination_aligned[t] != 0:
-        return rotate_inverse(w.E[tree.frame_body[frame]], x)
+        return rotate_inverse(w.E[tree.combination_pose[t]], x)
     return rotate(tree.frame_rotation[frame], x)
 
 
@@ -305,7 +330,9 @@ def combination_bias(tree: Array, w: Array, t: int) -> None:
     frame = tree.combination_frame[t]
     i = tree.frame_body[frame]
     f = combination_vector(tree, w, t, 3)
-    a0 = rotate_inverse(w.E[i], linear(w.a[0]))  # minus gravity, the fictitious acceleration of the root
+    a0 = rotate_inverse(
+        w.E[tree.combination_pose[t]], linear(w.a[0])
+    )  # minus gravity, the fictitious acceleration of the root
     rate = sub(add(linear(w.a[i]), cross(angular(w.a[i]), tree.frame_position[frame])), a0)
     if tree.combination_aligned[t] != 0:
         rate = add(rate, symmetric_product(w.W[i], tree.frame_position[frame]))

@@ -38,8 +38,8 @@ from linkwork.kernels.kinematics import (
     angular_velocities,
     bias_accelerations,
     joint_transforms,
+    pose_from_parent,
     velocities,
-    world_transform,
 )
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add, angular, cross, dot, linear, set_angular, set_linear, set_vector
@@ -50,7 +50,7 @@ CLOSURE: dict[str, Shape] = {
     "E": ("nposes", 3, 3),
     "o": ("nposes", 3),
     "G": ("npairs", 3, 3),
-    "B": ("npairs", 3, 3),
+    "orientation": ("npairs", 4),
     "d": ("npairs", 3),
     "K": ("nk", 6),
     "dphi": ("nterms",),
@@ -64,16 +64,12 @@ RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "tape_dot": ("ntape",
 @kernel
 def loop_poses(tree: Array, w: Array) -> None:
     """Poses of the bodies in loops, each relative to the root of its loops."""
-    root = tree.nposes - 1
     set_vector((0.0, 0.0, 0.0), w.o[0])
-    set_vector((0.0, 0.0, 0.0), w.o[root])
     for j in range(3):
         for k in range(3):
             w.E[0, j, k] = 1.0 if j == k else 0.0
-            w.E[root, j, k] = w.E[0, j, k]
-    for i in range(1, tree.n):
-        if tree.pose_parent[i] >= 0:
-            world_transform(tree, w, i, tree.pose_parent[i])
+    for s in range(1, tree.nposes):
+        pose_from_parent(tree, w, tree.pose_body[s], w.E[tree.pose_parent[s]], w.o[tree.pose_parent[s]], w.E[s], w.o[s])
 
 
 @kernel

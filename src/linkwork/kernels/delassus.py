@@ -43,19 +43,13 @@ from linkwork.kernels.lcaba import (
     coupled_bias_forces,
     joint_coupling_rows,
 )
-from linkwork.kernels.rnea import FORCE, joint_torques
+from linkwork.kernels.rnea import FORCE, inertial_force, joint_torques
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import (
-    add,
     angular,
-    cross,
     dot,
     linear,
-    scale,
-    set_angular,
-    set_linear,
     subtract_scaled,
-    symmetric_product,
 )
 from linkwork.plans.delassus import DAMPED_TREE, DELASSUS_TREE
 
@@ -293,17 +287,6 @@ def solve_damped_iterate(
         forces[r] += w.residual[r]
     progress[0] *= max_norm(tree.nc, w.residual) / (max_norm(tree.nc, forces) + TINY)
     progress[1] += 1.0
-
-
-@kernel
-def inertial_force(tree: Array, w: Array, i: int) -> None:
-    """``f = I a`` of body ``i``, at zero velocity."""
-    a = w.a[i]
-    turn = angular(a)
-    shift = linear(a)
-    mc = tree.mc[i]
-    set_angular(add(symmetric_product(tree.I[i], turn), cross(mc, shift)), w.f[i])
-    set_linear(add(scale(tree.mass[i], shift), cross(turn, mc)), w.f[i])
 
 
 @kernel

@@ -46,11 +46,11 @@ def joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
     p = tree.p[i]
     set_vector(p, w.r[i])
     if kind == REVOLUTE:
-        w.sin[i], w.cos[i] = sincos(q[o])
+        joint_angle(tree, w, i, q[o])
     elif kind == PRISMATIC:
         set_vector(_along_axis(P, p, q[o]), w.r[i])
     elif kind == HELICAL:
-        w.sin[i], w.cos[i] = sincos(q[o])
+        joint_angle(tree, w, i, q[o])
         set_vector(_along_axis(P, p, tree.pitch[i] * q[o]), w.r[i])
     elif kind == PLANAR:
         inverse_norm = 1.0 / sqrt(q[o + 2] * q[o + 2] + q[o + 3] * q[o + 3])
@@ -62,6 +62,18 @@ def joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
     else:
         set_vector(add(p, rotate(P, (q[o], q[o + 1], q[o + 2]))), w.r[i])
         _quaternion_rotation(P, q, o + 3, w.Q, w.R[i])
+
+
+@kernel
+def joint_angle(tree: Array, w: Array, i: int, angle: Scalar) -> None:
+    """``cos, sin`` of a joint's angle, counted from the x axis of ``P`` (``offset``: where that of the body starts)."""
+    s, c = sincos(angle)
+    if tree.has_offset[i] != 0:
+        w.cos[i] = tree.offset[i, 0] * c - tree.offset[i, 1] * s
+        w.sin[i] = tree.offset[i, 0] * s + tree.offset[i, 1] * c
+    else:
+        w.cos[i] = c
+        w.sin[i] = s
 
 
 @kernel

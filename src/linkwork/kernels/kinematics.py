@@ -171,13 +171,18 @@ def world_transforms(tree: Array, w: Array) -> None:
 @kernel
 def world_transform(tree: Array, w: Array, i: int, h: int) -> None:
     """Pose of body ``i``, that of its parent being row ``h`` of ``E, o``."""
+    pose_from_parent(tree, w, i, w.E[h], w.o[h], w.E[i], w.o[i])
+
+
+@kernel
+def pose_from_parent(tree: Array, w: Array, i: int, parent_E: Array, parent_o: Array, E: Array, o: Array) -> None:
+    """``E, o``: the pose of body ``i``, given that of its parent."""
     kind = tree.kind[i]
-    E = w.E[i]
-    set_vector(add(w.o[h], rotate(w.E[h], w.r[i])), w.o[i])
+    set_vector(add(parent_o, rotate(parent_E, w.r[i])), o)
     if kind == SPHERICAL or kind == FREE:
-        multiply(w.E[h], w.R[i], E)
+        multiply(parent_E, w.R[i], E)
     else:
-        multiply(w.E[h], tree.P[i], E)
+        multiply(parent_E, tree.P[i], E)
         if kind != PRISMATIC:
             c = w.cos[i]
             s = w.sin[i]

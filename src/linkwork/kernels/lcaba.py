@@ -13,6 +13,7 @@ order of `plans.lcaba`; those that are coupled to link i when it is eliminated a
 | SH, DSH | ``S' H_ij`` and ``D^-1 S' H_ij``                                                        |
 | mu      | penalty of each row, ``1 / R``                                                          |
 | tau     | joint torques, with the forces of rows on a single joint                                |
+| f0      | bias forces of ``qdd = 0``                                                              |
 | X, X2   | scratch: coupling inertias on the way to the parent                                     |
 
 Multipliers have the sign of ``M a + c = tau + J' lambda``, opposite to the paper's.
@@ -34,31 +35,41 @@ from linkwork.kernels.constrained import (
     DISABLED,
     INPUTS,
     OUTPUTS,
+    STAGNATION,
     WORK,
     Problem,
     Result,
+    Settings,
+    clear_forces,
     copy_rows,
     first_forward_sweep,
     force_residual,
     forward_view,
     maximum,
+    relative_residual,
     residual_norm,
     residual_progress,
 )
 from linkwork.kernels.constraint_rows import axis as unit_axis
+from linkwork.kernels.constraint_rows import orientation_vector
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
-from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
 from linkwork.kernels.spatial import (
+    add,
     add_outer_product,
     add_outer_square,
+    add_to,
     angular,
     cross,
     dot,
     linear,
+    rotate,
+    rotate_inverse,
     rotate_rows,
     scale,
     set_angular,
     set_linear,
+    sub,
     subtract_product,
     subtract_scaled,
     subtract_symmetric_product,
@@ -72,7 +83,7 @@ SPRINGS: dict[str, Shape] = {
     "DSH": ("nneighbors", 6, 6),
     "mu": ("nc",),
     "tau": ("nv",),
-    "x": (6,),
+    "f0": ("n", 6),
     "X": (6, 6),
     "X2": (6, 6),
 }
@@ -108,7 +119,8 @@ def init_augmented_inertias(tree: Array, w: Array, R: Array) -> None:
     for r in range(tree.nc):
         w.mu[r] = 1.0 / R[r]
     init_rigid_inertias(tree, w)
-    for m in range(tree.nk):
+    for e in range(tree.nouter):
+        m = tree.outer_k[e]
         i = tree.k_body[m]
         if i > 0:
             add_outer_square(w.mu[tree.k_row[m]], w.K[m], w.H[i])
@@ -134,6 +146,106 @@ def init_augmented_inertias(tree: Array, w: Array, R: Array) -> None:
                 y = mu * B[j]
                 for k in range(j, 6):
                     w.H[i, j, k] += x * B[k] + y * A[k]
+    for p in range(tree.npairs):
+        if tree.closed_rotation[p] != 0 or tree.closed_translation[p] != 0:
+            add_pair_inertias(tree, w, p)
+
+
+@kernel
+def add_pair_inertias(tree: Array, w: Array, p: int) -> None:
+    """``mu K' K`` of a pair in closed form, where rows of rotation share one penalty, and rows of translation another.
+
+    Three rows that hold a point are a mass ``mu`` there, three that hold an orientation e a rotational inertia
+    ``mu (1 - e e')``: with ``N = c 1 - [e]x``, ``N' N = 1 - e e'``. The coupling is minus what the first body feels of
+    both where the second one moves: it has the first body's rows and the second one's columns, rotated by G.
+    """
+    a = tree.pair_first[p]
+    b = tree.pair_second[p]
+    i = tree.frame_body[a]
+    j = tree.frame_body[b]
+    r = tree.pair_row[p]
+    coupling = tree.pair_coupling[p]
+    if coupling >= 0:
+        for m in range(6):
+            for k in range(6):
+                w.X[m, k] = 0.0
+    if tree.closed_rotation[p] != 0:
+        mu = w.mu[r]
+        e = orientation_vector(w, p)
+        there = rotate(tree.pair_closed[p], e)  # the same axis, in the second body
+        if i > 0:
+            add_rotational_spring(mu, e, w.H[i])
+        if j > 0:
+            add_rotational_spring(mu, there, w.H[j])
+        if coupling >= 0:
+            for m in range(3):
+                for k in range(3):
+                    w.X[m, k] = mu * (e[m] * there[k] - w.G[p, m, k])
+    if tree.closed_translation[p] != 0:
+        mu = w.mu[r + tree.closed_start[p]]
+        if i > 0:
+            add_point_mass(mu, tree.frame_position[a], w.H[i])
+        if j > 0:
+            add_point_mass(mu, tree.frame_position[b], w.H[j])
+        if coupling >= 0:
+            add_point_coupling(mu, w.G[p], tree.frame_position[a], tree.frame_position[b], w.X)
+    if coupling >= 0:
+        C = w.Hij[coupling]
+        for m in range(6):
+            for k in range(6):
+                if tree.pair_coupling_transposed[p] != 0:
+                    C[k, m] += w.X[m, k]
+                else:
+                    C[m, k] += w.X[m, k]
+
+
+@kernel
+def add_rotational_spring(mu: Scalar, e: Vector, H: Array) -> None:
+    """``H = H + mu (1 - e e')``, in the angular block (upper triangle)."""
+    for m in range(3):
+        y = mu * e[m]
+        for k in range(m, 3):
+            H[m, k] -= y * e[k]
+        H[m, m] += mu
+
+
+@kernel
+def add_point_mass(mu: Scalar, x: Vector, H: Array) -> None:
+    """Add the spatial inertia of a mass ``mu`` at ``x`` (upper triangle)."""
+    y = scale(mu, x)
+    H[0, 0] += y[1] * x[1] + y[2] * x[2]
+    H[1, 1] += y[0] * x[0] + y[2] * x[2]
+    H[2, 2] += y[0] * x[0] + y[1] * x[1]
+    H[0, 1] -= y[0] * x[1]
+    H[0, 2] -= y[0] * x[2]
+    H[1, 2] -= y[1] * x[2]
+    H[0, 4] -= y[2]
+    H[0, 5] += y[1]
+    H[1, 3] += y[2]
+    H[1, 5] -= y[0]
+    H[2, 3] -= y[1]
+    H[2, 4] += y[0]
+    for k in range(3, 6):
+        H[k, k] += mu
+
+
+@kernel
+def add_point_coupling(mu: Scalar, G: Array, x: Vector, y: Vector, C: Array) -> None:
+    """Add to ``C``, which has no forces yet, those on a body at ``x`` where the other accelerates at ``y``.
+
+    ``C = C - mu [[x]x; 1] G [-[y]x, 1]``.
+    """
+    for m in range(3):
+        row = (mu * G[m, 0], mu * G[m, 1], mu * G[m, 2])
+        moment = cross(row, y)  # row [y]x
+        for k in range(3):
+            C[3 + m, k] += moment[k]
+            C[3 + m, 3 + k] -= row[k]
+    for k in range(6):
+        moment = cross(x, (C[3, k], C[4, k], C[5, k]))
+        C[0, k] += moment[0]
+        C[1, k] += moment[1]
+        C[2, k] += moment[2]
 
 
 @kernel
@@ -266,7 +378,11 @@ def articulate_loops(tree: Array, w: Array, R: Array) -> None:
 @kernel
 def apply_constraint_forces(tree: Array, w: Array, forces: Array) -> None:
     """``f -= K' lambda`` on links, ``tau += K' lambda`` on joints for rows of a single joint (lines 9, 10)."""
-    for m in range(tree.nk):
+    for p in range(tree.npairs):
+        if tree.closed_rotation[p] != 0 or tree.closed_translation[p] != 0:
+            apply_pair_force(tree, w, p, forces)
+    for e in range(tree.nouter):
+        m = tree.outer_k[e]
         i = tree.k_body[m]
         if i > 0:
             subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[i])
@@ -274,6 +390,58 @@ def apply_constraint_forces(tree: Array, w: Array, forces: Array) -> None:
         r = tree.term_row[t]
         if tree.single_joint[r] != 0:
             w.tau[tree.term_v[t]] += w.dphi[t] * forces[r]
+
+
+@kernel
+def apply_pair_force(tree: Array, w: Array, p: int, forces: Array) -> None:
+    """``f -= K' lambda`` of a pair in closed form: a moment ``N' lambda`` and a force, opposite on the two bodies."""
+    a = tree.pair_first[p]
+    b = tree.pair_second[p]
+    i = tree.frame_body[a]
+    j = tree.frame_body[b]
+    r = tree.pair_row[p]
+    F = tree.frame_rotation[a]
+    moment = (0.0, 0.0, 0.0)
+    force = (0.0, 0.0, 0.0)
+    if tree.closed_rotation[p] != 0:
+        x = rotate(F, (forces[r], forces[r + 1], forces[r + 2]))
+        moment = add(scale(w.orientation[p, 0], x), cross(orientation_vector(w, p), x))
+    if tree.closed_translation[p] != 0:
+        o = r + tree.closed_start[p]
+        force = rotate(F, (forces[o], forces[o + 1], forces[o + 2]))
+    if i > 0:
+        add_to(add(moment, cross(tree.frame_position[a], force)), force, w.f[i])
+    if j > 0:
+        there = scale(-1.0, rotate_inverse(w.G[p], force))
+        back = scale(-1.0, rotate_inverse(w.G[p], moment))
+        add_to(add(back, cross(tree.frame_position[b], there)), there, w.f[j])
+
+
+@kernel
+def pair_residual(tree: Array, w: Array, p: int, residual: Array) -> None:
+    """``residual -= K a`` of a pair in closed form: the acceleration of B less that of A, in the axes of A."""
+    a = tree.pair_first[p]
+    b = tree.pair_second[p]
+    A = w.a[tree.frame_body[a]]
+    B = w.a[tree.frame_body[b]]
+    r = tree.pair_row[p]
+    F = tree.frame_rotation[a]
+    if tree.closed_rotation[p] != 0:
+        x = sub(rotate(w.G[p], angular(B)), angular(A))
+        x = add(scale(w.orientation[p, 0], x), cross(x, orientation_vector(w, p)))
+        subtract_at(rotate_inverse(F, x), residual, r)
+    if tree.closed_translation[p] != 0:
+        x = rotate(w.G[p], add(linear(B), cross(angular(B), tree.frame_position[b])))
+        x = sub(x, add(linear(A), cross(angular(A), tree.frame_position[a])))
+        subtract_at(rotate_inverse(F, x), residual, r + tree.closed_start[p])
+
+
+@kernel
+def subtract_at(x: Vector, y: Array, o: int) -> None:
+    """``y[o : o + 3] -= x``."""
+    y[o] -= x[0]
+    y[o + 1] -= x[1]
+    y[o + 2] -= x[2]
 
 
 @kernel
@@ -295,28 +463,42 @@ def forces_to_neighbors(tree: Array, w: Array, i: int, tau: Array) -> None:
 def coupled_bias_forces(tree: Array, w: Array, tau: Array) -> None:
     """Backward sweep of forces (**loops** Algorithm 2, lines 1 to 6)."""
     for s in range(1, tree.n):
-        i = tree.elimination_order[s]
-        forces_to_neighbors(tree, w, i, tau)
-        articulated_bias_force(tree, w, i, tau)
+        coupled_bias_force(tree, w, tree.elimination_order[s], tau)
+
+
+@kernel
+def coupled_bias_force(tree: Array, w: Array, i: int, tau: Array) -> None:
+    """Link ``i`` of it."""
+    forces_to_neighbors(tree, w, i, tau)
+    articulated_bias_force(tree, w, i, tau)
 
 
 @kernel
 def coupled_accelerations(tree: Array, w: Array, qdd: Array) -> None:
     """Forward sweep in the reverse order (**loops** Algorithm 1, lines 24 to 26; Algorithm 2, lines 8 to 12)."""
     for s in range(tree.n - 1, 0, -1):
-        i = tree.elimination_order[s]
-        for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
-            a = w.a[tree.neighbor_body[e]]
-            for k in range(dof_of(tree.kind[i])):
-                for c in range(6):
-                    w.y[tree.iv[i] + k] -= w.DSH[e, k, c] * a[c]
-        joint_acceleration(tree, w, i, qdd)
+        coupled_acceleration(tree, w, tree.elimination_order[s], qdd)
+
+
+@kernel
+def coupled_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
+    """Link ``i`` of it."""
+    for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
+        a = w.a[tree.neighbor_body[e]]
+        for k in range(dof_of(tree.kind[i])):
+            for c in range(6):
+                w.y[tree.iv[i] + k] -= w.DSH[e, k, c] * a[c]
+    joint_acceleration(tree, w, i, qdd)
 
 
 @kernel
 def constraint_residual(tree: Array, w: Array, qdd: Array, residual: Array) -> None:
     """``residual = residual - K a`` (**loops** Algorithm 3, line 6)."""
-    for m in range(tree.nk):
+    for p in range(tree.npairs):
+        if tree.closed_rotation[p] != 0 or tree.closed_translation[p] != 0:
+            pair_residual(tree, w, p, residual)
+    for e in range(tree.nouter):
+        m = tree.outer_k[e]
         K = w.K[m]
         a = w.a[tree.k_body[m]]
         if tree.k_body[m] > 0:
@@ -347,6 +529,9 @@ def lcaba_sweeps(
 ) -> None:
     """**loops** Algorithm 1 after its first forward sweep, `setup_problem`, and the multiplier update."""
     articulate_loops(tree, w, R)  # lines 4 to 23, inertias
+    for i in range(1, tree.n):
+        for j in range(6):
+            w.f0[i, j] = w.f[i, j]
     for k in range(tree.nv):
         w.tau[k] = tau[k]
     for r in range(tree.nc):
@@ -362,29 +547,55 @@ def lcaba_sweeps(
 
 
 @kernel
-def lcaba_sweeps_iterate(
-    tree: Array,
-    w: Array,
-    tau: Array,
-    wrenches: Array,
-    R: Array,
-    a: Array,
-    multipliers: Array,
-    residual: Array,
-) -> None:
-    """**loops** Algorithm 2 and the multiplier update: the change of accelerations, refined by `force_residual`."""
-    force_residual(tree, w, wrenches, a)
+def lcaba_sweeps_iterate(tree: Array, w: Array, a: Array, multipliers: Array, residual: Array) -> None:
+    """**loops** Algorithm 2 and the multiplier update: the change of accelerations from the residual alone.
+
+    Joints that no row depends on are left to the last iteration, `lcaba_sweeps_refine`; so are residuals of rows that
+    are not enabled. It leaves the forces ``mu residual`` in ``k``.
+    """
+    clear_forces(tree, w)  # Algorithm 3, line 4
     for k in range(tree.nv):
-        w.tau[k] = tau[k] - tree.armature[k] * a[k]
+        w.tau[k] = 0.0
+    for r in range(tree.nc):
+        w.k[r] = w.mu[r] * residual[r]
+    apply_constraint_forces(tree, w, w.k)  # Algorithm 3, line 7
+    for s in range(tree.nsupporting):
+        coupled_bias_force(tree, w, tree.supporting[s], w.tau)  # Algorithm 2, lines 1 to 6
+    for s in range(tree.nsupporting - 1, -1, -1):
+        i = tree.supporting[s]
+        coupled_acceleration(tree, w, i, w.da)  # Algorithm 2, lines 7 to 12
+        for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+            a[k] += w.da[k]  # Algorithm 3, line 12
+    constraint_residual(tree, w, w.da, residual)  # Algorithm 3, line 6
+    for r in range(tree.nc):
+        w.k[r] = w.mu[r] * residual[r]
+        multipliers[r] += w.k[r]  # Algorithm 3, line 8
+
+
+@kernel
+def lcaba_sweeps_refine(
+    tree: Array, w: Array, tau: Array, R: Array, a: Array, multipliers: Array, residual: Array
+) -> None:
+    """The same from all forces, for all joints: iterative refinement by `force_residual`."""
+    force_residual(tree, w, tau, a)
     for r in range(tree.nc):
         w.k[r] = multipliers[r] + w.mu[r] * residual[r]
-    apply_constraint_forces(tree, w, w.k)  # Algorithm 3, line 7
-    coupled_bias_forces(tree, w, w.tau)  # lines 1 to 6
-    coupled_accelerations(tree, w, w.da)  # lines 7 to 12
+    apply_constraint_forces(tree, w, w.k)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, w.da)
     constraint_residual(tree, w, w.da, residual)
     update_multipliers(tree, w, R, multipliers, residual)
     for k in range(tree.nv):
-        a[k] += w.da[k]  # Algorithm 3, line 12
+        a[k] += w.da[k]
+
+
+@kernel
+def penalty_norm(tree: Array, w: Array, settings: Settings, forces: Array, residual: Array) -> Scalar:
+    """`residual_norm` by the energies ``mu residual^2`` of rows, ``forces`` being ``mu residual``."""
+    square = 0.0
+    for r in range(tree.nc):
+        square = maximum(square, forces[r] * residual[r])
+    return relative_residual(w, settings.regularization * square)
 
 
 @kernel
@@ -398,13 +609,36 @@ def lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 
 @kernel
 def lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """A further iteration of **loops** Algorithm 3: the two-sweep Algorithm 2."""
+    """A further iteration of **loops** Algorithm 3, the two-sweep Algorithm 2, and not the last one.
+
+    Where the residual stays as it is, the next one is to say whether it is the last.
+    """
+    settings = problem.settings
+    before = (1.0 - STAGNATION) * result.progress[0]
+    lcaba_sweeps_iterate(tree, w, result.a, result.multipliers, result.residual)
+    norm = penalty_norm(tree, w, settings, w.k, result.residual)
+    least = maximum(settings.rounding, 2.0 * settings.tolerance)
+    result.progress[0] = where(norm, before, maximum(norm, least), least)
+    result.iterations[0] += 1.0
+
+
+@kernel
+def lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """An iteration with which iterations may end: it makes up for rounding errors."""
     copy_rows(tree, result.residual, w.error)
-    lcaba_sweeps_iterate(
-        tree, w, problem.tau, problem.wrenches, problem.R, result.a, result.multipliers, result.residual
-    )
+    lcaba_sweeps_refine(tree, w, problem.tau, problem.R, result.a, result.multipliers, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
 
 
-LCABA = Algorithm("lcaba", lcaba, INPUTS, OUTPUTS, WORK | SPRINGS, LCABA_TREE, lcaba_iterate, view=forward_view)
+LCABA = Algorithm(
+    "lcaba",
+    lcaba,
+    INPUTS,
+    OUTPUTS,
+    WORK | SPRINGS,
+    LCABA_TREE,
+    lcaba_iterate,
+    view=forward_view,
+    refinement=lcaba_refine,
+)

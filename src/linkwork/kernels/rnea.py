@@ -42,6 +42,7 @@ from linkwork.kernels.spatial import (
     set_angular,
     set_linear,
     sub,
+    symmetric_product,
 )
 from linkwork.model.joints import HELICAL
 
@@ -84,6 +85,16 @@ def newton_euler_force(tree: Array, w: Array, i: int) -> None:
     mc = tree.mc[i]
     set_angular(add(euler_moment(tree.I[i], w.accel_field[i]), cross(mc, a)), w.f[i])
     set_linear(add(scale(tree.mass[i], a), rotate(w.accel_field[i], mc)), w.f[i])
+
+
+@kernel
+def inertial_force(tree: Array, w: Array, i: int) -> None:
+    """``f_i = I_i a_i``: net force on body ``i`` at zero velocity."""
+    alpha = angular(w.a[i])
+    a = linear(w.a[i])
+    mc = tree.mc[i]
+    set_angular(add(symmetric_product(tree.I[i], alpha), cross(mc, a)), w.f[i])
+    set_linear(add(scale(tree.mass[i], a), cross(alpha, mc)), w.f[i])
 
 
 @kernel

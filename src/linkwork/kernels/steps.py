@@ -32,7 +32,7 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import WORK, result_view, setup_problem
 from linkwork.kernels.integration import chart_rate, integrate, retract
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_iterate
+from linkwork.kernels.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_iterate, lcaba_sweeps_refine
 from linkwork.kernels.passive import damper_torque, spring_torque
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
@@ -176,8 +176,10 @@ def _loop_dynamics(iterations: int) -> Dynamics:
         result.violation[1] = -1.0
         setup_problem(tree, w, q, v, inputs.wrenches, w.none)
         lcaba_sweeps(tree, w, torque, R, w.none, a, result.multipliers, result.residual)
-        for _ in range(iterations - 1):
-            lcaba_sweeps_iterate(tree, w, torque, inputs.wrenches, R, a, result.multipliers, result.residual)
+        for _ in range(iterations - 2):
+            lcaba_sweeps_iterate(tree, w, a, result.multipliers, result.residual)
+        if iterations > 1:
+            lcaba_sweeps_refine(tree, w, torque, R, a, result.multipliers, result.residual)
 
     work = WORK | SPRINGS | {"none": ("nc",)}
     return Dynamics(f"lcaba{iterations}", accelerations, work, LCABA_TREE, constrained=True, folded={})

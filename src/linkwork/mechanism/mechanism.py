@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import FrozenInstanceError, fields
 from typing import TYPE_CHECKING, NoReturn, Self
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.mobility import Mobility
     from linkwork.dynamics.equilibrium import Equilibrium
+    from linkwork.inputs import Auto, ForwardMethod, JointProperty
+    from linkwork.mechanism.optimization import Progress
+    from linkwork.mechanism.optimized import Optimized
     from linkwork.simulation import Sweep
     from linkwork.viewer import Viewer
 
@@ -201,6 +204,59 @@ class Mechanism(Model):
         from linkwork.closure.actuation import actuation
 
         return actuation(self, q, motors, joints, held)
+
+    def optimized(
+        self,
+        method: ForwardMethod | Auto = "auto",
+        *,
+        cuts: bool = True,
+        root: bool = False,
+        ends: bool = False,
+        orders: bool = True,
+        keep: Collection[str] = (),
+        drop: Collection[JointProperty] = (),
+        seconds: float = 10.0,
+        progress: Progress | None = None,
+    ) -> Optimized:
+        """This mechanism on its best spanning tree, by exact operation counts of forward dynamics, and what was won.
+
+        Which joint of a loop is the constraint is a choice, as are the body that carries a floating base and the order
+        in which `lcaba` eliminates bodies. The best of all that were counted comes back, this mechanism among them, so
+        that it is never worse. ``optimized().robot`` is the new mechanism; ``to`` and ``back`` move states across.
+
+        By default the numbers that users have stay: joints keep their names and coordinates, but for passive ones that
+        become constraints. A joint that carries a motor, armature, a spring, damping, friction or limits, that a
+        coupling or an actuator names, or that is marked independent, is never cut; one that is not marked as actuated
+        counts as passive.
+
+        Args:
+            method: Method of forward dynamics whose operations are counted; ``"auto"``: the cheapest of those that
+                serve every constraint and every redundancy.
+            cuts: Whether passive joints may close loops, and constraints that are joints be in the tree.
+            root: Whether a floating base may be on another body, or give way to a constraint that holds the robot.
+            ends: Whether the two places of this mechanism's own constraints may be exchanged, and with them the axes
+                and the sign of their forces.
+            orders: Whether `lcaba` may eliminate bodies in another order.
+            keep: Names of joints and constraints that stay what they are, such as contacts that are switched off.
+            drop: Properties that joints may lose by closing a loop: some of limits, damping, friction.
+            seconds: How long to search; large robots are given up to then.
+            progress: Called before each count with what is counted, how many candidates were, and the fewest
+                operations so far.
+        """
+        from linkwork.mechanism.optimized import optimize
+
+        return optimize(
+            self,
+            method,
+            cuts=cuts,
+            root=root,
+            ends=ends,
+            orders=orders,
+            keep=keep,
+            drop=drop,
+            seconds=seconds,
+            progress=progress,
+        )
 
     def draw_graph(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """A picture of bodies, joints, loops and clusters; to a .png, .svg or .pdf if asked; see `graphs`.

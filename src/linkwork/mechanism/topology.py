@@ -16,7 +16,7 @@ from linkwork.errors import ModelError, TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD, Constraint, closing
 from linkwork.model.inertia import Inertia
-from linkwork.model.joints import Fixed, Helical, Joint, Prismatic, Revolute
+from linkwork.model.joints import Fixed, Helical, Joint, Prismatic, Revolute, Universal
 from linkwork.model.parts import Frame, TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Shape
@@ -68,7 +68,9 @@ class Graph:
     def spanning(self) -> Spanning:
         """A spanning tree from the world, in depth-first order, and the joints that close loops."""
         edges = [
-            Edge(name, added.joint.parent, added.joint.child, (*_preference(added), -k), _reversible(added.joint.type))
+            Edge(
+                name, added.joint.parent, added.joint.child, (*_preference(added), -k), is_reversible(added.joint.type)
+            )
             for k, (name, added) in enumerate(self.joints.items())
         ]
         spanning = spanning_tree(WORLD, edges)
@@ -203,13 +205,13 @@ def _preference(added: GraphJoint) -> tuple[int, ...]:
     )
 
 
-def _reversible(type: Joint) -> bool:
+def is_reversible(type: Joint) -> bool:
     """Whether the joint from child to parent is of the same type, with the same coordinates."""
     return isinstance(type, Revolute | Prismatic | Helical | Fixed)
 
 
 def _reversed(joint: TreeJoint, child_at: Placement) -> TreeJoint:
-    """The joint that leads from its child to its parent, with the same coordinate."""
+    """The joint that leads from its child to its parent; one that is reversible has the same coordinate."""
     type = joint.type
     if isinstance(type, Helical):
         type = Helical(-type.axis, type.pitch)
@@ -217,6 +219,8 @@ def _reversed(joint: TreeJoint, child_at: Placement) -> TreeJoint:
         type = Revolute(-type.axis)
     elif isinstance(type, Prismatic):
         type = Prismatic(-type.axis)
+    elif isinstance(type, Universal):
+        type = Universal(type.second, type.first)
     return replace(joint, type=type, parent=joint.child, child=joint.parent, placement=child_at)
 
 

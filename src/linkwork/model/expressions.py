@@ -159,8 +159,10 @@ class Symbol:
         parts = [g.symbol(x).signed() for x in (a, b, c)]
         return Symbol(g, g.node(FMA, *parts), False)
 
-    def where(self, below: Any, bound: Any, then: Any, otherwise: Any) -> Symbol:
+    def where(self, below: Any, bound: Any, then: Any, otherwise: Any) -> Any:
         """For `scalar.where`."""
+        if type(then) is float and type(otherwise) is float and then == otherwise:
+            return then
         g = self.g
         parts = [g.symbol(x).signed() for x in (below, bound, then, otherwise)]
         return Symbol(g, g.node(SELECT, *parts), False)

@@ -57,6 +57,9 @@ class Model:
     gravity_compensation: Mapping[str, Inertia] = field(default_factory=dict)
     """Masses whose weight is compensated, by body and in its frame (MJCF: ``gravcomp``). Simulations apply the
     compensation as a passive force, with springs and dampers of joints."""
+    elimination_order: tuple[str, ...] = ()
+    """Bodies in the order in which `lcaba` is to eliminate them, those first that are leaves by then; by default in an
+    order of minimum degree. `Mechanism.optimized` finds better ones."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -111,6 +114,9 @@ class Model:
         )
         for actuator in self.actuators:
             check_actuator(self, actuator)
+        self._set(elimination_order=tuple(self.elimination_order))
+        for body in self.elimination_order:
+            self.inertias[body]  # raises where there is no such body
         rows: dict[str, slice] = Named(self.name, "constraint", {})
         nc = 0
         for constraint in self.constraints:
@@ -377,7 +383,7 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
-        driven = (self.actuators, dict(self.gravity_compensation))
+        driven = (self.actuators, dict(self.gravity_compensation), self.elimination_order)
         return type(self), (self.name, self.joints, *plain, self.constraints, dict(self.poses), *driven)
 
     def __repr__(self) -> str:

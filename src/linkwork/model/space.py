@@ -82,6 +82,14 @@ class ConfigurationSpace:
             out[..., at] = unit(out[..., at])
         return out
 
+    def state(self, q: npt.ArrayLike, **vectors: npt.ArrayLike) -> tuple[Floats, ...]:
+        """``q``, normalized, and vectors of ``nv`` numbers by their names, with the same leading axes."""
+        given = [self.normalize(q), *(self._checked(x, self.nv, name) for name, x in vectors.items())]
+        lead: Floats = given[0]
+        for other in given[1:]:
+            lead, _ = _broadcast(lead, other)
+        return tuple(np.broadcast_to(x, (*lead.shape[:-1], x.shape[-1])) for x in given)
+
     def _configuration(self, q: npt.ArrayLike, name: str) -> Floats:
         """``q`` as an array, whose coordinates of unit length have a direction."""
         array = self._checked(q, self.nq, name)

@@ -146,10 +146,12 @@ def enabled_rows(mechanism: Model) -> list[int]:
     return [r for span in spans for r in range(span.start, span.stop)]
 
 
-def cluster_tree(mechanism: Model, frames: Sequence[str], dependent: DependentCoordinates) -> Tree:
-    """The arrays of a mechanism by clusters."""
+def cluster_tree(
+    mechanism: Model, frames: Sequence[str], dependent: DependentCoordinates, rows: Iterable[int] | None = None
+) -> Tree:
+    """The arrays of a mechanism by the clusters that some rows make; by default all rows that are enabled."""
     tree = constrained_tree(mechanism, frames, LOCAL)
-    clusters = clusters_of(tree, enabled_rows(mechanism))
+    clusters = clusters_of(tree, enabled_rows(mechanism) if rows is None else rows)
     row_cluster_parent = np.full(tree.nc, -1, dtype=np.int64)
     is_dependent, rotor_inertia = np.zeros(tree.n, dtype=np.int64), np.zeros(tree.nv)
     has_armature = tree.has_armature.copy()
@@ -163,7 +165,7 @@ def cluster_tree(mechanism: Model, frames: Sequence[str], dependent: DependentCo
     members = ragged(cluster.bodies for cluster in clusters)
     ind = ragged([k for k in cluster.dofs if k not in dependent.dofs] for cluster in clusters)
     dep = ragged([k for k in cluster.dofs if k in dependent.dofs] for cluster in clusters)
-    rows = ragged(cluster.rows for cluster in clusters)
+    row_lists = ragged(cluster.rows for cluster in clusters)
     zeros = [_mass_matrix_zeros(tree, cluster) for cluster in clusters]
     first, second = (ragged([pair[side] for pair in pairs] for pairs in zeros) for side in (0, 1))
     return CLUSTER_TREE.build(
@@ -181,9 +183,9 @@ def cluster_tree(mechanism: Model, frames: Sequence[str], dependent: DependentCo
         dep_start=dep.start,
         dep_count=dep.count,
         dep_dof=dep.entries,
-        cluster_row_start=rows.start,
-        cluster_row_count=rows.count,
-        cluster_row=rows.entries,
+        cluster_row_start=row_lists.start,
+        cluster_row_count=row_lists.count,
+        cluster_row=row_lists.entries,
         zero_start=first.start,
         zero_count=first.count,
         zero_first=first.entries,

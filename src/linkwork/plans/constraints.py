@@ -2,9 +2,9 @@
 """Constraints seen from the tree: rows of K, supports, and the poses that rows are computed from.
 
 K is a list of rows of six numbers, each on one body: **loops** Eq. 5c for all constraints that act on bodies. Couplings
-of joints are terms (Eq. 5d). Supports and coupled constraints are those of `loops`; a group of coupled constraints
-hangs from one body, its *root*. Each joint supports one group at most, so that the pose of its body relative to the
-group's root is one pose a body (``pose_parent``).
+of joints are terms (Eq. 5d). Supports and coupled constraints are those of `loops`; a constraint hangs from one body,
+its *root*, and so does a group of coupled constraints. Rows are computed from poses of bodies relative to the root of
+their constraint, or of its group where that takes far fewer poses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,18 @@ from linkwork.model.joints import DOF, HELICAL
 from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_SHIFT, MEET
 from linkwork.model.placement import Placement
-from linkwork.plans.tree import LENGTH, LOCAL, TREE, BodyTable, Tree, build_tree, regrouped, rounded
+from linkwork.plans.tree import (
+    LOCAL,
+    TREE,
+    BodyTable,
+    Tree,
+    build_tree,
+    merged,
+    regrouped,
+    rounded,
+    rounded_rotation,
+    size_of,
+)
 
 CONSTRAINED_TREE = TREE.extended(
     "constrained",
@@ -40,12 +51,13 @@ CONSTRAINED_TREE = TREE.extended(
         "ncom",  # bodies of centers of mass
         "ncombinations",  # rows of linear combinations, one for each frame
         "njoint_rows",  # rows on joints of several degrees of freedom that are rows of K, one for each joint
-        "nposes",  # poses: of body i in place i, and in the last place that of the root of its group
+        "nposes",  # poses of bodies relative to a root; the first is that of the root itself
         "needs_velocities",  # 1 if a bias needs linear velocities
         "has_gains",  # 1 if a constraint has Baumgarte gains
     ),
     integers={
-        "pose_parent": ("n",),  # the pose that a body's pose starts from, or -1 where no constraint needs it
+        "pose_body": ("nposes",),  # the body of a pose,
+        "pose_parent": ("nposes",),  # and the pose of its parent
         "k_body": ("nk",),  # the body of each row of K
         "k_row": ("nk",),  # the row of the constraint that it is a part of
         "pair_rotation": ("npairs",),  # which rotations a pair of frames leaves free, as `Pair.turns`
@@ -72,10 +84,12 @@ CONSTRAINED_TREE = TREE.extended(
         "com_nrows": ("ncom",),  # how many there are,
         "com_k": ("ncom",),  # and its first row of K
         "com_body": ("ncom",),
+        "com_pose": ("ncom",),
         "combination_row": ("ncombinations",),  # the row of a linear combination, and its row of K
         "combination_k": ("ncombinations",),
         "combination_world_k": ("ncombinations",),  # that of the world, relative to which velocities are meant
         "combination_frame": ("ncombinations",),
+        "combination_pose": ("ncombinations",),
         "combination_aligned": ("ncombinations",),  # 1 where its velocities are in the world's axes
         "joint_row_k": ("njoint_rows",),  # the row of K of the joint's body,
         "joint_row_parent_k": ("njoint_rows",),  # and of its parent
@@ -83,6 +97,7 @@ CONSTRAINED_TREE = TREE.extended(
     },
     floats={
         "pair_size": ("npairs",),  # length of a rod, radius of a rolling body
+        "pair_closed": ("npairs", 3, 3),  # rotation from the first body's axes to the second's where frames coincide
         "term_coefficients": ("nterms", 4),
         "term_origin": ("nterms",),
         "tape_value": ("ntape",),
@@ -97,6 +112,11 @@ CONSTRAINED_TREE = TREE.extended(
     },
 )
 """A mechanism with its constraints."""
+
+
+MORE_POSES = 1.5
+"""How many times as many poses constraints may have for roots of their own: fewer joints are between a root and a body,
+and loops in a plane stay in it."""
 
 
 def constrained_tree(
@@ -130,10 +150,10 @@ class _ConstraintTables:
         self.body_of_dof = body_of_dof(tree)
         self.frames: list[tuple[int, Placement]] = []
         names = CONSTRAINED_TREE.shapes.keys() - TREE.shapes.keys()
-        self.columns: dict[str, list[Any]] = {name: [] for name in names - {"pose_parent", "row_value", "kp", "kd"}}
+        self.columns: dict[str, list[Any]] = {name: [] for name in names - {"row_value", "kp", "kd"}}
         self.row_value = np.zeros(mechanism.nc)
         self.supports: list[set[int]] = []
-        self.pair_support: list[int] = []
+        self.posed: list[tuple[str, int, int]] = []
         self.needs_velocities = False
 
     def build(self) -> Tree:
@@ -148,25 +168,21 @@ class _ConstraintTables:
                 self._center(constraint, row)
             elif isinstance(constraint, LinearCombination):
                 self._combination(constraint, row)
-        pose_parent, roots = self._poses()
-        for side in ("first", "second"):
-            for frame, support in zip(self.columns[f"pair_{side}"], self.pair_support, strict=True):
-                body = self._body(frame)
-                self.columns[f"pair_{side}_pose"].append(tree.n if body == roots[support] else body)
-        places = [at for _, at in self.frames]
+        self._poses()
+        places, length = [at for _, at in self.frames], size_of(mechanism)
         gains = [(c.gains or (0.0, 0.0), c.rows) for c in mechanism.constraints]
         return CONSTRAINED_TREE.build(
             tree,
             nresult=4 + 2 * mechanism.nc,
-            nsettings=6 + mechanism.nv + mechanism.nc,
+            nsettings=7 + mechanism.nv + mechanism.nc,
             nk_link=len(self.columns["k_body"]),
-            nposes=tree.n + 1,
             needs_velocities=int(self.needs_velocities),
             has_gains=int(any(any(c.gains or ()) for c in mechanism.constraints)),
             frame_body=[*tree.frame_body, *(body for body, _ in self.frames)],
-            frame_rotation=[*tree.frame_rotation, *(at.rotation for at in places)],
-            frame_position=[*tree.frame_position, *(rounded(at.position, LENGTH) for at in places)],
-            pose_parent=pose_parent,
+            frame_rotation=merged([*tree.frame_rotation, *(rounded_rotation(at.rotation) for at in places)], 1.0),
+            frame_position=merged(
+                [*tree.frame_position, *(rounded(at.position, length) for at in places)], length, tree.p
+            ),
             row_value=self.row_value,
             kp=np.repeat([kp for (kp, _), _ in gains], [n for _, n in gains]),
             kd=np.repeat([kd for (_, kd), _ in gains], [n for _, n in gains]),
@@ -207,8 +223,10 @@ class _ConstraintTables:
             pair_first_k=self._k_rows(self._body(first), row, rows),
             pair_second_k=self._k_rows(self._body(second), row, rows),
             pair_size=constraint.size,
+            pair_closed=rounded_rotation(self.frames[-1][1].rotation @ self.frames[-2][1].rotation.T),
         )
-        self.pair_support.append(len(self.supports))
+        self._needs_pose("pair_first_pose", self._body(first))
+        self._needs_pose("pair_second_pose", self._body(second))
         lines = [set(ancestors(self.parent, self._body(frame))) for frame in (first, second)]
         self.supports.append(lines[0] ^ lines[1])
         self.needs_velocities |= constraint.shifts not in (ANY_SHIFT, MEET)
@@ -281,7 +299,7 @@ class _ConstraintTables:
         shares[0], moments[0] = -shares[1:].sum(), 0.0  # rows are of motion relative to the world
         support: set[int] = set()
         for body in range(tree.n):
-            share, moment = shares[body], rounded(moments[body], LENGTH)
+            share, moment = shares[body], rounded(moments[body], size_of(self.mechanism))
             if share == 0.0 and not moment.any():
                 continue
             rows = constraint.rows
@@ -294,6 +312,7 @@ class _ConstraintTables:
                 com_mc=moment,
                 com_axes=axes,
             )
+            self._needs_pose("com_pose", body)
             support |= set(ancestors(self.parent, body))
         self.supports.append(support - {0})
 
@@ -311,21 +330,44 @@ class _ConstraintTables:
                 numbers: Floats = np.asarray(matrix)[k]
                 self._add(combination_row=row + k, combination_frame=frame, combination_aligned=int(aligned))
                 self._add(combination=numbers, combination_k=start + k, combination_world_k=world + k)
+                self._needs_pose("combination_pose", body)
             support |= set(ancestors(self.parent, body))
         self.supports.append(support - {0})
         self.needs_velocities |= not aligned
 
-    def _poses(self) -> tuple[list[int], list[int]]:
-        """The pose that each body's pose starts from, and the root of each support's group."""
-        n, parent = int(self.tree.n), self.parent
-        numbers = connected(self.supports)
+    def _needs_pose(self, column: str, body: int) -> None:
+        """The constraint that is being added reads the pose of a body, whose number goes to a column."""
+        self.posed.append((column, body, len(self.supports)))
+
+    def _poses(self) -> None:
+        """Poses of bodies, each relative to the root of its constraint, or of its group."""
+        roots = [self._root(support) for support in self.supports]
+        groups = connected(self.supports)
         members: dict[int, set[int]] = {}
-        for number, support in zip(numbers, self.supports, strict=True):
-            members.setdefault(number, set()).update(support - {0})
-        pose_parent = [-1] * n
-        roots: dict[int, int] = {}
-        for number, bodies in members.items():
-            roots[number] = next((parent[b] for b in sorted(bodies) if parent[b] not in bodies), 0)
-            for body in bodies:
-                pose_parent[body] = n if parent[body] == roots[number] else parent[body]
-        return pose_parent, [roots[number] for number in numbers]
+        for group, support in zip(groups, self.supports, strict=True):
+            members.setdefault(group, set()).update(support - {0})
+        for group, bodies in members.items():
+            own = {k for k, g in enumerate(groups) if g == group}
+            shared = self._root(bodies)
+            each = {(roots[k], body) for k in own for body in self.supports[k] - {0}}
+            if len(each) > MORE_POSES * len(bodies):
+                for k in own:
+                    roots[k] = shared
+        places: dict[tuple[int, int], int] = {}
+        self._add(pose_body=0, pose_parent=0)
+        for column, body, number in self.posed:
+            self._add(**{column: self._pose(roots[number], body, places)})
+
+    def _root(self, support: set[int]) -> int:
+        """The body that carries those of a support."""
+        return next((self.parent[b] for b in sorted(support - {0}) if self.parent[b] not in support), 0)
+
+    def _pose(self, root: int, body: int, places: dict[tuple[int, int], int]) -> int:
+        """The number of a pose, after that of its parent."""
+        if body == root:
+            return 0
+        if (root, body) not in places:
+            above = self._pose(root, self.parent[body], places)
+            self._add(pose_body=body, pose_parent=above)
+            places[root, body] = len(self.columns["pose_body"]) - 1
+        return places[root, body]

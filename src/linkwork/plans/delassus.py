@@ -69,7 +69,7 @@ def damped_tree(mechanism: Model, moving: bool = False) -> Tree:
     """
     tree = lcaba_tree(mechanism)
     is_point = _are_points(tree)
-    other = np.flatnonzero(_not_of_points(tree, is_point) & (tree.k_body > 0))
+    other = tree.outer_k[(_not_of_points(tree, is_point) & (tree.k_body > 0))[tree.outer_k]]
     return DAMPED_TREE.build(tree, other_k=other, **_patches(tree, is_point, moving))
 
 

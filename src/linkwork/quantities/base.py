@@ -27,7 +27,7 @@ from linkwork.compilers.backends import default_threads, runner_for
 from linkwork.compilers.entry import SHAPES
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
-from linkwork.compilers.trace import MAX_OPERATIONS, trace
+from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import BackendName, Lanes, Precision
 from linkwork.kernels.algorithm import Algorithm
@@ -49,12 +49,33 @@ class OperationCount(dict[str, int]):
     Args:
         counts: Operations by name.
         iteration: All operations of each further iteration.
+        refinement: All operations of the last iteration, where that is another; 0 where it is not.
     """
 
-    def __init__(self, counts: Mapping[str, int] = MappingProxyType({}), iteration: int = 0) -> None:
+    def __init__(
+        self, counts: Mapping[str, int] = MappingProxyType({}), iteration: int = 0, refinement: int = 0
+    ) -> None:
         super().__init__(counts)
         self.iteration = iteration
         """All operations of each further iteration."""
+        self.refinement = refinement
+        """All operations of the last iteration, where that is another; 0 where it is not."""
+
+    @classmethod
+    def of_trace(cls, traced: Trace) -> OperationCount:
+        """The operations of a traced program and of its iterations."""
+        further = {name: sum(program.operation_count().values()) for name, program in traced.further.items()}
+        return cls(traced.operation_count(), further.get("iterate", 0), further.get("refine", 0))
+
+    def in_iterations(self, count: int) -> int:
+        """All operations of ``count`` iterations.
+
+        Args:
+            count: Iterations, at least one.
+        """
+        further = count - 1 if self.iteration else 0
+        extra = self.refinement - self.iteration if self.refinement and further else 0
+        return self.total + further * self.iteration + extra
 
     @property
     def total(self) -> int:
@@ -226,8 +247,7 @@ class BaseEvaluator:
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
         traced = trace(self.program.algorithm, self.program.tree, limit=sys.maxsize)
-        iteration = sum(traced.iterate.operation_count().values()) if traced.iterate else 0
-        return OperationCount(traced.operation_count(), iteration=iteration)
+        return OperationCount.of_trace(traced)
 
     # Copies --------------------------------------------------------------------------------------
 

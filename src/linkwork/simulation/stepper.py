@@ -20,7 +20,7 @@ from linkwork.kernels.steps import STEPS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
-from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
@@ -143,7 +143,7 @@ class Stepper(BaseEvaluator):
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         frames = frame_names(wrenches)
-        tree = lcaba_tree(stable, frames) if bound else tree_of(stable, frames)
+        tree = lcaba_tree_of_compliances(stable, frames) if bound else tree_of(stable, frames)
         if self.takes_commands or stable.gravity_compensation:
             dynamics += "_driven"
             tree = with_actuators(stable, tree, ACTUATION_LCABA_TREE if bound else ACTUATION_TREE)

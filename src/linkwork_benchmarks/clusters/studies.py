@@ -11,9 +11,10 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.closure.clusters import ties_of
+from linkwork.dynamics.costs import program_cost
 from linkwork.dynamics.inverse import METHODS as INVERSE_METHODS
 from linkwork.dynamics.methods import METHODS as FORWARD_METHODS
-from linkwork.dynamics.methods import method_cost, program_cost
+from linkwork.dynamics.methods import method_cost
 from linkwork.plans.cluster_efpa import cluster_efpa_tree
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks import runner

@@ -432,4 +432,6 @@ def _peer(metrics: Mapping[str, float], name: str) -> str:
 
 def _operations(metrics: Mapping[str, float], name: str) -> str:
     first, further = metrics.get(f"{name}.operations"), metrics.get(f"{name}.iteration")
-    return tables.whole(first) + (f" + {tables.whole(further)}" if further is not None else "")
+    last = metrics.get(f"{name}.refinement")
+    text = tables.whole(first) + (f" + {tables.whole(further)}" if further is not None else "")
+    return text + (f" (last {tables.whole(last)})" if last is not None else "")

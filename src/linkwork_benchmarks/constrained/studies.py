@@ -63,6 +63,8 @@ def _system(scenario: System, settings: Settings, journal: Journal) -> None:
         journal.metrics[f"{name}.{method}.operations"] = cost.total
         if cost.iteration:
             journal.metrics[f"{name}.{method}.iteration"] = cost.iteration
+        if cost.refinement:
+            journal.metrics[f"{name}.{method}.refinement"] = cost.refinement
     methods = tuple(m for m in scenario.methods if m in lw.methods_for(robot)) if robot.nc else ("aba",)
     if robot.nc:
         chosen = {k: lw.best_method(robot, k) for k in scenario.iterations}

@@ -8,7 +8,7 @@ Between two frames (`pairs`): `Weld`, `Hinge`, `Slider`, `Cylindrical`, `Cardan`
 """
 
 from linkwork.model.constraints.base import WORLD, Constraint, ConstraintOptions, Renaming
-from linkwork.model.constraints.closing import closing
+from linkwork.model.constraints.closing import Opened, closing, opening
 from linkwork.model.constraints.combinations import CenterOfMass, LinearCombination
 from linkwork.model.constraints.couplings import (
     Belt,
@@ -60,6 +60,7 @@ __all__ = [
     "JointCoupling",
     "JointLock",
     "LinearCombination",
+    "Opened",
     "Pair",
     "PlaneOnPlane",
     "Point",
@@ -74,4 +75,5 @@ __all__ = [
     "VelocityCoupling",
     "Weld",
     "closing",
+    "opening",
 ]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loop joints: the constraint that stands for a joint that the spanning tree does not contain."""
+"""Loop joints: the constraint that a joint is when it closes a loop, and the joint that a constraint is in the tree."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from linkwork.errors import ModelError
 from linkwork.model.constraints.pairs import Cardan, Hinge, Pair, PlaneOnPlane, Point, Slider, Weld
@@ -33,3 +33,29 @@ def closing(name: str, joint: Joint, first: str, second: str, first_at: Placemen
         "let another joint of the loop close it",
         subject=name,
     )
+
+
+class Opened(NamedTuple):
+    """A constraint as a joint of the tree: it leads from ``first_at`` on the first place to ``second_at`` on the
+    second."""
+
+    type: Joint
+    first_at: Placement
+    second_at: Placement
+
+
+def opening(constraint: Pair) -> Opened | None:
+    """The joint that allows what a constraint allows; None where there is none.
+
+    It is the inverse of `closing`. A `Cylindrical` constraint is two joints, others (`Rod`, `PointOnPlane`) are none.
+    """
+    kinds: dict[type[Pair], Joint] = {
+        Weld: Fixed(),
+        Hinge: Revolute("z"),
+        Slider: Prismatic("z"),
+        PlaneOnPlane: Planar("z"),
+        Point: Spherical(),
+        Cardan: Universal("x", "y"),
+    }
+    joint = kinds.get(type(constraint))
+    return None if joint is None else Opened(joint, *constraint.frames())
