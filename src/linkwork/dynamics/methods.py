@@ -28,7 +28,7 @@ from linkwork.kernels import aba, approximate, bbo, cluster_aba, cluster_lcaba, 
 from linkwork.kernels import pv_early as early
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.computed import computed_once
-from linkwork.model.constraints import CenterOfMass
+from linkwork.model.constraints import CenterOfMass, VelocityCoupling
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
@@ -111,6 +111,8 @@ def refusal(robot: Model, name: str) -> str | None:
             spread = isinstance(constraint, CenterOfMass)  # mass moved across joints puts its rows on several bodies
             if spread or len(bodies) > 1 or len(constraint.joints) > 1 or (not bodies and not constraint.joints):
                 return f"{constraint} is between several moving bodies"
+            if isinstance(constraint, VelocityCoupling) and robot.joint(constraint.joints[0]).type.nv > 1:
+                return f"{constraint} is of a joint with several degrees of freedom"
     return None
 
 

@@ -23,6 +23,7 @@ Cost: a fixed number of operations for each pair of bodies, body of a center of 
 
 from __future__ import annotations
 
+from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import (
     add,
@@ -359,7 +360,9 @@ def combination_bias(tree: Array, w: Array, t: int) -> None:
 
 @kernel
 def term_value(tree: Array, t: int, q: Array) -> Scalar:
-    """A term of a joint coupling: a polynomial of its joint's coordinate."""
+    """A term of a joint coupling: a polynomial of its joint's coordinate; zero where it is of the velocity alone."""
+    if tree.term_q[t] < 0:
+        return 0.0
     c = tree.term_coefficients[t]
     x = q[tree.term_q[t]] - tree.term_origin[t]
     return x * (c[0] + x * (c[1] + x * (c[2] + x * c[3])))
@@ -367,8 +370,10 @@ def term_value(tree: Array, t: int, q: Array) -> Scalar:
 
 @kernel
 def term_derivative(tree: Array, t: int, q: Array) -> Scalar:
-    """Its derivative."""
+    """Its derivative, or the factor of the velocity."""
     c = tree.term_coefficients[t]
+    if tree.term_q[t] < 0:
+        return c[0]
     x = q[tree.term_q[t]] - tree.term_origin[t]
     return c[0] + x * (2.0 * c[1] + x * (3.0 * c[2] + x * (4.0 * c[3])))
 
@@ -376,6 +381,26 @@ def term_derivative(tree: Array, t: int, q: Array) -> Scalar:
 @kernel
 def term_second_derivative(tree: Array, t: int, q: Array) -> Scalar:
     """Its second derivative."""
+    if tree.term_q[t] < 0:
+        return 0.0
     c = tree.term_coefficients[t]
     x = q[tree.term_q[t]] - tree.term_origin[t]
     return 2.0 * c[1] + x * (6.0 * c[2] + x * (12.0 * c[3]))
+
+
+@kernel
+def joint_row(tree: Array, w: Array, t: int) -> None:
+    """A row on a joint of several degrees of freedom as rows of K on its body and on the parent.
+
+    ``S' (a_i - iXp a_p) = qdd`` where S is a selection of unit axes (**delassus** Remark 2, ``S^+ = S'``).
+    """
+    i = tree.joint_row_body[t]
+    K = w.K[tree.joint_row_k[t]]
+    for j in range(6):
+        K[j] = 0.0
+    for k in range(dof_of(tree.kind[i])):
+        K[axis_of(tree.kind[i], k)] = tree.joint_row_factor[t, k]
+    P = w.K[tree.joint_row_parent_k[t]]
+    y = rotate_to_parent(tree, w, i, linear(K))
+    set_angular(scale(-1.0, add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], y))), P)
+    set_linear(scale(-1.0, y), P)

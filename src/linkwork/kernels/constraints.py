@@ -22,6 +22,7 @@ from linkwork.kernels.constraint_rows import (
     com_rows,
     combination_bias,
     combination_rows,
+    joint_row,
     pair_bias,
     pair_rows,
     term_derivative,
@@ -96,6 +97,8 @@ def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
         com_rows(tree, w, t, error)
     for t in range(tree.ncombinations):
         combination_rows(tree, w, t)
+    for t in range(tree.njoint_rows):
+        joint_row(tree, w, t)
     for p in range(tree.npairs):
         pair_rows(tree, w, p, error)
 

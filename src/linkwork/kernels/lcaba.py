@@ -95,10 +95,11 @@ def joint_coupling_rows(tree: Array, w: Array) -> None:
         g = w.dphi[t]
         if tree.term_k[t] >= 0:
             i = tree.term_body[t]
-            z = scale(g, unit_axis(2))
+            axis = axis_of(tree.kind[i], tree.term_v[t] - tree.iv[i])
+            z = scale(g, unit_axis(axis % 3))
             K = w.K[tree.term_k[t]]
             P = w.K[tree.term_parent_k[t]]
-            if tree.kind[i] == PRISMATIC:
+            if axis > 2:
                 set_angular((0.0, 0.0, 0.0), K)
                 set_linear(z, K)
                 f = rotate_to_parent(tree, w, i, z)
