@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 QUICK := not (pages or pictures or browser or benchmarks or slow)
 
-.PHONY: demo quick test check docs bench format clean
+.PHONY: demo quick test check docs bench pages format clean
 
 demo: $(READY)          ## a humanoid's dynamics by three backends, times beside Pinocchio, closed loops that walk, plots in out/
 	$(BIN)/python examples/demo.py
@@ -28,6 +28,10 @@ docs: $(READY)          ## the documentation site, into build/site; links that l
 
 bench: $(READY)         ## ours beside Pinocchio and MuJoCo, into src/linkwork_benchmarks/results/trees.json
 	$(BIN)/python -m linkwork_benchmarks
+
+pages: $(READY)         ## pages and tables of results, from the result files: nothing is measured
+	$(BIN)/python -m linkwork_benchmarks pages
+	$(BIN)/python scripts/algorithm_tables.py
 
 format: $(READY)        ## format and fix what can be fixed
 	$(BIN)/ruff format src tests examples scripts

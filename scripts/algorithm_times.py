@@ -97,6 +97,8 @@ def constrained_times(names: Sequence[str], systems: Sequence[str], iterations: 
     ways = " / ".join(_ways(found, systems, iterations))
     note = f"{measured_on('constrained')} Ours: {ways}, one proximal iteration where the method iterates. "
     note += "† its answers are off by more than 1e-6 ([notes](../benchmarks.md#notes))."
+    if any(system.startswith("loops.Digit") for system in systems):
+        note += " Digit is a [stand-in](../benchmarks.md#loops-table-ii-and-robots-with-loops-in-their-files)."
     return f"{note}\n\n{tables.table(('system (velocities, rows)', *(f'`{n}`' for n in names), *PEERS), rows)}"
 
 

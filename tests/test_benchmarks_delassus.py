@@ -18,7 +18,7 @@ pytest.importorskip("pinocchio")
 pytest.importorskip("matplotlib")
 from benchmark_pages import check_page, check_that_results_survive_their_file, small_results
 from linkwork_benchmarks import report
-from linkwork_benchmarks.delassus import bars, counts, dense, page, papers, robots, studies
+from linkwork_benchmarks.delassus import bars, counts, dense, disturbed, page, papers, robots, studies
 from linkwork_benchmarks.delassus.operators import Bench
 from linkwork_benchmarks.delassus.pinocchio import Peer
 from linkwork_benchmarks.delassus.scenarios import (
@@ -257,3 +257,20 @@ def test_dense_algebra_makes_the_matrix() -> None:
     np.testing.assert_allclose(np.triu(dense.made(M, J)), np.triu(bench.matrix), atol=1e-12)
     factor = dense.factored(bench.matrix, DAMPING)
     np.testing.assert_allclose(dense.solve(factor, bench.accelerations), bench.inverse(), rtol=1e-9)
+
+
+def test_a_row_that_was_disturbed_is_named() -> None:
+    """Friction adds a tenth of the operations, and the clock said three quarters of the time."""
+    metrics = {
+        "table.Cassie.product.operations": 5200.0,
+        "table.Cassie.product.native.us": 4.5,
+        "table.Cassie, friction.product.operations": 5723.0,
+        "table.Cassie, friction.product.native.us": 7.95,
+        "table.G1.product.operations": 8000.0,
+        "table.G1.product.native.us": 5.0,
+        "table.G1, friction.product.operations": 8800.0,
+        "table.G1, friction.product.native.us": 5.6,
+    }
+    assert list(disturbed.disturbed(metrics)) == ["Cassie, friction"]
+    assert "Cassie, friction (1.6 times" in disturbed.sentence(metrics)
+    assert disturbed.sentence({name: x for name, x in metrics.items() if "G1" in name}) == ""

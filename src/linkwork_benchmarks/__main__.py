@@ -12,6 +12,11 @@
 ``simulation [--quick] [--only REGEX] [--out FILE]``: motion in time.
 ``simulation_page [FILE]``: docs/simulation-benchmarks.md and a table in README.md, from the latter's file.
 ``performance``: docs/performance.md, from the files of all studies.
+``papers``: docs/papers.md, what the papers print and what is found here, from the same files.
+``pages``: all of these pages, and the tables in README.md.
+
+A study with ``--update`` puts what it finds into its result file, where the rest stays: with ``--only``, scenarios are
+run again alone.
 
 ``linkwork bench`` runs the same studies, and times models of one's own.
 """
@@ -42,9 +47,10 @@ PAGES = {
 """Commands that write pages."""
 
 
-def run(name: str, only: str | None, quick: bool, out: Path | None) -> None:
-    """Run a study. What is not a full run writes only where it is told to."""
-    results = suites.run(name, only, quick, out or (None if only or quick else suites.results_of(name)))
+def run(name: str, only: str | None, quick: bool, out: Path | None, update: bool) -> None:
+    """Run a study. What is not a full run writes only where it is told to, or updates the file of the study."""
+    whole = update or not (only or quick)
+    results = suites.run(name, only, quick, out or (suites.results_of(name) if whole else None), update)
     if name == "trees":
         print(report.tables(results))
 
@@ -59,16 +65,28 @@ def write_page(name: str, file: Path | None, out: Path | None) -> None:
         print(f"rewrote the table of {report.README}")
 
 
+def write_all_pages() -> None:
+    """Write every page that is made from result files, and the tables of README.md."""
+    from linkwork_benchmarks import performance
+    from linkwork_benchmarks.papers import page
+
+    for name in PAGES.values():
+        write_page(name, None, None)
+    report.rewrite_readme(report.tables(report.read(report.RESULTS)))
+    print(f"wrote {performance.write()}\nwrote {page.write()}")
+
+
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(
         prog="python -m linkwork_benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = (*STUDIES, *PAGES, "table", "readme", "performance")
+    commands = (*STUDIES, *PAGES, "table", "readme", "performance", "papers", "pages")
     parser.add_argument("command", nargs="?", default="run", choices=commands)
     parser.add_argument("file", nargs="?", type=Path, help="result file for table, readme and pages")
     parser.add_argument("--only", metavar="REGEX", help="scenarios whose name matches")
     parser.add_argument("--quick", action="store_true", help="fewer, shorter rounds")
+    parser.add_argument("--update", action="store_true", help="put what was found into the result file, keep the rest")
     parser.add_argument("--out", metavar="FILE", type=Path, help="result file, or for pages the Markdown file")
     options = parser.parse_args()
     try:
@@ -82,10 +100,16 @@ def main() -> None:
                 from linkwork_benchmarks import performance
 
                 print(f"wrote {performance.write(out=options.out or performance.PAGE)}")
+            case "papers":
+                from linkwork_benchmarks.papers import page
+
+                print(f"wrote {page.write(out=options.out or page.PAGE)}")
+            case "pages":
+                write_all_pages()
             case command if command in PAGES:
                 write_page(PAGES[command], options.file, options.out)
             case command:
-                run(STUDIES[command], options.only, options.quick, options.out)
+                run(STUDIES[command], options.only, options.quick, options.out, options.update)
     except suites.NothingToRun as error:
         raise SystemExit(str(error)) from None
 

@@ -17,10 +17,10 @@ import linkwork as lw
 from linkwork.dynamics.iterations import EXPECTED
 from linkwork.dynamics.methods import METHODS
 from linkwork_benchmarks.constrained import mujoco, pinocchio
+from linkwork_benchmarks.constrained.agreement import worst_difference
 from linkwork_benchmarks.constrained.ours import NEVER, in_the_papers_units
 from linkwork_benchmarks.constrained.scenarios import REGULARIZATION
 from linkwork_benchmarks.constrained.states import closed_states
-from linkwork_benchmarks.constrained.studies import worst_difference
 from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States

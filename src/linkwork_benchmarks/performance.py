@@ -15,7 +15,9 @@ from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.clusters import orders
 from linkwork_benchmarks.constrained import bars, series
 from linkwork_benchmarks.constrained import page as constrained
+from linkwork_benchmarks.constrained.page_systems import STAND_IN
 from linkwork_benchmarks.delassus import bars as delassus
+from linkwork_benchmarks.delassus import disturbed
 from linkwork_benchmarks.scenarios import BATCH
 
 PAGE = report.REPOSITORY / "docs" / "performance.md"
@@ -43,6 +45,7 @@ def write(results_folder: Path = report.RESULTS.parent, out: Path = PAGE) -> Pat
         _constrained(found.get("constrained")),
         _clusters(found.get("clusters")),
         _delassus(found.get("delassus")),
+        disturbed.sentence(found["delassus"]["metrics"]) if "delassus" in found else "",
         _simulation(found.get("simulation")),
         _ways(found.get("trees")),
         _tips(),
@@ -122,7 +125,7 @@ def _constrained(results: Results | None) -> str:
         "One proximal iteration, the method that `auto` takes but for native code; in brackets times faster than the "
         "faster of `pin.lcaba` and `pin.constraintDynamics`. More, with three iterations, growth with size and "
         f"convergence: {DETAILS['constrained']}.\n\n"
-        f"{constrained.summary(results)}\n\n{_off(results, systems)}{lines}\n\n{_growth(metrics)}"
+        f"{constrained.summary(results)}\n\n{STAND_IN}\n\n{_off(results, systems)}{lines}\n\n{_growth(metrics)}"
     )
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -202,6 +202,26 @@ def as_text(results: dict[str, Any]) -> str:
     if "metrics" in results:
         results = {**results, "metrics": {name: float(f"{x:.6g}") for name, x in results["metrics"].items()}}
     return json.dumps(results, indent=1) + "\n"
+
+
+def updated(before: Mapping[str, Any], results: Mapping[str, Any], scenarios: Sequence[str]) -> dict[str, Any]:
+    """Results of before with what some scenarios found put in the place of what they had found.
+
+    The date, the machine and the commit of the others stay; those of the new ones are kept under ``reruns``.
+    """
+
+    def of_them(name: str) -> bool:
+        return any(name == s or name.startswith((f"{s}.", f"{s}:")) for s in scenarios)
+
+    found = dict(before)
+    for part in ("metrics", "words", "curves"):
+        if part in results:
+            kept = {name: x for name, x in before.get(part, {}).items() if not of_them(name)}
+            found[part] = kept | dict(results[part])
+    found["notes"] = [note for note in before["notes"] if not of_them(note)] + list(results["notes"])
+    rerun = {key: results[key] for key in ("date", "commit", "modified", "machine", "seconds", "quick")}
+    found["reruns"] = [*before.get("reruns", ()), {**rerun, "scenarios": list(scenarios)}]
+    return found
 
 
 def save(results: dict[str, Any], path: Path) -> None:

@@ -93,8 +93,13 @@ def check_peers() -> None:
         raise NothingToRun(f"studies need {', '.join(missing)}: pip install 'linkwork[bench]'")
 
 
-def run(suite: str, only: str | None = None, quick: bool = False, out: Path | None = None) -> dict[str, Any]:
-    """Run a suite: its results, which are also written to ``out``, if given."""
+def run(
+    suite: str, only: str | None = None, quick: bool = False, out: Path | None = None, update: bool = False
+) -> dict[str, Any]:
+    """Run a suite: its results, which are also written to ``out``, if given.
+
+    With ``update`` what the scenarios find takes the place of what ``out`` has of them; the rest of it stays.
+    """
     check_peers()
     name, _, paper = SUITES[suite]
     made = study(name)
@@ -111,6 +116,8 @@ def run(suite: str, only: str | None = None, quick: bool = False, out: Path | No
         "quick": quick,
         **asdict(journal),
     }
+    if out is not None and update and out.exists():
+        results = report.updated(report.read(out), results, [scenario.name for scenario in chosen])
     if out is not None:
         report.save(results, out)
         say(f"wrote {out}")

@@ -48,6 +48,30 @@ def circumstances(results: Mapping[str, Any], *, mujoco: bool = False) -> str:
         f"{quick}Run of {results['date'][:10]}, {results['seconds']} s, on {machine['cores']} cores of "
         f"{machine['cpu']}, Python {versions['python']}, NumPy {versions['numpy']}, llvmlite {versions['llvmlite']}, "
         f"{peers}; linkwork at {results['commit'][:10]}{' (modified)' if results['modified'] else ''}."
+        f"{_reruns(results)}"
+    )
+
+
+def _reruns(results: Mapping[str, Any]) -> str:
+    """Which scenarios were run again later, and when."""
+    last: dict[str, Mapping[str, Any]] = {}
+    for rerun in results.get("reruns", ()):
+        last |= dict.fromkeys(rerun["scenarios"], rerun)
+    runs: dict[str, list[str]] = {}
+    for scenario, rerun in last.items():
+        quick = ", a quick run, whose times mean nothing" if rerun["quick"] else ""
+        runs.setdefault(f"{rerun['date'][:10]} at {rerun['commit'][:10]}{quick}", []).append(scenario)
+    return "".join(f" Run again on {when}: {_listed(names)}." for when, names in runs.items())
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names of scenarios; of those of one kind, if there are many, how many."""
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        kinds.setdefault(name.partition(".")[0], []).append(name)
+    few = 3
+    return ", ".join(
+        ", ".join(found) if len(found) <= few else f"{len(found)} of {kind}" for kind, found in kinds.items()
     )
 
 

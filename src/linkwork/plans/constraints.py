@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Constraints seen from the tree: rows of K, supports, and the poses that rows are computed from.
 
-K is a list of rows of six numbers, each on one body: **loops** Eq. 5c for all constraints that act on bodies. Couplings
-of joints are terms (Eq. 5d). Supports and coupled constraints are those of `loops`; a constraint hangs from one body,
-its *root*, and so does a group of coupled constraints. Rows are computed from poses of bodies relative to the root of
-their constraint, or of its group where that takes far fewer poses.
+K is a list of rows of six numbers, each on one body: **delassus** Eq. 5c (**loops** Eqs. 1c and 36) for all constraints
+that act on bodies. Couplings of joints are terms (**delassus** Eq. 5d). Supports and coupled constraints are those of
+`loops`; a constraint hangs from one body, its *root*, and so does a group of coupled constraints. Rows are computed
+from poses of bodies relative to the root of their constraint, or of its group where that takes far fewer poses.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Branch-induced sparsity of the mass matrix and of constraint rows (LTL, **proximal** Section III).
+"""Branch-induced sparsity of the mass matrix and of constraint rows (LTL, **proximal** Section IV).
 
 Featherstone's expanded parent array: entry (i, j) of the mass matrix is zero unless one degree of freedom is an
 ancestor of the other, and a row is zero but on the degrees of freedom that support its bodies.

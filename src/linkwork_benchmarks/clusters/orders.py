@@ -24,6 +24,9 @@ SMALLEST = PAPERS
 """Links from which on powers are fitted: before, the first links, which are on the world, count for less."""
 LINEAR = 1.15
 """The largest power that counts as linear."""
+DISTURBED = 0.85
+"""The smallest power of times that is credible: each further link costs as much as the one before, and calls cost
+little. Less is noise of the clock, of which no verdict is made."""
 
 
 def systems(metrics: Metrics) -> list[str]:
@@ -80,8 +83,14 @@ def growth_verdict(metrics: Metrics, name: str, method: str, linear: bool) -> st
     known = {m: p for m, p in powers.items() if p is not None}
     if not known:
         return f"{claim}: not measured."
-    shown = ", ".join(f"{MEASURES[m]} n^{p:.2f}" for m, p in known.items())
-    holds = all((p <= LINEAR) == linear for p in known.values())
+    noisy = {m for m, p in known.items() if m != "operations" and p < DISTURBED}
+    shown = ", ".join(
+        f"{MEASURES[m]} n^{p:.2f}" + (", too noisy to judge" if m in noisy else "") for m, p in known.items()
+    )
+    judged = [p for m, p in known.items() if m not in noisy]
+    if not judged:
+        return f"{claim}: **not known** ({shown})."
+    holds = all((p <= LINEAR) == linear for p in judged)
     return f"{claim}: **{'holds' if holds else 'fails'}** ({shown})."
 
 

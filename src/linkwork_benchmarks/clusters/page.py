@@ -331,14 +331,21 @@ def _leg(results: Results, shown: Mapping[str, str]) -> str:
     parts.append(tables.table(titles, rows))
     (nearest, away), *others = orders.distances(metrics).items()
     near = "are those" if away < NEAR else "are nearest to those"
-    sentence = f"The paper's numbers {near} of our {nearest}, within {100 * away:.1f} %"
+    sentence = f"The paper's two root mean squares {near} of our {nearest}, within {100 * away:.1f} %"
     sentence += f"; the next nearest joint, {others[0][0]}, is {100 * others[0][1]:.0f} % off." if others else "."
+    if away < NEAR:
+        largest, implied = metrics[f"leg.{nearest}.largest"], ankle.unconstrained / ankle.unconstrained_part
+        sentence += (
+            f" The largest torque that the paper's percentages imply, {implied:.1f} N m, is {_apart(implied, largest)} "
+            f"our {nearest}'s, {largest:.2f}. That is all that the paper gives as numbers: whether the curves of its "
+            f"Fig. 14, which it calls the ankle's, are those of the {nearest} here cannot be told from them."
+        )
     if nearest == "knee" and away < NEAR:
         sentence += (
-            " So what the paper shows as the ankle's torque is the knee's in these models. The belts explain its size: "
-            "the ankle's rotor turns with knee and ankle, so that the knee moves two rotors, and needs torque for how "
-            "both joints accelerate and for the thigh's turning, of which a diagonal knows a part. On the ankle, with "
-            "a foot so light, nearly all torque is that of one small rotor."
+            " In these models the belts explain the size of the knee's error: the ankle's rotor turns with knee and "
+            "ankle, so that the knee moves two rotors, and needs torque for how both joints accelerate and for the "
+            "thigh's turning, of which a diagonal knows a part. On the ankle, with a foot so light, nearly all torque "
+            "is that of one small rotor."
         )
     parts.append(sentence)
     less = [n for n in joints if metrics[f"leg.{n}.approximate"] < metrics[f"leg.{n}.unconstrained"]]
@@ -350,6 +357,12 @@ def _leg(results: Results, shown: Mapping[str, str]) -> str:
 
 
 # Words and numbers -----------------------------------------------------------------------------------------
+
+
+def _apart(first: float, second: float) -> str:
+    """How far a number is from another, in words."""
+    percent = 100 * (first / second - 1)
+    return f"{abs(percent):.0f} % {'above' if percent > 0 else 'below'}"
 
 
 def _operations(metrics: Mapping[str, float], name: str) -> str:

@@ -48,4 +48,4 @@ class Torque(NamedTuple):
 
 
 ANKLE = Torque(4.31, 1.04, 0.392, 0.095)
-"""Fig. 14, which the paper says to be that of the ankle."""
+"""Section IX-B on Fig. 14, which the paper says to be that of the ankle: all that it gives as numbers."""

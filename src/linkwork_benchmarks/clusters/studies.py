@@ -21,14 +21,14 @@ from linkwork_benchmarks import runner
 from linkwork_benchmarks.clusters import backends, leg, pinocchio, robots
 from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics
 from linkwork_benchmarks.clusters.scenarios import METHODS, Growth, Parallel, Stem, System, Torques
+from linkwork_benchmarks.constrained.agreement import worst_difference
 from linkwork_benchmarks.constrained.states import closed_states
-from linkwork_benchmarks.constrained.studies import worst_difference
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States, random_states
 from linkwork_benchmarks.runner import Settings, best_times, measure_by_type, say
 
-FULL = Settings(rounds=20, pass_seconds=0.004)
+FULL = Settings(rounds=40, pass_seconds=0.001)
 QUICK = Settings(rounds=3, pass_seconds=0.0005)
 
 STATES = 16

@@ -141,6 +141,23 @@ def contender(twin: Twin, solver: str, states: States, regularization: float, it
     return Contender(f"pinocchio.{solver}", call, timed, len(timed), answer, tolerance=1e-6)
 
 
+def predecessor(twin: Twin, robot: lw.Mechanism, states: States, regularization: float) -> Contender:
+    """``pin.forwardDynamics``, what **proximal** Fig. 8 compares with; Jacobian and drift of rows are given to it."""
+    import pinocchio as pin
+
+    J = np.empty((len(states.q), robot.nc, robot.nv))
+    J[:, :, twin.v_order] = lw.constraint_jacobian(robot, states.q)
+    drift = lw.constraint_bias(robot, states.q, states.v) - lw.constraint_target(robot, states.q, states.v)
+    memory = twin.model.createData()
+    few = one_by_one((*twin.states(states), J, drift), before=(twin.model, memory))
+    arguments = [(*a, regularization) for a in few]
+
+    def answer() -> Floats:
+        return np.array([pin.forwardDynamics(*a).copy() for a in arguments])[:, twin.v_order]
+
+    return Contender("pinocchio.forwardDynamics", pin.forwardDynamics, arguments, len(arguments), answer, 1e-6)
+
+
 def answers_with_shared_data(twin: Twin, c: Contender) -> Floats:
     """The answers of a contender when all calls share one ``Data``."""
     return np.array([np.array(c.call(*a)) for a in c.arguments])[:, twin.v_order]

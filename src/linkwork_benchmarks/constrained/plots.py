@@ -8,7 +8,7 @@ from typing import Any
 
 from linkwork_benchmarks import drawing
 from linkwork_benchmarks.constrained import bars, papers, series
-from linkwork_benchmarks.constrained.scenarios import GROUNDED, PROXIMAL
+from linkwork_benchmarks.constrained.scenarios import GROUNDED, LTL_SOFT, PROXIMAL
 
 COLORS = {
     "lcaba": "#0b6e4f",
@@ -121,8 +121,10 @@ def _softness(plt: Any, results: Mapping[str, Any]) -> Any:
     name = f"softness.{systems[0]}"
     figure, axes = plt.subplots(1, 2, figsize=(7.5, 3))
     for axis, what, title in zip(axes, ("missed", "away"), ("constraint residual", "distance from pv"), strict=True):
-        for method in ("pv_soft", "ltl_soft"):
+        for method in ("pv_soft", "ltl_soft", "prox_ltl"):
             weights = series.names(metrics, f"{name}.{method}", 3)
+            if not weights:
+                continue
             mean = [metrics[f"{name}.{method}.{w}.{what}.mean"] for w in weights]
             axis.loglog([float(w) for w in weights], mean, "o-", ms=3, lw=1.2, color=COLORS[method], label=method)
         for method in ("pv", "pv_early", "ltl"):
@@ -141,7 +143,7 @@ def _lqr(plt: Any, results: Mapping[str, Any]) -> Any:
     if not systems:
         return None
     figure, axis = plt.subplots(figsize=(9, 3.2))
-    for method in ("ltl", "pv", "pv_early", "pv_soft"):
+    for method in ("ltl", "pv", "pv_early", "pv_soft", "ltl_soft"):
         counts = [metrics.get(f"lqr.{s}.{method}.operations", float("nan")) for s in systems]
         axis.plot(range(len(systems)), counts, "o-", ms=3, lw=1.2, color=COLORS[method], label=method)
     axis.set_yscale("log")
@@ -195,7 +197,7 @@ PLOTS: dict[str, drawing.Draw] = {
     "loops_growth": lambda plt, results: _growth(plt, results, _LOOP_FAMILIES, PROXIMAL),
     "convergence": _convergence,
     "lqr_operations": _lqr,
-    "lqr_growth": lambda plt, results: _growth(plt, results, _GROUND_FAMILIES, GROUNDED),
+    "lqr_growth": lambda plt, results: _growth(plt, results, _GROUND_FAMILIES, (*GROUNDED, LTL_SOFT)),
     "softness": _softness,
     "proximal": _proximal,
 }

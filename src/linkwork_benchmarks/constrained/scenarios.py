@@ -36,6 +36,9 @@ WEIGHTS = tuple(float(f"1e{k}") for k in range(2, 13))
 GROUNDED = ("pv", "pv_early", "pv_soft", "constrained_aba", "ltl", "lcaba")
 """The methods of **lqr**, and their descendants."""
 
+LTL_SOFT = "ltl_soft"
+"""LTL-s of **lqr**: no method of the package, see `joint_space`."""
+
 
 @dataclass(frozen=True)
 class System(NamedScenario):
@@ -57,6 +60,12 @@ class System(NamedScenario):
     batches: bool = True
     auto: bool = True
     """Whether the method that ``auto`` takes is timed too, and it and `lcaba` are specialized whatever their size."""
+    free: bool = False
+    """Whether `aba` of the robot without its constraints is timed too (the last column of **loops** Table II)."""
+    soft: bool = False
+    """Whether LTL-s is timed too."""
+    predecessor: bool = False
+    """Whether what Pinocchio had before `constraintDynamics` is timed too."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,9 @@ class Convergence(NamedScenario):
     regularizations: tuple[float, ...] = (1e-3, 1e-5, 1e-6, 1e-7)
     iterations: tuple[int, ...] = tuple(range(1, 12))
     extremes: tuple[float, ...] = EXTREMES
-    states: int = 2000
+    states: int = 10_000
+    spread: float = 0.2
+    """Standard deviation of random configurations about the assembled one, before loops are closed."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +124,8 @@ class Duplicated(NamedScenario):
 
 @dataclass(frozen=True)
 class Factor(NamedScenario):
-    """Operations of the factor of the KKT matrix, with the zeros of the tree used and not (**proximal** Figs. 4, 5)."""
+    """The factor of the KKT matrix: operations with the zeros of the tree used and not, and times beside Eigen's and
+    Pinocchio's (**proximal** Figs. 4, 5)."""
 
     NAME = "factor.{system}"
 
@@ -202,32 +214,37 @@ FAMILIES = (
     Growth("chain_of_loops", _loops, (7, 19, 49, 97, 199, 349, 499), PROXIMAL, "loops Fig. 7"),
     Growth("coupled_loops", _coupled, (13, 21, 53, 101, 197), PROXIMAL, "loops Fig. 8"),
     Growth("star_of_loops", _star, (15, 22, 50, 99, 197, 351, 498), PROXIMAL, "loops Fig. 9"),
-    Growth("held_chain", zoo.held_chain, (6, 10, 20, 50, 70, 100), GROUNDED, "lqr Fig. 4a"),
-    Growth("ladder", _rungs, (10, 20, 50, 100, 200, 350, 500), GROUNDED, "lqr Fig. 4c"),
+    Growth("held_chain", zoo.held_chain, (6, 10, 20, 50, 70, 100), (*GROUNDED, LTL_SOFT), "lqr Fig. 4a"),
+    Growth("ladder", _rungs, (10, 20, 50, 100, 200, 350, 500), (*GROUNDED, LTL_SOFT), "lqr Fig. 4c"),
 )
 
 SHOWN = ("Cassie", "Digit, its file", "Talos (2F)")
 """Robots that bars are for, beside **loops** Table II."""
+
+SINGULAR = "Digit"
+"""A system of **loops** Table II with redundant rows: 48 of rank 32."""
 
 SPECIALIZED_OF_LQR = ("(0D)", "Iiwa", "Go1 (4F3)", "(2F)", "(2F+2H)")
 
 
 def _lqr(name: str, make: Make) -> System:
     chosen = any(part in name for part in SPECIALIZED_OF_LQR)
-    return System("lqr", name, make, GROUNDED, (1,), specialized=60_000 if chosen else 0, batches=False, auto=False)
+    most = 60_000 if chosen else 0
+    return System("lqr", name, make, GROUNDED, (1,), specialized=most, batches=False, auto=False, soft=True)
 
 
 SCENARIOS: tuple[Scenario, ...] = (
-    *(System("loops", name, scene.make, PROXIMAL) for name, scene in scenes.LOOPS_TABLE.items()),
+    *(System("loops", name, scene.make, PROXIMAL, free=True) for name, scene in scenes.LOOPS_TABLE.items()),
     *(System("robots", name, partial(from_mjcf, path), PROXIMAL, mjcf=path) for name, path in MJCF.items()),
     System("robots", "Talos (2F)", scenes.LQR_TABLE["Talos (2F)"].make, PROXIMAL),
     *(_lqr(name, scene.make) for name, scene in scenes.LQR_TABLE.items()),
     *FAMILIES,
     Convergence("AH²-cube", scenes.LOOPS_TABLE["AH²-cube"].make),
+    Convergence(SINGULAR, scenes.LOOPS_TABLE[SINGULAR].make, regularizations=(1e-5, 1e-7, 1e-9, 1e-11), spread=0.1),
     Softness("Talos (2F+2H)", scenes.LQR_TABLE["Talos (2F+2H)"].make),
     *(Factor(name, make) for name, make in PROXIMAL_ROBOTS.items()),
     *(
-        System("proximal", name, make, ("prox_ltl",), (1,), ("pinocchio",), batches=False, auto=False)
+        System("proximal", name, make, ("prox_ltl",), (1,), ("pinocchio",), batches=False, auto=False, predecessor=True)
         for name, make in PROXIMAL_ROBOTS.items()
     ),
     Duplicated("Talos", partial(twice, partial(scenes.held, scenes.talos, TALOS_LIMBS[:3]))),

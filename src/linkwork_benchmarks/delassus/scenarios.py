@@ -118,8 +118,8 @@ SCENES: Mapping[str, Make] = {
 
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
 
-COUNTED = ("Iiwa (H)", "Go1 (4F3)", "Atlas (2F)", "Atlas (2F+2H)", "Talos (2F)", "Talos (2F+2H)")
-"""Robots of **lqr** Fig. 2, by the names of its Table II."""
+COUNTED = tuple(name for name, scene in scenes.LQR_TABLE.items() if scene.rows)
+"""Robots and row sets of **lqr** Fig. 2, by the names of its Table II: all that have rows."""
 
 BRANCHES = (2, 4, 6, 8, 9, 10)
 STEMS = (2, 4, 8, 16, 54)

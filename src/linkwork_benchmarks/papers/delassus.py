@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""**delassus**, item by item."""
+
+from __future__ import annotations
+
+from linkwork_benchmarks.delassus import bars
+from linkwork_benchmarks.delassus import papers as printed
+from linkwork_benchmarks.papers.entry import Entry, Paper, drawing
+from linkwork_benchmarks.papers.found import UNKNOWN, Found
+
+TABLE = "delassus --only table"
+PYRAMID = "Box pyramid"
+
+
+def _best(found: Found, row: str, quantity: str) -> tuple[str, float] | None:
+    """The fastest right route to a matrix of all that were measured, and how many times as fast ours is."""
+    metrics = found.metrics("delassus")
+    mine = bars.ours(metrics, row, f"{quantity}.native")
+    known = [
+        (route.title, us)
+        for route in bars.ROUTES[quantity]
+        if bars.right(metrics, row, route) and (us := bars.route_time(metrics, row, route)) is not None
+    ]
+    if mine is None or not known:
+        return None
+    title, us = min(known, key=lambda route: route[1])
+    return title, us / mine
+
+
+def _first(found: Found, quantity: str) -> str:
+    metrics = found.metrics("delassus")
+    rows = bars.rows(metrics)
+    ratios = [best[1] for row in rows if (best := _best(found, row, quantity)) is not None]
+    times = [bars.ours(metrics, row, f"{quantity}.native") for row in rows]
+    return (
+        f"native {found.span(times, '.3g')} µs; {found.span(ratios, '.2g')} times as fast as the fastest right "
+        "explicit route of all that were measured"
+    )
+
+
+def _printed(quantity: str) -> str:
+    rows = [getattr(row, quantity) for row in printed.TABLE.values()]
+    ratios = [row.ratio for row in rows]
+    free = [row.free for row in rows]
+    return f"{min(free):g} to {max(free):g} µs, {min(ratios):.1f} to {max(ratios):.0f} times as fast as LTL-OSIM"
+
+
+def _pyramid(found: Found, quantity: str) -> str:
+    best = _best(found, PYRAMID, quantity)
+    return (
+        UNKNOWN if best is None else f"{bars.times(best[1])} times, against the fastest right route of all, {best[0]}"
+    )
+
+
+def _further(found: Found, what: str) -> str:
+    metrics = found.metrics("delassus")
+    ratios = [bars.further_ratio(metrics, row, what) for row in bars.rows(metrics)]
+    times = [bars.ours(metrics, row, f"further.{what}") for row in bars.rows(metrics)]
+    return f"{found.span(times, '.3g')} µs, {found.span(ratios, '.2g')} times as fast as with a matrix or factor"
+
+
+def _printed_further(what: str) -> str:
+    rows = [getattr(row, f"further_{what}") for row in printed.TABLE.values()]
+    ratios, free = [row.ratio for row in rows], [row.free for row in rows]
+    return f"{min(free):g} to {max(free):g} µs, {min(ratios):.2g} to {max(ratios):.3g} times as fast as explicit"
+
+
+def _memory(found: Found) -> str:
+    sizes = [
+        found.get("delassus", f"table.{PYRAMID}.memory.{what}") for what in ("operator", "damped_inverse", "matrix")
+    ]
+    if None in sizes:
+        return UNKNOWN
+    operator, inverse, matrix = (f"{x / 1e3:.0f} kB" for x in sizes if x is not None)
+    return f"pyramid: operator {operator}, damped inverse {inverse}, a matrix {matrix}"
+
+
+def _growth(found: Found) -> str:
+    metrics, parts = found.metrics("delassus"), []
+    for quantity, words in bars.QUANTITIES.items():
+        power = bars.power(bars.growth(metrics, "swimmer", f"{quantity}.native", "us"), "us")
+        parts.append(f"{words} {UNKNOWN if power is None else f'n^{power:.2f}'}")
+    power = bars.power(bars.growth(metrics, "swimmer", "matrix.ltl", "us"), "us", least=10)
+    parts.append(f"our explicit `ltl` {UNKNOWN if power is None else f'n^{power:.2f}'}")
+    return ", ".join(parts)
+
+
+def _articulated(found: Found) -> str:
+    g1, boxes = (
+        found.get("delassus", f"table.{row}.inverse.native.us") for row in ("G1 fallen, friction", "Stack of boxes")
+    )
+    return UNKNOWN if g1 is None or boxes is None else f"{g1:.1f} and {boxes:.1f} µs"
+
+
+ENTRIES = (
+    drawing(
+        "Fig. 1", "the scenes of Table I", "linkwork_benchmarks/delassus/robots.py", "zoo/contacts.py", "zoo/scenes.py"
+    ),
+    Entry(
+        "Eq. 4",
+        "the damped inverse; R is a stiffness there",
+        ("kernels/delassus.py",),
+        here="`damped_inverse(r)`: r is the damping, the paper's `R⁻¹`",
+        command="tests/test_delassus.py::test_the_damped_inverse_is_that_of_dense_algebra",
+    ),
+    Entry(
+        "Eq. 5",
+        "constraints of links and of joints",
+        ("plans/constraints.py", "kernels/constraints.py"),
+        here="rows of bodies (5c), and couplings of joints (5d)",
+        command="tests/test_delassus.py",
+    ),
+    Entry(
+        "Algorithm 1",
+        "J' on forces",
+        ("kernels/delassus.py:apply_JT", "kernels/delassus.py:apply_row_forces"),
+        here="`Delassus(robot).at(q)`, its transposed Jacobian",
+        command="tests/test_delassus_operators.py",
+    ),
+    Entry(
+        "Algorithm 2",
+        "M⁻¹ on torques",
+        ("kernels/delassus.py:apply_delassus", "kernels/aba.py:articulate"),
+        here="ABA without bias forces, between Algorithms 1 and 3 in one pass",
+        command="tests/test_delassus_operators.py",
+    ),
+    Entry(
+        "Algorithm 3",
+        "J on accelerations",
+        ("kernels/delassus.py:apply_J", "kernels/delassus.py:constraint_accelerations"),
+        here="`Delassus(robot).at(q)`, its Jacobian",
+        command="tests/test_delassus_operators.py",
+    ),
+    Entry(
+        "Sec. IV-D, V-D",
+        "sweeps merged",
+        ("kernels/delassus.py:apply_delassus",),
+        here="merged",
+        command="tests/test_delassus.py",
+    ),
+    Entry(
+        "Algorithm 4",
+        "the modified mass matrix by LCABA",
+        ("kernels/delassus.py:solve_damped", "kernels/lcaba.py:articulate_loops"),
+        here="`damped_inverse`",
+        differs=(
+            "signs of forces follow Eqs. 30 of **loops**; small dampings are refined until less than 1e-11 may be wrong"
+        ),
+        command="tests/test_delassus.py::test_refinement_finds_the_digits_that_stiff_rows_lose",
+    ),
+    Entry(
+        "Table I",
+        "first application of the operator",
+        ("kernels/delassus.py:delassus", "linkwork_benchmarks/delassus/scenarios.py:SCENES"),
+        _printed("product"),
+        lambda f: _first(f, "product"),
+        (
+            "postures and contact points are ours, numbers of them the paper's; boxes of the last row keep one "
+            "contact of four a pair"
+        ),
+        TABLE,
+    ),
+    Entry(
+        "Table I",
+        "first application of the damped inverse",
+        ("kernels/delassus.py:damped_inverse",),
+        _printed("inverse"),
+        lambda f: _first(f, "inverse"),
+        "the paper gives no damping; 1e-3 here",
+        TABLE,
+    ),
+    Entry(
+        "Table I, Sec. VI-B",
+        "about 400 times on the largest scenes: the operator on the pyramid",
+        ("kernels/delassus.py",),
+        "398 times",
+        lambda f: _pyramid(f, "product"),
+        (
+            "of Pinocchio's own routes only its Cholesky decomposition is right there, and a slow one; LTL-OSIM as the "
+            "paper has it is not in its Python module"
+        ),
+        "delassus --only 'table.Box'",
+    ),
+    Entry(
+        "Table I",
+        "the damped inverse on the pyramid",
+        ("kernels/delassus.py",),
+        "354 times",
+        lambda f: _pyramid(f, "inverse"),
+        command="delassus --only 'table.Box'",
+    ),
+    Entry(
+        "Table I",
+        "the operator on another vector",
+        ("dynamics/delassus/operators.py",),
+        _printed_further("product"),
+        lambda f: _further(f, "product"),
+        command=TABLE,
+    ),
+    Entry(
+        "Table I",
+        "the damped inverse on another vector",
+        ("dynamics/delassus/operators.py",),
+        _printed_further("inverse"),
+        lambda f: _further(f, "inverse"),
+        command=TABLE,
+    ),
+    Entry(
+        "Table I",
+        "the damped inverse with another damping",
+        ("kernels/delassus.py:factorize_damped",),
+        _printed_further("damping"),
+        lambda f: _further(f, "damping"),
+        command=TABLE,
+    ),
+    Entry(
+        "Table I",
+        "memory",
+        ("dynamics/delassus/memory.py",),
+        "pyramid: operator 755 kB, damped inverse 826 kB, explicit 9694 and 15530 kB",
+        _memory,
+        "work arrays and plans; cache lines on [the page of benchmarks](delassus-benchmarks.md) where they are counted",
+        TABLE,
+    ),
+    Entry(
+        "Fig. 2",
+        "a swimmer that grows: matrix-free linear, explicit superlinear",
+        ("zoo/contacts.py:swimmer",),
+        "curves without numbers",
+        _growth,
+        "up to 1000 links",
+        "delassus --only growth.swimmer",
+    ),
+    Entry(
+        "Sec. VI-D",
+        "G1 with joints beside boxes without, damped inverse",
+        ("kernels/delassus.py",),
+        "7.33 and 31.38 µs",
+        _articulated,
+        command=TABLE,
+    ),
+)
+
+PAPER = Paper(
+    "delassus",
+    "A. S. Sathya, L. Montaut, Y. de Mont-Marin, J. Carpentier, *Matrix-Free Delassus Operations: Scalable and "
+    "Memory-Efficient Algorithms*",
+    ENTRIES,
+    algorithms=4,
+    tables=1,
+    figures=2,
+)

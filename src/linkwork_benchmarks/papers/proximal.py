@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""**proximal**, item by item."""
+
+from __future__ import annotations
+
+from linkwork_benchmarks.papers.entry import Entry, Paper, drawing
+from linkwork_benchmarks.papers.found import UNKNOWN, Found
+
+FACTOR = "constrained --only factor"
+
+
+def _saved(found: Found, system: str) -> str:
+    """What the sparse factor saves against Eigen's dense one."""
+    parts = []
+    for title, name in (("native", "native"), ("Pinocchio's", "pinocchio.cholesky")):
+        ours, dense = (found.get("constrained", f"factor.{system}.{n}.us") for n in (name, "eigen.dense"))
+        parts.append(f"{title} {UNKNOWN if ours is None or dense is None else f'{100 * (1 - ours / dense):.0f} %'}")
+    sparse, dense = (found.get("constrained", f"factor.{system}.{n}") for n in ("sparse", "dense"))
+    counted = UNKNOWN if sparse is None or dense is None else f"{100 * (1 - sparse / dense):.0f} %"
+    return f"{', '.join(parts)} in time, {counted} in operations"
+
+
+def _half(found: Found) -> str:
+    metrics, parts = found.metrics("constrained"), []
+    for backend in ("native", "specialized"):
+        ratios = []
+        for name, ours in metrics.items():
+            if name.startswith("factor.") and name.endswith(f".{backend}.us"):
+                dense = metrics.get(name.replace(f".{backend}.us", ".eigen.dense.us"))
+                ratios += [] if dense is None else [ours / dense]
+        if not ratios:
+            return UNKNOWN
+        parts.append(f"{backend} {sum(r < 0.5 for r in ratios)} of {len(ratios)}")
+    return f"less than half of Eigen's dense time on so many robots and row sets: {', '.join(parts)}"
+
+
+def _dynamics(found: Found) -> str:
+    metrics, parts = found.metrics("constrained"), []
+    for title, name in (("`prox_ltl`, native", "prox_ltl.native"), ("Pinocchio's", "pinocchio.constraintDynamics")):
+        saved = []
+        for key, before in metrics.items():
+            if key.startswith("proximal.") and key.endswith(".pinocchio.forwardDynamics.us"):
+                us = metrics.get(key.replace("pinocchio.forwardDynamics", name))
+                saved.append(None if us is None else 100 * (1 - us / before))
+        parts.append(f"{title} {found.span(saved, '.0f')} %")
+    return f"less than `pin.forwardDynamics`: {', '.join(parts)}"
+
+
+def _extracted(found: Found, what: str) -> str:
+    start = f"extraction.Talos 38 (24).{what}"
+    peer = found.us("delassus", f"extraction.Talos 38 (24).pinocchio.{what}")
+    return (
+        f"from q, kinematics included: native {found.us('delassus', f'{start}.native')}, specialized "
+        f"{found.us('delassus', f'{start}.specialized')}; Pinocchio {peer} after its factor "
+        f"({found.us('delassus', 'extraction.Talos 38 (24).pinocchio.factor')})"
+    )
+
+
+def _motion(found: Found, robot: str) -> str:
+    x = found.get("simulation", f"trajectory.{robot}.pinocchio.constraintDynamics.1000us.difference")
+    return UNKNOWN if x is None else f"the same motion by Pinocchio's solver differs by {x:.0e}"
+
+
+def _redundant(found: Found) -> str:
+    rows, rank = (found.get("constrained", f"duplicated.Talos.{x}") for x in ("rows", "rank"))
+    error = found.get("constrained", "duplicated.Talos.prox_ltl.1e-06.error")
+    if rows is None or rank is None or error is None:
+        return UNKNOWN
+    word = found.results["constrained"]["words"].get("duplicated.Talos.ltl.0e+00", "no answer")
+    return f"{rows:.0f} rows of rank {rank:.0f}: `prox_ltl` is off by {error:.0e}; `ltl` says: {word}"
+
+
+def _rate(found: Found) -> str:
+    parts = []
+    for mu in ("1e-03", "1e-05"):
+        first, second = (found.get("constrained", f"convergence.AH²-cube.prox_ltl.{mu}.{k}.mean") for k in (1, 2))
+        if first and second:
+            parts.append(f"{second / first:.0e} at {float(mu):g}")
+    found_at = ", ".join(parts) or UNKNOWN
+    return f"residual of the second iteration over the first, AH²-cube: {found_at}; smaller ones meet rounding"
+
+
+ENTRIES = (
+    drawing("Fig. 1", "four robots with constraints"),
+    Entry(
+        "Eqs. 14 to 16",
+        "the augmented Lagrangian method, compared with",
+        ("kernels/lcaba.py:lcaba",),
+        here="`lcaba` is this method by bodies",
+        command="tests/test_forward_models.py::test_every_method_agrees_with_least_squares",
+    ),
+    Entry(
+        "Eqs. 17 to 20",
+        "the proximal iteration",
+        ("kernels/ltl.py:prox_ltl", "kernels/constrained.py"),
+        here="`prox_ltl`; `regularization` is the paper's μ for rows of unit inertia",
+        command="tests/test_iterations.py",
+    ),
+    Entry(
+        "Fig. 2",
+        "convergence for different μ",
+        ("linkwork_benchmarks/constrained/accuracy.py:convergence",),
+        "linear, the faster the smaller μ; on a typical quadratic program",
+        _rate,
+        "on a robot in the place of a quadratic program that the paper does not give",
+        "constrained --only convergence",
+    ),
+    drawing("Fig. 3", "a kinematic chain with a closed loop"),
+    Entry(
+        "Algorithm 1",
+        "sparse Cholesky factorization of the KKT matrix",
+        ("kernels/ltl.py:factorize_mass_matrix", "kernels/ltl.py:rows_by_factor", "kernels/ltl.py:factorize_delassus"),
+        here="part of `prox_ltl`; alone as `lw.KKT(robot).at(q)`",
+        command="tests/test_kkt.py",
+    ),
+    Entry(
+        "Sec. IV-D",
+        "products and solutions with the factor (U, D)",
+        ("dynamics/kkt.py:KKTFactor", "kernels/kkt.py"),
+        here="`KKTFactor`: solve, products with U, U' and their inverses, another damping",
+        command="tests/test_kkt.py",
+    ),
+    Entry(
+        "Sec. IV-E",
+        "the factor of the inverse OSIM is part of it",
+        ("dynamics/kkt.py:KKTFactor", "kernels/osim.py:prox_ltl_osim"),
+        here='`Delassus(robot, "prox_ltl")` as well',
+        command="tests/test_kkt.py",
+    ),
+    Entry(
+        "Sec. IV-F",
+        "any matrix with the sparsity of the tree in the place of M",
+        ("dynamics/kkt.py:KKT",),
+        here="`KKT` takes such a matrix",
+        command="tests/test_kkt.py",
+    ),
+    Entry(
+        "Fig. 4",
+        "factor of the KKT matrix on UR5 against Eigen's",
+        (
+            "linkwork_benchmarks/constrained/factors.py:factor",
+            "linkwork_benchmarks/constrained/joint_space.py:kkt_factor",
+        ),
+        "about 45 % less than Eigen's dense one without constraints",
+        lambda f: _saved(f, "UR5 (0)"),
+        "calls from Python; Pinocchio's puts its matrix together as well, ours has mass matrix and Jacobian given",
+        FACTOR,
+    ),
+    Entry(
+        "Fig. 5",
+        "the same on Solo, ANYmal, iCub, Talos",
+        ("linkwork_benchmarks/constrained/factors.py:factor",),
+        "more than 50 % less on almost all; about 74 % on Talos (38) without constraints",
+        lambda f: f"{_half(f)}; Talos: {_saved(f, 'Talos 38 (0)')}",
+        "Solo has 12 joints here, the paper does not say which it took",
+        FACTOR,
+    ),
+    Entry(
+        "Fig. 6",
+        "inverse OSIM from the factor",
+        ("kernels/osim.py:pv_osim",),
+        "about 4 µs on Talos with 24 rows, after the factor",
+        lambda f: _extracted(f, "matrix"),
+        "ours makes the matrix at once, by `pv_osim`; the factor has it too (`KKTFactor`)",
+        "delassus --only extraction",
+    ),
+    Entry(
+        "Fig. 7",
+        "OSIM from the factor",
+        ("kernels/osim.py:caba_osim",),
+        "about 0.03 µs on UR5, 7 µs on Talos with 24 rows, after the factor",
+        lambda f: _extracted(f, "inverse"),
+        "ours makes the damped inverse at once",
+        "delassus --only extraction",
+    ),
+    Entry(
+        "Fig. 8",
+        "constrained dynamics as a whole",
+        ("kernels/ltl.py:prox_ltl",),
+        "more than 50 % less than `forwardDynamics` of Pinocchio 2 on all robots",
+        _dynamics,
+        (
+            "Pinocchio's `constraintDynamics` is this paper's own algorithm; Jacobian and drift are given to its "
+            "predecessor"
+        ),
+        "constrained --only '^proximal'",
+    ),
+    Entry(
+        "Fig. 9",
+        "motion of Cassie",
+        ("linkwork_benchmarks/simulation/systems.py:system",),
+        "pictures of a motion",
+        lambda f: _motion(f, "Cassie"),
+        "loops are those of its file; nothing is controlled",
+        "simulation --only trajectory.Cassie",
+    ),
+    drawing("Fig. 10", "motion of Talos", here="no such motion here; its constrained dynamics is in **lqr** Table II"),
+    drawing("Fig. 11", "motion of ANYmal", here="no such motion here; its constrained dynamics is in Fig. 8"),
+    Entry(
+        "Fig. 12",
+        "motion of a four-bar",
+        ("zoo/linkages.py:four_bar",),
+        "pictures of a motion",
+        lambda f: _motion(f, "four-bar"),
+        command="simulation --only trajectory.four-bar",
+    ),
+    Entry(
+        "Sec. V-F",
+        "every constraint of Talos twice, 36 rows",
+        ("linkwork_benchmarks/constrained/accuracy.py:duplicated",),
+        "fails with μ = 0, solved with μ > 0",
+        _redundant,
+        command="constrained --only duplicated",
+    ),
+)
+
+PAPER = Paper(
+    "proximal",
+    "J. Carpentier, R. Budhiraja, N. Mansard, *Proximal and Sparse Resolution of Constrained Dynamic Equations*",
+    ENTRIES,
+    algorithms=1,
+    tables=0,
+    figures=12,
+)
