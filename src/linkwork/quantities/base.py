@@ -63,7 +63,11 @@ class OperationCount(dict[str, int]):
 
     @classmethod
     def of_trace(cls, traced: Trace) -> OperationCount:
-        """The operations of a traced program and of its iterations."""
+        """The operations of a traced program and of its iterations.
+
+        Args:
+            traced: The program.
+        """
         further = {name: sum(program.operation_count().values()) for name, program in traced.further.items()}
         return cls(traced.operation_count(), further.get("iterate", 0), further.get("refine", 0))
 
