@@ -142,15 +142,17 @@ def matrix(method: str) -> Callable[[lw.Mechanism], str]:
     return total(lambda robot: lw.Delassus(robot, method).matrix)
 
 
-def step(integrator: str) -> Callable[[lw.Mechanism], str]:
+def step(integrator: str, method: str = "auto") -> Callable[[lw.Mechanism], str]:
     """Counts of one step."""
 
     def count(robot: lw.Mechanism) -> str:
-        found = lw.operation_count(lw.Stepper(robot, integrator))
+        found = lw.operation_count(lw.Stepper(robot, integrator, method=method))
         return tables.whole(found.iteration or found.total)
 
     return count
 
+
+STEPS = ("euler", "rk4", "dopri5")
 
 OPERATIONS: dict[str, Callable[[], str]] = {
     "rnea": lambda: (
@@ -191,7 +193,9 @@ OPERATIONS: dict[str, Callable[[], str]] = {
         "",
     ),
     "motion": lambda: counts(
-        {name: step(name) for name in ("euler", "rk4", "dopri5")}, moved(), "operations of one step"
+        {name: step(name) for name in STEPS} | {f"{name}, minimal": step(name, "minimal") for name in STEPS},
+        moved(),
+        "operations of one step",
     ),
     "impact": lambda: counts({name: total(_impact(name)) for name in ("prox_bbo", "lcaba")}, standing(), "method"),
     "index": lambda: methods(*(name for name in METHODS if name not in ("aba", "kkt"))),

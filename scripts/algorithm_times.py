@@ -223,10 +223,14 @@ def beside_the_tree() -> str:
 def pyramid_memory() -> str:
     """What an operator needs where a matrix is large."""
     found, start = metrics("delassus"), "table.Box pyramid"
-    size = {name: found[f"{start}.memory.{name}"] / 1000 for name in ("operator", "damped_inverse", "matrix")}
+    size = {
+        name: f"{found[f'{start}.memory.{name}'] / 1000:.0f} kB ({found[f'{start}.lines.{name}'] / 1000:.1f} thousand)"
+        for name in ("operator", "damped_inverse", "matrix")
+    }
     return (
-        f"The pyramid has {found[f'{start}.rows']:.0f} rows: {size['operator']:.0f} kB for the operator, "
-        f"{size['damped_inverse']:.0f} kB for the damped inverse, {size['matrix']:.0f} kB for a matrix."
+        f"The pyramid has {found[f'{start}.rows']:.0f} rows: {size['operator']} for the operator, "
+        f"{size['damped_inverse']} for the damped inverse, {size['matrix']} for a matrix; in brackets cache lines that "
+        "a first application touches."
     )
 
 

@@ -553,6 +553,19 @@ def joint_lock() -> Sketch:
     return formula(s, "q = position")
 
 
+def velocity_coupling() -> Sketch:
+    """Velocities of a ball joint, weighed and added."""
+    s = Sketch(middle=(1.45, 1.2))
+    s.box((0, 0, -0.45), (0.9, 0.9, 0.12), FIRST)
+    s.box((0, 0, 0.5), (0.22, 0.22, 0.9), SECOND)
+    o = np.array((0.0, 0.0, -0.1))
+    s.dot(o)
+    for axis, held in ((X, False), (Y, False), (Z, True)):
+        s.turn(o + 0.75 * axis, axis, HELD if held else FREE, 0.2, both=not held)
+        s.line([o, o + 0.75 * axis], FAINT, linewidth=0.7, linestyle=(0, (4, 2)))
+    return formula(s, "A v = 0")
+
+
 # On many bodies ----------------------------------------------------------------------------------------------------
 
 
@@ -616,6 +629,7 @@ PICTURES: dict[str, Callable[[], Sketch]] = {
     "Belt": belt,
     "PolynomialCoupling": polynomial_coupling,
     "JointLock": joint_lock,
+    "VelocityCoupling": velocity_coupling,
     "FunctionCoupling": function_coupling,
     "Follows": follows,
     "CenterOfMass": center_of_mass,

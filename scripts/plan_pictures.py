@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,14 @@ import numpy as np
 import linkwork as lw
 from linkwork.drawing.graphs import layout, ties
 from linkwork.drawing.pictures import COUPLING, FAINT, GROUND, INK, LOOP, PASTELS, blank, write_picture
-from linkwork.kernels.algorithm import resolve
+from linkwork.dynamics.row_ranks import pv_early_plan
 from linkwork.kernels.tableaus import DOPRI5, RK4, Scheme
 from linkwork.plans.bbo import LOOP as LOOP_END
-from linkwork.plans.bbo import WORLD_END, bbo_tree
+from linkwork.plans.bbo import WORLD_END, bbo_tree, rows_of_block, rows_passing
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.efpa import efpa_tree
 from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.ltl import ltl_tree
-from linkwork.plans.pv_early import pv_early_tree
 from linkwork.plans.tree import Tree, build_tree
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "algorithms"
@@ -272,15 +270,9 @@ def ltl() -> Any:
 
 
 def satisfied(robot: lw.Mechanism) -> list[int]:
-    """Of each body, how many rows end at its joint in PV-early, at the assembled pose: the text is run as it stands."""
-    fd = lw.ForwardDynamics(robot, "pv_early")
-    algorithm, tree = fd.program.algorithm, pv_early_tree(robot)
-    work = algorithm.work_type(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
-    still = np.zeros(robot.nv)
-    inputs = [np.asarray(x, dtype=np.float64) for x in fd._inputs((robot.poses["assembled"], still, still))]
-    algorithm.text(tree, work, *inputs, *(np.zeros(shape) for shape in fd.program.output_shapes()))
-    ends = [*tree.iv[1:].tolist(), tree.nv]
-    return [0] + [int((work.inverse_KS[a:b] != 0).sum()) for a, b in pairwise(ends)]
+    """Of each body, how many rows end at its joint in PV-early."""
+    ended: list[int] = pv_early_plan(robot, ()).early_rank.tolist()
+    return ended
 
 
 def started(tree: Tree) -> list[int]:
@@ -339,11 +331,11 @@ def pv() -> Any:
     paper = Paper(7.4, 3.4)
     name = numbers(robot)
     tree = bbo_tree(robot, (), WORLD_END)
-    carried = {name[i]: int(tree.slot_count[i]) for i in range(1, tree.n)}
+    carried = {name[i]: rows_passing(tree, i) for i in range(1, tree.n)}
     counted_tree(
         paper, robot, places(robot, 0.35, 2.85, 0.46, 0.62, 0.3), carried, "PV: rows that pass each joint, to the world"
     )
-    early, ended = pv_early_tree(robot), satisfied(robot)
+    early, ended = pv_early_plan(robot, ()), satisfied(robot)
     left = {name[i]: x for i, x in enumerate(rows_left(early, ended)) if i}
     done = {name[i] for i, x in enumerate(ended) if x}
     title = "PV-early: rows that are left below each joint (green bar: the joint satisfied one)"
@@ -370,12 +362,12 @@ def bbo() -> Any:
     ):
         tree = bbo_tree(robot, (), end)
         at = places(robot, 0.5, 2.75 - 1.7 * k, 1.05, 0.62)
-        carried = {name[i]: int(tree.slot_count[i]) for i in range(1, tree.n)}
+        carried = {name[i]: rows_passing(tree, i) for i in range(1, tree.n)}
         counted_tree(paper, robot, at, carried, title, raised=0.55)
         for i in range(tree.n):
             for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
                 x, y = at[name[i]]
-                rows = int(tree.block_size[b])
+                rows = rows_of_block(tree, b)
                 paper.text(x, y - 0.27, f"block {rows} × {rows}", 7, color=COUPLING, weight="bold")
                 ring = {"markerfacecolor": "none", "markeredgecolor": COUPLING, "markeredgewidth": 1.6}
                 if i:

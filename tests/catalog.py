@@ -19,7 +19,7 @@ PAIRS: tuple[type[Pair], ...] = (
 )
 SIZES = {lw.Rod: {"length": 0.7}, lw.Rolling: {"radius": 0.3}}
 
-OTHERS = ("linear", "polynomial", "held", "lock", "lock of two", "com", "com of some", "aligned", "local")
+OTHERS = ("linear", "polynomial", "held", "lock", "lock of two", "com", "com of some", "aligned", "local", "velocities")
 NAMES = (*(kind.__name__ for kind in PAIRS), *OTHERS)
 """The constraints of `bound`, by name."""
 
@@ -72,7 +72,14 @@ def constraints(seed: int) -> list[Constraint]:
         lw.CenterOfMass(bodies=some, name="com of some"),
         lw.LinearCombination(mixed, name="aligned", gains=(7.0, 8.0)),
         lw.LinearCombination(mixed, "local", name="local"),
+        lw.VelocityCoupling(_factors(robot, rng), name="velocities", gains=(0.0, 9.0)),
     ]
+
+
+def _factors(robot: Mechanism, rng: np.random.Generator) -> dict[str, Floats]:
+    """Factors of the velocities of three joints, of those with the most degrees of freedom."""
+    joints = sorted(robot.joints, key=lambda joint: -joint.type.nv)[:2]
+    return {joint.name: rng.normal(size=(2, joint.type.nv)) for joint in (*joints, robot.joint("arm/turn"))}
 
 
 @cache

@@ -18,6 +18,7 @@ from linkwork_benchmarks.simulation.scenarios import (
     ROBOTIQ,
     SCENARIOS,
     Loops,
+    Minimal,
     Momentum,
     Order,
     Scenario,
@@ -78,6 +79,14 @@ def test_speeds_are_of_the_same_motion() -> None:
     assert found["steps_a_second"] == pytest.approx(1e6 / found["us.batch"])
 
 
+def test_minimal_coordinates_are_timed_beside_all_joints_and_stay_closed() -> None:
+    found = measured(replace(Minimal(CASSIE), states=16, steps=2, seconds=0.2))
+    for precision, gap in (("double", 1e-13), ("single", 1e-6)):
+        times = [found[f"us.{precision}.{key}"] for key in ("joints", "minimal")]
+        assert found[f"ratio.{precision}"] == pytest.approx(times[0] / times[1])
+        assert found[f"open.{precision}"] <= gap
+
+
 def test_every_scenario_has_a_system_and_a_smaller_one() -> None:
     names = [scenario.name for scenario in SCENARIOS]
     assert len(set(names)) == len(names)
@@ -92,11 +101,12 @@ def test_the_page_shows_what_was_measured(tmp_path: Path) -> None:
     for scenario in SCENARIOS:
         keys = ("drift", "joules", "open", "change", "relative", "order", "difference", "ratio", "threads")
         keys += ("steps_a_second", *(f"us.{backend}" for backend in page.BACKENDS))
+        keys += tuple(f"{key}.{precision}" for precision in ("double", "single") for key in ("ratio", "open"))
         journal.metrics |= {f"{scenario.name}.{key}": 0.125 for key in keys}
     results = {**report.circumstances(), "seconds": 1, "quick": False, **asdict(journal)}
     text = page.write(results, tmp_path / "page.md").read_text(encoding="utf-8")
     for name in (FOUR_BAR, ROBOTIQ, CASSIE, DIGIT, "Stewart platform", "humanoid"):
         assert name in text
-    assert "1.2e-01" in text and "0.12×" in text
+    assert "1.2e-01" in text and "0.12×" in text and "In minimal coordinates" in text
     empty = {**results, "metrics": {}}
     assert "##" not in page.write(empty, tmp_path / "empty.md").read_text(encoding="utf-8").replace("## Notes", "")

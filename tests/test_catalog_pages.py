@@ -171,7 +171,7 @@ def test_early_rows_all_end_before_the_world() -> None:
     """What the picture of PV-early says: twelve joints of the ladder take out twelve rows."""
     robot = lw.zoo.ladder(2)
     ended = plan_pictures.satisfied(robot)
-    left = plan_pictures.rows_left(plan_pictures.pv_early_tree(robot), ended)
+    left = plan_pictures.rows_left(plan_pictures.pv_early_plan(robot, ()), ended)
     assert sum(ended) == robot.nc
     assert left[1] == 0
 

@@ -167,7 +167,7 @@ def test_all_ways_to_run_the_text_agree() -> None:
             np.testing.assert_allclose(x, y, **ROUNDING)
 
 
-@pytest.mark.parametrize("more", [{"method": "minimal"}, {"integrator": "dopri5"}, {"project_every": 5}], ids=str)
+@pytest.mark.parametrize("more", [{"method": "prox_ltl"}, {"integrator": "dopri5"}, {"project_every": 5}], ids=str)
 def test_where_steps_return_to_python_the_kernel_is_python(more: dict[str, Any]) -> None:
     robot = zoo.four_bar()
     q, v = moving(robot)

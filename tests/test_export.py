@@ -159,6 +159,21 @@ def test_a_four_bar_with_redundant_rows(tmp_path: Path, method: str) -> None:
 
 
 @needs_compiler
+def test_a_stretched_arm_by_early_elimination(tmp_path: Path) -> None:
+    """The second text of a method that falls back to one is in the program: a stretched arm needs it."""
+    robot = zoo.held_chain(7)
+    fd = lw.ForwardDynamics(robot, "pv_early")
+    call = built(lw.export_c(fd, tmp_path / "arm.c"))
+    v, tau = np.zeros(robot.nv), np.arange(1.0, 8.0)
+    counts = []
+    for q in (robot.poses["assembled"], robot.neutral()):
+        wanted = fd(q, v, tau)
+        assert_same_solution(call(q, v, tau), wanted)
+        counts.append(wanted.iterations)
+    assert counts[0] == 1 and counts[1] > 1
+
+
+@needs_compiler
 def test_cassie(tmp_path: Path) -> None:
     path = robots.model_file("cassie/cassie_nomesh.xml")
     robot = lw.load(path)

@@ -37,7 +37,7 @@ SLOW = 10.0
 REDUNDANT = 1e-8
 """`AGREEMENT` where rows are redundant: rounding puts forces into rows that have none, by the damping."""
 
-EARLY = 1e-7
+EARLY = 1e-8
 """The same for pv_early: a joint that a row hardly feels has to satisfy it, if it is the first on its way."""
 
 BOUND = tuple(name for name, method in METHODS.items() if name != "aba" and method.exact)

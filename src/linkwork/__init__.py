@@ -54,6 +54,7 @@ from linkwork.model.constraints import (
     Rod,
     Rolling,
     Slider,
+    VelocityCoupling,
     Weld,
 )
 from linkwork.model.inertia import Inertia
@@ -239,6 +240,7 @@ __all__ = [
     "UnknownName",
     "UnknownOption",
     "UnsupportedFeature",
+    "VelocityCoupling",
     "Weld",
     "actuator_torques",
     "attach",

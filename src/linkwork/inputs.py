@@ -46,6 +46,8 @@ ForwardMethod = Literal[
 
 SimulationMethod = ForwardMethod | Literal["auto", "minimal"]
 """The same for `simulate`, or minimal coordinates."""
+StepMethod = Literal["auto", "minimal"]
+"""Of compiled steps: forward dynamics of all joints, or minimal coordinates."""
 
 InverseMethod = Literal["rnea", "cluster", "actuated", "least", "approximate"]
 """Methods of inverse dynamics: `dynamics.inverse.METHODS`."""

@@ -201,18 +201,18 @@ def _delassus(results: Results | None) -> str:
         rows.append((f"{row} ({size})", *cells))
     titles = (
         "robot (velocities, rows)",
-        "`D f`: Pinocchio",
+        "`D f`: by a matrix",
         "native",
         "batch",
-        "`(D + R)⁻¹ a`: Pinocchio",
+        "`(D + R)⁻¹ a`: by a matrix",
         "native",
         "batch",
     )
     return (
         "## The Delassus operator\n\n"
-        "A configuration and one vector, no matrix made; in brackets times faster than the fastest route of "
-        "Pinocchio's Python module that gives right numbers (it makes the matrix). Further vectors, memory and "
-        f"explicit matrices: {DETAILS['delassus']}.\n\n{tables.table(titles, rows)}"
+        "A configuration and one vector, no matrix made; in brackets times faster than the best of all routes by a "
+        "matrix that give right numbers, linkwork's own, Pinocchio's and LAPACK's. Each of them, further vectors and "
+        f"memory: {DETAILS['delassus']}.\n\n{tables.table(titles, rows)}"
     )
 
 

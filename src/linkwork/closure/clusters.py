@@ -59,28 +59,31 @@ def clusters(robot: Model) -> tuple[ClusterReport, ...]:
     Args:
         robot: The mechanism.
     """
+    return tuple(reversed(reports(robot).values()))
+
+
+def reports(robot: Model) -> dict[int, ClusterReport]:
+    """The same by the number that a cluster has in the plan (`plans.clusters`)."""
     tree = constrained_tree(robot, (), LOCAL)
     tied, names = tied_dofs(robot), dof_names(robot)
     owner = {k: joint for joint in robot.joints for k in range(*robot.v_slice(joint.name).indices(robot.nv))}
     by_row = {r: c.name for c in robot.constraints for r in range(*robot.row_slice(c.name).indices(robot.nc))}
-    result = []
-    for cluster in clusters_of(tree, enabled_rows(robot)):
+    result: dict[int, ClusterReport] = {}
+    for number, cluster in enumerate(clusters_of(tree, enabled_rows(robot))):
         if not cluster.rows:
             continue
         joints = list(dict.fromkeys(owner[k].name for k in cluster.dofs))
         bodies = [robot.joint(name).child for name in joints]
         outside = {robot.joint(name).parent for name in joints} - set(bodies)
-        result.append(
-            ClusterReport(
-                bodies=tuple(bodies),
-                top=outside.pop() if len(outside) == 1 else "world",
-                joints=tuple(joints),
-                constraints=tuple(dict.fromkeys(by_row[r] for r in cluster.rows)),
-                independent=tuple(names[k] for k in cluster.dofs if k not in tied),
-                dependent=tuple(names[k] for k in cluster.dofs if k in tied),
-            )
+        result[number] = ClusterReport(
+            bodies=tuple(bodies),
+            top=outside.pop() if len(outside) == 1 else "world",
+            joints=tuple(joints),
+            constraints=tuple(dict.fromkeys(by_row[r] for r in cluster.rows)),
+            independent=tuple(names[k] for k in cluster.dofs if k not in tied),
+            dependent=tuple(names[k] for k in cluster.dofs if k in tied),
         )
-    return tuple(result[::-1])
+    return result
 
 
 # Which joints are free ------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ Errors are without units: parts of the robot's length, or of one radian (`scales
 
 from __future__ import annotations
 
+from linkwork.kernels import clusters as kernels
+
 CLOSED = 1e-13
 """Errors below this are closed loops after assembly; rounding of most robots is smaller."""
 CLOSED_BY_PROJECTION = 1e-12
@@ -32,5 +34,5 @@ WEAK = 1e-4
 """Singular values below this need a closer look: a singular configuration is near, or numbers are rounded."""
 OPEN = 10.0
 """Motions that rows hinder by less than so many times what loops are open by, they do not hinder."""
-LEAST_PIVOT = 1e-9
+LEAST_PIVOT = kernels.LEAST_PIVOT
 """Pivots below this part of a row are zeros: other rows, or other joints, say the same."""

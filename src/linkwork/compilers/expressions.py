@@ -28,6 +28,7 @@ from linkwork.compilers.language import (
     type_of,
     word,
 )
+from linkwork.compilers.line_functions import LINE_FUNCTIONS
 from linkwork.compilers.scalar_functions import SCALAR_FUNCTIONS
 
 INLINE_SIZE = 200
@@ -327,6 +328,8 @@ class Expressions(Writer):
         if not isinstance(function, Hashable) or not callable(function):
             raise self.error(node, f"{word(type_of(function))} cannot be called")
         lower = SCALAR_FUNCTIONS.get(function)
+        if lower is None and self.unit.t.lanes == 1:
+            lower = LINE_FUNCTIONS.get(function)
         arguments = list[Value]()
         for argument in node.args:
             arguments += self.spread(argument) if isinstance(argument, ast.Starred) else [self.expression(argument)]

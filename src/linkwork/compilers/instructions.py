@@ -192,6 +192,8 @@ class Writer:
         self._names: dict[str, Any] = {}
         self._slots: dict[Any, Slot] = {}
         self._read: dict[Any, str] = {}
+        self.vectors: dict[tuple[str, ...], str] = {}
+        """Vectors by the names of their entries, where these were taken from one (`line_functions`)."""
         stores = [n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         self._assigned = Counter(n.id for n in stores)
 

@@ -23,7 +23,7 @@ import builtins
 import inspect
 import textwrap
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -33,7 +33,7 @@ from linkwork.errors import KernelError
 from linkwork.plans.layout import Layout, Shape
 
 INTEGER, CONSTANT, STATE = "integers", "constants", "state"
-"""What arrays hold: integers; floats that all states share; floats of one state, or of one state a lane."""
+"""What arrays hold: integers; floats that all lanes share; floats of one state, or of one state a lane."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,10 @@ def array_type(element: str, shape: Shape, writable: bool = True, tag: str = "")
 
 
 def tables(
-    layout: Layout, work: Mapping[str, Shape], folded: Mapping[str, str] = MappingProxyType({})
+    layout: Layout,
+    work: Mapping[str, Shape],
+    folded: Mapping[str, str] = MappingProxyType({}),
+    shared: Collection[str] = (),
 ) -> tuple[Table, Table]:
     """``tree`` and ``w`` of an algorithm: its sizes, arrays and work arrays, a word of the context each."""
     sizes = {name: k for k, name in enumerate(layout.sizes)}
@@ -164,6 +167,9 @@ def tables(
     worked = {
         name: (first + k, array_type(STATE, shape, tag=f"w.{name}")) for k, (name, shape) in enumerate(work.items())
     }
+    for name in shared:
+        place, kind = worked[name]
+        worked[name] = (place, replace(kind, element=CONSTANT, writable=False))
     for name, order in folded.items():
         place, kind = worked[name]
         worked[name] = (place, replace(kind, slots=f"{order}_slot"))

@@ -40,6 +40,7 @@ def cache_name(algorithm: Algorithm, dtype: str, lanes: int) -> str:
         *(fingerprint(text) for text in algorithm.texts),
         shapes,
         repr((layout.sizes, dict(layout.integers), dict(layout.floats))),
+        repr(algorithm.shared),
         f"{dtype} x {lanes}",
         llvm.version(),
     )
@@ -63,7 +64,7 @@ def module(algorithm: Algorithm, t: Type, contract: bool = True) -> str:
     from linkwork.compilers.language import STATE, Fixed, array_type, source_of, tables
     from linkwork.compilers.lowering import Unit
 
-    tree, work = tables(algorithm.layout, algorithm.stored, algorithm.folded)
+    tree, work = tables(algorithm.layout, algorithm.stored, algorithm.folded, algorithm.shared)
     words = len(tree.sizes) + len(tree.arrays) + len(work.arrays)
     unit = Unit(t, tree, words, contract)
     shapes = [*algorithm.inputs.values(), *algorithm.outputs.values()]
@@ -128,18 +129,23 @@ def _size(name: str, shape: Shape, tree: Mapping[str, int], known: set[str]) -> 
 class Context:
     """The words that native code reads: sizes and arrays of the tree, and work arrays of its own.
 
-    Arrays of the tree that are named in ``own`` are copied, and may be changed.
+    Arrays of the tree that are named in ``own`` are copied, and may be changed. A context with a ``base`` reads the
+    tree and the algorithm's shared work arrays of that one, a context of one state.
     """
 
-    def __init__(self, algorithm: Algorithm, tree: Tree, t: Type, own: Collection[str] = ()) -> None:
+    def __init__(
+        self, algorithm: Algorithm, tree: Tree, t: Type, own: Collection[str] = (), base: Context | None = None
+    ) -> None:
         layout, dtype = algorithm.layout, np.dtype(t.dtype)
-        self._tree: dict[str, Any] = {}
-        for name in layout.shapes:
+        self._base = base
+        self._tree: dict[str, Any] = {} if base is None else base._tree
+        for name in layout.shapes if base is None else ():
             kept = np.int64 if name in layout.integers else dtype
             self._tree[name] = np.ascontiguousarray(getattr(tree, name), dtype=kept)
         self.own = {name: self._tree[name].copy() for name in own}
         self._tree |= self.own
-        shapes = list(algorithm.stored.values())
+        shared = () if base is None else algorithm.shared
+        shapes = [(0,) if name in shared else shape for name, shape in algorithm.stored.items()]
         if t.lanes > 1:
             shapes += [*algorithm.inputs.values(), *algorithm.outputs.values()]
             shapes += algorithm.outputs.values() if algorithm.iterate is not None else ()
@@ -149,10 +155,14 @@ class Context:
         memory = np.zeros(sum(sizes) + 2 * alignment, dtype=dtype)
         first = -memory.ctypes.data % alignment // t.bytes
         self._work = memory[first : first + sum(sizes)]
-        starts = [sum(sizes[:k]) for k in range(len(sizes))]
+        starts = [memory.ctypes.data + t.bytes * (first + sum(sizes[:k])) for k in range(len(sizes))]
+        self._places = dict(zip(algorithm.stored, starts, strict=False))
+        for k, name in enumerate(algorithm.stored):
+            if base is not None and name in shared:
+                starts[k] = base._places[name]
         table = [int(getattr(tree, name)) for name in layout.sizes]
         table += [array.ctypes.data for array in self._tree.values()]
-        table += [memory.ctypes.data + t.bytes * (first + start) for start in starts]
+        table += starts
         self._table = np.array(table, dtype=np.int64)
         self.address = self._table.ctypes.data
 

@@ -27,7 +27,7 @@ from linkwork.dynamics.iterations import (
     iteration_settings,
     row_regularization,
 )
-from linkwork.dynamics.methods import AUTOMATIC, METHODS, best_method, methods_for, refusal
+from linkwork.dynamics.methods import AUTOMATIC, METHODS, Plan, best_method, methods_for, refusal
 from linkwork.dynamics.solution import PROGRESS, ResultLayout, Solution, SolvedBy
 from linkwork.errors import (
     InputError,
@@ -40,11 +40,15 @@ from linkwork.errors import (
 from linkwork.inputs import Auto, ForwardMethod, Lanes, Precision, above_zero, count, not_negative
 from linkwork.kernels import aba
 from linkwork.kernels.constrained import DISABLED
+from linkwork.kernels.rank_revealing import LAST, UNFINISHED
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
+
+LEAST_BLOCK_PIVOT = 1e-6
+"""The least pivot of rows that end at a base. Below it their block is nearly singular: `Method.fallback` is taken."""
 
 CONTRADICTION = 1e-6
 """What rows may differ by when they say the same, as a part of what forces and velocities do to the robot."""
@@ -117,6 +121,11 @@ class ForwardDynamics(ArrayEvaluator):
         self._unchecked = bound
         self._regularization = self._zero_rows = self._settings = _UNSET
         self._by: SolvedBy | None = None
+        watched = self._hard and not METHODS[method].iterates and method != "pv_early"
+        self._least_pivot = LEAST_PIVOT if watched else np.inf  # others are looked at each time
+        self._has_fallback = watched and METHODS[method].fallback is not None
+        self._fallback_plan: Program | None = None
+        self._fallback: Self | None = None
         frames = frame_names(wrenches)
         arguments = {
             "robot": robot,
@@ -140,18 +149,34 @@ class ForwardDynamics(ArrayEvaluator):
         return {**super()._recipe(), "method": self._given_method}  # the one that "auto" stands for, where it is known
 
     def _planned(self) -> Program:
-        method = METHODS[self.method]
-        plan = method.arrays or tree_of
-        return Program.of_robot(self.robot, method.algorithm or aba.ABA, plan(self.robot, self.frames))
+        return self._program_of(METHODS[self.method].arrays or tree_of)
+
+    def _program_of(self, plan: Plan) -> Program:
+        return Program.of_robot(self.robot, METHODS[self.method].algorithm or aba.ABA, plan(self.robot, self.frames))
 
     def _prepare_inputs(self) -> None:
         robot, method, dtype = self.robot, METHODS[self.method], self._dtype.name
-        iterations = self.max_iterations if method.iterates else 1
+        tolerance, iterations = self.tolerance, self.max_iterations if method.iterates else 1
+        if method.falls_back:
+            tolerance, iterations = UNFINISHED, int(LAST)
         R = row_regularization(robot, self.regularization, dtype)
         self._regularization = np.where(R < OFF, 0.0, R).astype(dtype) if method.hard else R
         self._zero_rows = np.zeros(robot.nc, dtype=dtype)
-        self._settings = iteration_settings(robot, self.regularization, self.tolerance, iterations, dtype)
+        self._settings = iteration_settings(robot, self.regularization, tolerance, iterations, dtype)
         self._by = SolvedBy(robot, self.method, float(self._settings[0]) if method.iterates else np.inf)
+        if self._has_fallback and method.fallback is not None:
+            other = self._program_of(method.fallback)
+            if other.plan_bytes() != self.program.plan_bytes():
+                self._fallback_plan, self._least_pivot = other, LEAST_BLOCK_PIVOT
+
+    def _by_fallback(self) -> Self:
+        """The same by the plan `Method.fallback`, in native code where this is compiled."""
+        if self._fallback is None:
+            other = copy(self)
+            other._program, other._has_fallback = self._fallback_plan, False
+            other._set_backend(replace(self._backend, name="plain" if self.backend == "plain" else "native"))
+            self._fallback = other
+        return self._fallback
 
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
@@ -219,8 +244,8 @@ class ForwardDynamics(ArrayEvaluator):
                 if not self._entry(
                     q, v, tau, self._no_wrenches, self._regularization, zero, zero, self._settings, a, result
                 ):
-                    if self._hard:
-                        self._check_pivots(result)
+                    if self._hard and not self._pivots_suffice(result):
+                        return self._by_fallback()(q, v, tau)
                     if self._unchecked:
                         self._check_state(q, v, result)
                     return Solution(a, self._by, result)
@@ -245,12 +270,17 @@ class ForwardDynamics(ArrayEvaluator):
         inputs = [q, v, tau, W, R, target, zero if multipliers is None else multipliers, settings]
         try:
             a, result = self.runner.evaluate(inputs, [out, None])
+            suffices = not self._hard or self._pivots_suffice(result)
         except NotFinite:
-            if self._hard:
+            suffices = self._fallback_plan is None
+            if self._hard and suffices:
                 raise self._singular(self._state_not_finite(inputs)) from None
-            raise
-        if self._hard:
-            self._check_pivots(result)
+            if suffices:
+                raise
+        if not suffices:
+            return self._by_fallback()(
+                q, v, tau, wrenches, multipliers=multipliers, target=target, regularization=regularization, out=out
+            )
         if self._unchecked:
             self._check_state(q, v, result)
         solution = Solution(a, self._by, result)
@@ -296,11 +326,21 @@ class ForwardDynamics(ArrayEvaluator):
             f"a proximal method can: {', '.join(AUTOMATIC)}"
         )
 
+    def _pivots_suffice(self, result: Array) -> bool:
+        """Whether a method without regularization found its rows independent; False where another plan may do so.
+
+        Raises an error where rows are dependent, or contradict each other.
+        """
+        if result.ndim == 1 and result[PROGRESS] > self._least_pivot:
+            return True
+        if self._fallback_plan is not None:
+            return bool((result[..., PROGRESS] > self._least_pivot).all())
+        self._check_pivots(result)
+        return True
+
     def _check_pivots(self, result: Array) -> None:
         """Raise an error where a method without regularization met dependent rows, or rows that contradict."""
         early = self._given_method == "pv_early"
-        if not early and not METHODS[self.method].iterates and result.ndim == 1 and result[PROGRESS] > LEAST_PIVOT:
-            return
         if METHODS[self.method].closed:
             if METHODS[self.method].iterates:
                 lost = result[..., PROGRESS] >= DISABLED
@@ -337,8 +377,20 @@ class ForwardDynamics(ArrayEvaluator):
         self._need_kernel("bind")
         return super().bind(*inputs, out=out)
 
-    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
-        return (lambda arrays: self._check_pivots(arrays[-1])) if alone and self._hard else None
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
+        if not self._hard or (not alone and self._fallback_plan is None):
+            return None
+
+        def verify(arrays: Sequence[Array]) -> bool:
+            if self._pivots_suffice(arrays[-1]):
+                return False
+            other = self._by_fallback()
+            other.runner.evaluate(arrays[:-2], arrays[-2:])
+            if alone:
+                other._check_pivots(arrays[-1])
+            return True
+
+        return verify
 
     def plain(self) -> Self:
         """The same, running the Python text itself: slow, for debugging."""
@@ -369,12 +421,24 @@ class ForwardDynamics(ArrayEvaluator):
 
     @property
     def traced_program(self) -> Program:
-        """What `compile` and `export_c` make straight-line code of.
+        """What `compile` makes straight-line code of.
 
         Without the text of further iterations where there are to be none: it needs much of the first to be kept.
         """
-        once = self.max_iterations == 1 or not METHODS[self.method].iterates
+        method = METHODS[self.method]
+        once = not method.falls_back and (self.max_iterations == 1 or not method.iterates)
         return self.program.without_iterations() if once else self.program
+
+    @property
+    def exported_program(self) -> Program:
+        """What `export_c` writes: a plan that needs no fallback."""
+        fallback = METHODS[self.method].fallback
+        return self.traced_program if fallback is None else self._program_of(fallback)
+
+    @property
+    def counted_program(self) -> Program:
+        """What `operation_count` counts: without the second text of a method that falls back to one."""
+        return self.program.without_iterations() if METHODS[self.method].falls_back else self.program
 
     def _need_kernel(self, what: str) -> None:
         if self._dense:

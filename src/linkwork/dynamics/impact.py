@@ -19,6 +19,7 @@ from linkwork.dynamics.iterations import (
     row_regularization,
 )
 from linkwork.dynamics.methods import best_method
+from linkwork.dynamics.row_ends import prox_bbo_tree
 from linkwork.dynamics.solution import PROGRESS, NamedRows, ResultLayout
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, ImpactMethod, above_zero, count, real_array
@@ -26,12 +27,11 @@ from linkwork.kernels import impact
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
-from linkwork.plans.bbo import bbo_tree
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.quantities.base import Array, ArrayEvaluator
 
 METHODS: Mapping[str, Any] = MappingProxyType(
-    {"prox_bbo": (impact.IMPACT_ROWS, bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree_of_compliances)}
+    {"prox_bbo": (impact.IMPACT_ROWS, prox_bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree_of_compliances)}
 )
 """Methods of impact dynamics, by name."""
 

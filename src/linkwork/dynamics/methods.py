@@ -21,20 +21,23 @@ from linkwork.compilers.program import Program
 from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED
 from linkwork.dynamics.local_loops import loops_in_clusters
+from linkwork.dynamics.row_ends import prox_bbo_tree, prox_pv_tree, pv_tree, world_tree
+from linkwork.dynamics.row_ranks import pv_early_plan
 from linkwork.inputs import ForwardMethod
 from linkwork.kernels import aba, approximate, bbo, cluster_aba, cluster_lcaba, lcaba, ltl, projection
 from linkwork.kernels import pv_early as early
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.computed import computed_once
-from linkwork.model.constraints import CenterOfMass
+from linkwork.model.constraints import CenterOfMass, VelocityCoupling
 from linkwork.model.model import Model
-from linkwork.plans.bbo import WORLD_END, bbo_tree
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.ltl import ltl_tree
-from linkwork.plans.pv_early import pv_early_tree
 from linkwork.plans.tree import Tree, tree_of
 from linkwork.quantities.base import OperationCount
+
+Plan = Callable[[Model, Sequence[str]], Tree]
+"""Makes the plan of a robot, with frames that wrenches act on."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,25 @@ class Method:
     """A method of forward dynamics."""
 
     algorithm: Algorithm | None
-    arrays: Callable[[Model, Sequence[str]], Tree] | None
+    arrays: Plan | None
     iterates: bool = False
     hard: bool = False
     """No regularization, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
+    falls_back: bool = False
+    """Whether what looks like iterations is a second text, for states that the first cannot serve."""
     internal: bool = True
     """Whether constraints between two moving bodies are served."""
     exact: bool = True
     """Whether it solves the problem, or another that is like it."""
+    fallback: Plan | None = None
+    """A plan for states in which the first one meets a singular block, though rows are independent."""
     closed: bool = False
     """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
+
+    @property
+    def plans_for_enabled(self) -> bool:
+        """Whether its plan is for the constraints that are enabled: other ones need another plan."""
+        return self.closed or self.falls_back
 
 
 METHODS: Mapping[str, Method] = MappingProxyType(
@@ -60,10 +72,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "kkt": Method(None, None),
         "ltl": Method(ltl.LTL, ltl_tree, hard=True),
         "prox_ltl": Method(ltl.PROX_LTL, ltl_tree, iterates=True),
-        "pv": Method(bbo.PV, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), hard=True),
-        "prox_pv": Method(bbo.PROX_BBO, lambda robot, frames: bbo_tree(robot, frames, WORLD_END), iterates=True),
-        "prox_bbo": Method(bbo.PROX_BBO, bbo_tree, iterates=True),
-        "pv_early": Method(early.PV_EARLY, pv_early_tree, hard=True, internal=False),
+        "pv": Method(bbo.PV, pv_tree, hard=True, fallback=world_tree),
+        "prox_pv": Method(bbo.PROX_BBO, prox_pv_tree, iterates=True),
+        "prox_bbo": Method(bbo.PROX_BBO, prox_bbo_tree, iterates=True),
+        "pv_early": Method(early.PV_EARLY, pv_early_plan, hard=True, falls_back=True, internal=False),
         "pv_soft": Method(lcaba.LCABA, lcaba_tree_of_compliances, internal=False),
         "constrained_aba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True, internal=False),
         "lcaba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True),
@@ -77,7 +89,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 """Methods of forward dynamics, by name."""
 
 AUTOMATIC: tuple[ForwardMethod, ...] = ("prox_bbo", "prox_pv", "lcaba", "prox_ltl")
-"""Methods that `auto` chooses from: those that serve every constraint and every redundancy."""
+"""Methods that `auto` chooses from: those that serve every constraint and every redundancy.
+
+Not `pv_early`, though it is often the cheapest: of redundant rows it does not find the smallest multipliers,
+contradicting rows are an error, and it knows neither regularization nor warm starts nor float32."""
 
 
 def refusal(robot: Model, name: str) -> str | None:
@@ -96,6 +111,8 @@ def refusal(robot: Model, name: str) -> str | None:
             spread = isinstance(constraint, CenterOfMass)  # mass moved across joints puts its rows on several bodies
             if spread or len(bodies) > 1 or len(constraint.joints) > 1 or (not bodies and not constraint.joints):
                 return f"{constraint} is between several moving bodies"
+            if isinstance(constraint, VelocityCoupling) and robot.joint(constraint.joints[0]).type.nv > 1:
+                return f"{constraint} is of a joint with several degrees of freedom"
     return None
 
 
@@ -132,7 +149,7 @@ def method_cost(robot: Model, name: str) -> OperationCount | None:
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     if algorithm is None or arrays is None or _dense_steps(robot, algorithm) > MOST_COUNTED:
         return None
-    return _counted(robot, name, tuple(enabled_rows(robot)) if METHODS[name].closed else ())
+    return _counted(robot, name, tuple(enabled_rows(robot)) if METHODS[name].plans_for_enabled else ())
 
 
 @computed_once
@@ -140,7 +157,8 @@ def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount |
     """The count of a method, which plans for these rows."""
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     assert algorithm is not None and arrays is not None
-    return program_cost(Program.of_robot(robot, algorithm, arrays(robot, ())))
+    program = Program.of_robot(robot, algorithm, arrays(robot, ()))
+    return program_cost(program.without_iterations() if METHODS[name].falls_back else program)
 
 
 def _dense_steps(robot: Model, algorithm: Algorithm) -> int:
@@ -148,8 +166,18 @@ def _dense_steps(robot: Model, algorithm: Algorithm) -> int:
     return robot.nc**3 // 6 if ("nc", "nc") in algorithm.work.values() else 0
 
 
+def _dense_operations(robot: Model, name: ForwardMethod, iterations: int) -> int:
+    """Operations of native code on a dense matrix with all rows, if the method has one: factor and solutions."""
+    algorithm = METHODS[name].algorithm
+    steps = 0 if algorithm is None else _dense_steps(robot, algorithm)
+    return 2 * (steps + iterations * robot.nc**2) if steps else 0
+
+
 def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
     """What ``method="auto"`` takes: the fewest operations for so many iterations.
+
+    A dense matrix of all rows counts in full, as native code computes with it: counted operations leave out its zeros,
+    which are most of it where loops do not touch each other.
 
     Args:
         robot: The mechanism.
@@ -158,5 +186,9 @@ def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
     if not any(c.enabled for c in robot.constraints):
         return "aba"
     costs = {name: method_cost(robot, name) for name in AUTOMATIC}
-    known = {name: cost.in_iterations(iterations) for name, cost in costs.items() if cost is not None}
+    known = {
+        name: max(cost.in_iterations(iterations), _dense_operations(robot, name, iterations))
+        for name, cost in costs.items()
+        if cost is not None
+    }
     return min(known, key=known.__getitem__) if known else "lcaba"

@@ -118,7 +118,7 @@ def identifier(text: str, exact: bool = False) -> str:
 def _text(
     evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
 ) -> tuple[CText, OperationCount]:
-    program = evaluator.traced_program
+    program = evaluator.exported_program
     tree = program.tree
     if "regularization" in arguments and has_closed_forms(program.algorithm.layout):
         tree = any_regularization(tree)  # a caller may give each row its own

@@ -310,12 +310,25 @@ def joint_accelerations(tree: Array, w: Array, qdd: Array) -> None:
 @kernel
 def joint_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
     """``a' = iXp(i) a_p(i)``, ``qdd = D^-1 (u - U' a')``, ``a = a' + S qdd``."""
-    kind = tree.kind[i]
-    o = tree.iv[i]
+    acceleration_from_parent(tree, w, i)
+    solve_joint_acceleration(tree, w, i, qdd)
+
+
+@kernel
+def acceleration_from_parent(tree: Array, w: Array, i: int) -> None:
+    """``a' = iXp(i) a_p(i)``."""
     b = w.a[tree.parent[i]]
     a = w.a[i]
     set_angular(rotate_to_child(tree, w, i, angular(b)), a)
     set_linear(rotate_to_child(tree, w, i, add(linear(b), cross(angular(b), w.r[i]))), a)
+
+
+@kernel
+def solve_joint_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
+    """``qdd = D^-1 (u - U' a')``, ``a = a' + S qdd``."""
+    kind = tree.kind[i]
+    o = tree.iv[i]
+    a = w.a[i]
     if kind > HELICAL:
         for k in range(dof_of(kind)):
             x = w.y[o + k]

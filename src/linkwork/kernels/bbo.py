@@ -2,21 +2,24 @@
 """proxBBO: constraints are propagated towards the root with the articulated bodies, and eliminated where loops close.
 
 **loops** Section V, Algorithms 4 to 6. Where all constraints are with the world this is the PV solver, and proxPV
-(**lqr** Algorithm 1, Eqs. 42 and 46 to 49). Rows of K at link i satisfy ``K a_i + L lambda = k`` at every step, with
-``L = R`` at first and ``k = k + R lambda0``. A row at a link has a *slot*; rows that are eliminated at the same link,
-``R_i`` of the paper, are a *block*, coupled to the rows ``U_i`` that are propagated on.
+(**lqr** Algorithm 1, Eq. 42). Rows of K at link i satisfy ``K a_i + L lambda = k`` at every step, with ``L = R`` at
+first and ``k = k + R lambda0``. A row at a link has a *slot*; rows that are eliminated at the same link, ``R_i`` of the
+paper, are a *block*, coupled to the rows ``U_i`` that are propagated on. Rows to the world end there (**lqr** Eqs. 47,
+48), or at a floating base b, before it: ``H_b + K_b' L_b^-1 K_b`` (**lqr** Eqs. 46, 49), with a block for each branch.
+
+Rows are handled four at a time, in panels (`panels`): what follows has a column for each row of a panel.
 
 | symbol | meaning                                                                                     |
 |--------|---------------------------------------------------------------------------------------------|
-| Ks     | ``K_i`` of each slot; after `rows_to_parent`, ``K P' = K (1 - S D^-1 U')``                  |
-| Ts     | ``D^-1 S' K'``                                                                              |
-| Ls     | entries of L (**loops** Eq. 46d); those of an eliminated block, its factor ``L D L'``       |
-| Zs     | ``S' K'`` while a joint is eliminated; of an eliminated block, ``L_RR^-1 K_R``              |
-| Ws     | ``L_RR^-1 L_RU`` of an eliminated block                                                     |
-| k      | right-hand side of each row; of an eliminated row, ``L_RR^-1 k_R``                          |
-| lam    | multipliers lambda                                                                          |
+| Ks     | ``K_i`` of each place; after `rows_to_parent`, that of the parent: ``K (1 - S D^-1 U')``    |
+| Ts     | ``D^-1 S' K'``; of an eliminated block, with the factor ``L D L'``, ``D^-1 L^-1 K_R``       |
+| Zs     | of the link at hand, ``S' K'``; of an eliminated block, ``L^-1 K_R``                        |
+| Ls     | tiles of L (**loops** Eq. 46d); of an eliminated block, its factor, and ``D^-1 L^-1 L_RU``  |
+| ks     | right-hand side of each row; of an eliminated row, ``L^-1 k_R``                             |
+| lams   | multipliers lambda                                                                          |
 | g      | coefficient of a row on the acceleration of joint i itself (joint couplings)                |
 | pivot  | least pivot of L, relative to its diagonal entry and absolute; and the largest such entry   |
+| k, lam | ``ks`` and ``lams`` without columns that have no row                                        |
 
 All that depends on q and R alone is in `articulate_rows`; `row_bias_forces` and `multipliers_and_accelerations` solve
 for one right-hand side: all forces in the first iteration, the residual in each further one. Multipliers have the sign
@@ -32,7 +35,6 @@ from linkwork.kernels.aba import (
     inertia_to_parent,
     init_rigid_inertias,
     joint_acceleration,
-    solve_ldl,
 )
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import (
@@ -52,20 +54,50 @@ from linkwork.kernels.constrained import (
     residual_norm,
     residual_progress,
 )
-from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
+from linkwork.kernels.joints import axis_of, dof_of, moves_along
+from linkwork.kernels.panels import (
+    ZERO,
+    add_outer_tile,
+    add_panel,
+    factorize_tile,
+    line,
+    minus_product,
+    minus_scaled,
+    minus_transposed_product,
+    plus,
+    plus_scaled,
+    rotate_panel_about_z,
+    scaled,
+    set_line,
+    shift_panel,
+    solve_ldl_panel,
+    solve_line,
+    solve_line_transposed,
+    solve_tile,
+    subtract_and_rotate_panel,
+    subtract_panel_line,
+    subtract_panel_product,
+    subtract_transposed_product,
+    sum_of_products,
+    times_diagonal,
+    times_diagonal_tile,
+    transform_panel,
+)
 from linkwork.kernels.scalar import Array, kernel, where
-from linkwork.kernels.spatial import add, add_to, angular, cross, dot, linear
-from linkwork.model.joints import HELICAL
+from linkwork.kernels.spatial import angular, dot, linear
+from linkwork.model.joints import FREE, HELICAL, PLANAR, PRISMATIC, SPHERICAL
 from linkwork.plans.bbo import BBO_TREE
 
 TRAVEL: dict[str, Shape] = {
-    "Ks": ("nslots", 6),
-    "Ts": ("nslots", 6),
-    "Zs": ("nslots", 6),
-    "g": ("nslots",),
-    "Ls": ("nentries",),
-    "Ws": ("ncross",),
-    "x": ("max_block",),
+    "Ks": ("nplaces", 6, 4),
+    "Ts": ("nlines", 4),
+    "Zs": ("max_panels", 6, 4),
+    "g": ("ncoefficients", 4),
+    "Ls": ("ntiles", 4, 4),
+    "X": (4, 4),
+    "x": (4,),
+    "ks": ("npanels", 4),
+    "lams": ("npanels", 4),
     "lam": ("nc",),
     "pivot": (3,),
 }
@@ -74,70 +106,63 @@ TRAVEL: dict[str, Shape] = {
 @kernel
 def init_rows(tree: Array, w: Array, R: Array) -> None:
     """``K``, ``L = R`` of each row at the links that it constrains (**loops** Algorithm 4, lines 4 to 7)."""
-    for s in range(tree.nslots):
+    for p in range(tree.nplaces):
         for j in range(6):
-            w.Ks[s, j] = 0.0
-        w.g[s] = 0.0
+            set_line(ZERO, w.Ks[p], j)
     for m in range(tree.nk):
-        s = tree.k_slot[m]
-        if s >= 0:
+        p = tree.k_place[m]
+        if p >= 0:
             for j in range(6):
-                w.Ks[s, j] += w.K[m, j]
+                w.Ks[p, j, tree.row_column[tree.k_row[m]]] += w.K[m, j]
+    for e in range(tree.ncoefficients):
+        set_line(ZERO, w.g, e)
     for t in range(tree.nterms):
-        w.g[tree.term_slot[t]] += w.dphi[t]
+        w.g[tree.term_coefficient[t], tree.row_column[tree.term_row[t]]] += w.dphi[t]
     w.pivot[0] = 1.0
     w.pivot[1] = DISABLED
     w.pivot[2] = 0.0
-    for e in range(tree.nentries):
-        w.Ls[e] = 0.0
+    for e in range(tree.ntiles):
+        for d in range(4):
+            set_line(ZERO, w.Ls[e], d)
     for b in range(tree.nblocks):
         for a in range(tree.block_size[b]):
-            r = tree.slot_row[tree.block_slot[b] + a]
-            w.Ls[tree.block_entry[tree.block_entry_start[b] + a * (a + 1) // 2 + a]] = R[r]
+            A = w.Ls[block_tile(tree, b, a, a)]
+            p = tree.slot_panel[tree.block_slot[b] + a]
+            for c in range(4):
+                A[c, c] = R[tree.panel_row[p] + c] if c < tree.panel_rows[p] else 1.0
+
+
+@kernel
+def block_tile(tree: Array, b: int, a: int, e: int) -> int:
+    """The tile of L of panels ``a >= e`` of a block."""
+    tile: int = tree.block_tile[tree.block_tile_start[b] + a * (a + 1) // 2 + e]
+    return tile
 
 
 @kernel
 def factorize_block(tree: Array, w: Array, b: int) -> None:
     """``L_RR = L D L'`` of a block, in place; the diagonal becomes ``1 / D``."""
-    o = tree.block_entry_start[b]
-    L = w.Ls
-    for j in range(tree.block_size[b]):
-        row = o + j * (j + 1) // 2
-        for k in range(j):
-            x = L[tree.block_entry[row + k]]
-            row_k = o + k * (k + 1) // 2
-            for m in range(k):
-                x = x - L[tree.block_entry[row + m]] * L[tree.block_entry[row_k + m]]
-            L[tree.block_entry[row + k]] = x
-        x = L[tree.block_entry[row + j]]
-        diagonal = x
-        for k in range(j):
-            y = L[tree.block_entry[row + k]]
-            scaled = y * L[tree.block_entry[o + k * (k + 1) // 2 + k]]
-            x = x - y * scaled
-            L[tree.block_entry[row + k]] = scaled
-        L[tree.block_entry[row + j]] = 1.0 / x
-        relative = x / diagonal
-        w.pivot[0] = minimum(relative, w.pivot[0])
-        w.pivot[1] = minimum(x, w.pivot[1])
-        w.pivot[2] = maximum(where(diagonal, DISABLED, diagonal, 0.0), w.pivot[2])
-
-
-@kernel
-def solve_block(tree: Array, w: Array, b: int) -> None:
-    """``x = L_RR^-1 x`` with the factor of a block."""
-    o = tree.block_entry_start[b]
-    n = tree.block_size[b]
-    L = w.Ls
-    x = w.x
-    for j in range(n):
-        for k in range(j):
-            x[j] -= L[tree.block_entry[o + j * (j + 1) // 2 + k]] * x[k]
-    for j in range(n):
-        x[j] *= L[tree.block_entry[o + j * (j + 1) // 2 + j]]
-    for j in range(n - 1, -1, -1):
-        for k in range(j + 1, n):
-            x[j] -= L[tree.block_entry[o + k * (k + 1) // 2 + j]] * x[k]
+    for a in range(tree.block_size[b]):
+        A = w.Ls[block_tile(tree, b, a, a)]
+        diagonal = (A[0, 0], A[1, 1], A[2, 2], A[3, 3])
+        for e in range(a):
+            E = w.Ls[block_tile(tree, b, a, e)]
+            for m in range(e):
+                subtract_transposed_product(w.Ls[block_tile(tree, b, e, m)], w.Ls[block_tile(tree, b, a, m)], E)
+            solve_tile(w.Ls[block_tile(tree, b, e, e)], E)
+        for e in range(a):
+            E = w.Ls[block_tile(tree, b, a, e)]
+            for d in range(4):
+                set_line(line(E, d), w.X, d)
+            times_diagonal_tile(w.Ls[block_tile(tree, b, e, e)], E)
+            subtract_transposed_product(E, w.X, A)
+        factorize_tile(A, w.x)
+        rows = tree.panel_rows[tree.slot_panel[tree.block_slot[b] + a]]
+        for c in range(4):
+            if c < rows:
+                w.pivot[0] = minimum(w.x[c] / diagonal[c], w.pivot[0])
+                w.pivot[1] = minimum(w.x[c], w.pivot[1])
+                w.pivot[2] = maximum(where(diagonal[c], DISABLED, diagonal[c], 0.0), w.pivot[2])
 
 
 @kernel
@@ -145,50 +170,71 @@ def eliminate_rows(tree: Array, w: Array, i: int) -> None:
     """``H += K_R' L_RR^-1 K_R``, ``K_U``, ``L_UU``: eliminate the rows that close at link ``i`` (**loops** Eq. 52)."""
     for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
         factorize_block(tree, w, b)
-        o = tree.block_slot[b]
-        n = tree.block_size[b]
-        m = tree.coupled_count[b]
-        ru = tree.cross_start[b]
         if i > 0:
-            for j in range(6):
-                for a in range(n):
-                    w.x[a] = w.Ks[o + a, j]
-                solve_block(tree, w, b)
-                for a in range(n):
-                    w.Zs[o + a, j] = w.x[a]
-            for j in range(6):
-                for k in range(j, 6):
-                    for a in range(n):
-                        w.H[i, j, k] += w.Ks[o + a, j] * w.Zs[o + a, k]
+            rows_by_block_factor(tree, w, i, b)
+        couplings_by_block_factor(tree, w, i, b)
+
+
+@kernel
+def rows_by_block_factor(tree: Array, w: Array, i: int, b: int) -> None:
+    """``Z = L^-1 K_R``, ``T = D^-1 Z`` of a block, and ``H += Z' T``."""
+    o = tree.block_slot[b]
+    H = w.H[i]
+    for a in range(tree.block_size[b]):
+        K = w.Ks[tree.slot_place[o + a]]
+        Z = w.Zs[a]
+        T = w.Ts[tree.slot_line[o + a] : tree.nlines]
+        for j in range(6):
+            set_line(line(K, j), Z, j)
+        for e in range(a):
+            subtract_panel_product(w.Zs[e], w.Ls[block_tile(tree, b, a, e)], Z)
+        A = w.Ls[block_tile(tree, b, a, a)]
+        for j in range(6):
+            z = solve_line(A, line(Z, j))
+            set_line(z, Z, j)
+            set_line(times_diagonal(A, z), T, j)
+        for j in range(6):
+            for k in range(j, 6):
+                H[j, k] += sum_of_products(line(Z, j), line(T, k))
+
+
+@kernel
+def couplings_by_block_factor(tree: Array, w: Array, i: int, b: int) -> None:
+    """``W = D^-1 L^-1 L_RU`` of a block, in place; ``K_U -= W' Z``, ``L_UU -= W' D W``."""
+    n = tree.block_size[b]
+    m = tree.coupled_count[b]
+    ru = tree.cross_start[b]
+    for a in range(n):
+        A = w.Ls[block_tile(tree, b, a, a)]
         for u in range(m):
-            for a in range(n):
-                w.x[a] = w.Ls[tree.cross_entry[ru + a * m + u]]
-            solve_block(tree, w, b)
-            for a in range(n):
-                w.Ws[ru + a * m + u] = w.x[a]
+            W = w.Ls[tree.cross_tile[ru + a * m + u]]
+            for e in range(a):
+                subtract_transposed_product(w.Ls[block_tile(tree, b, a, e)], w.Ls[tree.cross_tile[ru + e * m + u]], W)
+            solve_tile(A, W)
+    for a in range(n):
+        A = w.Ls[block_tile(tree, b, a, a)]
         for u in range(m):
-            s = tree.coupled_slot[tree.coupled_start[b] + u]
-            for a in range(n):
-                y = w.Ls[tree.cross_entry[ru + a * m + u]]
-                if i > 0:
-                    for j in range(6):
-                        w.Ks[s, j] -= y * w.Zs[o + a, j]
-                for t in range(u + 1):
-                    entry = tree.passing_entry[tree.coupled_passing_start[b] + u * (u + 1) // 2 + t]
-                    w.Ls[entry] -= y * w.Ws[ru + a * m + t]
+            W = w.Ls[tree.cross_tile[ru + a * m + u]]
+            for d in range(4):
+                set_line(line(W, d), w.X, d)
+            times_diagonal_tile(A, W)
+            if i > 0:
+                subtract_panel_product(w.Zs[a], W, w.Ks[tree.slot_place[tree.coupled_slot[tree.coupled_start[b] + u]]])
+            for t in range(u + 1):
+                tile = tree.passing_tile[tree.coupled_passing_start[b] + u * (u + 1) // 2 + t]
+                subtract_transposed_product(w.Ls[tree.cross_tile[ru + a * m + t]], w.X, w.Ls[tile])
 
 
 @kernel
 def propagate_rows(tree: Array, w: Array, i: int) -> None:
     """``K_p(i)`` and ``L`` of the rows that are propagated past joint ``i`` (**loops** Eqs. 46c, 46d)."""
     o = tree.slot_start[i]
-    n = tree.slot_count[i]
     project_rows_on_joint(tree, w, i)
-    for a in range(n):
+    for a in range(tree.slot_count[i]):
         for b in range(a + 1):
-            entry = tree.passing_entry[tree.passing_start[i] + a * (a + 1) // 2 + b]
+            A = w.Ls[tree.passing_tile[tree.passing_start[i] + a * (a + 1) // 2 + b]]
             for k in range(dof_of(tree.kind[i])):
-                w.Ls[entry] += w.Zs[o + a, k] * w.Ts[o + b, k]
+                add_outer_tile(w.Ts[tree.slot_line[o + b] + k], w.Zs[a, k], A)
     rows_to_parent(tree, w, i)
 
 
@@ -196,53 +242,68 @@ def propagate_rows(tree: Array, w: Array, i: int) -> None:
 def project_rows_on_joint(tree: Array, w: Array, i: int) -> None:
     """``S' K'`` and ``D^-1 S' K'`` of the rows at link ``i``."""
     kind = tree.kind[i]
-    o = tree.slot_start[i]
-    n = tree.slot_count[i]
     dof = dof_of(kind)
-    axis = axis_of(kind, 0)
-    for a in range(n):
-        K = w.Ks[o + a]
-        T = w.Ts[o + a]
-        S = w.Zs[o + a]
+    o = tree.slot_start[i]
+    for a in range(tree.slot_count[i]):
+        K = w.Ks[tree.slot_place[o + a]]
+        S = w.Zs[a]
+        T = w.Ts[tree.slot_line[o + a] : tree.nlines]
         if kind > HELICAL:
             for k in range(dof):
-                S[k] = K[axis_of(kind, k)]
-                T[k] = S[k]
-            solve_ldl(dof, w.L[i], T)
+                x = line(K, axis_of(kind, k))
+                set_line(x, S, k)
+                set_line(x, T, k)
+            solve_ldl_panel(dof, w.L[i], T)
         else:
-            S[0] = K[axis] + w.g[o + a]
+            set_line(line(K, axis_of(kind, 0)), S, 0)
             if kind == HELICAL:
-                S[0] += tree.pitch[i] * K[5]
-            T[0] = S[0] * w.D[i]
+                set_line(plus_scaled(line(S, 0), tree.pitch[i], line(K, 5)), S, 0)
+            if tree.slot_coefficient[o + a] >= 0:
+                set_line(plus(line(S, 0), line(w.g, tree.slot_coefficient[o + a])), S, 0)
+            set_line(scaled(w.D[i], line(S, 0)), T, 0)
 
 
 @kernel
 def rows_to_parent(tree: Array, w: Array, i: int) -> None:
     """``K_p(i) += K_i P' iXp(i)`` (**loops** Eq. 46c)."""
     kind = tree.kind[i]
+    geared = tree.has_armature[i]
     o = tree.slot_start[i]
-    dof = dof_of(kind)
-    axis = axis_of(kind, 0)
     for a in range(tree.slot_count[i]):
-        K = w.Ks[o + a]
-        S = w.Zs[o + a]
-        if kind > HELICAL:
-            for j in range(6):
-                if tree.has_armature[i] != 0 or moves_along(kind, j) == 0:
-                    for k in range(dof):
-                        K[j] -= w.Y[i, j, k] * S[k]
+        place = tree.slot_place[o + a]
+        parent = tree.slot_parent[o + a]
+        if parent >= 0:
+            K = w.Ks[place]
+            S = w.Zs[a]
+            if kind > HELICAL:
+                for j in range(6):
+                    if geared != 0 or moves_along(kind, j) == 0:
+                        for k in range(dof_of(kind)):
+                            set_line(minus_scaled(line(K, j), w.Y[i, j, k], line(S, k)), K, j)
+                    else:
+                        set_line(ZERO, K, j)
+            else:
+                x = line(S, 0)
+                if kind == PRISMATIC:
+                    subtract_panel_line(w.V[i], x, K)
                 else:
-                    K[j] = 0.0
-        else:
-            for j in range(6):
-                if j != axis or kind == HELICAL or tree.has_armature[i] != 0:
-                    K[j] -= w.V[i, j] * S[0]
-            if kind != HELICAL and tree.has_armature[i] == 0:
-                K[axis] = -w.g[o + a]
-        s = tree.slot_parent[o + a]
-        if s >= 0:
-            f = rotate_to_parent(tree, w, i, linear(K))
-            add_to(add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], f)), f, w.Ks[s])
+                    subtract_and_rotate_panel(w.V[i], x, w.cos[i], w.sin[i], K)
+                if kind != HELICAL and geared == 0:
+                    if tree.slot_coefficient[o + a] >= 0:
+                        set_line(scaled(-1.0, line(w.g, tree.slot_coefficient[o + a])), K, axis_of(kind, 0))
+                    else:
+                        set_line(ZERO, K, axis_of(kind, 0))
+            if kind == SPHERICAL or kind == FREE:
+                transform_panel(w.R[i], w.r[i], K)
+            else:
+                if kind == PLANAR:
+                    rotate_panel_about_z(w.cos[i], w.sin[i], K)
+                if tree.has_rotation[i] != 0:
+                    transform_panel(tree.P[i], w.r[i], K)
+                else:
+                    shift_panel(w.r[i], K)
+            if parent != place:
+                add_panel(K, w.Ks[parent])
 
 
 @kernel
@@ -260,42 +321,48 @@ def articulate_rows(tree: Array, w: Array, R: Array) -> None:
 
 @kernel
 def eliminate_row_forces(tree: Array, w: Array, i: int) -> None:
-    """``f -= K_R' L_RR^-1 k_R``, ``k_U -= L_UR L_RR^-1 k_R`` (**loops** Eq. 52; Algorithm 5, line 3)."""
+    """``x = L^-1 k_R``, ``f -= T' x``, ``k_U -= W' x`` (**loops** Eq. 52; Algorithm 5, line 3)."""
     for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
         o = tree.block_slot[b]
-        n = tree.block_size[b]
         m = tree.coupled_count[b]
-        for a in range(n):
-            w.x[a] = w.k[tree.slot_row[o + a]]
-        solve_block(tree, w, b)
-        for a in range(n):
-            w.k[tree.slot_row[o + a]] = w.x[a]
+        for a in range(tree.block_size[b]):
+            p = tree.slot_panel[o + a]
+            x = line(w.ks, p)
+            for e in range(a):
+                x = minus_product(x, line(w.ks, tree.slot_panel[o + e]), w.Ls[block_tile(tree, b, a, e)])
+            x = solve_line(w.Ls[block_tile(tree, b, a, a)], x)
+            set_line(x, w.ks, p)
             if i > 0:
                 for j in range(6):
-                    w.f[i, j] -= w.Ks[o + a, j] * w.x[a]
+                    w.f[i, j] -= sum_of_products(line(w.Ts, tree.slot_line[o + a] + j), x)
             for u in range(m):
-                r = tree.slot_row[tree.coupled_slot[tree.coupled_start[b] + u]]
-                w.k[r] -= w.Ls[tree.cross_entry[tree.cross_start[b] + a * m + u]] * w.x[a]
+                r = tree.slot_panel[tree.coupled_slot[tree.coupled_start[b] + u]]
+                W = w.Ls[tree.cross_tile[tree.cross_start[b] + a * m + u]]
+                set_line(minus_product(line(w.ks, r), x, W), w.ks, r)
 
 
 @kernel
 def propagate_row_forces(tree: Array, w: Array, i: int, tau: Array) -> None:
     """``k -= K S D^-1 u`` of the rows propagated past joint ``i`` (**loops** Eq. 46e; Algorithm 5, line 6)."""
     kind = tree.kind[i]
-    o = tree.slot_start[i]
     f = w.f[i]
-    for a in range(tree.slot_count[i]):
-        r = tree.slot_row[o + a]
+    for s in range(tree.slot_start[i], tree.slot_start[i] + tree.slot_count[i]):
+        x = line(w.ks, tree.slot_panel[s])
         for k in range(dof_of(kind)):
             u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
             if kind == HELICAL:
                 u = u - tree.pitch[i] * f[5]
-            w.k[r] -= w.Ts[o + a, k] * u
+            x = minus_scaled(x, u, line(w.Ts, tree.slot_line[s] + k))
+        set_line(x, w.ks, tree.slot_panel[s])
 
 
 @kernel
 def row_bias_forces(tree: Array, w: Array, tau: Array) -> None:
     """Backward sweep of forces and right-hand sides (**loops** Algorithm 5, lines 1 to 8)."""
+    for p in range(tree.npanels):
+        set_line(ZERO, w.ks, p)
+    for r in range(tree.nc):
+        w.ks[tree.row_panel[r], tree.row_column[r]] = w.k[r]
     for i in range(tree.n - 1, 0, -1):
         eliminate_row_forces(tree, w, i)
         propagate_row_forces(tree, w, i, tau)
@@ -305,20 +372,28 @@ def row_bias_forces(tree: Array, w: Array, tau: Array) -> None:
 
 @kernel
 def solve_multipliers(tree: Array, w: Array, i: int) -> None:
-    """``lambda_R = L_RR^-1 (k_R - K_R a_i - L_RU lambda_U)`` (**loops** Eq. 51; Algorithm 4, line 23)."""
+    """``lambda_R = L'^-1 (D^-1 L^-1 k_R - T a_i - W lambda_U)`` (**loops** Eq. 51; Algorithm 4, line 23)."""
     for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
         o = tree.block_slot[b]
+        n = tree.block_size[b]
         m = tree.coupled_count[b]
-        for a in range(tree.block_size[b]):
-            r = tree.slot_row[o + a]
-            x = w.k[r]
+        for a in range(n):
+            p = tree.slot_panel[o + a]
+            x = times_diagonal(w.Ls[block_tile(tree, b, a, a)], line(w.ks, p))
             if i > 0:
                 for j in range(6):
-                    x = x - w.Zs[o + a, j] * w.a[i, j]
+                    x = minus_scaled(x, w.a[i, j], line(w.Ts, tree.slot_line[o + a] + j))
             for u in range(m):
-                coupled = tree.slot_row[tree.coupled_slot[tree.coupled_start[b] + u]]
-                x = x - w.Ws[tree.cross_start[b] + a * m + u] * w.lam[coupled]
-            w.lam[r] = x
+                coupled = tree.slot_panel[tree.coupled_slot[tree.coupled_start[b] + u]]
+                W = w.Ls[tree.cross_tile[tree.cross_start[b] + a * m + u]]
+                x = minus_transposed_product(x, line(w.lams, coupled), W)
+            set_line(x, w.lams, p)
+        for a in range(n - 1, -1, -1):
+            p = tree.slot_panel[o + a]
+            x = line(w.lams, p)
+            for e in range(a + 1, n):
+                x = minus_transposed_product(x, line(w.lams, tree.slot_panel[o + e]), w.Ls[block_tile(tree, b, e, a)])
+            set_line(solve_line_transposed(w.Ls[block_tile(tree, b, a, a)], x), w.lams, p)
 
 
 @kernel
@@ -326,12 +401,14 @@ def multipliers_and_accelerations(tree: Array, w: Array, qdd: Array) -> None:
     """Forward sweep: joint torques of rows, accelerations, multipliers (**loops** Algorithm 4, lines 18 to 23)."""
     solve_multipliers(tree, w, 0)
     for i in range(1, tree.n):
-        o = tree.slot_start[i]
-        for a in range(tree.slot_count[i]):
+        for s in range(tree.slot_start[i], tree.slot_start[i] + tree.slot_count[i]):
+            x = line(w.lams, tree.slot_panel[s])
             for k in range(dof_of(tree.kind[i])):
-                w.y[tree.iv[i] + k] += w.Ts[o + a, k] * w.lam[tree.slot_row[o + a]]
+                w.y[tree.iv[i] + k] += sum_of_products(line(w.Ts, tree.slot_line[s] + k), x)
         joint_acceleration(tree, w, i, qdd)
         solve_multipliers(tree, w, i)
+    for r in range(tree.nc):
+        w.lam[r] = w.lams[tree.row_panel[r], tree.row_column[r]]
 
 
 @kernel
@@ -384,9 +461,26 @@ def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
 
 
 @kernel
+def compare_block_pivots(tree: Array, w: Array, inertia: Array) -> None:
+    """Pivots of rows that end at a link, relative to the inverse inertia that each row feels with all links free.
+
+    A leg that is stretched hardly moves its foot along itself. The pivot of that row is then small, and as small is the
+    diagonal entry of L that `factorize_block` compares it with.
+    """
+    for i in range(1, tree.n):
+        for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):
+            for a in range(tree.block_size[b]):
+                p = tree.slot_panel[tree.block_slot[b] + a]
+                A = w.Ls[block_tile(tree, b, a, a)]
+                for c in range(tree.panel_rows[p]):
+                    w.pivot[0] = minimum(inertia[tree.panel_row[p] + c] / A[c, c], w.pivot[0])
+
+
+@kernel
 def pv(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """The PV solver (**lqr** Algorithm 1), ``R = 0``, no iterations; ``progress`` is the least pivot of L."""
     prox_bbo(tree, w, problem, result)
+    compare_block_pivots(tree, w, problem.settings.row_inertia)
     result.progress[0] = minimum(w.pivot[0], NEGLIGIBLE_ROW * (w.pivot[1] / w.pivot[2]))
 
 

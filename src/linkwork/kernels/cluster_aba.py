@@ -47,13 +47,14 @@ from linkwork.kernels.constrained import (
     forward_view,
     setup_problem,
 )
+from linkwork.kernels.crba import inertia_in_parent
 from linkwork.kernels.indexed_ldl import back_substitute_at, factorize_at, forward_substitute_at
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.kinematics import acceleration_from_parent
 from linkwork.kernels.rnea import force_to_parent
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.spatial import symmetrize
-from linkwork.model.joints import HELICAL
+from linkwork.kernels.spatial import add_rigid_inertia, symmetrize
+from linkwork.model.joints import HELICAL, SPHERICAL
 from linkwork.plans.clusters import CLUSTER_TREE
 
 CLUSTERED: dict[str, Shape] = EXPLICIT | {
@@ -98,6 +99,17 @@ def cluster_mass_matrix(tree: Array, w: Array, c: int) -> None:
                 shift_force_to_parent(tree, w, j, F)
                 j = tree.parent[j]
             w.Mc[o, o] += w.joint_inertia[o]
+        composite_to_parent(tree, w, i)
+
+
+@kernel
+def composite_to_parent(tree: Array, w: Array, i: int) -> None:
+    """``IA_p(i) = IA_p(i) + p(i)X*i IA iXp(i)``; of a rod on a ball joint, ten numbers."""
+    h = tree.parent[i]
+    if tree.kind[i] == SPHERICAL and tree.last_child[i] == 0 and h > 0:
+        mc, I = inertia_in_parent(tree, w, i, tree.mass[i], tree.mc[i], tree.I[i])
+        add_rigid_inertia(tree.mass[i], mc, I, w.H[h])
+    else:
         whole_inertia_to_parent(tree, w, i)
 
 
@@ -256,20 +268,31 @@ def cluster_aba(tree: Array, w: Array, problem: Problem, result: Result) -> None
     setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
     constraint_violation(tree, w, problem.R, result)
     explicit_constraints(tree, w)  # line 11
+    cluster_aba_sweeps(tree, w, problem.tau, result)
+    for r in range(tree.nc):
+        result.residual[r] = 0.0
+    for c in range(tree.nclusters):
+        cluster_residuals(tree, w, c, result.a, result.residual)
+    result.progress[0] = w.pivot[0]
+    result.iterations[0] = 1.0
+
+
+@kernel
+def cluster_aba_sweeps(tree: Array, w: Array, tau: Array, result: Result) -> None:
+    """Backward and second forward pass: accelerations and multipliers, after ``G`` and ``g``."""
     init_rigid_inertias(tree, w)  # lines 20, 21
     for r in range(tree.nc):
         result.multipliers[r] = 0.0
-        result.residual[r] = 0.0
     for c in range(tree.nclusters):  # backward pass, lines 24 to 35
         if tree.single_body[c] != 0:
             i = tree.member[tree.member_start[c]]
             eliminate(tree, w, i)
             inertia_to_parent(tree, w, i)
-            articulated_bias_force(tree, w, i, problem.tau)
+            articulated_bias_force(tree, w, i, tau)
         else:
             cluster_mass_matrix(tree, w, c)
             project_on_independent(tree, w, c)
-            cluster_forces(tree, w, c, problem.tau)
+            cluster_forces(tree, w, c, tau)
             project_forces(tree, w, c)
             if tree.cluster_parent[c] > 0:
                 articulate_cluster(tree, w, c)
@@ -281,9 +304,6 @@ def cluster_aba(tree: Array, w: Array, problem: Problem, result: Result) -> None
         else:
             cluster_accelerations(tree, w, c, result.a)
             cluster_constraint_forces(tree, w, c, result.a, result.multipliers)
-            cluster_residuals(tree, w, c, result.a, result.residual)
-    result.progress[0] = w.pivot[0]
-    result.iterations[0] = 1.0
 
 
 CLUSTER_ABA = Algorithm("cluster_aba", cluster_aba, INPUTS, OUTPUTS, WORK | CLUSTERED, CLUSTER_TREE, view=forward_view)

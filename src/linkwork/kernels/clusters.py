@@ -14,7 +14,8 @@ also where rows are redundant. All accelerations are relative to the motion in w
 | WKc    | ``W Kd``: the same on its dependent joints, times ``W``                           |
 | N      | ``Kd' W Kd``, then its factor                                                    |
 | Gc, gc | ``G`` and ``g``                                                                  |
-| pivot  | the least pivot of ``N``, relative to the trace of all ``K' W K``                 |
+| pivot  | the least pivot of ``N``, relative to the trace of all ``K' W K``; and one over   |
+|        | that of the cluster that was factorized last                                     |
 
 Cost: cubic in the joints of a cluster, linear in the clusters.
 """
@@ -28,10 +29,15 @@ from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.kinematics import angular_velocities, bias_accelerations, joint_transforms
 from linkwork.kernels.rnea import set_root_acceleration
-from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear
 from linkwork.model.joints import HELICAL
 from linkwork.plans.clusters import CLUSTER_TREE
+
+LEAST_PIVOT = 1e-9
+"""A lesser pivot is zero: independent joints do not determine the others, at a dead center of theirs."""
+INFINITE = 1e30
+"""The inverse of a pivot that is zero."""
 
 EXPLICIT: dict[str, Shape] = {
     "Kc": ("nc", "nv"),
@@ -39,7 +45,7 @@ EXPLICIT: dict[str, Shape] = {
     "N": ("nv", "nv"),
     "Gc": ("nv", "nv"),
     "gc": ("nv",),
-    "pivot": (1,),
+    "pivot": (2,),
     "x": ("nv",),
     "y6": (6,),
 }
@@ -129,10 +135,15 @@ def factorize_normal_matrix(tree: Array, w: Array, c: int) -> None:
             w.N[j, k] = x
         size = size + (tree.joint_unit[j] * tree.joint_unit[j]) * w.N[j, j]
     factorize_at(tree.dep_dof, o, n, w.N)
+    largest = 0.0  # of the inverse pivots; one that rounding made negative is zero
     for a in range(n):
         j = tree.dep_dof[o + a]
-        unit = tree.joint_unit[j] * tree.joint_unit[j]
-        w.pivot[0] = minimum(w.pivot[0], unit / (w.N[j, j] * size))
+        x = w.N[j, j] * (1.0 / (tree.joint_unit[j] * tree.joint_unit[j]))
+        x = where(x, 0.0, INFINITE, x)
+        largest = where(x, largest, largest, x)
+    w.pivot[1] = largest * size
+    if n > 0:
+        w.pivot[0] = minimum(w.pivot[0], 1.0 / w.pivot[1])
 
 
 @kernel
@@ -158,16 +169,22 @@ def explicit_jacobian(tree: Array, w: Array, c: int) -> None:
 @kernel
 def explicit_bias(tree: Array, w: Array, c: int) -> None:
     """``g = N^-1 Kd' W k`` of a cluster."""
+    solve_dependent(tree, w, c, w.k, w.gc)
+
+
+@kernel
+def solve_dependent(tree: Array, w: Array, c: int, k: Array, x: Array) -> None:
+    """``x = N^-1 Kd' W k``: dependent coordinates of a cluster that make its rows ``k``, the others being zero."""
     o = tree.dep_start[c]
     n = tree.dep_count[c]
     rows = tree.cluster_row_start[c]
     for a in range(n):
         j = tree.dep_dof[o + a]
-        w.gc[j] = 0.0
+        x[j] = 0.0
         for e in range(rows, rows + tree.cluster_row_count[c]):
             r = tree.cluster_row[e]
-            w.gc[j] += w.WKc[r, j] * w.k[r]
-    solve_at(tree.dep_dof, o, n, w.N, w.gc)
+            x[j] += w.WKc[r, j] * k[r]
+    solve_at(tree.dep_dof, o, n, w.N, x)
 
 
 @kernel

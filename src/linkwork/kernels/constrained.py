@@ -188,11 +188,17 @@ def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, ta
 
     Forces and right-hand sides are those beyond the motion with ``qdd = 0``; ``target`` is added to Baumgarte's.
     """
-    init_root(tree, w)
     for k in range(tree.nv):
         w.qdd0[k] = 0.0
+    setup_problem_at(tree, w, q, v, w.qdd0, wrenches, target)
+
+
+@kernel
+def setup_problem_at(tree: Array, w: Array, q: Array, v: Array, qdd: Array, wrenches: Array, target: Array) -> None:
+    """The same beyond the motion with these joint accelerations; without the part of joint couplings in ``k``."""
+    init_root(tree, w)
     for i in range(1, tree.n):
-        forward_pass(tree, w, i, q, v, w.qdd0)
+        forward_pass(tree, w, i, q, v, qdd)
     constraint_rows(tree, w, q, w.error)
     constraint_bias(tree, w, q, v)
     if tree.has_gains != 0:

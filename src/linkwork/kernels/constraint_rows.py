@@ -6,22 +6,24 @@ Of a pair of frames, A on the first body and B on the second:
 | symbol      | meaning                                                                                   |
 |-------------|-------------------------------------------------------------------------------------------|
 | E, o        | pose of a body relative to the root of its loops                                          |
-| F           | rotation of A in its body                                                                 |
-| G           | rotation from the axes of the second body to those of the first                           |
+| F           | rotation of A in the axes of the pair                                                     |
+| G           | rotation from the axes of the second body to those of the pair                            |
 | d           | position of B relative to A                                                               |
 | orientation | of B in A: a quaternion, or the axis of B that rows are about, in A                       |
 | lever       | from the first body's origin to B's origin (or, where they coincide, to A's)              |
 | spin, dd    | angular velocity of B and rate of d, relative to A                                        |
 | drift       | angular acceleration of B relative to A where ``qdd = 0``                                 |
 
-Vectors are in the first body's axes where nothing else is said: loops that move in a plane have most of their zeros
-there, whatever axes A has. A row of a pair is two vectors ``n, f``: the rate of its error is ``n . spin + f . dd``.
+The axes of a pair are those of its first body, where loops that move in a plane have most of their zeros, whatever
+axes A has; where that is the world, they are those of A. Vectors are in them where nothing else is said. A row of a
+pair is two vectors ``n, f``: the rate of its error is ``n . spin + f . dd``.
 Errors of orientation are ``2 sin(angle / 2) axis``, smooth up to half a turn.
 Cost: a fixed number of operations for each pair of bodies, body of a center of mass, and term of a coupling.
 """
 
 from __future__ import annotations
 
+from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import (
     add,
@@ -47,24 +49,32 @@ HALF_TURN = 1e-12
 
 @kernel
 def relative_pose(tree: Array, w: Array, p: int) -> None:
-    """Pose of the second body of a pair in the first, and position of its frame."""
+    """Rotation of the second body of a pair, and position of its frame."""
     a = tree.pair_first_pose[p]
     b = tree.pair_second_pose[p]
     G = w.G[p]
     for k in range(3):
-        x = rotate_inverse(w.E[a], column(w.E[b], k))
+        x = in_pair_axes(tree, p, rotate_inverse(w.E[a], column(w.E[b], k)))
         G[0, k] = x[0]
         G[1, k] = x[1]
         G[2, k] = x[2]
-    end = add(rotate_inverse(w.E[a], sub(w.o[b], w.o[a])), rotate(G, tree.frame_position[tree.pair_second[p]]))
-    set_vector(sub(end, tree.frame_position[tree.pair_first[p]]), w.d[p])
+    end = in_pair_axes(tree, p, rotate_inverse(w.E[a], sub(w.o[b], w.o[a])))
+    end = add(end, rotate(G, tree.frame_position[tree.pair_second[p]]))
+    set_vector(sub(end, tree.pair_lever[p]), w.d[p])
+
+
+@kernel
+def in_pair_axes(tree: Array, p: int, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
+    """A vector given in the axes of a pair's first body, in those of the pair."""
+    if tree.pair_turned[p] != 0:
+        return rotate_inverse(tree.pair_axes[p], x)
+    return x[0], x[1], x[2]
 
 
 @kernel
 def lever_arm(tree: Array, w: Array, p: int) -> tuple[Scalar, Scalar, Scalar]:
     """The lever arm of the first body's rows; where origins coincide, one that does not depend on the state."""
-    a = tree.pair_first[p]
-    f = (tree.frame_position[a, 0], tree.frame_position[a, 1], tree.frame_position[a, 2])
+    f = (tree.pair_lever[p, 0], tree.pair_lever[p, 1], tree.pair_lever[p, 2])
     if tree.pair_translation[p] == MEET or tree.pair_translation[p] == ROD:
         return f
     return add(f, w.d[p])
@@ -78,8 +88,13 @@ def set_pair_row(tree: Array, w: Array, p: int, k: int, n: Vector, f: Vector, le
     set_angular(add(rotate_inverse(w.G[p], n), cross(tree.frame_position[tree.pair_second[p]], y)), K)
     set_linear(y, K)
     K = w.K[tree.pair_first_k[p] + k]
-    set_angular(scale(-1.0, add(n, cross(lever, f))), K)
-    set_linear(scale(-1.0, f), K)
+    moment = add(n, cross(lever, f))
+    force = (f[0], f[1], f[2])
+    if tree.pair_turned[p] != 0:
+        moment = rotate(tree.pair_axes[p], moment)
+        force = rotate(tree.pair_axes[p], force)
+    set_angular(scale(-1.0, moment), K)
+    set_linear(scale(-1.0, force), K)
 
 
 @kernel
@@ -100,7 +115,7 @@ def axis(k: int) -> tuple[Scalar, Scalar, Scalar]:
 def set_orientation(tree: Array, w: Array, p: int) -> None:
     """``orientation``: the quaternion ``w, x, y, z`` of B in A, ``w > 0``, or the axis of B that rows are about, in A.
 
-    Where the angle is half a turn, the first body's z axis stands for the quaternion's: that of a loop in a plane.
+    Where the angle is half a turn, the z axis stands for the quaternion's: that of a loop in a plane.
     """
     e = w.orientation[p]
     if tree.pair_rotation[p] == NO_TURN:
@@ -118,7 +133,7 @@ def set_orientation(tree: Array, w: Array, p: int) -> None:
     elif tree.pair_rotation[p] != ANY_TURN:
         axis = 2 if tree.pair_rotation[p] == ABOUT_Z else 1
         end = rotate(w.G[p], column(tree.frame_rotation[tree.pair_second[p]], axis))
-        b = rotate_inverse(tree.frame_rotation[tree.pair_first[p]], end)
+        b = rotate_inverse(tree.pair_frame[p], end)
         e[0] = 0.0
         e[1] = b[0]
         e[2] = b[1]
@@ -150,7 +165,7 @@ def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
     translation = tree.pair_translation[p]
     zero = (0.0, 0.0, 0.0)
     lever = lever_arm(tree, w, p)
-    F = tree.frame_rotation[tree.pair_first[p]]
+    F = tree.pair_frame[p]
     b = orientation_vector(w, p)
     k = 0
     if rotation == NO_TURN:  # e = 2 sin(angle / 2) axis; its rate is (w spin + spin x e / 2)
@@ -215,14 +230,15 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
     i = tree.frame_body[a]
     j = tree.frame_body[b]
     G = w.G[p]
-    F = tree.frame_rotation[a]
-    omega = w.omega[i]
+    F = tree.pair_frame[p]
+    omega = in_pair_axes(tree, p, w.omega[i])
     spin = sub(rotate(G, w.omega[j]), omega)
     drift = (0.0, 0.0, 0.0)
     k = 0
     if rotation != ANY_TURN or translation == ROLLING:
-        # derivative of spin in the first body's axes, which rotate
-        drift = add(cross(spin, omega), sub(rotate(G, angular(w.a[j])), angular(w.a[i])))
+        # derivative of spin in the axes of the pair, which rotate
+        drift = sub(rotate(G, angular(w.a[j])), in_pair_axes(tree, p, angular(w.a[i])))
+        drift = add(cross(spin, omega), drift)
     if rotation == NO_TURN:
         e = orientation_vector(w, p)
         half_square = 0.5 * dot(spin, spin)
@@ -235,12 +251,14 @@ def pair_bias(tree: Array, w: Array, p: int) -> None:
     if translation != ANY_SHIFT:
         lever = lever_arm(tree, w, p)
         end = rotate(G, add(linear(w.a[j]), rotate(w.accel_field[j], tree.frame_position[b])))
-        bias = sub(end, add(linear(w.a[i]), rotate(w.accel_field[i], lever)))
+        bias = sub(end, in_pair_axes(tree, p, linear(w.a[i])))
+        if tree.pair_turned[p] == 0:  # the world does not rotate
+            bias = sub(bias, rotate(w.accel_field[i], lever))
         if translation == MEET:
             set_at(rotate_inverse(F, bias), w.beta, o + k)
         else:
             end_velocity = rotate(G, add(w.u[j], cross(w.omega[j], tree.frame_position[b])))
-            dd = sub(end_velocity, add(w.u[i], cross(w.omega[i], lever)))
+            dd = sub(end_velocity, add(in_pair_axes(tree, p, w.u[i]), cross(omega, lever)))
             if translation == ROD:
                 w.beta[o + k] = (dot(w.d[p], bias) + dot(dd, dd)) * (1.0 / tree.pair_size[p])
             else:
@@ -342,7 +360,9 @@ def combination_bias(tree: Array, w: Array, t: int) -> None:
 
 @kernel
 def term_value(tree: Array, t: int, q: Array) -> Scalar:
-    """A term of a joint coupling: a polynomial of its joint's coordinate."""
+    """A term of a joint coupling: a polynomial of its joint's coordinate; zero where it is of the velocity alone."""
+    if tree.term_q[t] < 0:
+        return 0.0
     c = tree.term_coefficients[t]
     x = q[tree.term_q[t]] - tree.term_origin[t]
     return x * (c[0] + x * (c[1] + x * (c[2] + x * c[3])))
@@ -350,8 +370,10 @@ def term_value(tree: Array, t: int, q: Array) -> Scalar:
 
 @kernel
 def term_derivative(tree: Array, t: int, q: Array) -> Scalar:
-    """Its derivative."""
+    """Its derivative, or the factor of the velocity."""
     c = tree.term_coefficients[t]
+    if tree.term_q[t] < 0:
+        return c[0]
     x = q[tree.term_q[t]] - tree.term_origin[t]
     return c[0] + x * (2.0 * c[1] + x * (3.0 * c[2] + x * (4.0 * c[3])))
 
@@ -359,6 +381,26 @@ def term_derivative(tree: Array, t: int, q: Array) -> Scalar:
 @kernel
 def term_second_derivative(tree: Array, t: int, q: Array) -> Scalar:
     """Its second derivative."""
+    if tree.term_q[t] < 0:
+        return 0.0
     c = tree.term_coefficients[t]
     x = q[tree.term_q[t]] - tree.term_origin[t]
     return 2.0 * c[1] + x * (6.0 * c[2] + x * (12.0 * c[3]))
+
+
+@kernel
+def joint_row(tree: Array, w: Array, t: int) -> None:
+    """A row on a joint of several degrees of freedom as rows of K on its body and on the parent.
+
+    ``S' (a_i - iXp a_p) = qdd`` where S is a selection of unit axes (**delassus** Remark 2, ``S^+ = S'``).
+    """
+    i = tree.joint_row_body[t]
+    K = w.K[tree.joint_row_k[t]]
+    for j in range(6):
+        K[j] = 0.0
+    for k in range(dof_of(tree.kind[i])):
+        K[axis_of(tree.kind[i], k)] = tree.joint_row_factor[t, k]
+    P = w.K[tree.joint_row_parent_k[t]]
+    y = rotate_to_parent(tree, w, i, linear(K))
+    set_angular(scale(-1.0, add(rotate_to_parent(tree, w, i, angular(K)), cross(w.r[i], y))), P)
+    set_linear(scale(-1.0, y), P)

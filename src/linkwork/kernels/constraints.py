@@ -22,6 +22,7 @@ from linkwork.kernels.constraint_rows import (
     com_rows,
     combination_bias,
     combination_rows,
+    joint_row,
     pair_bias,
     pair_rows,
     term_derivative,
@@ -42,7 +43,7 @@ from linkwork.kernels.kinematics import (
 )
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add, angular, cross, dot, linear, set_angular, set_linear, set_vector
-from linkwork.model.joints import HELICAL
+from linkwork.model.joints import HELICAL, SPHERICAL
 from linkwork.plans.constraints import CONSTRAINED_TREE
 
 CLOSURE: dict[str, Shape] = {
@@ -62,13 +63,19 @@ RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "tape_dot": ("ntape",
 
 @kernel
 def loop_poses(tree: Array, w: Array) -> None:
-    """Poses of the bodies in loops, each relative to the root of its loops."""
+    """Poses of the bodies in loops, each relative to the root of its loops.
+
+    The third row of a rotation is the cross product of the others: of most bodies on the way to a constraint, programs
+    need one number of it or none, and then leave out the rest.
+    """
     set_vector((0.0, 0.0, 0.0), w.o[0])
     for j in range(3):
         for k in range(3):
             w.E[0, j, k] = 1.0 if j == k else 0.0
     for s in range(1, tree.nposes):
         pose_from_parent(tree, w, tree.pose_body[s], w.E[tree.pose_parent[s]], w.o[tree.pose_parent[s]], w.E[s], w.o[s])
+        if tree.kind[tree.pose_body[s]] < SPHERICAL and tree.pose_parent[s] != 0:
+            set_vector(cross(w.E[s, 0], w.E[s, 1]), w.E[s, 2])
 
 
 @kernel
@@ -90,6 +97,8 @@ def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
         com_rows(tree, w, t, error)
     for t in range(tree.ncombinations):
         combination_rows(tree, w, t)
+    for t in range(tree.njoint_rows):
+        joint_row(tree, w, t)
     for p in range(tree.npairs):
         pair_rows(tree, w, p, error)
 

@@ -21,12 +21,11 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.scalar import Array, Scalar, any_below, fma, kernel, unpack, where
+from linkwork.kernels.stage import DT, StepInputs
 from linkwork.kernels.steps import (
-    DT,
     SINGLE_STEPS,
     End,
     Start,
-    StepInputs,
     copy_state,
     no_solution,
     store_state,
@@ -87,7 +86,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     torques with which it goes on; and before the first step, if it is due at once.
     """
     one, torques = SINGLE_STEPS[integrator, dynamics], torque_kernel(control)
-    step, constrained = one.text, one.dynamics.constrained
+    step, constrained, check_closure = one.text, one.dynamics.constrained, one.dynamics.coordinates.check_closure
     clear = zero_solution if constrained else no_solution
 
     @kernel
@@ -141,6 +140,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         inputs = StepInputs(tau1, given.u, given.wrenches, given.passive, given.R, given.timing)
         step(tree, w, end.q, end.v, inputs, end.flat)
         store_state(tree, w, end.q, end.v, end.progress)
+        check_closure(w, end.progress)
         update_torques(tree, w, given.timing, parameters, end, tau1)
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (6,)}

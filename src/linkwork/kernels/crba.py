@@ -17,8 +17,9 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.kinematics import POSE, joint_transforms
-from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
 from linkwork.kernels.spatial import (
+    Six,
     add,
     cross,
     dot,
@@ -44,29 +45,37 @@ def composite_inertias(tree: Array, w: Array) -> None:
     for i in range(tree.n - 1, 0, -1):
         h = tree.parent[i]
         if h > 0:
-            kind = tree.kind[i]
-            r = w.r[i]
-            b = rotate_to_parent(tree, w, i, w.b[i])
-            J = w.J[i]
-            x = (J[0], J[1], J[2], J[3], J[4], J[5])
-            if kind == SPHERICAL or kind == FREE:
-                x = rotate_symmetric(w.R[i], x)
-            else:
-                if kind != PRISMATIC:
-                    x = rotate_symmetric_about_z(w.cos[i], w.sin[i], x)
-                if tree.has_rotation[i] != 0:
-                    x = rotate_symmetric(tree.P[i], x)
-            moved = add(b, scale(w.m[i], r))
-            diagonal = dot(r, b) + dot(r, moved)
-            G = w.J[h]
-            G[0] += x[0] + (diagonal - (b[0] + moved[0]) * r[0])
-            G[1] += x[1] - (b[0] * r[1] + r[0] * moved[1])
-            G[2] += x[2] - (b[0] * r[2] + r[0] * moved[2])
-            G[3] += x[3] + (diagonal - (b[1] + moved[1]) * r[1])
-            G[4] += x[4] - (b[1] * r[2] + r[1] * moved[2])
-            G[5] += x[5] + (diagonal - (b[2] + moved[2]) * r[2])
+            moved, x = inertia_in_parent(tree, w, i, w.m[i], w.b[i], w.J[i])
+            for j in range(6):
+                w.J[h, j] += x[j]
             set_vector(add(w.b[h], moved), w.b[h])
             w.m[h] += w.m[i]
+
+
+@kernel
+def inertia_in_parent(tree: Array, w: Array, i: int, m: Scalar, b: Vector, J: Vector) -> tuple[Vector, Six]:
+    """``p(i)X*i I iXp(i)``: first moment and rotational inertia of a rigid body at ``i`` about its parent's origin."""
+    kind = tree.kind[i]
+    r = w.r[i]
+    x = (J[0], J[1], J[2], J[3], J[4], J[5])
+    if kind == SPHERICAL or kind == FREE:
+        x = rotate_symmetric(w.R[i], x)
+    else:
+        if kind != PRISMATIC:
+            x = rotate_symmetric_about_z(w.cos[i], w.sin[i], x)
+        if tree.has_rotation[i] != 0:
+            x = rotate_symmetric(tree.P[i], x)
+    c = rotate_to_parent(tree, w, i, b)
+    moved = add(c, scale(m, r))
+    diagonal = dot(r, c) + dot(r, moved)
+    return moved, (
+        x[0] + (diagonal - (c[0] + moved[0]) * r[0]),
+        x[1] - (c[0] * r[1] + r[0] * moved[1]),
+        x[2] - (c[0] * r[2] + r[0] * moved[2]),
+        x[3] + (diagonal - (c[1] + moved[1]) * r[1]),
+        x[4] - (c[1] * r[2] + r[1] * moved[2]),
+        x[5] + (diagonal - (c[2] + moved[2]) * r[2]),
+    )
 
 
 @kernel

@@ -3,8 +3,11 @@
 
 **delassus** Sections IV and V; the paper's ``Lambda^-1`` and ``Lambda_R``. The operator is ``J o M^-1 o J'``
 (Algorithms 3, 2 and 1) with backward sweeps merged, and forward sweeps (Section IV-D): forces of rows act on bodies,
-ABA takes them to the root, and accelerations come back. The damped inverse is, with ``mu = 1 / R`` (the paper's ``R``),
-``mu - mu J (M + J' mu J)^-1 J' mu`` (Eq. 8): LCABA solves the modified mass matrix in the middle (Algorithm 4).
+ABA takes them to the root, and accelerations come back. ``R`` is a damping here, ``(D + R)^-1``, and a stiffness in the
+paper, whose Eq. 4 is ``(R^-1 + D)^-1``: our ``mu = 1 / R`` is the paper's ``R``. The damped inverse is ``mu - mu J (M +
+J' mu J)^-1 J' mu`` (Eq. 8): LCABA solves the modified mass matrix in the middle (Algorithm 4).
+
+Rows of contact points are not made: see `contact_patches`.
 
 Each operator is split by what its parts depend on: `factorize` and `setup_rows` on q alone, `factorize_damped` on the
 damping, `apply_delassus` and `solve_damped` on the vector. Run one after the other on the same work arrays, later parts
@@ -23,28 +26,32 @@ from __future__ import annotations
 
 from linkwork.kernels.aba import ARTICULATED, articulate, articulated_bias_forces, joint_accelerations
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import max_norm
+from linkwork.kernels.constrained import max_norm, maximum
 from linkwork.kernels.constraints import CLOSURE, constraint_rows
+from linkwork.kernels.contact_patches import (
+    PATCHES,
+    apply_contact_forces,
+    contact_accelerations,
+    contact_errors,
+    contact_patches,
+)
 from linkwork.kernels.kinematics import POSE, acceleration_from_parent, joint_transforms
 from linkwork.kernels.lcaba import (
     SPRINGS,
-    apply_constraint_forces,
     articulate_loops,
-    constraint_residual,
     coupled_accelerations,
     coupled_bias_forces,
     joint_coupling_rows,
 )
 from linkwork.kernels.rnea import FORCE, inertial_force, joint_torques
-from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import (
     angular,
     dot,
     linear,
     subtract_scaled,
 )
-from linkwork.plans.constraints import CONSTRAINED_TREE
-from linkwork.plans.lcaba import LCABA_TREE
+from linkwork.plans.delassus import DAMPED_TREE, DELASSUS_TREE
 
 ROUNDING = 1e-15
 """Relative rounding error of a sum, as a part of its largest term."""
@@ -54,7 +61,9 @@ TINY = 1e-300
 
 NO_NUMBER = float("nan")
 
-OPERATOR: dict[str, Shape] = POSE | CLOSURE | FORCE | ARTICULATED | {"a": ("n", 6), "tau": ("nv",), "e": ("nc",)}
+OPERATOR: dict[str, Shape] = (
+    POSE | CLOSURE | PATCHES | FORCE | ARTICULATED | {"a": ("n", 6), "tau": ("nv",), "e": ("nc",)}
+)
 DAMPED: dict[str, Shape] = OPERATOR | SPRINGS | {"residual": ("nc",), "da": ("nv",)}
 
 
@@ -66,6 +75,8 @@ def factorize(tree: Array, w: Array, q: Array, error: Array) -> None:
     """What depends on q alone: rows of K and articulated inertias (Algorithm 2, lines 4 and 7)."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
+    contact_patches(tree, w)
+    contact_errors(tree, w, error)
     articulate(tree, w)
 
 
@@ -77,6 +88,8 @@ def apply_row_forces(tree: Array, w: Array, forces: Array) -> None:
             w.f[i, j] = 0.0
     for m in range(tree.nk_link):
         subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
+    for g in range(tree.npatches):
+        apply_contact_forces(tree, w, g, forces)
     for t in range(tree.nterms):
         w.tau[tree.term_v[t]] += w.dphi[t] * forces[tree.term_row[t]]
 
@@ -90,6 +103,8 @@ def constraint_accelerations(tree: Array, w: Array, motion: Array, rows: Array) 
         K = w.K[m]
         a = w.a[tree.k_body[m]]
         rows[tree.k_row[m]] += dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+    for g in range(tree.npatches):
+        contact_accelerations(tree, w, g, rows)
     for t in range(tree.nterms):
         rows[tree.term_row[t]] += w.dphi[t] * motion[tree.term_v[t]]
 
@@ -108,7 +123,10 @@ def apply_delassus(tree: Array, w: Array, forces: Array, torques: Array, motion:
 @kernel
 def delassus(tree: Array, w: Array, q: Array, forces: Array, torques: Array, motion: Array, rows: Array) -> None:
     """``motion = M^-1 (J' forces + torques)`` and ``rows = J motion`` at ``q``."""
-    factorize(tree, w, q, w.e)
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, w.e)
+    contact_patches(tree, w)
+    articulate(tree, w)
     apply_delassus(tree, w, forces, torques, motion, rows)
 
 
@@ -138,10 +156,11 @@ def apply_JT(tree: Array, w: Array, forces: Array, torques: Array) -> None:
 
 @kernel
 def setup_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """What depends on q alone: rows of K."""
+    """What depends on q alone: rows of K, and contact patches."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
     joint_coupling_rows(tree, w)
+    contact_patches(tree, w)
 
 
 @kernel
@@ -150,6 +169,37 @@ def factorize_damped(tree: Array, w: Array, damping: Array, stiffness: Array) ->
     articulate_loops(tree, w, damping)
     for r in range(tree.nc):
         stiffness[r] = where(0.0, damping[r], w.mu[r], NO_NUMBER)
+
+
+@kernel
+def apply_spring_forces(tree: Array, w: Array, forces: Array) -> None:
+    """``f -= K' lambda`` on bodies, ``tau += K' lambda`` on joints for rows of a single degree of freedom."""
+    for s in range(tree.nother_k):
+        m = tree.other_k[s]
+        subtract_scaled(forces[tree.k_row[m]], w.K[m], w.f[tree.k_body[m]])
+    for g in range(tree.npatches):
+        apply_contact_forces(tree, w, g, forces)
+    for t in range(tree.nterms):
+        r = tree.term_row[t]
+        if tree.single_joint[r] != 0:
+            w.tau[tree.term_v[t]] += w.dphi[t] * forces[r]
+
+
+@kernel
+def spring_accelerations(tree: Array, w: Array, motion: Array, rows: Array) -> None:
+    """``rows = J v'`` from accelerations of bodies and joints."""
+    for r in range(tree.nc):
+        rows[r] = 0.0
+    for s in range(tree.nother_k):
+        m = tree.other_k[s]
+        K = w.K[m]
+        a = w.a[tree.k_body[m]]
+        rows[tree.k_row[m]] += dot(angular(K), angular(a)) + dot(linear(K), linear(a))
+    for g in range(tree.npatches):
+        contact_accelerations(tree, w, g, rows)
+    for t in range(tree.nterms):
+        if tree.single_joint[tree.term_row[t]] != 0:
+            rows[tree.term_row[t]] += w.dphi[t] * motion[tree.term_v[t]]
 
 
 @kernel
@@ -180,19 +230,28 @@ def solve_damped(
     relative error that this may leave in the forces.
     """
     clear_forces(tree, w)
+    largest = 0.0
     for r in range(tree.nc):
-        forces[r] = w.mu[r] * accelerations[r]  # step 1: lambda_R = mu a_c
-    progress[0] = max_norm(tree.nc, forces)
-    apply_constraint_forces(tree, w, forces)
+        x = w.mu[r] * accelerations[r]  # step 1: lambda_R = mu a_c
+        forces[r] = x
+        largest = larger_magnitude(largest, x)
+    apply_spring_forces(tree, w, forces)
     coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, motion)  # step 2: v' = (M + J' mu J)^-1 J' lambda_R
+    spring_accelerations(tree, w, motion, w.e)  # step 3: J v'
+    norm = 0.0
     for r in range(tree.nc):
-        w.residual[r] = accelerations[r]
-    constraint_residual(tree, w, motion, w.residual)  # step 3: a_c - J v'
-    for r in range(tree.nc):
-        forces[r] = w.mu[r] * w.residual[r]  # step 4: lambda = lambda_R - mu J v'
-    progress[0] = ROUNDING * progress[0] / (max_norm(tree.nc, forces) + TINY)
+        x = w.mu[r] * (accelerations[r] - w.e[r])  # step 4: lambda = lambda_R - mu J v'
+        forces[r] = x
+        norm = larger_magnitude(norm, x)
+    progress[0] = ROUNDING * largest / (norm + TINY)
     progress[1] = 1.0
+
+
+@kernel
+def larger_magnitude(norm: Scalar, x: Scalar) -> Scalar:
+    """``max(norm, |x|)``."""
+    return maximum(norm, where(x, 0.0, -x, x))
 
 
 @kernel
@@ -206,26 +265,25 @@ def solve_damped_iterate(
     progress: Array,
 ) -> None:
     """One step of iterative refinement: the residuals of ``M v' = J' f`` and ``J v' + R f = a`` are solved for."""
-    for r in range(tree.nc):
-        w.residual[r] = accelerations[r] - forces[r] / w.mu[r]
     clear_forces(tree, w)
     for i in range(1, tree.n):
         acceleration_from_parent(tree, w, i, motion)
         inertial_force(tree, w, i)
-    constraint_residual(tree, w, motion, w.residual)
+    spring_accelerations(tree, w, motion, w.e)
     for k in range(tree.nv):
         w.tau[k] -= tree.armature[k] * motion[k]
-    apply_constraint_forces(tree, w, forces)
+    apply_spring_forces(tree, w, forces)
     for r in range(tree.nc):
+        w.residual[r] = accelerations[r] - forces[r] / w.mu[r] - w.e[r]
         w.e[r] = w.mu[r] * w.residual[r]
-    apply_constraint_forces(tree, w, w.e)
+    apply_spring_forces(tree, w, w.e)
     coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, w.da)
-    constraint_residual(tree, w, w.da, w.residual)
+    spring_accelerations(tree, w, w.da, w.e)
     for k in range(tree.nv):
         motion[k] += w.da[k]
     for r in range(tree.nc):
-        w.residual[r] = w.mu[r] * w.residual[r]
+        w.residual[r] = w.mu[r] * (w.residual[r] - w.e[r])
         forces[r] += w.residual[r]
     progress[0] *= max_norm(tree.nc, w.residual) / (max_norm(tree.nc, forces) + TINY)
     progress[1] += 1.0
@@ -273,12 +331,19 @@ _TARGET: dict[str, Shape] = {"accelerations": ("nc",), "settings": (2,)}
 _SOLUTION: dict[str, Shape] = {"motion": ("nv",), "forces": ("nc",), "progress": (2,)}
 _ERROR: dict[str, Shape] = {"error": ("nc",)}
 
-DELASSUS = Algorithm("delassus", delassus, _POSE | _FORCES, _MOTION | _ROWS, OPERATOR, CONSTRAINED_TREE)
-FACTORIZE = Algorithm("delassus_factorize", factorize, _POSE, _ERROR, OPERATOR, CONSTRAINED_TREE)
-APPLY_DELASSUS = Algorithm("delassus_apply", apply_delassus, _FORCES, _MOTION | _ROWS, OPERATOR, CONSTRAINED_TREE)
-APPLY_J = Algorithm("delassus_apply_J", apply_J, _MOTION, _ROWS, OPERATOR, CONSTRAINED_TREE)
+FACTOR = (*POSE, *CLOSURE, *PATCHES, "V", "D", "L", "Y")
+"""What `factorize` leaves to others."""
+SPRING_FACTOR = (*POSE, *CLOSURE, *PATCHES, "V", "D", "L", "Y", "DSH", "mu")
+"""What `setup_rows` and `factorize_damped` leave to `solve_damped`."""
+
+DELASSUS = Algorithm("delassus", delassus, _POSE | _FORCES, _MOTION | _ROWS, OPERATOR, DELASSUS_TREE)
+FACTORIZE = Algorithm("delassus_factorize", factorize, _POSE, _ERROR, OPERATOR, DELASSUS_TREE)
+APPLY_DELASSUS = Algorithm(
+    "delassus_apply", apply_delassus, _FORCES, _MOTION | _ROWS, OPERATOR, DELASSUS_TREE, shared=FACTOR
+)
+APPLY_J = Algorithm("delassus_apply_J", apply_J, _MOTION, _ROWS, OPERATOR, DELASSUS_TREE, shared=FACTOR)
 APPLY_JT = Algorithm(
-    "delassus_apply_JT", apply_JT, {"forces": ("nc",)}, {"torques": ("nv",)}, OPERATOR, CONSTRAINED_TREE
+    "delassus_apply_JT", apply_JT, {"forces": ("nc",)}, {"torques": ("nv",)}, OPERATOR, DELASSUS_TREE, shared=FACTOR
 )
 
 DAMPED_INVERSE = Algorithm(
@@ -287,11 +352,20 @@ DAMPED_INVERSE = Algorithm(
     _POSE | {"damping": ("nc",)} | _TARGET,
     _SOLUTION,
     DAMPED,
-    LCABA_TREE,
+    DAMPED_TREE,
     damped_inverse_iterate,
 )
-SETUP_ROWS = Algorithm("damped_setup_rows", setup_rows, _POSE, _ERROR, DAMPED, LCABA_TREE)
+SETUP_ROWS = Algorithm("damped_setup_rows", setup_rows, _POSE, _ERROR, DAMPED, DAMPED_TREE)
 FACTORIZE_DAMPED = Algorithm(
-    "damped_factorize", factorize_damped, {"damping": ("nc",)}, {"stiffness": ("nc",)}, DAMPED, LCABA_TREE
+    "damped_factorize", factorize_damped, {"damping": ("nc",)}, {"stiffness": ("nc",)}, DAMPED, DAMPED_TREE
 )
-SOLVE_DAMPED = Algorithm("damped_solve", solve_damped, _TARGET, _SOLUTION, DAMPED, LCABA_TREE, solve_damped_iterate)
+SOLVE_DAMPED = Algorithm(
+    "damped_solve",
+    solve_damped,
+    _TARGET,
+    _SOLUTION,
+    DAMPED,
+    DAMPED_TREE,
+    solve_damped_iterate,
+    shared=SPRING_FACTOR,
+)

@@ -149,6 +149,55 @@ def retract(tree: Array, q: Array, x: Array, q1: Array) -> None:
 
 
 @kernel
+def displace(tree: Array, i: int, x: Array, q: Array) -> None:
+    """Move joint ``i`` of ``q`` by ``x``, small, to first order: corrections of Newton's method, which ask no more.
+
+    A quaternion ``(x/2, 1)`` has the length ``sqrt(1 + s)``, ``s = |x/2|²``, of which three terms of the inverse are
+    taken; `integrate` normalizes.
+    """
+    kind = tree.kind[i]
+    o = tree.iq[i]
+    k = tree.iv[i]
+    if kind == SPHERICAL:
+        turn_quaternion(q, o, (x[k], x[k + 1], x[k + 2]))
+    elif kind == FREE:
+        shift = rotate(q, o + 3, (x[k], x[k + 1], x[k + 2]))
+        for j in range(3):
+            q[o + j] += shift[j]
+        turn_quaternion(q, o + 3, (x[k + 3], x[k + 4], x[k + 5]))
+    elif kind == PLANAR:
+        c = q[o + 2]
+        s = q[o + 3]
+        q[o] += c * x[k] - s * x[k + 1]
+        q[o + 1] += s * x[k] + c * x[k + 1]
+        length = inverse_length(x[k + 2] * x[k + 2])
+        q[o + 2] = length * (c - s * x[k + 2])
+        q[o + 3] = length * (s + c * x[k + 2])
+    else:
+        for j in range(dof_of(kind)):
+            q[o + j] += x[k + j]
+
+
+@kernel
+def inverse_length(s: Scalar) -> Scalar:
+    """``1 / sqrt(1 + s)`` for a small ``s``."""
+    return 1.0 - s * (0.5 - 0.375 * s)
+
+
+@kernel
+def turn_quaternion(q: Array, o: int, x: Vector) -> None:
+    """The quaternion that begins at ``o``, turned by a small rotation vector."""
+    v = scale(0.5, x)
+    a = (q[o], q[o + 1], q[o + 2])
+    u = q[o + 3]
+    length = inverse_length(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    turned = add(add(a, scale(u, v)), cross(a, v))
+    for j in range(3):
+        q[o + j] = length * turned[j]
+    q[o + 3] = length * (u - (a[0] * v[0] + a[1] * v[1] + a[2] * v[2]))
+
+
+@kernel
 def dexp_inverse(x: Vector, w: Vector) -> tuple[Scalar, Scalar, Scalar]:
     """``dexp^-1(x) w``: the rate of a rotation vector ``x`` at angular velocity ``w``, for angles below half a turn."""
     s = x[0] * x[0] + x[1] * x[1] + x[2] * x[2]

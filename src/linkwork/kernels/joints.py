@@ -48,20 +48,20 @@ def joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
     if kind == REVOLUTE:
         joint_angle(tree, w, i, q[o])
     elif kind == PRISMATIC:
-        set_vector(_along_axis(P, p, q[o]), w.r[i])
+        slide_along_axis(tree, w, i, q[o])
     elif kind == HELICAL:
         joint_angle(tree, w, i, q[o])
-        set_vector(_along_axis(P, p, tree.pitch[i] * q[o]), w.r[i])
+        slide_along_axis(tree, w, i, tree.pitch[i] * q[o])
     elif kind == PLANAR:
         inverse_norm = 1.0 / sqrt(q[o + 2] * q[o + 2] + q[o + 3] * q[o + 3])
         w.cos[i] = q[o + 2] * inverse_norm
         w.sin[i] = q[o + 3] * inverse_norm
         set_vector(add(p, rotate(P, (q[o], q[o + 1], 0.0))), w.r[i])
     elif kind == SPHERICAL:
-        _quaternion_rotation(P, q, o, w.Q, w.R[i])
+        quaternion_rotation(P, q, o, quaternion_scale(q, o), w.Q, w.R[i])
     else:
         set_vector(add(p, rotate(P, (q[o], q[o + 1], q[o + 2]))), w.r[i])
-        _quaternion_rotation(P, q, o + 3, w.Q, w.R[i])
+        quaternion_rotation(P, q, o + 3, quaternion_scale(q, o + 3), w.Q, w.R[i])
 
 
 @kernel
@@ -77,19 +77,26 @@ def joint_angle(tree: Array, w: Array, i: int, angle: Scalar) -> None:
 
 
 @kernel
-def _along_axis(P: Array, p: Vector, d: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """``p + d z``, z the joint's axis in the parent."""
-    return p[0] + P[0, 2] * d, p[1] + P[1, 2] * d, p[2] + P[2, 2] * d
+def slide_along_axis(tree: Array, w: Array, i: int, d: Scalar) -> None:
+    """``r = p + d z``, z the joint's axis in the parent."""
+    P = tree.P[i]
+    p = tree.p[i]
+    set_vector((p[0] + P[0, 2] * d, p[1] + P[1, 2] * d, p[2] + P[2, 2] * d), w.r[i])
 
 
 @kernel
-def _quaternion_rotation(P: Array, q: Array, o: int, Q: Array, R: Array) -> None:
-    """``R = P Q(q)``; the quaternion ``x y z u`` is normalized here."""
+def quaternion_scale(q: Array, o: int) -> Scalar:
+    """Two over the square of a quaternion's length."""
+    return 2.0 / (q[o] * q[o] + q[o + 1] * q[o + 1] + q[o + 2] * q[o + 2] + q[o + 3] * q[o + 3])
+
+
+@kernel
+def quaternion_rotation(P: Array, q: Array, o: int, k: Scalar, Q: Array, R: Array) -> None:
+    """``R = P Q(q)`` of the quaternion ``x y z u`` with `quaternion_scale` ``k``: 2 where its length is one."""
     x = q[o]
     y = q[o + 1]
     z = q[o + 2]
     u = q[o + 3]
-    k = 2.0 / (x * x + y * y + z * z + u * u)
     kx = k * x
     ky = k * y
     kz = k * z

@@ -4,7 +4,11 @@
 **loops** Section IV, Algorithms 1 to 3; where no constraint is between two moving bodies, constrainedABA; with one
 iteration, PV-soft (**lqr** Section VI). The augmented Lagrangian adds a penalty ``mu / 2 |K a - k|^2``: the inertia
 ``mu K' K``, which couples the accelerations of links, and the force ``K' (lambda + mu k)``. Links are eliminated in the
-order of `plans.lcaba`; those that are coupled to link i when it is eliminated are its neighbors ``N_i``.
+order of `plans.lcaba`; those that are coupled to link i when it is eliminated are its neighbors ``N_i``. Rows of a pair
+that share one penalty are summed in closed form (`pair_springs`): a mass at a point, a rotational inertia.
+
+The factor has ``1e-16 / R`` of the dynamics: iterations end with one that starts from all forces, unbalanced ones too
+(`lcaba_refine`); those before change accelerations by the residual alone, as Algorithm 2 does (`lcaba_iterate`).
 
 | symbol  | meaning                                                                                 |
 |---------|-----------------------------------------------------------------------------------------|
@@ -14,7 +18,7 @@ order of `plans.lcaba`; those that are coupled to link i when it is eliminated a
 | mu      | penalty of each row, ``1 / R``                                                          |
 | tau     | joint torques, with the forces of rows on a single joint                                |
 | f0      | bias forces of ``qdd = 0``                                                              |
-| X, X2   | scratch: coupling inertias on the way to the parent                                     |
+| X, X2   | scratch: coupling inertias on the way to the parent, or of a pair                       |
 
 Multipliers have the sign of ``M a + c = tau + J' lambda``, opposite to the paper's.
 Cost: O(n + m + m_c^2 n), with m_c the largest number of neighbors.
@@ -51,25 +55,20 @@ from linkwork.kernels.constrained import (
     residual_progress,
 )
 from linkwork.kernels.constraint_rows import axis as unit_axis
-from linkwork.kernels.constraint_rows import orientation_vector
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
+from linkwork.kernels.pair_springs import add_pair_inertias, apply_pair_force, pair_residual
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import (
-    add,
     add_outer_product,
     add_outer_square,
-    add_to,
     angular,
     cross,
     dot,
     linear,
-    rotate,
-    rotate_inverse,
     rotate_rows,
     scale,
     set_angular,
     set_linear,
-    sub,
     subtract_product,
     subtract_scaled,
     subtract_symmetric_product,
@@ -96,10 +95,11 @@ def joint_coupling_rows(tree: Array, w: Array) -> None:
         g = w.dphi[t]
         if tree.term_k[t] >= 0:
             i = tree.term_body[t]
-            z = scale(g, unit_axis(2))
+            axis = axis_of(tree.kind[i], tree.term_v[t] - tree.iv[i])
+            z = scale(g, unit_axis(axis % 3))
             K = w.K[tree.term_k[t]]
             P = w.K[tree.term_parent_k[t]]
-            if tree.kind[i] == PRISMATIC:
+            if axis > 2:
                 set_angular((0.0, 0.0, 0.0), K)
                 set_linear(z, K)
                 f = rotate_to_parent(tree, w, i, z)
@@ -148,103 +148,6 @@ def init_augmented_inertias(tree: Array, w: Array, R: Array) -> None:
     for p in range(tree.npairs):
         if tree.closed_rotation[p] != 0 or tree.closed_translation[p] != 0:
             add_pair_inertias(tree, w, p)
-
-
-@kernel
-def add_pair_inertias(tree: Array, w: Array, p: int) -> None:
-    """``mu K' K`` of a pair in closed form, where rows of rotation share one penalty, and rows of translation another.
-
-    Three rows that hold a point are a mass ``mu`` there, three that hold an orientation e a rotational inertia
-    ``mu (1 - e e')``: with ``N = c 1 - [e]x``, ``N' N = 1 - e e'``. The coupling is minus what the first body feels of
-    both where the second one moves: it has the first body's rows and the second one's columns, rotated by G.
-    """
-    a = tree.pair_first[p]
-    b = tree.pair_second[p]
-    i = tree.frame_body[a]
-    j = tree.frame_body[b]
-    r = tree.pair_row[p]
-    coupling = tree.pair_coupling[p]
-    if coupling >= 0:
-        for m in range(6):
-            for k in range(6):
-                w.X[m, k] = 0.0
-    if tree.closed_rotation[p] != 0:
-        mu = w.mu[r]
-        e = orientation_vector(w, p)
-        there = rotate(tree.pair_closed[p], e)  # the same axis, in the second body
-        if i > 0:
-            add_rotational_spring(mu, e, w.H[i])
-        if j > 0:
-            add_rotational_spring(mu, there, w.H[j])
-        if coupling >= 0:
-            for m in range(3):
-                for k in range(3):
-                    w.X[m, k] = mu * (e[m] * there[k] - w.G[p, m, k])
-    if tree.closed_translation[p] != 0:
-        mu = w.mu[r + tree.closed_start[p]]
-        if i > 0:
-            add_point_mass(mu, tree.frame_position[a], w.H[i])
-        if j > 0:
-            add_point_mass(mu, tree.frame_position[b], w.H[j])
-        if coupling >= 0:
-            add_point_coupling(mu, w.G[p], tree.frame_position[a], tree.frame_position[b], w.X)
-    if coupling >= 0:
-        C = w.Hij[coupling]
-        for m in range(6):
-            for k in range(6):
-                if tree.pair_coupling_transposed[p] != 0:
-                    C[k, m] += w.X[m, k]
-                else:
-                    C[m, k] += w.X[m, k]
-
-
-@kernel
-def add_rotational_spring(mu: Scalar, e: Vector, H: Array) -> None:
-    """``H = H + mu (1 - e e')``, in the angular block (upper triangle)."""
-    for m in range(3):
-        y = mu * e[m]
-        for k in range(m, 3):
-            H[m, k] -= y * e[k]
-        H[m, m] += mu
-
-
-@kernel
-def add_point_mass(mu: Scalar, x: Vector, H: Array) -> None:
-    """Add the spatial inertia of a mass ``mu`` at ``x`` (upper triangle)."""
-    y = scale(mu, x)
-    H[0, 0] += y[1] * x[1] + y[2] * x[2]
-    H[1, 1] += y[0] * x[0] + y[2] * x[2]
-    H[2, 2] += y[0] * x[0] + y[1] * x[1]
-    H[0, 1] -= y[0] * x[1]
-    H[0, 2] -= y[0] * x[2]
-    H[1, 2] -= y[1] * x[2]
-    H[0, 4] -= y[2]
-    H[0, 5] += y[1]
-    H[1, 3] += y[2]
-    H[1, 5] -= y[0]
-    H[2, 3] -= y[1]
-    H[2, 4] += y[0]
-    for k in range(3, 6):
-        H[k, k] += mu
-
-
-@kernel
-def add_point_coupling(mu: Scalar, G: Array, x: Vector, y: Vector, C: Array) -> None:
-    """Add to ``C``, which has no forces yet, those on a body at ``x`` where the other accelerates at ``y``.
-
-    ``C = C - mu [[x]x; 1] G [-[y]x, 1]``.
-    """
-    for m in range(3):
-        row = (mu * G[m, 0], mu * G[m, 1], mu * G[m, 2])
-        moment = cross(row, y)  # row [y]x
-        for k in range(3):
-            C[3 + m, k] += moment[k]
-            C[3 + m, 3 + k] -= row[k]
-    for k in range(6):
-        moment = cross(x, (C[3, k], C[4, k], C[5, k]))
-        C[0, k] += moment[0]
-        C[1, k] += moment[1]
-        C[2, k] += moment[2]
 
 
 @kernel
@@ -389,58 +292,6 @@ def apply_constraint_forces(tree: Array, w: Array, forces: Array) -> None:
         r = tree.term_row[t]
         if tree.single_joint[r] != 0:
             w.tau[tree.term_v[t]] += w.dphi[t] * forces[r]
-
-
-@kernel
-def apply_pair_force(tree: Array, w: Array, p: int, forces: Array) -> None:
-    """``f -= K' lambda`` of a pair in closed form: a moment ``N' lambda`` and a force, opposite on the two bodies."""
-    a = tree.pair_first[p]
-    b = tree.pair_second[p]
-    i = tree.frame_body[a]
-    j = tree.frame_body[b]
-    r = tree.pair_row[p]
-    F = tree.frame_rotation[a]
-    moment = (0.0, 0.0, 0.0)
-    force = (0.0, 0.0, 0.0)
-    if tree.closed_rotation[p] != 0:
-        x = rotate(F, (forces[r], forces[r + 1], forces[r + 2]))
-        moment = add(scale(w.orientation[p, 0], x), cross(orientation_vector(w, p), x))
-    if tree.closed_translation[p] != 0:
-        o = r + tree.closed_start[p]
-        force = rotate(F, (forces[o], forces[o + 1], forces[o + 2]))
-    if i > 0:
-        add_to(add(moment, cross(tree.frame_position[a], force)), force, w.f[i])
-    if j > 0:
-        there = scale(-1.0, rotate_inverse(w.G[p], force))
-        back = scale(-1.0, rotate_inverse(w.G[p], moment))
-        add_to(add(back, cross(tree.frame_position[b], there)), there, w.f[j])
-
-
-@kernel
-def pair_residual(tree: Array, w: Array, p: int, residual: Array) -> None:
-    """``residual -= K a`` of a pair in closed form: the acceleration of B less that of A, in the axes of A."""
-    a = tree.pair_first[p]
-    b = tree.pair_second[p]
-    A = w.a[tree.frame_body[a]]
-    B = w.a[tree.frame_body[b]]
-    r = tree.pair_row[p]
-    F = tree.frame_rotation[a]
-    if tree.closed_rotation[p] != 0:
-        x = sub(rotate(w.G[p], angular(B)), angular(A))
-        x = add(scale(w.orientation[p, 0], x), cross(x, orientation_vector(w, p)))
-        subtract_at(rotate_inverse(F, x), residual, r)
-    if tree.closed_translation[p] != 0:
-        x = rotate(w.G[p], add(linear(B), cross(angular(B), tree.frame_position[b])))
-        x = sub(x, add(linear(A), cross(angular(A), tree.frame_position[a])))
-        subtract_at(rotate_inverse(F, x), residual, r + tree.closed_start[p])
-
-
-@kernel
-def subtract_at(x: Vector, y: Array, o: int) -> None:
-    """``y[o : o + 3] -= x``."""
-    y[o] -= x[0]
-    y[o + 1] -= x[1]
-    y[o + 2] -= x[2]
 
 
 @kernel

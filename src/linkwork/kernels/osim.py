@@ -19,6 +19,7 @@ from linkwork.kernels.aba import ARTICULATED, eliminate, factorize_ldl, inertia_
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.bbo import (
     TRAVEL,
+    block_tile,
     eliminate_rows,
     init_rows,
     project_rows_on_joint,
@@ -30,6 +31,7 @@ from linkwork.kernels.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.kinematics import POSE, joint_transforms
 from linkwork.kernels.ltl import DENSE, delassus_matrix, factorize_mass_matrix, rows_by_factor
+from linkwork.kernels.panels import line, minus_transposed_product, set_line, solve_line_transposed
 from linkwork.kernels.rnea import FORCE
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add_outer_square, symmetrize
@@ -106,22 +108,39 @@ def pv_osim(tree: Array, w: Array, q: Array, matrix: Array) -> None:
         eliminate(tree, w, i)  # line 5
         propagate_rows(tree, w, i)  # lines 7, 8
         inertia_to_parent(tree, w, i)  # line 6
-    matrix_from_entries(tree, w, matrix)
+    matrix_from_tiles(tree, w, matrix)
 
 
 @kernel
-def matrix_from_entries(tree: Array, w: Array, matrix: Array) -> None:
-    """Entries of ``L^A`` in their places."""
+def matrix_from_tiles(tree: Array, w: Array, matrix: Array) -> None:
+    """Tiles of ``L^A`` in their places."""
     for r in range(tree.nc):
         for s in range(tree.nc):
             matrix[r, s] = 0.0
     for b in range(tree.nblocks):
-        o = tree.block_slot[b]
         for a in range(tree.block_size[b]):
-            for c in range(a + 1):
-                x = w.Ls[tree.block_entry[tree.block_entry_start[b] + a * (a + 1) // 2 + c]]
-                matrix[tree.slot_row[o + a], tree.slot_row[o + c]] = x
-                matrix[tree.slot_row[o + c], tree.slot_row[o + a]] = x
+            p = tree.slot_panel[tree.block_slot[b] + a]
+            for e in range(a + 1):
+                q = tree.slot_panel[tree.block_slot[b] + e]
+                A = w.Ls[block_tile(tree, b, a, e)]
+                for c in range(tree.panel_rows[p]):
+                    for d in range(c + 1 if a == e else tree.panel_rows[q]):
+                        matrix[tree.panel_row[p] + c, tree.panel_row[q] + d] = A[d, c]
+                        matrix[tree.panel_row[q] + d, tree.panel_row[p] + c] = A[d, c]
+
+
+@kernel
+def rows_by_transposed_factor(tree: Array, w: Array, b: int) -> None:
+    """``L'^-1 T`` of a block, in place."""
+    o = tree.block_slot[b]
+    n = tree.block_size[b]
+    for j in range(6):
+        for a in range(n - 1, -1, -1):
+            k = tree.slot_line[o + a] + j
+            for e in range(a + 1, n):
+                x = line(w.Ts, tree.slot_line[o + e] + j)
+                set_line(minus_transposed_product(line(w.Ts, k), x, w.Ls[block_tile(tree, b, e, a)]), w.Ts, k)
+            set_line(solve_line_transposed(w.Ls[block_tile(tree, b, a, a)], line(w.Ts, k)), w.Ts, k)
 
 
 @kernel
@@ -151,7 +170,7 @@ def pv_osim_fast(
     init_rigid_inertias(tree, w)
     for i in range(tree.n - 1, 0, -1):
         if tree.parent[i] == 0:
-            matrix_from_entries(tree, w, branches)
+            matrix_from_tiles(tree, w, branches)
             for k in range(dof_of(tree.kind[i])):
                 j = axis_of(tree.kind[i], k)
                 w.H[i, j, j] += w.joint_inertia[tree.iv[i] + k]
@@ -160,19 +179,22 @@ def pv_osim_fast(
                 for k in range(6):
                     base[j, k] = w.H[i, j, k]
             for b in range(tree.nblocks):
-                o = tree.block_slot[b]
                 for a in range(tree.block_size[b]):
-                    r = tree.slot_row[o + a]
-                    w.Ls[tree.block_entry[tree.block_entry_start[b] + a * (a + 1) // 2 + a]] += damping[r]
-                    for j in range(6):
-                        rows[r, j] = w.Ks[o + a, j]
+                    s = tree.block_slot[b] + a
+                    for c in range(tree.panel_rows[tree.slot_panel[s]]):
+                        r = tree.panel_row[tree.slot_panel[s]] + c
+                        w.Ls[block_tile(tree, b, a, a), c, c] += damping[r]
+                        for j in range(6):
+                            rows[r, j] = w.Ks[tree.slot_place[s], j, c]
             eliminate_rows(tree, w, i)
-            matrix_from_entries(tree, w, factored)
+            matrix_from_tiles(tree, w, factored)
             for b in range(tree.nblocks):
-                o = tree.block_slot[b]
-                for a in range(tree.block_size[b]):
-                    for j in range(6):
-                        solved[tree.slot_row[o + a], j] = w.Zs[o + a, j]
+                rows_by_transposed_factor(tree, w, b)
+                for s in range(tree.block_slot[b], tree.block_slot[b] + tree.block_size[b]):
+                    for c in range(tree.panel_rows[tree.slot_panel[s]]):
+                        for j in range(6):
+                            x = w.Ts[tree.slot_line[s] + j, c]
+                            solved[tree.panel_row[tree.slot_panel[s]] + c, j] = x
             for j in range(6):
                 for k in range(6):
                     small[j, k] = w.H[i, k, j] if k <= j else 0.0
@@ -203,12 +225,28 @@ def caba_osim(tree: Array, w: Array, q: Array, damping: Array, matrix: Array) ->
         eliminate(tree, w, i)
         propagate_rows(tree, w, i)
         inertia_to_parent(tree, w, i)
-    matrix_from_entries(tree, w, matrix)
+    matrix_from_tiles(tree, w, matrix)
     for r in range(tree.nc):
         for s in range(r + 1):
             matrix[r, s] = -(w.mu[r] * matrix[r, s]) * w.mu[s]
         matrix[r, r] += w.mu[r]
     symmetrize_matrix(tree, matrix)
+
+
+@kernel
+def add_diagonal_block(tree: Array, w: Array, i: int, s: int, t: int, blocks: Array) -> None:
+    """``K S D^-1 S' K'`` of the panels of two slots at link ``i``, of one constraint."""
+    p = tree.slot_panel[s]
+    q = tree.slot_panel[t]
+    for c in range(tree.panel_rows[p]):
+        for d in range(c + 1 if s == t else tree.panel_rows[q]):
+            r = tree.panel_row[p] + c
+            u = tree.panel_row[q] + d
+            for k in range(dof_of(tree.kind[i])):
+                x = w.Zs[s - tree.slot_start[i], k, c] * w.Ts[tree.slot_line[t] + k, d]
+                blocks[r, tree.row_in_constraint[u]] += x
+                if r != u:
+                    blocks[u, tree.row_in_constraint[r]] += x
 
 
 @kernel
@@ -224,15 +262,10 @@ def diagonal_blocks(tree: Array, w: Array, q: Array, blocks: Array) -> None:
     for i in range(tree.n - 1, 0, -1):
         eliminate(tree, w, i)
         project_rows_on_joint(tree, w, i)
-        for a in range(tree.slot_start[i], tree.slot_start[i] + tree.slot_count[i]):
-            for b in range(tree.slot_constraint_first[a], a + 1):
-                r = tree.slot_row[a]
-                s = tree.slot_row[b]
-                for k in range(dof_of(tree.kind[i])):
-                    x = w.Zs[a, k] * w.Ts[b, k]
-                    blocks[r, tree.row_in_constraint[s]] += x
-                    if a != b:
-                        blocks[s, tree.row_in_constraint[r]] += x
+        o = tree.slot_start[i]
+        for a in range(tree.slot_count[i]):
+            for s in range(tree.slot_constraint_first[o + a], o + a + 1):
+                add_diagonal_block(tree, w, i, o + a, s, blocks)
         rows_to_parent(tree, w, i)
         inertia_to_parent(tree, w, i)
 

@@ -240,6 +240,21 @@ def set_rigid_inertia(mass: Scalar, mc: Vector, I: Vector, H: Array) -> None:
 
 
 @kernel
+def add_rigid_inertia(mass: Scalar, mc: Vector, I: Vector, H: Array) -> None:
+    """Add the inertia of a rigid body to ``H`` (upper triangle)."""
+    x = block(H, 0)
+    set_block((x[0] + I[0], x[1] + I[1], x[2] + I[2], x[3] + I[3], x[4] + I[4], x[5] + I[5]), H, 0)
+    H[0, 4] -= mc[2]
+    H[0, 5] += mc[1]
+    H[1, 3] += mc[2]
+    H[1, 5] -= mc[0]
+    H[2, 3] -= mc[1]
+    H[2, 4] += mc[0]
+    for j in range(3, 6):
+        H[j, j] += mass
+
+
+@kernel
 def symmetrize(H: Array) -> None:
     """Copy the upper triangle of a 6 x 6 matrix to the lower one."""
     for k in range(6):

@@ -23,47 +23,29 @@ that they have the order on Lie groups that they have on numbers. Cost of a stag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
-from linkwork.kernels.aba import ABA, aba
-from linkwork.kernels.actuation import DRIVE_WORK, drive_joints
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained import WORK, result_view, setup_problem
-from linkwork.kernels.integration import chart_rate, integrate, retract
-from linkwork.kernels.joints import dof_of
-from linkwork.kernels.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_iterate, lcaba_sweeps_refine
-from linkwork.kernels.passive import damper_torque, spring_torque
+from linkwork.kernels.integration import chart_rate, retract
 from linkwork.kernels.rnea import WRENCHES
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.stage import (
+    COMMANDED,
+    DRIVEN_LOOPS_1,
+    DRIVEN_LOOPS_3,
+    DRIVEN_MINIMAL,
+    DRIVEN_TREES,
+    DT,
+    LOOPS_1,
+    LOOPS_3,
+    MINIMAL,
+    TREES,
+    Dynamics,
+    StepInputs,
+    joint_forces,
+)
 from linkwork.kernels.tableaus import DOPRI5, RK4, Scheme
-from linkwork.model.joints import FREE, PLANAR, SPHERICAL
-from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE
-from linkwork.plans.layout import Layout
-from linkwork.plans.lcaba import LCABA_TREE
-from linkwork.plans.tree import TREE
-
-STIFFNESS, REST, DAMPING, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING = range(7)
-"""Columns of the passive parameters of joints."""
-
-DT, COMMANDED = range(2)
-"""Entries of the timing: the time of a step; one where actuators act on commands, else zero."""
-
-
-class StepInputs(NamedTuple):
-    """What is held over a step."""
-
-    tau: Array
-    """(nv,) torques given."""
-    u: Array
-    """Commands of the actuators."""
-    wrenches: Array
-    """(nf, 6) external wrenches."""
-    passive: Array
-    """(nv, 7) passive parameters of joints."""
-    R: Array
-    """(nc,) regularization of rows."""
-    timing: Array
 
 
 class Start(NamedTuple):
@@ -83,112 +65,6 @@ class End(NamedTuple):
     """The result of forward dynamics (`constrained.result_view`)."""
     progress: Array
     """One while the state is finite; one more than the steps."""
-
-
-# Dynamics of a stage ----------------------------------------------------------------------------------------------
-
-
-@kernel
-def joint_forces(tree: Array, q: Array, v: Array, tau: Array, passive: Array, lookahead: Scalar, torque: Array) -> None:
-    """``torque``: those given, and those of springs (at ``q + lookahead v``), dampers and stops.
-
-    A stop is a spring and a damper that act beyond it: it is soft, and it does not stick.
-    """
-    for i in range(1, tree.n):
-        kind = tree.kind[i]
-        o = tree.iq[i]
-        for j in range(dof_of(kind)):
-            k = tree.iv[i] + j
-            x = tau[k] + damper_torque(passive[k, DAMPING], v[k])
-            if kind != SPHERICAL and kind != FREE and kind != PLANAR:
-                at = q[o + j]
-                x = x + spring_torque(passive[k, STIFFNESS], at + lookahead * v[k], passive[k, REST])
-                low = passive[k, STOP_STIFFNESS] * (passive[k, LOWER] - at) - passive[k, STOP_DAMPING] * v[k]
-                high = passive[k, STOP_STIFFNESS] * (passive[k, UPPER] - at) - passive[k, STOP_DAMPING] * v[k]
-                x = x + where(at, passive[k, LOWER], low, 0.0) + where(passive[k, UPPER], at, high, 0.0)
-            torque[k] = x
-
-
-@kernel
-def no_actuation(tree: Array, w: Array, q: Array, v: Array, u: Array, commanded: Scalar, torque: Array) -> None:
-    """No actuators and no gravity compensation: torques stay."""
-
-
-@kernel
-def keep_velocity(tree: Array, q: Array, v: Array) -> None:
-    """Velocities of all joints are coordinates."""
-
-
-@kernel
-def keep_configuration(tree: Array, q: Array) -> None:
-    """Positions of all joints are coordinates."""
-
-
-class Dynamics(NamedTuple):
-    """Forward dynamics as the text of steps calls it."""
-
-    name: str
-    accelerations: Callable[..., None]
-    """``accelerations(tree, w, q, v, torque, inputs, a, flat)``"""
-    work: dict[str, Shape]
-    layout: Layout
-    constrained: bool
-    folded: Mapping[str, str]
-    actuation: Callable[..., None] = no_actuation
-    """``actuation(tree, w, q, v, u, commanded, torque)``: adds torques of actuators and of gravity compensation."""
-    constrain_velocity: Callable[..., None] = keep_velocity
-    """``constrain_velocity(tree, q, v)``: velocities of dependent joints, in minimal coordinates."""
-    constrain_configuration: Callable[..., None] = keep_configuration
-    """``constrain_configuration(tree, q)``: positions of dependent joints, in minimal coordinates."""
-
-    @property
-    def takes_commands(self) -> bool:
-        """Whether there are commands of actuators among the inputs."""
-        return self.actuation is drive_joints
-
-
-def _with_actuators(dynamics: Dynamics, layout: Layout) -> Dynamics:
-    """The same for robots with actuators, or with gravity compensation."""
-    name, work = f"{dynamics.name}_driven", dynamics.work | DRIVE_WORK
-    return dynamics._replace(name=name, work=work, layout=layout, actuation=drive_joints)
-
-
-def _tree_dynamics() -> Dynamics:
-    @kernel
-    def accelerations(
-        tree: Array, w: Array, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, flat: Array
-    ) -> None:
-        aba(tree, w, q, v, torque, inputs.wrenches, a)
-
-    return Dynamics("aba", accelerations, dict(ABA.work), TREE, constrained=False, folded=ABA.folded)
-
-
-def _loop_dynamics(iterations: int) -> Dynamics:
-    @kernel
-    def accelerations(
-        tree: Array, w: Array, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, flat: Array
-    ) -> None:
-        R = inputs.R
-        for r in range(tree.nc):
-            w.none[r] = 0.0
-        result = result_view(tree, a, flat)
-        result.violation[0] = 0.0
-        result.violation[1] = -1.0
-        setup_problem(tree, w, q, v, inputs.wrenches, w.none)
-        lcaba_sweeps(tree, w, torque, R, w.none, a, result.multipliers, result.residual)
-        for _ in range(iterations - 2):
-            lcaba_sweeps_iterate(tree, w, a, result.multipliers, result.residual)
-        if iterations > 1:
-            lcaba_sweeps_refine(tree, w, torque, R, a, result.multipliers, result.residual)
-
-    work = WORK | SPRINGS | {"none": ("nc",)}
-    return Dynamics(f"lcaba{iterations}", accelerations, work, LCABA_TREE, constrained=True, folded={})
-
-
-TREES, LOOPS_1, LOOPS_3 = _tree_dynamics(), _loop_dynamics(1), _loop_dynamics(3)
-"""Forward dynamics of trees, and of loops in one and in three proximal iterations."""
-DRIVEN_TREES = _with_actuators(TREES, ACTUATION_TREE)
-DRIVEN_LOOPS_1, DRIVEN_LOOPS_3 = (_with_actuators(loops, ACTUATION_LCABA_TREE) for loops in (LOOPS_1, LOOPS_3))
 
 
 # Steps ------------------------------------------------------------------------------------------------------------
@@ -219,20 +95,23 @@ def euler(dynamics: Dynamics) -> Step:
     velocity is ``h d + h² k`` more of armature, which the mechanism has already (`simulation.stabilization`).
     """
     accelerations, actuation = dynamics.accelerations, dynamics.actuation
-    constrain_velocity, constrain_configuration = dynamics.constrain_velocity, dynamics.constrain_configuration
+    joints = dynamics.coordinates
+    begin_step, explicit_constraints = joints.begin_step, joints.explicit_constraints
+    velocity_slip, integrate, close_loops = joints.velocity_slip, joints.integrate, joints.close_loops
 
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
         h = inputs.timing[DT]
+        begin_step(tree, w)
+        explicit_constraints(tree, w, q)
+        velocity_slip(tree, w, v, h)
         joint_forces(tree, q, v, inputs.tau, inputs.passive, h, w.torque)
         actuation(tree, w, q, v, inputs.u, inputs.timing[COMMANDED], w.torque)
         accelerations(tree, w, q, v, w.torque, inputs, w.acc, flat)
         for k in range(tree.nv):
             w.vs[k] = v[k] + h * w.acc[k]
-        constrain_velocity(tree, q, w.vs)
-        integrate(tree, q, w.vs, h, w.qs)
-        constrain_configuration(tree, w.qs)
-        constrain_velocity(tree, w.qs, w.vs)
+        integrate(tree, w, q, w.vs, h, w.qs)
+        close_loops(tree, w, w.qs)
 
     work: dict[str, Shape] = {"torque": ("nv",), "acc": ("nv",), "vs": ("nv",), "qs": ("nq",)}
     return Step("euler", dynamics, step, work)
@@ -241,12 +120,16 @@ def euler(dynamics: Dynamics) -> Step:
 def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
     """An explicit Runge-Kutta-Munthe-Kaas method."""
     accelerations, actuation = dynamics.accelerations, dynamics.actuation
-    constrain_velocity, constrain_configuration = dynamics.constrain_velocity, dynamics.constrain_configuration
+    joints = dynamics.coordinates
+    begin_step, explicit_constraints = joints.begin_step, joints.explicit_constraints
+    dependent_velocities, close_loops = joints.dependent_velocities, joints.close_loops
+    closed_velocities = joints.closed_velocities
     a, b, e, n = scheme.a, scheme.b, scheme.e, len(scheme.b)
 
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
         h = inputs.timing[DT]
+        begin_step(tree, w)
         for s in range(n):
             # x = h Σ a_st X_t,  v_s = v + h Σ a_st A_t
             for k in range(tree.nv):
@@ -258,8 +141,10 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
                 w.xs[k] = h * x
                 w.vs[k] = v[k] + h * y
             retract(tree, q, w.xs, w.qs)
-            constrain_configuration(tree, w.qs)
-            constrain_velocity(tree, w.qs, w.vs)
+            if s > 0:
+                close_loops(tree, w, w.qs)
+            explicit_constraints(tree, w, w.qs)
+            dependent_velocities(tree, w, w.vs)
             joint_forces(tree, w.qs, w.vs, inputs.tau, inputs.passive, 0.0, w.torque)
             actuation(tree, w, w.qs, w.vs, inputs.u, inputs.timing[COMMANDED], w.torque)
             accelerations(tree, w, w.qs, w.vs, w.torque, inputs, w.As[s], flat)
@@ -280,8 +165,8 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
             w.step_error[0, k] = h * ex
             w.step_error[1, k] = h * ev
         retract(tree, q, w.xs, w.qs)
-        constrain_configuration(tree, w.qs)
-        constrain_velocity(tree, w.qs, w.vs)
+        close_loops(tree, w, w.qs)
+        closed_velocities(tree, w, w.vs)
 
     work: dict[str, Shape] = {
         "torque": ("nv",),
@@ -370,7 +255,7 @@ def repeated(one: Step) -> Algorithm:
 
     The first kernel only copies the state to the outputs, so that there is one text of a step.
     """
-    dynamics, step = one.dynamics, one.text
+    dynamics, step, check_closure = one.dynamics, one.text, one.dynamics.coordinates.check_closure
     clear = zero_solution if dynamics.constrained else no_solution
 
     @kernel
@@ -382,6 +267,7 @@ def repeated(one: Step) -> Algorithm:
     def iteration(tree: Array, w: Array, start: Start, end: End) -> None:
         step(tree, w, end.q, end.v, start.inputs, end.flat)
         store_state(tree, w, end.q, end.v, end.progress)
+        check_closure(w, end.progress)
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (2,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
@@ -434,11 +320,18 @@ SINGLE_STEPS: dict[tuple[str, str], Step] = {
     (one.name, one.dynamics.name): one
     for trees, loops_1, loops_3 in ((TREES, LOOPS_1, LOOPS_3), (DRIVEN_TREES, DRIVEN_LOOPS_1, DRIVEN_LOOPS_3))
     for one in (euler(trees), runge_kutta(RK4, trees), euler(loops_1), euler(loops_3), runge_kutta(RK4, loops_3))
+} | {
+    (one.name, one.dynamics.name): one
+    for minimal in (MINIMAL, DRIVEN_MINIMAL)
+    for one in (euler(minimal), runge_kutta(RK4, minimal))
 }
 """Steps of one length, by integrator and dynamics."""
 
 STEPS: dict[tuple[str, str], Algorithm] = {
     **{key: repeated(one) for key, one in SINGLE_STEPS.items()},
-    **{("dopri5", d.name): with_error_estimate(DOPRI5, d) for d in (TREES, LOOPS_3, DRIVEN_TREES, DRIVEN_LOOPS_3)},
+    **{
+        ("dopri5", d.name): with_error_estimate(DOPRI5, d)
+        for d in (TREES, LOOPS_3, MINIMAL, DRIVEN_TREES, DRIVEN_LOOPS_3, DRIVEN_MINIMAL)
+    },
 }
 """Algorithms of steps, by integrator and dynamics."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from linkwork.errors import ModelError
 from linkwork.inputs import suggest
 from linkwork.model import lie
-from linkwork.model.constraints import CenterOfMass, Constraint, Coupling, JointLock
+from linkwork.model.constraints import CenterOfMass, Constraint, Coupling, JointLock, VelocityCoupling
 from linkwork.model.parts import Actuator
 
 if TYPE_CHECKING:
@@ -49,13 +51,18 @@ def check_constraint(model: Model, constraint: Constraint) -> None:
     for name in constraint.joints:
         if name not in model.space.indices:
             raise fail(f"robot '{model.name}' has no joint '{name}'{suggest(name, model.space.indices)}")
-    if isinstance(constraint, Coupling):
+    if isinstance(constraint, VelocityCoupling):
+        for name, matrix in constraint.matrices.items():
+            nv, given = model.joint(name).type.nv, np.shape(matrix)
+            if given[1] != nv:
+                raise fail(f"the matrix of joint '{name}' has shape {given}, needs ({given[0]}, {nv})")
+    elif isinstance(constraint, Coupling):
         for term in (term for terms, _ in constraint.equations() for term in terms):
             joint = model.joint(term.joint).type
             if joint.group is not lie.VECTOR:
                 raise fail(
                     f"joint '{term.joint}' ({joint.kind_name}) has a configuration space that is not a vector "
-                    "space; constrain its bodies instead, e.g. with a Weld"
+                    "space; constrain its bodies instead, e.g. with a Weld, or its velocities with a VelocityCoupling"
                 )
             bound = constraint.rows if isinstance(constraint, JointLock) else 1
             if joint.nv != bound:

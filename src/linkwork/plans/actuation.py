@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.model.model import Model
+from linkwork.plans.clusters import CLUSTER_TREE
 from linkwork.plans.layout import Layout, Shape, ragged
 from linkwork.plans.lcaba import LCABA_TREE
 from linkwork.plans.tree import TREE, Tree, build_tree, tree_of
@@ -45,6 +46,8 @@ def _with_actuators(layout: Layout) -> Layout:
 
 ACTUATION_TREE, ACTUATION_LCABA_TREE = _with_actuators(TREE), _with_actuators(LCABA_TREE)
 """A mechanism with its actuators: without constraints, and with them and the order of elimination."""
+ACTUATION_CLUSTER_TREE = _with_actuators(CLUSTER_TREE)
+"""The same by clusters."""
 
 
 class _Transmission(NamedTuple):

@@ -46,6 +46,7 @@ CLUSTER_TREE = CONSTRAINED_TREE.extended(
         "zero_second": ("nzero",),
         "ind_column": ("nind",),  # the column of each independent one in G, in the order of v
         "is_dependent": ("n",),  # 1 for a body whose joint is dependent
+        "ndependent": ("n",),  # dependent degrees of freedom of a body's joint
         "row_cluster_parent": ("nc",),  # the parent of each row's cluster, -1 for a row that is not enabled
     },
     floats={
@@ -154,12 +155,14 @@ def cluster_tree(
     clusters = clusters_of(tree, enabled_rows(mechanism) if rows is None else rows)
     row_cluster_parent = np.full(tree.nc, -1, dtype=np.int64)
     is_dependent, rotor_inertia = np.zeros(tree.n, dtype=np.int64), np.zeros(tree.nv)
+    ndependent = np.zeros(tree.n, dtype=np.int64)
     has_armature = tree.has_armature.copy()
     for cluster in clusters:
         row_cluster_parent[list(cluster.rows)] = cluster.parent
         for i in cluster.bodies:
             dofs = range(int(tree.iv[i]), int(tree.iv[i]) + DOF[int(tree.kind[i])])
             is_dependent[i] = int(all(k in dependent.dofs for k in dofs))
+            ndependent[i] = sum(k in dependent.dofs for k in dofs)
             has_armature[i] |= int(bool(cluster.rows))  # reflected inertia of dependent joints
             rotor_inertia[tree.iv[i]] = tree.mass[i] if tree.kind[i] == PRISMATIC else tree.I[i, 5]
     members = ragged(cluster.bodies for cluster in clusters)
@@ -191,6 +194,7 @@ def cluster_tree(
         zero_first=first.entries,
         zero_second=second.entries,
         is_dependent=is_dependent,
+        ndependent=ndependent,
         row_cluster_parent=row_cluster_parent,
         rotor_inertia=rotor_inertia,
         row_scale=1.0 / dependent.row_units,

@@ -16,9 +16,10 @@ import numpy as np
 
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
-from linkwork.model.constraints import CenterOfMass, Coupling, FunctionCoupling, LinearCombination, Pair
+from linkwork.model.constraints import CenterOfMass, Coupling, FunctionCoupling, LinearCombination, Pair, Term
 from linkwork.model.expressions import CODES, CONST, INPUT
 from linkwork.model.graphs import ancestors, connected
+from linkwork.model.joints import DOF, HELICAL
 from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_SHIFT, MEET
 from linkwork.model.placement import Placement
@@ -49,6 +50,7 @@ CONSTRAINED_TREE = TREE.extended(
         "noutputs",  # outputs of such functions
         "ncom",  # bodies of centers of mass
         "ncombinations",  # rows of linear combinations, one for each frame
+        "njoint_rows",  # rows on joints of several degrees of freedom that are rows of K, one for each joint
         "nposes",  # poses of bodies relative to a root; the first is that of the root itself
         "needs_velocities",  # 1 if a bias needs linear velocities
         "has_gains",  # 1 if a constraint has Baumgarte gains
@@ -58,6 +60,7 @@ CONSTRAINED_TREE = TREE.extended(
         "pose_parent": ("nposes",),  # and the pose of its parent
         "k_body": ("nk",),  # the body of each row of K
         "k_row": ("nk",),  # the row of the constraint that it is a part of
+        "pair_turned": ("npairs",),  # 1 where the axes of a pair are not those of its first body
         "pair_rotation": ("npairs",),  # which rotations a pair of frames leaves free, as `Pair.turns`
         "pair_translation": ("npairs",),  # which translations, as `Pair.shifts`
         "pair_row": ("npairs",),  # its first row
@@ -68,7 +71,7 @@ CONSTRAINED_TREE = TREE.extended(
         "pair_first_pose": ("npairs",),  # and their bodies' poses
         "pair_second_pose": ("npairs",),
         "term_row": ("nterms",),  # the row of each term of a coupling, and where its joint stands
-        "term_q": ("nterms",),
+        "term_q": ("nterms",),  # (-1: a term of the velocity alone)
         "term_v": ("nterms",),
         "tape_op": ("ntape",),  # operation of a node and its operands; of an input, where it is in q and in v
         "tape_left": ("ntape",),
@@ -89,10 +92,16 @@ CONSTRAINED_TREE = TREE.extended(
         "combination_frame": ("ncombinations",),
         "combination_pose": ("ncombinations",),
         "combination_aligned": ("ncombinations",),  # 1 where its velocities are in the world's axes
+        "joint_row_k": ("njoint_rows",),  # the row of K of the joint's body,
+        "joint_row_parent_k": ("njoint_rows",),  # and of its parent
+        "joint_row_body": ("njoint_rows",),
     },
     floats={
         "pair_size": ("npairs",),  # length of a rod, radius of a rolling body
-        "pair_closed": ("npairs", 3, 3),  # rotation from the first body's axes to the second's where frames coincide
+        "pair_axes": ("npairs", 3, 3),  # axes of a pair in its first body: that body's, but A's where it is the world
+        "pair_frame": ("npairs", 3, 3),  # rotation of A in these axes
+        "pair_lever": ("npairs", 3),  # position of A in these axes, from the first body's origin
+        "pair_closed": ("npairs", 3, 3),  # rotation from these axes to those of the second body where frames coincide
         "term_coefficients": ("nterms", 4),
         "term_origin": ("nterms",),
         "tape_value": ("ntape",),
@@ -101,6 +110,7 @@ CONSTRAINED_TREE = TREE.extended(
         "com_mc": ("ncom", 3),
         "com_axes": ("ncom", 3, 3),  # directions of the rows, one each
         "combination": ("ncombinations", 6),
+        "joint_row_factor": ("njoint_rows", 6),  # factors of the joint's velocities
         "kp": ("nc",),  # Baumgarte gains of each row
         "kd": ("nc",),
     },
@@ -113,28 +123,35 @@ MORE_POSES = 1.5
 and loops in a plane stay in it."""
 
 
-def constrained_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
-    """The arrays of a mechanism with its constraints."""
-    return _constrained_tree(mechanism, tuple(frames), reference)
+def constrained_tree(
+    mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL, joint_level: bool = False
+) -> Tree:
+    """The arrays of a mechanism with its constraints.
+
+    Rows on the velocities of a joint with several degrees of freedom are terms where ``joint_level`` (**delassus**
+    Eq. 5d), otherwise rows of K on its body and the parent (Remark 2), which every method knows.
+    """
+    return _constrained_tree(mechanism, tuple(frames), reference, joint_level)
 
 
 @computed_once
-def _constrained_tree(mechanism: Model, frames: tuple[str, ...], reference: int) -> Tree:
+def _constrained_tree(mechanism: Model, frames: tuple[str, ...], reference: int, joint_level: bool) -> Tree:
     tree, bodies = build_tree(mechanism, frames, reference)
-    return _ConstraintTables(mechanism, tree, bodies).build()
+    return _ConstraintTables(mechanism, tree, bodies, joint_level).build()
 
 
 def body_of_dof(tree: Tree) -> dict[int, int]:
-    """The body behind the joint of each degree of freedom that is the first of its joint."""
-    return {int(v): i for i, v in enumerate(tree.iv) if i > 0}
+    """The body behind the joint of each degree of freedom."""
+    return {int(v) + k: i for i, v in enumerate(tree.iv) if i > 0 for k in range(DOF[int(tree.kind[i])])}
 
 
 class _ConstraintTables:
     """Fills the fields of constraints, one constraint after the other."""
 
-    def __init__(self, mechanism: Model, tree: Tree, bodies: BodyTable) -> None:
-        self.mechanism, self.tree, self.bodies = mechanism, tree, bodies
+    def __init__(self, mechanism: Model, tree: Tree, bodies: BodyTable, joint_level: bool) -> None:
+        self.mechanism, self.tree, self.bodies, self.joint_level = mechanism, tree, bodies, joint_level
         self.parent: list[int] = tree.parent.tolist()
+        self.body_of_dof = body_of_dof(tree)
         self.frames: list[tuple[int, Placement]] = []
         names = CONSTRAINED_TREE.shapes.keys() - TREE.shapes.keys()
         self.columns: dict[str, list[Any]] = {name: [] for name in names - {"row_value", "kp", "kd"}}
@@ -157,6 +174,9 @@ class _ConstraintTables:
                 self._combination(constraint, row)
         self._poses()
         places, length = [at for _, at in self.frames], size_of(mechanism)
+        for name in ("pair_axes", "pair_frame", "pair_closed"):
+            self.columns[name] = list(merged(self.columns[name], 1.0))
+        self.columns["pair_lever"] = list(merged(self.columns["pair_lever"], length, tree.p))
         gains = [(c.gains or (0.0, 0.0), c.rows) for c in mechanism.constraints]
         return CONSTRAINED_TREE.build(
             tree,
@@ -210,28 +230,54 @@ class _ConstraintTables:
             pair_first_k=self._k_rows(self._body(first), row, rows),
             pair_second_k=self._k_rows(self._body(second), row, rows),
             pair_size=constraint.size,
-            pair_closed=rounded_rotation(self.frames[-1][1].rotation @ self.frames[-2][1].rotation.T),
         )
+        self._pair_axes(self._body(first), self.frames[-2][1], self.frames[-1][1])
         self._needs_pose("pair_first_pose", self._body(first))
         self._needs_pose("pair_second_pose", self._body(second))
         lines = [set(ancestors(self.parent, self._body(frame))) for frame in (first, second)]
         self.supports.append(lines[0] ^ lines[1])
         self.needs_velocities |= constraint.shifts not in (ANY_SHIFT, MEET)
 
+    def _pair_axes(self, body: int, first: Placement, second: Placement) -> None:
+        """Axes in which a pair is computed: loops in a plane have zeros in a body's, pairs with the world in A's."""
+        axes = rounded_rotation(first.rotation) if body == 0 else np.eye(3)
+        self._add(
+            pair_turned=not np.array_equal(axes, np.eye(3)),
+            pair_axes=axes,
+            pair_frame=np.eye(3) if body == 0 else rounded_rotation(first.rotation),
+            pair_lever=rounded(axes.T @ first.position, size_of(self.mechanism)),
+            pair_closed=rounded_rotation(second.rotation @ (axes.T @ first.rotation).T),
+        )
+
     def _coupling(self, constraint: Coupling, row: int) -> None:
         if isinstance(constraint, FunctionCoupling):
             self._function(constraint, row)
         for k, (terms, value) in enumerate(constraint.equations()):
             self.row_value[row + k] = value
-            for term in terms:
+            for term in terms if self.joint_level else self._joint_rows(terms, row + k):
                 at = term.coordinate
                 self._add(
                     term_row=row + k,
-                    term_q=self.mechanism.q_slice(term.joint).start + at,
+                    term_q=self.mechanism.q_slice(term.joint).start + at if term.holonomic else -1,
                     term_v=self.mechanism.v_slice(term.joint).start + at,
                     term_coefficients=term.coefficients,
                     term_origin=term.origin,
                 )
+
+    def _joint_rows(self, terms: Sequence[Term], row: int) -> list[Term]:
+        """Rows of K for terms of joints with several degrees of freedom, and the terms that are left."""
+        left, factors = list[Term](), dict[int, Floats]()
+        for term in terms:
+            v = self.mechanism.v_slice(term.joint).start + term.coordinate
+            body = self.body_of_dof[v]
+            if self.tree.kind[body] <= HELICAL:
+                left.append(term)
+            else:
+                factors.setdefault(body, np.zeros(6))[v - int(self.tree.iv[body])] = term.coefficients[0]
+        for body, factor in factors.items():
+            self._add(joint_row_k=self._k_rows(body, row, 1), joint_row_body=body, joint_row_factor=factor)
+            self._add(joint_row_parent_k=self._k_rows(self.parent[body], row, 1))
+        return left
 
     def _function(self, constraint: FunctionCoupling, row: int) -> None:
         """The tape of a function; each of its outputs has terms for all inputs, which come next."""

@@ -59,7 +59,7 @@ class _Meeting(NamedTuple):
 
 def efpa_tree(mechanism: Model, pairs: bool = False) -> Tree:
     """The arrays of a mechanism with the paths of its rows; with those of pairs of bodies if wanted (KJR)."""
-    tree = constrained_tree(mechanism, (), LOCAL)
+    tree = constrained_tree(mechanism, (), LOCAL, joint_level=True)
     rows = link_rows(tree)
     parent = tree.parent.tolist()
     lines = [ancestors(parent, body) for body in range(tree.n)]

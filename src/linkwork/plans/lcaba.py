@@ -51,7 +51,7 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
         "term_k": ("nterms",),  # rows of K of a joint's body,
         "term_parent_k": ("nterms",),  # and of its parent; -1 for a row of one joint
         "term_body": ("nterms",),
-        "single_joint": ("nc",),  # 1 for a row on one joint alone (joint-level), which stays with the joint
+        "single_joint": ("nc",),  # 1 for a row on one degree of freedom alone (joint-level), which stays with the joint
         "row_k_start": ("nc",),  # rows of K of a row: first and count
         "row_k_count": ("nc",),
         "row_k": ("nrow_k",),
@@ -77,7 +77,7 @@ def lcaba_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
 
 def lcaba_tree_of_compliances(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The same for a regularization that is equal where compliances of a pair's rows are: see `shares_penalties`."""
-    tree = constrained_tree(mechanism, frames, LOCAL)
+    tree = constrained_tree(mechanism, frames, LOCAL, joint_level=True)
     return _Elimination(tree, closed_forms(tree, equal_compliances(mechanism)), wanted_places(mechanism)).build()
 
 
@@ -162,7 +162,7 @@ def wanted_places(mechanism: Model) -> list[int]:
 
 
 def single_joint_rows(tree: Tree) -> list[int]:
-    """1 for each row on one joint alone."""
+    """1 for each row on one degree of freedom alone."""
     joints: list[set[int]] = [set() for _ in range(tree.nc)]
     for v, r in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True):
         joints[r].add(v)

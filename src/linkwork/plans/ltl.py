@@ -31,7 +31,7 @@ LTL_TREE = CONSTRAINED_TREE.extended(
 
 def ltl_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     """The arrays of a mechanism by degrees of freedom."""
-    tree = constrained_tree(mechanism, frames, LOCAL)
+    tree = constrained_tree(mechanism, frames, LOCAL, joint_level=True)
     parent = [-1] * tree.nv
     last = [-1] * tree.n
     for i in range(1, tree.n):

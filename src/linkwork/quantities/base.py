@@ -63,7 +63,11 @@ class OperationCount(dict[str, int]):
 
     @classmethod
     def of_trace(cls, traced: Trace) -> OperationCount:
-        """The operations of a traced program and of its iterations."""
+        """The operations of a traced program and of its iterations.
+
+        Args:
+            traced: The program.
+        """
         further = {name: sum(program.operation_count().values()) for name, program in traced.further.items()}
         return cls(traced.operation_count(), further.get("iterate", 0), further.get("refine", 0))
 
@@ -157,7 +161,17 @@ class BaseEvaluator:
 
     @property
     def traced_program(self) -> Program:
-        """What `compile` and `export_c` make straight-line code of."""
+        """What `compile` makes straight-line code of."""
+        return self.program
+
+    @property
+    def exported_program(self) -> Program:
+        """What `export_c` writes."""
+        return self.traced_program
+
+    @property
+    def counted_program(self) -> Program:
+        """What `operation_count` counts."""
         return self.program
 
     @property
@@ -246,7 +260,7 @@ class BaseEvaluator:
 
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
-        traced = trace(self.program.algorithm, self.program.tree, limit=sys.maxsize)
+        traced = trace(self.counted_program.algorithm, self.program.tree, limit=sys.maxsize)
         return OperationCount.of_trace(traced)
 
     # Copies --------------------------------------------------------------------------------------
@@ -330,14 +344,17 @@ class ArrayEvaluator(BaseEvaluator):
             try:
                 step()
             except NotFinite:
-                verify(arrays)  # may know why
-                raise
-            verify(arrays)
+                if not verify(arrays):  # may know why
+                    raise
+            else:
+                verify(arrays)
 
         return verified_step
 
-    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
         """What raises an error where inputs and outputs show that the results mean nothing, if anything does.
+
+        It may compute them in another way instead, and then returns True.
 
         ``alone`` says that the caller has only the main output, and does not see the last.
         """

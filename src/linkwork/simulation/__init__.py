@@ -8,7 +8,9 @@
 | propagators       | steps of one robot that are plugged into it: fixed, adaptive, with a kernel controller   |
 | batch_propagators | the same of many robots, in SIMD lanes and threads                                      |
 | numba_control     | the same with a controller of Numba; `numba_loop` is its loop in machine code            |
-| python_steps      | steps in Python around any method of forward dynamics, and in minimal coordinates        |
+| python_steps      | steps in Python around any method of forward dynamics                                    |
+| minimal           | single steps in minimal coordinates                                                     |
+| open_loops        | what to say where steps in minimal coordinates could not close loops                     |
 | stepper           | `Stepper`: compiled steps; `control` has controllers that are compiled with them         |
 | settings          | how steps are made, as one value                                                        |
 | actuation         | torques, commands and wrenches as users and controllers give them                        |

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, LinkworkError
-from linkwork.inputs import Integrator, above_zero, count, named_options
+from linkwork.inputs import Integrator, StepMethod, above_zero, count, named_options
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
@@ -52,6 +52,7 @@ def rollouts(
     seconds: float,
     dt: float = 1e-3,
     integrator: Integrator = "euler",
+    method: StepMethod = "auto",
     tau: npt.ArrayLike | None = None,
     commands: npt.ArrayLike | None = None,
     wrenches: Mapping[str, npt.ArrayLike] | None = None,
@@ -76,6 +77,8 @@ def rollouts(
         seconds: How long; where that is no multiple of ``dt``, the last step is shorter.
         dt: Time of one step, in seconds.
         integrator: How steps are made, see `Stepper`; not ``dopri5``.
+        method: Coordinates of a robot with loops, see `Stepper`: ``"auto"``, all joints, or ``"minimal"``, independent
+            ones. A robot whose independent joints come to a dead center of theirs holds NaN from there on.
         tau: Constant torques, ``(nv,)`` or ``(n, nv)``.
         commands: Constant commands of the actuators, ``(actuators,)`` or ``(n, actuators)``.
         wrenches: Constant external wrenches by frame, ``{"hand": [*moment, *force]}`` in the frame's axes, ``(6,)`` or
@@ -116,7 +119,9 @@ def rollouts(
     output = options.get("controller_output", "auto")
     if len(at) and (constant.commands is not None or output == "commands"):
         warn_of_stiff_servos(robot, at[0], h)
-    steps = StepSettings.of(integrator, h, "auto", frames, None, options)
+    if method not in ("auto", "minimal"):
+        raise InputError(f"no method {method!r} of rollouts, whose steps are compiled; there are auto, minimal")
+    steps = StepSettings.of(integrator, h, method, frames, None, options)
     batch = Batch(
         robot,
         steps,
@@ -157,6 +162,11 @@ def _arrays(recorder: Recorder) -> Arrays:
 def _trajectory(batch: Batch, recorder: Recorder) -> Trajectory:
     lost = int((~np.isfinite(recorder.v[-1]).all(axis=-1)).sum())
     ended = f"{lost} of {len(batch.q)} robots stopped being finite; try a shorter dt" if lost else ""
+    if lost and batch.steps.method == "minimal":
+        ended = (
+            f"{lost} of {len(batch.q)} robots stopped being finite, or their loops could not be closed: simulate one "
+            "of them alone to see which; try a shorter dt, or other joints with robot.with_independent(...)"
+        )
     every = {"record_every": batch.schedule.record, "control_every": batch.schedule.control}
     return recorder.trajectory({**batch.steps.saved(), **every}, ended)
 

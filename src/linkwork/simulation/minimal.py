@@ -3,23 +3,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.closure.minimal import Minimal
 from linkwork.inputs import above_zero, fresh_floats
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
-from linkwork.simulation.python_steps import MinimalCoordinates, PythonStepper
-from linkwork.simulation.stabilization import passive_parameters
+from linkwork.simulation.stepper import Stepper
 
 
 class MinimalMotion:
     """A robot that moves in minimal coordinates: loops are closed at every stage of a step, so that nothing drifts.
 
-    The state is a closed configuration ``q`` and the rates of the free degrees of freedom (see `Minimal`).
-    ``simulate(robot, ..., method="minimal")`` makes whole runs of such steps.
+    The state is a closed configuration ``q`` and the rates of the free degrees of freedom (see `Minimal`). Joints do
+    nothing by themselves: no springs, dampers and stops. ``simulate(robot, ..., method="minimal")`` makes whole runs of
+    such steps, ``rollouts`` those of many robots, and ``Stepper(robot, ..., method="minimal")`` steps of one length.
 
     Args:
         robot: The mechanism.
@@ -27,10 +26,8 @@ class MinimalMotion:
 
     def __init__(self, robot: Model) -> None:
         self.robot = robot
-        coordinates = MinimalCoordinates(replace(robot, gravity_compensation={}))
-        self.minimal = coordinates.minimal
-        nothing = passive_parameters(robot, passive=False, limits=False, at=robot.neutral())
-        self._stepper = PythonStepper(coordinates, "rk4", nothing)
+        self.minimal = Minimal(robot)
+        self._stepper = Stepper(robot, "rk4", 1.0, method="minimal", passive=False, limits=False)
 
     def __reduce__(self) -> tuple[type[MinimalMotion], tuple[Model]]:
         return MinimalMotion, (self.robot,)
@@ -46,8 +43,11 @@ class MinimalMotion:
             seconds: Time of the step.
             tau: Constant torques on all joints, ``(nv,)``; by default none.
         """
-        h = above_zero(seconds, "seconds")
+        h, stepper = above_zero(seconds, "seconds"), self._stepper
         torque = np.zeros(self.robot.nv) if tau is None else fresh_floats(tau, "tau")
         y, at = self.minimal.rates(rate, "rate"), fresh_floats(q, "q")
-        at, v, _, _ = self._stepper.step(at, self.minimal.velocity(at, y), torque, h)
+        *held, _ = stepper.held(None)
+        inputs = [at, self.minimal.velocity(at, y), torque, *held, np.array([h, 0.0]), stepper.repeats(1)]
+        at, v, _, progress = stepper.runner.evaluate(inputs, [None] * 4)
+        stepper.check_loops(progress)
         return at, v[..., self.minimal.index]

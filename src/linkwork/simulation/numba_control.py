@@ -43,6 +43,8 @@ class NumbaRun(NamedTuple):
     """The shape that the controller returned, or where it is not finite."""
     recorded: int
     """How many records were made."""
+    progress: Array
+    """What the last steps left, ``(n, 2)``."""
 
 
 def is_compiled(controller: object) -> bool:
@@ -75,6 +77,8 @@ def numba_steps(
         _keep(found, recorder)
         if found.status != FINE:
             raise InputError(f"the controller at {schedule.time(found.step):g} s: {_wrong(stepper, found, batched)}")
+        if not batched:
+            stepper.check_loops(found.progress[0], f"at {schedule.time(found.step):g} s ")
         q, v, tau, forces, commands = found.state if batched else (x[0] for x in found.state)
         given = commands if np.isfinite(commands).any() else None
         return State(q, v, Actuation(tau, given), forces), found.step - int(start)
@@ -150,7 +154,7 @@ def _run_events(
             called, *addresses(entry), events, places, widths, arrays, accepts, batched
         )
         last = held if timing[1] > 0.5 else np.full_like(held, np.nan)
-        return NumbaRun(kept, (*now, last), status, step, (i, j), made)
+        return NumbaRun(kept, (*now, last), status, step, (i, j), made, results[-1])
 
     try:
         found = (

@@ -16,7 +16,7 @@ from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
 from linkwork.compilers.entry import CHUNK
-from linkwork.kernels.steps import COMMANDED
+from linkwork.kernels.stage import COMMANDED
 from linkwork.simulation.numba_control import FINE, NOT_FINITE, WRONG_SHAPE
 
 __all__ = ["NumbaError", "run_events"]

@@ -10,10 +10,12 @@ import numpy as np
 
 from linkwork.compilers.entry import DONE, OVERFLOW
 from linkwork.errors import InputError
+from linkwork.model.model import Model
 from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import Actuation, not_finite
 from linkwork.simulation.control import ControlledStepper, Controller
 from linkwork.simulation.loop import Feedback, Propagate, State
+from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.python_steps import PythonStepper
 from linkwork.simulation.stepper import Stepper, forces_of
 
@@ -23,15 +25,16 @@ SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
 MakeStepper = Callable[[float], Stepper]
 """A stepper for steps of some length."""
 
-OneStep = Callable[[Array, Array, Actuation, float], tuple[Array, Array, Array, Array]]
-"""From q, v and what acts over one step of some time: q, v, constraint forces, error estimates. NaN where it failed."""
+OneStep = Callable[[Array, Array, Actuation, float], tuple[Array, Array, Array, Array, float]]
+"""From q, v and what acts over one step of some time: q, v, constraint forces, error estimates (NaN where it failed),
+and what is wrong with loops (`Stepper.check_loops`): negative, if anything is."""
 
 
 # Steps of one length ------------------------------------------------------------------------------------------------
 
 
-def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array) -> Propagate:
-    """Steps in machine code; a shorter one is made by a stepper of its own."""
+def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array, begin: float = 0.0) -> Propagate:
+    """Steps in machine code; a shorter one is made by a stepper of its own. ``begin``: seconds at zero of the clock."""
     entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
     without_commands = stepper.held(None, wrenches)
     repeats: dict[int, Array] = {}
@@ -39,7 +42,8 @@ def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array) -> Prop
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         steps = int(stop - start)
         if not steps:
-            return compiled_steps(make((stop - start) * stepper.dt), make, wrenches)(state, 0.0, 1.0)
+            short = make((stop - start) * stepper.dt)
+            return compiled_steps(short, make, wrenches, begin + start * stepper.dt)(state, 0.0, 1.0)
         q, v, actuation, _ = state
         tau, commands = actuation
         out = [np.empty(shape) for shape in shapes]
@@ -51,7 +55,10 @@ def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array) -> Prop
         status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
             stepper.runner.explain(status, arrays, out)
-        return State(out[0], out[1], actuation, forces_of(out[2], nc)), int(out[3][1]) - 1
+        done = int(out[3][1]) - 1
+        if done < steps:
+            stepper.check_loops(out[3], f"at {begin + (start + done) * stepper.dt:g} s ")
+        return State(out[0], out[1], actuation, forces_of(out[2], nc)), done
 
     return propagate
 
@@ -77,7 +84,7 @@ def python_steps(make: Callable[[float], PythonStepper], dt: float) -> Propagate
 # Steps of adaptive length -------------------------------------------------------------------------------------------
 
 
-def adaptive_steps(one: OneStep, dt: float, tolerance: float) -> Propagate:
+def adaptive_steps(one: OneStep, dt: float, tolerance: float, robot: Model) -> Propagate:
     """Steps as long as their error allows, ``dt`` at most. Nothing is remembered from one segment to the next."""
 
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
@@ -85,13 +92,15 @@ def adaptive_steps(one: OneStep, dt: float, tolerance: float) -> Propagate:
         left, h, least = (stop - start) * dt, dt, 1e-12 * (stop - start) * dt
         while left > least:
             h = min(h, left)
-            q1, v1, forces_after, error = one(q, v, actuation, h)
+            q1, v1, forces_after, error, fault = one(q, v, actuation, h)
             scale = tolerance * np.stack([np.ones_like(v), 1.0 + np.abs(v)])
             off = float((np.abs(error) / scale).max(initial=0.0))
             change = SAFETY * max(off, 1e-12) ** -0.2 if np.isfinite(off) else LEAST
             if off <= 1.0:
                 q, v, forces, left = q1, v1, forces_after, left - h
             elif h < 1e-9 * dt:
+                if fault < 0:
+                    raise open_loops(robot, fault, f"at {stop * dt - left:g} s ")
                 return State(q, v, actuation, forces), 0
             h = min(dt, h * min(MOST, max(LEAST, change)))
         return State(q, v, actuation, forces), ceil(stop - start)
@@ -103,14 +112,16 @@ def one_compiled_step(stepper: Stepper, wrenches: Array) -> OneStep:
     """A step in machine code, with its error estimate."""
     entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
 
-    def step(q: Array, v: Array, actuation: Actuation, h: float) -> tuple[Array, Array, Array, Array]:
+    def step(q: Array, v: Array, actuation: Actuation, h: float) -> tuple[Array, Array, Array, Array, float]:
         out = [np.empty(shape) for shape in shapes]
         *held, timing = stepper.held(actuation.commands, wrenches)
         arrays = (q, v, actuation.tau, *held, np.array([h, timing[1]]))
         status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
             stepper.runner.explain(status, arrays, out)
-        return out[0], out[1], forces_of(out[2], nc), out[3] if status == DONE else np.full_like(out[3], np.nan)
+        fault = float(out[4][0])
+        error = out[3] if status == DONE and fault > 0 else np.full_like(out[3], np.nan)
+        return out[0], out[1], forces_of(out[2], nc), error, fault
 
     return step
 
@@ -118,8 +129,8 @@ def one_compiled_step(stepper: Stepper, wrenches: Array) -> OneStep:
 def one_python_step(stepper: PythonStepper) -> OneStep:
     """A step in Python, around any method."""
 
-    def step(q: Array, v: Array, actuation: Actuation, h: float) -> tuple[Array, Array, Array, Array]:
-        return stepper.step(q, v, actuation.tau, h, actuation.commands)
+    def step(q: Array, v: Array, actuation: Actuation, h: float) -> tuple[Array, Array, Array, Array, float]:
+        return *stepper.step(q, v, actuation.tau, h, actuation.commands), 1.0
 
     return step
 
@@ -145,6 +156,8 @@ def controlled_steps(
         if status not in (DONE, OVERFLOW):
             stepper.runner.explain(status, arrays, out)
         done, tau = int(out[4][1]) - 1, out[2]
+        if done < steps:
+            stepper.check_loops(out[4], f"at {(now + done) * dt:g} s ")
         if not np.isfinite(tau).all():
             what = not_finite("torque", int(np.flatnonzero(~np.isfinite(tau))[0]))
             raise InputError(f"the controller at {(now + done) * dt:g} s: {what}")
@@ -153,7 +166,7 @@ def controlled_steps(
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         if stop - start >= 1:
             return advance(state, int(start), int(stop - start), stop == end)
-        return compiled_steps(make((stop - start) * dt), make, wrenches)(state, 0.0, 1.0)
+        return compiled_steps(make((stop - start) * dt), make, wrenches, start * dt)(state, 0.0, 1.0)
 
     def feedback(time: float, state: State) -> Actuation:
         return advance(state, round(time / dt), 0, False)[0].actuation

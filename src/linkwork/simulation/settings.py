@@ -17,7 +17,7 @@ from linkwork.model.model import Model
 from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import ControllerOutput
 from linkwork.simulation.control import ControlledStepper
-from linkwork.simulation.python_steps import JointCoordinates, MinimalCoordinates, PythonStepper
+from linkwork.simulation.python_steps import PythonStepper
 from linkwork.simulation.stabilization import (
     AUTO,
     passive_parameters,
@@ -124,13 +124,14 @@ class StepSettings:
 
     def compiled(self, robot: Model) -> bool:
         """Whether steps are made in machine code."""
-        return self.method in ("auto", "lcaba" if any(c.enabled for c in robot.constraints) else "aba")
+        return self.method in ("auto", "minimal", "lcaba" if any(c.enabled for c in robot.constraints) else "aba")
 
     def stepper(self, robot: Model, control: Control | None = None, control_every: int = 0) -> Stepper:
         """Compiled steps, with a controller among them if there is one."""
         how: dict[str, Any] = {
             "integrator": self.integrator,
             "dt": self.dt,
+            "method": "minimal" if self.method == "minimal" else "auto",
             "time_constant": self.time_constant,
             "passive": self.passive,
             "limits": self.limits,
@@ -141,7 +142,8 @@ class StepSettings:
         return Stepper(robot, **how) if control is None else ControlledStepper(robot, control, control_every, **how)
 
     def python_stepper(self, robot: Model, wrenches: Array) -> PythonStepper:
-        """Steps in Python around a method of forward dynamics, or in minimal coordinates."""
+        """Steps in Python around a method of forward dynamics."""
+        assert self.method != "minimal"
         if self.options:
             names = ", ".join(name for name, _ in self.options)
             raise InputError(f"method '{self.method}' takes no {names}: these are for compiled steps")
@@ -152,10 +154,8 @@ class StepSettings:
         moved = with_implicit_armature(robot, self.dt) if self.integrator == "euler" and self.passive else robot
         if not self.passive:
             moved = replace(moved, gravity_compensation={})
-        if self.method == "minimal":
-            return PythonStepper(MinimalCoordinates(moved, self.frames), self.integrator, passive, wrenches)
         held = stabilized(moved, self.time_constant, self.dt)
-        return PythonStepper(JointCoordinates(held, self.method, self.frames), self.integrator, passive, wrenches)
+        return PythonStepper(held, self.method, self.integrator, passive, self.frames, wrenches)
 
     def saved(self) -> Mapping[str, Any]:
         """As a trajectory keeps them."""

@@ -62,9 +62,9 @@ def simulate(
 ) -> Trajectory:
     """The trajectory of a robot over time.
 
-    By default forward dynamics is `aba` or `lcaba`, and steps are compiled. Other methods step in Python, some twenty
-    to a hundred times slower, and there, with ``dopri5`` and with ``project_every`` kernels are called as Python
-    functions.
+    By default forward dynamics is `aba` or `lcaba`, and steps are compiled; so they are in minimal coordinates. Other
+    methods step in Python, some twenty to a hundred times slower, and there, with ``dopri5`` and with ``project_every``
+    kernels are called as Python functions.
 
     Servos follow their commands in every step, also where the controller is called less often; without commands
     actuators do nothing. Torques act beside commands.
@@ -83,7 +83,8 @@ def simulate(
         dt: Time of one step, in seconds; the longest one of ``dopri5``.
         integrator: How steps are made, see `Stepper`.
         method: Forward dynamics: ``"auto"``, any method of `ForwardDynamics`, or ``"minimal"``, which moves in minimal
-            coordinates with loops closed at every stage.
+            coordinates with loops closed at every stage; `SingularConstraints` where the independent joints come to a
+            dead center of theirs.
         controller: Computes torques of all joints or commands of the actuators, which are held in between: a
             `Controller` or a kernel, which is compiled with the steps; a Python function of time, ``q`` and ``v``; such
             a function compiled by Numba (``numba.njit``) is called from machine code.
@@ -196,7 +197,7 @@ class _Task:
         stepper = self._stepper(steps.dt)
         if steps.integrator == "dopri5":
             one = one_compiled_step(stepper, wrenches)
-            return schedule.stops(), adaptive_steps(one, steps.dt, self.tolerance), feedback
+            return schedule.stops(), adaptive_steps(one, steps.dt, self.tolerance, robot), feedback
         propagate = compiled_steps(stepper, self._stepper, wrenches)
         if function is not None and machine_code and is_compiled(function):
             how = (function, self.output, self.constant, wrenches, schedule, recorder)
@@ -208,7 +209,7 @@ class _Task:
         if self.steps.integrator != "dopri5":
             return python_steps(self._python_stepper, self.steps.dt)
         one = one_python_step(self._python_stepper(self.steps.dt))
-        return adaptive_steps(one, self.steps.dt, self.tolerance)
+        return adaptive_steps(one, self.steps.dt, self.tolerance, self.robot)
 
     def _stepper(self, dt: float) -> Stepper:
         return (self.steps if dt == self.steps.dt else self.steps.shortened(dt)).stepper(self.robot)

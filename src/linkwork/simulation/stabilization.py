@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.inputs import Auto, TimeConstant, above_zero
-from linkwork.kernels.steps import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
+from linkwork.kernels.stage import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
 from linkwork.plans.actuation import BEYOND
 from linkwork.quantities.base import Array
@@ -69,6 +69,11 @@ def stabilized(robot: Model, time_constant: TimeConstant, dt: float) -> Model:
     return replace(robot, constraints=pulled)
 
 
+def unstabilized(robot: Model) -> Model:
+    """The robot without Baumgarte stabilization: in minimal coordinates there is nothing to stabilize."""
+    return replace(robot, constraints=tuple(replace(c, gains=None, time_constant=None) for c in robot.constraints))
+
+
 def with_implicit_armature(robot: Model, h: float) -> Model:
     """The robot with ``h d + h² k`` more of armature: springs and dampers at the end of a step of the time ``h``."""
     joints = []
@@ -80,7 +85,7 @@ def with_implicit_armature(robot: Model, h: float) -> Model:
 
 
 def passive_parameters(robot: Model, passive: bool, limits: bool, at: npt.ArrayLike) -> Array:
-    """Springs, dampers and stops of joints: a row for each degree of freedom, as `kernels.steps` reads them."""
+    """Springs, dampers and stops of joints: a row for each degree of freedom, as `kernels.stage` reads them."""
     table = np.zeros((robot.nv, 7))
     table[:, LOWER], table[:, UPPER] = -BEYOND, BEYOND
     if passive:

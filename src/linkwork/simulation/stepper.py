@@ -11,20 +11,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.closure.clusters import ties_of
+from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Backend, Program
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
-from linkwork.errors import InputError
-from linkwork.inputs import Integrator, TimeConstant, above_zero, count
+from linkwork.errors import InputError, NotFinite
+from linkwork.inputs import Integrator, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.steps import STEPS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.actuation import ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
+from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
+from linkwork.plans.clusters import cluster_tree
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
-from linkwork.simulation.stabilization import AUTO, passive_parameters, stabilized, with_implicit_armature
+from linkwork.simulation.open_loops import open_loops
+from linkwork.simulation.stabilization import (
+    AUTO,
+    passive_parameters,
+    stabilized,
+    unstabilized,
+    with_implicit_armature,
+)
 
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
 """Integrators and their orders."""
@@ -90,10 +100,18 @@ class Stepper(BaseEvaluator):
 
     Actuators act on commands at every stage of every step, by the state there (explicitly).
 
+    | method      | coordinates of a robot with loops                                                                |
+    |-------------|--------------------------------------------------------------------------------------------------|
+    | ``auto``    | all joints; accelerations by `lcaba`, which stabilization keeps near closed loops                 |
+    | ``minimal`` | independent joints (see `Minimal`), whose positions and velocities determine the others; loops    |
+    |             | are closed to rounding at every stage. ``time_constant``, ``regularization``, ``iterations`` have  |
+    |             | no meaning there. `SingularConstraints` at a dead center of the independent joints               |
+
     Args:
         robot: The mechanism.
         integrator: How steps are made, see above.
         dt: Time of one step, in seconds.
+        method: Coordinates, see above.
         time_constant: Seconds in which constraints without gains of their own are pulled back to closed loops;
             ``"auto"``: 5 ms, or two steps if that is more; None: they are not.
         passive: Whether springs and dampers of the model's joints, and gravity compensation of its bodies, act.
@@ -113,6 +131,7 @@ class Stepper(BaseEvaluator):
         integrator: Integrator = "euler",
         dt: float = 1e-3,
         *,
+        method: StepMethod = "auto",
         time_constant: TimeConstant = AUTO,
         passive: bool = True,
         limits: bool = True,
@@ -125,34 +144,48 @@ class Stepper(BaseEvaluator):
         check_robot(robot)
         if integrator not in INTEGRATORS:
             raise InputError(f"no integrator {integrator!r}; there are {', '.join(INTEGRATORS)}")
+        if method not in ("auto", "minimal"):
+            raise InputError(f"no method {method!r} of compiled steps; there are auto, minimal")
         self.integrator, self.dt = integrator, above_zero(dt, "dt")
         self.regularization = above_zero(regularization, "regularization")
         bound = any(c.enabled for c in robot.constraints)
         wanted = (1 if integrator == "euler" else 3) if iterations is None else count(iterations, "iterations")
-        dynamics = f"lcaba{wanted}" if bound else "aba"
+        self.minimal = minimal = bound and method == "minimal"
+        """Whether the state is that of the independent joints."""
+        if method == "minimal" and (iterations is not None or regularization != REGULARIZATION):
+            raise InputError("method 'minimal' takes no iterations and no regularization: rows are solved exactly")
+        dynamics = "minimal" if minimal else f"lcaba{wanted}" if bound else "aba"
         if (integrator, dynamics) not in STEPS:
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
         self.passive_parameters = passive_parameters(
             robot, passive, limits, robot.neutral() if stops_at is None else stops_at
         )
-        stable = stabilized(robot, time_constant, self.dt) if bound else robot.unconstrained()
+        stable = robot.unconstrained()
+        if bound:
+            stable = unstabilized(robot) if minimal else stabilized(robot, time_constant, self.dt)
         if integrator == "euler" and passive:
             stable = with_implicit_armature(stable, self.dt)
         if not passive:
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         frames = frame_names(wrenches)
-        tree = lcaba_tree_of_compliances(stable, frames) if bound else tree_of(stable, frames)
+        if minimal:
+            tree, driven = cluster_tree(stable, frames, ties_of(robot)), ACTUATION_CLUSTER_TREE
+        elif bound:
+            tree, driven = lcaba_tree_of_compliances(stable, frames), ACTUATION_LCABA_TREE
+        else:
+            tree, driven = tree_of(stable, frames), ACTUATION_TREE
         if self.takes_commands or stable.gravity_compensation:
             dynamics += "_driven"
-            tree = with_actuators(stable, tree, ACTUATION_LCABA_TREE if bound else ACTUATION_TREE)
+            tree = with_actuators(stable, tree, driven)
         self.source = robot
         program = Program.of_robot(stable, self._algorithm(integrator, dynamics), tree)
         arguments = {
             "robot": robot,
             "integrator": integrator,
             "dt": self.dt,
+            "method": method,
             "time_constant": time_constant,
             "passive": passive,
             "limits": limits,
@@ -216,8 +249,33 @@ class Stepper(BaseEvaluator):
         if self._entry(q, v, tau, u, wrenches, self._passive, self._R, timing, settings, q1, v1, found, progress):
             # not one state whose arrays fit as they are
             given = [q, v, tau, u, wrenches, self._passive, self._R, timing, settings]
-            q1, v1, found, progress = self.runner.evaluate(given, [None] * 4)
+            q1, v1, found, progress = self._evaluated(given)
+        if self.minimal:
+            self.check_loops(progress)
         return StepResult(q1, v1, found, progress, None, self.source.nc)
+
+    def _evaluated(self, given: list[Any]) -> list[Any]:
+        """Outputs for anything array-like."""
+        try:
+            return self.runner.evaluate(given, [None] * len(self.program.output_shapes()))
+        except NotFinite:
+            if self.minimal:
+                Minimal(self.source).matrix(given[0])  # `SingularConstraints`, if that is why
+            raise
+
+    def check_loops(self, progress: Array, when: str = "") -> None:
+        """Raise an error where steps in minimal coordinates could not close loops.
+
+        Args:
+            progress: What the steps left, ``(..., 2)``.
+            when: Words for the time, if it is known.
+        """
+        faults = progress[..., 0]
+        if not (faults < 0).any():
+            return
+        at = tuple(int(k) for k in np.argwhere(faults < 0)[0])
+        where = when or f"after {int(progress[*at, 1]) - 1} steps: "
+        raise open_loops(self.source, float(faults[at]), f"state {at}, {where}" if at else where)
 
     def _estimated(self, given: list[Any], steps: int) -> StepResult:
         """One step of an integrator that estimates its error."""
@@ -225,8 +283,10 @@ class Stepper(BaseEvaluator):
             raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
         out: list[Any] = [_empty(shape, self._dtype) for shape in self.program.output_shapes()]
         if self._entry(*given, *out):
-            out = self.runner.evaluate(given, [None] * 5)
+            out = self._evaluated(given)
         q1, v1, found, error, progress = out
+        if self.minimal:
+            self.check_loops(progress)
         return StepResult(q1, v1, found, progress, error, self.source.nc)
 
     def bind(
@@ -268,12 +328,19 @@ class Stepper(BaseEvaluator):
             raise InputError("bind: out is a pair of arrays, (q, v) after the steps; without it q and v are moved on")
         made = [np.empty((*lead, *shape), self._dtype) for shape in self.program.output_shapes()]
         outputs = made if out is None else [*out, *made[2:]]
-        if out is not None:
-            return bound_call(self.runner, [*inputs, *outputs])
-        for x in (q, v):
-            if not x.flags.writeable:
-                raise InputError("bind: q and v are moved on, and one of them is read-only; give out=(q, v)")
-        return bound_call(self.runner, [*inputs, *outputs], (q, v))
+        if out is None:
+            for x in (q, v):
+                if not x.flags.writeable:
+                    raise InputError("bind: q and v are moved on, and one of them is read-only; give out=(q, v)")
+        call = bound_call(self.runner, [*inputs, *outputs], (q, v) if out is None else None)
+        if not self.minimal:
+            return call
+
+        def checked() -> None:
+            call()
+            self.check_loops(outputs[-1])
+
+        return checked
 
     def held(self, commands: Any, wrenches: Any = None) -> tuple[Any, ...]:
         """Inputs of the steps that are held over many of them, from commands to the timing.

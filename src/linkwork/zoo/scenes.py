@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise, product
 from math import atan2, hypot, pi
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy as np
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism, compose
 from linkwork.model.arrays import Floats
-from linkwork.model.constraints import WORLD, Constraint, Point
-from linkwork.model.placement import Placement, as_placement
+from linkwork.model.constraints import WORLD
+from linkwork.model.placement import Placement
 from linkwork.zoo.contacts import pyramid
 from linkwork.zoo.humanoids import on_back, small_humanoid
 from linkwork.zoo.places import ASSEMBLED, at_least, placements, turn
@@ -30,21 +31,24 @@ GAP = 0.02
 LAYERS = 4
 
 ON_BOXES = (
-    *(("torso", 3, y) for y in (-0.06, 0.06)),
-    *(("torso", 2, y) for y in (-0.09, -0.03, 0.03, 0.09)),
-    *(("pelvis", 1, y) for y in (-0.06, 0.06)),
-    *((f"{side}_wrist_pitch", 1, 0.0) for side, _ in SIDES),
+    *(("torso", 2, y) for y in (0.02, 0.045, 0.07, 0.095)),
+    *(("pelvis", 1, y) for y in (-0.06, -0.02, 0.02, 0.06)),
 )
 """What of a robot lies on the edge of which layer of the pyramid, and how far beside the axis of the body."""
+
+HEEL = 0.02
+"""Half the width of a heel."""
 
 
 def robots_on_pyramid(robots: int = 3) -> Mechanism:
     """Small humanoids that have fallen onto the pyramid of boxes, each on a side of it (**delassus** Table I).
 
-    Three robots: 285 velocities, 108 contacts, 324 rows. Robots lie with their backs on the edges of the boxes, knees
-    bent: 10 contacts each between a body (``robot0/torso``) and a box (``pyramid/box3``), and the heels on the ground.
-    The boxes have moved and touch at one point a pair, each box above still standing on its four corners: 56 contacts
-    between boxes, 16 on the ground. Which contacts are left is chosen here; the paper gives their number.
+    Three robots: 285 velocities, 108 contacts, 324 rows, four points a touching pair but two under a heel. Robots lie
+    with their backs on the edges of the boxes, knees bent: the torso on one box, the pelvis on another, heels on the
+    ground. Of the boxes, those along the four edges of the pyramid bear on each other and on the ground, and the middle
+    one of the second layer bears two: 18 pairs. The others are in their places without bearing anything, as boxes of a
+    pile that is hit do for a moment. Which pairs touch is chosen here: the paper gives the number of contacts, and up
+    to four points for each pair of surfaces, so that most of the pyramid's 72 pairs cannot.
 
     Args:
         robots: How many robots.
@@ -96,17 +100,25 @@ def _on_slope(robot: Mechanism) -> tuple[Floats, list[tuple[str, Floats]], list[
         q[robot.q_index(f"{side}_hip_pitch_joint")], q[robot.q_index(f"{side}_knee_joint")] = -0.8, 0.8
     rests = {f"{side}_knee_joint": Ball(f"{side}_ankle_roll", (-0.05, 0.0, -0.035)) for side, _ in SIDES}
     q = settled(robot, q, rests)
-    return q, edges, lowest_points(robot, q, list(rests.values()))
+    where, heels = placements(robot, q, [ball.body for ball in rests.values()]), list[tuple[str, Floats]]()
+    for heel, point in lowest_points(robot, q, list(rests.values())):
+        level = where[heel].rotation.T @ (0.0, HEEL, 0.0)
+        heels += [(heel, point - level), (heel, point + level)]
+    return q, edges, heels
 
 
 def _loosened(pile: Mechanism) -> Mechanism:
-    """The pyramid with one contact a pair, at the corner of the upper box, or on the ground farthest outside."""
-    middle = pile.poses[ASSEMBLED].reshape(-1, 7)[:, :2].mean(axis=0)
-    kept: dict[tuple[str, ...], Constraint] = {}
-    reach: dict[tuple[str, ...], float] = {}
-    for contact in (c for c in pile.constraints if isinstance(c, Point)):
-        first, second = (as_placement(at).position[:2] for at in (contact.first_at, contact.second_at))
-        far = float(np.linalg.norm(first - middle if contact.first == WORLD else second))
-        if far > reach.get(contact.places, 0.0) + 1e-9:
-            kept[contact.places], reach[contact.places] = contact, far
-    return replace(pile, constraints=tuple(kept.values()))
+    """The pyramid with the contacts of some pairs of boxes: those along its edges, and two of the second layer."""
+    number = {(layer, i, j): k for k, (layer, i, j) in enumerate(_places())}
+    bearing = {(number[1, 1, 1], number[2, i, i]) for i in range(2)}
+    for side in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        most = [LAYERS - 1 - layer for layer in range(LAYERS)]
+        corner = [number[layer, side[0] * end, side[1] * end] for layer, end in enumerate(most)]
+        bearing |= {(-1, corner[0]), *pairwise(corner)}
+    names = {tuple(WORLD if k < 0 else f"box{k}" for k in pair) for pair in bearing}
+    return replace(pile, constraints=tuple(c for c in pile.constraints if c.places in names))
+
+
+def _places() -> list[tuple[int, int, int]]:
+    """Layer, row and column of each box, in the order of `pyramid`."""
+    return [(layer, i, j) for layer in range(LAYERS) for i, j in product(range(LAYERS - layer), repeat=2)]

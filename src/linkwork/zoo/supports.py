@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Robots that rest on contacts: points held in all three directions (`resting`), and postures in which they touch.
 
-A contact holds its point (`Point`, 3 rows), and joint friction the rate of a joint (`JointLock`, 1 row each), as the
-Delassus operator sees them. Limbs are balls at their ends, turned at their joints until these rest on the ground.
+A contact holds its point (`Point`, 3 rows), and joint friction the velocities of a joint (`JointLock`, and
+`VelocityCoupling` where coordinates are no vector space; a row for each degree of freedom), as the Delassus operator
+sees them. Limbs are balls at their ends, turned at their joints until these rest on the ground.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from linkwork.inputs import real_array
 from linkwork.mechanism import Mechanism
 from linkwork.model import lie
 from linkwork.model.arrays import Floats, VectorLike
-from linkwork.model.constraints import WORLD, Constraint, JointLock, Point
+from linkwork.model.constraints import WORLD, Constraint, JointLock, Point, VelocityCoupling
 from linkwork.model.graphs import named_ancestors
 from linkwork.model.joints import Revolute
+from linkwork.model.parts import TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.zoo.places import ASSEMBLED, placements
 
@@ -53,8 +55,8 @@ def resting(
         contacts: ``(body, point)`` is held to the ground: ``contact0`` and so on, three rows in the world's axes;
             ``(body, other, point)`` to another body, rows in the axes of the first. Points are three numbers in the
             frame of the body that is named first.
-        joint_friction: Whether the rate of every joint of plain coordinates is held too (revolute, prismatic and their
-            kin, not a free base): ``friction_joint``, a row for each degree of freedom.
+        joint_friction: Whether the velocities of every joint are held too, but those of a floating base: rows
+            ``friction_joint``, one for each degree of freedom.
         name: Of the new mechanism; by default that of the robot.
     """
     at = robot.normalize(q)
@@ -71,10 +73,22 @@ def resting(
             there = (where[second].inverse() * touched).position
             held.append(Point(first, second, name=f"contact{k}", first_at=point, second_at=there))
     if joint_friction:
-        plain = [joint.name for joint in robot.joints if joint.type.group is lie.VECTOR]
-        held += [JointLock(joint, at[robot.q_slice(joint)].tolist(), name=f"friction_{joint}") for joint in plain]
+        held += [_friction(robot, joint, at) for joint in robot.joints if not _is_base(joint)]
     bound = robot.constrained(*held)
     return replace(bound, name=robot.name if name is None else name, poses={**robot.poses, ASSEMBLED: at})
+
+
+def _is_base(joint: TreeJoint) -> bool:
+    """Whether a joint is the floating or planar base of a robot."""
+    return joint.parent == WORLD and joint.type.group is not lie.VECTOR
+
+
+def _friction(robot: Mechanism, joint: TreeJoint, q: Floats) -> Constraint:
+    """Rows of the velocities of a joint."""
+    name = f"friction_{joint.name}"
+    if joint.type.group is lie.VECTOR:
+        return JointLock(joint.name, q[robot.q_slice(joint.name)].tolist(), name=name)
+    return VelocityCoupling({joint.name: np.eye(joint.type.nv)}, name=name)
 
 
 def _contact(robot: Mechanism, k: int, item: Contact) -> tuple[str, str, Floats]:

@@ -7,6 +7,7 @@
 | specialized | that of ``Delassus(robot).compile()``                                           |
 | batch       | that program, many states a call on one thread                                |
 | further     | an existing operator on another vector: ``at(q).bind(f, out)`` and its kin |
+| columns     | an existing operator on a matrix, ``op @ X``: a column's share                 |
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +35,8 @@ AGREES = 1e-6
 MANY_ROWS = 200
 FEW = 256
 """States of a batch where there are many rows."""
+COLUMNS = 64
+"""Columns of a matrix."""
 
 
 def contender(name: str, call: Callable[[], object], answer: Callable[[], Floats]) -> Contender:
@@ -138,7 +142,13 @@ class Bench:
         }
         found = {name: (_further(name, step, y), wanted) for name, (step, y, wanted) in steps.items()}
         plain = contender("further.plain", lambda: operator @ f, lambda: np.asarray(operator @ f))
-        return found | {"plain": (plain, self.matrix @ f)}
+        found |= {"plain": (plain, self.matrix @ f)}
+        for name, op, x, wanted in (
+            ("columns.product", operator, f, self.matrix @ f),
+            ("columns.inverse", inverse, a, self.inverse()),
+        ):
+            found[name] = (_columns(name, op, x), wanted)
+        return found
 
 
 def _further(name: str, step: Callable[[], None], out: Floats) -> Contender:
@@ -147,6 +157,17 @@ def _further(name: str, step: Callable[[], None], out: Floats) -> Contender:
         return out.copy()
 
     return contender(f"further.{name}", step, answer)
+
+
+def _columns(name: str, operator: Any, x: Floats) -> Contender:
+    """An operator on the columns of a matrix, all of them one vector; a column's share."""
+    X = np.tile(x[:, None], (1, COLUMNS))
+
+    def answer() -> Floats:
+        last: Floats = (operator @ X)[:, -1].copy()
+        return last
+
+    return Contender(name, lambda: operator @ X, [()], COLUMNS, answer, AGREES)
 
 
 def bound(name: str, evaluator: ArrayEvaluator, inputs: tuple[Floats, ...], pick: int = 0) -> Contender:

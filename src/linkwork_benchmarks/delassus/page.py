@@ -10,8 +10,8 @@ from linkwork.dynamics.delassus.batches import REFINED
 from linkwork_benchmarks import drawing, report, tables
 from linkwork_benchmarks.constrained import series
 from linkwork_benchmarks.delassus import bars, counts, papers, plots, studies
-from linkwork_benchmarks.delassus.operators import AGREES
-from linkwork_benchmarks.delassus.scenarios import DAMPING, EXPLICIT, METHODS, NEW, STIFF
+from linkwork_benchmarks.delassus.operators import AGREES, COLUMNS
+from linkwork_benchmarks.delassus.scenarios import DAMPING, METHODS, NEW, STIFF
 from linkwork_benchmarks.report import Results
 from linkwork_benchmarks.scenarios import BATCH
 
@@ -52,7 +52,8 @@ def _introduction(results: Results) -> str:
         "number on this page, and every sentence that says which bars are met. The papers are **delassus** (Sathya et "
         "al., matrix-free Delassus operator), **lqr** (Sathya et al., PV-OSIM) and **proximal** (Carpentier et al.). "
         f"{tables.circumstances(results)}\n\n"
-        "All times are microseconds, called from Python, contenders taking turns in one process on one thread, best "
+        "All times are microseconds of processor time, called from Python, contenders taking turns in one process on "
+        "one thread, best "
         f"of {results['rounds']} rounds. *native*: `Delassus(robot).product` and `.inverse` through `bind`, a state a "
         f"call; *specialized*: those of `.compile()`; *batch*: that program, {BATCH} states a call (fewer where there "
         f"are many rows), a state's share. The damping is {DAMPING:g} on every row, {NEW:g} where it is a new one; the "
@@ -89,7 +90,8 @@ def _pinocchio(results: Results) -> str:
         "- *LAPACK*: its Jacobian and mass matrix; `J M⁻¹ J'`, and of the inverse the factor, by LAPACK and BLAS.",
     ]
     lines = []
-    for title, route in {r.title: r for routes in bars.ROUTES.values() for r in routes}.items():
+    every = [r for routes in bars.ROUTES.values() for r in routes if r.whose is not bars.Whose.LINKWORK]
+    for title, route in {r.title: r for r in every}.items():
         known = [row for row in rows if bars.route_time(metrics, row, route) is not None]
         wrong = [row for row in known if not bars.right(metrics, row, route)]
         if not known:
@@ -109,8 +111,7 @@ def _pinocchio(results: Results) -> str:
     parts.append(
         "Where `computeDelassusMatrix` is wrong, contacts are between two moving bodies: it looks at the first one "
         "alone. `computeDampedDelassusMatrixInverse` needs `initPvDelassus`, which Python does not have; without, it "
-        "gives `1 / mu` on the diagonal, and beside it what memory happens to hold. Ratios are to the fastest right "
-        "route of Pinocchio's own."
+        "gives `1 / mu` on the diagonal, and beside it what memory happens to hold."
     )
     return "\n\n".join(parts)
 
@@ -123,8 +124,9 @@ def _first(results: Results, shown: Mapping[str, str]) -> str:
     parts = ["## delassus Table I: first applications"]
     parts += tables.image(shown, "delassus_first", "Microseconds of first applications")
     parts.append(
-        "In brackets: times faster than Pinocchio's fastest right route. † it gives wrong numbers on this row. The "
-        "last columns are the paper's explicit and matrix-free times, in C++ on its machine."
+        "In brackets: times faster than the best right route to a matrix, in bold, be it ours or Pinocchio's; of the "
+        "inverse, routes include the factor and one solve. † it gives wrong numbers on this row. The last columns are "
+        "the paper's explicit (LTL-OSIM) and matrix-free times, in C++ on its machine."
     )
     for quantity, words in bars.QUANTITIES.items():
         routes, found = bars.ROUTES[quantity], []
@@ -135,9 +137,12 @@ def _first(results: Results, shown: Mapping[str, str]) -> str:
                 x = bars.ratio(metrics, row, quantity, backend)
                 us = tables.time(bars.ours(metrics, row, f"{quantity}.{backend}"))
                 cells.append(us if x is None else f"{us} ({bars.times(x)}×)")
+            best = bars.fastest(metrics, row, quantity)
             for route in routes:
                 t = bars.route_time(metrics, row, route)
-                cells.append(tables.time(t) + ("" if t is None or bars.right(metrics, row, route) else " †"))
+                mark = "**" if best is not None and best[0] == route.title else ""
+                wrong = "" if t is None or bars.right(metrics, row, route) else " †"
+                cells.append(f"{mark}{tables.time(t)}{mark}{wrong}")
             found.append((row, *cells, *_paper(row, quantity)))
         titles = (
             "row",
@@ -150,17 +155,9 @@ def _first(results: Results, shown: Mapping[str, str]) -> str:
         parts.append(f"### First application of {words}")
         parts.append(tables.table(titles, found))
     parts.append(_passes(metrics, rows))
-    own = [m for m in EXPLICIT if any(f".matrix.{m}.us" in name for name in metrics)]
-    if own:
-        parts.append("### Our own matrices, native")
-        found = []
-        for row in (r for r in rows if any(bars.ours(metrics, r, f"matrix.{m}") is not None for m in own)):
-            times = [tables.time(bars.ours(metrics, row, f"matrix.{m}")) for m in own]
-            found.append((row, tables.time(bars.ours(metrics, row, "product.native")), *times))
-        parts.append(tables.table(("row", "operator", *(f"`{m}`" for m in own)), found))
     parts.append(
         "Contact points and postures are chosen here, as the paper gives their numbers alone. Cassie's loops are no "
-        "rows; of its joint friction, the rows of the two ball joints are angular velocities."
+        "rows; its joint friction has joint-level rows (Eq. 5d) for its two ball joints too."
     )
     return "\n\n".join(p for p in parts if p)
 
@@ -204,8 +201,8 @@ def _further(results: Results, shown: Mapping[str, str]) -> str:
         "An operator that is there, on another vector: `at(q).bind(f, out)`, `damped_inverse(r).bind(a, out)`, "
         "`bind_damped_inverse(r, a, out)`. *Explicit* is the fastest of NumPy's product and LAPACK's solve or factor "
         "with the matrix at hand, and of Pinocchio's Cholesky decomposition. In brackets: times faster. *Paper*: its "
-        "explicit over its matrix-free time. The last columns are the operator and the matrix as one writes them, "
-        "`op @ f` and `matrix @ f`."
+        "explicit over its matrix-free time. Then the operator and the matrix as one writes them, `op @ f` and "
+        f"`matrix @ f`, and a column's share of `op @ X` with {COLUMNS} columns, which are in SIMD lanes."
     )
     found = []
     for row in rows:
@@ -221,23 +218,36 @@ def _further(results: Results, shown: Mapping[str, str]) -> str:
             )
             cells.append(paper)
         plain = [tables.time(bars.ours(metrics, row, backend)) for backend in ("further.plain", "dense.plain")]
-        found.append((row, *cells, " / ".join(plain)))
+        shares = [tables.time(bars.ours(metrics, row, f"columns.{what}")) for what in bars.QUANTITIES]
+        found.append((row, *cells, " / ".join(plain), " / ".join(shares)))
     titles = ["row"]
     for word in ("operator", "inverse", "new damping"):
         titles += [f"{word} / explicit", "paper"]
-    parts.append(tables.table((*titles, "`op @ f` / `matrix @ f`"), found))
+    titles += ["`op @ f` / `matrix @ f`", "a column: operator / inverse"]
+    parts.append(tables.table(titles, found))
     return "\n\n".join(parts)
 
 
 def _memory(results: Results) -> str:
     metrics, found = results["metrics"], []
     for row in bars.rows(metrics):
-        start = f"table.{row}.memory"
-        sizes = [metrics.get(f"{start}.{what}") for what in ("operator", "damped_inverse", "matrix", "matrix")]
-        cells = ["–" if x is None else f"{x / 1e3:.0f}" for x in sizes]
+        cells = []
+        for what in ("operator", "damped_inverse", "matrix"):
+            size, lines = (metrics.get(f"table.{row}.{kind}.{what}") for kind in ("memory", "lines"))
+            kb = "–" if size is None else f"{size / 1e3:.0f}"
+            cells.append(kb if lines is None else f"{kb} ({lines / 1e3:.{1 if lines > 1e3 else 2}f})")
         paper = papers.TABLE.get(row)
-        told = "–" if paper is None else " / ".join(f"{x:g}" for x in (*paper.product_memory, *paper.inverse_memory))
-        found.append((row, *cells, told))
+        for both, lines_of in (
+            ()
+            if paper is None
+            else (
+                (paper.product_memory, paper.product_lines),
+                (paper.inverse_memory, paper.inverse_lines),
+            )
+        ):
+            told = (f"{x:g} ({y:g})" for x, y in zip(both, lines_of, strict=True))
+            cells.append(" / ".join(told))
+        found.append((row, *cells, *(("–", "–") if paper is None else ())))
     if not found:
         return ""
     titles = (
@@ -245,12 +255,14 @@ def _memory(results: Results) -> str:
         "operator",
         "damped inverse",
         "matrix",
-        "its factor",
-        "paper: operator / explicit / inverse / explicit",
+        "paper: operator / explicit",
+        "paper: inverse / explicit",
     )
     return (
-        "## delassus Table I: memory\n\nkB of work memory; of the matrix, its numbers alone. The paper adds up all "
-        "variables of either method.\n\n" + tables.table(titles, found)
+        "## delassus Table I: memory\n\nkB of work memory, and in brackets thousands of cache lines of 64 bytes that a "
+        "first application touches: every number of the plan, of work arrays, inputs and outputs that its text reads "
+        "or writes, counted exactly. Of the matrix, its numbers alone; its factor has as many. The paper adds up all "
+        "variables of either method, and counts cache lines by Callgrind.\n\n" + tables.table(titles, found)
     )
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
-from linkwork.model.constraints import JointLock, LinearCombination
+from linkwork.model.constraints import JointLock, VelocityCoupling
 from linkwork_benchmarks.constrained.pinocchio import Twin, twin
 from linkwork_benchmarks.delassus import dense
 from linkwork_benchmarks.peers import Unable
@@ -39,7 +39,7 @@ class Peer:
     """
 
     def __init__(self, robot: lw.Mechanism, q: Floats, x: Floats, damping: float) -> None:
-        rubbed = [c for c in robot.constraints if isinstance(c, JointLock | LinearCombination)]
+        rubbed = [c for c in robot.constraints if isinstance(c, JointLock | VelocityCoupling)]
         if any(not c.name.startswith(FRICTION) for c in rubbed):
             raise Unable(f"Pinocchio has no constraint like one of '{robot.name}'")
         self.twin: Twin = twin(replace(robot, constraints=tuple(c for c in robot.constraints if c not in rubbed)))

@@ -5,8 +5,7 @@ The paper gives numbers of contacts, not points or postures: these are chosen he
 the files show them. Where the file of Go2 or G1 is absent, the zoo's robot of the same make stands in for it.
 
 Cassie's loops (two a leg) are no rows here: the paper counts 8 contacts and 24 rows. Its joint friction is 26 rows, one
-for each of Cassie's velocities beside the floating base; for the two ball joints of its rods these are the angular
-velocity of the rod against what carries it.
+for each of Cassie's velocities beside the floating base, those of the two ball joints of its rods among them.
 """
 
 from __future__ import annotations
@@ -15,12 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import pi
 
-import numpy as np
-
 import linkwork as lw
 from linkwork import zoo
-from linkwork.model.constraints import Constraint
-from linkwork.model.parts import TreeJoint
 from linkwork.model.rotations import quaternion_of
 from linkwork.zoo.supports import Contact
 from linkwork_benchmarks.robots import MODELS, ROBOTS, Floats, load
@@ -135,13 +130,5 @@ def cassie(joint_friction: bool = False) -> lw.Mechanism:
         (f"{side}-foot", (x, y, z)) for side in SIDES for x, y in SOLE for z in (-FOOT_RADIUS, FOOT_RADIUS)
     ]
     scene = zoo.resting(robot, robot.poses["qpos0"], contacts, joint_friction=joint_friction, name="Cassie")
-    if joint_friction:
-        scene = scene.constrained(*(_ball_friction(joint) for joint in robot.joints if joint.type.nv == 3))
     rows = tuple(c for c in scene.constraints if c.name.startswith(("contact", "friction")))
     return replace(scene, constraints=rows, poses={ASSEMBLED: scene.poses[ASSEMBLED]})
-
-
-def _ball_friction(joint: TreeJoint) -> Constraint:
-    """Angular velocity of a body against what carries it."""
-    turning = np.hstack([np.eye(3), np.zeros((3, 3))])
-    return lw.LinearCombination({joint.parent: -turning, joint.child: turning}, name=f"friction_{joint.name}")

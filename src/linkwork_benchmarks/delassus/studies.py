@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import process_time
 from typing import Any, cast
 
 import numpy as np
 
 import linkwork as lw
 from linkwork import zoo
+from linkwork.compilers.cache_lines import LINE
 from linkwork.dynamics.delassus import Delassus
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork_benchmarks.contender import Contender
@@ -30,8 +32,8 @@ from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats
 from linkwork_benchmarks.runner import Journal, Settings, best_times, measure_by_type, say
 
-FULL = Settings(rounds=20, pass_seconds=0.004)
-QUICK = Settings(rounds=3, pass_seconds=0.0005)
+FULL = Settings(rounds=20, pass_seconds=0.004, clock=process_time)
+QUICK = Settings(rounds=3, pass_seconds=0.0005, clock=process_time)
 
 QUANTITIES = ("product", "inverse")
 NO_NUMBER = 1e300
@@ -97,6 +99,8 @@ def _table(scenario: Table, settings: Settings, journal: Journal) -> None:
     journal.metrics[f"{name}.contacts"] = sum(isinstance(c, lw.Point) for c in robot.constraints)
     journal.metrics |= {f"{name}.memory.{what}": size for what, size in bench.family.memory.items()}
     journal.metrics[f"{name}.memory.matrix"] = 8 * robot.nc**2
+    journal.metrics |= {f"{name}.lines.{what}": count for what, count in bench.family.cache_lines(bench.q).items()}
+    journal.metrics[f"{name}.lines.matrix"] = -(-8 * robot.nc**2 // LINE)
     journal.metrics |= {f"{name}.passes": bench.passes(DAMPING), f"{name}.stiff.passes": bench.passes(STIFF)}
     ours = [c for quantity in QUANTITIES for c in _first(scenario, bench, quantity, journal)]
     stiff = bench.first("stiff.native", bench.family.inverse, bench.inputs("inverse", STIFF))

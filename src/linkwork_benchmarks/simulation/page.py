@@ -8,7 +8,17 @@ from typing import Any
 
 from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.report import Results
-from linkwork_benchmarks.simulation.scenarios import PEERS, SCENARIOS, Energy, Loops, Momentum, Order, Speed, Trajectory
+from linkwork_benchmarks.simulation.scenarios import (
+    PEERS,
+    SCENARIOS,
+    Energy,
+    Loops,
+    Minimal,
+    Momentum,
+    Order,
+    Speed,
+    Trajectory,
+)
 
 PAGE = report.REPOSITORY / "docs" / "simulation-benchmarks.md"
 
@@ -30,6 +40,7 @@ def write(results: Results, page: Path | None = None) -> Path:
         _speed(results),
         _conserved(results),
         _loops(results),
+        _minimal(results),
         _orders(results),
         _trajectories(results),
         tables.notes(results),
@@ -138,6 +149,34 @@ def _loops(results: Results) -> str:
         else "## Loops that stay closed\n\n"
         "The most that any loop opens, in meters: semi-implicit Euler with steps of 1 ms, every motor pushes at random "
         "(normal, 1 N m, anew every 10 ms). Errors of this method grow with the square of speeds.\n\n"
+        f"{tables.table(titles, rows)}"
+    )
+
+
+def _minimal(results: Results) -> str:
+    rows = []
+    for s in _measured(results, Minimal):
+        for precision in ("double", "single"):
+            times = [tables.time(_get(results, s.name, f"us.{precision}.{key}")) for key in ("joints", "minimal")]
+            ratio, gap = (_get(results, s.name, f"{key}.{precision}") for key in ("ratio", "open"))
+            seconds = _get(results, s.name, "seconds") or 0.0
+            rows.append(
+                (
+                    f"{s.system}, `{s.integrator}`, {precision}",
+                    *times,
+                    f"{ratio or 0.0:.2f}×",
+                    _small(gap),
+                    f"{seconds:g} s",
+                )
+            )
+    titles = ("robot, integrator, precision", "all joints (`lcaba`)", "`minimal`", "faster by", "loops open by", "over")
+    return (
+        ""
+        if not rows
+        else "## In minimal coordinates\n\n"
+        "Microseconds for one step of one robot in a batch on one thread, 1 ms: `lcaba` on all joints beside "
+        '`method="minimal"`, best of rounds that take turns in one process. Then the most that any loop of 8 robots is '
+        "open, in meters, while every motor pushes at random (normal, 1 N m, anew every 10 ms).\n\n"
         f"{tables.table(titles, rows)}"
     )
 

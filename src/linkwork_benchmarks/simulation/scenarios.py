@@ -84,7 +84,23 @@ class Speed(NamedScenario):
     steps: int = 20
 
 
-Scenario = Energy | Momentum | Loops | Order | Trajectory | Speed
+@dataclass(frozen=True)
+class Minimal(NamedScenario):
+    """Steps of 1 ms in minimal coordinates beside those of all joints, in batches, and how far loops are open then.
+
+    Loops are measured while each motor has random torques of 1 N m on average, in double and in single precision.
+    """
+
+    NAME = "minimal.{system}.{integrator}"
+
+    system: str
+    integrator: str = "euler"
+    states: int = 512
+    steps: int = 20
+    seconds: float = 100.0
+
+
+Scenario = Minimal | Energy | Momentum | Loops | Order | Trajectory | Speed
 
 FOUR_BAR, STEWART, ROBOTIQ, CASSIE, DIGIT = "four-bar", "Stewart platform", "Robotiq 2F-85", "Cassie", "Digit"
 PEERS: tuple[Literal["pinocchio.lcaba", "pinocchio.constraintDynamics"], ...] = (
@@ -103,6 +119,9 @@ SCENARIOS: tuple[Scenario, ...] = (
     Speed(CASSIE),
     Speed(DIGIT),
     Speed(ROBOTIQ),
+    Minimal(CASSIE),
+    Minimal(CASSIE, "rk4", seconds=10.0),
+    Minimal(DIGIT),
 )
 
 
@@ -115,4 +134,6 @@ def smaller(scenario: Scenario) -> Scenario:
             return replace(scenario, seconds=0.1)
         case Speed():
             return replace(scenario, states=256, steps=5)
+        case Minimal():
+            return replace(scenario, states=64, steps=5, seconds=0.5)
     return scenario

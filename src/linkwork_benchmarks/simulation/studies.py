@@ -4,16 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
+from time import perf_counter, process_time_ns
 from typing import Any, cast
 
 import numpy as np
 
 import linkwork as lw
+from linkwork.inputs import Precision
 from linkwork_benchmarks.robots import Floats
 from linkwork_benchmarks.runner import Journal, Settings
 from linkwork_benchmarks.simulation import peers
-from linkwork_benchmarks.simulation.scenarios import Energy, Loops, Momentum, Order, Scenario, Speed, Trajectory
+from linkwork_benchmarks.simulation.scenarios import (
+    Energy,
+    Loops,
+    Minimal,
+    Momentum,
+    Order,
+    Scenario,
+    Speed,
+    Trajectory,
+)
 from linkwork_benchmarks.simulation.systems import System, of_points, system
 
 FULL = Settings(rounds=15)
@@ -49,6 +59,8 @@ def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
             found = _trajectory(scenario, given)
         case Speed():
             found = _speed(scenario, given, settings)
+        case Minimal():
+            found = _minimal(scenario, given, settings)
     journal.metrics |= {f"{scenario.name}.{key}": value for key, value in found.items()}
 
 
@@ -94,6 +106,49 @@ def _loops(scenario: Loops, given: System) -> dict[str, float]:
         project_every=scenario.project_every,
     )
     return {"open": float(run.errors.max()), "seconds": float(run.times[-1])}
+
+
+PRECISIONS: dict[str, Precision] = {"double": "float64", "single": "float32"}
+TOGETHER = 8
+"""Robots whose loops are watched at once."""
+
+
+def _minimal(scenario: Minimal, given: System, settings: Settings) -> dict[str, float]:
+    """Microseconds for one step of one robot, best of rounds that take turns; and the most that loops open."""
+    integrator, n, steps = cast(Any, scenario.integrator), scenario.states, scenario.steps
+    found: dict[str, float] = {}
+    for name, dtype in PRECISIONS.items():
+        how: dict[str, Any] = {"stops_at": given.q, "threads": 1}
+        joints, minimal = (
+            lw.Stepper(given.robot, integrator, 1e-3, method=method, **how).compile(dtype=dtype, threads=1)
+            for method in ("auto", "minimal")
+        )
+        start, rest = np.tile(given.q, (n, 1)).astype(dtype), np.zeros((n, given.robot.nv), dtype)
+        best = {"joints": np.inf, "minimal": np.inf}
+        for _ in range(settings.rounds):
+            for key, stepper in (("joints", joints), ("minimal", minimal)):
+                begun = process_time_ns()
+                stepper(start, rest, steps=steps)
+                best[key] = min(best[key], (process_time_ns() - begun) / (1e3 * n * steps))
+        found |= {f"us.{name}.{key}": us for key, us in best.items()}
+        found[f"ratio.{name}"] = best["joints"] / best["minimal"]
+        found[f"open.{name}"] = _open_under_random_torques(minimal, given, scenario.seconds)
+    return found | {"seconds": scenario.seconds}
+
+
+def _open_under_random_torques(stepper: lw.Stepper, given: System, seconds: float) -> float:
+    """The most that any loop is open, every motor pushing with 1 N m at random, anew every 10 ms."""
+    robot, rng, dtype = given.robot, np.random.default_rng(3), stepper.dtype
+    driven = [robot.v_slice(actuator.joint) for actuator in robot.actuators]
+    q, v, worst = np.tile(given.q, (TOGETHER, 1)).astype(dtype), np.zeros((TOGETHER, robot.nv), dtype), 0.0
+    for _ in range(round(seconds * 100)):
+        tau = np.zeros_like(v)
+        for at in driven:
+            tau[:, at] = rng.normal(size=(TOGETHER, 1))
+        q, v = stepper(q, v, tau, steps=10)[:2]
+        error = lw.constraint_error(robot, robot.normalize(q.astype(np.float64)))
+        worst = max(worst, float(np.abs(error).max()))
+    return worst
 
 
 def _order(scenario: Order, given: System) -> float:

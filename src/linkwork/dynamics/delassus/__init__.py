@@ -3,7 +3,8 @@
 
 `Delassus` is made once per robot; ``at(q)`` gives an operator that SciPy's solvers take as it is. By default no matrix
 is made: a product costs two sweeps over the bodies, `damped_inverse` eliminates springs once and then costs two sweeps
-as well, and memory is linear in bodies and rows. Explicit methods compute the matrix.
+as well, and memory is linear in bodies and rows. Columns of a matrix are in SIMD lanes, on one factor. Explicit methods
+compute the matrix. The damping ``R`` of ``(D + R)^-1`` is the inverse of the paper's, which is a stiffness.
 
 Forces and accelerations may as well be impulses and changes of velocity: the numbers are the same. Rows are those of
 the robot's enabled constraints, in their order.

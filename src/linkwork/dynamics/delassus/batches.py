@@ -18,12 +18,12 @@ from linkwork.inputs import DelassusMethod, real_array
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import efpa, osim
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.model.constraints import WORLD, CenterOfMass, Pair
+from linkwork.model.constraints import WORLD, CenterOfMass, Pair, VelocityCoupling
 from linkwork.model.model import Model
 from linkwork.plans.bbo import BASE, WORLD_END, bbo_tree
 from linkwork.plans.constraints import constrained_tree
+from linkwork.plans.delassus import damped_tree, delassus_tree
 from linkwork.plans.efpa import efpa_tree
-from linkwork.plans.lcaba import lcaba_tree
 from linkwork.plans.ltl import ltl_tree
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array, ArrayEvaluator, ProgramEvaluator
@@ -63,7 +63,7 @@ class Product(ArrayEvaluator):
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
         def program() -> Program:
-            return Program.of_robot(robot, texts.DELASSUS, constrained_tree(robot))
+            return Program.of_robot(robot, texts.DELASSUS, delassus_tree(robot))
 
         super().__init__(robot, "delassus", program, {"robot": robot}, threads=threads)
 
@@ -78,7 +78,7 @@ class Inverse(ArrayEvaluator):
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
         def program() -> Program:
-            return Program.of_robot(robot, texts.DAMPED_INVERSE, lcaba_tree(robot))
+            return Program.of_robot(robot, texts.DAMPED_INVERSE, damped_tree(robot))
 
         super().__init__(robot, "damped_inverse", program, {"robot": robot}, threads=threads)
 
@@ -123,10 +123,10 @@ class InverseMatrix(ArrayEvaluator):
     def __init__(self, robot: Model, threads: int | None = None) -> None:
         for c in robot.constraints:
             moving = {robot.frames[place].body for place in c.places} - {WORLD}
-            if len(moving) + len(c.joints) != 1 or isinstance(c, CenterOfMass):
-                raise UnsupportedFeature(
-                    f"{c} is between several moving bodies: no explicit damped inverse; use at(q).damped_inverse(r)"
-                )
+            wide = isinstance(c, VelocityCoupling) and any(robot.joint(name).type.nv > 1 for name in c.joints)
+            if len(moving) + len(c.joints) != 1 or isinstance(c, CenterOfMass) or wide:
+                what = "of a joint with several degrees of freedom" if wide else "between several moving bodies"
+                raise UnsupportedFeature(f"{c} is {what}: no explicit damped inverse; use at(q).damped_inverse(r)")
         super().__init__(robot, "inverse_matrix", self._planned, {"robot": robot}, threads=threads)
 
     def _planned(self) -> Program:

@@ -9,21 +9,22 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
 import numpy.typing as npt
 
-from linkwork.dynamics.delassus.batches import METHODS, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product
+from linkwork.compilers.cache_lines import cache_lines
+from linkwork.dynamics.delassus.batches import METHODS, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product, settings
 from linkwork.dynamics.delassus.memory import Pool
 from linkwork.dynamics.delassus.operators import DelassusOperator, Explicit, MatrixFree
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import DelassusMethod
+from linkwork.inputs import DelassusMethod, real_array
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
 from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
 from linkwork.plans.bbo import NOWHERE, bbo_tree
-from linkwork.plans.constraints import constrained_tree
-from linkwork.plans.lcaba import lcaba_tree
+from linkwork.plans.delassus import damped_tree, delassus_tree
 from linkwork.quantities.base import Array, thread_count
 
 
@@ -128,14 +129,14 @@ class Delassus:
     @cached_property
     def operator_memory(self) -> Pool:
         """Work arrays of operators."""
-        tree = constrained_tree(self.robot)
+        tree = delassus_tree(self.robot, moving=bool(self._moving))
         stages = (texts.FACTORIZE, texts.APPLY_DELASSUS, texts.APPLY_J, texts.APPLY_JT)
         return Pool(self.robot, texts.DELASSUS, tree, stages, self._moving)
 
     @cached_property
     def damped_memory(self) -> Pool:
         """Work arrays of damped inverses."""
-        tree = lcaba_tree(self.robot)
+        tree = damped_tree(self.robot, moving=bool(self._moving))
         stages = (texts.SETUP_ROWS, texts.FACTORIZE_DAMPED, texts.SOLVE_DAMPED)
         return Pool(self.robot, texts.DAMPED_INVERSE, tree, stages, self._moving)
 
@@ -167,6 +168,22 @@ class Delassus:
     def memory(self) -> dict[str, int]:
         """Bytes of work memory of one operator, and of one damped inverse."""
         return {"operator": self.operator_memory.bytes, "damped_inverse": self.damped_memory.bytes}
+
+    def cache_lines(self, q: npt.ArrayLike | None = None) -> dict[str, int]:
+        """Cache lines of 64 bytes that a first application of the operator, and of its damped inverse, touches.
+
+        Every number of the plan, of work arrays, inputs and outputs that is read or written counts; see
+        `linkwork.compilers.cache_lines`. It runs the text as it stands: seconds for hundreds of rows.
+
+        Args:
+            q: Configuration, ``(nq,)``; by default the neutral one.
+        """
+        pose = self.robot.neutral() if q is None else real_array(q, "q")
+        rows, still = np.ones(self.robot.nc), np.zeros(self.robot.nv)
+        return {
+            "operator": cache_lines(self.product.program, [pose, rows, still]),
+            "damped_inverse": cache_lines(self.inverse.program, [pose, rows, rows, settings(False)]),
+        }
 
     def __repr__(self) -> str:
         return f"<Delassus of '{self.robot.name}', {self.robot.nc} rows, {self.method}>"

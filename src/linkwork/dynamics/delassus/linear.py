@@ -15,6 +15,11 @@ from linkwork.errors import InputError
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
 
+NUMBERS = 14_000
+"""Numbers of a matrix that an operator is applied to at once: they stay in the cache."""
+LEAST_COLUMNS = 16
+"""Columns of a matrix that it is applied to at once at least."""
+
 
 def real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
     """A linear map of reals on any numbers."""
@@ -22,6 +27,23 @@ def real_parts(apply: Callable[[Array], Array], x: Array) -> Array:
         result: Array = real_parts(apply, x.real) + 1j * real_parts(apply, x.imag)
         return result
     return apply(np.ascontiguousarray(x, dtype=np.float64))
+
+
+def columns(apply: Callable[[Array], Array], X: Array) -> Array:
+    """A linear map of reals on the columns of a matrix; the map is of rows, ``(k, n)``, and is given some at a time.
+
+    These stay in the cache from where they are copied to where they are used.
+    """
+    n, count = X.shape
+    block = max(LEAST_COLUMNS, NUMBERS // max(n, 1) // LEAST_COLUMNS * LEAST_COLUMNS)
+    if count <= block:
+        return real_parts(apply, X.T).T
+    first = real_parts(apply, X[:, :block].T)
+    result = np.empty((count, first.shape[1]), dtype=first.dtype)
+    result[:block] = first
+    for k in range(block, count, block):
+        result[k : k + block] = real_parts(apply, X[:, k : k + block].T)
+    return result.T
 
 
 def finite(x: Array, name: str) -> Array:
@@ -36,6 +58,9 @@ def finite(x: Array, name: str) -> Array:
 class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
     """A symmetric operator on rows; subclasses say how it acts on some vectors, ``(k, nc)``."""
 
+    dense = False
+    """Whether it is a product with a matrix, which takes all vectors at once."""
+
     def __init__(self, robot: Model) -> None:
         super().__init__(np.dtype(np.float64), (robot.nc, robot.nc))
         self.robot = robot
@@ -44,7 +69,7 @@ class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _matmat(self, X: Array) -> Array:
-        return real_parts(self._apply, X.T).T
+        return real_parts(self._apply, X.T).T if self.dense else columns(self._apply, X)
 
     def _matvec(self, x: Array) -> Array:
         return real_parts(self._apply, x.reshape(-1))
@@ -57,7 +82,7 @@ class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
 
     def toarray(self) -> Array:
         """The matrix, column by column; symmetric to the last digit."""
-        result = self._apply(np.eye(self.shape[0]))
+        result = self._matmat(np.eye(self.shape[0]).T)  # rows in order: columns of it need no copy
         return 0.5 * (result + result.T)
 
 
@@ -79,7 +104,7 @@ class DerivedOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
         return getattr, (self._owner, self._name)
 
     def _matmat(self, X: Array) -> Array:
-        return real_parts(self._forth, X.T).T
+        return columns(self._forth, X)
 
     def _matvec(self, x: Array) -> Array:
         return real_parts(self._forth, x.reshape(-1))
@@ -88,11 +113,13 @@ class DerivedOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
         return real_parts(self._back, x.reshape(-1))
 
     def _rmatmat(self, X: Array) -> Array:
-        return real_parts(self._back, X.T).T
+        return columns(self._back, X)
 
 
 class BlockDiagonal(RowOperator):
     """A block-diagonal operator."""
+
+    dense = True
 
     def __init__(self, robot: Model, blocks: Sequence[Array]) -> None:
         super().__init__(robot)

@@ -63,17 +63,36 @@ class Prepared:
         self._idle, self._all = [workspace], [workspace]
 
     def call(self, stage: str, *arrays: Array) -> None:
-        """Run a stage: inputs, then outputs."""
-        try:
-            workspace = self._idle.pop()
-        except IndexError:
-            workspace = self.copy()
-            self._all.append(workspace)
+        """Run a stage for one vector: inputs, then outputs."""
+        workspace = self._lent()
         status = workspace.entries[stage](*arrays)
         self._idle.append(workspace)
         if status:
-            runner = self.pool.runner(stage)
-            runner.explain(status, arrays[: len(runner.inputs)], arrays[len(runner.inputs) :])
+            self._explain(stage, status, arrays)
+
+    def call_columns(self, stage: str, *arrays: Array) -> None:
+        """Run a stage for one vector or several, one a lane: inputs, then outputs."""
+        if arrays[-1].ndim == 1 or len(arrays[-1]) == 1:
+            self.call(stage, *arrays)
+            return
+        workspace = self._lent()
+        status = workspace.columns(stage)(*arrays)
+        self._idle.append(workspace)
+        if status:
+            self._explain(stage, status, arrays)
+
+    def _lent(self) -> Workspace:
+        """Work arrays that no other thread uses at the moment."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            workspace = self.copy()
+            self._all.append(workspace)
+            return workspace
+
+    def _explain(self, stage: str, status: int, arrays: Sequence[Array]) -> None:
+        runner = self.pool.runner(stage)
+        runner.explain(status, arrays[: len(runner.inputs)], arrays[len(runner.inputs) :])
 
     def copy(self) -> Workspace:
         """Work arrays in the same state."""

@@ -81,7 +81,7 @@ class DelassusOperator(RowOperator):
         lead = max(forces.shape[:-1], torques.shape[:-1])
         motion, rows = np.empty((*lead, self.robot.nv)), np.empty((*lead, self.robot.nc))
         if rows.size or motion.size:
-            self._prepared.call(texts.APPLY_DELASSUS.name, forces, torques, motion, rows)
+            self._prepared.call_columns(texts.APPLY_DELASSUS.name, forces, torques, motion, rows)
         return motion, rows
 
     # Operators beside it
@@ -117,12 +117,12 @@ class DelassusOperator(RowOperator):
 
     def _apply_J(self, motion: Array) -> Array:
         rows = np.empty((*motion.shape[:-1], self.robot.nc))
-        self._prepared.call(texts.APPLY_J.name, motion, rows)
+        self._prepared.call_columns(texts.APPLY_J.name, motion, rows)
         return rows
 
     def _apply_JT(self, forces: Array) -> Array:
         torques = np.empty((*forces.shape[:-1], self.robot.nv))
-        self._prepared.call(texts.APPLY_JT.name, forces, torques)
+        self._prepared.call_columns(texts.APPLY_JT.name, forces, torques)
         return torques
 
     # What it looks like
@@ -189,7 +189,8 @@ class DelassusOperator(RowOperator):
         """``(D + diag(damping))^-1`` as an operator.
 
         Args:
-            damping: One number, or one for each row; by default `default_damping`.
+            damping: How much each row yields to a unit force, one number, or one for each row; by default
+                `default_damping`. The paper's ``R`` is its inverse, a stiffness (**delassus** Eq. 4).
             refine: Whether digits lost to stiff rows are recovered by iterative refinement; a number asks for so
                 many steps of refinement.
         """
@@ -251,6 +252,8 @@ class MatrixFree(DelassusOperator):
 
 class Explicit(DelassusOperator):
     """The matrix, made by the family's method."""
+
+    dense = True
 
     def __init__(self, family: Delassus, q: npt.ArrayLike) -> None:
         super().__init__(family, q)
@@ -323,7 +326,7 @@ class SpringInverse(DampedInverse):
             np.empty((*x.shape[:-1], 2)),
         )
         if x.size:
-            self._prepared.call(texts.SOLVE_DAMPED.name, x, self._settings, motion, forces, progress)
+            self._prepared.call_columns(texts.SOLVE_DAMPED.name, x, self._settings, motion, forces, progress)
         return forces
 
     def bind(self, accelerations: Array, out: Array) -> Callable[[], None]:
@@ -340,6 +343,8 @@ class SpringInverse(DampedInverse):
 class DenseInverse(DampedInverse):
     """By a dense Cholesky factor of the matrix."""
 
+    dense = True
+
     def __init__(self, operator: DelassusOperator, matrix: Array, damping: Array) -> None:
         super().__init__(operator, damping)
         self._factor = scipy.linalg.cho_factor(matrix + np.diag(damping), lower=True)
@@ -351,6 +356,8 @@ class DenseInverse(DampedInverse):
 
 class FactoredInverse(DampedInverse):
     """By the factor ``L D L'`` that the method has made with the matrix."""
+
+    dense = True
 
     def __init__(self, operator: DelassusOperator, matrix: Array, damping: Array, factored: Array) -> None:
         super().__init__(operator, damping)

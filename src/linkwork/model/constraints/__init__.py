@@ -3,8 +3,8 @@
 
 Between two frames (`pairs`): `Weld`, `Hinge`, `Slider`, `Cylindrical`, `Cardan`, `Point`, `PlaneOnPlane`,
 `PointOnLine`, `PointOnPlane`, `Rod`, `Rolling`. On joint coordinates (`couplings`, `functions`): `JointCoupling`,
-`Gear`, `Belt`, `PolynomialCoupling`, `JointLock`, `FunctionCoupling`, `Follows`. On many bodies (`combinations`):
-`CenterOfMass`, `LinearCombination`.
+`Gear`, `Belt`, `PolynomialCoupling`, `JointLock`, `VelocityCoupling`, `FunctionCoupling`, `Follows`. On many bodies
+(`combinations`): `CenterOfMass`, `LinearCombination`.
 """
 
 from linkwork.model.constraints.base import WORLD, Constraint, ConstraintOptions, Renaming
@@ -19,6 +19,7 @@ from linkwork.model.constraints.couplings import (
     JointLock,
     PolynomialCoupling,
     Term,
+    VelocityCoupling,
 )
 from linkwork.model.constraints.functions import Follows, FunctionCoupling
 from linkwork.model.constraints.pairs import (
@@ -71,6 +72,7 @@ __all__ = [
     "Rolling",
     "Slider",
     "Term",
+    "VelocityCoupling",
     "Weld",
     "closing",
     "opening",

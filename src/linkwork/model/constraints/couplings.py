@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Constraints on joint coordinates whose rows are sums of polynomials, one for each joint: gears, belts, locks."""
+"""Constraints on joints whose rows are sums of terms, one for each coordinate: gears, belts, locks, velocities."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.model.arrays import Floats, finite, frozen
 from linkwork.model.constraints.base import Constraint, ConstraintOptions, Renaming
 
 Equation = tuple[tuple["Term", ...], float]
@@ -18,18 +19,22 @@ Equation = tuple[tuple["Term", ...], float]
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A polynomial of one joint's coordinate: ``sum over k of coefficients[k] (q - origin)^(k + 1)``."""
+    """A polynomial of one joint's coordinate: ``sum over k of coefficients[k] (q - origin)^(k + 1)``.
+
+    Where it is not ``holonomic``, it is of the velocity alone: ``coefficients[0] v``.
+    """
 
     joint: str
     coefficients: tuple[float, float, float, float]
     origin: float = 0.0
     coordinate: int = 0
     """Which of the joint's coordinates."""
+    holonomic: bool = True
 
 
 @dataclass(frozen=True, eq=False)
 class Coupling(Constraint):
-    """Constraints on joint coordinates: each row is a sum of terms that stays at a value. See the subclasses."""
+    """Constraints on joints: each row is a sum of terms that stays at a value. See the subclasses."""
 
     def equations(self) -> tuple[Equation, ...]:
         """The terms of each row, and the value of their sum."""
@@ -212,3 +217,61 @@ class JointLock(Coupling):
 
     def _renamed_fields(self, names: Renaming) -> dict[str, Any]:
         return {"joint": names.joint(self.joint)}
+
+
+@dataclass(frozen=True, eq=False)
+class VelocityCoupling(Coupling):
+    """A linear combination of joint velocities stays zero: ``sum of matrix @ velocity``.
+
+    ``VelocityCoupling({"ball": np.eye(3)})`` holds the three velocities of a spherical joint: joint-level rows, as of
+    joint friction. It is nonholonomic: velocities are constrained, and there is no position error to correct.
+
+    Args:
+        matrices: By joint, ``(rows, nv)`` each: factors of its velocities, in the order of `v`.
+    """
+
+    matrices: Mapping[str, Sequence[Sequence[float]] | Floats]
+
+    def __post_init__(self) -> None:
+        given = dict(self.matrices).items()
+        found = {str(joint): finite(matrix, f"VelocityCoupling: the matrix of '{joint}'") for joint, matrix in given}
+        if not found:
+            raise ModelError("VelocityCoupling: matrices names no joints; give at least one")
+        rows = next(iter(found.values())).shape[0] if next(iter(found.values())).ndim == 2 else 0
+        for joint, matrix in found.items():
+            if matrix.ndim != 2 or len(matrix) != rows or matrix.size == 0:
+                raise ModelError(
+                    f"VelocityCoupling: the matrix of '{joint}' has shape {matrix.shape}, needs ({rows or 'rows'}, nv)"
+                )
+            frozen(matrix)
+        self._set(matrices=found)
+        super().__post_init__()
+
+    def equations(self) -> tuple[Equation, ...]:
+        """One equation for each row, with a term for each velocity that it has a factor of."""
+        given = [(joint, np.asarray(matrix)) for joint, matrix in self.matrices.items()]
+        return tuple(
+            (
+                tuple(
+                    Term(joint, (float(x), 0.0, 0.0, 0.0), 0.0, k, holonomic=False)
+                    for joint, matrix in given
+                    for k, x in enumerate(matrix[row])
+                    if x
+                ),
+                0.0,
+            )
+            for row in range(len(given[0][1]))
+        )
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joints, in order."""
+        return tuple(self.matrices)
+
+    @property
+    def holonomic(self) -> tuple[bool, ...]:
+        """No row is holonomic."""
+        return (False,) * self.rows
+
+    def _renamed_fields(self, names: Renaming) -> dict[str, Any]:
+        return {"matrices": {names.joint(name): matrix for name, matrix in self.matrices.items()}}
