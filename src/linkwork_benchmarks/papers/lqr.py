@@ -139,9 +139,12 @@ ENTRIES = (
     Entry(
         "Algorithm 1",
         "PV on floating trees (Sec. V)",
-        ("kernels/bbo.py:pv", "plans/bbo.py:bbo_tree"),
+        ("kernels/bbo.py:pv", "plans/bbo.py:bbo_tree", "dynamics/row_ends.py:pv_tree"),
         here=lambda f: _both(f, "pv", "ltl"),
-        differs="where rows end, at the base (Eq. 49) or at the world (Eq. 47), is the plan's",
+        differs=(
+            "rows end at the base (Eq. 49) or at the world (Eq. 47), branch by branch, whichever needs less; at the "
+            "world where a branch is singular"
+        ),
         command=TABLE,
     ),
     Entry(
@@ -176,10 +179,13 @@ ENTRIES = (
     Entry(
         "Eqs. 56 to 68",
         "PV-early (Sec. VIII)",
-        ("kernels/pv_early.py:pv_early", "plans/pv_early.py:pv_early_tree"),
+        ("kernels/pv_early.py:pv_early", "plans/pv_early.py:pv_early_tree", "dynamics/row_ranks.py:pv_early_plan"),
         "O(n + m)",
         lambda f: f"{f.power('ladder', 'pv_early')} on the ladder, native time",
-        "joints of several degrees of freedom are taken one by one, in the place of a singular value decomposition",
+        (
+            "a factor in the place of singular values at joints of several degrees of freedom; where pivots are weak "
+            "a second text reveals ranks"
+        ),
         "constrained --only growth.ladder",
     ),
     Entry(
