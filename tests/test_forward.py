@@ -14,7 +14,7 @@ import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
 from linkwork.compilers.trace import Trace, trace
-from linkwork.dynamics import methods
+from linkwork.dynamics import costs, methods
 from linkwork.dynamics.costs import MOST_COUNTED
 from linkwork.dynamics.iterations import REGULARIZATION
 from linkwork.dynamics.methods import AUTOMATIC, METHODS
@@ -361,15 +361,15 @@ def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.Mon
         assert ("nc", "nc") not in algorithm.work.values() or tree.nc**3 <= 6 * MOST_COUNTED
         return trace(algorithm, tree, limit)
 
-    monkeypatch.setattr(methods, "trace", counted)
-    monkeypatch.setattr(methods.disk, "fetch", lambda key, make: make())
+    monkeypatch.setattr(costs, "trace", counted)
+    monkeypatch.setattr(costs.disk, "fetch", lambda key, make: make())
     few, many = (lw.compose({f"bar{k}": lw.zoo.four_bar() for k in range(n)}) for n in (4, 400))
     assert lw.best_method(few) in AUTOMATIC and traced.count("prox_ltl") == 1
     chosen = lw.best_method(many)
     assert traced.count("prox_ltl") == 1 and traced.count("lcaba") == 2
-    costs = {name: methods.method_cost(many, name) for name in AUTOMATIC}
-    assert costs.pop("prox_ltl") is None
-    assert chosen == min(costs, key=lambda name: costs[name].in_iterations(3))
+    found = {name: methods.method_cost(many, name) for name in AUTOMATIC}
+    assert found.pop("prox_ltl") is None
+    assert chosen == min(found, key=lambda name: found[name].in_iterations(3))
 
 
 @each_method
