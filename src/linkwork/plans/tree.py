@@ -178,7 +178,7 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
         last_child=slots.last_child,
         forward_slot=slots.forward,
         backward_slot=slots.backward,
-        has_offset=offset[:, 0] != 1.0,
+        has_offset=np.any(offset != (1.0, 0.0), axis=1),
         frame_body=[number[frame.body] for frame in chosen],
         spring_v=[spring.v for spring in springs],
         spring_q=[spring.q for spring in springs],
