@@ -86,7 +86,7 @@ TREE = Layout(
 )
 """A mechanism without constraints."""
 
-ROUND_OFF = 1e-12
+ROUND_OFF = 2e-13
 """Numbers below this part of a size are zeros, and numbers of rotations that near to 0 or 1 are these: what poses leave
 that were assembled, or composed of many placements. Programs and their operation counts do not depend on it then."""
 DISTINCT = 1e-6
@@ -178,7 +178,7 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
         last_child=slots.last_child,
         forward_slot=slots.forward,
         backward_slot=slots.backward,
-        has_offset=offset[:, 0] != 1.0,
+        has_offset=np.any(offset != (1.0, 0.0), axis=1),
         frame_body=[number[frame.body] for frame in chosen],
         spring_v=[spring.v for spring in springs],
         spring_q=[spring.q for spring in springs],
@@ -425,8 +425,11 @@ def rounded_rotation(R: Floats) -> Floats:
 
     About an axis of coordinates, it is a rotation to the last digit.
     """
-    whole = np.rint(R)
-    near: Floats = np.where(np.abs(R - whole) < ROUND_OFF, whole + 0.0, R)
+    near: Floats = np.where(np.abs(R) < ROUND_OFF, 0.0, R)
+    alone = np.ones(R.shape, dtype=bool)
+    for axis in range(R.ndim):
+        alone &= np.count_nonzero(near, axis=axis, keepdims=True) == 1
+    near = np.where(alone & (near != 0.0), np.rint(near), near)
     if R.shape == (3, 3) and np.count_nonzero(near) == 5 and 1.0 in np.abs(near):
         near = near / np.linalg.norm(near, axis=1, keepdims=True)
     return near
