@@ -47,9 +47,9 @@ def solve(robot: Mechanism, rows: tuple[int, ...], q: Floats, v: Floats, tau: Fl
     return a, result[2 : 2 + robot.nc]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [*SEEDS, 303])  # 303: a penalty on a leaf that hangs on a ball joint, in a cluster
 def test_every_choice_of_local_constraints_gives_the_same_motion(seed: int) -> None:
-    robot = linked(seed)
+    robot = linked(seed) if seed in SEEDS else lw.zoo.random_loops(seed, bodies=10, loops=4)
     q, v, tau = state(robot, seed)
     exact = lw.ForwardDynamics(robot, "kkt")(q, v, tau)
     J = lw.constraint_jacobian(robot, q)

@@ -54,7 +54,7 @@ from linkwork.kernels.kinematics import acceleration_from_parent
 from linkwork.kernels.rnea import force_to_parent
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add_rigid_inertia, symmetrize
-from linkwork.model.joints import HELICAL, SPHERICAL
+from linkwork.model.joints import HELICAL
 from linkwork.plans.clusters import CLUSTER_TREE
 
 CLUSTERED: dict[str, Shape] = EXPLICIT | {
@@ -106,7 +106,7 @@ def cluster_mass_matrix(tree: Array, w: Array, c: int) -> None:
 def composite_to_parent(tree: Array, w: Array, i: int) -> None:
     """``IA_p(i) = IA_p(i) + p(i)X*i IA iXp(i)``; of a rod on a ball joint, ten numbers."""
     h = tree.parent[i]
-    if tree.kind[i] == SPHERICAL and tree.last_child[i] == 0 and h > 0:
+    if tree.is_rod[i] != 0 and h > 0:
         mc, I = inertia_in_parent(tree, w, i, tree.mass[i], tree.mc[i], tree.I[i])
         add_rigid_inertia(tree.mass[i], mc, I, w.H[h])
     else:

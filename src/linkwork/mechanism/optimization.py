@@ -59,8 +59,7 @@ def cost_of(robot: Mechanism, methods: Sequence[str]) -> Cost | None:
     for name in names:
         counted = method_cost(robot, name) if refusal(robot, name) is None else None
         if counted is not None:
-            expected = counted.total + (EXPECTED - 1) * counted.iteration
-            found.append(Cost(name, expected, counted.total, counted.iteration))
+            found.append(Cost(name, counted.in_iterations(EXPECTED), counted.total, counted.iteration))
     return min(found, key=lambda cost: cost.operations, default=None)
 
 

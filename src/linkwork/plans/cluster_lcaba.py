@@ -173,6 +173,7 @@ class _Elimination:
             member_coupling_neighbor=[coupling.neighbor for coupling in handed],
             member_coupling_next=[coupling.following for coupling in handed],
             supporting=self._supporting(),
+            is_rod=self._rods(),
             single_joint=[0] * tree.nc,
             **self.closed._asdict(),
             pair_coupling=[coupling for coupling, _ in pairs],
@@ -225,6 +226,11 @@ class _Elimination:
         carriers = {above for body in on for above in ancestors(self.tree.parent.tolist(), body)} - {0}
         clusters = {self.cluster[body] for body in carriers}
         return [c for c in self.order if c in clusters]
+
+    def _rods(self) -> list[int]:
+        """`is_rod` of bodies that no penalty acts on: those that have one are not rigid to the sweeps."""
+        on = {int(self.tree.k_body[m]) for ms in self.row_k.values() for m in ms}
+        return [int(rod and i not in on) for i, rod in enumerate(self.tree.is_rod)]
 
     def _pair_coupling(self, p: int) -> tuple[int, bool]:
         """The coupling of the bodies of a pair that is in closed form, and whether it has the second body's rows."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwork.model.arrays import Floats
 from linkwork.model.graphs import DisjointSet, ancestors
-from linkwork.model.joints import DOF, PRISMATIC
+from linkwork.model.joints import DOF, PRISMATIC, SPHERICAL
 from linkwork.model.model import Model
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.layout import ragged
@@ -46,6 +46,7 @@ CLUSTER_TREE = CONSTRAINED_TREE.extended(
         "zero_second": ("nzero",),
         "ind_column": ("nind",),  # the column of each independent one in G, in the order of v
         "is_dependent": ("n",),  # 1 for a body whose joint is dependent
+        "is_rod": ("n",),  # 1 for a leaf on a ball joint whose inertia is that of a rigid body when it is eliminated
         "ndependent": ("n",),  # dependent degrees of freedom of a body's joint
         "row_cluster_parent": ("nc",),  # the parent of each row's cluster, -1 for a row that is not enabled
     },
@@ -194,6 +195,7 @@ def cluster_tree(
         zero_first=first.entries,
         zero_second=second.entries,
         is_dependent=is_dependent,
+        is_rod=(tree.kind == SPHERICAL) & (tree.last_child == 0),
         ndependent=ndependent,
         row_cluster_parent=row_cluster_parent,
         rotor_inertia=rotor_inertia,

@@ -19,7 +19,7 @@ class Bar(NamedTuple):
 
     title: str
     ours: str
-    """A backend: of `lcaba`, or (``auto``) of the method that ``method="auto"`` takes."""
+    """A backend: of a method, or (``auto``) of the method that ``method="auto"`` takes."""
     peers: tuple[str, ...]
     least: float
 
@@ -28,6 +28,8 @@ BARS = (
     Bar("native `lcaba` / Pinocchio", "lcaba.native", PINOCCHIO, 1.0),
     Bar("specialized / Pinocchio", "auto.specialized", PINOCCHIO, 3.0),
     Bar("batch / Pinocchio", "auto.batch", PINOCCHIO, 12.0),
+    Bar("specialized `cluster_lcaba` / Pinocchio", "cluster_lcaba.specialized", PINOCCHIO, 3.0),
+    Bar("batch `cluster_lcaba` / Pinocchio", "cluster_lcaba.batch", PINOCCHIO, 12.0),
     Bar("specialized / MuJoCo", "auto.specialized", MUJOCO, 4.0),
     Bar("batch / MuJoCo", "auto.batch", MUJOCO, 15.0),
 )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from linkwork_benchmarks import tables
 from linkwork_benchmarks.constrained import bars, papers, series, verdicts
-from linkwork_benchmarks.constrained.scenarios import GROUNDED, LTL_SOFT, PROXIMAL
+from linkwork_benchmarks.constrained.scenarios import GROUNDED, LOCAL_LOOPS, LTL_SOFT
 from linkwork_benchmarks.report import Results
 
 BACKENDS = ("native", "specialized", "batch")
@@ -42,7 +42,7 @@ def loops(results: Results, shown: Mapping[str, str]) -> str:
                     " / ".join(
                         tables.time(metrics.get(f"{name}.{iterations}.{m}.{backend}.us")) for backend in BACKENDS
                     )
-                    for m in PROXIMAL
+                    for m in LOCAL_LOOPS
                 ]
                 peers = [peer(metrics, f"{name}.{iterations}.{p}") for p in PEERS.values()]
                 if study == "loops":
@@ -50,7 +50,7 @@ def loops(results: Results, shown: Mapping[str, str]) -> str:
                 rows.append((f"{size} ({iterations})", *cells, *peers))
         if rows:
             free = ("`aba`, no constraints",) if study == "loops" else ()
-            titles = (f"{study}: system {{nv}}[rows] (iterations)", *(f"`{m}`" for m in PROXIMAL), *free, *PEERS)
+            titles = (f"{study}: system {{nv}}[rows] (iterations)", *(f"`{m}`" for m in LOCAL_LOOPS), *free, *PEERS)
             parts.append(tables.table(titles, rows))
     parts.append(
         "Cells of ours: native / specialized / batch; – where the program is too large to be compiled here. "
@@ -62,10 +62,12 @@ def loops(results: Results, shown: Mapping[str, str]) -> str:
         rows = []
         for system in series.names(metrics, study, 1):
             name = f"{study}.{system}"
-            counts = [operations(metrics, f"{name}.{m}") for m in (*PROXIMAL, "prox_pv", "ltl")]
+            counts = [operations(metrics, f"{name}.{m}") for m in (*LOCAL_LOOPS, "prox_pv", "ltl")]
             rows.append((system, *counts, f"`{results['words'].get(f'{name}.3.auto', '')}`"))
         if rows:
-            parts.append(tables.table((study, *(f"`{m}`" for m in (*PROXIMAL, "prox_pv", "ltl")), "auto takes"), rows))
+            parts.append(
+                tables.table((study, *(f"`{m}`" for m in (*LOCAL_LOOPS, "prox_pv", "ltl")), "auto takes"), rows)
+            )
     parts.append(verdicts.order_sentences(results, "loops"))
     return "\n\n".join(p for p in parts if p) if series.names(metrics, "loops", 1) else ""
 

@@ -27,6 +27,9 @@ REGULARIZATION = 1e-6
 PROXIMAL = ("lcaba", "prox_bbo", "prox_ltl")
 """The methods of **loops**."""
 
+LOCAL_LOOPS = (*PROXIMAL, "cluster_lcaba")
+"""The same, and local loops in clusters: for robots with linkages, where loops are closed."""
+
 EXTREMES = tuple(float(f"1e-{k}") for k in range(3, 13))
 """Regularizations of **loops** Fig. 11."""
 
@@ -234,8 +237,11 @@ def _lqr(name: str, make: Make) -> System:
 
 
 SCENARIOS: tuple[Scenario, ...] = (
-    *(System("loops", name, scene.make, PROXIMAL, free=True) for name, scene in scenes.LOOPS_TABLE.items()),
-    *(System("robots", name, partial(from_mjcf, path), PROXIMAL, mjcf=path) for name, path in MJCF.items()),
+    *(
+        System("loops", name, scene.make, LOCAL_LOOPS if name in scenes.LOCAL_LOOPS else PROXIMAL, free=True)
+        for name, scene in scenes.LOOPS_TABLE.items()
+    ),
+    *(System("robots", name, partial(from_mjcf, path), LOCAL_LOOPS, mjcf=path) for name, path in MJCF.items()),
     System("robots", "Talos (2F)", scenes.LQR_TABLE["Talos (2F)"].make, PROXIMAL),
     *(_lqr(name, scene.make) for name, scene in scenes.LQR_TABLE.items()),
     *FAMILIES,

@@ -22,6 +22,8 @@ from linkwork.plans.constraints import constrained_tree
 from linkwork.quantities.base import Array
 from linkwork.quantities.functions import frame_placement
 
+MOVING = ("frame_rotation", "frame_position", "pair_frame", "pair_lever")
+"""Arrays of a plan that say where frames of contacts are."""
 KNOWN = 64
 """Sets of touching bodies whose plans are kept."""
 
@@ -132,7 +134,7 @@ class Contacts:
         own = self.robot.constraints
         names = _fresh(len(pairs), {c.name for c in own})
         points = [Point(a, b, name=name) for (a, b), name in zip(pairs, names, strict=True)]
-        family = Delassus(replace(self.robot, constraints=(*own, *points)), moving=("frame_rotation", "frame_position"))
+        family = Delassus(replace(self.robot, constraints=(*own, *points)), moving=MOVING)
         tree = constrained_tree(family.robot)
         before = sum(isinstance(c, Pair) for c in own)
         frames = np.concatenate([tree.pair_first[before:], tree.pair_second[before:]])

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
+import numpy as np
+
 from linkwork.compilers.program import Program
 from linkwork.compilers.run import Runner
 from linkwork.compilers.workspace import Workspace
@@ -40,6 +42,16 @@ class Pool:
             return self._idle.pop()
         except IndexError:
             return Workspace(self._program, tuple(self._stages.values()), self._own)
+
+    def put_frames(self, workspace: Workspace, frames: Array, turns: Array, shifts: Array) -> None:
+        """Put frames elsewhere, with what the plan has derived of them."""
+        own = workspace.context.own
+        own["frame_rotation"][frames], own["frame_position"][frames] = turns, shifts
+        place = np.full(len(own["frame_position"]), -1)
+        place[frames] = np.arange(len(frames))
+        moved = place[self._program.tree.pair_first]
+        pairs = np.flatnonzero(moved >= 0)
+        own["pair_frame"][pairs], own["pair_lever"][pairs] = turns[moved[pairs]], shifts[moved[pairs]]
 
     def give(self, workspace: Sequence[Workspace]) -> None:
         """Take them back."""

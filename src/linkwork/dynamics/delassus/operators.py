@@ -65,9 +65,7 @@ class DelassusOperator(RowOperator):
         """Work arrays for this operator's frames, nothing computed yet."""
         workspace = pool.take()
         if self._frames is not None:
-            where, turns, shifts = self._frames
-            own = workspace.context.own
-            own["frame_rotation"][where], own["frame_position"][where] = turns, shifts
+            pool.put_frames(workspace, *self._frames)
         return Prepared(pool, workspace)
 
     @property
