@@ -50,8 +50,8 @@ class Iterations:
 
     tolerance: str
     most: str
-    near: str
-    """A residual at which iterations are about to end."""
+    near: str = "0.0"
+    """A residual at which iterations are about to end, for programs with a text to end with."""
 
 
 class CText:

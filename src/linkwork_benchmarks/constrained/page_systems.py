@@ -26,6 +26,10 @@ STAND_IN = (
 """What is ours in **loops** Table II."""
 
 
+COUNTED = (*LOCAL_LOOPS, "prox_pv", "ltl")
+"""Methods whose operations are shown."""
+
+
 def loops(results: Results, shown: Mapping[str, str]) -> str:
     """**loops** Table II."""
     metrics = results["metrics"]
@@ -62,7 +66,7 @@ def loops(results: Results, shown: Mapping[str, str]) -> str:
         rows = []
         for system in series.names(metrics, study, 1):
             name = f"{study}.{system}"
-            counts = [operations(metrics, f"{name}.{m}") for m in (*LOCAL_LOOPS, "prox_pv", "ltl")]
+            counts = [operations(metrics, f"{name}.{m}") for m in COUNTED]
             rows.append((system, *counts, f"`{results['words'].get(f'{name}.3.auto', '')}`"))
         if rows:
             parts.append(
