@@ -122,7 +122,9 @@ class ForwardDynamics(ArrayEvaluator):
         self._regularization = self._zero_rows = self._settings = _UNSET
         self._by: SolvedBy | None = None
         watched = self._hard and not METHODS[method].iterates and method != "pv_early"
-        self._least_pivot = LEAST_PIVOT if watched else np.inf  # others are looked at each time
+        # what `progress` of one state may be: a pivot, or a residual, which is not to show contradiction or a dead center
+        self._least_pivot = LEAST_PIVOT if watched else -np.inf
+        self._most_progress = np.inf if watched else CONTRADICTION if method == "pv_early" else 0.5 * DISABLED
         self._has_fallback = watched and METHODS[method].fallback is not None
         self._fallback_plan: Program | None = None
         self._fallback: Self | None = None
@@ -331,7 +333,7 @@ class ForwardDynamics(ArrayEvaluator):
 
         Raises an error where rows are dependent, or contradict each other.
         """
-        if result.ndim == 1 and result[PROGRESS] > self._least_pivot:
+        if result.ndim == 1 and self._least_pivot < result[PROGRESS] <= self._most_progress:
             return True
         if self._fallback_plan is not None:
             return bool((result[..., PROGRESS] > self._least_pivot).all())
