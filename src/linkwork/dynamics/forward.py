@@ -122,7 +122,7 @@ class ForwardDynamics(ArrayEvaluator):
         self._regularization = self._zero_rows = self._settings = _UNSET
         self._by: SolvedBy | None = None
         watched = self._hard and not METHODS[method].iterates and method != "pv_early"
-        # what `progress` of one state may be: a pivot, or a residual, which is not to show contradiction or a dead center
+        # what `progress` of one state may be: a pivot, or a residual that shows no contradiction and no dead center
         self._least_pivot = LEAST_PIVOT if watched else -np.inf
         self._most_progress = np.inf if watched else CONTRADICTION if method == "pv_early" else 0.5 * DISABLED
         self._has_fallback = watched and METHODS[method].fallback is not None
