@@ -57,9 +57,10 @@ class Found:
         """The same of several methods: native times, in brackets operations."""
         parts = []
         for method in methods:
-            counted = self.power(family, method, "operations")
-            brackets = "" if counted == UNKNOWN else f" ({counted})"
-            parts.append(f"`{method}` {self.power(family, method)}{brackets}")
+            timed, counted = self.power(family, method), self.power(family, method, "operations")
+            if timed == UNKNOWN and counted != UNKNOWN:
+                timed = "timed at too few sizes"
+            parts.append(f"`{method}` {timed}{'' if counted == UNKNOWN else f' ({counted})'}")
         return ", ".join(parts)
 
     def claims(self, family: str) -> str:
