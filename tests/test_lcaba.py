@@ -177,11 +177,11 @@ def test_a_further_iteration_costs_a_fraction_of_the_first() -> None:
 
 @pytest.mark.parametrize("name", ["jansen", "four_bar", "stewart", "watt", "delta"])
 def test_counts_do_not_depend_on_round_off(name: str) -> None:
-    """Of placements that were composed or assembled: 1e-14 of a meter and of a radian."""
+    """Of placements that were composed or assembled: 3e-15 of a meter and of a radian, more than ten ulps."""
     robot = getattr(lw.zoo, name)()
     expected = counts(robot)
     for seed in range(2):
-        assert counts(disturbed(robot, 1e-14, seed)) == expected
+        assert counts(disturbed(robot, 3e-15, seed)) == expected
 
 
 def test_counts_do_not_depend_on_the_kernels_of_blas() -> None:

@@ -35,7 +35,7 @@ from linkwork.kernels.cluster_aba import (
     project_forces,
     project_on_independent,
 )
-from linkwork.kernels.clusters import cluster_residuals, explicit_constraints
+from linkwork.kernels.clusters import LEAST_PIVOT, cluster_residuals, explicit_constraints
 from linkwork.kernels.constrained import (
     DISABLED,
     INPUTS,
@@ -60,6 +60,7 @@ from linkwork.kernels.lcaba import (
     constraint_residual,
     coupled_acceleration,
     coupled_bias_force,
+    coupling_to_parent,
     eliminate_couplings,
     force_columns_to_parent,
     init_augmented_inertias,
@@ -69,9 +70,6 @@ from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import subtract_product, subtract_symmetric_product
 from linkwork.model.joints import HELICAL
 from linkwork.plans.cluster_lcaba import CLUSTER_LCABA_TREE
-
-LEAST_PIVOT = 1e-9
-"""Least pivot of the dependent joints of a cluster, as that of `cluster_aba`."""
 
 COUPLED: dict[str, Shape] = CLUSTERED | SPRINGS | {"C": ("nC", 6), "DC": ("nC", 6), "lam": ("nc",)}
 
@@ -109,28 +107,6 @@ def coupling_of_joints(tree: Array, w: Array, c: int) -> None:
         elif h > 0:
             force_columns_to_parent(tree, w, i, H, w.X)
             coupling_to_parent(tree, w, h, e)
-
-
-@kernel
-def coupling_to_parent(tree: Array, w: Array, h: int, e: int) -> None:
-    """``H_pj += X`` of the parent and neighbor ``e``."""
-    X = w.X
-    coupling = tree.parent_coupling[e]
-    if coupling < 0:  # the neighbor is the parent: its own inertia, both halves
-        H = w.H[h]
-        for j in range(6):
-            for k in range(j, 6):
-                H[j, k] += X[j, k] + X[k, j]
-    elif tree.parent_coupling_transposed[e] != 0:
-        P = w.Hij[coupling]
-        for j in range(6):
-            for k in range(6):
-                P[k, j] += X[j, k]
-    else:
-        P = w.Hij[coupling]
-        for j in range(6):
-            for k in range(6):
-                P[j, k] += X[j, k]
 
 
 @kernel

@@ -213,23 +213,29 @@ def couplings_to_parent(tree: Array, w: Array, i: int) -> None:
                     else:
                         C[j, c] = 0.0
         force_columns_to_parent(tree, w, i, C, w.X)
-        X = w.X
-        coupling = tree.parent_coupling[e]
-        if coupling < 0:  # the neighbor is the parent: its own inertia, both halves
-            H = w.H[h]
-            for j in range(6):
-                for c in range(j, 6):
-                    H[j, c] += X[j, c] + X[c, j]
-        elif tree.parent_coupling_transposed[e] != 0:
-            P = w.Hij[coupling]
-            for j in range(6):
-                for c in range(6):
-                    P[c, j] += X[j, c]
-        else:
-            P = w.Hij[coupling]
-            for j in range(6):
-                for c in range(6):
-                    P[j, c] += X[j, c]
+        coupling_to_parent(tree, w, h, e)
+
+
+@kernel
+def coupling_to_parent(tree: Array, w: Array, h: int, e: int) -> None:
+    """``H_pj += X`` of the parent and neighbor ``e``."""
+    X = w.X
+    coupling = tree.parent_coupling[e]
+    if coupling < 0:  # the neighbor is the parent: its own inertia, both halves
+        H = w.H[h]
+        for j in range(6):
+            for k in range(j, 6):
+                H[j, k] += X[j, k] + X[k, j]
+    elif tree.parent_coupling_transposed[e] != 0:
+        P = w.Hij[coupling]
+        for j in range(6):
+            for k in range(6):
+                P[k, j] += X[j, k]
+    else:
+        P = w.Hij[coupling]
+        for j in range(6):
+            for k in range(6):
+                P[j, k] += X[j, k]
 
 
 @kernel

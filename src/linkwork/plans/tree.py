@@ -89,6 +89,9 @@ TREE = Layout(
 ROUND_OFF = 2e-13
 """Numbers below this part of a size are zeros, and numbers of rotations that near to 0 or 1 are these: what poses leave
 that were assembled, or composed of many placements. Programs and their operation counts do not depend on it then."""
+EQUAL = 5e-14
+"""Numbers that differ by less than this part of a size are equal. It is less than what closed loops may be open by, so
+that equal numbers open none."""
 DISTINCT = 1e-6
 """Directions that are off an axis by more than this part of the mechanism's size are directions of their own."""
 LEAST_SLOPE = 1e-3
@@ -446,13 +449,12 @@ def _carried_mass(parent: Integers, mass: Floats) -> Floats:
 def merged(x: npt.ArrayLike, size: float = 0.0, known: npt.ArrayLike = ()) -> Floats:
     """Numbers that differ by round-off alone, signs aside, made equal, or equal to ones that are ``known``.
 
-    Round-off is that of ``size``, or of ten times the numbers themselves. Traced programs compute with equal numbers
-    once.
+    Round-off is that of ``size``, or of the numbers themselves. Traced programs compute with equal numbers once.
     """
     array, others = np.asarray(x, dtype=np.float64), np.abs(known).ravel()
     sizes = np.concatenate([others, np.abs(array).ravel()])
     order = np.argsort(sizes, kind="stable")
-    starts = np.diff(sizes[order], prepend=-1.0) > ROUND_OFF * np.maximum(size, 10.0 * sizes[order])
+    starts = np.diff(sizes[order], prepend=-1.0) > EQUAL * np.maximum(size, sizes[order])
     group = np.empty(len(sizes), dtype=np.int64)
     group[order] = np.cumsum(starts) - 1
     _, first = np.unique(group, return_index=True)

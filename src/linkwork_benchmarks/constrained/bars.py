@@ -78,7 +78,7 @@ def verdict(results: Mapping[str, Any], systems: Sequence[str], iterations: int,
     asked = f"{bar.title} ≥ {bar.least:g}, {iterations} iteration{'s' if iterations > 1 else ''}"
     if not ratios:
         return f"{asked}: not measured."
-    missed = [f"{name} ({r:.2g})" for name, r in ratios.items() if r < bar.least]
+    missed = [f"{name} ({r:.3g})" for name, r in ratios.items() if r < bar.least]
     least, most = min(ratios.values()), max(ratios.values())
     if not missed:
         return f"{asked}: **met** on all {len(ratios)} systems ({least:.2g} to {most:.2g} times)."
