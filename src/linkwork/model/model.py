@@ -18,6 +18,7 @@ from linkwork.errors import InputError, ModelError
 from linkwork.model.arrays import Floats, VectorLike, finite_array
 from linkwork.model.computed import Computed
 from linkwork.model.constraints import Constraint
+from linkwork.model.contacts import ContactPair
 from linkwork.model.inertia import Inertia
 from linkwork.model.named import Named
 from linkwork.model.notebook import mechanism_tables
@@ -25,7 +26,7 @@ from linkwork.model.parts import Actuator, Frame, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.shapes import Mesh, Shape
 from linkwork.model.space import ConfigurationSpace
-from linkwork.model.validation import check_actuator, check_constraint
+from linkwork.model.validation import check_actuator, check_constraint, check_contacts
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,8 @@ class Model:
     elimination_order: tuple[str, ...] = ()
     """Bodies in the order in which `lcaba` is to eliminate them, those first that are leaves by then; by default in an
     order of minimum degree. `Mechanism.optimized` finds better ones."""
+    contacts: tuple[ContactPair, ...] = ()
+    """Pairs of shapes that may touch, in the order of contact points."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -117,6 +120,7 @@ class Model:
         self._set(elimination_order=tuple(self.elimination_order))
         for body in self.elimination_order:
             self.inertias[body]  # raises where there is no such body
+        check_contacts(self, self.contacts)
         rows: dict[str, slice] = Named(self.name, "constraint", {})
         nc = 0
         for constraint in self.constraints:
@@ -383,7 +387,7 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
-        driven = (self.actuators, dict(self.gravity_compensation), self.elimination_order)
+        driven = (self.actuators, dict(self.gravity_compensation), self.elimination_order, self.contacts)
         return type(self), (self.name, self.joints, *plain, self.constraints, dict(self.poses), *driven)
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shapes of bodies, visual and for collision, for viewers; dynamics do not use them."""
+"""Shapes of bodies, visual and for collision: what viewers show and contacts are computed from."""
 
 from __future__ import annotations
 
@@ -67,7 +67,31 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Ground:
-    """The whole xy plane."""
+    """The whole xy plane; in contacts, the half-space below it."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeightField:
+    """The surface ``z = height(x, y)`` over a rectangle around the origin, and what is below it.
+
+    Heights are given on a regular grid; between four of them, the surface is two triangles.
+
+    Args:
+        heights: In meters, ``heights[i][j]`` at the i-th x and the j-th y; at least two of each.
+        size: Of the rectangle along x and y, in meters.
+    """
+
+    heights: tuple[tuple[float, ...], ...]
+    size: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        _above_zero("a height field of", *self.size)
+        rows = tuple(tuple(float(z) for z in row) for row in self.heights)
+        if len(rows) < 2 or len(rows[0]) < 2 or any(len(row) != len(rows[0]) for row in rows):
+            raise ModelError("the heights of a height field must be at least 2 x 2 numbers, in rows of the same length")
+        if not all(isfinite(z) for row in rows for z in row):
+            raise ModelError("heights of a height field must be finite")
+        object.__setattr__(self, "heights", rows)
 
 
 @dataclass(frozen=True)
@@ -83,7 +107,7 @@ class Mesh:
             raise ModelError(f"mesh '{self.name}' is scaled by {self.scale}: scales must be finite and not zero")
 
 
-Solid = Box | Sphere | Ellipsoid | Cylinder | Ground | Mesh
+Solid = Box | Sphere | Ellipsoid | Cylinder | Ground | HeightField | Mesh
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy as np
 from linkwork.errors import ModelError
 from linkwork.inputs import suggest
 from linkwork.model import lie
-from linkwork.model.constraints import CenterOfMass, Constraint, Coupling, JointLock, VelocityCoupling
+from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Coupling, JointLock, VelocityCoupling
+from linkwork.model.contacts import ContactPair
 from linkwork.model.parts import Actuator
+from linkwork.model.shapes import Ground
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model
@@ -37,6 +40,25 @@ def check_actuator(model: Model, actuator: Actuator) -> None:
                 "whose configuration space is not a vector space",
                 subject=actuator.name,
             )
+
+
+def check_contacts(model: Model, contacts: Sequence[ContactPair]) -> None:
+    """Raise `ModelError` unless names are unique and each pair is of two bodies of the model that can touch."""
+    taken: set[str] = set()
+    for pair in contacts:
+        if pair.name in taken:
+            raise ModelError(f"two contacts are called '{pair.name}'; give one another name", subject=pair.name)
+        taken.add(pair.name)
+        for body in pair.bodies:
+            if body != WORLD and body not in model.inertias:
+                near = suggest(body, [WORLD, *model.inertias])
+                raise ModelError(
+                    f"{pair} is on '{body}', which is no moving body of robot '{model.name}'{near}", subject=pair.name
+                )
+        if pair.first.body == pair.second.body:
+            raise ModelError(f"{pair}: both shapes are on body '{pair.first.body}'", subject=pair.name)
+        if isinstance(pair.second.solid, Ground):
+            raise ModelError(f"{pair}: two planes cannot touch in points", subject=pair.name)
 
 
 def check_constraint(model: Model, constraint: Constraint) -> None:
