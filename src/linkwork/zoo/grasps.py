@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
+from linkwork.mechanism.joint_options import JointOptions
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
 from linkwork.model.inertia import Inertia
@@ -106,16 +107,19 @@ def hand_and_cube(
         ((base + knee) / 2, np.array([0.0, link * GRAVITY[2]])),
     ]
     first, second = _angle(knee - base), _angle(tip - knee)
-    bent = {"base": (first, _rest(first, base, loads, stiffness)), "knee": (second - first, 0.0)}
-    bent["knee"] = (second - first, _rest(second - first, knee, loads[:2], stiffness))
+    bend = second - first
+    bent = {
+        "base": (first, _rest(first, base, loads, stiffness)),
+        "knee": (bend, _rest(bend, knee, loads[:2], stiffness)),
+    }
     for k in range(4):
         parent, at = WORLD, Placement((0.0, 0.0, height)) * turn("z", k * pi / 2) * Placement((PALM[0], 0.0, PALM[1]))
         for joint, body, length in (("base", "proximal", PROXIMAL), ("knee", "distal", DISTAL)):
             name, end = f"finger{k}_{body}", (0.0, 0.0, -length)
             scene.build.body(name, Inertia.rod(link, (0.0, 0.0, 0.0), end, radius=0.6 * TIP))
             q, rest = bent[joint]
-            options = {"stiffness": stiffness, "rest": rest, "damping": damping}
-            scene.build.joint(f"finger{k}_{joint}", Revolute("y"), parent, name, at, **options)  # type: ignore[arg-type]
+            spring = JointOptions(stiffness=stiffness, rest=rest, damping=damping)
+            scene.build.joint(f"finger{k}_{joint}", Revolute("y"), parent, name, at, **spring)
             scene.pose[f"finger{k}_{joint}"] = (q,)
             scene.build.shape(name, Cylinder(0.6 * TIP, length), (0.0, 0.0, -length / 2))
             parent, at = name, Placement(end)

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
+from linkwork.mechanism.joint_options import JointOptions
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD, PointOnLine
 from linkwork.model.inertia import Inertia
@@ -24,8 +25,8 @@ from linkwork.zoo.linkages import AXIS, Bar, in_space, meeting
 PIVOT = np.array([-0.073, -0.03])
 THIGH, HEEL, ROD, SHANK, BEND, FOOT = 0.16, 0.044, 0.1955, 0.184, 0.087, 0.02
 """Meters: where the rod is pinned to the trunk, seen from the hip; lengths of the thigh, from the knee to the
-rod's other pin, of the rod, from the knee to the foot; radians: between heel and foot at the knee; meters: the radius of
-the foot. It moves up and down by 0.17 m within 2 cm of a vertical line."""
+rod's other pin, of the rod, from the knee to the foot; radians: between heel and foot at the knee; meters: the radius
+of the foot. It moves up and down by 0.17 m within 2 cm of a vertical line."""
 
 TRUNK = (0.2, 0.12, 0.08)
 
@@ -81,8 +82,8 @@ def hopper(
             along = in_space(bar.pins[pin])
             middle = Placement(np.array(along) / 2) * _z_along(along)
             build.shape(body, Cylinder(0.4 * FOOT, float(np.linalg.norm(along))), middle)
-    spring = {"stiffness": stiffness, "rest": angle + torque / stiffness, "damping": damping}
-    build.joint("hip", Revolute(AXIS), "trunk", "thigh", actuated=True, **spring)  # type: ignore[arg-type]
+    spring = JointOptions(stiffness=stiffness, rest=angle + torque / stiffness, damping=damping)
+    build.joint("hip", Revolute(AXIS), "trunk", "thigh", actuated=True, **spring)
     build.joint("knee", Revolute(AXIS), "thigh", "shank", in_space((THIGH, 0.0)))
     build.joint("pivot", Revolute(AXIS), "trunk", "rod", in_space((float(PIVOT[0]), float(PIVOT[1]))))
     at, second_at = (in_space(bars[body].pins["heel"]) for body in ("shank", "rod"))
