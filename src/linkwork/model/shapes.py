@@ -110,6 +110,23 @@ class Mesh:
 Solid = Box | Sphere | Ellipsoid | Cylinder | Ground | HeightField | Mesh
 
 
+@dataclass(frozen=True)
+class Surface:
+    """What a file says of contacts of a shape; None where it says nothing.
+
+    Args:
+        friction: Coulomb's coefficient of friction.
+        restitution: Newton's coefficient of restitution.
+        compliance: The inverse of a stiffness, in m/N.
+        harmonic: Whether the friction of two such surfaces is their harmonic mean, as in Drake, not the lesser.
+    """
+
+    friction: float | None = None
+    restitution: float | None = None
+    compliance: float | None = None
+    harmonic: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A solid on a body (or on ``world``), at ``placement`` in the frame of the body's inertia."""
@@ -119,6 +136,17 @@ class Shape:
     placement: Placement
     color: Color | None = None
     role: Role = "visual"
+    name: str = ""
+    """Its own name; empty where a file gives none."""
+    link: str = ""
+    """The body that it was given to, which is part of ``body`` where a fixed joint joins them; empty: ``body``."""
+    surface: Surface | None = None
+    """What is known of its contacts; a shape that has one may touch others, also if it is visual."""
+
+    @property
+    def collides(self) -> bool:
+        """Whether it may touch others: its role is collision, or it has a surface."""
+        return self.role == "collision" or self.surface is not None
 
 
 def as_color(values: Sequence[float] | None) -> Color | None:
