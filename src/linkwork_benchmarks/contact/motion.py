@@ -103,7 +103,9 @@ def move(
             now = last.q, last.v
             work = dt * (last.forces * last.contact_velocity)
             pushed = np.maximum(work[:, 2], 0.0).sum()
-            found.append((work.sum(), pushed, last.residual, last.converged, last.iterations, last.gaps.min(initial=0.0)))
+            found.append(
+                (work.sum(), pushed, last.residual, last.converged, last.iterations, last.gaps.min(initial=0.0))
+            )
             states.append(now)
     if last is None:
         raise lw.InputError(f"steps is {steps}, must be >= 1")
