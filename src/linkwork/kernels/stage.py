@@ -51,7 +51,7 @@ class StepInputs(NamedTuple):
     passive: Array
     """(nv, 7) passive parameters of joints."""
     R: Array
-    """(nc,) regularization of rows."""
+    """(nc,) regularization of rows; with contacts, settings of their solver and forces to start from."""
     timing: Array
 
 
@@ -126,6 +126,10 @@ class Dynamics(NamedTuple):
     actuation: Callable[..., None] = no_actuation
     """``actuation(tree, w, q, v, u, commanded, torque)``: adds torques of actuators and of gravity compensation."""
     coordinates: Coordinates = Coordinates()
+    regularization: Shape = ("nc",)
+    """The shape of `StepInputs.R`, if the mechanism is constrained."""
+    begin: Callable[..., None] | None = None
+    """``begin(tree, inputs, flat)``: the result before the first step; by default zero."""
 
     @property
     def takes_commands(self) -> bool:

@@ -17,6 +17,7 @@ from linkwork.kernels.control import Control
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import ControllerOutput
+from linkwork.simulation.contacts import has_contacts
 from linkwork.simulation.control import ControlledStepper
 from linkwork.simulation.python_steps import PythonStepper
 from linkwork.simulation.stabilization import (
@@ -45,6 +46,8 @@ class StepOptions(TypedDict, total=False):
     """Regularization of the proximal iterations, as for `ForwardDynamics`."""
     iterations: int | None
     """Iterations of the constraint forces; by default one for ``euler``, three for the others."""
+    contact: bool | None
+    """Whether contact pairs of the robot touch; by default they do."""
 
 
 class ControlOptions(TypedDict, total=False):
@@ -73,6 +76,8 @@ class SimulationOptions(StepOptions, ControlOptions, total=False):
     """By how much each step of ``dopri5`` may be wrong; by default 1e-8."""
     closed: bool
     """Whether loops must be closed at the start; by default they must."""
+    contact_state: npt.ArrayLike | None
+    """A row of `Trajectory.contact_state`, from whose forces the first step starts; by default from none."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,8 @@ class StepSettings:
     """Frames that external wrenches act on."""
     options: tuple[tuple[str, Any], ...] = ()
     """Further ones of `Stepper`."""
+    contact: bool | None = None
+    """Whether contact pairs touch; None: if the robot has any."""
 
     @classmethod
     def of(
@@ -116,7 +123,12 @@ class StepSettings:
             None if stops is None else tuple(fresh_floats(stops, "stops_at").tolist()),
             frames,
             tuple(iterations.items()),
+            options.get("contact"),
         )
+
+    def touching(self, robot: Model) -> bool:
+        """Whether contact pairs of the robot touch; an `InputError` where they cannot."""
+        return has_contacts(robot, self.contact, self.integrator, self.method)
 
     def shortened(self, dt: float) -> StepSettings:
         """The same for a step of another length, with the stabilization of these."""
@@ -124,7 +136,8 @@ class StepSettings:
 
     def compiled(self, robot: Model) -> bool:
         """Whether steps are made in machine code."""
-        return self.method in ("auto", "minimal", "lcaba" if any(c.enabled for c in robot.constraints) else "aba")
+        known = "lcaba" if any(c.enabled for c in robot.constraints) or self.touching(robot) else "aba"
+        return self.method in ("auto", "minimal", known)
 
     def stepper(self, robot: Model, control: Control | None = None, control_every: int = 0) -> Stepper:
         """Compiled steps, with a controller among them if there is one."""
@@ -137,6 +150,7 @@ class StepSettings:
             "limits": self.limits,
             "stops_at": self.stops_at,
             "wrenches": self.frames,
+            "contact": self.contact,
             **dict(self.options),
         }
         return Stepper(robot, **how) if control is None else ControlledStepper(robot, control, control_every, **how)
@@ -167,5 +181,6 @@ class StepSettings:
             "passive": self.passive,
             "limits": self.limits,
             **({} if self.stops_at is None else {"stops_at": list(self.stops_at)}),
+            **({} if self.contact is None else {"contact": self.contact}),
             **dict(self.options),
         }

@@ -14,20 +14,24 @@ import numpy.typing as npt
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Backend, Program
-from linkwork.dynamics.implicit import with_implicit_armature
+from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE, penetration_time, step_settings
+from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import Integrator, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS
 from linkwork.kernels.steps import STEPS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
 from linkwork.plans.clusters import cluster_tree
+from linkwork.plans.contact_steps import contact_steps_tree
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
+from linkwork.simulation.contacts import ContactHistory, ContactRow, contact_row, has_contacts
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.stabilization import (
     AUTO,
@@ -45,21 +49,36 @@ _empty = np.empty
 class StepResult:
     """The state after some steps. Leading axes are those of the batch."""
 
-    __slots__ = ("_error", "_found", "_progress", "_rows", "q", "v")
+    __slots__ = ("_error", "_found", "_progress", "_stepper", "q", "v")
 
     q: Array
     """Configurations, ``(..., nq)``."""
     v: Array
     """Velocities, ``(..., nv)``."""
 
-    def __init__(self, q: Array, v: Array, found: Array, progress: Array, error: Array | None, rows: int) -> None:
+    def __init__(
+        self, q: Array, v: Array, found: Array, progress: Array, error: Array | None, stepper: Stepper
+    ) -> None:
         self.q, self.v = q, v
-        self._found, self._progress, self._error, self._rows = found, progress, error, rows
+        self._found, self._progress, self._error, self._stepper = found, progress, error, stepper
 
     @property
     def multipliers(self) -> Array:
         """Forces of the constraints in the last step, ``(..., nc)``."""
-        return forces_of(self._found, self._rows)
+        return self._stepper.forces_of(self._found)
+
+    @property
+    def contact_state(self) -> Array | None:
+        """What the next step starts from besides the state, with contacts; None without."""
+        return self._stepper.contacts_of(self._found)
+
+    @property
+    def contacts(self) -> ContactHistory:
+        """Forces, gaps and velocities of contacts in the last step by the names of pairs, and energy lost."""
+        row = self.contact_state
+        if row is None:
+            raise InputError(f"these steps of '{self._stepper.source.name}' are without contacts")
+        return ContactHistory(self._stepper.source, row, self._stepper.dt)
 
     @property
     def steps(self) -> Array:
@@ -82,11 +101,6 @@ class StepResult:
 
     def __repr__(self) -> str:
         return f"StepResult(q={self.q!r}, v={self.v!r})"
-
-
-def forces_of(found: Array, rows: int) -> Array:
-    """Constraint forces in the result of steps; zeros where no constraint is enabled."""
-    return found[..., 2 : 2 + rows] if found.shape[-1] else np.zeros((*found.shape[:-1], rows), dtype=found.dtype)
 
 
 class Stepper(BaseEvaluator):
@@ -122,6 +136,9 @@ class Stepper(BaseEvaluator):
         iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
         stops_at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
         wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
+        contact: Whether the robot's contact pairs touch, as in `ContactStep`; by default they do. Then joint limits and
+            dry friction of joints hold exactly, too, and loops close in every step: ``time_constant``,
+            ``regularization``, ``iterations`` and ``stops_at`` have no meaning. ``euler`` alone has contacts.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
@@ -139,6 +156,7 @@ class Stepper(BaseEvaluator):
         iterations: int | None = None,
         stops_at: npt.ArrayLike | None = None,
         wrenches: Sequence[str] = (),
+        contact: bool | None = None,
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
@@ -150,6 +168,8 @@ class Stepper(BaseEvaluator):
         self.regularization = above_zero(regularization, "regularization")
         bound = any(c.enabled for c in robot.constraints)
         wanted = (1 if integrator == "euler" else 3) if iterations is None else count(iterations, "iterations")
+        self.contact = has_contacts(robot, contact, integrator, method)
+        """Whether contact pairs touch."""
         self.minimal = minimal = bound and method == "minimal"
         """Whether the state is that of the independent joints."""
         if method == "minimal" and (iterations is not None or regularization != REGULARIZATION):
@@ -159,7 +179,7 @@ class Stepper(BaseEvaluator):
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
         self.passive_parameters = passive_parameters(
-            robot, passive, limits, robot.neutral() if stops_at is None else stops_at
+            robot, passive, limits and not self.contact, robot.neutral() if stops_at is None else stops_at
         )
         stable = robot.unconstrained()
         if bound:
@@ -170,13 +190,25 @@ class Stepper(BaseEvaluator):
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         frames = frame_names(wrenches)
-        if minimal:
+        self.contact_row: ContactRow | None = None
+        if self.contact:
+            # constraints close within a step: their gains have no meaning
+            stable, dynamics = replace(stable, constraints=robot.constraints), "contact_newton"
+            moved = stable if passive else without_passive_forces(stable)
+            tree = contact_steps_tree(moved, frames, limits, True, MAX_ITERATIONS)
+            if tree.ngiven:
+                raise InputError(
+                    f"'{robot.name}' has contact pairs whose points are found between steps, as those of meshes: use "
+                    "ContactStep in a loop of your own, or contact=False"
+                )
+            self.contact_row = contact_row(robot, tree)
+        elif minimal:
             tree, driven = cluster_tree(stable, frames, ties_of(robot)), ACTUATION_CLUSTER_TREE
         elif bound:
             tree, driven = lcaba_tree_of_compliances(stable, frames), ACTUATION_LCABA_TREE
         else:
             tree, driven = tree_of(stable, frames), ACTUATION_TREE
-        if self.takes_commands or stable.gravity_compensation:
+        if not self.contact and (self.takes_commands or stable.gravity_compensation):
             dynamics += "_driven"
             tree = with_actuators(stable, tree, driven)
         self.source = robot
@@ -193,17 +225,18 @@ class Stepper(BaseEvaluator):
             "iterations": iterations,
             "stops_at": None if stops_at is None else np.array(stops_at),
             "wrenches": frames,
+            "contact": contact,
         }
         super().__init__(stable, f"{integrator} step", lambda: program, arguments, frames, threads)
 
     def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         """The algorithm of the steps."""
-        return STEPS[integrator, dynamics]
+        return (REPEATED_CONTACT_STEPS if self.contact else STEPS)[integrator, dynamics]
 
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
         dtype = backend.dtype
-        self._R = row_regularization(self.robot, self.regularization, dtype)
+        self._R = self._solver_settings(dtype)
         self._no_torques = np.zeros(self.robot.nv, dtype=dtype)
         self._passive = self.passive_parameters.astype(dtype)
         self._timing = np.array([self.dt, 0.0], dtype=dtype)
@@ -212,6 +245,47 @@ class Stepper(BaseEvaluator):
         self._once = self.repeats(1)
         self._adaptive = self.integrator == "dopri5"
         self._sizes = [shape[0] for shape in self.program.output_shapes()]
+
+    def _solver_settings(self, dtype: str) -> Array:
+        """Regularization of rows; with contacts, settings of their solver and no forces to start from."""
+        if not self.contact:
+            return row_regularization(self.robot, self.regularization, dtype)
+        tree, time = self.program.tree, penetration_time("auto", self.dt)
+        settings = step_settings(self.source, tree, self.dt, TOLERANCE, MAX_ITERATIONS, time, dtype)
+        return np.concatenate([settings, np.zeros(tree.nstart, settings.dtype)])
+
+    def _started(self, row: Array | None) -> Array:
+        """The same with the forces of a step before, ``(..., nheld)``."""
+        if row is None or self.contact_row is None:
+            return self._R
+        start = self.contact_row.start(row)
+        head = self._R[: self._R.size - start.shape[-1]]
+        shared = np.broadcast_to(head, (*start.shape[:-1], head.size))
+        return np.concatenate([shared, start.astype(head.dtype)], axis=-1)
+
+    def forces_of(self, found: Array) -> Array:
+        """Constraint forces in the result of steps, ``(..., nc)``; zeros where no constraint is enabled.
+
+        Args:
+            found: The result, as the program returns it.
+        """
+        rows = self.source.nc
+        row = self.contacts_of(found)
+        if row is not None and self.contact_row is not None:
+            return row[..., self.contact_row.places["multipliers"]]
+        return found[..., 2 : 2 + rows] if found.shape[-1] else np.zeros((*found.shape[:-1], rows), dtype=found.dtype)
+
+    def contacts_of(self, found: Array, before: Array | None = None) -> Array | None:
+        """What simulations keep of contacts, ``(..., width)`` (`contacts`); None without them.
+
+        Args:
+            found: The result of steps, as the program returns it.
+            before: What was kept before these steps, whose totals are added.
+        """
+        if self.contact_row is None:
+            return None
+        row = self.contact_row.of_result(found, self.source.nv)
+        return row if before is None else self.contact_row.added(before, row)
 
     def __call__(
         self,
@@ -222,6 +296,7 @@ class Stepper(BaseEvaluator):
         *,
         commands: npt.ArrayLike | None = None,
         wrenches: npt.ArrayLike | None = None,
+        contact_state: Array | None = None,
     ) -> StepResult:
         """The state after some steps under constant torques. Leading axes are batch axes and broadcast.
 
@@ -234,25 +309,26 @@ class Stepper(BaseEvaluator):
                 actuators do nothing.
             wrenches: External wrenches on the frames that the stepper was made with, ``(..., frames, 6)``, each
                 ``[moment, force]`` in the frame's axes; by default none.
+            contact_state: `StepResult.contact_state` of the steps before, whose forces these start from (warm start).
         """
-        u, _, _, _, timing = self.held(commands)
+        u, _, _, R, timing = self.held(commands, contacts=contact_state)
         if tau is None:
             tau = self._no_torques
         if wrenches is None:
             wrenches = self._no_wrenches
         if self._adaptive:
-            return self._estimated([q, v, tau, u, wrenches, self._passive, self._R, timing], steps)
+            return self._estimated([q, v, tau, u, wrenches, self._passive, R, timing], steps)
         settings = self._once if type(steps) is int and steps == 1 else self.repeats(count(steps, "steps"))
         nq, nv, nfound, nprogress = self._sizes
         q1, v1 = _empty(nq, self._dtype), _empty(nv, self._dtype)
         found, progress = _empty(nfound, self._dtype), _empty(nprogress, self._dtype)
-        if self._entry(q, v, tau, u, wrenches, self._passive, self._R, timing, settings, q1, v1, found, progress):
+        if self._entry(q, v, tau, u, wrenches, self._passive, R, timing, settings, q1, v1, found, progress):
             # not one state whose arrays fit as they are
-            given = [q, v, tau, u, wrenches, self._passive, self._R, timing, settings]
+            given = [q, v, tau, u, wrenches, self._passive, R, timing, settings]
             q1, v1, found, progress = self._evaluated(given)
         if self.minimal:
             self.check_loops(progress)
-        return StepResult(q1, v1, found, progress, None, self.source.nc)
+        return StepResult(q1, v1, found, progress, None, self)
 
     def _evaluated(self, given: list[Any]) -> list[Any]:
         """Outputs for anything array-like."""
@@ -287,7 +363,7 @@ class Stepper(BaseEvaluator):
         q1, v1, found, error, progress = out
         if self.minimal:
             self.check_loops(progress)
-        return StepResult(q1, v1, found, progress, error, self.source.nc)
+        return StepResult(q1, v1, found, progress, error, self)
 
     def bind(
         self,
@@ -320,6 +396,8 @@ class Stepper(BaseEvaluator):
                 raise InputError(f"bind: {name} is {type(x).__name__}, needs a NumPy array")
         lead = q.shape[: max(q.ndim - 1, 0)]
         inputs = [q, v, self._no_torques if tau is None else tau, *self.held(commands, wrenches)]
+        if self.contact:
+            inputs[6] = np.array(np.broadcast_to(self._R, (*lead, self._R.size)))
         if self.integrator != "dopri5":
             inputs.append(self.repeats(count(steps, "steps")))
         elif steps != 1:
@@ -333,6 +411,8 @@ class Stepper(BaseEvaluator):
                 if not x.flags.writeable:
                     raise InputError("bind: q and v are moved on, and one of them is read-only; give out=(q, v)")
         call = bound_call(self.runner, [*inputs, *outputs], (q, v) if out is None else None)
+        if self.contact:
+            return self._warm_started(call, inputs[6], outputs[2])
         if not self.minimal:
             return call
 
@@ -342,19 +422,33 @@ class Stepper(BaseEvaluator):
 
         return checked
 
-    def held(self, commands: Any, wrenches: Any = None) -> tuple[Any, ...]:
+    def _warm_started(self, call: Callable[[], None], R: Array, found: Array) -> Callable[[], None]:
+        """Calls that start from the forces of the one before."""
+        row = self.contact_row
+        assert row is not None
+
+        def started() -> None:
+            call()
+            forces = row.start(row.of_result(found, self.source.nv))
+            R[..., R.shape[-1] - forces.shape[-1] :] = forces
+
+        return started
+
+    def held(self, commands: Any, wrenches: Any = None, contacts: Array | None = None) -> tuple[Any, ...]:
         """Inputs of the steps that are held over many of them, from commands to the timing.
 
         Args:
             commands: Commands of the actuators, or None.
             wrenches: External wrenches on the frames that were named; by default none.
+            contacts: What was kept of contacts in the step before (`contacts_of`); by default nothing.
         """
         pushed = self._no_wrenches if wrenches is None else wrenches
+        R = self._R if contacts is None else self._started(contacts)
         if commands is None:
-            return self._uncommanded, pushed, self._passive, self._R, self._timing
+            return self._uncommanded, pushed, self._passive, R, self._timing
         if not self.takes_commands:
             check_actuators(self.source)
-        return commands, pushed, self._passive, self._R, self._timing_commanded
+        return commands, pushed, self._passive, R, self._timing_commanded
 
     def repeats(self, steps: int) -> Array:
         """The settings for so many steps.
