@@ -5,8 +5,8 @@ With ``T = 1/2 v' M v`` and forces that act at the end of a step, ``M (v+ - v) =
 
     T(q, v+) - T(q, v) + 1/2 |v+ - v|²_M = dt v+' (tau - c) + dt f . u+ + dt lambda . J_l v+ + dt f_b . (s v+)
 
-Contacts take energy, ``f . u+ <= 0`` by maximum dissipation and Signorini's law, but for those that penetrate: these are
-pushed apart, ``u_n+ = -gap / time``, and gain ``f_n u_n+`` (``pushed``). Loops and limits that are violated gain energy
+Contacts take energy, ``f . u+ <= 0`` by maximum dissipation and Signorini's law, but for those that penetrate: these
+are pushed apart, ``u_n+ = -gap / time``, and gain ``f_n u_n+`` (``pushed``). Loops and limits that are violated gain energy
 likewise. The rest is the integrator's: ``M`` and ``c`` are those at the start of the step.
 
 | symbol    | meaning                                                                                             |
@@ -53,6 +53,8 @@ class Motion:
     iterations: npt.NDArray[np.int64]
     penetration: Floats
     """(steps,) the deepest, in meters"""
+    restarts: int
+    """Steps that were solved from zero forces, because those of the step before did not lead to a solution."""
     last: ContactSolution
 
     @property
@@ -91,15 +93,17 @@ def move(
     control: Control | None = None,
     warm: bool = True,
 ) -> Motion:
-    """Steps one after the other, each started from the forces of the one before."""
+    """Steps one after the other, each started from the forces of the one before; again without, if that fails."""
     robot, dt = step.robot, step.dt
     now = np.array(q, dtype=np.float64), np.array(v, dtype=np.float64)
-    states, found, last = [now], list[tuple[float, ...]](), None
+    states, found, last, restarts = [now], list[tuple[float, ...]](), None, 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.StateWarning)
         for k in range(steps):
             tau = None if control is None else control(k * dt, *now)
             last = step(*now, tau, start=last if warm else None)
+            if warm and not last.converged:
+                last, restarts = step(*now, tau), restarts + 1
             now = last.q, last.v
             work = dt * (last.forces * last.contact_velocity)
             pushed = np.maximum(work[:, 2], 0.0).sum()
@@ -123,5 +127,6 @@ def move(
         converged.astype(bool),
         iterations.astype(np.int64),
         -gaps,
+        restarts,
         last,
     )
