@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
     from linkwork.closure.minimal import Minimal
+    from linkwork.contact.geometry import ContactGeometry, ContactPoints
     from linkwork.dynamics.delassus import Contacts, DampedInverse, Delassus, DelassusOperator
     from linkwork.dynamics.equilibrium import Equilibrium
     from linkwork.dynamics.forward import ForwardDynamics
@@ -111,6 +112,7 @@ _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
     "linkwork.closure.minimal": ("Minimal",),
+    "linkwork.contact.geometry": ("ContactGeometry", "ContactPoints"),
     "linkwork.dynamics.delassus": ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"),
     "linkwork.dynamics.equilibrium": ("Equilibrium",),
     "linkwork.dynamics.forward": ("ForwardDynamics",),
@@ -174,6 +176,8 @@ __all__ = [
     "Cardan",
     "CenterOfMass",
     "Constraint",
+    "ContactGeometry",
+    "ContactPoints",
     "Contacts",
     "Controller",
     "Cylindrical",

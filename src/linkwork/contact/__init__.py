@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Contacts of a robot: where shapes touch, and what follows from it."""
