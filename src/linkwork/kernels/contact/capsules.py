@@ -197,7 +197,7 @@ def segment_box_contact(h: Vector, c: Vector, e: Vector, margin: Scalar) -> tupl
     t = nearest_to_box(h, c, e)
     x = add(c, scale(t, e))
     out, distance = unit_or(sub(x, clamp_vector(x, h)), n)
-    exact = where(best + margin, distance, 1.0, 0.0)
+    exact = where(0.0, best, where(best + margin, distance, 1.0, 0.0), 0.0)
     return (
         where(0.5, exact, t, place),
         select(0.5, exact, out, n),
