@@ -25,7 +25,11 @@ def _above_zero(what: str, *sizes: float) -> None:
 
 @dataclass(frozen=True)
 class Box:
-    """A box around the origin; edges along the axes, in meters."""
+    """A box around the origin; edges along the axes.
+
+    Args:
+        size: Lengths of the edges along x, y and z, in meters.
+    """
 
     size: tuple[float, float, float]
 
@@ -35,7 +39,11 @@ class Box:
 
 @dataclass(frozen=True)
 class Sphere:
-    """A sphere around the origin."""
+    """A sphere around the origin.
+
+    Args:
+        radius: In meters.
+    """
 
     radius: float
 
@@ -45,7 +53,11 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """An ellipsoid around the origin; its semi-axes are along the axes."""
+    """An ellipsoid around the origin; its semi-axes are along the axes.
+
+    Args:
+        radii: Semi-axes along x, y and z, in meters.
+    """
 
     radii: tuple[float, float, float]
 
@@ -55,7 +67,13 @@ class Ellipsoid:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A cylinder around the z axis, ``length`` from end to end; a capsule if ``rounded``: half spheres beyond."""
+    """A cylinder around the z axis, ``length`` from end to end; a capsule if ``rounded``.
+
+    Args:
+        radius: In meters.
+        length: From end to end, in meters.
+        rounded: Whether there are half spheres beyond the ends.
+    """
 
     radius: float
     length: float
@@ -63,6 +81,16 @@ class Cylinder:
 
     def __post_init__(self) -> None:
         _above_zero("a cylinder of", self.radius, self.length)
+
+
+def Capsule(radius: float, length: float) -> Cylinder:
+    """A capsule around the z axis: a `Cylinder` that is ``rounded``, with ``length`` between the centers of its ends.
+
+    Args:
+        radius: In meters.
+        length: In meters.
+    """
+    return Cylinder(radius, length, rounded=True)
 
 
 @dataclass(frozen=True)
@@ -96,7 +124,13 @@ class HeightField:
 
 @dataclass(frozen=True)
 class Mesh:
-    """Triangles from a file: its name in the model, and its path (None if it was not found)."""
+    """Triangles from a file.
+
+    Args:
+        name: Of the file, as the model has it.
+        file: Its path; None if it was not found.
+        scale: Of the vertices along x, y and z.
+    """
 
     name: str
     file: Path | None
