@@ -69,8 +69,8 @@ def check_contact_options(options: ContactOptions) -> None:
 
 
 def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
-    """Of a pair: the lesser friction (the harmonic mean, if both are Drake's), the greater restitution, the sum of
-    compliances; what only one of the two says counts alone.
+    """Of a pair: friction as their `Surface.combination` says, the greater restitution, the sum of compliances; what
+    only one of the two says counts alone.
 
     Args:
         first: One surface.
@@ -81,7 +81,9 @@ def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
     bounce = [s.restitution for s in (one, two) if s.restitution is not None]
     soft = [s.compliance for s in (one, two) if s.compliance is not None]
     friction = min(mu, default=None)
-    if one.harmonic and two.harmonic and len(mu) == 2 and sum(mu) > 0:
+    if len(mu) == 2 and one.combination == two.combination == "greater":
+        friction = max(mu)
+    elif len(mu) == 2 and one.combination == two.combination == "harmonic" and sum(mu) > 0:
         friction = 2 * mu[0] * mu[1] / sum(mu)
     return Surface(friction, max(bounce, default=None), sum(soft) if soft else None)
 
@@ -100,6 +102,8 @@ class ContactChoice:
         self._surfaces: dict[ContactShape, Surface | None] = {}
         self._placed: dict[ContactShape, ContactShape] = {shape: shape for shape in self._known}
         self._made: dict[Shape, ContactShape] = {}
+        self.links: dict[ContactShape, str] = {}
+        """The bodies that shapes were given to, by shape."""
 
     # Shapes ------------------------------------------------------------------------------------------
 
@@ -159,7 +163,7 @@ class ContactChoice:
             if made is None:
                 made = self._new(ContactShape(self._unused(name), shape.body, shape.solid, shape.placement))
             self._made[shape] = made
-            self._surfaces[made] = shape.surface
+            self._surfaces[made], self.links[made] = shape.surface, link
         return [self._made[shape] for shape in shapes]
 
     def _unused(self, name: str) -> str:
@@ -240,8 +244,12 @@ class ContactChoice:
         if options.get("self_collision", False):
             near = neighbors(self.robot)
             for a, b in combinations(moving, 2):
-                if a.body != b.body and frozenset((a.body, b.body)) not in near:
+                if a.body != b.body and frozenset((a.body, b.body)) not in near and self._masks_meet(a, b):
                     yield self._pair(a, b, options)
+
+    def _masks_meet(self, first: ContactShape, second: ContactShape) -> bool:
+        one, two = (self._surfaces.get(shape) or Surface() for shape in (first, second))
+        return one.mask & two.mask != 0
 
     def _pair(self, first: ContactShape, second: ContactShape, options: ContactOptions) -> ContactPair:
         known = combined_surface(self._surfaces.get(first), self._surfaces.get(second))

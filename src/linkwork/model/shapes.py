@@ -16,6 +16,8 @@ Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, from 0 to 1."""
 Role = Literal["visual", "collision"]
 """What a shape is for."""
+Combination = Literal["lesser", "greater", "harmonic"]
+"""Which friction two surfaces have together."""
 
 
 def _above_zero(what: str, *sizes: float) -> None:
@@ -152,13 +154,16 @@ class Surface:
         friction: Coulomb's coefficient of friction.
         restitution: Newton's coefficient of restitution.
         compliance: The inverse of a stiffness, in m/N.
-        harmonic: Whether the friction of two such surfaces is their harmonic mean, as in Drake, not the lesser.
+        combination: Which friction two such surfaces have: the lesser, as in ODE, the greater, as in MuJoCo, or the
+            harmonic mean, as in Drake. Where the two differ in this, the lesser.
+        mask: Bits of which two shapes that touch have one in common; -1: all.
     """
 
     friction: float | None = None
     restitution: float | None = None
     compliance: float | None = None
-    harmonic: bool = False
+    combination: Combination = "lesser"
+    mask: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +184,8 @@ class Shape:
 
     @property
     def collides(self) -> bool:
-        """Whether it may touch others: its role is collision, or it has a surface."""
-        return self.role == "collision" or self.surface is not None
+        """Whether it may touch others: its role is collision, or it has a surface, and no mask forbids it."""
+        return self.role == "collision" if self.surface is None else self.surface.mask != 0
 
 
 def as_color(values: Sequence[float] | None) -> Color | None:
