@@ -151,13 +151,16 @@ class ContactChoice:
     def _contact_shapes(self, shapes: Sequence[Shape]) -> list[ContactShape]:
         """Shapes that may touch; those that contacts have already are reused."""
         links = [shape.link or shape.body for shape in self.robot.shapes if shape.collides]
+        names = [shape.name for shape in self.robot.shapes]
         for shape in shapes:
             if shape in self._made:
                 continue
             link = shape.link or shape.body
             name = GROUND if isinstance(shape.solid, Ground) else link
-            if shape.name or links.count(link) > 1:
-                name = shape.name or self._unused(f"{link}_1")
+            if shape.name:
+                name = shape.name if names.count(shape.name) == 1 else f"{link}_{shape.name}"
+            elif links.count(link) > 1:
+                name = self._unused(f"{link}_1")
             same = (s for s in self._known if s.solid is shape.solid and s.body == shape.body)
             made = next((s for s in same if _same_place(s.placement, shape.placement)), None)
             if made is None:

@@ -31,13 +31,10 @@ MOST = 20_000
 """Pairs of a file that are loaded; of more, those with what is fixed to the world."""
 
 
-@dataclass(frozen=True, eq=False)
-class Geom:
-    """A geom that may touch others, and what it says of contacts."""
+@dataclass(frozen=True)
+class Numbers:
+    """What a geom says of contacts."""
 
-    node: Node
-    body: Body
-    shape: ContactShape
     contype: int
     conaffinity: int
     friction: float
@@ -46,20 +43,24 @@ class Geom:
     margin: float
 
     @staticmethod
-    def of(body: Body, shape: ContactShape, node: Node) -> Geom:
+    def of(node: Node) -> Numbers:
         """From its element."""
         friction = node.numbers("friction", 1, 2, 3) or (1.0,)
-        return Geom(
-            node,
-            body,
-            shape,
-            _bits(node, "contype", 1),
-            _bits(node, "conaffinity", 1),
-            friction[0],
-            _condim(node, 3),
-            int(node.number("priority", 0.0)),
-            node.number("margin", 0.0),
-        )
+        if friction[0] < 0:
+            raise node.error(f"friction is {friction[0]:g}; it must be >= 0")
+        masks = _bits(node, "contype", 1), _bits(node, "conaffinity", 1)
+        priority, margin = node.number("priority", 0.0), node.number("margin", 0.0)
+        return Numbers(*masks, friction[0], _condim(node, 3), int(priority), margin)
+
+
+@dataclass(frozen=True, eq=False)
+class Geom:
+    """A geom that may touch others."""
+
+    node: Node
+    body: Body
+    shape: ContactShape
+    said: Numbers
 
 
 @dataclass
@@ -105,18 +106,17 @@ class ContactReader:
         taken: set[str | None] = {s.name for shapes in self.shapes.values() for s in shapes if s.name}
         found: dict[str, Geom] = {}
         for body, name in self.tree.names.items():
-            shapes = [shape for shape in self.shapes[body] if shape.node is not None]
-            read = {shape.node for shape in shapes}
-            for item in body.all("geom"):
-                if item.node not in read and (_bits(item.node, "contype", 1) or _bits(item.node, "conaffinity", 1)):
+            shapes = {shape.node: shape for shape in self.shapes[body] if shape.node is not None}
+            for k, item in enumerate(body.all("geom")):
+                said, shape = Numbers.of(item.node), shapes.get(item.node)
+                if shape is not None:
+                    floor = body.parent is None and isinstance(shape.solid, Ground)
+                    plain = "ground" if floor else name if len(body.all("geom")) == 1 else f"{name}_{k + 1}"
+                    own = shape.name or fresh(plain, taken)
+                    found[own] = Geom(item.node, body, ContactShape(own, name, shape.solid, shape.place), said)
+                elif said.contype or said.conaffinity:
                     what = item.node.get("mesh") or item.node.get("hfield") or item.node.get("type") or "sphere"
                     self.unused.add(item.node, f"a geom of '{name}' that cannot be read ({what})", always=True)
-            for shape in shapes:
-                assert shape.node is not None
-                plain = "ground" if body.parent is None and isinstance(shape.solid, Ground) else name
-                own = shape.name or fresh(plain if len(shapes) == 1 or plain != name else f"{name}_1", taken)
-                placed = ContactShape(own, name, shape.solid, shape.place)
-                found[own] = Geom.of(body, placed, shape.node)
         return found
 
     # Pairs of bodies ---------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class ContactReader:
             return
         groups: dict[Body, list[Geom]] = {}
         for geom in geoms:
-            if geom.contype or geom.conaffinity:
+            if geom.said.contype or geom.said.conaffinity:
                 groups.setdefault(geom.body, []).append(geom)
         excluded = self._excluded()
         bodies = [pair for pair in combinations(groups, 2) if self._may_touch(*pair, excluded)]
@@ -142,7 +142,7 @@ class ContactReader:
         for first, second in bodies:
             for one in groups[first]:
                 for other in groups[second]:
-                    meet = one.contype & other.conaffinity or other.contype & one.conaffinity
+                    meet = one.said.contype & other.said.conaffinity or other.said.contype & one.said.conaffinity
                     if meet and _can_touch(one, other) and (not said or frozenset((one, other)) not in said):
                         yield one, other
 
@@ -170,15 +170,15 @@ class ContactReader:
     # Numbers -----------------------------------------------------------------------------------------
 
     def _combined(self, one: Geom, other: Geom) -> ContactPair:
-        if one.priority != other.priority:
-            strong = one if one.priority > other.priority else other
+        first, second = one.said, other.said
+        if first.priority != second.priority:
+            strong = first if first.priority > second.priority else second
             condim, friction = strong.condim, strong.friction
         else:
-            condim, friction = max(one.condim, other.condim), max(one.friction, other.friction)
+            condim, friction = max(first.condim, second.condim), max(first.friction, second.friction)
         for geom in (one, other):
             self._note(geom.node)
-        margin = one.margin + other.margin
-        return self._pair(geom.node, one, other, condim, friction, margin)
+        return self._pair(other.node, one, other, condim, friction, first.margin + second.margin)
 
     def _explicit(self, node: Node, geoms: Mapping[str, Geom], said: set[frozenset[Geom]]) -> ContactPair | None:
         names = [node.text(end) for end in ("geom1", "geom2")]
