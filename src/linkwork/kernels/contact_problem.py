@@ -37,7 +37,7 @@ from linkwork.kernels.cones import box_residual, contact_residual, magnitude
 from linkwork.kernels.constrained import DISABLED, WORK, maximum, minimum
 from linkwork.kernels.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.contact.geometry import CONTACT_WORK, contact_geometry, given_contacts
-from linkwork.kernels.integration import integrate
+from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
 from linkwork.kernels.kinematics import pose_from_parent, velocities
 from linkwork.kernels.lcaba import SPRINGS, joint_coupling_rows
 from linkwork.kernels.passive import damper_torque, spring_torque
@@ -247,8 +247,7 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     h = problem.settings.dt
     q = problem.q
     v = problem.v
-    for k in range(tree.nv):
-        w.qdd0[k] = 0.0
+    axes_accelerations(tree, v, w.qdd0)
     init_root(tree, w)
     for i in range(1, tree.n):
         forward_pass(tree, w, i, q, v, w.qdd0)
@@ -486,7 +485,7 @@ def write_step(tree: Array, w: Array, problem: ContactProblem, result: ContactRe
     h = problem.settings.dt
     for k in range(tree.nv):
         result.v[k] = problem.v[k] + h * result.a[k]
-    integrate(tree, problem.q, result.v, h, result.q)
+    integrate_from_axes(tree, problem.q, result.v, h, result.q)
     for s in range(tree.nslots):
         result.gaps[s] = w.gap[s]
         u = w.contact_y[s]
