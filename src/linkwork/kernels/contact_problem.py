@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A step in time with contacts: the problem that solvers are given, what they return, and the rows of all contacts.
 
-Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, in the axes before the step for bodies that
-float (`contact_integration`), with joint accelerations ``a`` and forces of::
+Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with joint accelerations ``a`` and forces of::
 
     M a + c = tau + J_l' lambda + J_c' f + sum s f_b            dynamics
     J_l v+ = -error / loop_time - dt beta / 2                   loops, closed to second order
@@ -18,7 +17,7 @@ Everything is divided by ``dt``, so that rows are of accelerations and the text 
 | symbol       | meaning                                                                                       |
 |--------------|-----------------------------------------------------------------------------------------------|
 | contact_K    | rows of K of a contact, on its first body (three, along t1, t2, n) and on its second (three)   |
-| contact_b    | ``(J v + b) / dt`` of each contact, with the transport of bodies that float                     |
+| contact_b    | ``(J v + b) / dt`` of each contact                                                            |
 | offset       | ``b / dt`` of the normal direction of each contact                                            |
 | contact_y    | ``J a + contact_b``: velocities of contacts after the step, ``(u+ + b) / dt``                   |
 | k            | right-hand sides of loops: ``J_l a = k``                                                      |
@@ -38,12 +37,7 @@ from linkwork.kernels.cones import box_residual, contact_residual, magnitude
 from linkwork.kernels.constrained import DISABLED, WORK, maximum, minimum
 from linkwork.kernels.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.contact.geometry import CONTACT_WORK, contact_geometry, given_contacts
-from linkwork.kernels.contact_integration import (
-    INTEGRATION_WORK,
-    integrate_step,
-    transport_accelerations,
-    transported_velocities,
-)
+from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
 from linkwork.kernels.kinematics import pose_from_parent, velocities
 from linkwork.kernels.lcaba import SPRINGS, joint_coupling_rows
 from linkwork.kernels.passive import damper_torque, spring_torque
@@ -89,7 +83,7 @@ CONTACT_ROWS: dict[str, Shape] = {
     "contact_y": ("nslots", 3),
     "box_y": ("nboxes",),
 }
-PROBLEM_WORK: dict[str, Shape] = WORK | SPRINGS | CONTACT_WORK | CONTACT_ROWS | INTEGRATION_WORK
+PROBLEM_WORK: dict[str, Shape] = WORK | SPRINGS | CONTACT_WORK | CONTACT_ROWS
 
 
 class ContactSettings(NamedTuple):
@@ -253,8 +247,7 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     h = problem.settings.dt
     q = problem.q
     v = problem.v
-    for k in range(tree.nv):
-        w.qdd0[k] = 0.0
+    axes_accelerations(tree, v, w.qdd0)
     init_root(tree, w)
     for i in range(1, tree.n):
         forward_pass(tree, w, i, q, v, w.qdd0)
@@ -265,10 +258,8 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     implicit_joint_torques(tree, w, q, v, problem.tau, h)
     constraint_rows(tree, w, q, w.error)
     constraint_bias(tree, w, q, v)
-    # to second order, a floating body has moved by half of its transport when it moves straight
-    transported_velocities(tree, v, 0.5 * h, w.v0)
-    velocities(tree, w, w.v0)
-    constraint_velocities(tree, w, q, w.v0, w.Jv)
+    velocities(tree, w, v)
+    constraint_velocities(tree, w, q, v, w.Jv)
     joint_coupling_rows(tree, w)
     for r in range(tree.nc):
         w.k[r] = -((w.Jv[r] + w.error[r] / problem.settings.loop_time) / h) - 0.5 * w.beta[r]
@@ -277,14 +268,11 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     poses_of_shapes(tree, w)
     contact_geometry(tree, w)
     given_contacts(tree, w, problem.given)
-    velocities(tree, w, v)
-    transport_accelerations(tree, w, v)
     contact_rows(tree, w, problem.settings)
-    transported_velocities(tree, v, h, w.v0)
     for b in range(tree.nboxes):
         k = tree.box_v[b]
         gap = tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b]) if tree.box_q[b] >= 0 else 0.0
-        w.box_b[b] = (tree.box_sign[b] * w.v0[k] + stabilized(gap, problem.settings, BEYOND)) / h
+        w.box_b[b] = (tree.box_sign[b] * v[k] + stabilized(gap, problem.settings, BEYOND)) / h
 
 
 BEYOND = 1e30
@@ -336,11 +324,10 @@ def contact_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
             if j > 0:
                 body_rows(w.body_E[j], w.body_o[j], w.contact_R[s], w.point[s], K, 3)
                 u = add(u, rows_times(K, 3, w.omega[j], w.u[j]))
-            t = rotate_inverse(w.contact_R[s], sub(w.transport[j], w.transport[i]))
+            w.contact_b[s, 0] = u[0] / h
+            w.contact_b[s, 1] = u[1] / h
             w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings) / h
-            w.contact_b[s, 0] = u[0] / h + t[0]
-            w.contact_b[s, 1] = u[1] / h + t[1]
-            w.contact_b[s, 2] = u[2] / h + t[2] + w.offset[s]
+            w.contact_b[s, 2] = u[2] / h + w.offset[s]
 
 
 @kernel
@@ -496,7 +483,9 @@ def problem_residual(tree: Array, w: Array, problem: ContactProblem, result: Con
 def write_step(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """The state after the step, and velocities of contacts."""
     h = problem.settings.dt
-    integrate_step(tree, w, problem.q, problem.v, result.a, h, result.q, result.v)
+    for k in range(tree.nv):
+        result.v[k] = problem.v[k] + h * result.a[k]
+    integrate_from_axes(tree, problem.q, result.v, h, result.q)
     for s in range(tree.nslots):
         result.gaps[s] = w.gap[s]
         u = w.contact_y[s]

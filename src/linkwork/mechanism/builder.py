@@ -7,7 +7,7 @@ stay), and bodies are ordered depth first; see `topology`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -266,6 +266,15 @@ class Builder:
         self._touching.append((touching, options))
         return self
 
+    def add_contacts(self, pairs: Iterable[ContactPair]) -> Builder:
+        """Add pairs; those whose bodies fixed joints make one are left out, as they cannot touch.
+
+        Args:
+            pairs: Placements of their shapes are in the frames of bodies.
+        """
+        self._contacts += pairs
+        return self
+
     def add_mechanism(
         self, other: Model, prefix: str = "", to: str = WORLD, at: PlacementLike = (0.0, 0.0, 0.0)
     ) -> Builder:
@@ -293,7 +302,7 @@ class Builder:
                 body, placement = part.moved(shape.body, shape.placement)
                 name, link = (part.named(given) if given else "" for given in (shape.name, shape.link))
                 self._shapes.append(replace(shape, body=body, placement=placement, name=name, link=link))
-        self._contacts += part_contacts(other, self._contacts, part.named, part.moved)
+        self.add_contacts(part_contacts(other, self._contacts, part.named, part.moved))
         names = Renaming(part.named, part.named, to, part.at, part.named(""))
         for constraint in other.constraints:
             if isinstance(constraint, CenterOfMass) and constraint.bodies is None:

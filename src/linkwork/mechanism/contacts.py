@@ -69,8 +69,8 @@ def check_contact_options(options: ContactOptions) -> None:
 
 
 def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
-    """Of a pair: the lesser friction (the harmonic mean, if both are Drake's), the greater restitution, the sum of
-    compliances; what only one of the two says counts alone.
+    """Of a pair: friction as their `Surface.combination` says, the greater restitution, the sum of compliances; what
+    only one of the two says counts alone.
 
     Args:
         first: One surface.
@@ -81,7 +81,9 @@ def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
     bounce = [s.restitution for s in (one, two) if s.restitution is not None]
     soft = [s.compliance for s in (one, two) if s.compliance is not None]
     friction = min(mu, default=None)
-    if one.harmonic and two.harmonic and len(mu) == 2 and sum(mu) > 0:
+    if len(mu) == 2 and one.combination == two.combination == "greater":
+        friction = max(mu)
+    elif len(mu) == 2 and one.combination == two.combination == "harmonic" and sum(mu) > 0:
         friction = 2 * mu[0] * mu[1] / sum(mu)
     return Surface(friction, max(bounce, default=None), sum(soft) if soft else None)
 
@@ -100,6 +102,8 @@ class ContactChoice:
         self._surfaces: dict[ContactShape, Surface | None] = {}
         self._placed: dict[ContactShape, ContactShape] = {shape: shape for shape in self._known}
         self._made: dict[Shape, ContactShape] = {}
+        self.links: dict[ContactShape, str] = {}
+        """The bodies that shapes were given to, by shape."""
 
     # Shapes ------------------------------------------------------------------------------------------
 
@@ -147,19 +151,22 @@ class ContactChoice:
     def _contact_shapes(self, shapes: Sequence[Shape]) -> list[ContactShape]:
         """Shapes that may touch; those that contacts have already are reused."""
         links = [shape.link or shape.body for shape in self.robot.shapes if shape.collides]
+        names = [shape.name for shape in self.robot.shapes]
         for shape in shapes:
             if shape in self._made:
                 continue
             link = shape.link or shape.body
             name = GROUND if isinstance(shape.solid, Ground) else link
-            if shape.name or links.count(link) > 1:
-                name = shape.name or self._unused(f"{link}_1")
+            if shape.name:
+                name = shape.name if names.count(shape.name) == 1 else f"{link}_{shape.name}"
+            elif links.count(link) > 1:
+                name = self._unused(f"{link}_1")
             same = (s for s in self._known if s.solid is shape.solid and s.body == shape.body)
             made = next((s for s in same if _same_place(s.placement, shape.placement)), None)
             if made is None:
                 made = self._new(ContactShape(self._unused(name), shape.body, shape.solid, shape.placement))
             self._made[shape] = made
-            self._surfaces[made] = shape.surface
+            self._surfaces[made], self.links[made] = shape.surface, link
         return [self._made[shape] for shape in shapes]
 
     def _unused(self, name: str) -> str:
@@ -240,8 +247,12 @@ class ContactChoice:
         if options.get("self_collision", False):
             near = neighbors(self.robot)
             for a, b in combinations(moving, 2):
-                if a.body != b.body and frozenset((a.body, b.body)) not in near:
+                if a.body != b.body and frozenset((a.body, b.body)) not in near and self._masks_meet(a, b):
                     yield self._pair(a, b, options)
+
+    def _masks_meet(self, first: ContactShape, second: ContactShape) -> bool:
+        one, two = (self._surfaces.get(shape) or Surface() for shape in (first, second))
+        return one.mask & two.mask != 0
 
     def _pair(self, first: ContactShape, second: ContactShape, options: ContactOptions) -> ContactPair:
         known = combined_surface(self._surfaces.get(first), self._surfaces.get(second))

@@ -8,7 +8,8 @@ are apart has a gap and no force.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from math import isfinite
 
 from linkwork.errors import ModelError
@@ -116,5 +117,8 @@ def changed_shapes(
         for shape in (pair.first, pair.second):
             if shape not in new:
                 new[shape] = change(shape)
-        found.append(replace(pair, first=new[pair.first], second=new[pair.second]))
+        same = copy(pair)  # not checked again: there may be thousands
+        object.__setattr__(same, "first", new[pair.first])
+        object.__setattr__(same, "second", new[pair.second])
+        found.append(same)
     return tuple(found)

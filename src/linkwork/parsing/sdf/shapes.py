@@ -13,13 +13,16 @@ from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Ground, Mesh,
 from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
 from linkwork.parsing.sdf.frames import read_pose
 from linkwork.parsing.sdf.joints import Version
+from linkwork.parsing.surfaces import SurfaceReader
 from linkwork.parsing.xml import Node
 
 Frames = Callable[[Node, str], Placement]
 """The placement of a frame of the model in the frame of the link: ``(element that refers to it, its name)``."""
 
 
-def read_shapes(link: Node, version: Version, frames: Frames, meshes: MeshFinder) -> tuple[LinkShape, ...]:
+def read_shapes(
+    link: Node, version: Version, frames: Frames, meshes: MeshFinder, surfaces: SurfaceReader
+) -> tuple[LinkShape, ...]:
     """What a link looks like and collides with."""
 
     def read(node: Node) -> LinkShape | None:
@@ -32,9 +35,15 @@ def read_shapes(link: Node, version: Version, frames: Frames, meshes: MeshFinder
         place = read_pose(node, version) * turned
         if named and named != link.get("name"):
             place = frames(node, named) * place
-        return LinkShape(solid, place, _color(node), "visual" if node.tag == "visual" else "collision")
+        if node.tag == "visual":
+            return LinkShape(solid, place, _color(node), "visual")
+        return LinkShape(solid, place, _color(node), "collision", node.get("name") or "", surfaces.of_sdf(node))
 
-    return readable_shapes(link.children("visual", "collision"), read)
+    found = readable_shapes(link.children("visual", "collision"), read)
+    said = sum(1 for _ in link.children("collision"))
+    if sum(shape.role == "collision" for shape in found) < said:
+        surfaces.unused.add(link, "a <collision> that cannot be read", always=True)
+    return found
 
 
 def _color(node: Node) -> Color | None:

@@ -9,6 +9,7 @@ from linkwork.errors import ModelError
 from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Mesh, Solid, Sphere, as_color
 from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
 from linkwork.parsing.urdf.elements import placement_of_origin
+from linkwork.parsing.urdf.surfaces import LinkSurfaces
 from linkwork.parsing.xml import Node
 
 
@@ -31,7 +32,9 @@ def _own_color(material: Node) -> Color | None:
         return None
 
 
-def read_shapes(link: Node, colors: Mapping[str, Color], meshes: MeshFinder) -> tuple[LinkShape, ...]:
+def read_shapes(
+    link: Node, colors: Mapping[str, Color], meshes: MeshFinder, surfaces: LinkSurfaces
+) -> tuple[LinkShape, ...]:
     """What a link looks like and collides with."""
 
     def read(node: Node) -> LinkShape | None:
@@ -42,9 +45,17 @@ def read_shapes(link: Node, colors: Mapping[str, Color], meshes: MeshFinder) -> 
         color = None
         if material is not None:
             color = _own_color(material) or colors.get(material.get("name") or "")
-        return LinkShape(solid, placement_of_origin(node), color, "visual" if node.tag == "visual" else "collision")
+        place = placement_of_origin(node)
+        if node.tag == "visual":
+            return LinkShape(solid, place, color, "visual")
+        surface = surfaces.of_collision(link, node)
+        return LinkShape(solid, place, color, "collision", node.get("name") or "", surface)
 
-    return readable_shapes(link.children("visual", "collision"), read)
+    found = readable_shapes(link.children("visual", "collision"), read)
+    said = sum(1 for _ in link.children("collision"))
+    if sum(shape.role == "collision" for shape in found) < said:
+        surfaces.unused.add(link, "a <collision> that cannot be read", always=True)
+    return found
 
 
 def _solid(geometry: Node, meshes: MeshFinder) -> Solid | None:

@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which pairs may touch: in MJCF as MuJoCo decides it, from URDF and SDF, chosen in code, carried by mechanisms."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+import warnings
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import linkwork as lw
+from linkwork.errors import InputError, ModelError, ModelWarning
+from linkwork.model.contacts import contact_shapes
+
+MODELS = Path(os.environ.get("LINKWORK_MODELS", "/nowhere"))
+NOMESH = sorted(MODELS.glob("*/*_nomesh.xml"))
+
+
+def names(robot: lw.Mechanism) -> list[str]:
+    return [pair.name for pair in robot.contacts]
+
+
+def quiet_load(path: Path, **options: Any) -> lw.Mechanism:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        return lw.load(path, **options)
+
+
+# MJCF against MuJoCo ------------------------------------------------------------------------------------------
+
+
+def allowed(m: Any, mujoco: Any) -> set[frozenset[int]]:
+    """Pairs of geoms that MuJoCo's collision driver lets touch, from the compiled model: its masks, exclusions, parents
+    and explicit pairs."""
+    excluded = {(int(s) >> 16, int(s) & 0xFFFF) for s in m.exclude_signature}
+    flat = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+    found = {frozenset((int(a), int(b))) for a, b in zip(m.pair_geom1, m.pair_geom2, strict=True)}
+    weld, parent, body = m.body_weldid, m.body_parentid, m.geom_bodyid
+    still = [_is_still(m, b) for b in range(m.nbody)]
+    for a, b in combinations(range(m.ngeom), 2):
+        masks = m.geom_contype[a] & m.geom_conaffinity[b] or m.geom_contype[b] & m.geom_conaffinity[a]
+        one, other = weld[body[a]], weld[body[b]]
+        near = one and other and (weld[parent[one]] == other or weld[parent[other]] == one)
+        out = (body[a], body[b]) in excluded or (body[b], body[a]) in excluded
+        ends = one == other or (still[body[a]] and still[body[b]])
+        if masks and not (near or out or ends or (m.geom_type[a] in flat and m.geom_type[b] in flat)):
+            found.add(frozenset((a, b)))
+    return found
+
+
+def _is_still(m: Any, body: int) -> bool:
+    while body:
+        if m.body_dofnum[body]:
+            return False
+        body = m.body_parentid[body]
+    return True
+
+
+def geom_labels(m: Any, robot: lw.Mechanism) -> dict[str, int]:
+    """MuJoCo's numbers of the shapes in our contacts, by name, or by place where there is none."""
+    mujoco = pytest.importorskip("mujoco")
+    d = mujoco.MjData(m)
+    mujoco.mj_kinematics(m, d)
+    from linkwork.parsing.mjcf import mujoco_map
+
+    q = mujoco_map(robot).from_qpos(d.qpos)
+    found: dict[str, int] = {}
+    for shape in contact_shapes(robot.contacts):
+        number = mujoco.mj_name2id(m, mujoco.mjtObj.mjOBJ_GEOM, shape.name)
+        if number < 0:
+            at = shape.placement
+            if shape.body != "world":
+                on = robot.frames[shape.body].placement.inverse() * shape.placement
+                at = lw.frame_placement(robot, q, shape.body) * on
+            apart = [np.linalg.norm(d.geom_xpos[g] - at.position) for g in range(m.ngeom)]
+            number = next(int(g) for g in np.argsort(apart) if int(g) not in found.values())
+            assert apart[number] < 1e-9
+        found[shape.name] = number
+    return found
+
+
+@pytest.mark.parametrize("path", NOMESH, ids=lambda p: p.stem)
+def test_pairs_of_a_file_are_those_of_mujoco(path: Path) -> None:
+    """By MuJoCo's rules on its own compiled model: as many pairs, of the same geoms where these have names."""
+    mujoco = pytest.importorskip("mujoco")
+    try:
+        m = mujoco.MjModel.from_xml_path(str(path))
+    except ValueError as e:
+        pytest.skip(f"MuJoCo does not load it: {e}")
+    robot = quiet_load(path)
+    assert len(robot.contacts) == len(allowed(m, mujoco))
+    numbers = geom_labels(m, robot)
+    ours = {frozenset((numbers[p.first.name], numbers[p.second.name])) for p in robot.contacts}
+    assert ours == allowed(m, mujoco)
+
+
+masks = st.sampled_from([0, 1, 1, 1, 2, 3, 5])
+
+
+@st.composite
+def scenes(draw: Any) -> str:
+    """Bodies on each other, all at the origin, so that all geoms overlap."""
+    count = draw(st.integers(1, 6))
+    inside: dict[int, list[int]] = {k: [] for k in range(count + 1)}
+    for k in range(1, count + 1):
+        inside[draw(st.integers(0, k - 1))].append(k)
+    numbers = iter(range(100))
+
+    def geom(kinds: list[str]) -> str:
+        number = next(numbers)
+        kind = draw(st.sampled_from(kinds))
+        size = {"plane": "1 1 1", "sphere": ".1", "capsule": ".1 .1"}[kind]
+        said = [f'name="g{number}" type="{kind}" size="{size}" pos="0 {1e-3 * number} {-1e-3 * (kind == "plane")}"']
+        for attribute, values in (
+            ("contype", masks),
+            ("conaffinity", masks),
+            ("condim", st.sampled_from([1, 3, 3, 4, 6])),
+            ("priority", st.integers(0, 1)),
+            ("friction", st.sampled_from([".3", ".7 .01", "2 .1 .1", "0"])),
+            ("margin", st.sampled_from([0, 0.01, 0.02])),
+            ("gap", st.sampled_from([0, 0.003])),
+            ("solref", st.sampled_from(["0.02 1", "-100 -1"])),
+        ):
+            if draw(st.booleans()):
+                said.append(f'{attribute}="{draw(values)}"')
+        return f"<geom {' '.join(said)}/>"
+
+    def body(k: int, top: bool) -> str:
+        kinds = ["hinge", "slide", "fixed", "two", *(["free", "mocap"] if top else [])]
+        kind = draw(st.sampled_from(kinds))
+        joints = {"hinge": "<joint/>", "slide": '<joint type="slide"/>', "free": "<freejoint/>"}
+        joints["two"] = '<joint axis="1 0 0"/><joint axis="0 1 0"/>'
+        mocap = ' mocap="true"' if kind == "mocap" else ""
+        geoms = "".join(geom(["sphere", "capsule"]) for _ in range(draw(st.integers(0, 2))))
+        mass = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+        below = "".join(body(other, False) for other in inside[k])
+        return f'<body name="b{k}"{mocap}>{mass}{joints.get(kind, "")}{geoms}{below}</body>'
+
+    world = "".join(geom(["plane", "plane", "sphere"]) for _ in range(draw(st.integers(0, 2))))
+    world += "".join(body(k, True) for k in inside[0])
+    used = next(numbers)
+    contact = ""
+    for _ in range(draw(st.integers(0, 2))):
+        one, other = draw(st.integers(0, count)), draw(st.integers(0, count))
+        if one != other:
+            contact += f'<exclude body1="{f"b{one}" if one else "world"}" body2="{f"b{other}" if other else "world"}"/>'
+    pairs = set()
+    for _ in range(draw(st.integers(0, 2)) if used > 1 else 0):
+        ends = sorted((draw(st.integers(0, used - 1)), draw(st.integers(0, used - 1))))
+        if ends[0] != ends[1] and tuple(ends) not in pairs:
+            pairs.add(tuple(ends))
+            said = draw(st.sampled_from(["", 'friction=".4 .4"', 'condim="1"', 'margin=".05" gap=".01"', 'condim="6"']))
+            contact += f'<pair geom1="g{ends[0]}" geom2="g{ends[1]}" {said}/>'
+    flags = draw(st.sampled_from(["", "", "", 'filterparent="disable"', 'contact="disable"', 'constraint="disable"']))
+    override = draw(st.booleans()) and draw(st.booleans())
+    option = '<option o_margin=".04" o_friction=".9 .9"><flag override="enable"/></option>' if override else ""
+    option += f"<option><flag {flags}/></option>" if flags else ""
+    return f"<mujoco>{option}<worldbody>{world}</worldbody><contact>{contact}</contact></mujoco>"
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(scenes())
+def test_contacts_are_those_that_mujoco_finds(xml: str) -> None:
+    """In scenes where all geoms overlap: the same geoms, friction (0 where there is none), and margins."""
+    mujoco = pytest.importorskip("mujoco")
+    m = mujoco.MjModel.from_xml_string(xml)
+    d = mujoco.MjData(m)
+    mujoco.mj_forward(m, d)
+    theirs = {}
+    for c in d.contact:
+        weld = m.body_weldid[m.geom_bodyid[c.geom]]
+        if weld[0] == weld[1] or all(_is_still(m, b) for b in m.geom_bodyid[c.geom]):
+            continue  # a <pair> of what is one body, or fixed: its force moves nothing
+        ends = frozenset(mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_GEOM, g) for g in c.geom)
+        friction = 0.0 if c.dim == 1 or c.friction[0] == 1e-5 else c.friction[0]  # 1e-5: MuJoCo's least
+        theirs[ends] = (friction, c.includemargin)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        robot = lw.loads(xml)
+    ours = {frozenset((p.first.name, p.second.name)): (p.friction, p.margin) for p in robot.contacts}
+    assert ours.keys() == theirs.keys()
+    for ends, numbers in theirs.items():
+        assert ours[ends] == pytest.approx(numbers, abs=1e-15)
+
+
+# MJCF: what MuJoCo cannot be asked ---------------------------------------------------------------------------------
+
+BALL = '<body name="ball"><freejoint/><geom {}/></body>'
+
+
+def mjcf(geom: str, more: str = "") -> str:
+    plane = '<geom type="plane" size="1 1 1"/>'
+    return f"<mujoco><worldbody>{plane}{BALL.format(geom)}</worldbody>{more}</mujoco>"
+
+
+def test_torsional_friction_is_one_warning_a_file() -> None:
+    geoms = '<geom size=".1" condim="4"/><geom size=".1" condim="6"/><geom size=".1" condim="4"/>'
+    with pytest.warns(ModelWarning) as said:
+        robot = lw.loads(
+            f'<mujoco><worldbody><geom type="plane" size="1 1 1"/><body name="b"><freejoint/>{geoms}'
+            "</body></worldbody></mujoco>"
+        )
+    assert len(said) == 1 and "spinning and rolling" in str(said[0].message) and "not modeled" in str(said[0].message)
+    assert names(robot) == ["ground:b_1", "ground:b_2", "ground:b_3"]
+
+
+@pytest.mark.parametrize(
+    ("geom", "says"),
+    [('adhesion="1"', "adhesion"), ('surfacevel="1 0 0"', "surfacevel"), ('type="mesh" mesh="m" mass="1"', "m")],
+)
+def test_what_is_not_modeled_is_a_warning(geom: str, says: str) -> None:
+    text = mjcf(f'size=".1" {geom}').replace(
+        "<geom size", '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom size'
+    )
+    with pytest.warns(ModelWarning, match=f"not used of what the file says of contacts.*{says}"):
+        lw.loads(text)
+
+
+@pytest.mark.filterwarnings("error")
+def test_softness_is_said_only_where_contacts_are_asked_for() -> None:
+    lw.loads(mjcf('size=".1" solref=".01 1"'))
+    with pytest.warns(ModelWarning, match="'solref'"):
+        lw.loads(mjcf('size=".1" solref=".01 1"'), contacts=True)
+
+
+@pytest.mark.parametrize("contact", ['<exclude body1="ball" body2="bal"/>', '<pair geom1="a" geom2="b"/>'])
+def test_contacts_of_what_the_file_does_not_have_are_a_warning(contact: str) -> None:
+    with pytest.warns(ModelWarning, match="which is no (body|geom) of the model"):
+        assert len(lw.loads(mjcf('name="a" size=".1"', f"<contact>{contact}</contact>")).contacts) == 1
+
+
+@pytest.mark.parametrize("geom", ['condim="2"', 'contype="0.5"', 'friction="-1"', 'friction="a"', 'contype="a"'])
+def test_wrong_numbers_of_contacts_are_errors_that_say_where(geom: str) -> None:
+    with pytest.raises(ModelError, match="<text>:1 <geom"):
+        lw.loads(mjcf(f'size=".1" {geom}'))
+
+
+def test_a_file_with_very_many_pairs_loads_those_with_the_world() -> None:
+    bodies = "".join(f'<body name="b{k}"><freejoint/><geom size=".1"/></body>' for k in range(250))
+    text = f'<mujoco><worldbody><geom type="plane" size="1 1 1"/>{bodies}</worldbody></mujoco>'
+    with pytest.warns(ModelWarning, match="31375 pairs of geoms may touch"):
+        robot = lw.loads(text)
+    assert names(robot) == [f"ground:b{k}" for k in range(250)]
+
+
+def test_contacts_can_be_left_out() -> None:
+    assert lw.loads(mjcf('size=".1"'), contacts=False).contacts == ()
+    assert len(lw.loads(mjcf('size=".1"')).contacts) == len(lw.loads(mjcf('size=".1"'), contacts=True).contacts) == 1
+
+
+def test_a_file_without_ground_gets_one_where_it_is_asked_for() -> None:
+    ball = BALL.format('size=".1" friction=".3"')
+    text = f"<mujoco><worldbody>{ball}</worldbody></mujoco>"
+    assert lw.loads(text).contacts == ()
+    (pair,) = lw.loads(text, contacts=True).contacts
+    assert pair.name == "ground:ball" and pair.friction == 0.3 and pair.first.placement.position[2] == 0
+
+
+def test_height_fields_are_those_of_mujoco(tmp_path: Path) -> None:
+    """From text, from a binary file and from an image: heights at the same places."""
+    mujoco = pytest.importorskip("mujoco")
+    data = np.random.default_rng(1).uniform(-1, 3, (4, 3)).astype(np.float32)
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "field.bin").write_bytes(struct.pack("<ii", 4, 3) + data.tobytes())
+    said = ['file="field.bin"', f'nrow="4" ncol="3" elevation="{" ".join(map(str, data.ravel()))}"']
+    try:
+        from PIL import Image
+    except ImportError:
+        pass
+    else:
+        Image.fromarray((60 * (data + 1)).astype(np.uint8)).save(tmp_path / "assets" / "field.png")
+        said.append('file="field.png"')
+    ball = BALL.format('size=".1"')
+    for k, attributes in enumerate(said):
+        file = tmp_path / f"{k}.xml"
+        file.write_text(
+            f'<mujoco><compiler meshdir="assets"/><asset><hfield name="h" size="1 2 .5 .1" {attributes}/></asset>'
+            f'<worldbody><geom type="hfield" hfield="h" pos="0 0 1"/>{ball}</worldbody></mujoco>'
+        )
+        m = mujoco.MjModel.from_xml_path(str(file))
+        (pair,) = lw.load(file).contacts
+        field = pair.first.solid
+        assert isinstance(field, lw.HeightField) and field.size == (2.0, 4.0)
+        theirs = m.hfield_data.reshape(4, 3).T * m.hfield_size[0, 2]
+        np.testing.assert_allclose(field.heights, theirs, atol=1e-7)
+
+
+# URDF and SDF ------------------------------------------------------------------------------------------------------
+
+MASS = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+LINK = '<link name="{0}">' + MASS + "{1}</link>"
+SPHERE = '<collision{0}><geometry><sphere radius=".1"/></geometry>{1}</collision>'
+JOINT = (
+    '<joint name="{0}_joint" type="{2}"><parent link="{1}"/><child link="{0}"/><origin xyz="0 0 -.5"/>'
+    '<limit effort="1" velocity="1"/></joint>'
+)
+
+
+def urdf(links: dict[str, str], more: str = "", kind: str = "revolute") -> str:
+    """A chain of links."""
+    order = list(links)
+    made = "".join(LINK.format(name, inside) for name, inside in links.items())
+    made += "".join(JOINT.format(child, parent, kind) for parent, child in pairwise(order))
+    return f'<robot name="r" xmlns:drake="http://drake.mit.edu">{made}{more}</robot>'
+
+
+FOUR = {name: SPHERE.format("", "") for name in "abcd"}
+
+
+def test_a_urdf_file_states_no_pairs() -> None:
+    assert lw.loads(urdf(FOUR)).contacts == ()
+
+
+@pytest.mark.parametrize(("contacts", "more"), [(True, []), ("ground", []), ("all", ["a:c", "a:d", "b:d"])])
+def test_neighbors_in_urdf_do_not_touch(contacts: Any, more: list[str]) -> None:
+    robot = lw.loads(urdf(FOUR), base="floating", contacts=contacts)
+    assert names(robot) == [*(f"ground:{k}" for k in "abcd"), *more]
+
+
+def test_a_link_fixed_to_another_touches_under_its_own_name() -> None:
+    """It is part of the moving body, with its shape where the joint puts it, and touches no neighbor of that body."""
+    robot = lw.loads(urdf(FOUR, kind="fixed"), base="floating", contacts="all")
+    assert names(robot) == [f"ground:{k}" for k in "abcd"]
+    last = robot.contacts[-1].second
+    assert last.body == "a" and last.placement.position[2] == pytest.approx(-1.5)
+    assert names(robot.without_contacts().with_contacts("d")) == ["ground:d"]
+
+
+def test_gazebo_says_friction_and_self_collision() -> None:
+    said = '<gazebo reference="{}"><mu1>0.4</mu1><mu2>0.4</mu2><kp>1e5</kp><selfCollide>true</selfCollide></gazebo>'
+    robot = lw.loads(urdf(FOUR, said.format("a") + said.format("c")), base="floating", contacts=True)
+    assert names(robot) == ["ground:a", "ground:b", "ground:c", "ground:d", "a:c"]
+    numbers = {pair.name: (pair.friction, pair.compliance) for pair in robot.contacts}
+    assert numbers["ground:a"] == (0.4, 1e-5) and numbers["ground:b"] == (1.0, 0.0)
+    assert numbers["a:c"] == (0.4, pytest.approx(2e-5))  # two springs in series
+
+
+def test_surfaces_stay_for_pairs_that_are_chosen_in_code() -> None:
+    robot = lw.loads(urdf(FOUR, '<gazebo reference="b"><mu1 value="0.4"/></gazebo>'), base="floating")
+    assert [pair.friction for pair in robot.with_contacts().contacts] == [1.0, 0.4, 1.0, 1.0]
+    assert [pair.friction for pair in robot.with_contacts(friction=0.2).contacts] == [0.2] * 4
+
+
+def test_drake_says_friction_and_filter_groups() -> None:
+    """The friction of two of Drake's surfaces is their harmonic mean."""
+    said = "<drake:proximity_properties><drake:mu_dynamic value='{}'/></drake:proximity_properties>"
+    links = {name: SPHERE.format("", said.format(mu)) for name, mu in zip("abcd", (0.2, 0.4, 0.6, 0.8), strict=True)}
+    group = (
+        '<drake:collision_filter_group name="g"><drake:member link="a"/><drake:member link="d"/>'
+        '<drake:ignored_collision_filter_group name="g"/></drake:collision_filter_group>'
+    )
+    robot = lw.loads(urdf(links, group), base="floating", contacts="all")
+    frictions = {pair.name: pair.friction for pair in robot.contacts}
+    assert "a:d" not in frictions and frictions["ground:a"] == 0.2
+    assert frictions["a:c"] == pytest.approx(2 * 0.2 * 0.6 / 0.8)
+
+
+def test_what_urdf_says_of_contacts_and_is_not_used_is_one_warning() -> None:
+    said = (
+        "<drake:proximity_properties><drake:mu_dynamic value='.5'/><drake:mu_static value='.7'/>"
+        "<drake:hunt_crossley_dissipation value='1'/></drake:proximity_properties>"
+    )
+    links = FOUR | {"b": SPHERE.format("", said), "c": "<contact><rolling_friction value='1'/></contact>" + FOUR["c"]}
+    text = urdf(links, '<gazebo reference="d"><mu1>1</mu1><mu2>2</mu2><kd>3</kd></gazebo>')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.loads(text)
+    with pytest.warns(ModelWarning) as found:
+        lw.loads(text, contacts=True)
+    (warning,) = found
+    for what in ("mu_static", "hunt_crossley_dissipation", "rolling_friction", "<mu2>", "<kd>"):
+        assert what in str(warning.message)
+
+
+def sdf(inside: str, more: str = "") -> str:
+    mass = "<inertial><mass>1</mass></inertial>"
+    links = "".join(
+        f'<link name="{name}"><pose>0 0 {k} 0 0 0</pose>{mass}<collision name="c"><geometry><sphere>'
+        f"<radius>.1</radius></sphere></geometry>{inside}</collision></link>"
+        for k, name in enumerate("abc")
+    )
+    joints = "".join(
+        f'<joint name="{p}{c}" type="ball"><parent>{p}</parent><child>{c}</child></joint>' for p, c in ("ab", "bc")
+    )
+    return f'<sdf version="1.9" xmlns:drake="x"><model name="m">{links}{joints}{more}</model></sdf>'
+
+
+@pytest.mark.filterwarnings("error")
+def test_surfaces_of_sdf() -> None:
+    surface = (
+        "<surface><friction><ode><mu>.3</mu><mu2>.3</mu2></ode></friction><bounce><restitution_coefficient>.5"
+        "</restitution_coefficient></bounce><contact><ode><kp>1000</kp></ode></contact></surface>"
+    )
+    robot = lw.loads(sdf(surface, "<self_collide>true</self_collide>"), contacts=True)
+    assert names(robot) == ["ground:a_c", "ground:b_c", "ground:c_c", "a_c:c_c"]
+    ground, itself = robot.contacts[0], robot.contacts[-1]
+    assert (ground.friction, ground.restitution, ground.compliance) == (0.3, 0.5, 1e-3)
+    assert (itself.friction, itself.restitution, itself.compliance) == (0.3, 0.5, 2e-3)
+    assert lw.loads(sdf(surface)).contacts == ()
+
+
+@pytest.mark.parametrize(
+    "contact", ["<collide_bitmask>0</collide_bitmask>", "<collide_without_contact>1</collide_without_contact>"]
+)
+def test_shapes_of_sdf_that_do_not_touch(contact: str) -> None:
+    with pytest.raises(InputError, match="contacts=True: no moving body"):
+        lw.loads(sdf(f"<surface><contact>{contact}</contact></surface>"), contacts=True)
+
+
+def test_what_sdf_says_of_contacts_and_is_not_used_is_one_warning() -> None:
+    spin = "<torsional><coefficient>1</coefficient></torsional>"
+    said = f"<surface><friction>{spin}<ode><mu>1</mu><slip1>1</slip1></ode></friction></surface>"
+    with pytest.warns(ModelWarning, match="torsional.*slip1|slip1.*torsional") as found:
+        lw.loads(sdf(said), contacts="all")
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("contacts", ["some", 1.5, "grund"])
+def test_the_option_of_loading_is_checked(contacts: Any) -> None:
+    with pytest.raises(InputError, match="contacts is"):
+        lw.loads(urdf(FOUR), contacts=contacts)
