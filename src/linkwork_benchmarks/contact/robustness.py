@@ -19,7 +19,6 @@ import linkwork as lw
 from linkwork.contact.scales import contact_scales
 from linkwork.model.contacts import ContactPair, ContactShape
 from linkwork.model.inertia import Inertia
-from linkwork.model.placement import Placement
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Solid, Sphere
 from linkwork.plans.contacts import GIVEN, planned_pair
 from linkwork.zoo import random_placement
@@ -101,8 +100,8 @@ def random_scene(seed: int | tuple[int, ...]) -> tuple[lw.Mechanism, Floats, Flo
             name, low = f"link{k}", float(rng.uniform(-1, 0.5))
             joint = lw.Revolute("y") if rng.random() < 0.7 else lw.Prismatic("z")
             build.body(name, random_inertia(rng, float(10 ** rng.uniform(-3, 3))))
-            limits = lw.Limits(lower=low, upper=low + float(rng.uniform(0, 1)))
-            build.joint(name, joint, parent, name, Placement((0.1, 0.0, -0.2)), limits=limits, friction=rng.choice([0.0, 1.0]))
+            high, dry = low + float(rng.uniform(0, 1)), float(rng.choice([0.0, 1.0]))
+            build.joint(name, joint, parent, name, (0.1, 0.0, -0.2), lower=low, upper=high, friction=dry)
             shapes.append(ContactShape(name, name, random_solid(rng)))
             q.append(rng.normal(size=1))
             parent = name
