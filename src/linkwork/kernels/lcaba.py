@@ -276,6 +276,12 @@ def articulate_loops(tree: Array, w: Array, R: Array) -> None:
     """Backward sweep of inertias (**loops** Algorithm 1, lines 4 to 23 without forces)."""
     joint_coupling_rows(tree, w)
     init_augmented_inertias(tree, w, R)
+    articulate_coupled(tree, w)
+
+
+@kernel
+def articulate_coupled(tree: Array, w: Array) -> None:
+    """The elimination of all links, whose inertias and couplings are set (lines 11 to 23 without forces)."""
     for s in range(1, tree.n):
         i = tree.elimination_order[s]
         eliminate(tree, w, i)

@@ -75,10 +75,17 @@ def lcaba_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
     return any_regularization(lcaba_tree_of_compliances(mechanism, frames))
 
 
-def lcaba_tree_of_compliances(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
-    """The same for a regularization that is equal where compliances of a pair's rows are: see `shares_penalties`."""
+def lcaba_tree_of_compliances(
+    mechanism: Model, frames: Sequence[str] = (), coupled: Iterable[tuple[int, int]] = ()
+) -> Tree:
+    """The same for a regularization that is equal where compliances of a pair's rows are: see `shares_penalties`.
+
+    ``coupled`` are pairs of bodies that something else couples, contacts for instance: they have couplings from the
+    start.
+    """
     tree = constrained_tree(mechanism, frames, LOCAL, joint_level=True)
-    return _Elimination(tree, closed_forms(tree, equal_compliances(mechanism)), wanted_places(mechanism)).build()
+    closed = closed_forms(tree, equal_compliances(mechanism))
+    return _Elimination(tree, closed, wanted_places(mechanism), coupled).build()
 
 
 def has_closed_forms(layout: Layout) -> bool:
@@ -231,8 +238,11 @@ def initial_couplings(
 class _Elimination:
     """Eliminates bodies once, in integers."""
 
-    def __init__(self, tree: Tree, closed: ClosedForms, wanted: Sequence[int]) -> None:
+    def __init__(
+        self, tree: Tree, closed: ClosedForms, wanted: Sequence[int], coupled: Iterable[tuple[int, int]] = ()
+    ) -> None:
         self.tree, self.closed, self.wanted = tree, closed, wanted
+        self.coupled = [(a, b) for a, b in coupled if a > 0 and b > 0 and a != b]
         self.parent: list[int] = tree.parent.tolist()
         self.single_joint = single_joint_rows(tree)
         self.rows = link_rows(tree, self.single_joint)
@@ -326,6 +336,9 @@ class _Elimination:
             bodies = {self.rows.k_body[m] for m in ms} - {0}
             for b in bodies:
                 near[b] |= bodies - {b}
+        for a, b in self.coupled:
+            near[a].add(b)
+            near[b].add(a)
         children = [0] * n
         for i in range(1, n):
             children[self.parent[i]] += 1

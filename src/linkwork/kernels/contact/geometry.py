@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Contact points of all pairs of shapes of a mechanism.
+
+First `shape_poses`, from the poses ``E, o`` of bodies in the world; then `contact_geometry`, which writes the slots of
+all pairs that have kernel text; then `given_contacts`, which writes those of pairs of kind `GIVEN` from an input
+``given (ngiven, 7)``: gap, point (3), normal (3) in world axes, from the first shape to the second. Pairs of that kind
+have their rows from ``tree.contact_given`` on, one a slot; the input has no rows where there is no such pair.
+
+| symbol           | meaning                                                                                       |
+|------------------|-----------------------------------------------------------------------------------------------|
+| shape_R, shape_p | pose of a shape in the world                                                                  |
+| gap              | distance of the two surfaces along the normal, negative where they overlap                    |
+| point            | midway between the two surfaces, in the world                                                 |
+| contact_R        | contact frame in world axes, columns t1, t2, n; n from the first shape to the second          |
+
+Cost: linear in pairs.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.contact.frames import set_contact
+from linkwork.kernels.contact.planes import plane_box, plane_capsule, plane_sphere
+from linkwork.kernels.kinematics import POSE, WORLD_POSE, joint_transforms, world_transforms
+from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.spatial import add, multiply, rotate, set_vector
+from linkwork.plans.contacts import CONTACT_TREE, GIVEN, PLANE_BOX, PLANE_CAPSULE, PLANE_SPHERE
+
+CONTACT_WORK: dict[str, Shape] = {
+    "shape_R": ("nshapes", 3, 3),
+    "shape_p": ("nshapes", 3),
+    "gap": ("nslots",),
+    "point": ("nslots", 3),
+    "contact_R": ("nslots", 3, 3),
+}
+
+
+@kernel
+def shape_poses(tree: Array, w: Array) -> None:
+    """Pose of every shape in the world."""
+    for s in range(tree.nshapes):
+        b = tree.shape_body[s]
+        multiply(w.E[b], tree.shape_rotation[s], w.shape_R[s])
+        set_vector(add(w.o[b], rotate(w.E[b], tree.shape_position[s])), w.shape_p[s])
+
+
+@kernel
+def contact_geometry(tree: Array, w: Array) -> None:
+    """Gap, point and frame of the slots of every pair that has kernel text."""
+    for c in range(tree.ncontacts):
+        kind = tree.contact_kind[c]
+        slot = tree.contact_slot[c]
+        turned = tree.contact_reversed[c]
+        a = tree.contact_second[c] if turned == 1 else tree.contact_first[c]
+        b = tree.contact_first[c] if turned == 1 else tree.contact_second[c]
+        if kind == PLANE_SPHERE:
+            plane_sphere(tree, w, a, b, slot)
+        elif kind == PLANE_CAPSULE:
+            plane_capsule(tree, w, a, b, slot)
+        elif kind == PLANE_BOX:
+            plane_box(tree, w, a, b, slot, tree.contact_slots[c])
+
+
+@kernel
+def given_contacts(tree: Array, w: Array, given: Array) -> None:
+    """Gap, point and frame of the slots of pairs of kind `GIVEN`, from data."""
+    for c in range(tree.ncontacts):
+        if tree.contact_kind[c] == GIVEN:
+            for k in range(tree.contact_slots[c]):
+                x = given[tree.contact_given[c] + k]
+                set_contact(w, tree.contact_slot[c] + k, x[0], (x[1], x[2], x[3]), (x[4], x[5], x[6]))
+
+
+@kernel
+def contact_points(tree: Array, w: Array, q: Array, given: Array, gaps: Array, points: Array, frames: Array) -> None:
+    """Gap, point and frame of every slot."""
+    joint_transforms(tree, w, q)
+    world_transforms(tree, w)
+    shape_poses(tree, w)
+    contact_geometry(tree, w)
+    given_contacts(tree, w, given)
+    for s in range(tree.nslots):
+        gaps[s] = w.gap[s]
+        for j in range(3):
+            points[s, j] = w.point[s, j]
+            for k in range(3):
+                frames[s, j, k] = w.contact_R[s, j, k]
+
+
+CONTACT_POINTS = Algorithm(
+    "contact_points",
+    contact_points,
+    {"q": ("nq",), "given": ("ngiven", 7)},
+    {"gaps": ("nslots",), "points": ("nslots", 3), "frames": ("nslots", 3, 3)},
+    POSE | WORLD_POSE | CONTACT_WORK,
+    CONTACT_TREE,
+)

@@ -1,0 +1,502 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A step in time with contacts: the problem that solvers are given, what they return, and the rows of all contacts.
+
+Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with joint accelerations ``a`` and forces of::
+
+    M a + c = tau + J_l' lambda + J_c' f + sum s f_b            dynamics
+    J_l v+ = -error / loop_time                                 loops
+    K ∋ f ⟂ J_c v+ + b + Gamma(J_c v+) ∈ K*                     contacts: Signorini, Coulomb, maximum dissipation
+    s v+ + gap / dt ⟂ f_b >= 0;    f_b in [-F, F]               limits and dry friction of joints (boxes)
+
+Of a contact that is apart, ``b = gap / dt``: it may close, and no more. Penetration is removed with a time constant, and
+with a bounded velocity. Where a contact closes faster than a threshold, Newton's law of restitution holds:
+``b = e u_n``. A compliant contact is an implicit spring, ``b = gap / dt + compliance f_n / dt``.
+
+Everything is divided by ``dt``, so that rows are of accelerations and the text of `lcaba` applies:
+
+| symbol       | meaning                                                                                       |
+|--------------|-----------------------------------------------------------------------------------------------|
+| contact_K    | rows of K of a contact, on its first body (three, along t1, t2, n) and on its second (three)   |
+| contact_b    | ``(J v + b) / dt`` of each contact                                                            |
+| offset       | ``b / dt`` of the normal direction of each contact                                            |
+| contact_y    | ``J a + contact_b``: velocities of contacts after the step, ``(u+ + b) / dt``                   |
+| k            | right-hand sides of loops: ``J_l a = k``                                                      |
+| box_b        | as ``contact_b``, of limits and dry friction                                                  |
+| torque       | joint torques, with those of springs and dampers at the end of the step                       |
+| body_E, body_o | pose of a body in the world                                                                 |
+
+Cost: linear in bodies and contacts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.cones import box_residual, contact_residual, magnitude
+from linkwork.kernels.constrained import DISABLED, WORK, maximum, minimum
+from linkwork.kernels.constraints import constraint_rows, constraint_velocities
+from linkwork.kernels.contact.geometry import CONTACT_WORK, contact_geometry, given_contacts
+from linkwork.kernels.integration import integrate
+from linkwork.kernels.kinematics import pose_from_parent, velocities
+from linkwork.kernels.lcaba import SPRINGS, joint_coupling_rows
+from linkwork.kernels.passive import damper_torque, spring_torque
+from linkwork.kernels.rnea import WRENCHES, apply_wrenches, forward_pass, init_root
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.spatial import (
+    Triple,
+    add,
+    angular,
+    column,
+    cross,
+    dot,
+    linear,
+    multiply,
+    rotate,
+    rotate_inverse,
+    set_angular,
+    set_linear,
+    set_vector,
+    sub,
+)
+
+INPUTS: dict[str, Shape] = {
+    "q": ("nq",),
+    "v": ("nv",),
+    "tau": ("nv",),
+    "wrenches": WRENCHES,
+    "given": ("ngiven", 7),
+    "start": ("nstart",),
+    "settings": ("nsettings",),
+}
+"""``given``: contact points of pairs without kernel text; ``start``: forces to start from (warm start)."""
+OUTPUTS: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "result": ("nresult",)}
+
+CONTACT_ROWS: dict[str, Shape] = {
+    "body_E": ("n", 3, 3),
+    "body_o": ("n", 3),
+    "contact_K": ("nslots", 6, 6),
+    "contact_b": ("nslots", 3),
+    "offset": ("nslots",),
+    "box_b": ("nboxes",),
+    "torque": ("nv",),
+    "contact_y": ("nslots", 3),
+    "box_y": ("nboxes",),
+}
+PROBLEM_WORK: dict[str, Shape] = WORK | SPRINGS | CONTACT_WORK | CONTACT_ROWS
+
+
+class ContactSettings(NamedTuple):
+    """Parameters of a step, and scales of the robot."""
+
+    tolerance: Scalar
+    """The residual at which iterations end, a velocity."""
+    dt: Scalar
+    penetration_time: Scalar
+    """Time constant in which penetration is removed."""
+    loop_time: Scalar
+    """Time in which loops close."""
+    push: Scalar
+    """The largest velocity at which penetration is removed."""
+    threshold: Scalar
+    """Approach velocity from which on restitution acts."""
+    gravity: Scalar
+    """Magnitude of gravity."""
+    penalty: Scalar
+    """Penalty of a row, in units of the inertia that it feels."""
+    D: Array
+    """(nslots,) inverse inertia that each contact feels."""
+    box_D: Array
+    """(nboxes,) the same of limits and dry friction."""
+    box_unit: Array
+    """(nboxes,) a length that makes a velocity of the rate of a joint: that of the robot, or one."""
+    R: Array
+    """(nc,) regularization of rows of loops; infinite where a row is not enabled."""
+    row_unit: Array
+    """(nc,) as ``box_unit``."""
+
+
+class ContactProblem(NamedTuple):
+    """What a step with contacts is given."""
+
+    q: Array
+    v: Array
+    tau: Array
+    wrenches: Array
+    given: Array
+    forces0: Array
+    """(3 nslots,) forces of contacts to start from."""
+    boxes0: Array
+    multipliers0: Array
+    settings: ContactSettings
+
+
+class ContactResult(NamedTuple):
+    """What a step with contacts returns; forces times ``dt`` are impulses."""
+
+    q: Array
+    v: Array
+    residual: Array
+    """(1,) the residual of the true problem (`cones`), a velocity."""
+    iterations: Array
+    state: Array
+    """(6,) what a solver keeps from one iteration to the next."""
+    a: Array
+    """(nv,) joint accelerations."""
+    forces: Array
+    """(3 nslots,) forces of contacts, in the axes t1, t2, n."""
+    velocities: Array
+    """(3 nslots,) velocities of contacts after the step, in these axes."""
+    gaps: Array
+    """(nslots,) gaps before the step."""
+    multipliers: Array
+    """(nc,) forces of loops."""
+    boxes: Array
+    """(nboxes,) forces of limits and dry friction."""
+    center: Array
+    """(3 nslots,) state of the solver: forces that the penalty is about,"""
+    gamma: Array
+    """(nslots,) the correction of De Saxcé,"""
+    box_center: Array
+    """(nboxes,) and forces of boxes."""
+
+
+@kernel
+def contact_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    given: Array,
+    start: Array,
+    settings: Array,
+    q1: Array,
+    v1: Array,
+    flat: Array,
+) -> tuple[ContactProblem, ContactResult]:
+    """Flat inputs and outputs by name."""
+    ns = tree.nslots
+    nb = tree.nboxes
+    nc = tree.nc
+    o = 10
+    parameters = ContactSettings(
+        tolerance=settings[0],
+        dt=settings[2],
+        penetration_time=settings[3],
+        loop_time=settings[4],
+        push=settings[5],
+        threshold=settings[6],
+        gravity=settings[7],
+        penalty=settings[8],
+        D=settings[o : o + ns],
+        box_D=settings[o + ns : o + ns + nb],
+        box_unit=settings[o + ns + nb : o + ns + 2 * nb],
+        R=settings[o + ns + 2 * nb : o + ns + 2 * nb + nc],
+        row_unit=settings[o + ns + 2 * nb + nc : o + ns + 2 * nb + 2 * nc],
+    )
+    problem = ContactProblem(
+        q=q,
+        v=v,
+        tau=tau,
+        wrenches=wrenches,
+        given=given,
+        forces0=start[0 : 3 * ns],
+        boxes0=start[3 * ns : 3 * ns + nb],
+        multipliers0=start[3 * ns + nb : 3 * ns + nb + nc],
+        settings=parameters,
+    )
+    h = 8 + tree.nv
+    e = h + 7 * ns + nc + nb
+    result = ContactResult(
+        q=q1,
+        v=v1,
+        residual=flat[0:1],
+        iterations=flat[1:2],
+        state=flat[2:8],
+        a=flat[8:h],
+        forces=flat[h : h + 3 * ns],
+        velocities=flat[h + 3 * ns : h + 6 * ns],
+        gaps=flat[h + 6 * ns : h + 7 * ns],
+        multipliers=flat[h + 7 * ns : h + 7 * ns + nc],
+        boxes=flat[h + 7 * ns + nc : e],
+        center=flat[e : e + 3 * ns],
+        gamma=flat[e + 3 * ns : e + 4 * ns],
+        box_center=flat[e + 4 * ns : e + 4 * ns + nb],
+    )
+    return problem, result
+
+
+# Setup --------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def world_poses(tree: Array, w: Array) -> None:
+    """Poses of bodies in the world."""
+    set_vector((0.0, 0.0, 0.0), w.body_o[0])
+    for j in range(3):
+        for k in range(3):
+            w.body_E[0, j, k] = 1.0 if j == k else 0.0
+    for i in range(1, tree.n):
+        h = tree.parent[i]
+        pose_from_parent(tree, w, i, w.body_E[h], w.body_o[h], w.body_E[i], w.body_o[i])
+
+
+@kernel
+def poses_of_shapes(tree: Array, w: Array) -> None:
+    """Poses of shapes in the world."""
+    for s in range(tree.nshapes):
+        b = tree.shape_body[s]
+        multiply(w.body_E[b], tree.shape_rotation[s], w.shape_R[s])
+        set_vector(add(w.body_o[b], rotate(w.body_E[b], tree.shape_position[s])), w.shape_p[s])
+
+
+@kernel
+def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> None:
+    """First forward sweep: bias forces, contact points, and the rows of loops, contacts and boxes."""
+    h = problem.settings.dt
+    q = problem.q
+    v = problem.v
+    for k in range(tree.nv):
+        w.qdd0[k] = 0.0
+    init_root(tree, w)
+    for i in range(1, tree.n):
+        forward_pass(tree, w, i, q, v, w.qdd0)
+    apply_wrenches(tree, w, problem.wrenches)
+    for i in range(1, tree.n):
+        for j in range(6):
+            w.f0[i, j] = w.f[i, j]
+    implicit_joint_torques(tree, w, q, v, problem.tau, h)
+    velocities(tree, w, v)
+    constraint_rows(tree, w, q, w.error)
+    constraint_velocities(tree, w, q, v, w.Jv)
+    joint_coupling_rows(tree, w)
+    for r in range(tree.nc):
+        w.k[r] = -((w.Jv[r] + w.error[r] / problem.settings.loop_time) / h)
+        w.mu[r] = 1.0 / problem.settings.R[r]
+    world_poses(tree, w)
+    poses_of_shapes(tree, w)
+    contact_geometry(tree, w)
+    given_contacts(tree, w, problem.given)
+    contact_rows(tree, w, problem.settings)
+    for b in range(tree.nboxes):
+        k = tree.box_v[b]
+        gap = tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b]) if tree.box_q[b] >= 0 else 0.0
+        w.box_b[b] = (tree.box_sign[b] * v[k] + stabilized(gap, problem.settings, BEYOND)) / h
+
+
+BEYOND = 1e30
+"""A velocity that nothing reaches."""
+
+
+@kernel
+def stabilized(gap: Scalar, settings: ContactSettings, most: Scalar) -> Scalar:
+    """``b`` of a gap: ``gap / dt`` where it is positive, else at most the velocity ``most`` with a time constant."""
+    return where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / settings.dt)
+
+
+@kernel
+def implicit_joint_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array, h: Scalar) -> None:
+    """Joint torques with those of springs and dampers after the step; what they take of ``a`` is in the armature."""
+    for k in range(tree.nv):
+        w.torque[k] = tau[k]
+    for s in range(tree.nsprings):
+        k = tree.spring_v[s]
+        w.torque[k] += spring_torque(tree.stiffness[s], q[tree.spring_q[s]] + h * v[k], tree.rest[s])
+    for d in range(tree.ndampers):
+        k = tree.damper_v[d]
+        w.torque[k] += damper_torque(tree.damping[d], v[k])
+
+
+@kernel
+def body_rows(E: Array, o: Array, R: Array, point: Array, K: Array, start: int) -> None:
+    """Rows of K, from ``start`` on, of a point and axes ``R`` that are given in the world, on the body at ``E, o``."""
+    x = rotate_inverse(E, sub(point, o))
+    for k in range(3):
+        axis = rotate_inverse(E, column(R, k))
+        set_angular(cross(x, axis), K[start + k])
+        set_linear(axis, K[start + k])
+
+
+@kernel
+def contact_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
+    """``contact_K`` and ``contact_b``."""
+    h = settings.dt
+    for c in range(tree.ncontacts):
+        i = tree.contact_body_first[c]
+        j = tree.contact_body_second[c]
+        for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
+            K = w.contact_K[s]
+            u = (0.0, 0.0, 0.0)
+            if i > 0:
+                body_rows(w.body_E[i], w.body_o[i], w.contact_R[s], w.point[s], K, 0)
+                u = sub(u, rows_times(K, 0, w.omega[i], w.u[i]))
+            if j > 0:
+                body_rows(w.body_E[j], w.body_o[j], w.contact_R[s], w.point[s], K, 3)
+                u = add(u, rows_times(K, 3, w.omega[j], w.u[j]))
+            w.contact_b[s, 0] = u[0] / h
+            w.contact_b[s, 1] = u[1] / h
+            w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings) / h
+            w.contact_b[s, 2] = u[2] / h + w.offset[s]
+
+
+@kernel
+def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: ContactSettings) -> Scalar:
+    """``b`` of the normal direction of a contact that separates at ``un`` before the step."""
+    most = where(0.0, tree.contact_compliance[s], BEYOND, settings.push)
+    time = where(0.0, tree.contact_compliance[s], settings.dt, settings.penetration_time)
+    b = where(gap, 0.0, maximum(gap / time, -most), gap / settings.dt)
+    e = tree.restitution[s]
+    bounced = minimum(e * un, b)
+    closes = where(un + gap / settings.dt, 0.0, where(un, -settings.threshold, 1.0, 0.0), 0.0)
+    return where(0.0, e * closes, bounced, b)
+
+
+# Rows of contacts -----------------------------------------------------------------------------------------------
+
+
+@kernel
+def rows_times(K: Array, start: int, omega: Array, u: Array) -> Triple:
+    """Three rows of K times ``[omega; u]``."""
+    return (
+        dot(angular(K[start]), omega) + dot(linear(K[start]), u),
+        dot(angular(K[start + 1]), omega) + dot(linear(K[start + 1]), u),
+        dot(angular(K[start + 2]), omega) + dot(linear(K[start + 2]), u),
+    )
+
+
+@kernel
+def contact_accelerations(tree: Array, w: Array, c: int, s: int) -> Triple:
+    """``J a`` of slot ``s`` of contact ``c``."""
+    i = tree.contact_body_first[c]
+    j = tree.contact_body_second[c]
+    u = (0.0, 0.0, 0.0)
+    if i > 0:
+        u = sub(u, rows_times(w.contact_K[s], 0, angular(w.a[i]), linear(w.a[i])))
+    if j > 0:
+        u = add(u, rows_times(w.contact_K[s], 3, angular(w.a[j]), linear(w.a[j])))
+    return u
+
+
+@kernel
+def add_force(K: Array, start: int, x: Triple, f: Array) -> None:
+    """``f = f + K' x`` of three rows."""
+    a = K[start]
+    b = K[start + 1]
+    c = K[start + 2]
+    for j in range(6):
+        f[j] += a[j] * x[0] + b[j] * x[1] + c[j] * x[2]
+
+
+@kernel
+def apply_contact_force(tree: Array, w: Array, c: int, s: int, x: Triple) -> None:
+    """``f -= K' x`` of slot ``s`` of contact ``c``: on its second body ``x``, on the first ``-x``."""
+    i = tree.contact_body_first[c]
+    j = tree.contact_body_second[c]
+    if i > 0:
+        add_force(w.contact_K[s], 0, x, w.f[i])
+    if j > 0:
+        add_force(w.contact_K[s], 3, (-x[0], -x[1], -x[2]), w.f[j])
+
+
+@kernel
+def add_contact_inertia(tree: Array, w: Array, c: int, s: int, G: Array) -> None:
+    """``H_ii += K_i' G K_i``, ``H_ij -= K_i' G K_j`` of slot ``s`` of contact ``c``, with a symmetric block ``G``."""
+    i = tree.contact_body_first[c]
+    j = tree.contact_body_second[c]
+    coupling = tree.contact_coupling[c]
+    K = w.contact_K[s]
+    if i > 0:
+        add_block_square(G, K, 0, w.H[i])
+    if j > 0:
+        add_block_square(G, K, 3, w.H[j])
+    if coupling >= 0:
+        if tree.contact_coupling_transposed[c] != 0:
+            subtract_block_product(G, K, 3, 0, w.Hij[coupling])
+        else:
+            subtract_block_product(G, K, 0, 3, w.Hij[coupling])
+
+
+@kernel
+def add_block_square(G: Array, K: Array, start: int, H: Array) -> None:
+    """``H = H + K' G K`` (upper triangle) of three rows of K and a symmetric block."""
+    a = spatial(K[start])
+    b = spatial(K[start + 1])
+    c = spatial(K[start + 2])
+    for j in range(6):
+        x = G[0] * a[j] + G[1] * b[j] + G[2] * c[j]
+        y = G[1] * a[j] + G[3] * b[j] + G[4] * c[j]
+        z = G[2] * a[j] + G[4] * b[j] + G[5] * c[j]
+        for k in range(j, 6):
+            H[j, k] += x * a[k] + y * b[k] + z * c[k]
+
+
+@kernel
+def subtract_block_product(G: Array, K: Array, first: int, second: int, C: Array) -> None:
+    """``C = C - K1' G K2`` of three rows each."""
+    a = spatial(K[first])
+    b = spatial(K[first + 1])
+    c = spatial(K[first + 2])
+    d = spatial(K[second])
+    e = spatial(K[second + 1])
+    f = spatial(K[second + 2])
+    for j in range(6):
+        x = G[0] * a[j] + G[1] * b[j] + G[2] * c[j]
+        y = G[1] * a[j] + G[3] * b[j] + G[4] * c[j]
+        z = G[2] * a[j] + G[4] * b[j] + G[5] * c[j]
+        for k in range(6):
+            C[j, k] -= x * d[k] + y * e[k] + z * f[k]
+
+
+@kernel
+def spatial(x: Array) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]:
+    """All six numbers."""
+    return x[0], x[1], x[2], x[3], x[4], x[5]
+
+
+# Results ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def slot_vector(x: Array, s: int) -> Triple:
+    """The three numbers of slot ``s``."""
+    return x[3 * s], x[3 * s + 1], x[3 * s + 2]
+
+
+@kernel
+def set_slot_vector(x: Triple, y: Array, s: int) -> None:
+    """Set the three numbers of slot ``s``."""
+    y[3 * s] = x[0]
+    y[3 * s + 1] = x[1]
+    y[3 * s + 2] = x[2]
+
+
+@kernel
+def problem_residual(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, rows: Array) -> Scalar:
+    """The largest residual of contacts, boxes and loops, a velocity, at ``y``; ``rows`` are ``k - J_l a``."""
+    settings = problem.settings
+    h = settings.dt
+    largest = 0.0
+    for s in range(tree.nslots):
+        f = slot_vector(result.forces, s)
+        compliance = tree.contact_compliance[s] / (h * h)
+        largest = maximum(largest, contact_residual(tree.friction[s], settings.D[s], f, w.contact_y[s], compliance))
+    for b in range(tree.nboxes):
+        x = box_residual(settings.box_D[b], result.boxes[b], w.box_y[b], tree.box_lower[b], tree.box_upper[b])
+        largest = maximum(largest, settings.box_unit[b] * x)
+    for r in range(tree.nc):
+        largest = maximum(largest, where(settings.R[r], DISABLED, settings.row_unit[r] * magnitude(rows[r]), 0.0))
+    return h * largest
+
+
+@kernel
+def write_step(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
+    """The state after the step, and velocities of contacts."""
+    h = problem.settings.dt
+    for k in range(tree.nv):
+        result.v[k] = problem.v[k] + h * result.a[k]
+    integrate(tree, problem.q, result.v, h, result.q)
+    for s in range(tree.nslots):
+        result.gaps[s] = w.gap[s]
+        u = w.contact_y[s]
+        set_slot_vector((h * u[0], h * u[1], h * (u[2] - w.offset[s])), result.velocities, s)

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What kernels read of contacts, beside the arrays of a tree: shapes, pairs of them, and their contact points.
+
+Each shape is there once, however many pairs it is in. The contact points of a pair are its slots, numbered in the order
+of `Model.contacts`; how many there are depends on the two kinds of shapes alone, and on `ContactPair.slots`.
+
+Pairs without kernel text, those of meshes above all, are of kind `GIVEN`: gap, point and normal of each of their slots
+are data that come in with the state (`kernels.contact.geometry.given_contacts`), rows ``contact_given`` and on of an
+input ``(ngiven, 7)``, which has no rows where no pair needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.errors import ModelError
+from linkwork.model.contacts import ContactPair, ContactShape
+from linkwork.model.model import Model
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere
+from linkwork.plans.layout import Layout, Shape
+from linkwork.plans.tree import TREE, BodyTable, Tree, build_tree, merged, rounded, rounded_rotation, size_of
+
+CONTACT_SIZES = (
+    "nshapes",  # shapes of contacts
+    "ncontacts",  # pairs of them
+    "nslots",  # contact points of all pairs
+    "ngiven",  # those of pairs without kernel text
+    "nfields",  # height fields
+    "nheights",  # heights of all of them
+)
+CONTACT_INTEGERS: dict[str, Shape] = {
+    "shape_body": ("nshapes",),
+    "shape_field": ("nshapes",),  # number of the height field; 0 of other shapes
+    "contact_kind": ("ncontacts",),  # the codes below
+    "contact_first": ("ncontacts",),  # the shape that normals point from,
+    "contact_second": ("ncontacts",),  # and the one that they point to
+    "contact_reversed": ("ncontacts",),  # 1 where the kind names the second shape first
+    "contact_slot": ("ncontacts",),  # first slot, and their count
+    "contact_slots": ("ncontacts",),
+    "contact_given": ("ncontacts",),  # of kind GIVEN: the first row of its data; 0 of others
+    "slot_contact": ("nslots",),
+    "field_start": ("nfields",),  # first of its heights; those along y are next to each other
+    "field_rows": ("nfields",),  # heights along x, and along y
+    "field_columns": ("nfields",),
+}
+CONTACT_FLOATS: dict[str, Shape] = {
+    "shape_rotation": ("nshapes", 3, 3),  # pose in the body
+    "shape_position": ("nshapes", 3),
+    "shape_size": ("nshapes", 3),  # see `shape_size`
+    "friction": ("nslots",),
+    "restitution": ("nslots",),
+    "contact_compliance": ("nslots",),
+    "field_range": ("nfields", 2),  # lowest and highest height
+    "heights": ("nheights",),
+}
+
+CONTACT_TREE = TREE.extended("contact_tree", CONTACT_SIZES, CONTACT_INTEGERS, CONTACT_FLOATS)
+"""A mechanism without constraints, with its contacts."""
+
+(
+    PLANE_SPHERE,
+    PLANE_CAPSULE,
+    PLANE_BOX,
+    GIVEN,
+) = range(4)
+"""Kinds of pairs: which kernel finds their contact points."""
+
+
+class PairKind(NamedTuple):
+    """A kind of pair, and how many contact points it may have; the first number is the default."""
+
+    code: int
+    slots: tuple[int, ...]
+
+
+PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, FIELD, MESH = (
+    "plane",
+    "sphere",
+    "capsule",
+    "box",
+    "cylinder",
+    "ellipsoid",
+    "height field",
+    "mesh",
+)
+"""Kinds of shapes."""
+
+PAIR_KINDS: Mapping[tuple[str, str], PairKind] = MappingProxyType(
+    {
+        (PLANE, SPHERE): PairKind(PLANE_SPHERE, (1,)),
+        (PLANE, CAPSULE): PairKind(PLANE_CAPSULE, (2,)),
+        (PLANE, BOX): PairKind(PLANE_BOX, (4, 8)),
+    }
+)
+"""Pairs of shapes that have kernel text, in one of their two orders."""
+
+GIVEN_SLOTS = 4
+"""Contact points of a pair without kernel text, unless it says how many."""
+
+
+def shape_kind(solid: Solid) -> str:
+    """The kind of a shape: a rounded cylinder is a capsule."""
+    if isinstance(solid, Cylinder):
+        return CAPSULE if solid.rounded else CYLINDER
+    kinds = {Ground: PLANE, Sphere: SPHERE, Box: BOX, Ellipsoid: ELLIPSOID, HeightField: FIELD, Mesh: MESH}
+    return kinds[type(solid)]
+
+
+def shape_size(solid: Solid) -> tuple[float, float, float]:
+    """Three numbers that kernels know a shape by.
+
+    Half edges of a box, the radius of a sphere, semi-axes of an ellipsoid, radius and half length of cylinders and
+    capsules, half the rectangle of a height field.
+    """
+    match solid:
+        case Box(size=(x, y, z)):
+            return x / 2, y / 2, z / 2
+        case Sphere(radius=radius):
+            return radius, 0.0, 0.0
+        case Ellipsoid(radii=radii):
+            return radii
+        case Cylinder(radius=radius, length=length):
+            return radius, length / 2, 0.0
+        case HeightField(size=(x, y)):
+            return x / 2, y / 2, 0.0
+        case _:
+            return 0.0, 0.0, 0.0
+
+
+class PlannedPair(NamedTuple):
+    """A pair with its kind and the number of its slots."""
+
+    pair: ContactPair
+    code: int
+    reversed: bool
+    slots: int
+
+
+def planned_pair(pair: ContactPair) -> PlannedPair:
+    """The kind and slots of a pair; `ModelError` where it cannot have as many as it says."""
+    kinds = shape_kind(pair.first.solid), shape_kind(pair.second.solid)
+    reverse = kinds not in PAIR_KINDS and kinds[::-1] in PAIR_KINDS
+    kind = PAIR_KINDS.get(kinds[::-1] if reverse else kinds)
+    if kind is None:
+        return PlannedPair(pair, GIVEN, False, GIVEN_SLOTS if pair.slots is None else pair.slots)
+    if pair.slots is not None and pair.slots not in kind.slots:
+        known = " or ".join(str(number) for number in kind.slots)
+        raise ModelError(
+            f"{pair}: slots is {pair.slots}; a {kinds[0]} and a {kinds[1]} have {known} contact points",
+            subject=pair.name,
+        )
+    return PlannedPair(pair, kind.code, reverse, kind.slots[0] if pair.slots is None else pair.slots)
+
+
+def contact_tables(model: Model, bodies: BodyTable) -> dict[str, Any]:
+    """Sizes and arrays of `CONTACT_SIZES`, `CONTACT_INTEGERS` and `CONTACT_FLOATS`, for `Layout.build`."""
+    planned = [planned_pair(pair) for pair in model.contacts]
+    shapes: dict[ContactShape, int] = {}
+    for pair in model.contacts:
+        shapes.setdefault(pair.first, len(shapes))
+        shapes.setdefault(pair.second, len(shapes))
+    length = size_of(model)
+    at = [bodies.frames[bodies.number[shape.body]].inverse() * shape.placement for shape in shapes]
+    counts = np.array([one.slots for one in planned], dtype=np.int64)
+    given = np.array([one.slots if one.code == GIVEN else 0 for one in planned], dtype=np.int64)
+    of_slot = np.repeat(np.arange(len(planned)), counts)
+    return {
+        "ngiven": int(given.sum()),
+        "shape_body": [bodies.number[shape.body] for shape in shapes],
+        "contact_kind": [one.code for one in planned],
+        "contact_first": [shapes[pair.first] for pair in model.contacts],
+        "contact_second": [shapes[pair.second] for pair in model.contacts],
+        "contact_reversed": [one.reversed for one in planned],
+        "contact_slot": np.cumsum(counts) - counts,
+        "contact_slots": counts,
+        "contact_given": np.where(given > 0, np.cumsum(given) - given, 0),
+        "slot_contact": of_slot,
+        "shape_rotation": merged([rounded_rotation(placement.rotation) for placement in at], 1.0),
+        "shape_position": merged([rounded(placement.position, length) for placement in at], length),
+        "shape_size": [shape_size(shape.solid) for shape in shapes],
+        "friction": [model.contacts[c].friction for c in of_slot],
+        "restitution": [model.contacts[c].restitution for c in of_slot],
+        "contact_compliance": [model.contacts[c].compliance for c in of_slot],
+        **_field_tables(list(shapes)),
+    }
+
+
+def _field_tables(shapes: list[ContactShape]) -> dict[str, Any]:
+    """The arrays of height fields."""
+    fields = [shape.solid for shape in shapes if isinstance(shape.solid, HeightField)]
+    grids = [np.array(field.heights) for field in fields]
+    counts = np.array([grid.size for grid in grids], dtype=np.int64)
+    number = {id(field): k for k, field in enumerate(fields)}
+    return {
+        "shape_field": [number.get(id(shape.solid), 0) for shape in shapes],
+        "field_start": np.cumsum(counts) - counts,
+        "field_rows": [grid.shape[0] for grid in grids],
+        "field_columns": [grid.shape[1] for grid in grids],
+        "field_range": [(grid.min(), grid.max()) for grid in grids],
+        "heights": np.concatenate([np.zeros(0), *(grid.ravel() for grid in grids)]),
+    }
+
+
+def contact_tree(model: Model) -> Tree:
+    """The arrays of a mechanism without its constraints, with its contacts."""
+    tree, bodies = build_tree(model)
+    return with_contacts(model, tree, bodies, CONTACT_TREE)
+
+
+def with_contacts(model: Model, tree: Tree, bodies: BodyTable, layout: Layout) -> Tree:
+    """The arrays of a mechanism with those of its contacts, for a layout that has both."""
+    return layout.build(tree, **contact_tables(model, bodies))
