@@ -166,9 +166,7 @@ def block(
     """
 
     @kernel
-    def iterations(
-        tree: Array, w: Array, matrix: Array, rows: Rows, D: Array, settings: Array, state: State
-    ) -> None:
+    def iterations(tree: Array, w: Array, matrix: Array, rows: Rows, D: Array, settings: Array, state: State) -> None:
         tolerance = settings[TOLERANCE]
         progress = state.progress
         for r in range(tree.nc):
@@ -204,7 +202,9 @@ def block(
         progress[RESIDUAL] = residual
         progress[ITERATIONS] = count
         progress[FACTORIZATIONS] += 1.0
-        progress[PENALTY] = where(tolerance, residual, adapted_penalty(primal, dual, settings, progress), progress[PENALTY])
+        progress[PENALTY] = where(
+            tolerance, residual, adapted_penalty(primal, dual, settings, progress), progress[PENALTY]
+        )
 
     return iterations
 

@@ -317,7 +317,9 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     linearize(tree, w, settings, result)
     for s in range(tree.nslots):  # P - G (b - y): forces at a = 0 of what is linear about the guess
         b = w.contact_b[s]
-        g = symmetric_product(w.contact_G[s], (b[0] - w.contact_y[s, 0], b[1] - w.contact_y[s, 1], b[2] - w.contact_y[s, 2]))
+        g = symmetric_product(
+            w.contact_G[s], (b[0] - w.contact_y[s, 0], b[1] - w.contact_y[s, 1], b[2] - w.contact_y[s, 2])
+        )
         for k in range(3):
             w.contact_P[s, k] -= g[k]
             w.contact_y[s, k] = b[k]

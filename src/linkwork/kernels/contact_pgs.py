@@ -298,6 +298,26 @@ def pgs_iterate(
     progress[1] += 1.0
 
 
+@kernel
+def dense_residual(
+    tree: Array,
+    w: Array,
+    G: Array,
+    g: Array,
+    friction: Array,
+    compliance: Array,
+    lower: Array,
+    upper: Array,
+    f: Array,
+    residual: Array,
+) -> None:
+    """The residual of forces ``f``."""
+    rows = Rows(g, friction, compliance, lower, upper)
+    dense_inverse_inertias(tree, G, rows, w.D)
+    dense_velocities(tree, G, rows, f, w.Z, w.y)
+    residual[0] = rows_residual(tree, rows, w.D, f, w.y)
+
+
 MATRIX: dict[str, Shape] = {"G": ("nc", "nlines", LINE)}
 DENSE_WORK: dict[str, Shape] = {"D": ("nc",), "y": ("nc",)}
 
@@ -309,4 +329,13 @@ PGS = Algorithm(
     DENSE_WORK | {"Z": ("nlines", LINE), "W": ("nslots", 6), "q": (3,), "x": (3,)},
     DENSE_CONTACTS,
     pgs_iterate,
+)
+
+DENSE_RESIDUAL = Algorithm(
+    "contact_dense_residual",
+    dense_residual,
+    MATRIX | ROW_INPUTS,
+    {"residual": (1,)},
+    DENSE_WORK | {"Z": ("nlines", LINE)},
+    DENSE_CONTACTS,
 )
