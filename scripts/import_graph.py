@@ -43,6 +43,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("quantities",),
     ("closure",),
     ("dynamics",),
+    ("contact",),
     ("drawing",),
     ("viewer",),
     ("simulation",),

@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
     from linkwork.closure.minimal import Minimal
+    from linkwork.contact.solution import ContactSolution
+    from linkwork.contact.step import ContactStep
     from linkwork.dynamics.delassus import Contacts, DampedInverse, Delassus, DelassusOperator
     from linkwork.dynamics.equilibrium import Equilibrium
     from linkwork.dynamics.forward import ForwardDynamics
@@ -111,6 +113,8 @@ _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
     "linkwork.closure.minimal": ("Minimal",),
+    "linkwork.contact.solution": ("ContactSolution",),
+    "linkwork.contact.step": ("ContactStep",),
     "linkwork.dynamics.delassus": ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"),
     "linkwork.dynamics.equilibrium": ("Equilibrium",),
     "linkwork.dynamics.forward": ("ForwardDynamics",),
@@ -174,6 +178,8 @@ __all__ = [
     "Cardan",
     "CenterOfMass",
     "Constraint",
+    "ContactSolution",
+    "ContactStep",
     "Contacts",
     "Controller",
     "Cylindrical",

@@ -100,6 +100,9 @@ Lanes = Literal["auto", 1, 2, 4, 8, 16]
 Integrator = Literal["euler", "rk4", "dopri5"]
 """How steps are made: `simulation.INTEGRATORS`."""
 
+ContactSolver = Literal["newton"]
+"""Solvers of steps with contacts: `contact.step.SOLVERS`."""
+
 JointProperty = Literal["limits", "damping", "friction"]
 """What joints may lose where `Mechanism.optimized` lets them close loops: `mechanism.connections.PROPERTIES`."""
 

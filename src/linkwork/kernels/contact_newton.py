@@ -24,7 +24,7 @@ Other symbols as in `contact_problem`. Cost of a step: that of `lcaba`, and line
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.cones import clamp, clamp_slope, cone_derivative, project_cone, tangential_length
+from linkwork.kernels.cones import clamp, clamp_slope, cone_derivative, magnitude, project_cone, tangential_length
 from linkwork.kernels.constrained import DISABLED, force_residual, maximum
 from linkwork.kernels.contact_problem import (
     INPUTS,
@@ -286,6 +286,22 @@ def update_centers(tree: Array, w: Array, settings: ContactSettings, result: Con
 
 
 @kernel
+def mismatch(tree: Array, w: Array, settings: ContactSettings, result: ContactResult) -> Scalar:
+    """The largest distance of forces from projected ones, as a velocity: zero at the minimum."""
+    largest = 0.0
+    for s in range(tree.nslots):
+        p = projected(tree, s, settings, slot_vector(result.center, s), result.gamma[s], w.contact_y[s])
+        f = slot_vector(result.forces, s)
+        x = (f[0] - p[0], f[1] - p[1], f[2] - p[2])
+        largest = maximum(largest, settings.D[s] * sqrt(dot(x, x)))
+    for b in range(tree.nboxes):
+        x = box_penalized(settings, b, result.box_center[b], w.box_y[b])
+        p = clamp(x, tree.box_lower[b], tree.box_upper[b])
+        largest = maximum(largest, settings.box_unit[b] * settings.box_D[b] * magnitude(result.boxes[b] - p))
+    return settings.dt * largest
+
+
+@kernel
 def guess_rows(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """Where to linearize first: contacts that gravity would close are taken for sticking, or for sliding as they do."""
     for s in range(tree.nslots):
@@ -364,8 +380,10 @@ def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, resul
     forces_of_step(tree, w, result)
     t = line_search(tree, w, settings, result)
     take_step(tree, w, result, t)
-    update_centers(tree, w, settings, result, where(t, 0.99, 0.0, 1.0))
-    result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
+    miss = mismatch(tree, w, settings, result)
+    now = problem_residual(tree, w, problem, result, w.rows)
+    update_centers(tree, w, settings, result, where(miss, maximum(0.1 * now, 0.01 * settings.tolerance), 1.0, 0.0))
+    result.residual[0] = now
     result.iterations[0] += 1.0
     write_step(tree, w, problem, result)
 

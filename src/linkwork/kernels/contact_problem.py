@@ -4,7 +4,7 @@
 Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with joint accelerations ``a`` and forces of::
 
     M a + c = tau + J_l' lambda + J_c' f + sum s f_b            dynamics
-    J_l v+ = -error / loop_time                                 loops
+    J_l v+ = -error / loop_time - dt beta / 2                   loops, closed to second order
     K ∋ f ⟂ J_c v+ + b + Gamma(J_c v+) ∈ K*                     contacts: Signorini, Coulomb, maximum dissipation
     s v+ + gap / dt ⟂ f_b >= 0;    f_b in [-F, F]               limits and dry friction of joints (boxes)
 
@@ -35,7 +35,7 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.cones import box_residual, contact_residual, magnitude
 from linkwork.kernels.constrained import DISABLED, WORK, maximum, minimum
-from linkwork.kernels.constraints import constraint_rows, constraint_velocities
+from linkwork.kernels.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.contact.geometry import CONTACT_WORK, contact_geometry, given_contacts
 from linkwork.kernels.integration import integrate
 from linkwork.kernels.kinematics import pose_from_parent, velocities
@@ -267,12 +267,13 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
         for j in range(6):
             w.f0[i, j] = w.f[i, j]
     implicit_joint_torques(tree, w, q, v, problem.tau, h)
-    velocities(tree, w, v)
     constraint_rows(tree, w, q, w.error)
+    constraint_bias(tree, w, q, v)
+    velocities(tree, w, v)
     constraint_velocities(tree, w, q, v, w.Jv)
     joint_coupling_rows(tree, w)
     for r in range(tree.nc):
-        w.k[r] = -((w.Jv[r] + w.error[r] / problem.settings.loop_time) / h)
+        w.k[r] = -((w.Jv[r] + w.error[r] / problem.settings.loop_time) / h) - 0.5 * w.beta[r]
         w.mu[r] = 1.0 / problem.settings.R[r]
     world_poses(tree, w)
     poses_of_shapes(tree, w)

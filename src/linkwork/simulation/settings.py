@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.dynamics.implicit import with_implicit_armature
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, SimulationMethod, TimeConstant, fresh_floats
 from linkwork.kernels.control import Control
@@ -23,7 +24,6 @@ from linkwork.simulation.stabilization import (
     passive_parameters,
     stabilized,
     time_constant_of,
-    with_implicit_armature,
 )
 from linkwork.simulation.stepper import INTEGRATORS, Stepper
 

@@ -74,16 +74,6 @@ def unstabilized(robot: Model) -> Model:
     return replace(robot, constraints=tuple(replace(c, gains=None, time_constant=None) for c in robot.constraints))
 
 
-def with_implicit_armature(robot: Model, h: float) -> Model:
-    """The robot with ``h d + h² k`` more of armature: springs and dampers at the end of a step of the time ``h``."""
-    joints = []
-    for joint in robot.joints:
-        k = robot.v_slice(joint.name)
-        springs = robot.stiffness[k] if joint.type.nq == joint.type.nv else 0.0
-        joints.append(replace(joint, armature=robot.armature[k] + h * robot.damping[k] + h * h * springs))
-    return replace(robot, joints=tuple(joints))
-
-
 def passive_parameters(robot: Model, passive: bool, limits: bool, at: npt.ArrayLike) -> Array:
     """Springs, dampers and stops of joints: a row for each degree of freedom, as `kernels.stage` reads them."""
     table = np.zeros((robot.nv, 7))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Backend, Program
+from linkwork.dynamics.implicit import with_implicit_armature
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import Integrator, StepMethod, TimeConstant, above_zero, count
@@ -33,7 +34,6 @@ from linkwork.simulation.stabilization import (
     passive_parameters,
     stabilized,
     unstabilized,
-    with_implicit_armature,
 )
 
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})

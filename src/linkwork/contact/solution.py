@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results of a step with contacts: the state after it, impulses of contacts, and how iterations ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from linkwork.dynamics.solution import NamedRows
+from linkwork.model.model import Model
+from linkwork.model.notebook import shape_table
+from linkwork.plans.contact_lcaba import HEAD
+from linkwork.plans.tree import Tree
+from linkwork.quantities.base import Array
+
+RESIDUAL, ITERATIONS = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class StepLayout:
+    """Where the result of a step has what (`kernels.contact_problem.contact_view`), and names of contacts."""
+
+    robot: Model
+    tree: Tree
+    dt: float
+    tolerance: float
+    """The residual at which iterations end, in m/s."""
+
+    @cached_property
+    def places(self) -> dict[str, slice]:
+        """Parts of the result by name."""
+        ns, nb, nc = int(self.tree.nslots), int(self.tree.nboxes), int(self.tree.nc)
+        sizes = {"a": self.robot.nv, "forces": 3 * ns, "velocities": 3 * ns, "gaps": ns, "multipliers": nc, "boxes": nb}
+        places, start = {}, HEAD
+        for name, size in sizes.items():
+            places[name] = slice(start, start + size)
+            start += size
+        return places
+
+    @cached_property
+    def slots(self) -> dict[str, slice]:
+        """Contact points of each pair, by the name of the pair."""
+        each = zip(self.tree.contact_slot.tolist(), self.tree.contact_slots.tolist(), strict=True)
+        return {pair.name: slice(o, o + n) for pair, (o, n) in zip(self.robot.contacts, each, strict=True)}
+
+
+class BySlots(Mapping[str, Array]):
+    """Numbers of contact points, by the names of pairs."""
+
+    def __init__(self, layout: StepLayout, values: Array, axes: int) -> None:
+        self._layout, self._values, self._axes = layout, values, axes
+
+    def __getitem__(self, name: str) -> Array:
+        part: Array = self._values[(..., self._layout.slots[name], *[slice(None)] * self._axes)]
+        return part
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._layout.slots)
+
+    def __len__(self) -> int:
+        return len(self._layout.slots)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+class ContactSolution:
+    """The state after a step, and impulses of contacts, loops and joints. Leading axes are those of the batch."""
+
+    __slots__ = ("_layout", "_result", "q", "v")
+
+    q: Array
+    """Configuration after the step, ``(..., nq)``."""
+    v: Array
+    """Joint velocities after the step, ``(..., nv)``."""
+
+    def __init__(self, q: Array, v: Array, result: Array, layout: StepLayout) -> None:
+        self.q, self.v, self._result, self._layout = q, v, result, layout
+
+    def _part(self, name: str) -> Array:
+        part: Array = self._result[..., self._layout.places[name]]
+        return part
+
+    def _vectors(self, name: str) -> Array:
+        part = self._part(name)
+        return part.reshape(*part.shape[:-1], -1, 3)
+
+    @property
+    def forces(self) -> Array:
+        """Forces of contact points, ``(..., nslots, 3)``: along t1, t2, n, on the second shape of each pair, in N."""
+        return self._vectors("forces")
+
+    @property
+    def impulse(self) -> Array:
+        """Impulses of contact points, ``(..., nslots, 3)``: along t1, t2, n, on the second shape of each pair, in N s."""
+        return self._layout.dt * self._vectors("forces")
+
+    @property
+    def impulses(self) -> Mapping[str, Array]:
+        """The same by names of pairs, ``(..., slots, 3)`` each."""
+        return BySlots(self._layout, self.impulse, 1)
+
+    @property
+    def gaps(self) -> Array:
+        """Gaps of contact points before the step, ``(..., nslots)``, negative where shapes overlap, in m."""
+        return self._part("gaps")
+
+    @property
+    def contact_velocity(self) -> Array:
+        """Velocities of contact points after the step, ``(..., nslots, 3)``: of the second shape relative to the first,
+        along t1, t2, n, in m/s."""
+        return self._vectors("velocities")
+
+    @property
+    def acceleration(self) -> Array:
+        """Joint accelerations ``(v+ - v) / dt``, ``(..., nv)``."""
+        return self._part("a")
+
+    @property
+    def multipliers(self) -> Array:
+        """Forces of all constraints in a row, ``(..., nc)``."""
+        return self._part("multipliers")
+
+    @property
+    def constraint_impulses(self) -> Mapping[str, Array]:
+        """Impulses of constraints by name, ``(..., rows)`` each, in N s or N m s."""
+        return NamedRows(self._layout.robot, self._layout.dt * self.multipliers)
+
+    def _joint_impulses(self, limits: bool) -> Array:
+        tree, boxes = self._layout.tree, self._part("boxes")
+        result = np.zeros((*boxes.shape[:-1], self._layout.robot.nv), boxes.dtype)
+        for b, (v, q) in enumerate(zip(tree.box_v.tolist(), tree.box_q.tolist(), strict=True)):
+            if (q >= 0) == limits:
+                result[..., v] += self._layout.dt * tree.box_sign[b] * boxes[..., b]
+        return result
+
+    @property
+    def limit_impulses(self) -> Array:
+        """Impulses of joint limits on degrees of freedom, ``(..., nv)``, in N s or N m s."""
+        return self._joint_impulses(True)
+
+    @property
+    def friction_impulses(self) -> Array:
+        """Impulses of the dry friction of joints, ``(..., nv)``, in N s or N m s."""
+        return self._joint_impulses(False)
+
+    @property
+    def residual(self) -> Any:
+        """What the step misses of the laws of contact, a velocity in m/s (`kernels.cones`)."""
+        return _plain(self._result[..., RESIDUAL])
+
+    @property
+    def iterations(self) -> Any:
+        """Iterations of the solver, of each state."""
+        return _plain(self._result[..., ITERATIONS].astype(np.int64))
+
+    @property
+    def converged(self) -> Any:
+        """Whether the residual is within the tolerance."""
+        return _plain(self._result[..., RESIDUAL] <= self._layout.tolerance)
+
+    @property
+    def warm_start(self) -> Array:
+        """Forces that the next step may start from, ``(..., nstart)``: of contacts, joints, and constraints."""
+        return np.concatenate([self._part("forces"), self._part("boxes"), self._part("multipliers")], axis=-1)
+
+    def __repr__(self) -> str:
+        return (
+            f"ContactSolution(v={self.v!r}, residual={self.residual}, iterations={self.iterations}, "
+            f"converged={self.converged})"
+        )
+
+    def _repr_html_(self) -> str:
+        shown = {"q": self.q, "v": self.v, "impulse": self.impulse, "gaps": self.gaps}
+        return shape_table("ContactSolution", shown)
+
+
+def _plain(x: Any) -> Any:
+    """A Python number for one state."""
+    return x.item() if x.ndim == 0 else x

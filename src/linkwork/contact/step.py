@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A step in time with contacts, loops, joint limits and dry friction: one class, all solvers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.compilers.program import Program
+from linkwork.contact.scales import contact_scales, joint_inverse_inertias
+from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
+from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
+from linkwork.dynamics.iterations import row_regularization
+from linkwork.errors import InputError, NotConverged, StateWarning
+from linkwork.inputs import ContactSolver, TimeConstant, above_zero, count
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.contact_newton import CONTACT_NEWTON
+from linkwork.model.checks import check_robot
+from linkwork.model.model import Model
+from linkwork.plans.contact_lcaba import contact_lcaba_tree
+from linkwork.plans.tree import Tree
+from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
+from linkwork.quantities.scales import joint_units, typical_row_units
+
+SOLVERS: Mapping[str, Algorithm] = MappingProxyType({"newton": CONTACT_NEWTON})
+"""Solvers of steps with contacts, by name."""
+
+TOLERANCE = 1e-8
+"""The residual at which iterations end, as a part of the velocity at which bodies of the robot's size fall."""
+SINGLE_TOLERANCE = 1e-4
+"""The least in single precision."""
+MAX_ITERATIONS = 100
+TIME_CONSTANT = 0.005
+"""Seconds in which penetration is removed, where steps are not longer than half of this."""
+PENALTY = 1e5
+"""Penalty of contacts, in units of the inertia that they feel."""
+SINGLE_PENALTY = 1e3
+"""The most in single precision."""
+REGULARIZATION = 1e-8
+"""Of loops, as for `ForwardDynamics`."""
+THRESHOLD = 2.0
+"""Restitution acts where contacts close faster than gravity makes them in so many steps."""
+
+
+class ContactStep(ArrayEvaluator):
+    """The state of a robot after a step in time with its contacts: ``step(q, v, tau).v``.
+
+    Semi-implicit Euler at the level of velocities. Contacts obey Signorini's condition, Coulomb's law and the principle
+    of maximum dissipation at the end of the step; loops close, joint limits hold, and the dry friction of joints acts.
+    Springs and dampers of joints are implicit, as in `simulate`.
+
+    Args:
+        robot: The mechanism, with its contact pairs.
+        dt: Time of a step, in seconds.
+        solver: How to solve for contact forces.
+        tolerance: What contacts, loops and joints may miss when iterations end (`ContactSolution.residual`), as a part
+            of the velocity at which bodies of the robot's size fall, which is about 1 m/s.
+        max_iterations: The most iterations.
+        limits: Whether joint limits hold; else joints pass them.
+        joint_friction: Whether the dry friction of joints acts.
+        passive: Whether springs and dampers of joints act.
+        stabilization: Seconds in which penetration is removed; by default 5 ms, or two steps.
+        strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else there is a warning
+            and `ContactSolution.converged` says so.
+        wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
+            force]`` at the frame's origin in the frame's axes.
+        threads: Threads that share a large batch; by default as many as there are cores.
+    """
+
+    def __init__(
+        self,
+        robot: Model,
+        dt: float = 1e-3,
+        solver: ContactSolver = "newton",
+        *,
+        tolerance: float = TOLERANCE,
+        max_iterations: int = MAX_ITERATIONS,
+        limits: bool = True,
+        joint_friction: bool = True,
+        passive: bool = True,
+        stabilization: TimeConstant = "auto",
+        strict: bool = False,
+        wrenches: Sequence[str] = (),
+        threads: int | None = None,
+    ) -> None:
+        check_robot(robot)
+        if solver not in SOLVERS:
+            raise InputError(f"no solver '{solver}' for contacts; there are {', '.join(SOLVERS)}")
+        self.dt = above_zero(dt, "dt")
+        self.solver = solver
+        self.tolerance = above_zero(tolerance, "tolerance")
+        self.max_iterations = count(max_iterations, "max_iterations")
+        self.strict = bool(strict)
+        self.limits, self.joint_friction, self.passive = bool(limits), bool(joint_friction), bool(passive)
+        self.stabilization = stabilization
+        self._time = penetration_time(stabilization, self.dt)
+        frames = frame_names(wrenches)
+        arguments = {
+            "robot": robot,
+            "dt": self.dt,
+            "solver": solver,
+            "tolerance": self.tolerance,
+            "max_iterations": self.max_iterations,
+            "limits": self.limits,
+            "joint_friction": self.joint_friction,
+            "passive": self.passive,
+            "stabilization": stabilization,
+            "strict": self.strict,
+            "wrenches": frames,
+        }
+        super().__init__(robot, "contact_step", self._planned, arguments, frames, threads)
+
+    def _planned(self) -> Program:
+        moved = with_implicit_armature(self.robot, self.dt) if self.passive else without_passive_forces(self.robot)
+        tree = contact_lcaba_tree(moved, self.frames, self.limits, self.joint_friction)
+        return Program.of_robot(self.robot, SOLVERS[self.solver], tree)
+
+    def _prepare_inputs(self) -> None:
+        tree, dtype = self.program.tree, self._dtype.name
+        self._settings = step_settings(
+            self.robot, tree, self.dt, self.tolerance, self.max_iterations, self._time, dtype
+        )
+        self._no_torques = np.zeros(self.robot.nv, dtype)
+        self._cold_start = np.zeros(tree.nstart, dtype)
+        self._no_points = np.zeros((0, 7), dtype)
+        self._layout = StepLayout(self.robot, tree, self.dt, float(self._settings[0]))
+
+    @property
+    def settings(self) -> Array:
+        """Parameters of the step and scales of the robot: the input ``settings`` of exported C."""
+        self.runner  # noqa: B018  makes the inputs that this evaluator holds
+        return self._settings.copy()
+
+    @property
+    def nslots(self) -> int:
+        """Contact points of all pairs."""
+        return int(self.program.tree.nslots)
+
+    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+        self.runner  # noqa: B018
+        defaults = [None, None, self._no_torques, self._no_wrenches, self._no_points, self._cold_start, self._settings]
+        inputs = [
+            default if k >= len(given) or given[k] is None else given[k] for k, default in enumerate(defaults)
+        ]
+        return super()._inputs(inputs)
+
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
+        def verify(arrays: Sequence[Array]) -> None:
+            self._check(arrays[-1])
+
+        return verify
+
+    def __call__(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike | None = None,
+        wrenches: npt.ArrayLike | None = None,
+        *,
+        given: npt.ArrayLike | None = None,
+        start: ContactSolution | npt.ArrayLike | None = None,
+        out: tuple[Array, Array] | None = None,
+    ) -> ContactSolution:
+        """The state after the step, and impulses. Leading axes are batch axes and broadcast.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            tau: Joint torques, ``(..., nv)``; by default none.
+            wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+            given: Contact points of pairs of meshes, ``(..., ngiven, 7)``: gap, point and normal in the world.
+            start: The solution of the step before (warm start), or its `ContactSolution.warm_start`.
+            out: Arrays to write the configuration and velocities after the step to; by default new ones.
+        """
+        forces = start.warm_start if isinstance(start, ContactSolution) else start
+        runner = self.runner
+        inputs = self._inputs([q, v, tau, wrenches, given, forces])
+        outputs = [None, None, None] if out is None else [*out, None]
+        q1, v1, result = runner.evaluate(inputs, outputs)
+        self._check(result)
+        return ContactSolution(q1, v1, result, self._layout)
+
+    def _check(self, result: Array) -> None:
+        """Say where iterations ended too early."""
+        residual = result[..., RESIDUAL]
+        missed = ~(residual <= self._layout.tolerance)
+        if not missed.any():
+            return
+        states = f" in {missed.sum()} of {missed.size} states" if residual.ndim else ""
+        message = (
+            f"{self.solver} did not solve the contacts of '{self.robot.name}'{states}: residual "
+            f"{np.max(residual):.3g} m/s after {self.max_iterations} iterations (tolerance: "
+            f"{self._layout.tolerance:.1g}); try a smaller dt or more max_iterations"
+        )
+        if self.strict:
+            raise NotConverged(message)
+        warnings.warn(message, StateWarning, stacklevel=3)
+
+
+def penetration_time(stabilization: TimeConstant, dt: float) -> float:
+    """Seconds in which penetration is removed under steps of the time ``dt``; None: it stays."""
+    if stabilization is None:
+        return 1e30
+    if stabilization == "auto":
+        return max(TIME_CONSTANT, 2 * dt)
+    time = above_zero(stabilization, "stabilization")
+    if time < dt:
+        raise InputError(f"stabilization is {time:g} s: penetration cannot be removed in less than a step ({dt:g} s)")
+    return time
+
+
+def step_settings(
+    robot: Model, tree: Tree, dt: float, tolerance: float, iterations: int, time: float, dtype: str = "float64"
+) -> Array:
+    """The input ``settings`` of `kernels.contact_problem`."""
+    scales, gravity = contact_scales(robot), float(np.linalg.norm(robot.gravity))
+    velocity = scales.velocity(gravity, dt)
+    least, penalty = tolerance, PENALTY
+    if dtype == "float32":
+        least, penalty = max(least, SINGLE_TOLERANCE), min(penalty, SINGLE_PENALTY)
+    threshold = THRESHOLD * gravity * dt
+    head = [least * velocity, iterations, dt, time, dt, velocity, threshold, gravity, penalty, 0.0]
+    joints = joint_inverse_inertias(robot)[tree.box_v] if tree.nboxes else np.zeros(0)
+    angles = joint_units(robot)[tree.box_v] == 1.0 if tree.nboxes else np.zeros(0, dtype=bool)
+    units = scales.length / typical_row_units(robot) if tree.nc else np.zeros(0)
+    parts = [
+        head,
+        np.repeat(scales.pairs, tree.contact_slots),
+        joints,
+        np.where(angles, scales.length, 1.0),
+        row_regularization(robot, REGULARIZATION, dtype),
+        units,
+    ]
+    return np.concatenate(parts).astype(dtype)
