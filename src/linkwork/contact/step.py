@@ -20,6 +20,7 @@ from linkwork.errors import InputError, NotConverged, StateWarning
 from linkwork.inputs import ContactSolver, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_newton import CONTACT_NEWTON
+from linkwork.kernels.contact_step_admm import CONTACT_ADMM
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import contact_lcaba_tree
@@ -27,14 +28,15 @@ from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
 from linkwork.quantities.scales import joint_units, typical_row_units
 
-SOLVERS: Mapping[str, Algorithm] = MappingProxyType({"newton": CONTACT_NEWTON})
+SOLVERS: Mapping[str, Algorithm] = MappingProxyType({"newton": CONTACT_NEWTON, "admm": CONTACT_ADMM})
 """Solvers of steps with contacts, by name."""
 
 TOLERANCE = 1e-8
 """The residual at which iterations end, as a part of the velocity at which bodies of the robot's size fall."""
 SINGLE_TOLERANCE = 1e-4
 """The least in single precision."""
-MAX_ITERATIONS = 100
+MAX_ITERATIONS: Mapping[str, int] = MappingProxyType({"newton": 100, "admm": 2000})
+"""The most iterations of each solver."""
 TIME_CONSTANT = 0.005
 """Seconds in which penetration is removed, where steps are not longer than half of this."""
 PENALTY = 1e5
@@ -60,7 +62,7 @@ class ContactStep(ArrayEvaluator):
         solver: How to solve for contact forces.
         tolerance: What contacts, loops and joints may miss when iterations end (`ContactSolution.residual`), as a part
             of the velocity at which bodies of the robot's size fall, which is about 1 m/s.
-        max_iterations: The most iterations.
+        max_iterations: The most iterations; by default 100 of ``newton``, 2000 of ``admm``.
         limits: Whether joint limits hold; else joints pass them.
         joint_friction: Whether the dry friction of joints acts.
         passive: Whether springs and dampers of joints act.
@@ -79,7 +81,7 @@ class ContactStep(ArrayEvaluator):
         solver: ContactSolver = "newton",
         *,
         tolerance: float = TOLERANCE,
-        max_iterations: int = MAX_ITERATIONS,
+        max_iterations: int | None = None,
         limits: bool = True,
         joint_friction: bool = True,
         passive: bool = True,
@@ -94,7 +96,8 @@ class ContactStep(ArrayEvaluator):
         self.dt = above_zero(dt, "dt")
         self.solver = solver
         self.tolerance = above_zero(tolerance, "tolerance")
-        self.max_iterations = count(max_iterations, "max_iterations")
+        most = MAX_ITERATIONS[solver] if max_iterations is None else max_iterations
+        self.max_iterations = count(most, "max_iterations")
         self.strict = bool(strict)
         self.limits, self.joint_friction, self.passive = bool(limits), bool(joint_friction), bool(passive)
         self.stabilization = stabilization

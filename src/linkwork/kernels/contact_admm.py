@@ -69,11 +69,11 @@ class State(NamedTuple):
     """What lasts from one block of iterations to the next."""
 
     f: Array
-    """(nc,) impulses in their cones."""
+    """(nrows,) impulses in their cones."""
     z: Array
-    """(nc,) multipliers: velocities of rows, with De Saxcé's correction."""
+    """(nrows,) multipliers: velocities of rows, with De Saxcé's correction."""
     y: Array
-    """(nc,) velocities of rows, with what compliance adds."""
+    """(nrows,) velocities of rows, with what compliance adds."""
     progress: Array
     """Residual, iterations, penalty, factorizations, factor of the spectral rule."""
 
@@ -123,7 +123,7 @@ def adapted_penalty(primal: Scalar, dual: Scalar, settings: Array, progress: Arr
 @kernel
 def right_hand_side(tree: Array, rows: Rows, rho: Array, f: Array, z: Array, b: Array) -> None:
     """``b = rho f + z - g - Gamma(z)``."""
-    for r in range(tree.nc):
+    for r in range(tree.nrows):
         b[r] = rho[r] * f[r] + z[r] - rows.g[r]
     for s in range(tree.nslots):
         r = tree.slot_row[s]
@@ -136,7 +136,7 @@ def update_forces(tree: Array, w: Array, rows: Rows, D: Array, relaxation: Scala
 
     ``w.measure`` is the primal and the dual residual.
     """
-    for r in range(tree.nc):
+    for r in range(tree.nrows):
         w.y[r] = w.b[r] - w.rho[r] * w.x[r] + rows.g[r]  # (G + R) x + g
         w.h[r] = relaxation * w.x[r] + (1.0 - relaxation) * state.f[r]
         w.b[r] = w.h[r] - state.z[r] / w.rho[r]
@@ -144,7 +144,7 @@ def update_forces(tree: Array, w: Array, rows: Rows, D: Array, relaxation: Scala
     apart = 0.0
     primal = 0.0
     dual = 0.0
-    for r in range(tree.nc):
+    for r in range(tree.nrows):
         w.z[r] = state.z[r] - w.rho[r] * (w.h[r] - w.f[r])
         apart = maximum(apart, D[r] * magnitude(w.x[r] - w.f[r]))
         primal = maximum(primal, D[r] * magnitude(w.h[r] - w.f[r]))
@@ -169,7 +169,7 @@ def block(
     def iterations(tree: Array, w: Array, matrix: Array, rows: Rows, D: Array, settings: Array, state: State) -> None:
         tolerance = settings[TOLERANCE]
         progress = state.progress
-        for r in range(tree.nc):
+        for r in range(tree.nrows):
             w.rho[r] = progress[PENALTY] * D[r]
             w.h[r] = w.rho[r] + rows.compliance[r]
         factorize(tree, w, matrix, w.h)
@@ -184,7 +184,7 @@ def block(
                 solve(tree, w, matrix, w.b, w.x)
                 # b = rho f + z - g - Gamma, so that (G + R) x + g = b - rho x + g
                 estimate = update_forces(tree, w, rows, D, settings[RELAXATION], state)
-                for r in range(tree.nc):
+                for r in range(tree.nrows):
                     state.f[r] = where(going, 0.5, state.f[r], w.f[r])
                     state.z[r] = where(going, 0.5, state.z[r], w.z[r])
                 primal = where(going, 0.5, primal, w.measure[0])
@@ -197,7 +197,7 @@ def block(
                     multiply(tree, w, matrix, rows, state.f, w.y)
                     exact = rows_residual(tree, rows, D, state.f, w.y)
                     residual = where(near, 0.5, residual, exact)
-                    for r in range(tree.nc):
+                    for r in range(tree.nrows):
                         state.y[r] = where(near, 0.5, state.y[r], w.y[r])
         progress[RESIDUAL] = residual
         progress[ITERATIONS] = count
@@ -227,20 +227,20 @@ def start(multiply: Callable[..., None]) -> Callable[..., None]:
         progress = state.progress
         largest = 1.0
         if any_below(-settings[RULE], 0.5 - SPECTRAL):
-            for r in range(tree.nc):
+            for r in range(tree.nrows):
                 w.x[r] = 1.0 + 0.5 * float(r % 3) - 0.1 * float(r % 7)
             for _ in range(POWER_STEPS):  # of D^-1 (G + R)
                 multiply(tree, w, matrix, rows, w.x, w.y)
                 largest = 0.0
-                for r in range(tree.nc):
+                for r in range(tree.nrows):
                     w.x[r] = (w.y[r] - rows.g[r]) / D[r]
                     largest = maximum(largest, magnitude(w.x[r]))
-                for r in range(tree.nc):
+                for r in range(tree.nrows):
                     w.x[r] /= largest + SMALLEST
         set_first_penalty(largest, settings, progress)
         project_rows(tree, rows, guess, state.f)
         multiply(tree, w, matrix, rows, state.f, state.y)
-        for r in range(tree.nc):
+        for r in range(tree.nrows):
             state.z[r] = state.y[r]
         for s in range(tree.nslots):
             r = tree.slot_row[s]
@@ -258,15 +258,15 @@ def start(multiply: Callable[..., None]) -> Callable[..., None]:
 @kernel
 def factorize_dense(tree: Array, w: Array, G: Array, rho: Array) -> None:
     """``G + rho = U' D U`` with ``D U`` at and beyond the diagonal of ``A``, ``1 / D`` in ``pivot``; in lines."""
-    for r in range(tree.nc):
+    for r in range(tree.nrows):
         for j in range(r // LINE, tree.nlines):
             set_line(line(G[r], j), w.A[r], j)
         w.A[r, r // LINE, r % LINE] += rho[r]
-    for k in range(tree.nc):
+    for k in range(tree.nrows):
         row = w.A[k]
         inverse = 1.0 / entry(w.A, k, k)
         w.pivot[k] = inverse
-        for i in range(k + 1, tree.nc):
+        for i in range(k + 1, tree.nrows):
             x = entry(w.A, k, i) * inverse
             to = w.A[i]
             for j in range(i // LINE, tree.nlines):
@@ -279,9 +279,9 @@ def solve_dense(tree: Array, w: Array, G: Array, b: Array, x: Array) -> None:
     Z = w.Z
     for j in range(tree.nlines):
         set_line((0.0, 0.0, 0.0, 0.0), Z, j)
-    for r in range(tree.nc):
+    for r in range(tree.nrows):
         Z[r // LINE, r % LINE] = b[r]
-    for k in range(tree.nc):
+    for k in range(tree.nrows):
         z = Z[k // LINE, k % LINE] * w.pivot[k]
         row = w.A[k]
         for j in range(k // LINE, tree.nlines):
@@ -289,7 +289,7 @@ def solve_dense(tree: Array, w: Array, G: Array, b: Array, x: Array) -> None:
         x[k] = z  # entries up to k of its line are done with
     for j in range(tree.nlines):
         set_line((0.0, 0.0, 0.0, 0.0), Z, j)
-    for k in range(tree.nc - 1, -1, -1):
+    for k in range(tree.nrows - 1, -1, -1):
         row = w.A[k]
         total = 0.0
         for j in range(k // LINE, tree.nlines):
@@ -354,13 +354,13 @@ def admm_iterate(
 
 ADMM_SETTINGS: dict[str, Shape] = {"settings": (NSETTINGS,)}
 ADMM_OUTPUTS: dict[str, Shape] = {
-    "impulses": ("nc",),
-    "multipliers": ("nc",),
-    "velocities": ("nc",),
+    "impulses": ("nrows",),
+    "multipliers": ("nrows",),
+    "velocities": ("nrows",),
     "progress": (NPROGRESS,),
 }
 ADMM_WORK: dict[str, Shape] = {
-    **{name: ("nc",) for name in ("rho", "b", "x", "h", "f", "z")},
+    **{name: ("nrows",) for name in ("rho", "b", "x", "h", "f", "z")},
     "measure": (2,),
 }
 
@@ -369,7 +369,7 @@ DENSE_ADMM = Algorithm(
     admm,
     MATRIX | ROW_INPUTS | ADMM_SETTINGS,
     ADMM_OUTPUTS,
-    DENSE_WORK | ADMM_WORK | {"A": ("nc", "nlines", LINE), "pivot": ("nc",), "Z": ("nlines", LINE)},
+    DENSE_WORK | ADMM_WORK | {"A": ("nrows", "nlines", LINE), "pivot": ("nrows",), "Z": ("nlines", LINE)},
     DENSE_CONTACTS,
     admm_iterate,
 )

@@ -10,8 +10,8 @@ for the normal and one for the tangential force as in Pinocchio. With ``W = G_kk
     f = -W^-1 q in the cone               f                                             it sticks
     else f_t = -(A + l)^-1 b, f_n = -(q_n + w' f_t) / W_nn, l > 0, |f_t| = mu f_n        it slips
 
-with ``A = W_tt - w w' / W_nn`` and ``b = q_t - w q_n / W_nn``: the tangential velocity is ``-l f_t``, against the force,
-and the normal one zero. De Saxcé's correction needs no iteration of its own then: a force and a velocity that solve
+with ``A = W_tt - w w' / W_nn`` and ``b = q_t - w q_n / W_nn``: the tangential velocity is ``-l f_t``, against the
+force, and the normal one zero. De Saxcé's correction needs no iteration of its own then: a force and a velocity that solve
 the local problems of all contacts have residual zero. The multiplier ``l`` is found by Newton's method between bounds,
 on ``mu f_n / |f_t| - 1``, which is nearly linear in ``l``.
 
@@ -20,7 +20,7 @@ is believed when velocities that were computed anew have it, too.
 
 | symbol  | meaning                                                                   |
 |---------|---------------------------------------------------------------------------|
-| G       | the matrix, (nc, nlines, 4): columns in lines of four, the last padded      |
+| G       | the matrix, (nrows, nlines, 4): columns in lines of four, the last padded      |
 | f       | impulses                                                                   |
 | Y       | velocities of rows ``G f + R f + g``, in lines                             |
 | W       | of each slot: ``A_xx, A_xy, A_yy, w_x, w_y, 1 / W_nn``                      |
@@ -99,7 +99,7 @@ def dense_velocities(tree: Array, G: Array, rows: Rows, f: Array, Y: Array, y: A
         for c in range(LINE):
             Y[j, c] = 0.0
     add_product(tree, G, f, Y)
-    for r in range(tree.nc):
+    for r in range(tree.nrows):
         x = Y[r // LINE, r % LINE] + rows.compliance[r] * f[r] + rows.g[r]
         Y[r // LINE, r % LINE] = x
         y[r] = x
@@ -235,7 +235,7 @@ def sweep(tree: Array, w: Array, G: Array, rows: Rows, f: Array, Y: Array) -> No
 @kernel
 def lines_residual(tree: Array, rows: Rows, D: Array, f: Array, Y: Array, y: Array) -> Scalar:
     """The residual of velocities that are in lines."""
-    for r in range(tree.nc):
+    for r in range(tree.nrows):
         y[r] = Y[r // LINE, r % LINE]
     return rows_residual(tree, rows, D, f, y)
 
@@ -318,14 +318,14 @@ def dense_residual(
     residual[0] = rows_residual(tree, rows, w.D, f, w.y)
 
 
-MATRIX: dict[str, Shape] = {"G": ("nc", "nlines", LINE)}
-DENSE_WORK: dict[str, Shape] = {"D": ("nc",), "y": ("nc",)}
+MATRIX: dict[str, Shape] = {"G": ("nrows", "nlines", LINE)}
+DENSE_WORK: dict[str, Shape] = {"D": ("nrows",), "y": ("nrows",)}
 
 PGS = Algorithm(
     "contact_pgs",
     pgs,
     MATRIX | ROW_INPUTS | {"settings": (2,)},
-    {"impulses": ("nc",), "velocities": ("nlines", LINE), "progress": (2,)},
+    {"impulses": ("nrows",), "velocities": ("nlines", LINE), "progress": (2,)},
     DENSE_WORK | {"Z": ("nlines", LINE), "W": ("nslots", 6), "q": (3,), "x": (3,)},
     DENSE_CONTACTS,
     pgs_iterate,

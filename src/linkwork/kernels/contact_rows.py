@@ -35,24 +35,24 @@ class Rows(NamedTuple):
     """What is known of the rows of a contact problem."""
 
     g: Array
-    """(nc,) free velocity and bias."""
+    """(nrows,) free velocity and bias."""
     friction: Array
     """(nslots,) coefficient of friction of each contact."""
     compliance: Array
-    """(nc,) compliance."""
+    """(nrows,) compliance."""
     lower: Array
-    """(nc,) least force of rows that are of no contact,"""
+    """(nrows,) least force of rows that are of no contact,"""
     upper: Array
-    """(nc,) and the largest."""
+    """(nrows,) and the largest."""
 
 
 ROW_INPUTS: dict[str, Shape] = {
-    "g": ("nc",),
+    "g": ("nrows",),
     "friction": ("nslots",),
-    "compliance": ("nc",),
-    "lower": ("nc",),
-    "upper": ("nc",),
-    "guess": ("nc",),
+    "compliance": ("nrows",),
+    "lower": ("nrows",),
+    "upper": ("nrows",),
+    "guess": ("nrows",),
 }
 """The inputs of solvers on rows, less the matrix and the settings; ``guess`` is where they start."""
 

@@ -26,7 +26,7 @@ ROW_INTEGERS: dict[str, Shape] = {
 
 DENSE_CONTACTS = Layout(
     "dense_contacts",
-    ("nc", *ROW_SIZES, "nlines", "nblocks", "nranges"),
+    ("nrows", *ROW_SIZES, "nlines", "nblocks", "nranges"),
     ROW_INTEGERS
     | {
         "block_start": ("nblocks",),  # ranges of lines that a block acts on: slots, then single rows
@@ -39,15 +39,15 @@ DENSE_CONTACTS = Layout(
 """A contact problem whose matrix is explicit."""
 
 
-def row_tables(nc: int, slot_rows: npt.ArrayLike) -> dict[str, Integers]:
+def row_tables(nrows: int, slot_rows: npt.ArrayLike) -> dict[str, Integers]:
     """Rows of contacts and others.
 
     Args:
-        nc: The number of rows.
+        nrows: The number of rows.
         slot_rows: The first row of each contact.
     """
     first = np.asarray(slot_rows, dtype=np.int64).reshape(-1)
-    alone = np.ones(nc, dtype=bool)
+    alone = np.ones(nrows, dtype=bool)
     for k in range(3):
         alone[first + k] = False
     return {"slot_row": first, "single_row": np.flatnonzero(alone)}
@@ -57,22 +57,22 @@ def dense_contacts(coupled: npt.NDArray[np.bool_], slot_rows: npt.ArrayLike) -> 
     """The arrays of a contact problem with an explicit matrix.
 
     Args:
-        coupled: Which entries of the matrix may differ from zero, ``(nc, nc)``.
+        coupled: Which entries of the matrix may differ from zero, ``(nrows, nrows)``.
         slot_rows: The first row of each contact.
     """
-    nc = len(coupled)
-    rows = row_tables(nc, slot_rows)
-    nlines = -(-nc // LINE)
-    padded = np.zeros((nc, nlines * LINE), dtype=bool)
-    padded[:, :nc] = coupled
-    lines = padded.reshape(nc, nlines, LINE).any(axis=2)
+    nrows = len(coupled)
+    rows = row_tables(nrows, slot_rows)
+    nlines = -(-nrows // LINE)
+    padded = np.zeros((nrows, nlines * LINE), dtype=bool)
+    padded[:, :nrows] = coupled
+    lines = padded.reshape(nrows, nlines, LINE).any(axis=2)
     first = rows["slot_row"]
     of_slots = lines[first] | lines[first + 1] | lines[first + 2] if len(first) else np.zeros((0, nlines), dtype=bool)
     ranges = [_ranges(touched) for touched in (*of_slots, *lines[rows["single_row"]])]
     starts = ragged([[a for a, _ in each] for each in ranges])
     ends = ragged([[b for _, b in each] for each in ranges])
     return DENSE_CONTACTS.build(
-        nc=nc,
+        nrows=nrows,
         nlines=nlines,
         **rows,
         block_start=starts.start,

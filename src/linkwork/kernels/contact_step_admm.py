@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A step with contacts by ADMM on the damped inverse of the Delassus operator, without a matrix.
+
+The iteration of `contact_admm`. Its linear system ``(G + R + rho) x = rho f + z - g - Gamma`` is solved in accelerations,
+by the matrix inversion lemma (**delassus** Eq. 8 and Algorithm 4): springs of stiffness ``1 / (R + rho)`` on all rows are
+eliminated by LCABA once for a penalty, and every iteration is two sweeps with that factor. Loops are rows of the same
+factor, with proximal iterations of their own.
+
+Forces ``x`` are those that accelerations are the motion of: dynamics always hold, and the residual is that of ``x``. Of
+``f`` and ``z`` one vector is kept, ``s`` with ``f = P(s)`` and ``z = rho (f - s)``.
+
+| symbol             | meaning                                                                           |
+|--------------------|-----------------------------------------------------------------------------------|
+| contact_P, box_P   | forces that rows would have if accelerations stayed: ``(rho f + z - Gamma - y) / (R + rho)`` |
+| contact_G, box_G   | ``1 / (R + rho)``                                                                  |
+| center, box_center | ``s``                                                                             |
+| state              | penalty ``c``, ``rho = c D``; number of factorizations                              |
+
+Other symbols as in `contact_problem` and `contact_newton`. Cost of a block: one elimination by LCABA, ten times two
+sweeps; linear in bodies and contacts.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.cones import clamp, magnitude, project_cone, tangential_length
+from linkwork.kernels.constrained import force_residual, maximum
+from linkwork.kernels.contact_admm import BLOCK
+from linkwork.kernels.contact_newton import (
+    NEWTON_WORK,
+    apply_row_forces,
+    factorize_contacts,
+    forces_of_step,
+    row_accelerations,
+    rows_of,
+    take_step,
+)
+from linkwork.kernels.contact_problem import (
+    INPUTS,
+    OUTPUTS,
+    ContactProblem,
+    ContactResult,
+    ContactSettings,
+    apply_contact_force,
+    contact_view,
+    problem_residual,
+    set_slot_vector,
+    setup_contact_problem,
+    slot_vector,
+    write_step,
+)
+from linkwork.kernels.contact_rows import SMALLEST
+from linkwork.kernels.lcaba import apply_constraint_forces, coupled_accelerations, coupled_bias_forces
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
+from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
+
+FIRST_PENALTY = 0.1
+"""The penalty of the first block, as a part of the inverse inertia of a row."""
+LEAST, LARGEST = 1e-5, 1e5
+"""Bounds of the penalty."""
+MOST_CHANGE = 10.0
+"""The largest factor by which the penalty changes."""
+UNSOLVED = 1e30
+"""A residual before anything is known."""
+
+PENALTY, FACTORIZATIONS = 0, 1
+
+
+@kernel
+def set_springs(tree: Array, w: Array, settings: ContactSettings, c: Scalar) -> None:
+    """``G = 1 / (R + rho)`` of all contacts and boxes."""
+    h = settings.dt
+    for s in range(tree.nslots):
+        rho = c * settings.D[s]
+        for k in range(6):
+            w.contact_G[s, k] = 0.0
+        w.contact_G[s, 0] = 1.0 / rho
+        w.contact_G[s, 3] = 1.0 / rho
+        w.contact_G[s, 5] = 1.0 / (rho + tree.contact_compliance[s] / (h * h))
+    for b in range(tree.nboxes):
+        w.box_G[b] = 1.0 / (c * settings.box_D[b])
+
+
+@kernel
+def target_forces(tree: Array, w: Array, settings: ContactSettings, result: ContactResult, c: Scalar) -> None:
+    """``P = (rho f + z - Gamma(z) - y) / (R + rho)``."""
+    for s in range(tree.nslots):
+        rho = c * settings.D[s]
+        center = slot_vector(result.center, s)
+        f = project_cone(tree.friction[s], center)
+        gap = (f[0] - center[0], f[1] - center[1])
+        gamma = tree.friction[s] * (rho * tangential_length(gap))
+        G = w.contact_G[s]
+        w.contact_P[s, 0] = (rho * (f[0] + gap[0]) - w.contact_y[s, 0]) * G[0]
+        w.contact_P[s, 1] = (rho * (f[1] + gap[1]) - w.contact_y[s, 1]) * G[3]
+        w.contact_P[s, 2] = (rho * (2.0 * f[2] - center[2]) - gamma - w.contact_y[s, 2]) * G[5]
+    for b in range(tree.nboxes):
+        f = clamp(result.box_center[b], tree.box_lower[b], tree.box_upper[b])
+        w.box_P[b] = 2.0 * f - result.box_center[b] - w.box_y[b] * w.box_G[b]
+
+
+@kernel
+def apply_changes(tree: Array, w: Array, result: ContactResult) -> None:
+    """Forces that are out of balance: ``P - x`` of contacts and boxes, ``mu (k - J_l a)`` of loops."""
+    for i in range(tree.n):
+        for j in range(6):
+            w.f[i, j] = 0.0
+    for j in range(6):
+        w.a[0, j] = 0.0
+    for k in range(tree.nv):
+        w.tau[k] = 0.0
+    for c in range(tree.ncontacts):
+        for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
+            x = slot_vector(result.forces, s)
+            P = w.contact_P[s]
+            apply_contact_force(tree, w, c, s, (P[0] - x[0], P[1] - x[1], P[2] - x[2]))
+    for b in range(tree.nboxes):
+        w.tau[tree.box_v[b]] += tree.box_sign[b] * (w.box_P[b] - result.boxes[b])
+    for r in range(tree.nc):
+        w.row_forces[r] = w.mu[r] * w.rows[r]
+    apply_constraint_forces(tree, w, w.row_forces)
+
+
+@kernel
+def update_centers(
+    tree: Array, w: Array, settings: ContactSettings, result: ContactResult, c: Scalar, going: Scalar
+) -> None:
+    """``s = x - z / rho`` where iterations go on; ``measure`` is the primal and the dual residual."""
+    primal = 0.0
+    dual = 0.0
+    for k in range(tree.nslots):
+        mu = tree.friction[k]
+        center = slot_vector(result.center, k)
+        x = slot_vector(result.forces, k)
+        f = project_cone(mu, center)
+        new = (x[0] - f[0] + center[0], x[1] - f[1] + center[1], x[2] - f[2] + center[2])
+        p = project_cone(mu, new)
+        for j in range(3):
+            primal = maximum(primal, settings.D[k] * magnitude(x[j] - p[j]))
+            dual = maximum(dual, c * settings.D[k] * magnitude(p[j] - f[j]))
+            result.center[3 * k + j] = where(going, 0.5, center[j], new[j])
+    for b in range(tree.nboxes):
+        unit = settings.box_unit[b] * settings.box_D[b]
+        f = clamp(result.box_center[b], tree.box_lower[b], tree.box_upper[b])
+        new = result.boxes[b] - f + result.box_center[b]
+        p = clamp(new, tree.box_lower[b], tree.box_upper[b])
+        primal = maximum(primal, unit * magnitude(result.boxes[b] - p))
+        dual = maximum(dual, c * unit * magnitude(p - f))
+        result.box_center[b] = where(going, 0.5, result.box_center[b], new)
+    w.measure[0] = where(going, 0.5, w.measure[0], primal)
+    w.measure[1] = where(going, 0.5, w.measure[1], dual)
+
+
+@kernel
+def adapt_penalty(tree: Array, w: Array, settings: ContactSettings, result: ContactResult) -> None:
+    """``c`` by the root of primal over dual residual, and ``s`` such that ``f`` and ``z`` stay."""
+    c = result.state[PENALTY]
+    factor = clamp(sqrt((w.measure[0] + SMALLEST) / (w.measure[1] + SMALLEST)), 1.0 / MOST_CHANGE, MOST_CHANGE)
+    changed = clamp(c * factor, LEAST, LARGEST)
+    changed = where(settings.tolerance, result.residual[0], changed, c)
+    ratio = c / changed
+    for s in range(tree.nslots):
+        center = slot_vector(result.center, s)
+        f = project_cone(tree.friction[s], center)
+        for k in range(3):
+            result.center[3 * s + k] = f[k] - ratio * (f[k] - center[k])
+    for b in range(tree.nboxes):
+        f = clamp(result.box_center[b], tree.box_lower[b], tree.box_upper[b])
+        result.box_center[b] = f - ratio * (f - result.box_center[b])
+    result.state[PENALTY] = changed
+
+
+@kernel
+def contact_admm(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
+    """The problem, and the forces that iterations start from."""
+    setup_contact_problem(tree, w, problem)
+    for s in range(tree.nslots):
+        set_slot_vector(slot_vector(problem.forces0, s), result.center, s)
+        set_slot_vector((0.0, 0.0, 0.0), result.forces, s)
+        result.gamma[s] = 0.0
+        for k in range(3):
+            w.contact_y[s, k] = w.contact_b[s, k]
+    for b in range(tree.nboxes):
+        result.box_center[b] = problem.boxes0[b]
+        result.boxes[b] = 0.0
+    for r in range(tree.nc):
+        result.multipliers[r] = problem.multipliers0[r]
+    for k in range(tree.nv):
+        result.a[k] = 0.0
+    for k in range(6):
+        result.state[k] = 0.0
+    result.state[PENALTY] = FIRST_PENALTY
+    result.residual[0] = UNSOLVED
+    result.iterations[0] = 0.0
+    write_step(tree, w, problem, result)
+
+
+@kernel
+def contact_admm_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
+    """A block: the factor for one penalty, up to ten iterations with it, another penalty."""
+    settings = problem.settings
+    c = result.state[PENALTY]
+    set_springs(tree, w, settings, c)
+    factorize_contacts(tree, w, settings)
+    w.measure[0] = 1.0
+    w.measure[1] = 1.0
+    force_residual(tree, w, w.torque, result.a)
+    rows_of(tree, w, result.a)
+    for k in range(BLOCK):
+        going = where(settings.tolerance, result.residual[0], 1.0, 0.0)
+        going = where(result.iterations[0] + 0.5, settings.most, going, 0.0)
+        if any_below(-going, -0.5):
+            target_forces(tree, w, settings, result, c)
+            if k == 0:
+                apply_row_forces(tree, w, result.multipliers)
+            else:
+                apply_changes(tree, w, result)
+            coupled_bias_forces(tree, w, w.tau)
+            coupled_accelerations(tree, w, w.da)
+            row_accelerations(tree, w, w.da)
+            forces_of_step(tree, w, result)
+            take_step(tree, w, result, going)
+            update_centers(tree, w, settings, result, c, going)
+            now = problem_residual(tree, w, problem, result, w.rows)
+            result.residual[0] = where(going, 0.5, result.residual[0], now)
+            result.iterations[0] += going
+    result.state[FACTORIZATIONS] += 1.0
+    adapt_penalty(tree, w, settings, result)
+    write_step(tree, w, problem, result)
+
+
+CONTACT_ADMM = Algorithm(
+    "contact_step_admm",
+    contact_admm,
+    INPUTS,
+    OUTPUTS,
+    NEWTON_WORK | {"measure": (2,)},
+    CONTACT_LCABA_TREE,
+    contact_admm_iterate,
+    view=contact_view,
+)
