@@ -21,21 +21,25 @@ from linkwork.inputs import ContactSolver, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_newton import CONTACT_NEWTON
 from linkwork.kernels.contact_step_admm import CONTACT_ADMM
+from linkwork.kernels.contact_step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import contact_lcaba_tree
+from linkwork.plans.contact_step_rows import contact_rows_tree
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
 from linkwork.quantities.scales import joint_units, typical_row_units
 
-SOLVERS: Mapping[str, Algorithm] = MappingProxyType({"newton": CONTACT_NEWTON, "admm": CONTACT_ADMM})
+SOLVERS: Mapping[str, Algorithm] = MappingProxyType(
+    {"newton": CONTACT_NEWTON, "admm": CONTACT_ADMM, "pgs": CONTACT_PGS}
+)
 """Solvers of steps with contacts, by name."""
 
 TOLERANCE = 1e-8
 """The residual at which iterations end, as a part of the velocity at which bodies of the robot's size fall."""
 SINGLE_TOLERANCE = 1e-4
 """The least in single precision."""
-MAX_ITERATIONS: Mapping[str, int] = MappingProxyType({"newton": 100, "admm": 2000})
+MAX_ITERATIONS: Mapping[str, int] = MappingProxyType({"newton": 100, "admm": 2000, "pgs": 20_000})
 """The most iterations of each solver."""
 TIME_CONSTANT = 0.005
 """Seconds in which penetration is removed, where steps are not longer than half of this."""
@@ -62,7 +66,8 @@ class ContactStep(ArrayEvaluator):
         solver: How to solve for contact forces.
         tolerance: What contacts, loops and joints may miss when iterations end (`ContactSolution.residual`), as a part
             of the velocity at which bodies of the robot's size fall, which is about 1 m/s.
-        max_iterations: The most iterations; by default 100 of ``newton``, 2000 of ``admm``.
+        max_iterations: The most iterations; by default 100 of ``newton``, 2000 of ``admm``, 20 000 of
+            ``pgs``.
         limits: Whether joint limits hold; else joints pass them.
         joint_friction: Whether the dry friction of joints acts.
         passive: Whether springs and dampers of joints act.
@@ -120,7 +125,8 @@ class ContactStep(ArrayEvaluator):
 
     def _planned(self) -> Program:
         moved = with_implicit_armature(self.robot, self.dt) if self.passive else without_passive_forces(self.robot)
-        tree = contact_lcaba_tree(moved, self.frames, self.limits, self.joint_friction)
+        plan = contact_rows_tree if self.solver == "pgs" else contact_lcaba_tree
+        tree = plan(moved, self.frames, self.limits, self.joint_friction)
         return Program.of_robot(self.robot, SOLVERS[self.solver], tree)
 
     def _prepare_inputs(self) -> None:

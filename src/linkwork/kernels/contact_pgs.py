@@ -208,11 +208,13 @@ def local_force(W: Array, q: Triple, mu: Scalar, x: Array) -> None:
 
 
 @kernel
-def sweep(tree: Array, w: Array, G: Array, rows: Rows, f: Array, Y: Array) -> None:
-    """All blocks once: rows that stand alone, then contacts."""
+def sweep(
+    tree: Array, G: Array, rows: Rows, D: Array, W: Array, q: Array, x3: Array, f: Array, Y: Array
+) -> None:
+    """All blocks once: rows that stand alone, then contacts; ``q`` and ``x3`` are scratch arrays of three numbers."""
     for k in range(tree.nsingles):
         r = tree.single_row[k]
-        x = clamp(f[r] - Y[r // LINE, r % LINE] / w.D[r], rows.lower[r], rows.upper[r]) - f[r]
+        x = clamp(f[r] - Y[r // LINE, r % LINE] / D[r], rows.lower[r], rows.upper[r]) - f[r]
         add_block_column(tree, G, tree.nslots + k, r, x, Y)
         Y[r // LINE, r % LINE] += rows.compliance[r] * x
         f[r] += x
@@ -223,13 +225,13 @@ def sweep(tree: Array, w: Array, G: Array, rows: Rows, f: Array, Y: Array) -> No
             y = Y[(r + i) // LINE, (r + i) % LINE] - rows.compliance[r + i] * old[i]
             for j in range(3):
                 y = y - entry(G, r + i, r + j) * old[j]
-            w.q[i] = y
-        local_force(w.W[s], three(w.q, 0), rows.friction[s], w.x)
-        d = (w.x[0] - old[0], w.x[1] - old[1], w.x[2] - old[2])
+            q[i] = y
+        local_force(W[s], three(q, 0), rows.friction[s], x3)
+        d = (x3[0] - old[0], x3[1] - old[1], x3[2] - old[2])
         add_slot_columns(tree, G, s, r, d, Y)
         for i in range(3):
             Y[(r + i) // LINE, (r + i) % LINE] += rows.compliance[r + i] * d[i]
-            f[r + i] = w.x[i]
+            f[r + i] = x3[i]
 
 
 @kernel
@@ -284,7 +286,7 @@ def pgs_iterate(
 ) -> None:
     """One sweep over all blocks."""
     rows = Rows(g, friction, compliance, lower, upper)
-    sweep(tree, w, G, rows, f, Y)
+    sweep(tree, G, rows, w.D, w.W, w.q, w.x, f, Y)
     residual = lines_residual(tree, rows, w.D, f, Y, w.y)
     last = where(progress[1] + 1.5, settings[1], 0.0, 1.0)
     trusted = where(settings[0], residual, last, 1.0)
