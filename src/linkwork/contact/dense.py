@@ -12,7 +12,7 @@ in the unit of ``g``; that of every solver is the one of `kernels.cones`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import MappingProxyType
@@ -151,9 +151,47 @@ class RowSolver:
     ) -> RowSolution:
         """Solve; arguments as for `solve_contacts`."""
         rows = self._rows(G, g, friction, compliance, lower, upper, guess)
-        tolerance = above_zero(tolerance, "tolerance")
-        most = METHODS[self.solver].most if max_iterations is None else count(max_iterations, "max_iterations")
-        settings = [tolerance, float(most)]
+        settings = self._settings(tolerance, max_iterations, penalty, first_penalty, relaxation)
+        results = self._runner.evaluate([*rows, settings], [None] * len(self._runner.outputs))
+        return self._solution(rows, settings, results)
+
+    def bind(
+        self,
+        G: npt.ArrayLike,
+        g: npt.ArrayLike,
+        friction: npt.ArrayLike,
+        tolerance: float = 1e-8,
+        max_iterations: int | None = None,
+        penalty: PenaltyRule = "balance",
+    ) -> tuple[Callable[[], None], Callable[[], RowSolution]]:
+        """A call that solves this one problem from zero forces, allocating nothing, and one that reads the solution.
+
+        Args:
+            G: As for `solve_contacts`.
+            g: As for `solve_contacts`.
+            friction: As for `solve_contacts`.
+            tolerance: As for `solve_contacts`.
+            max_iterations: As for `solve_contacts`.
+            penalty: As for `solve_contacts`.
+        """
+        rows = self._rows(G, g, friction, 0.0, -np.inf, np.inf, 0.0)
+        settings = self._settings(tolerance, max_iterations, penalty, 0.1, 1.0)
+        outputs = [np.empty(shape) for shape in self._runner.outputs]
+        entry, inputs = self._runner.own_entry(batched=False), (*rows, settings)
+
+        def call() -> None:
+            status = entry(*inputs, *outputs)
+            if status:
+                self._runner.explain(status, inputs, outputs)
+
+        return call, lambda: self._solution(rows, settings, outputs)
+
+    def _settings(
+        self, tolerance: float, most: int | None, penalty: PenaltyRule, first_penalty: float, relaxation: float
+    ) -> Array:
+        """The input ``settings`` of kernels."""
+        most = METHODS[self.solver].most if most is None else count(most, "max_iterations")
+        settings = [above_zero(tolerance, "tolerance"), float(most)]
         if self.solver == "admm":
             if penalty not in PENALTY_RULES:
                 raise InputError(f"no penalty rule {penalty!r}; there are {', '.join(PENALTY_RULES)}")
@@ -161,7 +199,10 @@ class RowSolver:
                 raise InputError(f"relaxation is {relaxation}, must be between 0 and 2; 1 is none")
             rule, ratio, factor = PENALTY_RULES[penalty]
             settings += [above_zero(first_penalty, "first_penalty"), rule, ratio, factor, float(relaxation)]
-        results = self._runner.evaluate([*rows, np.array(settings)], [None] * len(self._runner.outputs))
+        return np.array(settings)
+
+    def _solution(self, rows: Sequence[Array], settings: Array, results: Sequence[Array]) -> RowSolution:
+        """What kernels wrote, by name."""
         f, y, progress = results[0], results[-2], results[-1]
         y = y.reshape((*y.shape[:-2], -1))[..., : self.structure.nc] if self.solver == "pgs" else y
         return RowSolution(
@@ -169,7 +210,7 @@ class RowSolver:
             y - rows[3] * f,
             progress[..., 0],
             progress[..., 1].astype(np.int64),
-            progress[..., 0] <= tolerance,
+            progress[..., 0] <= settings[0],
             progress[..., admm.FACTORIZATIONS].astype(np.int64) if self.solver == "admm" else None,
         )
 

@@ -153,9 +153,7 @@ class ContactStep(ArrayEvaluator):
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         self.runner  # noqa: B018
         defaults = [None, None, self._no_torques, self._no_wrenches, self._no_points, self._cold_start, self._settings]
-        inputs = [
-            default if k >= len(given) or given[k] is None else given[k] for k, default in enumerate(defaults)
-        ]
+        inputs = [default if k >= len(given) or given[k] is None else given[k] for k, default in enumerate(defaults)]
         return super()._inputs(inputs)
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:

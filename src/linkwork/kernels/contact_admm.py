@@ -27,8 +27,9 @@ are below the tolerance, the residual of ``f`` and its own velocity is computed 
 | primal    | largest ``|D (h - f)|``                                                                   |
 | dual      | largest change ``|rho (f - f_before)|``                                                   |
 
-Cost of a block: one factorization, ten solutions, one or two products with ``G``. With an explicit matrix ``m^3 / 6``, then
-``2 m^2``; without, all linear in bodies and rows (`delassus`).
+Cost of a block: one factorization, ten solutions, one or two products with ``G``. With an explicit matrix of m
+rows and an envelope of b entries a row, ``m b^2 / 2``, then ``2 m b``; without, all linear in bodies and rows
+(`contact_step_admm`).
 """
 
 from __future__ import annotations
@@ -257,19 +258,23 @@ def start(multiply: Callable[..., None]) -> Callable[..., None]:
 
 @kernel
 def factorize_dense(tree: Array, w: Array, G: Array, rho: Array) -> None:
-    """``G + rho = U' D U`` with ``D U`` at and beyond the diagonal of ``A``, ``1 / D`` in ``pivot``; in lines."""
+    """``G + rho = U' D U`` with ``D U`` at and beyond the diagonal of ``A``, ``1 / D`` in ``pivot``; in lines.
+
+    Rows end where the envelope of the matrix does: no entry beyond it is ever different from zero.
+    """
     for r in range(tree.nrows):
-        for j in range(r // LINE, tree.nlines):
+        for j in range(r // LINE, (tree.envelope[r] + LINE - 1) // LINE):
             set_line(line(G[r], j), w.A[r], j)
         w.A[r, r // LINE, r % LINE] += rho[r]
     for k in range(tree.nrows):
         row = w.A[k]
         inverse = 1.0 / entry(w.A, k, k)
         w.pivot[k] = inverse
-        for i in range(k + 1, tree.nrows):
+        end = (tree.envelope[k] + LINE - 1) // LINE
+        for i in range(k + 1, tree.envelope[k]):
             x = entry(w.A, k, i) * inverse
             to = w.A[i]
-            for j in range(i // LINE, tree.nlines):
+            for j in range(i // LINE, end):
                 set_line(minus_scaled(line(to, j), x, line(row, j)), to, j)
 
 
@@ -284,7 +289,7 @@ def solve_dense(tree: Array, w: Array, G: Array, b: Array, x: Array) -> None:
     for k in range(tree.nrows):
         z = Z[k // LINE, k % LINE] * w.pivot[k]
         row = w.A[k]
-        for j in range(k // LINE, tree.nlines):
+        for j in range(k // LINE, (tree.envelope[k] + LINE - 1) // LINE):
             set_line(minus_scaled(line(Z, j), z, line(row, j)), Z, j)
         x[k] = z  # entries up to k of its line are done with
     for j in range(tree.nlines):
@@ -292,7 +297,7 @@ def solve_dense(tree: Array, w: Array, G: Array, b: Array, x: Array) -> None:
     for k in range(tree.nrows - 1, -1, -1):
         row = w.A[k]
         total = 0.0
-        for j in range(k // LINE, tree.nlines):
+        for j in range(k // LINE, (tree.envelope[k] + LINE - 1) // LINE):
             total = total + sum_of_products(line(Z, j), line(row, j))
         x[k] -= total * w.pivot[k]
         Z[k // LINE, k % LINE] = x[k]

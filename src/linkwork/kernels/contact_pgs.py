@@ -208,9 +208,7 @@ def local_force(W: Array, q: Triple, mu: Scalar, x: Array) -> None:
 
 
 @kernel
-def sweep(
-    tree: Array, G: Array, rows: Rows, D: Array, W: Array, q: Array, x3: Array, f: Array, Y: Array
-) -> None:
+def sweep(tree: Array, G: Array, rows: Rows, D: Array, W: Array, q: Array, x3: Array, f: Array, Y: Array) -> None:
     """All blocks once: rows that stand alone, then contacts; ``q`` and ``x3`` are scratch arrays of three numbers."""
     for k in range(tree.nsingles):
         r = tree.single_row[k]

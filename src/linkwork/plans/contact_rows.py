@@ -31,6 +31,7 @@ DENSE_CONTACTS = Layout(
     | {
         "block_start": ("nblocks",),  # ranges of lines that a block acts on: slots, then single rows
         "block_count": ("nblocks",),
+        "envelope": ("nrows",),  # of the factor of the matrix: where the rows of its upper triangle end
         "range_first": ("nranges",),
         "range_end": ("nranges",),
     },
@@ -75,6 +76,7 @@ def dense_contacts(coupled: npt.NDArray[np.bool_], slot_rows: npt.ArrayLike) -> 
         nrows=nrows,
         nlines=nlines,
         **rows,
+        envelope=_envelope(coupled),
         block_start=starts.start,
         block_count=starts.count,
         range_first=starts.entries,
@@ -86,3 +88,12 @@ def _ranges(touched: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Where runs of true entries begin and end."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], touched, [False]]).astype(np.int8)))
     return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+
+
+def _envelope(coupled: npt.NDArray[np.bool_]) -> Integers:
+    """Where rows of the upper triangle of a factor end: never before those above them that reach as far."""
+    nrows = len(coupled)
+    last = nrows - np.argmax(coupled[:, ::-1], axis=1)
+    last = np.where(coupled.any(axis=1), last, 0)
+    ends: Integers = np.maximum(np.maximum.accumulate(last), np.arange(1, nrows + 1))
+    return ends
