@@ -43,9 +43,9 @@ MAX_ITERATIONS: Mapping[str, int] = MappingProxyType({"newton": 100, "admm": 200
 """The most iterations of each solver."""
 TIME_CONSTANT = 0.005
 """Seconds in which penetration is removed, where steps are not longer than half of this."""
-PENALTY = 1e5
+PENALTY = 1.0
 """Penalty of contacts, in units of the inertia that they feel."""
-SINGLE_PENALTY = 1e3
+SINGLE_PENALTY = 1.0
 """The most in single precision."""
 REGULARIZATION = 1e-8
 """Of loops, as for `ForwardDynamics`."""

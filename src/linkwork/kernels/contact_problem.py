@@ -155,12 +155,6 @@ class ContactResult(NamedTuple):
     """(nc,) forces of loops."""
     boxes: Array
     """(nboxes,) forces of limits and dry friction."""
-    center: Array
-    """(3 nslots,) state of the solver: forces that the penalty is about,"""
-    gamma: Array
-    """(nslots,) the correction of De Saxcé,"""
-    box_center: Array
-    """(nboxes,) and forces of boxes."""
 
 
 @kernel
@@ -210,7 +204,6 @@ def contact_view(
         settings=parameters,
     )
     h = 8 + tree.nv
-    e = h + 7 * ns + nc + nb
     result = ContactResult(
         q=q1,
         v=v1,
@@ -222,10 +215,7 @@ def contact_view(
         velocities=flat[h + 3 * ns : h + 6 * ns],
         gaps=flat[h + 6 * ns : h + 7 * ns],
         multipliers=flat[h + 7 * ns : h + 7 * ns + nc],
-        boxes=flat[h + 7 * ns + nc : e],
-        center=flat[e : e + 3 * ns],
-        gamma=flat[e + 3 * ns : e + 4 * ns],
-        box_center=flat[e + 4 * ns : e + 4 * ns + nb],
+        boxes=flat[h + 7 * ns + nc : h + 7 * ns + nc + nb],
     )
     return problem, result
 

@@ -75,7 +75,7 @@ def contact_lcaba_tree(
         contact_coupling_transposed=[transposed for _, transposed in couplings],
         nsettings=SETTINGS + nslots + 2 * nboxes + 2 * model.nc,
         nstart=3 * nslots + nboxes + model.nc,
-        nresult=HEAD + model.nv + 11 * nslots + 2 * nboxes + model.nc,
+        nresult=HEAD + model.nv + 7 * nslots + nboxes + model.nc,
         **contacts,
         **boxes,
     )
