@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,28 @@ from linkwork.kernels.contact_step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import contact_lcaba_tree
-from linkwork.plans.contact_step_rows import contact_rows_tree
+from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
 from linkwork.quantities.scales import joint_units, typical_row_units
 
-SOLVERS: Mapping[str, Algorithm] = MappingProxyType(
-    {"newton": CONTACT_NEWTON, "admm": CONTACT_ADMM, "pgs": CONTACT_PGS}
+
+class StepMethod(NamedTuple):
+    """A solver of steps with contacts."""
+
+    algorithm: Algorithm
+    plan: Callable[..., Tree]
+    """Makes the arrays of a robot that it reads."""
+    most: int
+    """Iterations that it may take, unless said otherwise."""
+
+
+SOLVERS: Mapping[str, StepMethod] = MappingProxyType(
+    {
+        "newton": StepMethod(CONTACT_NEWTON, contact_lcaba_tree, 100),
+        "admm": StepMethod(CONTACT_ADMM, contact_admm_tree, 2000),
+        "pgs": StepMethod(CONTACT_PGS, contact_rows_tree, 20_000),
+    }
 )
 """Solvers of steps with contacts, by name."""
 
@@ -39,8 +54,6 @@ TOLERANCE = 1e-8
 """The residual at which iterations end, as a part of the velocity at which bodies of the robot's size fall."""
 SINGLE_TOLERANCE = 1e-4
 """The least in single precision."""
-MAX_ITERATIONS: Mapping[str, int] = MappingProxyType({"newton": 100, "admm": 2000, "pgs": 20_000})
-"""The most iterations of each solver."""
 TIME_CONSTANT = 0.005
 """Seconds in which penetration is removed, where steps are not longer than half of this."""
 PENALTY = 1.0
@@ -101,7 +114,7 @@ class ContactStep(ArrayEvaluator):
         self.dt = above_zero(dt, "dt")
         self.solver = solver
         self.tolerance = above_zero(tolerance, "tolerance")
-        most = MAX_ITERATIONS[solver] if max_iterations is None else max_iterations
+        most = SOLVERS[solver].most if max_iterations is None else max_iterations
         self.max_iterations = count(most, "max_iterations")
         self.strict = bool(strict)
         self.limits, self.joint_friction, self.passive = bool(limits), bool(joint_friction), bool(passive)
@@ -125,9 +138,9 @@ class ContactStep(ArrayEvaluator):
 
     def _planned(self) -> Program:
         moved = with_implicit_armature(self.robot, self.dt) if self.passive else without_passive_forces(self.robot)
-        plan = contact_rows_tree if self.solver == "pgs" else contact_lcaba_tree
-        tree = plan(moved, self.frames, self.limits, self.joint_friction)
-        return Program.of_robot(self.robot, SOLVERS[self.solver], tree)
+        method = SOLVERS[self.solver]
+        tree = method.plan(moved, self.frames, self.limits, self.joint_friction)
+        return Program.of_robot(self.robot, method.algorithm, tree)
 
     def _prepare_inputs(self) -> None:
         tree, dtype = self.program.tree, self._dtype.name

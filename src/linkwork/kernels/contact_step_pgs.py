@@ -23,7 +23,6 @@ from __future__ import annotations
 from linkwork.kernels.aba import articulate, articulated_bias_forces, joint_accelerations
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import DISABLED, force_residual
-from linkwork.kernels.contact_newton import NEWTON_WORK, row_accelerations, rows_of
 from linkwork.kernels.contact_pgs import dense_inverse_inertias, dense_velocities, lines_residual, setup_slots, sweep
 from linkwork.kernels.contact_problem import (
     INPUTS,
@@ -37,6 +36,7 @@ from linkwork.kernels.contact_problem import (
     write_step,
 )
 from linkwork.kernels.contact_rows import Rows, project_rows
+from linkwork.kernels.contact_step import STEP_WORK, no_forces, row_changes, rows_of_motion
 from linkwork.kernels.lcaba import apply_constraint_forces
 from linkwork.kernels.scalar import Array, any_below, kernel, where
 from linkwork.plans.contact_lcaba import UNBOUNDED
@@ -65,16 +65,6 @@ PGS_WORK: dict[str, Shape] = {
 
 
 @kernel
-def clear(tree: Array, w: Array) -> None:
-    """No forces on bodies and joints."""
-    for i in range(tree.n):
-        for j in range(6):
-            w.f[i, j] = 0.0
-    for k in range(tree.nv):
-        w.tau[k] = 0.0
-
-
-@kernel
 def apply_forces(tree: Array, w: Array, force: Array) -> None:
     """``f -= K' force``, ``tau += K' force`` of all rows."""
     for c in range(tree.ncontacts):
@@ -94,7 +84,7 @@ def motion_of_forces(tree: Array, w: Array) -> None:
     """``da = M^-1 (tau - f)``, and what rows see of it."""
     articulated_bias_forces(tree, w, w.tau)
     joint_accelerations(tree, w, w.da)
-    row_accelerations(tree, w, w.da)
+    row_changes(tree, w, w.da)
 
 
 @kernel
@@ -118,7 +108,7 @@ def make_matrix(tree: Array, w: Array) -> None:
                 w.G[r, j, c] = 0.0
     for r in range(tree.nrows):
         w.unit[r] = 1.0
-        clear(tree, w)
+        no_forces(tree, w)
         apply_forces(tree, w, w.unit)
         motion_of_forces(tree, w)
         w.unit[r] = 0.0
@@ -188,7 +178,7 @@ def read_forces(tree: Array, w: Array, result: ContactResult, force: Array) -> N
 @kernel
 def finish(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """Joint accelerations of the forces, the residual, and the state after the step."""
-    clear(tree, w)
+    no_forces(tree, w)
     apply_forces(tree, w, w.force)
     motion_of_forces(tree, w)
     for k in range(tree.nv):
@@ -216,18 +206,12 @@ def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactR
     force_residual(tree, w, w.torque, result.a)
     articulated_bias_forces(tree, w, w.tau)
     joint_accelerations(tree, w, w.a_free)
-    rows_of(tree, w, w.a_free)
+    rows_of_motion(tree, w, w.a_free)
     set_rows(tree, w, problem, result)
     project_rows(tree, rows_in(tree, w), w.unit, w.force)
     make_matrix(tree, w)
     dense_inverse_inertias(tree, w.G, rows_in(tree, w), w.row_D)
     setup_slots(tree, w.G, rows_in(tree, w), w.row_D, w.W)
-    for r in range(3 * tree.nslots):
-        result.center[r] = 0.0
-    for s in range(tree.nslots):
-        result.gamma[s] = 0.0
-    for b in range(tree.nboxes):
-        result.box_center[b] = 0.0
     for k in range(6):
         result.state[k] = 0.0
     result.iterations[0] = 0.0
@@ -263,7 +247,7 @@ CONTACT_PGS = Algorithm(
     contact_pgs,
     INPUTS,
     OUTPUTS,
-    NEWTON_WORK | PGS_WORK,
+    STEP_WORK | PGS_WORK,
     CONTACT_ROWS_TREE,
     contact_pgs_iterate,
     view=contact_view,

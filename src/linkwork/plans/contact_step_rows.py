@@ -23,6 +23,14 @@ CONTACT_ROWS_TREE = CONTACT_LCABA_TREE.extended(
 """A mechanism with its constraints and contacts, and the rows of the matrix of all of them."""
 
 
+def contact_admm_tree(
+    model: Model, frames: Sequence[str] = (), limits: bool = True, joint_friction: bool = True
+) -> Tree:
+    """The arrays of a mechanism with its contacts, and room in the result for what ADMM keeps of each row."""
+    tree = contact_lcaba_tree(model, frames, limits, joint_friction)
+    return tree._replace(nresult=tree.nresult + 3 * tree.nslots + tree.nboxes)
+
+
 def contact_rows_tree(
     model: Model, frames: Sequence[str] = (), limits: bool = True, joint_friction: bool = True
 ) -> Tree:
