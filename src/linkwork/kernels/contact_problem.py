@@ -91,8 +91,6 @@ class ContactSettings(NamedTuple):
 
     tolerance: Scalar
     """The residual at which iterations end, a velocity."""
-    most: Scalar
-    """The most iterations."""
     dt: Scalar
     penetration_time: Scalar
     """Time constant in which penetration is removed."""
@@ -178,7 +176,6 @@ def contact_view(
     o = 10
     parameters = ContactSettings(
         tolerance=settings[0],
-        most=settings[1],
         dt=settings[2],
         penetration_time=settings[3],
         loop_time=settings[4],

@@ -69,12 +69,14 @@ PENALTY, FACTORIZATIONS = 0, 1
 
 
 class Centers(NamedTuple):
-    """``s`` of all rows: forces in cones and multipliers in one."""
+    """``s`` of all rows: forces in cones and multipliers in one; and when to stop."""
 
     contacts: Array
     """(3 nslots,)"""
     boxes: Array
     """(nboxes,)"""
+    most: Scalar
+    """The most iterations."""
 
 
 @kernel
@@ -94,7 +96,8 @@ def admm_view(
     """Flat inputs and outputs by name; the centers are at the end of the result."""
     problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q1, v1, flat)
     o = tree.nresult - 3 * tree.nslots - tree.nboxes
-    return problem, result, Centers(flat[o : o + 3 * tree.nslots], flat[o + 3 * tree.nslots : tree.nresult])
+    e = o + 3 * tree.nslots
+    return problem, result, Centers(flat[o:e], flat[e : tree.nresult], settings[1])
 
 
 @kernel
@@ -276,7 +279,7 @@ def contact_admm_iterate(
     rows_of_motion(tree, w, result.a)
     for k in range(BLOCK):
         going = where(settings.tolerance, result.residual[0], 1.0, 0.0)
-        going = where(result.iterations[0] + 0.5, settings.most, going, 0.0)
+        going = where(result.iterations[0] + 0.5, centers.most, going, 0.0)
         if any_below(-going, -0.5):
             target_forces(tree, w, settings, centers, c)
             if k == 0:

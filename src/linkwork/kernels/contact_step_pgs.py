@@ -38,7 +38,7 @@ from linkwork.kernels.contact_problem import (
 from linkwork.kernels.contact_rows import Rows, project_rows
 from linkwork.kernels.contact_step import STEP_WORK, no_forces, row_changes, rows_of_motion
 from linkwork.kernels.lcaba import apply_constraint_forces
-from linkwork.kernels.scalar import Array, any_below, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.plans.contact_lcaba import UNBOUNDED
 from linkwork.plans.contact_rows import LINE
 from linkwork.plans.contact_step_rows import CONTACT_ROWS_TREE
@@ -62,6 +62,25 @@ PGS_WORK: dict[str, Shape] = {
     "q3": (3,),
     "x3": (3,),
 }
+
+
+@kernel
+def pgs_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    given: Array,
+    start: Array,
+    settings: Array,
+    q1: Array,
+    v1: Array,
+    flat: Array,
+) -> tuple[ContactProblem, ContactResult, Scalar]:
+    """Flat inputs and outputs by name, and the most sweeps."""
+    problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q1, v1, flat)
+    return problem, result, settings[1]
 
 
 @kernel
@@ -197,7 +216,7 @@ def finish(tree: Array, w: Array, problem: ContactProblem, result: ContactResult
 
 
 @kernel
-def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
+def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, most: Scalar) -> None:
     """The problem, its matrix, and the forces that sweeps start from."""
     setup_contact_problem(tree, w, problem)
     articulate(tree, w)
@@ -219,7 +238,7 @@ def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactR
 
 
 @kernel
-def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
+def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, most: Scalar) -> None:
     """A block of sweeps."""
     rows = rows_in(tree, w)
     tolerance = problem.settings.tolerance
@@ -228,7 +247,7 @@ def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: 
     residual = result.residual[0]
     count = result.iterations[0]
     for _ in range(SWEEPS):
-        going = where(tolerance, residual, where(count + 0.5, problem.settings.most, 1.0, 0.0), 0.0)
+        going = where(tolerance, residual, where(count + 0.5, most, 1.0, 0.0), 0.0)
         if any_below(-going, -0.5):
             for r in range(tree.nrows):
                 w.unit[r] = w.force[r]
@@ -250,5 +269,5 @@ CONTACT_PGS = Algorithm(
     STEP_WORK | PGS_WORK,
     CONTACT_ROWS_TREE,
     contact_pgs_iterate,
-    view=contact_view,
+    view=pgs_view,
 )
