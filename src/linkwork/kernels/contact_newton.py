@@ -65,7 +65,7 @@ from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
 
 LEAST_SLACK = 1e-7
 """One less an eigenvalue of the projection's derivative is at least this: it bounds penalties."""
-DIRECTIONS = 4
+DIRECTIONS = 3
 """The most conjugate residuals of a step."""
 INEXACT = 0.1
 """What they leave of their residual."""
@@ -83,13 +83,20 @@ FAST = 0.1
 """And faster, where it is less than this part of that."""
 SHRINK, LEAST_SHRINK, MOST_SHRINK = 0.1, 0.02, 0.8
 """The factor by which it does: at first, and its bounds."""
-ROUNDING = 0.01
+ROUNDING = 0.003
 """``e`` as a part of the smoothing."""
 LEAST_SMOOTHING = 1e-14
 """Smoothing at the end, as a part of that at the beginning."""
 
-SMOOTHING, PREVIOUS, LARGEST, FACTOR, LENGTH, MERIT = range(6)
-"""Entries of the solver's state: smoothing now, before, and the largest; its factor; the last step; its residual."""
+FAILURES = 2.5
+"""More steps that got stuck than this lead to another path: another weight of ``w`` against ``z``."""
+
+PATHS = (1.0, 10.0, 0.1, 3.0)
+"""Weights of the paths, in units of the first."""
+
+SMOOTHING, PREVIOUS, LARGEST, FACTOR, STUCK, PATH = range(6)
+"""Entries of the solver's state: smoothing now, before, and the largest; its factor; steps that got stuck on this path;
+the number of the path."""
 
 NEWTON_WORK: dict[str, Shape] = PROBLEM_WORK | {
     "contact_P": ("nslots", 3),
@@ -110,8 +117,10 @@ NEWTON_WORK: dict[str, Shape] = PROBLEM_WORK | {
     "krylov": (DIRECTIONS, "nslots"),
     "krylov_A": (DIRECTIONS, "nslots"),
     "krylov_norm": (DIRECTIONS,),
-    "f1": ("n", 6),
-    "tau1": ("nv",),
+    "krylov_da": (DIRECTIONS, "nv"),
+    "krylov_dy": (DIRECTIONS, "nslots", 3),
+    "krylov_rows": (DIRECTIONS, "nc"),
+    "da0": ("nv",),
 }
 
 
@@ -119,10 +128,38 @@ NEWTON_WORK: dict[str, Shape] = PROBLEM_WORK | {
 
 
 @kernel
+def path_weight(path: Scalar) -> Scalar:
+    """Factor of ``sigma`` on a path, in turn."""
+    return where(
+        path, 0.5, PATHS[0], where(path, 1.5, PATHS[1], where(path, 2.5, PATHS[2], PATHS[3]))
+    )
+
+
+@kernel
 def penalty(tree: Array, s: int, settings: ContactSettings) -> Scalar:
     """``sigma`` of a contact: the inertia that it feels, of scaled forces."""
     mu = tree.friction[s]
     return 2.0 * settings.penalty / (settings.D[s] * (1.0 + mu * mu))
+
+
+@kernel
+def weighted(settings: ContactSettings, weight: Scalar) -> ContactSettings:
+    """The same with another penalty."""
+    return ContactSettings(
+        tolerance=settings.tolerance,
+        dt=settings.dt,
+        penetration_time=settings.penetration_time,
+        loop_time=settings.loop_time,
+        push=settings.push,
+        threshold=settings.threshold,
+        gravity=settings.gravity,
+        penalty=weight * settings.penalty,
+        D=settings.D,
+        box_D=settings.box_D,
+        box_unit=settings.box_unit,
+        R=settings.R,
+        row_unit=settings.row_unit,
+    )
 
 
 @kernel
@@ -284,13 +321,11 @@ def factorize_contacts(tree: Array, w: Array, settings: ContactSettings) -> None
 
 @kernel
 def apply_row_forces(tree: Array, w: Array, multipliers: Array) -> None:
-    """Forces ``P - g eta`` of contacts, ``P`` of boxes, and ``lambda + mu (k - J_l a)`` of loops."""
+    """Forces ``P`` of contacts and boxes, and ``lambda + mu (k - J_l a)`` of loops."""
     for c in range(tree.ncontacts):
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
             P = w.contact_P[s]
-            g = w.contact_g[s]
-            e = w.eta[s]
-            apply_contact_force(tree, w, c, s, (P[0] - e * g[0], P[1] - e * g[1], P[2] - e * g[2]))
+            apply_contact_force(tree, w, c, s, (P[0], P[1], P[2]))
     for b in range(tree.nboxes):
         w.tau[tree.box_v[b]] += tree.box_sign[b] * w.box_P[b]
     for r in range(tree.nc):
@@ -299,124 +334,114 @@ def apply_row_forces(tree: Array, w: Array, multipliers: Array) -> None:
 
 
 @kernel
-def contact_changes(tree: Array, w: Array) -> None:
-    """``contact_dy`` of accelerations of bodies."""
+def changes_of_forces(tree: Array, w: Array, da: Array, dy: Array, drows: Array) -> None:
+    """Accelerations of forces ``f`` and torques ``tau``, by the factor, and what they change rows by."""
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, da)
     for c in range(tree.ncontacts):
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
             u = contact_accelerations(tree, w, c, s)
             for k in range(3):
-                w.contact_dy[s, k] = u[k]
+                dy[s, k] = u[k]
+    for r in range(tree.nc):
+        drows[r] = 0.0
+    constraint_residual(tree, w, da, drows)
 
 
 @kernel
-def sliding(w: Array, s: int) -> Scalar:
-    """``eta`` of ``contact_dy``."""
-    return w.contact_t[s, 0] * w.contact_dy[s, 0] + w.contact_t[s, 1] * w.contact_dy[s, 1]
+def sliding(w: Array, s: int, dy: Array) -> Scalar:
+    """``eta`` of a change of ``y``."""
+    return w.contact_t[s, 0] * dy[s, 0] + w.contact_t[s, 1] * dy[s, 1]
 
 
 @kernel
-def accelerations_of_forces(tree: Array, w: Array) -> None:
-    """``da`` and ``contact_dy`` of forces ``f`` and torques ``tau``, by the factor."""
-    coupled_bias_forces(tree, w, w.tau)
-    coupled_accelerations(tree, w, w.da)
-    contact_changes(tree, w)
-
-
-@kernel
-def apply_eta(tree: Array, w: Array, direction: Array) -> None:
-    """Forces ``-g eta`` of these ``eta``, and no others."""
+def apply_eta(tree: Array, w: Array, eta: Array) -> None:
+    """Forces ``-g eta`` and no others."""
     clear_forces(tree, w)
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for c in range(tree.ncontacts):
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
             g = w.contact_g[s]
-            e = -direction[s]
+            e = -eta[s]
             apply_contact_force(tree, w, c, s, (e * g[0], e * g[1], e * g[2]))
 
 
 @kernel
-def conjugate_residual(tree: Array, w: Array, k: int, least: Scalar) -> None:
+def subtract_direction(tree: Array, w: Array, j: int, k: int, x: Scalar) -> None:
+    """Direction ``k`` of GCR less ``x`` times direction ``j``, with all that it leads to."""
+    for s in range(tree.nslots):
+        w.krylov[k, s] -= x * w.krylov[j, s]
+        w.krylov_A[k, s] -= x * w.krylov_A[j, s]
+        for i in range(3):
+            w.krylov_dy[k, s, i] -= x * w.krylov_dy[j, s, i]
+    for i in range(tree.nv):
+        w.krylov_da[k, i] -= x * w.krylov_da[j, i]
+    for r in range(tree.nc):
+        w.krylov_rows[k, r] -= x * w.krylov_rows[j, r]
+
+
+@kernel
+def conjugate_residual(tree: Array, w: Array, k: int, least: Scalar, left: Scalar) -> None:
     """One more direction of GCR: ``eta`` closer to that of the accelerations that it leads to."""
     for s in range(tree.nslots):
         w.krylov[k, s] = w.eta_r[s]
     apply_eta(tree, w, w.krylov[k])
-    accelerations_of_forces(tree, w)
+    changes_of_forces(tree, w, w.krylov_da[k], w.krylov_dy[k], w.krylov_rows[k])
     for s in range(tree.nslots):
-        w.krylov_A[k, s] = w.krylov[k, s] - sliding(w, s)
+        w.krylov_A[k, s] = w.krylov[k, s] - sliding(w, s, w.krylov_dy[k])
     for j in range(k):
         x = 0.0
         for s in range(tree.nslots):
             x = x + w.krylov_A[k, s] * w.krylov_A[j, s]
-        x = x * w.krylov_norm[j]
-        for s in range(tree.nslots):
-            w.krylov_A[k, s] -= x * w.krylov_A[j, s]
-            w.krylov[k, s] -= x * w.krylov[j, s]
+        subtract_direction(tree, w, j, k, x * w.krylov_norm[j])
     x = 0.0
     y = 0.0
-    size = 0.0
     for s in range(tree.nslots):
         x = x + w.krylov_A[k, s] * w.krylov_A[k, s]
         y = y + w.krylov_A[k, s] * w.eta_r[s]
-        size = size + w.eta_r[s] * w.eta_r[s]
     w.krylov_norm[k] = where(0.0, x, 1.0 / where(0.0, x, x, 1.0), 0.0)
-    y = where(least, size, y * w.krylov_norm[k], 0.0)
+    y = where(least, left, y * w.krylov_norm[k], 0.0)
     for s in range(tree.nslots):
         w.eta[s] += y * w.krylov[k, s]
         w.eta_r[s] -= y * w.krylov_A[k, s]
+        for i in range(3):
+            w.contact_dy[s, i] += y * w.krylov_dy[k, s, i]
+    for i in range(tree.nv):
+        w.da0[i] += y * w.krylov_da[k, i]
+    for r in range(tree.nc):
+        w.drows[r] += y * w.krylov_rows[k, r]
 
 
 @kernel
 def find_eta(tree: Array, w: Array, residual: Scalar) -> None:
-    """``eta`` beyond those of ``contact_dy`` for ``eta = 0``, where these change more than a part of the residual."""
-    size = 0.0
+    """``eta`` and the step with it, from that for ``eta = 0``, where it changes more than a part of the residual."""
+    left = 0.0
     for s in range(tree.nslots):
-        w.eta[s] = 0.0
-        w.eta_r[s] = sliding(w, s)
-        size = size + w.eta_r[s] * w.eta_r[s]
-    least = maximum(INEXACT * INEXACT * size, NEGLIGIBLE * NEGLIGIBLE * residual * residual)
+        w.eta_r[s] = sliding(w, s, w.contact_dy)
+        left = left + w.eta_r[s] * w.eta_r[s]
+    least = maximum(INEXACT * INEXACT * left, NEGLIGIBLE * NEGLIGIBLE * residual * residual)
     for k in range(DIRECTIONS):
-        left = 0.0
-        for s in range(tree.nslots):
-            left = left + w.eta_r[s] * w.eta_r[s]
         if any_below(least - left, 0.0):
-            conjugate_residual(tree, w, k, least)
+            conjugate_residual(tree, w, k, least, left)
+            left = 0.0
+            for s in range(tree.nslots):
+                left = left + w.eta_r[s] * w.eta_r[s]
 
 
 @kernel
 def newton_direction(
     tree: Array, w: Array, settings: ContactSettings, result: ContactResult, residual: Scalar
 ) -> None:
-    """``da``, and what it changes rows and forces by, from forces ``f`` and torques ``tau`` that are out of balance."""
+    """``da0``, and what it changes rows and forces by, from forces ``f`` and torques ``tau`` that are out of balance."""
     factorize_contacts(tree, w, settings)
-    for i in range(1, tree.n):
-        for j in range(6):
-            w.f1[i, j] = w.f[i, j]
-    for k in range(tree.nv):
-        w.tau1[k] = w.tau[k]
     for s in range(tree.nslots):
         w.eta[s] = 0.0
     apply_row_forces(tree, w, result.multipliers)
-    accelerations_of_forces(tree, w)
+    changes_of_forces(tree, w, w.da0, w.contact_dy, w.drows)
     find_eta(tree, w, residual)
-    used = 0.0
-    for s in range(tree.nslots):
-        used = used - w.eta[s] * w.eta[s]
-    if any_below(used, 0.0):
-        for i in range(1, tree.n):
-            for j in range(6):
-                w.f[i, j] = w.f1[i, j]
-        for k in range(tree.nv):
-            w.tau[k] = w.tau1[k]
-        for j in range(6):
-            w.a[0, j] = 0.0
-        apply_row_forces(tree, w, result.multipliers)
-        accelerations_of_forces(tree, w)
     for b in range(tree.nboxes):
-        w.box_dy[b] = tree.box_sign[b] * w.da[tree.box_v[b]]
-    for r in range(tree.nc):
-        w.drows[r] = 0.0
-    constraint_residual(tree, w, w.da, w.drows)
+        w.box_dy[b] = tree.box_sign[b] * w.da0[tree.box_v[b]]
     forces_of_step(tree, w, result)
 
 
@@ -437,7 +462,7 @@ def forces_of_step(tree: Array, w: Array, result: ContactResult) -> None:
 def take_step(tree: Array, w: Array, result: ContactResult, t: Scalar) -> None:
     """Accelerations, rows and forces after the part ``t`` of the step."""
     for k in range(tree.nv):
-        result.a[k] += t * w.da[k]
+        result.a[k] += t * w.da0[k]
     for s in range(tree.nslots):
         for k in range(3):
             w.contact_y[s, k] += t * w.contact_dy[s, k]
@@ -475,23 +500,27 @@ def step_length(
 
 @kernel
 def update_smoothing(state: Array, t: Scalar, residual: Scalar) -> None:
-    """Smoothing of the next step: less where the residual has followed, more where steps got stuck."""
+    """Smoothing of the next step: less where the residual has followed, more where steps got stuck; another path where
+    they did so too often."""
     theta = state[SMOOTHING]
     before = state[PREVIOUS]
     factor = state[FACTOR]
     largest = state[LARGEST]
     stuck = where(t, SHORT, 1.0, 0.0)
     near = where(residual, NEAR * theta, 1.0 - stuck, 0.0)
-    back = minimum(before, largest)
     slower = minimum(sqrt(factor), MOST_SHRINK)
     fast = where(residual, NEAR * FAST * theta, where(t, 1.0, 0.0, 1.0), 0.0)
     faster = where(0.5, fast, maximum(factor * factor, LEAST_SHRINK), factor)
     less = maximum(factor * theta, LEAST_SMOOTHING * largest)
-    state[SMOOTHING] = where(0.5, stuck, back, where(0.5, near, less, theta))
-    state[PREVIOUS] = where(0.5, stuck, minimum(back / slower, largest), where(0.5, near, theta, before))
-    state[FACTOR] = where(0.5, stuck, slower, where(0.5, near, faster, factor))
-    state[LENGTH] = t
-    state[MERIT] = residual
+    count = state[STUCK] + stuck
+    lost = where(FAILURES, count, 1.0, 0.0)
+    path = state[PATH] + lost
+    state[PATH] = where(3.5, path, 0.0, path)
+    state[STUCK] = where(0.5, lost, 0.0, count)
+    state[SMOOTHING] = where(0.5, lost, largest, where(0.5, stuck, before, where(0.5, near, less, theta)))
+    earlier = where(0.5, stuck, minimum(before / slower, largest), where(0.5, near, theta, before))
+    state[PREVIOUS] = where(0.5, lost, largest, earlier)
+    state[FACTOR] = where(0.5, lost, SHRINK, where(0.5, stuck, slower, where(0.5, near, faster, factor)))
 
 
 # The iteration ------------------------------------------------------------------------------------------------------
@@ -575,8 +604,10 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     now = merit(tree, w, settings, result, theta, 0.0)
     result.state[LARGEST] = maximum(theta, now)
     result.state[SMOOTHING] = maximum(theta, now / NEAR)
-    result.state[PREVIOUS] = result.state[SMOOTHING]
+    result.state[PREVIOUS] = minimum(result.state[SMOOTHING] / SHRINK, result.state[LARGEST])
     result.state[FACTOR] = SHRINK
+    result.state[STUCK] = 0.0
+    result.state[PATH] = 0.0
     update_smoothing(result.state, 0.9, now)
     result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
     result.iterations[0] = 1.0
@@ -601,7 +632,7 @@ def rows_of(tree: Array, w: Array, a: Array) -> None:
 @kernel
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
-    settings = problem.settings
+    settings = weighted(problem.settings, path_weight(result.state[PATH]))
     theta = result.state[SMOOTHING]
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
