@@ -8,10 +8,10 @@ accelerations of the forces found: dynamics hold, and the residual is that of th
 
 | symbol    | meaning                                                                            |
 |-----------|------------------------------------------------------------------------------------|
-| G         | Delassus matrix, columns in lines of four                                          |
-| free      | ``J a + b`` of all rows with no forces on them                                      |
-| force     | forces of all rows                                                                  |
-| Y         | velocities of rows over ``dt``, in lines                                            |
+| row_G     | Delassus matrix, columns in lines of four                                          |
+| row_g     | ``J a + b`` of all rows with no forces on them                                      |
+| row_f     | forces of all rows                                                                  |
+| row_Z     | velocities of rows over ``dt``, in lines                                            |
 | a_free    | joint accelerations with no forces on rows                                          |
 
 Other symbols as in `contact_problem` and `contact_pgs`. Cost: ``m (n + m)`` for the matrix of m rows, then the entries of
@@ -47,18 +47,18 @@ SWEEPS = 10
 """Of a block."""
 
 PGS_WORK: dict[str, Shape] = {
-    "G": ("nrows", "nlines", LINE),
-    "Z": ("nlines", LINE),
-    "force": ("nrows",),
-    "unit": ("nrows",),
-    "free": ("nrows",),
-    "compliance": ("nrows",),
-    "lower": ("nrows",),
-    "upper": ("nrows",),
+    "row_G": ("nrows", "nlines", LINE),
+    "row_Z": ("nlines", LINE),
+    "row_f": ("nrows",),
+    "row_x": ("nrows",),
+    "row_g": ("nrows",),
+    "row_R": ("nrows",),
+    "row_lower": ("nrows",),
+    "row_upper": ("nrows",),
     "row_D": ("nrows",),
     "row_y": ("nrows",),
     "a_free": ("nv",),
-    "W": ("nslots", 6),
+    "row_W": ("nslots", 6),
     "q3": (3,),
     "x3": (3,),
 }
@@ -121,18 +121,18 @@ def changed_row(tree: Array, w: Array, r: int) -> float:
 def make_matrix(tree: Array, w: Array) -> None:
     """``G``, a unit force on one row after the other; after `articulate`."""
     for r in range(tree.nrows):
-        w.unit[r] = 0.0
+        w.row_x[r] = 0.0
         for j in range(tree.nlines):
             for c in range(LINE):
-                w.G[r, j, c] = 0.0
+                w.row_G[r, j, c] = 0.0
     for r in range(tree.nrows):
-        w.unit[r] = 1.0
+        w.row_x[r] = 1.0
         no_forces(tree, w)
-        apply_forces(tree, w, w.unit)
+        apply_forces(tree, w, w.row_x)
         motion_of_forces(tree, w)
-        w.unit[r] = 0.0
+        w.row_x[r] = 0.0
         for c in range(tree.nrows):
-            w.G[r, c // LINE, c % LINE] = changed_row(tree, w, c)
+            w.row_G[r, c // LINE, c % LINE] = changed_row(tree, w, c)
 
 
 @kernel
@@ -142,32 +142,32 @@ def set_rows(tree: Array, w: Array, problem: ContactProblem, result: ContactResu
     for s in range(tree.nslots):
         for k in range(3):
             r = 3 * s + k
-            w.free[r] = w.contact_y[s, k]
-            w.compliance[r] = tree.contact_compliance[s] / (h * h) if k == 2 else 0.0
-            w.lower[r] = 0.0
-            w.upper[r] = 0.0
-            w.unit[r] = problem.forces0[r]
+            w.row_g[r] = w.contact_y[s, k]
+            w.row_R[r] = tree.contact_compliance[s] / (h * h) if k == 2 else 0.0
+            w.row_lower[r] = 0.0
+            w.row_upper[r] = 0.0
+            w.row_x[r] = problem.forces0[r]
     o = 3 * tree.nslots
     for b in range(tree.nboxes):
-        w.free[o + b] = w.box_y[b]
-        w.compliance[o + b] = 0.0
-        w.lower[o + b] = tree.box_lower[b]
-        w.upper[o + b] = tree.box_upper[b]
-        w.unit[o + b] = problem.boxes0[b]
+        w.row_g[o + b] = w.box_y[b]
+        w.row_R[o + b] = 0.0
+        w.row_lower[o + b] = tree.box_lower[b]
+        w.row_upper[o + b] = tree.box_upper[b]
+        w.row_x[o + b] = problem.boxes0[b]
     o = o + tree.nboxes
     for r in range(tree.nc):
         bound = where(problem.settings.R[r], DISABLED, UNBOUNDED, 0.0)
-        w.free[o + r] = -w.rows[r]
-        w.compliance[o + r] = 0.0
-        w.lower[o + r] = -bound
-        w.upper[o + r] = bound
-        w.unit[o + r] = problem.multipliers0[r]
+        w.row_g[o + r] = -w.rows[r]
+        w.row_R[o + r] = 0.0
+        w.row_lower[o + r] = -bound
+        w.row_upper[o + r] = bound
+        w.row_x[o + r] = problem.multipliers0[r]
 
 
 @kernel
 def rows_in(tree: Array, w: Array) -> Rows:
     """The rows as `contact_pgs` takes them."""
-    return Rows(w.free, tree.friction, w.compliance, w.lower, w.upper)
+    return Rows(w.row_g, tree.friction, w.row_R, w.row_lower, w.row_upper)
 
 
 @kernel
@@ -198,19 +198,19 @@ def read_forces(tree: Array, w: Array, result: ContactResult, force: Array) -> N
 def finish(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """Joint accelerations of the forces, the residual, and the state after the step."""
     no_forces(tree, w)
-    apply_forces(tree, w, w.force)
+    apply_forces(tree, w, w.row_f)
     motion_of_forces(tree, w)
     for k in range(tree.nv):
         result.a[k] = w.a_free[k] + w.da[k]
     for s in range(tree.nslots):
         for k in range(3):
-            w.contact_y[s, k] = w.free[3 * s + k] + w.contact_dy[s, k]
+            w.contact_y[s, k] = w.row_g[3 * s + k] + w.contact_dy[s, k]
     o = 3 * tree.nslots
     for b in range(tree.nboxes):
-        w.box_y[b] = w.free[o + b] + w.box_dy[b]
+        w.box_y[b] = w.row_g[o + b] + w.box_dy[b]
     for r in range(tree.nc):
-        w.rows[r] = -w.free[o + tree.nboxes + r] + w.drows[r]
-    write_forces(tree, w, w.force, result)
+        w.rows[r] = -w.row_g[o + tree.nboxes + r] + w.drows[r]
+    write_forces(tree, w, w.row_f, result)
     result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
     write_step(tree, w, problem, result)
 
@@ -227,10 +227,10 @@ def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactR
     joint_accelerations(tree, w, w.a_free)
     rows_of_motion(tree, w, w.a_free)
     set_rows(tree, w, problem, result)
-    project_rows(tree, rows_in(tree, w), w.unit, w.force)
+    project_rows(tree, rows_in(tree, w), w.row_x, w.row_f)
     make_matrix(tree, w)
-    dense_inverse_inertias(tree, w.G, rows_in(tree, w), w.row_D)
-    setup_slots(tree, w.G, rows_in(tree, w), w.row_D, w.W)
+    dense_inverse_inertias(tree, w.row_G, rows_in(tree, w), w.row_D)
+    setup_slots(tree, w.row_G, rows_in(tree, w), w.row_D, w.row_W)
     for k in range(6):
         result.state[k] = 0.0
     result.iterations[0] = 0.0
@@ -242,19 +242,19 @@ def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: 
     """A block of sweeps."""
     rows = rows_in(tree, w)
     tolerance = problem.settings.tolerance
-    read_forces(tree, w, result, w.force)
-    dense_velocities(tree, w.G, rows, w.force, w.Z, w.row_y)
+    read_forces(tree, w, result, w.row_f)
+    dense_velocities(tree, w.row_G, rows, w.row_f, w.row_Z, w.row_y)
     residual = result.residual[0]
     count = result.iterations[0]
     for _ in range(SWEEPS):
         going = where(tolerance, residual, where(count + 0.5, most, 1.0, 0.0), 0.0)
         if any_below(-going, -0.5):
             for r in range(tree.nrows):
-                w.unit[r] = w.force[r]
-            sweep(tree, w.G, rows, w.row_D, w.W, w.q3, w.x3, w.force, w.Z)
+                w.row_x[r] = w.row_f[r]
+            sweep(tree, w.row_G, rows, w.row_D, w.row_W, w.q3, w.x3, w.row_f, w.row_Z)
             for r in range(tree.nrows):  # lanes that are done keep their forces
-                w.force[r] = where(going, 0.5, w.unit[r], w.force[r])
-            now = problem.settings.dt * lines_residual(tree, rows, w.row_D, w.force, w.Z, w.row_y)
+                w.row_f[r] = where(going, 0.5, w.row_x[r], w.row_f[r])
+            now = problem.settings.dt * lines_residual(tree, rows, w.row_D, w.row_f, w.row_Z, w.row_y)
             residual = where(going, 0.5, residual, now)
             count = count + going
     result.iterations[0] = count
