@@ -88,12 +88,11 @@ def robot_height(robot: Mechanism, body: str) -> float:
 @lru_cache
 def scene(name: str) -> Scene:
     """A scene by name."""
-    rng = np.random.default_rng(3)
     match name:
         case "box at rest":
             robot, v, unique = boxes((1.0,)), np.zeros(6), True
         case "box thrown down":
-            robot, v, unique = boxes((1.0,)), rng.normal(size=6), False
+            robot, v, unique = boxes((1.0,)), np.array([0.5, -0.3, -1.0, 2.0, -1.0, 1.0]), False
         case "stack":
             robot, v, unique = boxes((1.0, 2.0, 0.5)), np.zeros(18), True
         case "heavy on light":
@@ -161,12 +160,14 @@ def test_plain_text_does_the_same(name: str, solver: Solver) -> None:
 
 
 @pytest.mark.parametrize("solver", ROWS)
-def test_a_step_starts_from_the_forces_of_the_last(solver: Solver) -> None:
-    given = scene("stack")
+@pytest.mark.parametrize("name", ["stack", "leg", "box thrown down"])
+def test_a_step_starts_from_the_forces_of_the_last(name: str, solver: Solver) -> None:
+    given = scene(name)
     step = ContactStep(given.robot, DT, solver)
     first = step(given.q, given.v)
     again = step(given.q, given.v, start=first)
-    assert again.iterations < first.iterations
+    assert again.iterations <= 1
+    assert first.iterations > 1
 
 
 @pytest.mark.parametrize("solver", ROWS)

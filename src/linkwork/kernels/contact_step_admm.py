@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from linkwork.kernels.aba import articulate, articulated_bias_forces, joint_accelerations
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.cones import clamp, magnitude, project_cone, tangential_length
 from linkwork.kernels.constrained import force_residual, maximum
@@ -61,8 +62,6 @@ LEAST, LARGEST = 1e-5, 1e5
 """Bounds of the penalty."""
 MOST_CHANGE = 10.0
 """The largest factor by which the penalty changes."""
-UNSOLVED = 1e30
-"""A residual before anything is known."""
 
 PENALTY, FACTORIZATIONS = 0, 1
 """Entries of the state."""
@@ -241,25 +240,55 @@ def adapt_penalty(tree: Array, w: Array, settings: ContactSettings, result: Cont
 
 
 @kernel
-def contact_admm(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, centers: Centers) -> None:
-    """The problem, and the forces that iterations start from."""
-    setup_contact_problem(tree, w, problem)
+def guess_forces(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
+    """The forces to start from, in their cones."""
     for s in range(tree.nslots):
-        set_slot_vector(slot_vector(problem.forces0, s), centers.contacts, s)
-        set_slot_vector((0.0, 0.0, 0.0), result.forces, s)
+        f = project_cone(tree.friction[s], slot_vector(problem.forces0, s))
+        set_slot_vector(f, result.forces, s)
         for k in range(3):
-            w.contact_y[s, k] = w.contact_b[s, k]
+            w.contact_P[s, k] = f[k]
     for b in range(tree.nboxes):
-        centers.boxes[b] = problem.boxes0[b]
-        result.boxes[b] = 0.0
+        result.boxes[b] = clamp(problem.boxes0[b], tree.box_lower[b], tree.box_upper[b])
+        w.box_P[b] = result.boxes[b]
     for r in range(tree.nc):
         result.multipliers[r] = problem.multipliers0[r]
+        w.rows[r] = 0.0
+
+
+@kernel
+def guess_centers(tree: Array, w: Array, settings: ContactSettings, result: ContactResult, centers: Centers) -> None:
+    """``s = f - z / rho`` with ``z = y + Gamma(y)``, which is right if the forces are."""
+    c = result.state[PENALTY]
+    for s in range(tree.nslots):
+        y = w.contact_y[s]
+        inverse = 1.0 / (c * settings.D[s])
+        gamma = tree.friction[s] * tangential_length(y)
+        compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
+        f = slot_vector(result.forces, s)
+        normal = y[2] + gamma + compliance * f[2]
+        set_slot_vector((f[0] - inverse * y[0], f[1] - inverse * y[1], f[2] - inverse * normal), centers.contacts, s)
+    for b in range(tree.nboxes):
+        centers.boxes[b] = result.boxes[b] - w.box_y[b] / (c * settings.box_D[b])
+
+
+@kernel
+def contact_admm(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, centers: Centers) -> None:
+    """The problem, and the motion of the forces that iterations start from."""
+    setup_contact_problem(tree, w, problem)
+    guess_forces(tree, w, problem, result)
     for k in range(tree.nv):
         result.a[k] = 0.0
+    articulate(tree, w)
+    force_residual(tree, w, w.torque, result.a)
+    apply_row_forces(tree, w, result, 1.0)
+    articulated_bias_forces(tree, w, w.tau)
+    joint_accelerations(tree, w, result.a)
+    rows_of_motion(tree, w, result.a)
     for k in range(6):
         result.state[k] = 0.0
     result.state[PENALTY] = FIRST_PENALTY
-    result.residual[0] = UNSOLVED
+    guess_centers(tree, w, problem.settings, result, centers)
+    result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
     result.iterations[0] = 0.0
     write_step(tree, w, problem, result)
 
