@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
     from linkwork.closure.minimal import Minimal
+    from linkwork.contact.dense import RowSolution, solve_contacts
     from linkwork.contact.solution import ContactSolution
     from linkwork.contact.step import ContactStep
     from linkwork.dynamics.delassus import Contacts, DampedInverse, Delassus, DelassusOperator
@@ -113,6 +114,7 @@ _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
     "linkwork.closure.minimal": ("Minimal",),
+    "linkwork.contact.dense": ("RowSolution", "solve_contacts"),
     "linkwork.contact.solution": ("ContactSolution",),
     "linkwork.contact.step": ("ContactStep",),
     "linkwork.dynamics.delassus": ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"),
@@ -232,6 +234,7 @@ __all__ = [
     "Revolute",
     "Rod",
     "Rolling",
+    "RowSolution",
     "SingularConstraints",
     "SingularMassMatrix",
     "Slider",
@@ -280,6 +283,7 @@ __all__ = [
     "rollouts",
     "simulate",
     "sincos",
+    "solve_contacts",
     "sqrt",
     "where",
     "zoo",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ADMM for frictional contact, on a damped inverse ``(G + R + rho)^-1`` of the Delassus operator.
 
-Carpentier, Le Lidec, Montaut 2024, *From Compliant to Rigid Contact Simulation*; **delassus** Section VI-B for its use of
-the damped inverse without a matrix. Forces twice, ``x`` of the dynamics and ``f`` in cones, tied by a multiplier ``z``,
+Carpentier, Le Lidec, Montaut 2024, *From Compliant to Rigid Contact Simulation*; **delassus** for its use of the damped
+inverse without a matrix. Forces twice, ``x`` of the dynamics and ``f`` in cones, tied by a multiplier ``z``,
 which is a velocity, and a penalty ``rho``::
 
     x = (G + R + rho)^-1 (rho f + z - g - Gamma(z))
@@ -16,8 +16,8 @@ of different decades do not slow it down. And ``c`` is balanced as in OSQP, by t
 unless the paper's linear or spectral rule is asked for; both residuals are velocities.
 
 `iteration` is a *block*: the inverse is factorized for one penalty, and up to ten iterations follow, after which the
-penalty is adapted. The velocity ``y = (G + R) x + g`` comes with ``x``; where the residual of ``(f, y)`` and ``D (x - f)``
-are below the tolerance, the residual of ``f`` and its own velocity is computed and decides.
+penalty is adapted. The velocity ``y = (G + R) x + g`` comes with ``x``; where the residual of ``(f, y)`` and
+``D (x - f)`` are below the tolerance, the residual of ``f`` and its own velocity is computed and decides.
 
 | symbol    | meaning                                                                                  |
 |-----------|------------------------------------------------------------------------------------------|
@@ -133,7 +133,7 @@ def right_hand_side(tree: Array, rows: Rows, rho: Array, f: Array, z: Array, b: 
 
 @kernel
 def update_forces(tree: Array, w: Array, rows: Rows, D: Array, relaxation: Scalar, state: State) -> Scalar:
-    """``f``, ``z`` and ``y`` of one iteration, into work arrays; returns the residual of ``(f, y)``, or ``|D (x - f)|``.
+    """``f``, ``z`` and ``y`` of one iteration, into work arrays; returns the residual of ``(f, y)``.
 
     ``w.measure`` is the primal and the dual residual.
     """
@@ -365,7 +365,7 @@ ADMM_OUTPUTS: dict[str, Shape] = {
     "progress": (NPROGRESS,),
 }
 ADMM_WORK: dict[str, Shape] = {
-    **{name: ("nrows",) for name in ("rho", "b", "x", "h", "f", "z")},
+    **dict.fromkeys(("rho", "b", "x", "h", "f", "z"), ("nrows",)),
     "measure": (2,),
 }
 

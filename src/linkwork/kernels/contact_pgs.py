@@ -11,9 +11,9 @@ for the normal and one for the tangential force as in Pinocchio. With ``W = G_kk
     else f_t = -(A + l)^-1 b, f_n = -(q_n + w' f_t) / W_nn, l > 0, |f_t| = mu f_n        it slips
 
 with ``A = W_tt - w w' / W_nn`` and ``b = q_t - w q_n / W_nn``: the tangential velocity is ``-l f_t``, against the
-force, and the normal one zero. De Saxcé's correction needs no iteration of its own then: a force and a velocity that solve
-the local problems of all contacts have residual zero. The multiplier ``l`` is found by Newton's method between bounds,
-on ``mu f_n / |f_t| - 1``, which is nearly linear in ``l``.
+force, and the normal one zero. De Saxcé's correction needs no iteration of its own then: a force and a velocity that
+solve the local problems of all contacts have residual zero. The multiplier ``l`` is found by Newton's method between
+bounds, on ``mu f_n / |f_t| - 1``, which is nearly linear in ``l``.
 
 After each block the velocities of all rows that feel it are updated, in lines of four; a residual below the tolerance
 is believed when velocities that were computed anew have it, too.
@@ -33,7 +33,7 @@ Newton's steps.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.cones import clamp
+from linkwork.kernels.cones import clamp, magnitude
 from linkwork.kernels.contact_rows import (
     ROW_INPUTS,
     SMALLEST,
@@ -50,7 +50,10 @@ from linkwork.kernels.spatial import Triple
 from linkwork.plans.contact_rows import DENSE_CONTACTS, LINE
 
 NEWTON_STEPS = 12
-"""Of the multiplier of a contact that slips; more than 8 were needed in none of a million random problems."""
+"""Of the multiplier of a contact that slips, at most: of a million random contacts, 999 in a thousand have all digits
+after 10 steps, and the worst misses the cone by 1e-6 of its force after 12."""
+CLOSE = 1e-9
+"""How far from the cone a force may be, as a part of it, for one more step to be the last: it doubles the digits."""
 SINGULAR = 1e-14
 """What is added to the tangential inverse inertia, as a part of the whole: contacts that cannot slide."""
 
@@ -164,19 +167,23 @@ def slipping_force(W: Array, b: Array, q: Scalar, mu: Scalar) -> Triple:
     lower = 0.0
     upper = size * (1.0 + mu * arm * W[5]) / at_least_smallest(-(mu * q * W[5]))  # at most mu f_n there
     l = 0.0
+    off = 1.0
     for _ in range(NEWTON_STEPS):
-        x, y, n, inverse = sliding_force(W, b, q, l)
-        r = sqrt(x * x + y * y) + SMALLEST
-        dx = (W[1] * y - (W[2] + l) * x) * inverse  # by l: (A + l) d = -f_t
-        dy = (W[1] * x - (W[0] + l) * y) * inverse
-        dn = -(W[3] * dx + W[4] * dy) * W[5]
-        excess = mu * n - r
-        lower = where(excess, 0.0, l, lower)
-        upper = where(excess, 0.0, upper, l)
-        slope = mu * dn - mu * n * (x * dx + y * dy) / (r * r)  # of mu n / r - 1, times r
-        step = l - excess / where(SMALLEST, slope, slope, SMALLEST)
-        inside = where(step, lower, 0.0, where(upper, step, 0.0, 1.0))
-        l = where(inside, 0.5, 0.5 * (lower + upper), step)
+        if any_below(CLOSE - off, 0.0):
+            x, y, n, inverse = sliding_force(W, b, q, l)
+            r = sqrt(x * x + y * y) + SMALLEST
+            dx = (W[1] * y - (W[2] + l) * x) * inverse  # by l: (A + l) d = -f_t
+            dy = (W[1] * x - (W[0] + l) * y) * inverse
+            dn = -(W[3] * dx + W[4] * dy) * W[5]
+            excess = mu * n - r
+            lower = where(excess, 0.0, l, lower)
+            upper = where(excess, 0.0, upper, l)
+            slope = mu * dn - mu * n * (x * dx + y * dy) / (r * r)  # of mu n / r - 1, times r
+            step = l - excess / where(SMALLEST, slope, slope, SMALLEST)
+            inside = where(step, lower, 0.0, where(upper, step, 0.0, 1.0))
+            step = where(inside, 0.5, 0.5 * (lower + upper), step)
+            l = where(off, CLOSE, l, step)
+            off = where(off, CLOSE, off, magnitude(excess) / r)
     x, y, n, inverse = sliding_force(W, b, q, l)
     n = where(0.0, n, n, 0.0)
     shorten = mu * n / (sqrt(x * x + y * y) + SMALLEST)

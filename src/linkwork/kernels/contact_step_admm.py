@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A step with contacts by ADMM on the damped inverse of the Delassus operator, without a matrix.
 
-The iteration of `contact_admm`. Its linear system ``(G + R + rho) x = rho f + z - g - Gamma`` is solved in accelerations,
-by the matrix inversion lemma (**delassus** Eq. 8 and Algorithm 4): springs of stiffness ``1 / (R + rho)`` on all rows are
-eliminated by LCABA once for a penalty, and every iteration is two sweeps with that factor. Loops are rows of the same
-factor, with proximal iterations of their own.
+The iteration of `contact_admm`. Its linear system ``(G + R + rho) x = rho f + z - g - Gamma`` is solved in
+accelerations, by the matrix inversion lemma (**delassus** Eq. 8 and Algorithm 4): springs of stiffness
+``1 / (R + rho)`` on all rows are eliminated by LCABA once for a penalty, and every iteration is two sweeps with that
+factor. Loops are rows of the same factor, with proximal iterations of their own.
 
 Forces ``x`` are those that accelerations are the motion of: dynamics always hold, and the residual is that of ``x``. Of
 ``f`` and ``z`` one vector is kept, ``s`` with ``f = P(s)`` and ``z = rho (f - s)``.

@@ -66,7 +66,7 @@ def dense_contacts(coupled: npt.NDArray[np.bool_], slot_rows: npt.ArrayLike) -> 
     nlines = -(-nrows // LINE)
     padded = np.zeros((nrows, nlines * LINE), dtype=bool)
     padded[:, :nrows] = coupled
-    lines = padded.reshape(nrows, nlines, LINE).any(axis=2)
+    lines: npt.NDArray[np.bool_] = np.logical_or.reduce(padded.reshape(nrows, nlines, LINE), axis=2)
     first = rows["slot_row"]
     of_slots = lines[first] | lines[first + 1] | lines[first + 2] if len(first) else np.zeros((0, nlines), dtype=bool)
     ranges = [_ranges(touched) for touched in (*of_slots, *lines[rows["single_row"]])]

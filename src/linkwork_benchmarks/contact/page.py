@@ -8,6 +8,7 @@ from pathlib import Path
 from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.constrained import series
 from linkwork_benchmarks.contact import bars
+from linkwork_benchmarks.contact.scenarios import RESIDUAL
 from linkwork_benchmarks.report import Results
 
 PAGE = report.REPOSITORY / "docs" / "contact-benchmarks.md"
@@ -57,7 +58,8 @@ def _solved(results: Results) -> str:
         "*step* have the same Delassus matrix and free velocity, and are given the matrix; a *step* is all of it, from "
         "geometry to the next state. All end at a residual of 1e-8 m/s by one definition (`kernels/cones.py`), which "
         "Pinocchio's forces are measured with, too: of its tolerances the loosest decade that reaches it, of its three "
-        "rules for the penalty the fastest; *tuned*: with 10 steps of Lanczos' method in place of all. Microseconds, one thread, best of rounds that take turns in one process; "
+        "rules for the penalty the fastest; *tuned*: with 10 steps of Lanczos' method in place of as many as there are "
+        "rows. Microseconds, one thread, best of rounds that take turns in one process; "
         f"no time where the residual was not reached.\n\n{tables.table(titles, times)}\n\n"
         "Iterations, and in brackets the residual where it was not reached:\n\n"
         f"{tables.table(('scene', *SOLVERS.values()), counts)}"
@@ -68,7 +70,7 @@ def _iterations(metrics: bars.Metrics, pile: str, solver: str) -> str:
     count, residual = (bars.value(metrics, pile, solver, what) for what in ("iterations", "residual"))
     if count is None or residual is None:
         return "–"
-    missed = f" ({residual:.0e})" if residual > bars.RESIDUAL else ""
+    missed = f" ({residual:.0e})" if residual > RESIDUAL else ""
     return f"{tables.whole(count)}{missed}"
 
 
@@ -84,8 +86,8 @@ def _growth(results: Results) -> str:
         return ""
     titles = ("scene, solver", "µs an iteration, by boxes or links", "exponent, 10 to 500")
     return (
-        "## Growth\n\nTime of a whole step over its iterations: stacks of boxes at rest, and a swimmer with two spheres "
-        f"under each link that slides.\n\n{tables.table(titles, rows)}"
+        "## Growth\n\nTime of a whole step over its iterations: stacks of boxes at rest, and a swimmer with two "
+        f"spheres under each link that slides.\n\n{tables.table(titles, rows)}"
     )
 
 

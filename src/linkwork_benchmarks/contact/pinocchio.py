@@ -10,7 +10,8 @@ What was found with Pinocchio 4.1 and its Python module:
   tolerances with which the residual is reached is used, relative ones are zero.
 - Its ADMM begins with Lanczos' method for the largest eigenvalue, by default in as many steps as there are rows, which
   takes most of the time of a solution. ``lanczos_size = 10`` gives the same iterations: it is measured beside the
-  default, as ``admm_tuned``. With the default, 1200 rows overflow a stack of 8 MB (segmentation fault); see `raise_stack_limit`.
+  default, as ``admm_tuned``. With the default, 1200 rows overflow a stack of 8 MB: a segmentation fault, see
+  `raise_stack_limit`.
 - Its ADMM has three rules for the penalty (``OSQP``, its default, ``SPECTRAL``, ``LINEAR``); the fastest counts.
 """
 
