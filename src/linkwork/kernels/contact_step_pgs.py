@@ -14,8 +14,8 @@ accelerations of the forces found: dynamics hold, and the residual is that of th
 | row_Z     | velocities of rows over ``dt``, in lines                                            |
 | a_free    | joint accelerations with no forces on rows                                          |
 
-Other symbols as in `contact_problem` and `contact_pgs`. Cost: ``m (n + m)`` for the matrix of m rows, then in each sweep
-the entries of the matrix that are not zero.
+Other symbols as in `contact_problem` and `contact_pgs`. Cost: ``m (n + m)`` for the matrix of m rows, then in each
+sweep the entries of the matrix that are not zero.
 """
 
 from __future__ import annotations

@@ -68,6 +68,7 @@ def pile(centers: Floats, masses: Floats, friction: float) -> Pile:
     J, v = np.vstack(rows), np.zeros(6 * n)
     v[2::6] = -GRAVITY * DT
     G = (J * inverse) @ J.T
+    G = 0.5 * (G + G.T)
     G[np.abs(G) < 1e-12 * np.abs(G).max()] = 0.0
     return Pile(G, J @ v, np.full(len(rows), friction))
 
