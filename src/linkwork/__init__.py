@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from linkwork.closure.clusters import clusters
     from linkwork.closure.minimal import Minimal
     from linkwork.contact.dense import RowSolution, solve_contacts
+    from linkwork.contact.geometry import ContactGeometry, ContactPoints
     from linkwork.contact.solution import ContactSolution
     from linkwork.contact.step import ContactStep
     from linkwork.dynamics.delassus import Contacts, DampedInverse, Delassus, DelassusOperator
@@ -115,6 +116,7 @@ _LAZY = {
     "linkwork.closure.clusters": ("clusters",),
     "linkwork.closure.minimal": ("Minimal",),
     "linkwork.contact.dense": ("RowSolution", "solve_contacts"),
+    "linkwork.contact.geometry": ("ContactGeometry", "ContactPoints"),
     "linkwork.contact.solution": ("ContactSolution",),
     "linkwork.contact.step": ("ContactStep",),
     "linkwork.dynamics.delassus": ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"),
@@ -180,6 +182,8 @@ __all__ = [
     "Cardan",
     "CenterOfMass",
     "Constraint",
+    "ContactGeometry",
+    "ContactPoints",
     "ContactSolution",
     "ContactStep",
     "Contacts",

@@ -40,7 +40,7 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.cones import clamp, magnitude, tangential_length
 from linkwork.kernels.constrained import maximum
-from linkwork.kernels.contact_pgs import DENSE_WORK, MATRIX, dense_inverse_inertias, dense_velocities, entry
+from linkwork.kernels.contact_pgs import MATRIX, dense_inverse_inertias, dense_velocities, entry
 from linkwork.kernels.contact_rows import ROW_INPUTS, SMALLEST, Rows, project_rows, rows_residual, three
 from linkwork.kernels.panels import line, minus_scaled, set_line, sum_of_products
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
@@ -138,21 +138,21 @@ def update_forces(tree: Array, w: Array, rows: Rows, D: Array, relaxation: Scala
     ``w.measure`` is the primal and the dual residual.
     """
     for r in range(tree.nrows):
-        w.y[r] = w.b[r] - w.rho[r] * w.x[r] + rows.g[r]  # (G + R) x + g
-        w.h[r] = relaxation * w.x[r] + (1.0 - relaxation) * state.f[r]
-        w.b[r] = w.h[r] - state.z[r] / w.rho[r]
-    project_rows(tree, rows, w.b, w.f)
+        w.row_y[r] = w.row_b[r] - w.rho[r] * w.row_x[r] + rows.g[r]  # (G + R) x + g
+        w.row_h[r] = relaxation * w.row_x[r] + (1.0 - relaxation) * state.f[r]
+        w.row_b[r] = w.row_h[r] - state.z[r] / w.rho[r]
+    project_rows(tree, rows, w.row_b, w.row_f)
     apart = 0.0
     primal = 0.0
     dual = 0.0
     for r in range(tree.nrows):
-        w.z[r] = state.z[r] - w.rho[r] * (w.h[r] - w.f[r])
-        apart = maximum(apart, D[r] * magnitude(w.x[r] - w.f[r]))
-        primal = maximum(primal, D[r] * magnitude(w.h[r] - w.f[r]))
-        dual = maximum(dual, w.rho[r] * magnitude(w.f[r] - state.f[r]))
+        w.row_z[r] = state.z[r] - w.rho[r] * (w.row_h[r] - w.row_f[r])
+        apart = maximum(apart, D[r] * magnitude(w.row_x[r] - w.row_f[r]))
+        primal = maximum(primal, D[r] * magnitude(w.row_h[r] - w.row_f[r]))
+        dual = maximum(dual, w.rho[r] * magnitude(w.row_f[r] - state.f[r]))
     w.measure[0] = primal
     w.measure[1] = dual
-    return maximum(apart, rows_residual(tree, rows, D, w.f, w.y))
+    return maximum(apart, rows_residual(tree, rows, D, w.row_f, w.row_y))
 
 
 def block(
@@ -172,8 +172,8 @@ def block(
         progress = state.progress
         for r in range(tree.nrows):
             w.rho[r] = progress[PENALTY] * D[r]
-            w.h[r] = w.rho[r] + rows.compliance[r]
-        factorize(tree, w, matrix, w.h)
+            w.row_h[r] = w.rho[r] + rows.compliance[r]
+        factorize(tree, w, matrix, w.row_h)
         residual = progress[RESIDUAL]
         count = progress[ITERATIONS]
         primal = 0.0
@@ -181,13 +181,13 @@ def block(
         for _ in range(BLOCK):
             going = where(tolerance, residual, where(count + 0.5, settings[MOST], 1.0, 0.0), 0.0)
             if any_below(-going, -0.5):
-                right_hand_side(tree, rows, w.rho, state.f, state.z, w.b)
-                solve(tree, w, matrix, w.b, w.x)
+                right_hand_side(tree, rows, w.rho, state.f, state.z, w.row_b)
+                solve(tree, w, matrix, w.row_b, w.row_x)
                 # b = rho f + z - g - Gamma, so that (G + R) x + g = b - rho x + g
                 estimate = update_forces(tree, w, rows, D, settings[RELAXATION], state)
                 for r in range(tree.nrows):
-                    state.f[r] = where(going, 0.5, state.f[r], w.f[r])
-                    state.z[r] = where(going, 0.5, state.z[r], w.z[r])
+                    state.f[r] = where(going, 0.5, state.f[r], w.row_f[r])
+                    state.z[r] = where(going, 0.5, state.z[r], w.row_z[r])
                 primal = where(going, 0.5, primal, w.measure[0])
                 dual = where(going, 0.5, dual, w.measure[1])
                 count = count + going
@@ -195,11 +195,11 @@ def block(
                 near = going * where(tolerance, estimate, last, 1.0)
                 residual = where(going, 0.5, residual, maximum(estimate, tolerance * ABOVE))
                 if any_below(-near, -0.5):
-                    multiply(tree, w, matrix, rows, state.f, w.y)
-                    exact = rows_residual(tree, rows, D, state.f, w.y)
+                    multiply(tree, w, matrix, rows, state.f, w.row_y)
+                    exact = rows_residual(tree, rows, D, state.f, w.row_y)
                     residual = where(near, 0.5, residual, exact)
                     for r in range(tree.nrows):
-                        state.y[r] = where(near, 0.5, state.y[r], w.y[r])
+                        state.y[r] = where(near, 0.5, state.y[r], w.row_y[r])
         progress[RESIDUAL] = residual
         progress[ITERATIONS] = count
         progress[FACTORIZATIONS] += 1.0
@@ -229,15 +229,15 @@ def start(multiply: Callable[..., None]) -> Callable[..., None]:
         largest = 1.0
         if any_below(-settings[RULE], 0.5 - SPECTRAL):
             for r in range(tree.nrows):
-                w.x[r] = 1.0 + 0.5 * float(r % 3) - 0.1 * float(r % 7)
+                w.row_x[r] = 1.0 + 0.5 * float(r % 3) - 0.1 * float(r % 7)
             for _ in range(POWER_STEPS):  # of D^-1 (G + R)
-                multiply(tree, w, matrix, rows, w.x, w.y)
+                multiply(tree, w, matrix, rows, w.row_x, w.row_y)
                 largest = 0.0
                 for r in range(tree.nrows):
-                    w.x[r] = (w.y[r] - rows.g[r]) / D[r]
-                    largest = maximum(largest, magnitude(w.x[r]))
+                    w.row_x[r] = (w.row_y[r] - rows.g[r]) / D[r]
+                    largest = maximum(largest, magnitude(w.row_x[r]))
                 for r in range(tree.nrows):
-                    w.x[r] /= largest + SMALLEST
+                    w.row_x[r] /= largest + SMALLEST
         set_first_penalty(largest, settings, progress)
         project_rows(tree, rows, guess, state.f)
         multiply(tree, w, matrix, rows, state.f, state.y)
@@ -332,8 +332,8 @@ def admm(
 ) -> None:
     """The guess in its cones, the velocities that it leaves, and their residual."""
     rows = Rows(g, friction, compliance, lower, upper)
-    dense_inverse_inertias(tree, G, rows, w.D)
-    dense_start(tree, w, G, rows, w.D, guess, settings, State(f, z, y, progress))
+    dense_inverse_inertias(tree, G, rows, w.row_D)
+    dense_start(tree, w, G, rows, w.row_D, guess, settings, State(f, z, y, progress))
 
 
 @kernel
@@ -354,7 +354,7 @@ def admm_iterate(
     progress: Array,
 ) -> None:
     """A block of iterations."""
-    dense_block(tree, w, G, Rows(g, friction, compliance, lower, upper), w.D, settings, State(f, z, y, progress))
+    dense_block(tree, w, G, Rows(g, friction, compliance, lower, upper), w.row_D, settings, State(f, z, y, progress))
 
 
 ADMM_SETTINGS: dict[str, Shape] = {"settings": (NSETTINGS,)}
@@ -365,7 +365,7 @@ ADMM_OUTPUTS: dict[str, Shape] = {
     "progress": (NPROGRESS,),
 }
 ADMM_WORK: dict[str, Shape] = {
-    **dict.fromkeys(("rho", "b", "x", "h", "f", "z"), ("nrows",)),
+    **dict.fromkeys(("rho", "row_b", "row_x", "row_h", "row_f", "row_z", "row_y", "row_D"), ("nrows",)),
     "measure": (2,),
 }
 
@@ -374,7 +374,7 @@ DENSE_ADMM = Algorithm(
     admm,
     MATRIX | ROW_INPUTS | ADMM_SETTINGS,
     ADMM_OUTPUTS,
-    DENSE_WORK | ADMM_WORK | {"A": ("nrows", "nlines", LINE), "pivot": ("nrows",), "Z": ("nlines", LINE)},
+    ADMM_WORK | {"A": ("nrows", "nlines", LINE), "pivot": ("nrows",), "Z": ("nlines", LINE)},
     DENSE_CONTACTS,
     admm_iterate,
 )
