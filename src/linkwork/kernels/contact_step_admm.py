@@ -54,7 +54,7 @@ from linkwork.kernels.lcaba import (
     init_augmented_inertias,
 )
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
-from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
+from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, HEAD
 
 FIRST_PENALTY = 0.1
 """The penalty of the first block, as a part of the inverse inertia of a row."""
@@ -284,7 +284,7 @@ def contact_admm(tree: Array, w: Array, problem: ContactProblem, result: Contact
     articulated_bias_forces(tree, w, w.tau)
     joint_accelerations(tree, w, result.a)
     rows_of_motion(tree, w, result.a)
-    for k in range(6):
+    for k in range(HEAD - 2):
         result.state[k] = 0.0
     result.state[PENALTY] = FIRST_PENALTY
     guess_centers(tree, w, problem.settings, result, centers)

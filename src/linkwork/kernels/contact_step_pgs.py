@@ -39,7 +39,7 @@ from linkwork.kernels.contact_rows import Rows, project_rows
 from linkwork.kernels.contact_step import STEP_WORK, no_forces, row_changes, rows_of_motion
 from linkwork.kernels.lcaba import apply_constraint_forces
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
-from linkwork.plans.contact_lcaba import UNBOUNDED
+from linkwork.plans.contact_lcaba import HEAD, UNBOUNDED
 from linkwork.plans.contact_rows import LINE
 from linkwork.plans.contact_step_rows import CONTACT_ROWS_TREE
 
@@ -231,7 +231,7 @@ def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactR
     make_matrix(tree, w)
     dense_inverse_inertias(tree, w.row_G, rows_in(tree, w), w.row_D)
     setup_slots(tree, w.row_G, rows_in(tree, w), w.row_D, w.row_W)
-    for k in range(6):
+    for k in range(HEAD - 2):
         result.state[k] = 0.0
     result.iterations[0] = 0.0
     finish(tree, w, problem, result)
