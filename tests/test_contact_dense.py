@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linkwork import zoo
 from linkwork.contact.dense import RowSolution, row_solver, solve_contacts
+from linkwork.dynamics.delassus import Contacts, Delassus
 from linkwork.errors import InputError
 
 Floats = npt.NDArray[np.float64]
@@ -330,6 +332,48 @@ def test_wrong_arguments_are_named(change: dict[str, Any], words: str) -> None:
     arguments: dict[str, Any] = {"G": np.eye(3), "g": np.zeros(3), "friction": [0.5]} | change
     with pytest.raises(InputError, match=words):
         solve_contacts(**arguments)
+
+
+# Without a matrix ----------------------------------------------------------------------------------------------------
+
+
+def test_an_operator_gives_what_its_matrix_gives() -> None:
+    """A stack whose points are contacts: iteration for iteration, without a matrix."""
+    robot = zoo.stack(4)
+    operator = Delassus(robot).at(robot.poses["assembled"])
+    v = np.zeros(robot.nv)
+    v[2::6], v[-6] = -9.81e-3, 4e-3
+    g, mu = operator.jacobian @ v, np.full(robot.nc // 3, 0.3)
+    explicit, free = (solve_contacts(G, g, mu, "admm") for G in (operator.toarray(), operator))
+    assert free.converged
+    assert free.iterations == explicit.iterations
+    assert free.impulses == pytest.approx(explicit.impulses, abs=1e-9)
+    assert free.velocities == pytest.approx(operator @ free.impulses + g, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_contacts_as_data_beside_the_constraints_of_a_robot(seed: int) -> None:
+    """A linkage that touches the world at points somewhere: equalities first, then contacts with axes of their own."""
+    rng = np.random.default_rng(seed)
+    robot = zoo.five_bar()
+    q = robot.poses["assembled"]
+    bodies = [("world", body) for body in robot.body_names[:3]]
+    axes = np.array([np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in bodies])
+    axes[:, :, 2] *= np.linalg.det(axes)[:, None]
+    operator = Contacts(robot).at(q, bodies, 0.2 * rng.normal(size=(3, 3)), axes)
+    slots = [robot.nc + 3 * k for k in range(3)]
+    g = operator.jacobian @ rng.normal(size=robot.nv)
+    found = solve_contacts(operator, g, [0.2, 0.5, 0.8], "admm", contacts=slots, max_iterations=20_000)
+    assert found.converged
+    residual = row_solver(operator.toarray(), np.zeros(3), contacts=slots).residual
+    assert residual(operator.toarray(), g, [0.2, 0.5, 0.8], found.impulses) < 2 * TOLERANCE
+    assert np.abs(found.velocities[: robot.nc]).max() < 2 * TOLERANCE
+
+
+def test_projected_gauss_seidel_needs_a_matrix() -> None:
+    robot = zoo.stack(1)
+    with pytest.raises(InputError, match="needs a matrix"):
+        solve_contacts(Delassus(robot).at(robot.poses["assembled"]), np.zeros(12), 0.5, "pgs")
 
 
 # Pinocchio -----------------------------------------------------------------------------------------------------------

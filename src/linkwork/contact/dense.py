@@ -24,6 +24,8 @@ import numpy.typing as npt
 from linkwork.compilers.backends import default_threads, runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
+from linkwork.contact.operator import operator_contacts, solve_on_operator
+from linkwork.dynamics.delassus import DelassusOperator
 from linkwork.errors import InputError
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.kernels import contact_admm as admm
@@ -151,7 +153,7 @@ class RowSolver:
     ) -> RowSolution:
         """Solve; arguments as for `solve_contacts`."""
         rows = self._rows(G, g, friction, compliance, lower, upper, guess)
-        settings = self._settings(tolerance, max_iterations, penalty, first_penalty, relaxation)
+        settings = _settings(self.solver, tolerance, max_iterations, penalty, first_penalty, relaxation)
         results = self._runner.evaluate([*rows, settings], [None] * len(self._runner.outputs))
         return self._solution(rows, settings, results)
 
@@ -175,7 +177,7 @@ class RowSolver:
             penalty: As for `solve_contacts`.
         """
         rows = self._rows(G, g, friction, 0.0, -np.inf, np.inf, 0.0)
-        settings = self._settings(tolerance, max_iterations, penalty, 0.1, 1.0)
+        settings = _settings(self.solver, tolerance, max_iterations, penalty, 0.1, 1.0)
         outputs = [np.empty(shape) for shape in self._runner.outputs]
         entry, inputs = self._runner.own_entry(batched=False), (*rows, settings)
 
@@ -186,33 +188,12 @@ class RowSolver:
 
         return call, lambda: self._solution(rows, settings, outputs)
 
-    def _settings(
-        self, tolerance: float, most: int | None, penalty: PenaltyRule, first_penalty: float, relaxation: float
-    ) -> Array:
-        """The input ``settings`` of kernels."""
-        most = METHODS[self.solver].most if most is None else count(most, "max_iterations")
-        settings = [above_zero(tolerance, "tolerance"), float(most)]
-        if self.solver == "admm":
-            if penalty not in PENALTY_RULES:
-                raise InputError(f"no penalty rule {penalty!r}; there are {', '.join(PENALTY_RULES)}")
-            if not 0 < relaxation < 2:
-                raise InputError(f"relaxation is {relaxation}, must be between 0 and 2; 1 is none")
-            rule, ratio, factor = PENALTY_RULES[penalty]
-            settings += [above_zero(first_penalty, "first_penalty"), rule, ratio, factor, float(relaxation)]
-        return np.array(settings)
-
     def _solution(self, rows: Sequence[Array], settings: Array, results: Sequence[Array]) -> RowSolution:
         """What kernels wrote, by name."""
-        f, y, progress = results[0], results[-2], results[-1]
-        y = y.reshape((*y.shape[:-2], -1))[..., : self.structure.nc] if self.solver == "pgs" else y
-        return RowSolution(
-            f,
-            y - rows[3] * f,
-            progress[..., 0],
-            progress[..., 1].astype(np.int64),
-            progress[..., 0] <= settings[0],
-            progress[..., admm.FACTORIZATIONS].astype(np.int64) if self.solver == "admm" else None,
-        )
+        y = results[-2]
+        if self.solver == "pgs":
+            y = y.reshape((*y.shape[:-2], -1))[..., : self.structure.nc]
+        return _solution(self.solver, rows[3], settings, results[0], y, results[-1])
 
     @cached_property
     def _residual(self) -> Runner:
@@ -260,22 +241,57 @@ class RowSolver:
         lines = -(-m // LINE)
         padded = np.zeros((*matrix.shape[:-1], lines * LINE))
         padded[..., :m] = matrix
-        mu, R = _each(friction, "friction", slots), _each(compliance, "compliance", m)
-        for x, name in ((mu, "friction"), (R, "compliance")):
-            if x.size and not x.min() >= 0:
-                raise InputError(f"{name} must be >= 0; found {x.min():g}")
-        low, high = (np.clip(_each(x, n, m), -BEYOND, BEYOND) for x, n in ((lower, "lower"), (upper, "upper")))
-        if (low > high).any():
-            raise InputError("lower must be <= upper for every row; one is above")
-        return [
-            padded.reshape((*matrix.shape[:-1], lines, LINE)),
-            _each(g, "g", m),
-            mu,
-            R,
-            low,
-            high,
-            _each(guess, "guess", m),
-        ]
+        lined = padded.reshape((*matrix.shape[:-1], lines, LINE))
+        return [lined, *_rows(m, slots, g, friction, compliance, lower, upper, guess)]
+
+
+def _settings(
+    solver: str, tolerance: float, most: int | None, penalty: PenaltyRule, first_penalty: float, relaxation: float
+) -> Array:
+    """The input ``settings`` of kernels."""
+    most = METHODS[solver].most if most is None else count(most, "max_iterations")
+    settings = [above_zero(tolerance, "tolerance"), float(most)]
+    if solver == "admm":
+        if penalty not in PENALTY_RULES:
+            raise InputError(f"no penalty rule {penalty!r}; there are {', '.join(PENALTY_RULES)}")
+        if not 0 < relaxation < 2:
+            raise InputError(f"relaxation is {relaxation}, must be between 0 and 2; 1 is none")
+        rule, ratio, factor = PENALTY_RULES[penalty]
+        settings += [above_zero(first_penalty, "first_penalty"), rule, ratio, factor, float(relaxation)]
+    return np.array(settings)
+
+
+def _solution(solver: str, compliance: Array, settings: Array, f: Array, y: Array, progress: Array) -> RowSolution:
+    """What kernels wrote, by name."""
+    return RowSolution(
+        f,
+        y - compliance * f,
+        progress[..., 0],
+        progress[..., 1].astype(np.int64),
+        progress[..., 0] <= settings[0],
+        progress[..., admm.FACTORIZATIONS].astype(np.int64) if solver == "admm" else None,
+    )
+
+
+def _rows(
+    m: int,
+    slots: int,
+    g: npt.ArrayLike,
+    friction: npt.ArrayLike,
+    compliance: npt.ArrayLike,
+    lower: npt.ArrayLike,
+    upper: npt.ArrayLike,
+    guess: npt.ArrayLike,
+) -> list[Array]:
+    """The inputs of kernels that are about rows."""
+    mu, R = _each(friction, "friction", slots), _each(compliance, "compliance", m)
+    for x, name in ((mu, "friction"), (R, "compliance")):
+        if x.size and not x.min() >= 0:
+            raise InputError(f"{name} must be >= 0; found {x.min():g}")
+    low, high = (np.clip(_each(x, n, m), -BEYOND, BEYOND) for x, n in ((lower, "lower"), (upper, "upper")))
+    if (low > high).any():
+        raise InputError("lower must be <= upper for every row; one is above")
+    return [_each(g, "g", m), mu, R, low, high, _each(guess, "guess", m)]
 
 
 def _each(x: npt.ArrayLike, name: str, size: int) -> Array:
@@ -319,8 +335,32 @@ def row_solver(
     return _solver(RowStructure.of(coupled, [int(r) for r in slots]), solver)
 
 
+def _on_operator(
+    operator: DelassusOperator,
+    g: npt.ArrayLike,
+    friction: npt.ArrayLike,
+    solver: str,
+    contacts: Sequence[int] | None,
+    further: Sequence[npt.ArrayLike],
+    tolerance: float = 1e-8,
+    max_iterations: int | None = None,
+    penalty: PenaltyRule = "balance",
+    first_penalty: float = 0.1,
+    relaxation: float = 1.0,
+) -> RowSolution:
+    """The same for an operator: ADMM, one problem."""
+    if solver != "admm":
+        raise InputError(f"{solver} needs a matrix: give operator.toarray(), or use solver='admm'")
+    slots = operator_contacts(operator) if contacts is None else [int(r) for r in contacts]
+    RowStructure.of(np.zeros(operator.shape, dtype=bool), slots)
+    rows = _rows(operator.shape[0], len(slots), g, friction, *further)
+    settings = _settings(solver, tolerance, max_iterations, penalty, first_penalty, relaxation)
+    f, _, y, progress = solve_on_operator(operator, slots, rows, settings)
+    return _solution(solver, rows[2], settings, f, y, progress)
+
+
 def solve_contacts(
-    G: npt.ArrayLike,
+    G: npt.ArrayLike | DelassusOperator,
     g: npt.ArrayLike,
     friction: npt.ArrayLike,
     solver: RowSolverName = "pgs",
@@ -338,7 +378,8 @@ def solve_contacts(
     an equality, with ``lower = 0`` one-sided, with both dry friction.
 
     Args:
-        G: Delassus matrix ``J M^-1 J'``, ``(..., m, m)``.
+        G: Delassus matrix ``J M^-1 J'``, ``(..., m, m)``; or for ``"admm"`` an operator without a matrix, of
+            `Contacts` or `Delassus`: then contacts are by default all constraints of three rows.
         g: Velocities of rows without forces, with their bias, ``(..., m)``.
         friction: Coefficient of friction of each contact, ``(..., k)``, or one number where all rows are of contacts.
         solver: ``"pgs"``, projected Gauss-Seidel, or ``"admm"``.
@@ -351,5 +392,7 @@ def solve_contacts(
             ``penalty`` (``"balance"``, ``"linear"``, ``"spectral"``, ``"constant"``), ``first_penalty`` (a part of
             the inverse inertia of contacts, 0.1) and ``relaxation`` (1).
     """
+    if isinstance(G, DelassusOperator):
+        return _on_operator(G, g, friction, solver, contacts, (compliance, lower, upper, guess), **options)
     made = row_solver(G, friction, solver, contacts)
     return made(G, g, friction, compliance, lower, upper, guess, **options)
