@@ -120,7 +120,7 @@ def box_capsule(tree: Array, w: Array, box: int, capsule: int, slot: int, way: S
     better = larger(where(high, low, 1.0, 0.0), where(nearest + margin, smaller(gap_low, gap_high), 1.0, 0.0))
     lower = larger(short, where(touch - low, high - touch, 1.0, 0.0))
     normal = rotate(R, n)
-    moved = where(0.5, better * lower, 1.0, 0.0)
+    moved = where(0.5, larger(better, short) * lower, 1.0, 0.0)
     core = add(w.shape_p[capsule], rotate(R, scale(where(0.5, moved, touch, low), e)))
     gap = where(0.5, moved, nearest, gap_low) - radius
     set_core_contact(w, slot, gap, core, radius, normal, 1.0, way)
