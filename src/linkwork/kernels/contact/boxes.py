@@ -278,10 +278,7 @@ def edge_over_face(k: int, edges: Face, face: Face, margin: Scalar) -> tuple[tup
     low, high = clipped_edge(at[0], along[0], 1.0 + margin, 0.0, 1.0)
     low, high = clipped_edge(at[1], along[1], 1.0 + margin, low, high)
     valid = where(low, high, 1.0, 0.0)
-    # without the margin, if anything is left: an edge beside that of the face may cross it beyond its own end
-    start, end = clipped_edge(at[0], along[0], 1.0, 0.0, 1.0)
-    start, end = clipped_edge(at[1], along[1], 1.0, start, end)
-    low = where(end, start, low, start)
+    # the start within the margin: without it, an edge that lies beside one of the face may start where they cross
     return (start_x + low * along_x, start_y + low * along_y), valid
 
 
