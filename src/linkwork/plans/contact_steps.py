@@ -24,6 +24,7 @@ CONTACT_STEPS_TREE = actuated_layout(
         (
             "nheld",  # settings of the solver, and forces to start from
             "nfurther",  # the most iterations of a step after the first
+            "nkept",  # a result and a state
         ),
         {},
         {},
@@ -38,4 +39,5 @@ def contact_steps_tree(
     """The arrays of a mechanism with its contacts and actuators, for steps of so many iterations at most."""
     tree = contact_lcaba_tree(model, frames, limits, joint_friction)
     base = {"nheld": tree.nsettings + tree.nstart, "nfurther": max(iterations - 1, 0)}
+    base["nkept"] = tree.nresult + model.nq + model.nv
     return with_actuators(model, tree, CONTACT_STEPS_TREE, nresult=tree.nresult + TOTALS, **base)
