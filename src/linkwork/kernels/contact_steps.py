@@ -136,6 +136,9 @@ def contact_step(solver: Algorithm) -> Step:
             tree, q, v, w.applied, inputs.wrenches, w.given, w.start, settings, w.qs, w.vs, flat
         )
         keep_forces(tree, problem, result)
+        first = tree.nsettings + tree.nstart
+        for s in range(tree.ngiven):
+            copy_numbers(inputs.R[first + 7 * s : first + 7 * s + 7], w.given[s], 7)
         for attempt in range(2):
             needed = 1.0 if attempt == 0 else where(settings[0], result.residual[0], 1.0, 0.0)
             if any_below(0.5 - needed, 0.0):
