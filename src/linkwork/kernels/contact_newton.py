@@ -88,15 +88,19 @@ ROUNDING = 0.003
 LEAST_SMOOTHING = 1e-14
 """Smoothing at the end, as a part of that at the beginning."""
 
-FAILURES = 2.5
+SOFT = 0.5
+"""Part of the tolerance that the largest force may make by compliance."""
+SOFTEST = 1e-6
+"""And the most, as a part of the inverse inertia that a contact feels."""
+FAILURES = 5.5
 """More steps that got stuck than this lead to another path: another weight of ``w`` against ``z``."""
 
 PATHS = (1.0, 10.0, 0.1, 3.0)
 """Weights of the paths, in units of the first."""
 
-SMOOTHING, PREVIOUS, LARGEST, FACTOR, STUCK, PATH = range(6)
-"""Entries of the solver's state: smoothing now, before, and the largest; its factor; steps that got stuck on this path;
-the number of the path."""
+SMOOTHING, PREVIOUS, LARGEST, FACTOR, LEAST, STUCK, PATH, LENGTH, MERIT = range(9)
+"""Entries of the solver's state: smoothing now, before, and the largest; its factor, and the least that it may be; steps
+that got stuck on this path; the number of the path; length of the last step, and the residual after it."""
 
 NEWTON_WORK: dict[str, Shape] = PROBLEM_WORK | {
     "contact_P": ("nslots", 3),
@@ -143,8 +147,8 @@ def penalty(tree: Array, s: int, settings: ContactSettings) -> Scalar:
 
 
 @kernel
-def weighted(settings: ContactSettings, weight: Scalar) -> ContactSettings:
-    """The same with another penalty."""
+def weighted(settings: ContactSettings, weight: Scalar, softness: Scalar) -> ContactSettings:
+    """The same with another penalty and softness."""
     return ContactSettings(
         tolerance=settings.tolerance,
         dt=settings.dt,
@@ -154,12 +158,31 @@ def weighted(settings: ContactSettings, weight: Scalar) -> ContactSettings:
         threshold=settings.threshold,
         gravity=settings.gravity,
         penalty=weight * settings.penalty,
+        softness=softness,
         D=settings.D,
         box_D=settings.box_D,
         box_unit=settings.box_unit,
         R=settings.R,
         row_unit=settings.row_unit,
     )
+
+
+@kernel
+def softness(tree: Array, settings: ContactSettings, forces: Array) -> Scalar:
+    """A compliance by which the largest of these forces makes a part of the tolerance.
+
+    It makes the forces of several contacts of a face unique.
+    """
+    largest = 0.0
+    for s in range(tree.nslots):
+        largest = maximum(largest, forces[3 * s + 2])
+    return where(0.0, largest, SOFT * settings.tolerance / (settings.dt * where(0.0, largest, largest, 1.0)), 0.0)
+
+
+@kernel
+def softness_of(s: int, settings: ContactSettings) -> Scalar:
+    """The same of one contact: a small part of the inverse inertia that it feels."""
+    return minimum(settings.softness, SOFTEST * settings.D[s])
 
 
 @kernel
@@ -181,7 +204,7 @@ def penalized(tree: Array, s: int, settings: ContactSettings, z: Vector, y: Vect
     """``z - sigma w``."""
     mu = tree.friction[s]
     sigma = penalty(tree, s, settings)
-    compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
+    compliance = tree.contact_compliance[s] / (settings.dt * settings.dt) + softness_of(s, settings)
     normal = y[2] + smoothed_length(mu, y, theta) + compliance * z[2]
     x = sigma * mu
     return z[0] - x * y[0], z[1] - x * y[1], z[2] - sigma * normal
@@ -222,7 +245,7 @@ def linearize_contact(
     across = 1.0 / maximum(c.not_across, LEAST_SLACK)
     r = symmetric_product(spectral(c.t, plus, minus, across), (z[0] - c.P[0], z[1] - c.P[1], z[2] - c.P[2]))
     G = spectral(c.t, sigma * plus * c.plus, sigma * minus * c.minus, sigma * across * c.across)
-    compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
+    compliance = tree.contact_compliance[s] / (settings.dt * settings.dt) + softness_of(s, settings)
     share = compliance / (1.0 + compliance * G[5])
     k = share * r[2]
     w.contact_P[s, 0] = mu * (z[0] - r[0] + k * G[2])
@@ -479,7 +502,8 @@ def take_step(tree: Array, w: Array, result: ContactResult, t: Scalar) -> None:
 def step_length(
     tree: Array, w: Array, settings: ContactSettings, result: ContactResult, theta: Scalar, before: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """The first length of a halving that reduces the residual enough, or the best of all; and the residual there.
+    """The first length of a halving that reduces the residual enough, or leaves it near to the smoothing, or the best
+    of all; and the residual there.
 
     Zero where none reduces it.
     """
@@ -491,10 +515,11 @@ def step_length(
         trial = 0.5 * trial
         if any_below(-open, 0.0):
             x = merit(tree, w, settings, result, theta, trial)
-            better = where(x, best, open, 0.0)
+            enough = where(x, maximum((1.0 - REDUCTION * trial) * before, NEAR * theta), open, 0.0)
+            better = where(x, best, open, enough)
             t = where(0.5, better, trial, t)
-            open = where(x, (1.0 - REDUCTION * trial) * before, 0.0, open)
             best = where(0.5, better, x, best)
+            open = open - enough
     return t, best
 
 
@@ -510,7 +535,7 @@ def update_smoothing(state: Array, t: Scalar, residual: Scalar) -> None:
     near = where(residual, NEAR * theta, 1.0 - stuck, 0.0)
     slower = minimum(sqrt(factor), MOST_SHRINK)
     fast = where(residual, NEAR * FAST * theta, where(t, 1.0, 0.0, 1.0), 0.0)
-    faster = where(0.5, fast, maximum(factor * factor, LEAST_SHRINK), factor)
+    faster = where(0.5, fast, maximum(factor * factor, state[LEAST]), factor)
     less = maximum(factor * theta, LEAST_SMOOTHING * largest)
     count = state[STUCK] + stuck
     lost = where(FAILURES, count, 1.0, 0.0)
@@ -520,6 +545,9 @@ def update_smoothing(state: Array, t: Scalar, residual: Scalar) -> None:
     state[SMOOTHING] = where(0.5, lost, largest, where(0.5, stuck, before, where(0.5, near, less, theta)))
     earlier = where(0.5, stuck, minimum(before / slower, largest), where(0.5, near, theta, before))
     state[PREVIOUS] = where(0.5, lost, largest, earlier)
+    state[LEAST] = where(0.5, lost, LEAST_SHRINK, where(0.5, stuck, maximum(state[LEAST], slower), state[LEAST]))
+    state[LENGTH] = t
+    state[MERIT] = residual
     state[FACTOR] = where(0.5, lost, SHRINK, where(0.5, stuck, slower, where(0.5, near, faster, factor)))
 
 
@@ -576,7 +604,7 @@ def linearize(tree: Array, w: Array, settings: ContactSettings, result: ContactR
 @kernel
 def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """The first Newton step, in full, about a guess of what contacts do."""
-    settings = problem.settings
+    settings = weighted(problem.settings, 1.0, softness(tree, problem.settings, problem.forces0))
     setup_contact_problem(tree, w, problem)
     theta = guess(tree, w, problem, result)
     linearize(tree, w, settings, result, theta)
@@ -606,7 +634,9 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     result.state[SMOOTHING] = maximum(theta, now / NEAR)
     result.state[PREVIOUS] = minimum(result.state[SMOOTHING] / SHRINK, result.state[LARGEST])
     result.state[FACTOR] = SHRINK
+    result.state[LEAST] = LEAST_SHRINK
     result.state[STUCK] = 0.0
+    result.state[9] = 0.0
     result.state[PATH] = 0.0
     update_smoothing(result.state, 0.9, now)
     result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
@@ -632,7 +662,8 @@ def rows_of(tree: Array, w: Array, a: Array) -> None:
 @kernel
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
-    settings = weighted(problem.settings, path_weight(result.state[PATH]))
+    soft = softness(tree, problem.settings, result.forces)
+    settings = weighted(problem.settings, path_weight(result.state[PATH]), soft)
     theta = result.state[SMOOTHING]
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
