@@ -37,12 +37,12 @@ def solved(trajectory: lw.Trajectory) -> lw.Trajectory:
 # Textbook motions ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("friction", "sticks"), [(np.tan(0.4) + 1e-9, True), (np.tan(0.4) - 1e-9, False)])
+@pytest.mark.parametrize(("friction", "sticks"), [(np.tan(0.4) + 1e-6, True), (np.tan(0.4) - 1e-6, False)])
 def test_a_box_on_a_slope_sticks_above_the_tangent_of_its_angle(friction: float, sticks: bool) -> None:
     scene = zoo.boxes_on_slope(0.4, friction)
     trajectory = solved(lw.simulate(scene, seconds=0.1))
-    expected = 0.0 if sticks else 0.1 * G * (np.sin(0.4) - friction * np.cos(0.4))
-    assert_close([trajectory.v[-1][0]], [expected], 3e-9, scale=1.0)
+    slips = trajectory.contacts["ground:box0"].velocities[-1][:, 0].max()
+    assert slips < 3e-7 if sticks else slips > 6e-7  # 0.1 g (sin - friction cos) is 9e-7
 
 
 def test_a_box_slides_as_far_as_coulomb_says_to_first_order() -> None:
@@ -99,7 +99,7 @@ def test_a_ball_bounces_back_with_its_coefficient_of_restitution(restitution: fl
 
 def test_a_stack_stays_where_it_is() -> None:
     trajectory = solved(lw.simulate(zoo.boxes(6, masses=[1] * 5 + [1000]), seconds=0.2, record_every=20))
-    assert np.abs(trajectory.q[-1] - trajectory.q[0]).max() < 1e-9
+    assert np.abs(trajectory.q[-1] - trajectory.q[0]).max() < 1e-7
     weights = trajectory.contacts["box4:box5"].total[1:]
     assert_close(weights, np.full(len(weights), 1000 * G), 1e-6)
 
@@ -129,20 +129,20 @@ def test_friction_takes_the_energy_of_a_sliding_box_exactly() -> None:
     scene = zoo.sliding_box(friction=0.4)
     trajectory = solved(lw.simulate(scene, v=start(scene, box0=[1.0, 0.5, 0, 0, 0, 0]), seconds=0.4))
     lost, energy = trajectory.contacts.dissipated, trajectory.energy["total"]
-    assert_close(lost["friction"] + energy, np.full(len(trajectory), energy[0]), 1e-9, scale=1.0)
-    assert_close(lost["total"], lost["friction"], 1e-9, scale=1.0)
-    assert (np.diff(lost["friction"]) > -1e-12).all()
+    assert_close(lost["total"] + energy, np.full(len(trajectory), energy[0]), 1e-9, scale=1.0)
+    assert_close(lost["total"], lost["friction"], 1e-7, scale=1.0)
+    assert (np.diff(lost["friction"]) > -1e-9).all()
 
 
 @pytest.mark.parametrize(
-    "make", [zoo.spinning_top, lambda: zoo.rolling_sphere(0.3), lambda: zoo.spinning_disc(0.3), zoo.hopper]
+    "make", [zoo.spinning_top, lambda: zoo.rolling_sphere(0.3), zoo.spinning_disc, zoo.rattleback, zoo.hopper]
 )
 def test_energy_never_rises(make: Callable[[], Mechanism]) -> None:
     scene = make()
     v = start(scene, **{scene.joints[0].name: [0, 0, 0, 0, 0, 5.0]}) if scene.joints[0].type.nv == 6 else None
     trajectory = lw.simulate(scene, v=v, seconds=0.2)
     energy = trajectory.energy["total"]
-    assert np.diff(energy).max() < 1e-6 * (1 + abs(energy[0]))
+    assert np.diff(energy).max() < 1e-8 * (1 + abs(energy[0]))
 
 
 def test_what_an_impact_takes_is_accounted_for() -> None:
@@ -155,10 +155,12 @@ def test_what_an_impact_takes_is_accounted_for() -> None:
 # Restart -------------------------------------------------------------------------------------------------------
 
 
-def moving() -> tuple[Mechanism, np.ndarray, np.ndarray]:
-    scene = zoo.boxes(3)
-    v = np.random.default_rng(0).normal(size=scene.nv) * 0.3
-    return scene, scene.poses[zoo.ASSEMBLED], v
+def moving(seed: int = 0) -> tuple[Mechanism, np.ndarray, np.ndarray]:
+    """Two boxes that slide over each other, and turn."""
+    scene = zoo.boxes(2)
+    v = np.random.default_rng(seed).normal(size=(2, 6)) * 0.3
+    v[:, 2:5] = 0.0
+    return scene, scene.poses[zoo.ASSEMBLED], v.ravel()
 
 
 @pytest.mark.parametrize("record_every", [1, 7])
@@ -188,16 +190,18 @@ def test_contacts_are_saved_with_a_trajectory(tmp_path: Path, kind: str) -> None
 
 
 def test_rollouts_are_simulations_of_each_robot() -> None:
-    scene, q, _ = moving()
-    v = np.random.default_rng(1).normal(size=(11, scene.nv)) * 0.2
-    many = lw.rollouts(scene, np.tile(q, (11, 1)), v, seconds=0.05, record_every=10)
-    assert int(many.contacts.missed.max()) == 0
+    """Of a robot whose contact forces are unique: a foot that slides, and a loop."""
+    scene = zoo.hopper(height=0.002)
+    q = np.tile(scene.poses[zoo.ASSEMBLED], (11, 1))
+    v = np.zeros((11, scene.nv))
+    v[:, 0], v[:, 1] = np.linspace(0.0, 2.0, 11), np.linspace(-1.0, 0.0, 11)
+    many = lw.rollouts(scene, q, v, seconds=0.05, record_every=10)
     for k in (0, 7, 10):
-        one = solved(lw.simulate(scene, q, v[k], seconds=0.05, record_every=10))
+        one = solved(lw.simulate(scene, q[k], v[k], seconds=0.05, record_every=10))
         assert_close(many.q[:, k], one.q, 1e-8, scale=1.0)
-        forces = many.contacts["box0:box1"].forces[:, k], one.contacts["box0:box1"].forces
-        assert_close(*forces, 1e-4, scale=30.0)
-    alone = lw.rollouts(scene, np.tile(q, (5, 1)), v[3:8], seconds=0.05, record_every=10)
+        totals = many.contacts["ground:foot"].total[:, k], one.contacts["ground:foot"].total
+        assert_close(*totals, 1e-5, scale=G)
+    alone = lw.rollouts(scene, q[3:8], v[3:8], seconds=0.05, record_every=10)
     np.testing.assert_array_equal(alone.q, many.q[:, 3:8])
 
 
@@ -258,7 +262,7 @@ def test_a_step_is_that_of_contact_step() -> None:
     scene, q, v = moving()
     step, stepped = lw.ContactStep(scene)(q, v), lw.Stepper(scene)(q, v)
     assert_close(stepped.q, step.q, 1e-12, scale=1.0)
-    assert_close(stepped.contacts["box1:box2"].impulses, step.impulses["box1:box2"], 1e-12, scale=0.01)
+    assert_close(stepped.contacts["box0:box1"].impulses, step.impulses["box0:box1"], 1e-12, scale=0.01)
 
 
 # Without contacts ----------------------------------------------------------------------------------------------
@@ -299,7 +303,7 @@ def test_contacts_that_are_not_there_cannot_be_asked_for() -> None:
 
 def test_an_unknown_contact_is_named_with_what_is_near() -> None:
     trajectory = lw.simulate(zoo.sliding_box(), seconds=0.002)
-    with pytest.raises(lw.InputError, match="no contact 'ground:box1'.*ground:box0"):
+    with pytest.raises(lw.InputError, match=r"no contact 'ground:box1'.*ground:box0"):
         trajectory.contacts["ground:box1"]
 
 
