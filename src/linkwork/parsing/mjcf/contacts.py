@@ -81,6 +81,7 @@ class ContactReader:
     tree: Tree
     shapes: Mapping[Body, tuple[LinkShape, ...]]
     unused: Unused = field(default_factory=Unused)
+    _noted: set[Node] = field(default_factory=set)
 
     def pairs(self) -> list[ContactPair]:
         """All pairs, those of <pair> first."""
@@ -176,8 +177,8 @@ class ContactReader:
             condim, friction = strong.condim, strong.friction
         else:
             condim, friction = max(first.condim, second.condim), max(first.friction, second.friction)
-        for geom in (one, other):
-            self._note(geom.node)
+        self._note(one.node)
+        self._note(other.node)
         return self._pair(other.node, one, other, condim, friction, first.margin + second.margin)
 
     def _explicit(self, node: Node, geoms: Mapping[str, Geom], said: set[frozenset[Geom]]) -> ContactPair | None:
@@ -218,7 +219,10 @@ class ContactReader:
         return ContactPair(one.shape, other.shape, friction=friction, margin=margin)
 
     def _note(self, node: Node) -> None:
-        """What a geom or pair says that is not used."""
+        """What a geom or pair says that is not used, once."""
+        if node in self._noted:
+            return
+        self._noted.add(node)
         for name in ("solref", "solimp", "solreffriction", "gap"):
             if node.get(name) is not None:
                 self.unused.add(node, f"'{name}'")
