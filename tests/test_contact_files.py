@@ -325,6 +325,14 @@ def test_neighbors_in_urdf_do_not_touch(contacts: Any, more: list[str]) -> None:
     assert names(robot) == [*(f"ground:{k}" for k in "abcd"), *more]
 
 
+def test_a_base_that_is_fixed_to_the_world_is_part_of_the_robot() -> None:
+    """Links touch it, but for the one that a joint connects; the ground does not."""
+    robot = lw.loads(urdf(FOUR), contacts="all")
+    assert names(robot) == ["ground:b", "ground:c", "a:c", "ground:d", "a:d", "b:d"]
+    assert names(lw.loads(urdf(FOUR), contacts=True)) == ["ground:b", "ground:c", "ground:d"]
+    assert names(lw.loads(urdf(FOUR)).with_contacts("a", "b", "c", ground=False)) == ["a:c"]
+
+
 def test_a_link_fixed_to_another_touches_under_its_own_name() -> None:
     """It is part of the moving body, with its shape where the joint puts it, and touches no neighbor of that body."""
     robot = lw.loads(urdf(FOUR, kind="fixed"), base="floating", contacts="all")
@@ -558,6 +566,12 @@ def test_a_pair_takes_the_place_of_one_with_its_name() -> None:
         (lambda r: r.with_contacts("box1", friction=-1), ModelError, "friction is -1"),
         (lambda r: r.with_contacts("box1", restitution=2), ModelError, "between 0 and 1"),
         (lambda r: boxes().contact("box1", fricton=1), lw.UnknownOption, "did you mean 'friction'"),
+        (lambda r: r.with_contacts("box1", fricton=1), lw.UnknownOption, "did you mean 'friction'"),
+        (lambda r: r.with_contacts("box1", friction="much"), InputError, "friction is 'much', needs a number"),
+        (lambda r: r.with_contacts("box1", slots=1.5), InputError, "slots is 1.5"),
+        (lambda r: r.with_contacts("box1", slots=0), ModelError, "slots is 0, must be >= 1"),
+        (lambda r: r.with_contacts("box1", ground="floor"), lw.LinkworkError, "position"),
+        (lambda r: r.with_contacts(lw.ContactShape("x", "leg", lw.Sphere(1))), lw.UnknownName, "no frame 'leg'"),
         (lambda r: setattr(r, "contacts", ()), AttributeError, "with_contacts"),
     ],
 )
@@ -658,3 +672,24 @@ def test_contacts_change_no_dynamics(path: Path) -> None:
     np.testing.assert_array_equal(lw.mass_matrix(robot, q), lw.mass_matrix(bare, q))
     np.testing.assert_array_equal(lw.bias_forces(robot, q, v), lw.bias_forces(bare, q, v))
     assert robot.nc == bare.nc and tau.shape == (bare.nv,)
+
+
+def test_the_report_on_a_file_lists_contacts(tmp_path: Path) -> None:
+    from linkwork.cli.loading import ModelRequest, analyze_file
+    from linkwork.cli.options import LoadOptions
+
+    file = tmp_path / "a.xml"
+    file.write_text(mjcf('size=".1" friction="1.3" solref=".01 1"'))
+    report = analyze_file(file, ModelRequest(LoadOptions()))
+    (contact,) = report.contacts
+    assert (contact.name, contact.solids, contact.friction) == ("ground:ball", ("Ground", "Sphere"), 1.3)
+    assert any("solref of the file are not used" in note for note in report.notes)
+    file = tmp_path / "a.urdf"
+    file.write_text(urdf(FOUR))
+    assert any("4 shapes for collision" in note for note in analyze_file(file, ModelRequest(LoadOptions())).notes)
+    assert len(analyze_file(file, ModelRequest(LoadOptions(contacts="all"))).contacts) == 6
+    assert analyze_file(file, ModelRequest(LoadOptions(contacts="none"))).contacts == ()
+
+
+def test_notebooks_show_contacts() -> None:
+    assert "ground:tip" in scene()._repr_html_()
