@@ -76,6 +76,15 @@ def random_poses(rng: Rng, count: int, spread: Sequence[float] = (0.1, 0.4, 0.8,
     return q
 
 
+def square_poses(rng: Rng, count: int) -> Floats:
+    """Configurations in which edges and axes are parallel, at 45 degrees or square, and centers on a grid."""
+    q = random_poses(rng, count)
+    for start in (3, 10):
+        q[:, start : start + 4] = Rotation.from_euler("xyz", rng.integers(0, 8, (count, 3)) * (np.pi / 4)).as_quat()
+    q[:, 7:10] = q[:, :3] + rng.integers(-2, 3, (count, 3)) * 0.25
+    return q
+
+
 def poses_of(q: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Rotations and positions of the two bodies."""
     return Rotation.from_quat(q[:, 3:7]).as_matrix(), q[:, :3], Rotation.from_quat(q[:, 10:]).as_matrix(), q[:, 7:10]

@@ -13,7 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import linkwork as lw
-from contact_pairs import KINDS, PAIRS, compare, pair_scene, random_poses, sample
+from contact_pairs import KINDS, PAIRS, compare, nearest, pair_scene, random_poses, sample, square_poses
 from linkwork.contact.coal import GivenContacts
 from linkwork.errors import InputError, ModelError, UnknownName, UnsupportedFeature
 from linkwork.kernels.contact.frames import NO_CONTACT
@@ -84,15 +84,43 @@ def test_no_direction_is_better(kinds: tuple[str, str]) -> None:
         assert (found.separation(n) - found.gap).max() < 1e-9
 
 
+@every_kind
+def test_nothing_breaks_where_axes_are_parallel_or_square(kinds: tuple[str, str]) -> None:
+    """Shapes from a millimeter to meters, thin and flat ones, on a grid: gaps are distances along the normals."""
+    rng = np.random.default_rng(11)
+
+    def wild(kind: str) -> Solid:
+        x, y, z = (float(a) for a in 10 ** rng.uniform(-3, 0.5, 3))
+        solids = {
+            "plane": Ground(),
+            "sphere": Sphere(x),
+            "capsule": Cylinder(x, y, rounded=True),
+            "box": Box((x, y, z)),
+        }
+        return (solids | {"cylinder": Cylinder(x, y), "ellipsoid": Ellipsoid((x, y, z))})[kind]
+
+    pairs = [(wild(kinds[0]), wild(kinds[1])) for _ in range(40)]
+    which = np.arange(COUNT) % len(pairs)
+    found = nearest(lw.ContactGeometry(pair_scene(pairs)), pairs, which, square_poses(rng, COUNT))
+    assert np.isfinite(found.gaps).all() and np.isfinite(found.points).all()
+    assert np.abs(found.separation(found.normal) - found.gap).max() < 1e-10
+    if kinds[0] != "plane":
+        for start in (3, 10):
+            axes = Rotation.from_quat(found.q[:, start : start + 4]).as_matrix()
+            for k in range(3):
+                for way in (-1.0, 1.0):
+                    assert (found.separation(way * axes[:, :, k]) - found.gap).max() < 1e-10
+
+
 def test_the_normal_of_an_ellipsoid_leads_to_the_center_of_the_sphere() -> None:
     found = sample(("ellipsoid", "sphere"), COUNT, seed=2)
     R = Rotation.from_quat(found.q[:, 3:7])
     radii = np.array([pair[0].radii for pair in found.pairs])[found.which]  # type: ignore[union-attr]
     radius = np.array([pair[1].radius for pair in found.pairs])[found.which]  # type: ignore[union-attr]
     n = R.inv().apply(found.normal)
-    nearest = radii**2 * n / np.linalg.norm(radii * n, axis=1, keepdims=True)
+    foot = radii**2 * n / np.linalg.norm(radii * n, axis=1, keepdims=True)
     center = R.inv().apply(found.q[:, 7:10] - found.q[:, :3])
-    assert np.abs(nearest + (found.gap + radius)[:, None] * n - center).max() < 1e-12
+    assert np.abs(foot + (found.gap + radius)[:, None] * n - center).max() < 1e-12
 
 
 @every_kind
@@ -237,8 +265,8 @@ def test_a_center_near_the_focal_conics_of_an_ellipsoid_is_found() -> None:
     found = geometry_of(solid, Sphere(0.1))(q)
     n = found.normals[:, 0]
     radii = np.array(solid.radii)
-    nearest = radii**2 * n / np.linalg.norm(radii * n, axis=1, keepdims=True)
-    assert np.abs(nearest + (found.gaps + 0.1) * n - q[:, 7:10]).max() < 1e-9
+    foot = radii**2 * n / np.linalg.norm(radii * n, axis=1, keepdims=True)
+    assert np.abs(foot + (found.gaps + 0.1) * n - q[:, 7:10]).max() < 1e-9
 
 
 # Which points ---------------------------------------------------------------------------------------------------------
