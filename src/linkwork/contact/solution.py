@@ -14,6 +14,7 @@ from linkwork.dynamics.solution import NamedRows
 from linkwork.model.model import Model
 from linkwork.model.notebook import shape_table
 from linkwork.plans.contact_lcaba import HEAD
+from linkwork.plans.contacts import contact_slots
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array
 
@@ -42,10 +43,9 @@ class StepLayout:
         return places
 
     @cached_property
-    def slots(self) -> dict[str, slice]:
+    def slots(self) -> Mapping[str, slice]:
         """Contact points of each pair, by the name of the pair."""
-        each = zip(self.tree.contact_slot.tolist(), self.tree.contact_slots.tolist(), strict=True)
-        return {pair.name: slice(o, o + n) for pair, (o, n) in zip(self.robot.contacts, each, strict=True)}
+        return contact_slots(self.robot)
 
 
 class BySlots(Mapping[str, Array]):

@@ -63,7 +63,7 @@ from linkwork.kernels.scalar import Array, Scalar, Vector, any_below, kernel, sq
 from linkwork.kernels.spatial import Triple, symmetric_product
 from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
 
-LEAST_SLACK = 1e-7
+LEAST_SLACK = 1e-5
 """One less an eigenvalue of the projection's derivative is at least this: it bounds penalties."""
 DIRECTIONS = 3
 """The most conjugate residuals of a step."""
@@ -88,10 +88,10 @@ ROUNDING = 0.003
 LEAST_SMOOTHING = 1e-14
 """Smoothing at the end, as a part of that at the beginning."""
 
-SOFT = 0.5
-"""Part of the tolerance that the largest force may make by compliance."""
-SOFTEST = 1e-6
-"""And the most, as a part of the inverse inertia that a contact feels."""
+WARM = 0.3
+"""A contact of a warm start goes on where less than this part of what its force can do would end it."""
+SLIPPING = 0.3
+"""Smoothing of a warm start with contacts that slide, as a part of gravity, or of their velocity over the step."""
 FAILURES = 5.5
 """More steps that got stuck than this lead to another path: another weight of ``w`` against ``z``."""
 
@@ -147,8 +147,8 @@ def penalty(tree: Array, s: int, settings: ContactSettings) -> Scalar:
 
 
 @kernel
-def weighted(settings: ContactSettings, weight: Scalar, softness: Scalar) -> ContactSettings:
-    """The same with another penalty and softness."""
+def weighted(settings: ContactSettings, weight: Scalar) -> ContactSettings:
+    """The same with another penalty."""
     return ContactSettings(
         tolerance=settings.tolerance,
         dt=settings.dt,
@@ -158,31 +158,12 @@ def weighted(settings: ContactSettings, weight: Scalar, softness: Scalar) -> Con
         threshold=settings.threshold,
         gravity=settings.gravity,
         penalty=weight * settings.penalty,
-        softness=softness,
         D=settings.D,
         box_D=settings.box_D,
         box_unit=settings.box_unit,
         R=settings.R,
         row_unit=settings.row_unit,
     )
-
-
-@kernel
-def softness(tree: Array, settings: ContactSettings, forces: Array) -> Scalar:
-    """A compliance by which the largest of these forces makes a part of the tolerance.
-
-    It makes the forces of several contacts of a face unique.
-    """
-    largest = 0.0
-    for s in range(tree.nslots):
-        largest = maximum(largest, forces[3 * s + 2])
-    return where(0.0, largest, SOFT * settings.tolerance / (settings.dt * where(0.0, largest, largest, 1.0)), 0.0)
-
-
-@kernel
-def softness_of(s: int, settings: ContactSettings) -> Scalar:
-    """The same of one contact: a small part of the inverse inertia that it feels."""
-    return minimum(settings.softness, SOFTEST * settings.D[s])
 
 
 @kernel
@@ -204,7 +185,7 @@ def penalized(tree: Array, s: int, settings: ContactSettings, z: Vector, y: Vect
     """``z - sigma w``."""
     mu = tree.friction[s]
     sigma = penalty(tree, s, settings)
-    compliance = tree.contact_compliance[s] / (settings.dt * settings.dt) + softness_of(s, settings)
+    compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
     normal = y[2] + smoothed_length(mu, y, theta) + compliance * z[2]
     x = sigma * mu
     return z[0] - x * y[0], z[1] - x * y[1], z[2] - sigma * normal
@@ -245,7 +226,7 @@ def linearize_contact(
     across = 1.0 / maximum(c.not_across, LEAST_SLACK)
     r = symmetric_product(spectral(c.t, plus, minus, across), (z[0] - c.P[0], z[1] - c.P[1], z[2] - c.P[2]))
     G = spectral(c.t, sigma * plus * c.plus, sigma * minus * c.minus, sigma * across * c.across)
-    compliance = tree.contact_compliance[s] / (settings.dt * settings.dt) + softness_of(s, settings)
+    compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
     share = compliance / (1.0 + compliance * G[5])
     k = share * r[2]
     w.contact_P[s, 0] = mu * (z[0] - r[0] + k * G[2])
@@ -568,13 +549,16 @@ def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult)
         b = w.contact_b[s]
         w.contact_y[s, 0] = b[0]
         w.contact_y[s, 1] = b[1]
-        w.contact_y[s, 2] = where(0.0, f[2], 0.0, b[2] - settings.gravity)
+        goes_on = where(b[2], WARM * settings.D[s] * f[2], 1.0, 0.0)
+        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2] - settings.gravity)
         mu = tree.friction[s]
         sigma = penalty(tree, s, settings)
         z = scaled_force(mu, f)
         p = project_cone(1.0, penalized(tree, s, settings, z, w.contact_y[s], 0.0))
         r = (z[0] - p[0], z[1] - p[1], z[2] - p[2])
         largest = maximum(largest, (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) / (sigma * sigma))
+        slip = SLIPPING * minimum(tangential_length(b), settings.gravity)
+        largest = maximum(largest, goes_on * slip * slip)
     for b in range(tree.nboxes):
         f = problem.boxes0[b]
         result.boxes[b] = f
@@ -604,7 +588,7 @@ def linearize(tree: Array, w: Array, settings: ContactSettings, result: ContactR
 @kernel
 def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """The first Newton step, in full, about a guess of what contacts do."""
-    settings = weighted(problem.settings, 1.0, softness(tree, problem.settings, problem.forces0))
+    settings = problem.settings
     setup_contact_problem(tree, w, problem)
     theta = guess(tree, w, problem, result)
     linearize(tree, w, settings, result, theta)
@@ -662,8 +646,7 @@ def rows_of(tree: Array, w: Array, a: Array) -> None:
 @kernel
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
-    soft = softness(tree, problem.settings, result.forces)
-    settings = weighted(problem.settings, path_weight(result.state[PATH]), soft)
+    settings = weighted(problem.settings, path_weight(result.state[PATH]))
     theta = result.state[SMOOTHING]
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)

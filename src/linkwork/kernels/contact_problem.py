@@ -10,7 +10,7 @@ Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with j
 
 Of a contact that is apart, ``b = gap / dt``: it may close, and no more. Penetration is removed with a time constant, and
 with a bounded velocity. Where a contact closes faster than a threshold, Newton's law of restitution holds:
-``b = e u_n``. A compliant contact is an implicit spring, ``b = gap / dt + compliance f_n / dt``.
+``b = e u_n``. Gaps are those after the step to second order in ``dt``. A compliant contact is an implicit spring, ``b = gap / dt + compliance f_n / dt``.
 
 Everything is divided by ``dt``, so that rows are of accelerations and the text of `lcaba` applies:
 
@@ -18,7 +18,8 @@ Everything is divided by ``dt``, so that rows are of accelerations and the text 
 |--------------|-----------------------------------------------------------------------------------------------|
 | contact_K    | rows of K of a contact, on its first body (three, along t1, t2, n) and on its second (three)   |
 | contact_b    | ``(J v + b) / dt`` of each contact                                                            |
-| offset       | ``b / dt`` of the normal direction of each contact                                            |
+| bend         | second rate of each gap where ``qdd = 0``                                                     |
+| offset       | ``b / dt`` of the normal direction of each contact, with half of ``bend``                     |
 | contact_y    | ``J a + contact_b``: velocities of contacts after the step, ``(u+ + b) / dt``                   |
 | k            | right-hand sides of loops: ``J_l a = k``                                                      |
 | box_b        | as ``contact_b``, of limits and dry friction                                                  |
@@ -42,7 +43,7 @@ from linkwork.kernels.kinematics import pose_from_parent, velocities
 from linkwork.kernels.lcaba import SPRINGS, joint_coupling_rows
 from linkwork.kernels.passive import damper_torque, spring_torque
 from linkwork.kernels.rnea import WRENCHES, apply_wrenches, forward_pass, init_root
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
 from linkwork.kernels.spatial import (
     Triple,
     add,
@@ -78,6 +79,7 @@ CONTACT_ROWS: dict[str, Shape] = {
     "contact_K": ("nslots", 6, 6),
     "contact_b": ("nslots", 3),
     "offset": ("nslots",),
+    "bend": ("nslots",),
     "box_b": ("nboxes",),
     "torque": ("nv",),
     "contact_y": ("nslots", 3),
@@ -104,8 +106,6 @@ class ContactSettings(NamedTuple):
     """Magnitude of gravity."""
     penalty: Scalar
     """Penalty of a row, in units of the inertia that it feels."""
-    softness: Scalar
-    """Compliance of all contacts, over the square of ``dt``, by which solvers make forces unique."""
     D: Array
     """(nslots,) inverse inertia that each contact feels."""
     box_D: Array
@@ -185,7 +185,6 @@ def contact_view(
         threshold=settings[6],
         gravity=settings[7],
         penalty=settings[8],
-        softness=settings[9],
         D=settings[o : o + ns],
         box_D=settings[o + ns : o + ns + nb],
         box_unit=settings[o + ns + nb : o + ns + 2 * nb],
@@ -254,6 +253,12 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     init_root(tree, w)
     for i in range(1, tree.n):
         forward_pass(tree, w, i, q, v, w.qdd0)
+    world_poses(tree, w)
+    poses_of_shapes(tree, w)
+    contact_geometry(tree, w)
+    given_contacts(tree, w, problem.given)
+    for c in range(tree.ncontacts):
+        bend_gaps(tree, w, c)
     apply_wrenches(tree, w, problem.wrenches)
     for i in range(1, tree.n):
         for j in range(6):
@@ -267,10 +272,6 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     for r in range(tree.nc):
         w.k[r] = -((w.Jv[r] + w.error[r] / problem.settings.loop_time) / h) - 0.5 * w.beta[r]
         w.mu[r] = 1.0 / problem.settings.R[r]
-    world_poses(tree, w)
-    poses_of_shapes(tree, w)
-    contact_geometry(tree, w)
-    given_contacts(tree, w, problem.given)
     contact_rows(tree, w, problem.settings)
     for b in range(tree.nboxes):
         k = tree.box_v[b]
@@ -290,6 +291,27 @@ BEYOND = 1e30
 def stabilized(gap: Scalar, settings: ContactSettings, most: Scalar) -> Scalar:
     """``b`` of a gap: ``gap / dt`` where it is positive, else at most the velocity ``most`` with a time constant."""
     return where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / settings.dt)
+
+
+@kernel
+def bend_gaps(tree: Array, w: Array, c: int) -> None:
+    """``bend``: where ``qdd = 0``, joint velocities being constant, bodies move on curves, and gaps with them.
+
+    The acceleration is that of the shapes' origins, which for spheres is exact. Several contacts of a face have the same:
+    what they ask for remains possible.
+    """
+    first = tree.contact_first[c]
+    second = tree.contact_second[c]
+    a = point_acceleration(tree, w, tree.shape_body[first], tree.shape_position[first])
+    b = point_acceleration(tree, w, tree.shape_body[second], tree.shape_position[second])
+    for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
+        w.bend[s] = dot(column(w.contact_R[s], 2), sub(b, a))
+
+
+@kernel
+def point_acceleration(tree: Array, w: Array, i: int, x: Vector) -> Triple:
+    """The acceleration of a point of body ``i`` after `forward_pass`, in world axes, less that of free fall."""
+    return rotate(w.body_E[i], add(linear(w.a[i]), rotate(w.accel_field[i], x)))
 
 
 @kernel
@@ -333,7 +355,7 @@ def contact_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
                 u = add(u, rows_times(K, 3, w.omega[j], w.u[j]))
             w.contact_b[s, 0] = u[0] / h
             w.contact_b[s, 1] = u[1] / h
-            w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings) / h
+            w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings) / h + 0.5 * w.bend[s]
             w.contact_b[s, 2] = u[2] / h + w.offset[s]
 
 
