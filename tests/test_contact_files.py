@@ -325,6 +325,14 @@ def test_neighbors_in_urdf_do_not_touch(contacts: Any, more: list[str]) -> None:
     assert names(robot) == [*(f"ground:{k}" for k in "abcd"), *more]
 
 
+def test_a_base_that_is_fixed_to_the_world_is_part_of_the_robot() -> None:
+    """Links touch it, but for the one that a joint connects; the ground does not."""
+    robot = lw.loads(urdf(FOUR), contacts="all")
+    assert names(robot) == ["ground:b", "ground:c", "a:c", "ground:d", "a:d", "b:d"]
+    assert names(lw.loads(urdf(FOUR), contacts=True)) == ["ground:b", "ground:c", "ground:d"]
+    assert names(lw.loads(urdf(FOUR)).with_contacts("a", "b", "c", ground=False)) == ["a:c"]
+
+
 def test_a_link_fixed_to_another_touches_under_its_own_name() -> None:
     """It is part of the moving body, with its shape where the joint puts it, and touches no neighbor of that body."""
     robot = lw.loads(urdf(FOUR, kind="fixed"), base="floating", contacts="all")
@@ -427,3 +435,261 @@ def test_what_sdf_says_of_contacts_and_is_not_used_is_one_warning() -> None:
 def test_the_option_of_loading_is_checked(contacts: Any) -> None:
     with pytest.raises(InputError, match="contacts is"):
         lw.loads(urdf(FOUR), contacts=contacts)
+
+
+# Chosen in code ------------------------------------------------------------------------------------------------
+
+
+def boxes(count: int = 3, role: Any = "collision") -> lw.Builder:
+    """Free boxes, and a foot that is fixed to the first."""
+    build = lw.Builder("boxes")
+    for k in range(count):
+        build.body(f"box{k}", lw.Inertia(1.0, rotational=np.eye(3)))
+        build.joint(f"joint{k}", lw.Free(), "world", f"box{k}")
+        build.shape(f"box{k}", lw.Box((1, 1, 1)), role=role)
+    build.body("foot", lw.Inertia(1.0))
+    build.joint("ankle", lw.Fixed(), "box0", "foot", at=(0, 0, -1))
+    build.shape("foot", lw.Sphere(0.1), role=role)
+    return build
+
+
+TIP = lw.ContactShape("tip", "foot", lw.Sphere(0.2), lw.Placement((1, 0, 0)))
+
+
+def test_contacts_by_body_shape_and_pair() -> None:
+    robot = boxes().build()
+    assert names(robot) == []
+    assert names(robot.with_contacts()) == ["ground:box0", "ground:foot", "ground:box1", "ground:box2"]
+    assert names(robot.with_contacts("box0")) == ["ground:box0", "ground:foot"]  # what is fixed to it is part of it
+    assert names(robot.with_contacts("foot", "box2")) == ["ground:foot", "ground:box2"]
+    assert names(robot.with_contacts(("foot", "box1"))) == ["foot:box1"]
+    assert names(robot.with_contacts("box1", "box2", ground=False, self_collision=True)) == ["box1:box2"]
+    (pair,) = robot.with_contacts(TIP, friction=0.3, restitution=0.2, compliance=1e-4, margin=0.01).contacts
+    assert (pair.name, pair.second.body, pair.slots) == ("ground:tip", "box0", None)
+    np.testing.assert_array_equal(pair.second.placement.position, [1, 0, -1])  # given in the frame of the foot
+    assert (pair.friction, pair.restitution, pair.compliance, pair.margin) == (0.3, 0.2, 1e-4, 0.01)
+
+
+def test_an_explicit_pair_keeps_its_numbers() -> None:
+    wall = lw.ContactShape("wall", "world", lw.Box((1, 1, 1)))
+    given = lw.ContactPair(TIP, wall, "touch", friction=0.1, slots=1)
+    (pair,) = boxes().build().with_contacts(given, friction=0.9).contacts
+    assert (pair.name, pair.friction, pair.slots, pair.bodies) == ("touch", 0.1, 1, ("box0", "world"))
+
+
+@pytest.mark.parametrize(
+    "ground",
+    [(0, 0, -1), lw.Placement((0, 0, -1)), lw.ContactShape("floor", "world", lw.Ground(), lw.Placement((0, 0, -1)))],
+)
+def test_the_ground_may_be_elsewhere(ground: Any) -> None:
+    (pair,) = boxes().build().with_contacts("box1", ground=ground).contacts
+    assert isinstance(pair.first.solid, lw.Ground) and pair.first.placement.position[2] == -1
+
+
+def test_the_ground_may_be_a_height_field() -> None:
+    field = lw.HeightField(((0, 0), (1, 1)), (2, 2))
+    robot = boxes().build().with_contacts("box1", ground=field).with_contacts("box2", ground=field)
+    assert {pair.first for pair in robot.contacts} == {robot.contacts[0].first} and robot.contacts[
+        0
+    ].first.solid is field
+
+
+def test_the_ground_that_a_robot_has_is_its_ground() -> None:
+    robot = boxes().shape("world", lw.Ground(), at=(0, 0, -2)).build().with_contacts("box1")
+    assert robot.contacts[0].first.placement.position[2] == -2
+    assert len(contact_shapes(robot.with_contacts("box2").contacts)) == 3  # one ground
+
+
+def test_shapes_of_the_world_touch_what_is_named() -> None:
+    robot = boxes().shape("world", lw.Box((1, 1, 1)), role="collision", name="step").build()
+    assert names(robot.with_contacts("world", "box1")) == ["ground:box1", "step:box1"]
+    assert names(robot.with_contacts(("world", "box1"))) == ["step:box1"]
+
+
+def test_visual_shapes_touch_only_where_asked_for() -> None:
+    robot = boxes(role="visual").build()
+    for call in (lambda: robot.with_contacts(), lambda: robot.with_contacts("box1")):
+        with pytest.raises(InputError, match="visual=True"):
+            call()
+    assert names(robot.with_contacts("box1", visual=True)) == ["ground:box1"]
+
+
+def test_neighbors_do_not_touch_each_other() -> None:
+    """Of a closed loop of five links, also those that the constraint joins; a switched-off constraint joins nothing."""
+    build = lw.Builder("loop")
+    parent = "world"
+    for k in range(5):
+        build.body(f"l{k}", lw.Inertia(1.0, rotational=np.eye(3)))
+        build.joint(f"j{k}", lw.Free() if k == 0 else lw.Revolute("y"), parent, f"l{k}")
+        build.shape(f"l{k}", lw.Sphere(0.1), role="collision")
+        parent = f"l{k}"
+    build.constrain(lw.Hinge("l4", "l0", axis="y", name="closure"))
+    robot = build.build()
+    every = ["l0:l2", "l0:l3", "l1:l3", "l1:l4", "l2:l4"]
+    assert names(robot.with_contacts(ground=False, self_collision=True)) == every
+    opened = robot.switched({"closure": False}).with_contacts(ground=False, self_collision=True)
+    assert sorted(names(opened)) == sorted([*every, "l0:l4"])
+
+
+def test_joints_in_series_are_one_between_neighbors() -> None:
+    """Bodies without mass and shape between two joints, as universal joints of files have them, separate nobody."""
+    text = (
+        '<mujoco><worldbody><body name="a"><freejoint/><geom size=".1"/><body name="b"><joint axis="1 0 0"/>'
+        '<joint axis="0 1 0"/><geom size=".1"/></body></body></worldbody></mujoco>'
+    )
+    robot = lw.loads(text)
+    assert robot.contacts == () and len(robot.joints) == 3
+    assert names(robot.with_contacts(self_collision=True)) == ["ground:a", "ground:b"]
+
+
+def test_contacts_are_taken_out_by_name_shape_or_body() -> None:
+    robot = boxes().build().with_contacts(self_collision=True)
+    assert robot.without_contacts().contacts == ()
+    assert "box1:box2" not in names(robot.without_contacts("box1:box2"))
+    assert names(robot.without_contacts("ground", "box0")) == ["box1:box2"]  # a body with all that is part of it
+    with pytest.raises(InputError, match="no contact of 'grund'; did you mean 'ground'"):
+        robot.without_contacts("grund")
+
+
+def test_a_pair_takes_the_place_of_one_with_its_name() -> None:
+    robot = boxes().build().with_contacts(friction=0.5).with_contacts("box1", friction=0.7)
+    assert {pair.name: pair.friction for pair in robot.contacts}["ground:box1"] == 0.7 and len(robot.contacts) == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda r: r.with_contacts("box9"), lw.UnknownName, "did you mean 'box"),
+        (lambda r: r.with_contacts(3), InputError, "neither a body's name"),
+        (lambda r: r.with_contacts(("box0", "box1", "box2")), InputError, "tuple of two"),
+        (lambda r: r.with_contacts(("box0", "foot")), ModelError, "both shapes are on body 'box0'"),
+        (lambda r: r.with_contacts("box1", friction=-1), ModelError, "friction is -1"),
+        (lambda r: r.with_contacts("box1", restitution=2), ModelError, "between 0 and 1"),
+        (lambda r: boxes().contact("box1", fricton=1), lw.UnknownOption, "did you mean 'friction'"),
+        (lambda r: r.with_contacts("box1", fricton=1), lw.UnknownOption, "did you mean 'friction'"),
+        (lambda r: r.with_contacts("box1", friction="much"), InputError, "friction is 'much', needs a number"),
+        (lambda r: r.with_contacts("box1", slots=1.5), InputError, "slots is 1.5"),
+        (lambda r: r.with_contacts("box1", slots=0), ModelError, "slots is 0, must be >= 1"),
+        (lambda r: r.with_contacts("box1", ground="floor"), lw.LinkworkError, "position"),
+        (lambda r: r.with_contacts(lw.ContactShape("x", "leg", lw.Sphere(1))), lw.UnknownName, "no frame 'leg'"),
+        (lambda r: setattr(r, "contacts", ()), AttributeError, "with_contacts"),
+    ],
+)
+def test_wrong_contacts_say_what_is_wrong(call: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        call(boxes().build())
+
+
+def test_contacts_of_a_builder_are_those_of_code() -> None:
+    build = boxes().contact("box1", friction=0.3).contact(("box1", "box2")).contact(TIP)
+    robot = build.build()
+    assert names(robot) == ["ground:box1", "box1:box2", "ground:tip"]
+    assert robot.contacts[0].friction == 0.3 and len(contact_shapes(robot.contacts)) == 4  # one ground, one box1
+
+
+# Mechanisms from others ----------------------------------------------------------------------------------------
+
+
+def scene() -> lw.Mechanism:
+    return boxes().contact("box1").contact(TIP).contact(("box0", "box2")).build()
+
+
+def test_parts_of_a_scene_share_the_ground() -> None:
+    """Where their planes are one: at the same height, wherever they stand."""
+    made = lw.compose({"a": scene(), "b": scene()}, at={"b": lw.Placement.rpy(0, 0, 1, (3, 1, 0))})
+    assert names(made) == [f"{part}/{name}" for part in "ab" for name in names(scene())]
+    grounds = {shape for shape in contact_shapes(made.contacts) if shape.body == "world"}
+    assert [shape.name for shape in grounds] == ["ground"]
+    bodies = {pair.name: pair.second.body for pair in made.contacts}
+    assert bodies["b/ground:tip"] == "b/box0"
+    apart = lw.compose({"a": scene(), "b": scene()}, at={"b": (0, 0, 1)})
+    assert sorted(s.name for s in contact_shapes(apart.contacts) if s.body == "world") == ["b/ground", "ground"]
+
+
+def test_a_part_on_a_body_touches_the_ground_of_the_whole() -> None:
+    made = lw.attach(scene(), scene(), "box1", at=(0, 0, 1), prefix="c")
+    grounds = [shape for shape in contact_shapes(made.contacts) if isinstance(shape.solid, lw.Ground)]
+    assert [(s.name, s.body, s.placement.position[2]) for s in grounds] == [("ground", "world", 0)]
+    assert "c/ground:tip" in names(made)
+    left_behind = lw.attach(boxes().build(), scene(), "box1", prefix="c")
+    assert names(left_behind) == ["c/box0:box2", "c/foot:box2"]
+
+
+def test_what_becomes_one_body_does_not_touch_itself() -> None:
+    build = lw.Builder("both").add_mechanism(scene(), "a").add_mechanism(scene(), "b")
+    build.add_contacts(
+        [lw.ContactPair(lw.ContactShape("x", "a/box0", lw.Sphere(1)), lw.ContactShape("y", "b/box0", lw.Sphere(1)))]
+    )
+    before = len(build.build().contacts)
+    build = lw.Builder("welded").add_mechanism(boxes(1).build().with_contacts("foot"), "a")
+    build.body("plate", lw.Inertia(1.0, rotational=np.eye(3))).joint("weld", lw.Fixed(), "a/box0", "plate")
+    build.add_contacts(
+        [lw.ContactPair(lw.ContactShape("x", "a/box0", lw.Sphere(1)), lw.ContactShape("y", "plate", lw.Sphere(1)))]
+    )
+    assert before == 9 and names(build.build()) == ["a/ground:foot"]
+
+
+def positions(robot: lw.Mechanism, q: Any) -> dict[str, Any]:
+    """Where the shapes of contacts are in the world."""
+    found = {}
+    for shape in contact_shapes(robot.contacts):
+        at = shape.placement
+        if shape.body != "world":
+            at = lw.frame_placement(robot, q, shape.body) * robot.frames[shape.body].placement.inverse() * at
+        found[shape.name] = np.concatenate([at.position, at.rotation.ravel()])
+    return found
+
+
+@pytest.mark.parametrize("make", [lw.zoo.four_bar, lw.zoo.slider_crank, lw.zoo.watt], ids=lambda f: f.__name__)
+def test_contacts_follow_bodies_to_another_spanning_tree(make: Any) -> None:
+    """Shapes are where they were in the world, on bodies whose frames and carriers may have changed."""
+    robot = make()
+    random = np.random.default_rng(0)
+    for k, body in enumerate(robot.body_names):
+        at = lw.Placement.rpy(*random.uniform(-1, 1, 3), random.uniform(-1, 1, 3))
+        robot = robot.with_contacts(lw.ContactShape(f"s{k}", body, lw.Sphere(0.1), at), friction=0.1 * k)
+    best = robot.optimized(root=True, ends=True, seconds=2, orders=False)
+    assert names(best.robot) == names(robot) and (best.changes or make is not lw.zoo.slider_crank)
+    q = robot.poses["assembled"]
+    new_q, _ = best.to(q, np.zeros(robot.nv))
+    before, after = positions(robot, q), positions(best.robot, new_q)
+    for name, at in before.items():
+        np.testing.assert_allclose(after[name], at, atol=1e-12)
+
+
+def test_contacts_and_surfaces_survive_pickling() -> None:
+    robot = lw.loads(urdf(FOUR, '<gazebo reference="b"><mu1 value="0.4"/></gazebo>'), base="floating", contacts=True)
+    copy = pickle.loads(pickle.dumps(robot))
+    assert names(copy) == names(robot) and [p.friction for p in copy.contacts] == [p.friction for p in robot.contacts]
+    assert len(contact_shapes(copy.contacts)) == len(contact_shapes(robot.contacts))
+    assert names(copy.with_contacts()) == names(robot)  # shapes are known again, and pairs not doubled
+
+
+@pytest.mark.parametrize("path", NOMESH[:4], ids=lambda p: p.stem)
+def test_contacts_change_no_dynamics(path: Path) -> None:
+    robot, bare = quiet_load(path), quiet_load(path, contacts=False)
+    q, v, tau = robot.neutral(), np.ones(robot.nv), np.ones(robot.nv)
+    np.testing.assert_array_equal(lw.mass_matrix(robot, q), lw.mass_matrix(bare, q))
+    np.testing.assert_array_equal(lw.bias_forces(robot, q, v), lw.bias_forces(bare, q, v))
+    assert robot.nc == bare.nc and tau.shape == (bare.nv,)
+
+
+def test_the_report_on_a_file_lists_contacts(tmp_path: Path) -> None:
+    from linkwork.cli.loading import ModelRequest, analyze_file
+    from linkwork.cli.options import LoadOptions
+
+    file = tmp_path / "a.xml"
+    file.write_text(mjcf('size=".1" friction="1.3" solref=".01 1"'))
+    report = analyze_file(file, ModelRequest(LoadOptions()))
+    (contact,) = report.contacts
+    assert (contact.name, contact.solids, contact.friction) == ("ground:ball", ("Ground", "Sphere"), 1.3)
+    assert any("solref of the file are not used" in note for note in report.notes)
+    file = tmp_path / "a.urdf"
+    file.write_text(urdf(FOUR))
+    assert any("4 shapes for collision" in note for note in analyze_file(file, ModelRequest(LoadOptions())).notes)
+    assert len(analyze_file(file, ModelRequest(LoadOptions(contacts="all"))).contacts) == 6
+    assert analyze_file(file, ModelRequest(LoadOptions(contacts="none"))).contacts == ()
+
+
+def test_notebooks_show_contacts() -> None:
+    assert "ground:tip" in scene()._repr_html_()

@@ -25,6 +25,12 @@ class ContactPoints:
     """Contact points, one a slot, in the order of ``robot.contacts``. Leading axes are those of the batch.
 
     ``points["name"]`` are those of one pair.
+
+    Args:
+        gaps: Distances of the two surfaces, ``(..., nslots)``.
+        points: Midway between them, ``(..., nslots, 3)``.
+        frames: Contact frames, ``(..., nslots, 3, 3)``.
+        slots: The slots of each pair, by name.
     """
 
     __slots__ = ("_slots", "frames", "gaps", "points")

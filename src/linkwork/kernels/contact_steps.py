@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Steps in time with contacts as kernel text: the iterations of a solver inside the steps that `steps` repeats.
 
-A step is solved from the forces of the step before. Iterations go on while some lane needs them; a lane that is done
-keeps what it has, so that its result does not depend on its neighbors. On the way steps sum up what contacts and joints
+A step is solved from the forces of the step before, and where that fails, from none. Iterations go on while some lane
+needs them; a lane that is done keeps what it has, so that its result does not depend on its neighbors. On the way steps sum up what contacts and joints
 take of the energy: of a force ``f`` over a step ``-dt f (u + u+) / 2`` with velocities before and after it, the work
 that changes the kinetic energy of semi-implicit Euler exactly.
 
@@ -10,7 +10,8 @@ that changes the kinetic energy of semi-implicit Euler exactly.
 |-------------|-------------------------------------------------------------------------------|
 | start       | forces of contacts, of joints, and of loops, to start from                     |
 | applied     | joint torques given, and those of actuators                                   |
-| kept        | the result of the iteration before                                            |
+| kept        | the result of the iteration before, and the state                             |
+| missed      | the same of the attempt before                                                |
 | totals      | `plans.contact_steps.TOTALS` numbers at the end of the result                  |
 
 Cost: that of the solver.
@@ -82,6 +83,22 @@ def choose_numbers(new: Scalar, x: Array, y: Array, count: int) -> None:
 
 
 @kernel
+def keep_result(tree: Array, flat: Array, q: Array, v: Array, kept: Array, size: int) -> None:
+    """``kept``: a result with the state after the step."""
+    copy_numbers(flat, kept, size)
+    copy_numbers(q, kept[size : size + tree.nq], tree.nq)
+    copy_numbers(v, kept[size + tree.nq : size + tree.nq + tree.nv], tree.nv)
+
+
+@kernel
+def choose_result(tree: Array, new: Scalar, flat: Array, q: Array, v: Array, kept: Array, size: int) -> None:
+    """The result that was kept, where ``new`` is not one."""
+    choose_numbers(new, flat, kept, size)
+    choose_numbers(new, q, kept[size : size + tree.nq], tree.nq)
+    choose_numbers(new, v, kept[size + tree.nq : size + tree.nq + tree.nv], tree.nv)
+
+
+@kernel
 def add_totals(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, totals: Array) -> None:
     """Energy that contacts and joints took, and how iterations ended."""
     h = problem.settings.dt
@@ -119,17 +136,27 @@ def contact_step(solver: Algorithm) -> Step:
             tree, q, v, w.applied, inputs.wrenches, w.given, w.start, settings, w.qs, w.vs, flat
         )
         keep_forces(tree, problem, result)
-        solve(tree, w, problem, result)
-        for _ in range(tree.nfurther):
-            going = is_open(settings, result)
-            if any_below(0.5 - going, 0.0):
-                copy_numbers(flat, w.kept, size)
-                copy_numbers(w.qs, w.kept_q, tree.nq)
-                copy_numbers(w.vs, w.kept_v, tree.nv)
-                iterate(tree, w, problem, result)
-                choose_numbers(going, flat, w.kept, size)
-                choose_numbers(going, w.qs, w.kept_q, tree.nq)
-                choose_numbers(going, w.vs, w.kept_v, tree.nv)
+        first = tree.nsettings + tree.nstart
+        for s in range(tree.ngiven):
+            copy_numbers(inputs.R[first + 7 * s : first + 7 * s + 7], w.given[s], 7)
+        for attempt in range(2):
+            needed = 1.0 if attempt == 0 else where(settings[0], result.residual[0], 1.0, 0.0)
+            if any_below(0.5 - needed, 0.0):
+                keep_result(tree, flat, w.qs, w.vs, w.missed, size)
+                if attempt > 0:
+                    for k in range(tree.nstart):
+                        w.start[k] = 0.0
+                solve(tree, w, problem, result)
+                for _ in range(tree.nfurther):
+                    going = is_open(settings, result)
+                    if any_below(0.5 - going, 0.0):
+                        keep_result(tree, flat, w.qs, w.vs, w.kept, size)
+                        iterate(tree, w, problem, result)
+                        choose_result(tree, going, flat, w.qs, w.vs, w.kept, size)
+                if attempt > 0:  # iterations count together
+                    result.iterations[0] += w.missed[1]
+                    better = needed * where(result.residual[0], w.missed[0], 1.0, 0.0)
+                    choose_result(tree, better, flat, w.qs, w.vs, w.missed, size)
         add_totals(tree, w, problem, result, flat[size : size + TOTALS])
 
     work: dict[str, Shape] = {
@@ -138,9 +165,8 @@ def contact_step(solver: Algorithm) -> Step:
         "start": ("nstart",),
         "qs": ("nq",),
         "vs": ("nv",),
-        "kept": ("nresult",),
-        "kept_q": ("nq",),
-        "kept_v": ("nv",),
+        "kept": ("nkept",),
+        "missed": ("nkept",),
     }
     dynamics = Dynamics(
         solver.name,

@@ -8,17 +8,20 @@ them, so that their shapes often overlap where they are joined.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from numbers import Integral, Real
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from linkwork.errors import InputError, UnknownOption
+from linkwork.errors import InputError
 from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD, Pair
 from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes, contact_shapes
+from linkwork.model.joints import Free
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement, PlacementLike, as_placement
 from linkwork.model.shapes import Ground, HeightField, Shape, Surface
@@ -55,17 +58,19 @@ class ContactOptions(TypedDict, total=False):
     """Whether bodies that have no shapes for collision touch with those that are drawn; by default not."""
 
 
-def check_contact_options(options: ContactOptions) -> None:
-    """Raise `UnknownOption` for a keyword that contacts do not take.
+def check_numbers(options: ContactOptions) -> None:
+    """Raise `InputError` for an option that is no number where it is to be one.
 
     Args:
-        options: The keywords that were given.
+        options: Those that were given.
     """
-    known = ContactOptions.__annotations__
-    for keyword in options:
-        if keyword not in known:
-            near = suggest(keyword, known) or f"; there are {', '.join(known)}"
-            raise UnknownOption(f"contacts have no option '{keyword}'{near}")
+    for name in ("friction", "restitution", "compliance", "margin"):
+        x = options.get(name)
+        if x is not None and (isinstance(x, bool) or not isinstance(x, Real)):
+            raise InputError(f"{name} is {x!r}, needs a number")
+    slots = options.get("slots")
+    if slots is not None and (isinstance(slots, bool) or not isinstance(slots, Integral)):
+        raise InputError(f"slots is {slots!r}, needs a whole number")
 
 
 def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
@@ -99,6 +104,7 @@ class ContactChoice:
         self.robot = robot
         self._known = list(contact_shapes(robot.contacts))
         """Shapes of the robot's pairs and those that were made, each with its placement in the frame of inertias."""
+        self._taken = {shape.name for shape in self._known}
         self._surfaces: dict[ContactShape, Surface | None] = {}
         self._placed: dict[ContactShape, ContactShape] = {shape: shape for shape in self._known}
         self._made: dict[Shape, ContactShape] = {}
@@ -130,13 +136,15 @@ class ContactChoice:
             )
         return self._contact_shapes(found)
 
-    def all_shapes(self, visual: bool = False) -> list[ContactShape]:
+    def all_shapes(self, visual: bool = False, with_base: bool = False) -> list[ContactShape]:
         """The shapes of all moving bodies.
 
         Args:
             visual: Whether shapes that are drawn stand in where a body has none for collision.
+            with_base: Whether to include those of bodies that are fixed to the world.
         """
         by_body: dict[str, list[Shape]] = {body: [] for body in self.robot.body_names}
+        base = [s for s in self.robot.shapes if s.body == WORLD and s.link and s.collides] if with_base else []
         for shape in self.robot.shapes:
             if shape.body != WORLD:
                 by_body[shape.body].append(shape)
@@ -146,22 +154,25 @@ class ContactChoice:
                 f"no moving body of robot '{self.robot.name}' has a shape for collision; visual=True takes those that "
                 "are drawn, and ContactShape(name, body, solid) gives one"
             )
-        return self._contact_shapes([shape for own in found for shape in own])
+        return self._contact_shapes([*base, *(shape for own in found for shape in own)])
 
     def _contact_shapes(self, shapes: Sequence[Shape]) -> list[ContactShape]:
         """Shapes that may touch; those that contacts have already are reused."""
-        links = [shape.link or shape.body for shape in self.robot.shapes if shape.collides]
-        names = [shape.name for shape in self.robot.shapes]
+        links = Counter(shape.link or shape.body for shape in self.robot.shapes if shape.collides)
+        names = Counter(shape.name for shape in self.robot.shapes)
+        known: dict[tuple[int, str], list[ContactShape]] = {}
+        for one in self._known:
+            known.setdefault((id(one.solid), one.body), []).append(one)
         for shape in shapes:
             if shape in self._made:
                 continue
             link = shape.link or shape.body
             name = GROUND if isinstance(shape.solid, Ground) else link
             if shape.name:
-                name = shape.name if names.count(shape.name) == 1 else f"{link}_{shape.name}"
-            elif links.count(link) > 1:
-                name = self._unused(f"{link}_1")
-            same = (s for s in self._known if s.solid is shape.solid and s.body == shape.body)
+                name = shape.name if names[shape.name] == 1 else f"{link}_{shape.name}"
+            elif links[link] > 1:
+                name = f"{link}_1"
+            same = known.get((id(shape.solid), shape.body), [])
             made = next((s for s in same if _same_place(s.placement, shape.placement)), None)
             if made is None:
                 made = self._new(ContactShape(self._unused(name), shape.body, shape.solid, shape.placement))
@@ -170,14 +181,15 @@ class ContactChoice:
         return [self._made[shape] for shape in shapes]
 
     def _unused(self, name: str) -> str:
-        taken, free, k = {shape.name for shape in self._known}, name, 1
-        while free in taken:
+        free, k = name, 1
+        while free in self._taken:
             k += 1
             free = f"{name.removesuffix('_1')}_{k}"
         return free
 
     def _new(self, shape: ContactShape) -> ContactShape:
         self._known.append(shape)
+        self._taken.add(shape.name)
         self._placed[shape] = shape
         return shape
 
@@ -224,6 +236,7 @@ class ContactChoice:
             chosen: Bodies, shapes and pairs; none: all bodies.
             options: Ground, self-collision, and numbers of the pairs.
         """
+        check_numbers(options)
         visual = options.get("visual", False)
         alone: dict[ContactShape, None] = {}
         for one in chosen:
@@ -236,16 +249,20 @@ class ContactChoice:
                 alone |= dict.fromkeys(self.shapes(one, visual))
             else:
                 raise InputError(f"{one!r} is neither a body's name, a ContactShape, a ContactPair nor a tuple of two")
-        touching = list(alone) if chosen else self.all_shapes(visual)
+        itself = options.get("self_collision", False)
+        touching = list(alone) if chosen else self.all_shapes(visual, with_base=itself)
         still = [shape for shape in touching if shape.body == WORLD]
         moving = [shape for shape in touching if shape.body != WORLD]
         floor = self.ground(options.get("ground", True)) if moving else None
+        near = neighbors(self.robot)
         for shape in moving:
             if floor is not None and floor.body != shape.body:
                 yield self._pair(floor, shape, options)
-            yield from (self._pair(other, shape, options) for other in still if other is not floor)
-        if options.get("self_collision", False):
-            near = neighbors(self.robot)
+            joined = frozenset((WORLD, shape.body)) in near  # to a base that is fixed to the world
+            for other in still:
+                if other is not floor and not (joined and self.links.get(other, WORLD) != WORLD):
+                    yield self._pair(other, shape, options)
+        if itself:
             for a, b in combinations(moving, 2):
                 if a.body != b.body and frozenset((a.body, b.body)) not in near and self._masks_meet(a, b):
                     yield self._pair(a, b, options)
@@ -281,8 +298,8 @@ def _same_place(one: Placement, other: Placement) -> bool:
 
 
 def neighbors(robot: Model) -> frozenset[frozenset[str]]:
-    """Pairs of bodies that a joint or an enabled constraint connects; joints in series through bodies of no mass and no
-    shape, as universal joints of files are, count as one.
+    """Pairs of bodies that a joint (but for a free one) or an enabled constraint connects; joints in series through
+    bodies of no mass and no shape, as universal joints of files are, count as one.
 
     Args:
         robot: The mechanism.
@@ -291,10 +308,11 @@ def neighbors(robot: Model) -> frozenset[frozenset[str]]:
     parents = {joint.child: joint.parent for joint in robot.joints}
     found = set()
     for joint in robot.joints:
-        parent = joint.parent
+        parent, free = joint.parent, isinstance(joint.type, Free)
         while parent != WORLD and parent not in shaped and not _has_mass(robot, parent):
             parent = parents[parent]
-        found.add(frozenset((parent, joint.child)))
+        if not free:
+            found.add(frozenset((parent, joint.child)))
     for constraint in robot.constraints:
         if isinstance(constraint, Pair) and constraint.enabled:
             found.add(frozenset(robot.frames[place].body for place in constraint.places))

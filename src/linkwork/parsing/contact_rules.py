@@ -85,7 +85,7 @@ def with_loaded_contacts(robot: Mechanism, contacts: Contacts, rules: SelfCollis
         raise InputError(f"contacts={contacts!r}: {e}") from None
     for pair in made:
         links = frozenset(choice.links.get(shape, shape.body) for shape in (pair.first, pair.second))
-        touches_itself = WORLD not in pair.bodies
+        touches_itself = WORLD not in links
         if touches_itself and (links in rules.excluded or not (everything or _both(links, rules.links))):
             continue
         if pair.name not in taken:

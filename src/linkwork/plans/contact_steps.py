@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What steps in time with contacts read, beside what one step does (`contact_lcaba`): actuators, and what they keep.
 
-Steps start from the forces of the step before. These come in with the settings of the solver, in one array; what steps
-sum up on the way is at the end of the result.
+Steps start from the forces of the step before. These come in with the settings of the solver, in one array, as do
+contact points of pairs without kernel text; what steps sum up on the way is at the end of the result.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ CONTACT_STEPS_TREE = actuated_layout(
     CONTACT_LCABA_TREE.extended(
         "contact_steps",
         (
-            "nheld",  # settings of the solver, and forces to start from
+            "nheld",  # settings of the solver, forces to start from, contact points that are given
             "nfurther",  # the most iterations of a step after the first
+            "nkept",  # a result and a state
         ),
         {},
         {},
@@ -37,5 +38,12 @@ def contact_steps_tree(
 ) -> Tree:
     """The arrays of a mechanism with its contacts and actuators, for steps of so many iterations at most."""
     tree = contact_lcaba_tree(model, frames, limits, joint_friction)
-    base = {"nheld": tree.nsettings + tree.nstart, "nfurther": max(iterations - 1, 0)}
-    return with_actuators(model, tree, CONTACT_STEPS_TREE, nresult=tree.nresult + TOTALS, **base)
+    return with_actuators(
+        model,
+        tree,
+        CONTACT_STEPS_TREE,
+        nresult=tree.nresult + TOTALS,
+        nheld=tree.nsettings + tree.nstart + 7 * tree.ngiven,
+        nfurther=max(iterations - 1, 0),
+        nkept=tree.nresult + model.nq + model.nv,
+    )

@@ -17,6 +17,7 @@ from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import Actuation, not_finite
 from linkwork.simulation.control import ControlledStepper, Controller
 from linkwork.simulation.loop import Feedback, Propagate, State
+from linkwork.simulation.propagators import one_by_one
 from linkwork.simulation.stepper import Stepper
 
 
@@ -28,7 +29,7 @@ def batch_steps(stepper: Stepper, make: Callable[[float], Stepper], wrenches: Ar
         by, steps = (stepper, int(stop - start)) if stop - start >= 1 else (make((stop - start) * dt), 1)
         q, v, actuation, _, contacts = state
         live, nc = _finite(q, v), by.source.nc
-        inputs = [q, v, actuation.tau, *by.held(actuation.commands, wrenches, contacts), by.repeats(steps)]
+        inputs = [q, v, actuation.tau, *by.held(actuation.commands, wrenches, contacts, q), by.repeats(steps)]
         q1, v1, found, progress = _step(by, inputs, live)
         good = progress[:, 1] == steps + 1
         forces = np.zeros((len(q), nc))
@@ -37,7 +38,7 @@ def batch_steps(stepper: Stepper, make: Callable[[float], Stepper], wrenches: Ar
         forces[live] = np.where(good[:, None], by.forces_of(found), np.nan)
         return State(q, v, actuation, forces, _contacts(by, found, contacts, live)), steps
 
-    return propagate
+    return propagate if stepper.given is None else one_by_one(propagate)
 
 
 def controlled_batch_steps(
@@ -50,7 +51,7 @@ def controlled_batch_steps(
     parameters, dt = controller.packed(), stepper.dt
 
     def advance(state: State, now: int, steps: int, final: bool) -> State:
-        held = stepper.held(None, wrenches, state.contacts)[:-1]
+        held = stepper.held(None, wrenches, state.contacts, state.q)[:-1]
         timing, settings = stepper.settings(now, steps, final=final)
         inputs = [state.q, state.v, state.actuation.tau, *held, timing, *parameters, settings]
         live = _finite(state.q, state.v)
@@ -76,7 +77,7 @@ def controlled_batch_steps(
     def feedback(time: float, state: State) -> Actuation:
         return advance(state, round(time / dt), 0, False).actuation
 
-    return propagate, feedback
+    return propagate if stepper.given is None else one_by_one(propagate), feedback
 
 
 def _contacts(stepper: Stepper, found: Array, before: Array | None, live: Array) -> Array | None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -227,16 +226,6 @@ class ContactHistory(Mapping[str, ContactSeries]):
 
     def __repr__(self) -> str:
         return f"<ContactHistory of '{self._robot.name}': {', '.join(self._slots)}>"
-
-
-def contact_row(robot: Model, tree: Any) -> ContactRow:
-    """Rows about contacts of steps of a robot.
-
-    Args:
-        robot: The mechanism.
-        tree: Arrays of `plans.contact_steps`.
-    """
-    return ContactRow(int(tree.nslots), robot.nc, int(tree.nboxes))
 
 
 def warm_start(row: ContactRow, given: npt.ArrayLike | None) -> Array:

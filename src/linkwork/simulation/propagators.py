@@ -51,7 +51,7 @@ def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array, begin: 
         if settings is None:
             settings = repeats[steps] = stepper.repeats(steps)
         plain = commands is None and contacts is None
-        held = without_commands if plain else stepper.held(commands, wrenches, contacts)
+        held = without_commands if plain else stepper.held(commands, wrenches, contacts, q)
         arrays = (q, v, tau, *held, settings)
         status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
@@ -62,7 +62,22 @@ def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array, begin: 
         kept = stepper.contacts_of(out[2], contacts)
         return State(out[0], out[1], actuation, stepper.forces_of(out[2]), kept), done
 
-    return propagate
+    return propagate if stepper.given is None else one_by_one(propagate)
+
+
+def one_by_one(propagate: Propagate) -> Propagate:
+    """Whole steps in calls of their own: what is given, such as contact points of meshes, is found between them."""
+
+    def each(state: State, start: float, stop: float) -> tuple[State, int]:
+        if stop - start < 1:
+            return propagate(state, start, stop)
+        for k in range(int(stop - start)):
+            state, done = propagate(state, start + k, start + k + 1)
+            if done < 1:
+                return state, k
+        return state, int(stop - start)
+
+    return each
 
 
 def python_steps(make: Callable[[float], PythonStepper], dt: float) -> Propagate:
@@ -152,7 +167,7 @@ def controlled_steps(
 
     def advance(state: State, now: int, steps: int, final: bool) -> tuple[State, int]:
         out = [np.empty(shape) for shape in shapes]
-        held = stepper.held(None, wrenches, state.contacts)[:-1]
+        held = stepper.held(None, wrenches, state.contacts, state.q)[:-1]
         timing, settings = stepper.settings(now, steps, final=final)
         arrays = (state.q, state.v, state.actuation.tau, *held, timing, *parameters, settings)
         status = entry(*arrays, *out)
@@ -175,4 +190,4 @@ def controlled_steps(
     def feedback(time: float, state: State) -> Actuation:
         return advance(state, round(time / dt), 0, False)[0].actuation
 
-    return propagate, feedback
+    return propagate if stepper.given is None else one_by_one(propagate), feedback

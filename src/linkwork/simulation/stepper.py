@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,8 @@ import numpy.typing as npt
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Backend, Program
-from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE, penetration_time, step_settings
+from linkwork.contact.coal import GivenContacts
+from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite
@@ -31,7 +32,8 @@ from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
-from linkwork.simulation.contacts import ContactHistory, ContactRow, contact_row, has_contacts
+from linkwork.simulation.contact_inputs import ContactInputs
+from linkwork.simulation.contacts import ContactRow, has_contacts
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.stabilization import (
     AUTO,
@@ -39,68 +41,12 @@ from linkwork.simulation.stabilization import (
     stabilized,
     unstabilized,
 )
+from linkwork.simulation.step_result import StepResult
 
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
 """Integrators and their orders."""
 
 _empty = np.empty
-
-
-class StepResult:
-    """The state after some steps. Leading axes are those of the batch."""
-
-    __slots__ = ("_error", "_found", "_progress", "_stepper", "q", "v")
-
-    q: Array
-    """Configurations, ``(..., nq)``."""
-    v: Array
-    """Velocities, ``(..., nv)``."""
-
-    def __init__(
-        self, q: Array, v: Array, found: Array, progress: Array, error: Array | None, stepper: Stepper
-    ) -> None:
-        self.q, self.v = q, v
-        self._found, self._progress, self._error, self._stepper = found, progress, error, stepper
-
-    @property
-    def multipliers(self) -> Array:
-        """Forces of the constraints in the last step, ``(..., nc)``."""
-        return self._stepper.forces_of(self._found)
-
-    @property
-    def contact_state(self) -> Array | None:
-        """What the next step starts from besides the state, with contacts; None without."""
-        return self._stepper.contacts_of(self._found)
-
-    @property
-    def contacts(self) -> ContactHistory:
-        """Forces, gaps and velocities of contacts in the last step by the names of pairs, and energy lost."""
-        row = self.contact_state
-        if row is None:
-            raise InputError(f"these steps of '{self._stepper.source.name}' are without contacts")
-        return ContactHistory(self._stepper.source, row, self._stepper.dt)
-
-    @property
-    def steps(self) -> Array:
-        """Steps after which everything was finite."""
-        done: Array = self._progress[..., 1] - 1.0
-        return done
-
-    @property
-    def error(self) -> Array:
-        """Estimates of the last step's error in q and v, ``(..., 2, nv)``; zero for integrators that have none."""
-        if self._error is not None:
-            return self._error
-        return np.zeros((*self.v.shape[:-1], 2, self.v.shape[-1]), dtype=self.v.dtype)
-
-    def __iter__(self) -> Iterator[Array]:
-        return iter((self.q, self.v, self.multipliers, self.steps, self.error))
-
-    def __getitem__(self, index: Any) -> Any:
-        return tuple(self)[index]
-
-    def __repr__(self) -> str:
-        return f"StepResult(q={self.q!r}, v={self.v!r})"
 
 
 class Stepper(BaseEvaluator):
@@ -190,18 +136,13 @@ class Stepper(BaseEvaluator):
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         frames = frame_names(wrenches)
-        self.contact_row: ContactRow | None = None
+        self.contact_inputs: ContactInputs | None = None
         if self.contact:
             # constraints close within a step: their gains have no meaning
             stable, dynamics = replace(stable, constraints=robot.constraints), "contact_newton"
             moved = stable if passive else without_passive_forces(stable)
             tree = contact_steps_tree(moved, frames, limits, True, MAX_ITERATIONS)
-            if tree.ngiven:
-                raise InputError(
-                    f"'{robot.name}' has contact pairs whose points are found between steps, as those of meshes: use "
-                    "ContactStep in a loop of your own, or contact=False"
-                )
-            self.contact_row = contact_row(robot, tree)
+            self.contact_inputs = ContactInputs(robot, tree, self.dt)
         elif minimal:
             tree, driven = cluster_tree(stable, frames, ties_of(robot)), ACTUATION_CLUSTER_TREE
         elif bound:
@@ -229,6 +170,16 @@ class Stepper(BaseEvaluator):
         }
         super().__init__(stable, f"{integrator} step", lambda: program, arguments, frames, threads)
 
+    @property
+    def contact_row(self) -> ContactRow | None:
+        """Where rows about contacts have what; None without contacts."""
+        return None if self.contact_inputs is None else self.contact_inputs.row
+
+    @property
+    def given(self) -> GivenContacts | None:
+        """Contact points of pairs without kernel text, such as those of meshes, which are found between steps."""
+        return None if self.contact_inputs is None else self.contact_inputs.given
+
     def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         """The algorithm of the steps."""
         return (REPEATED_CONTACT_STEPS if self.contact else STEPS)[integrator, dynamics]
@@ -248,20 +199,9 @@ class Stepper(BaseEvaluator):
 
     def _solver_settings(self, dtype: str) -> Array:
         """Regularization of rows; with contacts, settings of their solver and no forces to start from."""
-        if not self.contact:
+        if self.contact_inputs is None:
             return row_regularization(self.robot, self.regularization, dtype)
-        tree, time = self.program.tree, penetration_time("auto", self.dt)
-        settings = step_settings(self.source, tree, self.dt, TOLERANCE, MAX_ITERATIONS, time, dtype)
-        return np.concatenate([settings, np.zeros(tree.nstart, settings.dtype)])
-
-    def _started(self, row: Array | None) -> Array:
-        """The same with the forces of a step before, ``(..., nheld)``."""
-        if row is None or self.contact_row is None:
-            return self._R
-        start = self.contact_row.start(row)
-        head = self._R[: self._R.size - start.shape[-1]]
-        shared = np.broadcast_to(head, (*start.shape[:-1], head.size))
-        return np.concatenate([shared, start.astype(head.dtype)], axis=-1)
+        return self.contact_inputs.settings(dtype)
 
     def forces_of(self, found: Array) -> Array:
         """Constraint forces in the result of steps, ``(..., nc)``; zeros where no constraint is enabled.
@@ -270,9 +210,8 @@ class Stepper(BaseEvaluator):
             found: The result, as the program returns it.
         """
         rows = self.source.nc
-        row = self.contacts_of(found)
-        if row is not None and self.contact_row is not None:
-            return row[..., self.contact_row.places["multipliers"]]
+        if self.contact_row is not None:
+            return self.contact_row.of_result(found, self.source.nv)[..., self.contact_row.places["multipliers"]]
         return found[..., 2 : 2 + rows] if found.shape[-1] else np.zeros((*found.shape[:-1], rows), dtype=found.dtype)
 
     def contacts_of(self, found: Array, before: Array | None = None) -> Array | None:
@@ -311,7 +250,9 @@ class Stepper(BaseEvaluator):
                 ``[moment, force]`` in the frame's axes; by default none.
             contact_state: `StepResult.contact_state` of the steps before, whose forces these start from (warm start).
         """
-        u, _, _, R, timing = self.held(commands, contacts=contact_state)
+        if self.given is not None and steps != 1:
+            return self._one_by_one(q, v, tau, steps, commands, wrenches, contact_state)
+        u, _, _, R, timing = self.held(commands, contacts=contact_state, q=q)
         if tau is None:
             tau = self._no_torques
         if wrenches is None:
@@ -329,6 +270,25 @@ class Stepper(BaseEvaluator):
         if self.minimal:
             self.check_loops(progress)
         return StepResult(q1, v1, found, progress, None, self)
+
+    def _one_by_one(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike | None,
+        steps: int,
+        commands: npt.ArrayLike | None,
+        wrenches: npt.ArrayLike | None,
+        row: Array | None,
+    ) -> StepResult:
+        """Steps between which contact points are found."""
+        made = None
+        for _ in range(count(steps, "steps")):
+            made = self(q, v, tau, commands=commands, wrenches=wrenches, contact_state=row)
+            q, v, row = made.q, made.v, self.contacts_of(made._found, row)
+        assert made is not None
+        made._progress[..., 1] += steps - 1
+        return made
 
     def _evaluated(self, given: list[Any]) -> list[Any]:
         """Outputs for anything array-like."""
@@ -396,6 +356,8 @@ class Stepper(BaseEvaluator):
                 raise InputError(f"bind: {name} is {type(x).__name__}, needs a NumPy array")
         lead = q.shape[: max(q.ndim - 1, 0)]
         inputs = [q, v, self._no_torques if tau is None else tau, *self.held(commands, wrenches)]
+        if self.given is not None:
+            raise InputError(f"bind: contact points of '{self.source.name}' are found between steps; call the stepper")
         if self.contact:
             inputs[6] = np.array(np.broadcast_to(self._R, (*lead, self._R.size)))
         if self.integrator != "dopri5":
@@ -430,20 +392,25 @@ class Stepper(BaseEvaluator):
         def started() -> None:
             call()
             forces = row.start(row.of_result(found, self.source.nv))
-            R[..., R.shape[-1] - forces.shape[-1] :] = forces
+            R[..., R.shape[-1] - forces.shape[-1] :] = forces  # nothing is given after them
 
         return started
 
-    def held(self, commands: Any, wrenches: Any = None, contacts: Array | None = None) -> tuple[Any, ...]:
+    def held(
+        self, commands: Any, wrenches: Any = None, contacts: Array | None = None, q: npt.ArrayLike | None = None
+    ) -> tuple[Any, ...]:
         """Inputs of the steps that are held over many of them, from commands to the timing.
 
         Args:
             commands: Commands of the actuators, or None.
             wrenches: External wrenches on the frames that were named; by default none.
             contacts: What was kept of contacts in the step before (`contacts_of`); by default nothing.
+            q: Configuration before the step, where contact points are found between steps (`given`).
         """
         pushed = self._no_wrenches if wrenches is None else wrenches
-        R = self._R if contacts is None else self._started(contacts)
+        R = self._R
+        if self.contact_inputs is not None and q is not None:
+            R = self.contact_inputs.started(R, contacts, q)
         if commands is None:
             return self._uncommanded, pushed, self._passive, R, self._timing
         if not self.takes_commands:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
+
+import numpy as np
 
 from linkwork.inputs import suggest
 from linkwork.model.contacts import ContactPair, ContactShape
@@ -81,6 +82,7 @@ class ContactReader:
     tree: Tree
     shapes: Mapping[Body, tuple[LinkShape, ...]]
     unused: Unused = field(default_factory=Unused)
+    _noted: set[Node] = field(default_factory=set)
 
     def pairs(self) -> list[ContactPair]:
         """All pairs, those of <pair> first."""
@@ -129,17 +131,7 @@ class ContactReader:
         for geom in geoms:
             if geom.said.contype or geom.said.conaffinity:
                 groups.setdefault(geom.body, []).append(geom)
-        excluded = self._excluded()
-        bodies = [pair for pair in combinations(groups, 2) if self._may_touch(*pair, excluded)]
-        count = sum(len(groups[one]) * len(groups[other]) for one, other in bodies)
-        if count > MOST:
-            bodies = [pair for pair in bodies if any(body.is_static for body in pair)]
-            warn(
-                self.document.root,
-                f"{count} pairs of geoms may touch, of which at most {MOST} are loaded: only those with what is fixed "
-                "to the world. with_contacts(...) adds others, contacts=False loads none",
-            )
-        for first, second in bodies:
+        for first, second in self._pairs_of_bodies({body: len(of) for body, of in groups.items()}):
             for one in groups[first]:
                 for other in groups[second]:
                     meet = one.said.contype & other.said.conaffinity or other.said.contype & one.said.conaffinity
@@ -159,13 +151,37 @@ class ContactReader:
             found.add(frozenset(bodies[name] for name in names))
         return found
 
-    def _may_touch(self, first: Body, second: Body, excluded: set[frozenset[Body]]) -> bool:
-        one, other = _weld(first), _weld(second)
-        if one is other or (first.is_static and second.is_static) or frozenset((first, second)) in excluded:
-            return False
-        if not self.settings.filter_parents or one.parent is None or other.parent is None:
-            return True
-        return _weld(one.parent) is not other and _weld(other.parent) is not one
+    def _pairs_of_bodies(self, geoms: Mapping[Body, int]) -> Iterator[tuple[Body, Body]]:
+        """Bodies whose geoms may touch by masks.
+
+        Args:
+            geoms: How many each of them has.
+        """
+        bodies, count = list(geoms), np.array(list(geoms.values()), dtype=np.int64)
+        number = {body: k for k, body in enumerate(self.tree.bodies)}
+        still = np.array([body.is_static for body in bodies], dtype=bool)
+        weld = np.array([number[_weld(body)] for body in bodies], dtype=np.int64)
+        up = [self.tree.bodies[k].parent for k in weld]
+        parent = np.array([-1 if body is None else number[_weld(body)] for body in up], dtype=np.int64)
+        parent[parent == 0] = -1  # what is fixed to the world touches its children, too
+        excluded = self._excluded()
+        total, found = 0, []
+        for k, body in enumerate(bodies):
+            apart = (weld[k] != weld[k + 1 :]) & ~(still[k] & still[k + 1 :])
+            if self.settings.filter_parents:
+                apart &= (parent[k + 1 :] != weld[k]) & (weld[k + 1 :] != parent[k])
+            total += int(count[k] * (count[k + 1 :] @ apart))
+            if total > MOST:
+                apart &= still[k] | still[k + 1 :]
+            found += [(body, bodies[k + 1 + n]) for n in np.flatnonzero(apart)]
+        if total > MOST:
+            found = [pair for pair in found if pair[0].is_static or pair[1].is_static]
+            warn(
+                self.document.root,
+                f"{total} pairs of geoms may touch, of which at most {MOST} are loaded: only those with what is fixed "
+                "to the world. with_contacts(...) adds others, contacts=False loads none",
+            )
+        return (pair for pair in found if frozenset(pair) not in excluded)
 
     # Numbers -----------------------------------------------------------------------------------------
 
@@ -176,8 +192,8 @@ class ContactReader:
             condim, friction = strong.condim, strong.friction
         else:
             condim, friction = max(first.condim, second.condim), max(first.friction, second.friction)
-        for geom in (one, other):
-            self._note(geom.node)
+        self._note(one.node)
+        self._note(other.node)
         return self._pair(other.node, one, other, condim, friction, first.margin + second.margin)
 
     def _explicit(self, node: Node, geoms: Mapping[str, Geom], said: set[frozenset[Geom]]) -> ContactPair | None:
@@ -218,7 +234,10 @@ class ContactReader:
         return ContactPair(one.shape, other.shape, friction=friction, margin=margin)
 
     def _note(self, node: Node) -> None:
-        """What a geom or pair says that is not used."""
+        """What a geom or pair says that is not used, once."""
+        if node in self._noted:
+            return
+        self._noted.add(node)
         for name in ("solref", "solimp", "solreffriction", "gap"):
             if node.get(name) is not None:
                 self.unused.add(node, f"'{name}'")

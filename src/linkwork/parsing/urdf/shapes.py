@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from linkwork.errors import ModelError
-from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Mesh, Solid, Sphere, as_color
-from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
+from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Mesh, Solid, as_color
+from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes, sphere
 from linkwork.parsing.urdf.elements import placement_of_origin
 from linkwork.parsing.urdf.surfaces import LinkSurfaces
 from linkwork.parsing.xml import Node
@@ -38,7 +38,7 @@ def read_shapes(
     """What a link looks like and collides with."""
 
     def read(node: Node) -> LinkShape | None:
-        solid = _solid(node.need("geometry"), meshes)
+        solid = _solid(node.need("geometry"), meshes, node.tag == "collision")
         if solid is None:
             return None
         material = node.child("material")
@@ -58,14 +58,14 @@ def read_shapes(
     return found
 
 
-def _solid(geometry: Node, meshes: MeshFinder) -> Solid | None:
+def _solid(geometry: Node, meshes: MeshFinder, collides: bool) -> Solid | None:
     for node in geometry.children():
         match node.tag.removeprefix("drake:"):
             case "box":
                 x, y, z = node.numbers("size", 3) or (0.0, 0.0, 0.0)
                 return Box((x, y, z))
             case "sphere":
-                return Sphere(node.number("radius"))
+                return sphere(node.number("radius"), collides)
             case "cylinder" | "capsule" as kind:
                 return Cylinder(node.number("radius"), node.number("length"), rounded=kind == "capsule")
             case "ellipsoid":
