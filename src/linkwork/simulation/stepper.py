@@ -141,7 +141,7 @@ class Stepper(BaseEvaluator):
             # constraints close within a step: their gains have no meaning
             stable, dynamics = replace(stable, constraints=robot.constraints), "contact_newton"
             moved = stable if passive else without_passive_forces(stable)
-            tree = contact_steps_tree(moved, frames, limits, True, MAX_ITERATIONS)
+            tree = contact_steps_tree(moved, frames, limits, True, SOLVERS["newton"].most)
             self.contact_inputs = ContactInputs(robot, tree, self.dt)
         elif minimal:
             tree, driven = cluster_tree(stable, frames, ties_of(robot)), ACTUATION_CLUSTER_TREE
