@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Motion with contacts beside MuJoCo's: the same where its contacts come near to rigid ones, or are the same springs."""
+"""Motion with contacts beside MuJoCo's: the same where its contacts are nearly rigid, or the same springs."""
 
 from __future__ import annotations
 

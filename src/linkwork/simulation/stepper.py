@@ -15,7 +15,7 @@ from linkwork.closure.clusters import ties_of
 from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Backend, Program
 from linkwork.contact.coal import GivenContacts
-from linkwork.contact.step import MAX_ITERATIONS
+from linkwork.contact.step import SOLVERS
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 import linkwork as lw
 from linkwork.inputs import ContactSolver
@@ -58,7 +59,7 @@ class Outcomes:
     """Part of the kinetic energy that is lost."""
 
     @property
-    def solved(self) -> Floats:
+    def solved(self) -> npt.NDArray[np.bool_]:
         """Whether each is solved within the steps that it may take."""
         return (self.residuals <= TOLERANCE) & (self.iterations <= MOST)
 
@@ -73,7 +74,7 @@ class Outcomes:
             "iterations.99": float(np.quantile(self.iterations, 0.99)),
             "iterations.most": float(self.iterations.max()),
             "residual.worst": float(self.residuals.max()),
-            "energy.most_gained": float(-self.dissipated.min()),
+            "energy.most_gained": float(-self.dissipated[self.solved].min()),
         }
 
 

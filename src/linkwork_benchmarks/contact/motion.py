@@ -6,8 +6,8 @@ With ``T = 1/2 v' M v`` and forces that act at the end of a step, ``M (v+ - v) =
     T(q, v+) - T(q, v) + 1/2 |v+ - v|²_M = dt v+' (tau - c) + dt f . u+ + dt lambda . J_l v+ + dt f_b . (s v+)
 
 Contacts take energy, ``f . u+ <= 0`` by maximum dissipation and Signorini's law, but for those that penetrate: these
-are pushed apart, ``u_n+ = -gap / time``, and gain ``f_n u_n+`` (``pushed``). Loops and limits that are violated gain energy
-likewise. The rest is the integrator's: ``M`` and ``c`` are those at the start of the step.
+are pushed apart, ``u_n+ = -gap / time``, and gain ``f_n u_n+`` (``pushed``). Loops and limits that are violated gain
+energy likewise. The rest is the integrator's: ``M`` and ``c`` are those at the start of the step.
 
 | symbol    | meaning                                                                                             |
 |-----------|-----------------------------------------------------------------------------------------------------|
@@ -81,7 +81,7 @@ def elastic_energy(robot: Model, q: Floats) -> Floats:
     for joint in robot.joints:
         if joint.type.nq == joint.type.nv:
             stretched = q[..., robot.q_slice(joint.name)] - joint.rest
-            found = found + 0.5 * (joint.stiffness * stretched**2).sum(axis=-1)
+            found += 0.5 * (joint.stiffness * stretched**2).sum(axis=-1)
     return found
 
 

@@ -28,6 +28,7 @@ from linkwork.model.parts import TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Solid, Sphere
 from linkwork.parsing.mjcf import mujoco_map
+from linkwork.zoo.places import ASSEMBLED
 from linkwork_benchmarks.robots import Floats
 
 RIGID = 0.9999
@@ -35,7 +36,9 @@ SOFT = 1e-4
 """Impedances of contacts without and with compliance."""
 
 
-def mjcf(scene: lw.Mechanism, dt: float, mass: float = 1.0, friction_time: float | None = None) -> str:
+def mjcf(
+    scene: lw.Mechanism, dt: float, mass: float = 1.0, friction_time: float | None = None, stiff: bool = True
+) -> str:
     """The model file of a scene of free, revolute and prismatic joints.
 
     Args:
@@ -43,6 +46,7 @@ def mjcf(scene: lw.Mechanism, dt: float, mass: float = 1.0, friction_time: float
         dt: Time of a step, in seconds.
         mass: The mass that compliant contacts carry, in kilograms.
         friction_time: Time constant of friction, in seconds; by default that of normals, two steps.
+        stiff: Whether contacts are as stiff as steps allow; else they are as MuJoCo makes them by default.
     """
     shapes = contact_shapes(scene.contacts)
     children: dict[str, list[str]] = {}
@@ -50,7 +54,7 @@ def mjcf(scene: lw.Mechanism, dt: float, mass: float = 1.0, friction_time: float
         children.setdefault(joint.parent, []).append(joint.name)
     world = "".join(_geom(shape) for shape in shapes if shape.body == "world")
     bodies = "".join(_body(scene, shapes, children, name) for name in children.get("world", []))
-    pairs = "".join(_pair(pair, dt, mass, friction_time) for pair in scene.contacts)
+    pairs = "".join(_pair(pair, dt, mass, friction_time, stiff) for pair in scene.contacts)
     option = (
         f'<option timestep="{dt!r}" gravity="{_numbers(scene.gravity)}" cone="elliptic" integrator="Euler" '
         f'solver="Newton" iterations="200" tolerance="0" ls_iterations="100" impratio="1" >'
@@ -120,16 +124,32 @@ def _joint(joint: TreeJoint) -> str:
     raise lw.InputError(f"joint {name}: no {type(joint.type).__name__} in scenes that are compared with MuJoCo")
 
 
-def _pair(pair: ContactPair, dt: float, mass: float, friction_time: float | None) -> str:
+def _pair(pair: ContactPair, dt: float, mass: float, friction_time: float | None, stiff: bool) -> str:
     rigid = pair.compliance == 0
     impedance = RIGID if rigid else SOFT
     solref = (2 * dt, 1.0) if rigid else (-1 / (pair.compliance * mass), 0.0)
     friction, slow = max(pair.friction, 1e-5), 2 * dt if friction_time is None else friction_time
+    soft = (
+        f'solref="{_numbers(solref)}" solreffriction="{slow!r} 1" '
+        f'solimp="{_numbers([impedance, impedance, 0.001, 0.5, 2.0])}"'
+    )
     return (
         f'<pair geom1={quoteattr(pair.first.name)} geom2={quoteattr(pair.second.name)} condim="3" '
-        f'friction="{friction!r} {friction!r} 0 0 0" solref="{_numbers(solref)}" solreffriction="{slow!r} 1" '
-        f'solimp="{_numbers([impedance, impedance, 0.001, 0.5, 2.0])}"/>'
+        f'friction="{friction!r} {friction!r} 0 0 0" {soft if stiff else ""}/>'
     )
+
+
+def creep(scene: lw.Mechanism, seconds: float, dt: float = 1e-3) -> float:
+    """How fast the first body sinks with MuJoCo's own contacts, in m/s, in the second half of the time."""
+    import mujoco
+
+    model = mujoco.MjModel.from_xml_string(mjcf(scene, dt, stiff=False))
+    data, steps, heights = mujoco.MjData(model), round(seconds / dt), []
+    data.qpos[:] = mujoco_map(scene).to_qpos(scene.poses[ASSEMBLED])
+    for _ in range(steps):
+        mujoco.mj_step(model, data)
+        heights.append(float(data.qpos[2]))
+    return (heights[steps // 2] - heights[-1]) / (dt * (steps - 1 - steps // 2))
 
 
 def move(

@@ -55,7 +55,7 @@ class Start:
 
 def _rod(slide: float, angle: float) -> Start:
     """Painlevé's rod whose end slides along x."""
-    x, z = slide * np.sin(angle), slide * np.cos(angle)  # in the axes of the rod
+    x, z = slide * np.sin(angle), -slide * np.cos(angle)  # in the axes of the rod
     return Start(lambda: zoo.painleve_rod(2.0, angle), {"rod": (x, 0.0, z, 0.0, 0.0, 0.0)})
 
 
@@ -202,11 +202,11 @@ def pinching(seconds: float) -> dict[str, float]:
 
 def two_balls(friction: float, e: float) -> lw.Mechanism:
     """Two balls of 1 and 3 kg in space, of radii 0.1 and 0.15 m."""
-    build, shapes = lw.Builder("two balls", gravity=(0.0, 0.0, 0.0)), []
+    build = lw.Builder("two balls", gravity=(0.0, 0.0, 0.0))
     for name, mass, radius in (("first", 1.0, 0.1), ("second", 3.0, 0.15)):
         build.body(name, lw.Inertia.sphere(mass, radius)).joint(name, lw.Free(), "world", name)
-        shapes.append(ContactShape(name, name, Sphere(radius)))
-    return replace(build.build(), contacts=(ContactPair(*shapes, friction=friction, restitution=e),))
+    first, second = ContactShape("first", "first", Sphere(0.1)), ContactShape("second", "second", Sphere(0.15))
+    return replace(build.build(), contacts=(ContactPair(first, second, friction=friction, restitution=e),))
 
 
 def colliding(seconds: float) -> dict[str, float]:
