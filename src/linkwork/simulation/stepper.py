@@ -15,7 +15,7 @@ from linkwork.closure.clusters import ties_of
 from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Backend, Program
 from linkwork.contact.coal import GivenContacts
-from linkwork.contact.step import SOLVERS
+from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite
@@ -141,7 +141,7 @@ class Stepper(BaseEvaluator):
             # constraints close within a step: their gains have no meaning
             stable, dynamics = replace(stable, constraints=robot.constraints), "contact_newton"
             moved = stable if passive else without_passive_forces(stable)
-            tree = contact_steps_tree(moved, frames, limits, True, SOLVERS["newton"].most)
+            tree = contact_steps_tree(moved, frames, limits, True, MAX_ITERATIONS)
             self.contact_inputs = ContactInputs(robot, tree, self.dt)
         elif minimal:
             tree, driven = cluster_tree(stable, frames, ties_of(robot)), ACTUATION_CLUSTER_TREE

@@ -81,7 +81,7 @@ def elastic_energy(robot: Model, q: Floats) -> Floats:
     for joint in robot.joints:
         if joint.type.nq == joint.type.nv:
             stretched = q[..., robot.q_slice(joint.name)] - joint.rest
-            found += 0.5 * (joint.stiffness * stretched**2).sum(axis=-1)
+            found = found + np.asarray(0.5 * (joint.stiffness * stretched**2).sum(axis=-1), np.float64)
     return found
 
 
