@@ -224,6 +224,24 @@ def test_what_is_not_modeled_is_a_warning(geom: str, says: str) -> None:
         lw.loads(text)
 
 
+def test_a_mesh_whose_file_is_missing_does_not_touch(tmp_path: Path) -> None:
+    mass = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+    text = (
+        '<mujoco><asset><mesh name="m" file="m.stl"/></asset><worldbody><geom type="plane" size="1 1 1" name="p"/>'
+        f'<body>{mass}<freejoint/><geom name="g" type="mesh" mesh="m"/></body></worldbody>'
+        '<contact><pair geom1="p" geom2="g"/></contact></mujoco>'
+    )
+    with pytest.warns(ModelWarning, match="meshes whose files were not found"):
+        assert lw.loads(text).contacts == ()
+    (tmp_path / "m.stl").write_bytes(b"")
+    (tmp_path / "m.xml").write_text(text)
+    (pair,) = lw.load(tmp_path / "m.xml").contacts
+    assert isinstance(pair.second.solid, lw.Mesh)
+    box = SPHERE.format("", "").replace('<sphere radius=".1"/>', '<mesh filename="m.stl"/>')
+    with pytest.warns(ModelWarning, match="meshes whose files were not found"):
+        assert names(lw.loads(urdf(FOUR | {"b": box}), contacts=True)) == ["ground:c", "ground:d"]
+
+
 @pytest.mark.filterwarnings("error")
 def test_softness_is_said_only_where_contacts_are_asked_for() -> None:
     lw.loads(mjcf('size=".1" solref=".01 1"'))
