@@ -6,7 +6,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -159,9 +158,7 @@ class ContactStep(ArrayEvaluator):
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         self.runner  # noqa: B018
         defaults = [None, None, self._no_torques, self._no_wrenches, self._no_points, self._cold_start, self._settings]
-        inputs = [
-            default if k >= len(given) or given[k] is None else given[k] for k, default in enumerate(defaults)
-        ]
+        inputs = [default if k >= len(given) or given[k] is None else given[k] for k, default in enumerate(defaults)]
         return super()._inputs(inputs)
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
@@ -188,8 +185,8 @@ class ContactStep(ArrayEvaluator):
             v: Joint velocities, ``(..., nv)``.
             tau: Joint torques, ``(..., nv)``; by default none.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
-            given: Contact points of pairs without kernel text, ``(..., ngiven, 7)``: gap, point and normal in the world;
-                by default those that coal finds.
+            given: Contact points of pairs without kernel text, ``(..., ngiven, 7)``: gap, point and normal in the
+                world; by default those that coal finds.
             start: The solution of the step before (warm start), or its `ContactSolution.warm_start`.
             out: Arrays to write the configuration and velocities after the step to; by default new ones.
         """
