@@ -276,7 +276,8 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     for b in range(tree.nboxes):
         k = tree.box_v[b]
         gap = tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b]) if tree.box_q[b] >= 0 else 0.0
-        w.box_b[b] = (tree.box_sign[b] * v[k] + stabilized(gap, problem.settings, BEYOND)) / h
+        most = problem.settings.push / problem.settings.box_unit[b]
+        w.box_b[b] = (tree.box_sign[b] * v[k] + stabilized(gap, problem.settings, most)) / h
 
 
 SAME_GAP = 10.0
