@@ -13,7 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import linkwork as lw
-from contact_pairs import KINDS, PAIRS, compare, nearest, pair_scene, random_poses, sample, square_poses
+from contact_pairs import KINDS, PAIRS, coal_is_exact, compare, nearest, pair_scene, random_poses, sample, square_poses
 from linkwork.contact.coal import GivenContacts
 from linkwork.errors import InputError, ModelError, UnknownName, UnsupportedFeature
 from linkwork.kernels.contact.frames import NO_CONTACT
@@ -25,8 +25,6 @@ from linkwork.plans.contacts import PAIR_KINDS
 every_kind = pytest.mark.parametrize("kinds", PAIRS, ids=":".join)
 
 COUNT = 2000
-TOUCH = 2e-6
-"""Cores nearer than this are one to coal."""
 CUBE = Box((1.0, 1.0, 1.0))
 
 
@@ -52,19 +50,10 @@ def turn(*rotvec: float) -> Rotation:
 
 @every_kind
 def test_gaps_and_normals_are_those_of_coal(kinds: tuple[str, str]) -> None:
-    """Where cores overlap, coal's way out of a cylinder is not the shortest, and ellipsoids are found to 1e-6."""
     pytest.importorskip("coal")
     found = sample(kinds, COUNT)
     against = compare(found)
-    radius = np.array([getattr(pair[1], "radius", 0.0) for pair in found.pairs])[found.which]
-    core = found.gap + (radius if kinds[1] in ("sphere", "capsule") and kinds[0] != "plane" else 0.0)
-    exact = np.abs(core) > TOUCH
-    if kinds == ("cylinder", "sphere"):
-        exact &= core > 0
-    if kinds == ("ellipsoid", "sphere"):
-        exact &= False
-    elif kinds[0] == "plane" or kinds in (("capsule", "capsule"), ("sphere", "sphere"), ("capsule", "sphere")):
-        exact |= True
+    exact = coal_is_exact(found, kinds)
     assert np.abs(against.distance[exact]).max(initial=0.0) < 1e-9
     assert ((against.normal < 1e-7) | (against.as_good < 1e-9))[exact].all()
     assert against.distance.min() > -2e-6
