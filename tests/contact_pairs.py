@@ -302,26 +302,25 @@ def coal_is_exact(found: Sample, kinds: tuple[str, str]) -> np.ndarray:
 
 
 def main(count: int) -> None:
-    """Print how our contact points and coal's differ."""
-    print(
-        "                            where coal is exact                          elsewhere               along coal's"
-    )
-    print(
-        "pair                 pairs  of them     gap  normal   pairs  farther  nearer   along ours   better than ours"
-    )
+    """Print how our contact points and coal's differ.
+
+    Columns: pairs; those where coal is exact, the largest difference of gaps and of normals there, and how many normals
+    differ by more than 1e-7; of the other pairs, by how much we are farther apart, and nearer; our gap against the
+    separation along our normal; how much better coal's direction is at most.
+    """
+    names = ("pairs", "exact", "gap", "normal", "> 1e-7", "others", "farther", "nearer", "own", "better")
+    print(f"{'':17s}" + "".join(f"{name:>9s}" for name in names))
     for kinds in PAIRS:
         found = sample(kinds, count)
         against = compare(found)
         exact = coal_is_exact(found, kinds)
-        turned = np.where(against.as_good < 1e-9, 0.0, against.normal)  # another way out is as short
-        rest = against.distance[~exact]
+        normal, rest = against.normal[exact], against.distance[~exact]
+        sizes = np.abs(against.distance[exact]).max(initial=0), normal.max(initial=0)
+        others = rest.max(initial=0), np.abs(rest.min(initial=0))
         own = np.abs(found.separation(found.normal) - found.gap).max()
-        print(
-            f"{':'.join(kinds):17s} {count:8d} {exact.sum():8d} {np.abs(against.distance[exact]).max(initial=0):7.0e} "
-            f"{turned[exact].max(initial=0):7.0e} {len(rest):7d} {rest.max(initial=0):8.0e} {-rest.min(initial=0):7.0e} "
-            f"{own:12.0e} {-against.as_good.min():18.0e}",
-            flush=True,
-        )
+        numbers = [f"{count:9d}{exact.sum():9d}", *(f"{x:9.0e}" for x in sizes), f"{(normal > 1e-7).sum():9d}"]
+        numbers += [f"{len(rest):9d}", *(f"{x:9.0e}" for x in (*others, own, -against.as_good.min()))]
+        print(f"{':'.join(kinds):17s}" + "".join(numbers), flush=True)
 
 
 if __name__ == "__main__":
