@@ -561,6 +561,26 @@ def test_calls_have_batches_names_and_out() -> None:
     assert np.abs(out[0] - found.gaps[0, 0]).max() < 1e-12
 
 
+def test_shapes_are_where_their_bodies_are() -> None:
+    """On links of a robot, at placements of their own; the ground on the world, at another."""
+    arm = lw.zoo.humanoid()
+    bodies = arm.body_names[::7]
+    rng = np.random.default_rng(10)
+    slope = lw.Placement((0.1, 0.2, 0.3), turn(0.2, -0.1, 0.3).as_matrix())
+    ground = ContactShape("ground", "world", Ground(), slope)
+    places = [lw.Placement(rng.normal(size=3), Rotation.random(random_state=rng).as_matrix()) for _ in bodies]
+    balls = [ContactShape(f"on {body}", body, Sphere(0.1), at) for body, at in zip(bodies, places, strict=True)]
+    robot = replace(arm, contacts=tuple(ContactPair(ground, ball) for ball in balls))
+    q = robot.random(0)
+    found = lw.ContactGeometry(robot)(q)
+    for body, at, pair in zip(bodies, places, robot.contacts, strict=True):
+        center = (lw.frame_placement(robot, q, body) * at).position
+        height = slope.rotation[:, 2] @ (center - slope.position)
+        assert found[pair.name].gaps[0] == pytest.approx(height - 0.1, abs=1e-12)
+        middle = center - slope.rotation[:, 2] * (0.1 + (height - 0.1) / 2)
+        assert np.abs(found[pair.name].points[0] - middle).max() < 1e-12
+
+
 def test_a_robot_without_contacts_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match="has no contacts"):
         lw.ContactGeometry(lw.zoo.pendulum(2))
@@ -633,8 +653,13 @@ def test_given_contacts_are_rows_of_slots(tmp_path: Path) -> None:
     found = lw.ContactGeometry(scene)(q)
     assert (found["1"].gaps == rows[..., 0]).all() and np.abs(found["1"].normals - rows[..., 4:]).max() == 0
     assert GivenContacts(pair_scene([(CUBE, CUBE)]))(q).shape == (0, 7)
-    compiled = lw.ContactGeometry(scene).compile()(q)
-    assert np.abs(compiled["1"].points - found["1"].points).max() < 1e-14
+    geometry = lw.ContactGeometry(scene)
+    assert np.abs(geometry.compile()(q)["1"].points - found["1"].points).max() < 1e-14
+    gaps = np.empty((3, 8))
+    with pytest.raises(InputError, match=r"bind q and given, an array of shape \(..., 4, 7\)"):
+        geometry.bind(q, out=gaps)
+    geometry.bind(q, rows, out=gaps)()
+    assert (gaps == found.gaps).all()
 
 
 def test_without_coal_the_pair_and_the_extra_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
