@@ -57,10 +57,12 @@ from linkwork.model.constraints import (
     VelocityCoupling,
     Weld,
 )
+from linkwork.model.contacts import ContactPair, ContactShape
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.model.parts import Actuator
 from linkwork.model.placement import Placement
+from linkwork.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Sphere, Surface
 from linkwork.parsing import load, loads
 
 if TYPE_CHECKING:
@@ -172,18 +174,24 @@ __all__ = [
     "Actuator",
     "AssemblyError",
     "Belt",
+    "Box",
     "Builder",
+    "Capsule",
     "Cardan",
     "CenterOfMass",
     "Constraint",
     "ContactGeometry",
+    "ContactPair",
     "ContactPoints",
+    "ContactShape",
     "Contacts",
     "Controller",
+    "Cylinder",
     "Cylindrical",
     "DampedInverse",
     "Delassus",
     "DelassusOperator",
+    "Ellipsoid",
     "Energy",
     "Equilibrium",
     "Evaluator",
@@ -193,6 +201,8 @@ __all__ = [
     "Free",
     "FunctionCoupling",
     "Gear",
+    "Ground",
+    "HeightField",
     "Helical",
     "Hinge",
     "Impact",
@@ -209,6 +219,7 @@ __all__ = [
     "LinearCombination",
     "LinkworkError",
     "Mechanism",
+    "Mesh",
     "Minimal",
     "MinimalMotion",
     "ModelError",
@@ -234,9 +245,11 @@ __all__ = [
     "SingularMassMatrix",
     "Slider",
     "Solution",
+    "Sphere",
     "Spherical",
     "StateWarning",
     "Stepper",
+    "Surface",
     "Sweep",
     "TopologyError",
     "Trajectory",
