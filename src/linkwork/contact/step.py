@@ -208,8 +208,8 @@ class ContactStep(ArrayEvaluator):
             v: Joint velocities, ``(..., nv)``.
             tau: Joint torques, ``(..., nv)``; by default none.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
-            given: Contact points of pairs without kernel text, ``(..., ngiven, 7)``: gap, point and normal in the world;
-                by default those that coal finds.
+            given: Contact points of pairs without kernel text, ``(..., ngiven, 7)``: gap, point and normal in the
+                world; by default those that coal finds.
             start: The solution of the step before (warm start), or its `ContactSolution.warm_start`.
             out: Arrays to write the configuration and velocities after the step to; by default new ones.
         """
