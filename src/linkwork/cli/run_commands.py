@@ -100,6 +100,7 @@ def view(
 ) -> None:
     """Show a model."""
     import linkwork as lw
+    from linkwork.cli.standing import on_own_ground
 
     request = ModelRequest(load, pose, AssemblyOptions(ignore_limits=ignore_limits))
     with silence_notices(quiet), report_errors(file):
@@ -107,7 +108,7 @@ def view(
             raise UsageError("--pose: a trajectory has its own states; give --pose or --run")
         robot, _ = load_model(file, request)
         if run is not None:
-            lw.Trajectory.load(run, robot).view(**viewer.arguments())
+            lw.Trajectory.load(run, on_own_ground(robot, request)).view(**viewer.arguments())
         elif pose is not None:
             robot.view(start_configuration(robot, request), **viewer.arguments())
         else:

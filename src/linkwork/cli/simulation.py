@@ -15,15 +15,20 @@ from rich.console import Console
 import linkwork as lw
 from linkwork.cli.loading import ModelRequest, check_method, load_model, start_configuration
 from linkwork.cli.options import RecordOptions, SimulationOptions
+from linkwork.cli.standing import height_of, on_own_ground, standing
 from linkwork.cli.terminal import printable, slow_notice
 from linkwork.drawing.figures import VIDEOS
 from linkwork.drawing.mp4 import ffmpeg
 from linkwork.drawing.pictures import PICTURES, kind_of
 from linkwork.dynamics.methods import METHODS
+from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
-from linkwork.model.shapes import Ground
 from linkwork.simulation import Trajectory
+from linkwork.simulation.given_pairs import with_usable_contacts
+
+LISTED = 4
+"""Pairs whose largest forces are in the summary."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class SimulationResult:
     wall: float
     """Seconds of computing."""
     warnings: list[str]
+    ground: str = ""
+    """What was done to let the robot stand; nothing where the file has a ground and the robot is above it."""
 
     def as_json(self) -> dict[str, Any]:
         """The same for JSON; keys are explained in docs/cli.md."""
@@ -53,6 +60,7 @@ class SimulationResult:
             "largest_force": float(np.abs(run.multipliers).max(initial=0.0)),
             "fastest": float(np.abs(run.v).max(initial=0.0)),
             **({} if run.contact_state is None else {"contacts": self._contacts()}),
+            "ground": self.ground,
             "settings": run.settings,
             "warnings": self.warnings,
         }
@@ -64,10 +72,19 @@ class SimulationResult:
         return {
             "touching": int(sum(np.count_nonzero(one.touching[-1]) for one in series)),
             "sliding": int(sum(np.count_nonzero(one.sliding[-1]) for one in series)),
+            "largest": self._largest(),
             "normal_force": _finite(sum(float(one.total[-1]) for one in series)),
             "dissipated": {name: _finite(lost[-1]) for name, lost in contacts.dissipated.items()},
             "residual": _finite(contacts.residual[-1]),
             "missed": int(contacts.missed[-1]),
+        }
+
+    def _largest(self) -> dict[str, dict[str, float | None]]:
+        """Of pairs that touched, the largest recorded normal force and the last; the largest first."""
+        totals = {name: one.total for name, one in self.trajectory.contacts.items() if one.touching.any()}
+        largest = sorted(totals, key=lambda name: -float(np.nan_to_num(totals[name]).max()))
+        return {
+            name: {"largest": _finite(np.max(totals[name])), "last": _finite(totals[name][-1])} for name in largest
         }
 
     def save(self, record: RecordOptions) -> None:
@@ -93,7 +110,8 @@ class SimulationResult:
         values = self.as_json()
         first, last = values["energy_first"], values["energy_last"]
         end = "not finite" if last is None else f"{last - first:+.3g} J"
-        found = [
+        found = [("ground", self.ground)] if self.ground else []
+        found += [
             ("simulated", f"{values['seconds']:g} s in {self.wall:.2g} s, {values['states']} states recorded"),
             ("integrator", f"{values['settings']['integrator']}, steps of {values['settings']['dt']:g} s"),
             ("energy", f"{first:.6g} J at the start, {end} at the end"),
@@ -114,37 +132,22 @@ class SimulationResult:
 
 def _contact_lines(contacts: dict[str, Any]) -> list[tuple[str, str]]:
     """The summary of contacts: what, and its value."""
-    force, lost = contacts["normal_force"], contacts["dissipated"]["total"]
+    force, lost = contacts["normal_force"], contacts["dissipated"]
     words = f"{contacts['touching']} points touch at the end, {contacts['sliding']} of them slide"
     if force is not None:
         words += f"; {force:.4g} N in all"
     found = [("contacts", words)]
-    if lost is not None:
-        found.append(("dissipated", f"{lost:.4g} J by friction, impacts and stops"))
-    if contacts["missed"]:
-        found.append(("not solved", f"{contacts['missed']} steps, residual {contacts['residual'] or np.inf:.2g} m/s"))
+    some = list(contacts["largest"].items())[:LISTED]
+    if some:
+        parts = [f"{printable(name)} {one['largest'] or np.inf:.4g} N" for name, one in some]
+        more = len(contacts["largest"]) - len(some)
+        found.append(("contact forces", f"at most {', '.join(parts)}" + (f" and {more} more" if more else "")))
+    if lost["total"] is not None:
+        parts = [f"{lost[name] or 0.0:.3g} by {name}" for name in ("friction", "impacts", "joints")]
+        found.append(("dissipated", f"{lost['total']:.4g} J: {', '.join(parts)}"))
+    steps = f"{contacts['missed']} steps, residual {contacts['residual'] or np.inf:.2g} m/s"
+    found.append(("not solved", steps if contacts["missed"] else "no step"))
     return found
-
-
-def standing(robot: lw.Mechanism, q: Floats) -> Floats:
-    """The robot lifted onto the ground where it would be in it, if it floats.
-
-    Args:
-        robot: The mechanism.
-        q: Configuration, ``(nq,)``.
-    """
-    grounds = [
-        pair.name for pair in robot.contacts if pair.first.body == WORLD and isinstance(pair.first.solid, Ground)
-    ]
-    base = robot.joints[0] if robot.joints else None
-    if not grounds or base is None or base.parent != WORLD or not isinstance(base.type, lw.Free):
-        return q
-    found = lw.ContactGeometry(robot)(q)
-    # how far along z the least gap of each pair is below zero
-    rise = max(float((-found[name].gaps / found[name].normals[:, 2]).max()) for name in grounds)
-    lifted = q.copy()
-    lifted[robot.q_slice(base.name)][:3] += base.placement.rotation.T @ (0.0, 0.0, max(rise, 0.0))
-    return lifted
 
 
 def _finite(x: float) -> float | None:
@@ -163,17 +166,18 @@ def check_output_paths(record: RecordOptions) -> None:
 def simulate_file(
     file: Path, request: ModelRequest, options: SimulationOptions, *, progress: bool | None = None
 ) -> SimulationResult:
-    """Load a model, close its loops, put it on the ground if it has one, and simulate it from rest."""
+    """Load a model, close its loops, put it on the ground if it floats, and simulate it from rest."""
     chosen: dict[str, Any] = {}
     if options.method is not None:
         chosen["method"] = check_method(options.method, ["auto", "minimal", *METHODS])
     robot, raised = load_model(file, request)
-    q = standing(robot, start_configuration(robot, request))
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", lw.StateWarning)
+        for category in (lw.ModelWarning, lw.StateWarning):
+            warnings.simplefilter("always", category)
+        moved, q, ground = _placed(robot, request, options)
         trajectory = lw.simulate(
-            robot,
+            moved,
             q,
             seconds=options.seconds,
             dt=options.dt,
@@ -184,4 +188,22 @@ def simulate_file(
             **chosen,
         )
     raised += [str(warning.message) for warning in caught]
-    return SimulationResult(trajectory, str(file), time.perf_counter() - began, raised)
+    return SimulationResult(trajectory, str(file), time.perf_counter() - began, raised, ground)
+
+
+def _placed(robot: Mechanism, request: ModelRequest, options: SimulationOptions) -> tuple[Mechanism, Floats, str]:
+    """The robot with what it stands on, where it starts, and words about both."""
+    q = start_configuration(robot, request)
+    knows_contacts = options.integrator == "euler" and options.method in (None, "auto", "lcaba")
+    if not knows_contacts:
+        return robot, q, ""
+    moved = with_usable_contacts(on_own_ground(robot, request), None)
+    own = not any(shape.body == WORLD and shape.collides for shape in robot.shapes)
+    at = standing(moved, q, lower=own)
+    rise = height_of(moved, at) - height_of(moved, q)
+    words = []
+    if len(moved.contacts) > len(robot.contacts):
+        words.append("the plane z = 0, which is not in the file (--contacts none: no ground)")
+    if abs(rise) > 1e-9:
+        words.append(f"the robot starts {abs(rise):.4g} m {'higher' if rise > 0 else 'lower'}, to stand on it")
+    return moved, at, "; ".join(words)

@@ -55,13 +55,16 @@ class GivenContacts:
         robot: The mechanism.
         meshes: What a mesh is: ``"hull"``, its convex hull; ``"triangles"``, its surface; ``"auto"``, the hull on
             bodies that move, triangles on the world.
+        within: Pairs whose bounding spheres are farther apart than this, in meters, have no contact points; by default
+            all have.
     """
 
-    def __init__(self, robot: Model, meshes: MeshKind = "auto") -> None:
+    def __init__(self, robot: Model, meshes: MeshKind = "auto", within: float = np.inf) -> None:
         if meshes not in ("auto", "hull", "triangles"):
             raise InputError(f"meshes is {meshes!r}, must be 'auto', 'hull' or 'triangles'")
         self.robot = robot
         self.meshes = meshes
+        self.within = within
         planned = [planned_pair(pair) for pair in robot.contacts]
         self.pairs: tuple[ContactPair, ...] = tuple(one.pair for one in planned if one.code == GIVEN)
         """The pairs that have no kernel text."""
@@ -93,6 +96,17 @@ class GivenContacts:
             return contact_tree(robot)
 
         self._poses = ProgramEvaluator(self.robot, "poses of contact shapes", SHAPE_POSES, plan)
+        self._ends = np.array([[self._shapes[pair.first], self._shapes[pair.second]] for pair in self.pairs])
+        spheres = [[self._solids[shape].sphere() for shape in (pair.first, pair.second)] for pair in self.pairs]
+        self._centers = np.array([[center for center, _ in pair] for pair in spheres])
+        self._reach = np.array([sum(radius for _, radius in pair) for pair in spheres])
+
+    def _far(self, rotation: Floats, position: Floats) -> npt.NDArray[np.bool_]:
+        """Pairs whose bounding spheres are too far apart for contact points, ``(pairs,)``, of shapes at these poses."""
+        centers = np.einsum("pkij,pkj->pki", rotation[self._ends], self._centers) + position[self._ends]
+        apart = np.linalg.norm(centers[:, 1] - centers[:, 0], axis=-1)
+        far: npt.NDArray[np.bool_] = apart > self._reach + self.within
+        return far
 
     def __call__(self, q: npt.ArrayLike) -> Floats:
         """Gap, point and normal of each slot, ``(..., ngiven, 7)``.
@@ -106,17 +120,21 @@ class GivenContacts:
         lead = position.shape[:-2]
         result = np.empty((*lead, self.count, 7))
         for state in np.ndindex(*lead):
-            start = 0
-            for pair, slots in zip(self.pairs, self.slots, strict=True):
-                first, second = self._shapes[pair.first], self._shapes[pair.second]
-                a = _Posed(self._solids[pair.first], rotation[state][first], position[state][first])
-                b = _Posed(self._solids[pair.second], rotation[state][second], position[state][second])
-                result[(*state, slice(start, start + slots))] = _contact_points(a, b, slots)
+            start, R, p = 0, rotation[state], position[state]
+            pairs = zip(self.pairs, self.slots, self._ends, self._far(R, p), strict=True)
+            for pair, slots, (first, second), far in pairs:
+                rows = (*state, slice(start, start + slots))
                 start += slots
+                if far:
+                    result[rows] = [NO_CONTACT, *(p[first] + p[second]) / 2, 0.0, 0.0, 1.0]
+                    continue
+                a = _Posed(self._solids[pair.first], R[first], p[first])
+                b = _Posed(self._solids[pair.second], R[second], p[second])
+                result[rows] = _contact_points(a, b, slots)
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GivenContacts, (self.robot, self.meshes)
+        return GivenContacts, (self.robot, self.meshes, self.within)
 
 
 class _Solid(NamedTuple):
@@ -125,6 +143,12 @@ class _Solid(NamedTuple):
     geometry: Any
     convex: Convex | None
     """None of triangles that are not convex."""
+
+    def sphere(self) -> tuple[Floats, float]:
+        """Center and radius of a sphere around it, in its own frame; that of a half-space has no end."""
+        self.geometry.computeLocalAABB()
+        radius = float(self.geometry.aabb_radius)
+        return (np.array(self.geometry.aabb_center), radius) if radius < 1e9 else (np.zeros(3), np.inf)
 
 
 class _Posed(NamedTuple):

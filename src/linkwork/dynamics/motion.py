@@ -124,6 +124,11 @@ class Motion:
     def _name(self) -> str:
         return "" if self.robot is None else self.robot.name
 
+    def _contacts(self, part: str) -> dict[str, Array]:
+        """A part of what is known of contacts, by pair: ``"forces"``, ``"gaps"``, ``"touching"`` and others of
+        `Trajectory.contacts`; nothing without contacts."""
+        return {}
+
     def _abscissa(self) -> tuple[Array, str]:
         """What plots have on their horizontal axis, and words for it."""
         return self.times, "time [s]"

@@ -29,6 +29,9 @@ from linkwork.model.shapes import Ground, HeightField, Shape, Surface
 GROUND = "ground"
 """Name of the ground, where it has no other."""
 
+MUJOCO_FRICTION = 1.0
+"""Of geoms that do not say it."""
+
 Touching = str | ContactShape
 """A body or frame, all of whose shapes are meant, or one shape."""
 Chosen = Touching | ContactPair | tuple[Touching, Touching]
@@ -75,13 +78,18 @@ def check_numbers(options: ContactOptions) -> None:
 
 def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
     """Of a pair: friction as their `Surface.combination` says, the greater restitution, the sum of compliances; what
-    only one of the two says counts alone.
+    only one of the two says counts alone. Of a shape without a surface beside one of MJCF, friction is MuJoCo's default,
+    so that robots whose geoms have none (``condim="1"``) stand on a ground that their file does not have.
 
     Args:
         first: One surface.
         second: The other.
     """
+    if first is None and second is not None:
+        return combined_surface(second, None)
     one, two = first or Surface(), second or Surface()
+    if second is None and one.combination == "greater":
+        two = Surface(MUJOCO_FRICTION, combination="greater")
     mu = [s.friction for s in (one, two) if s.friction is not None]
     bounce = [s.restitution for s in (one, two) if s.restitution is not None]
     soft = [s.compliance for s in (one, two) if s.compliance is not None]

@@ -27,6 +27,7 @@ from linkwork.simulation.actuation import (
 )
 from linkwork.simulation.batch_propagators import batch_steps, controlled_batch_steps
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
+from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.initial import initial_states
 from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
 from linkwork.simulation.numba_control import is_compiled, numba_steps
@@ -98,6 +99,7 @@ def rollouts(
             (``contact``, ``time_constant``, ``passive``, ``limits``, ``stops_at``, ``regularization``,
             ``iterations``): see `RolloutOptions`.
     """
+    robot = with_usable_contacts(robot, options.get("contact"), stacklevel=4)
     at, rate = initial_states(robot, q, v)
     h, span = above_zero(dt, "dt"), above_zero(seconds, "seconds")
     if integrator == "dopri5":
@@ -169,7 +171,9 @@ def _trajectory(batch: Batch, recorder: Recorder) -> Trajectory:
             f"{lost} of {len(batch.q)} robots stopped being finite, or their loops could not be closed: simulate one "
             "of them alone to see which; try a shorter dt, or other joints with robot.with_independent(...)"
         )
-    every = {"record_every": batch.schedule.record, "control_every": batch.schedule.control}
+    every: dict[str, Any] = {"record_every": batch.schedule.record, "control_every": batch.schedule.control}
+    if recorder.contacts is not None:
+        every["contact_pairs"] = [pair.name for pair in batch.robot.contacts]
     return recorder.trajectory({**batch.steps.saved(), **every}, ended)
 
 

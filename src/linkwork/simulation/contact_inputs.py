@@ -7,11 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.contact.coal import GivenContacts
+from linkwork.contact.scales import contact_scales
 from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE, penetration_time, step_settings
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array
 from linkwork.simulation.contacts import ContactRow
+
+NEAR, FAST = 0.1, 10.0
+"""Contact points of pairs without kernel text are looked for within this part of the size of the largest body, and
+within this many times what it falls in a step."""
 
 
 class ContactInputs:
@@ -27,7 +32,7 @@ class ContactInputs:
         self.robot, self.tree, self.dt = robot, tree, dt
         self.row = ContactRow(int(tree.nslots), robot.nc, int(tree.nboxes))
         """Where rows about contacts have what."""
-        self.given = GivenContacts(robot) if tree.ngiven else None
+        self.given = GivenContacts(robot, within=_near(robot, dt)) if tree.ngiven else None
         """Contact points of pairs without kernel text."""
 
     def settings(self, dtype: str) -> Array:
@@ -60,3 +65,9 @@ class ContactInputs:
             given = self.given(q)
             found[..., points:] = given.reshape(*given.shape[:-2], -1)
         return found
+
+
+def _near(robot: Model, dt: float) -> float:
+    """Meters within which coal is asked for contact points: many times what bodies move in a step."""
+    scales = contact_scales(robot)
+    return max(NEAR * scales.length, FAST * scales.velocity(float(np.linalg.norm(robot.gravity)), dt) * dt)

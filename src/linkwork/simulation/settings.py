@@ -48,7 +48,8 @@ class StepOptions(TypedDict, total=False):
     iterations: int | None
     """Iterations of the constraint forces; by default one for ``euler``, three for the others."""
     contact: bool | None
-    """Whether contact pairs of the robot touch; by default they do."""
+    """Whether contact pairs of the robot touch. By default they do, but for those that need coal where it is not
+    installed, or a mesh file that was not found: these are left out, with one warning; True makes it an error."""
 
 
 class ControlOptions(TypedDict, total=False):

@@ -23,6 +23,7 @@ from linkwork.simulation.actuation import (
 )
 from linkwork.simulation.contacts import warm_start
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
+from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.initial import initial_state
 from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
 from linkwork.simulation.numba_control import is_compiled, numba_steps
@@ -102,6 +103,7 @@ def simulate(
             (``contact``, ``time_constant``, ``passive``, ``limits``, ``stops_at``, ``regularization``, ``iterations``),
             and ``project_every``, ``tolerance``, ``closed``, ``contact_state``: see `SimulationOptions`.
     """
+    robot = with_usable_contacts(robot, options.get("contact"), stacklevel=4)
     h, project_every, output = (
         above_zero(dt, "dt"),
         options.get("project_every", 0),
@@ -173,6 +175,8 @@ class _Task:
         }
         if self.steps.frames:
             found["wrenches"] = dict(zip(self.steps.frames, self.wrenches.tolist(), strict=True))
+        if self.steps.touching(self.robot):
+            found["contact_pairs"] = [pair.name for pair in self.robot.contacts]
         if self.controller is not None:
             found["controller_output"] = self.output
         if self.robot.actuators:

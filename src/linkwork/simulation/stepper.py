@@ -34,6 +34,7 @@ from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_nam
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.simulation.contact_inputs import ContactInputs
 from linkwork.simulation.contacts import ContactRow, has_contacts
+from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.stabilization import (
     AUTO,
@@ -83,9 +84,10 @@ class Stepper(BaseEvaluator):
         iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
         stops_at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
         wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
-        contact: Whether the robot's contact pairs touch, as in `ContactStep`; by default they do. Then dry friction of
-            joints acts, too, and loops close in every step: ``time_constant``, ``regularization`` and ``iterations``
-            have no meaning. ``euler`` alone has contacts.
+        contact: Whether the robot's contact pairs touch, as in `ContactStep`; by default they do, but for those that
+            need coal where it is not installed (a `ModelWarning`). Then dry friction of joints acts, too, and loops
+            close in every step: ``time_constant``, ``regularization`` and ``iterations`` have no meaning. ``euler``
+            alone has contacts.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
@@ -107,6 +109,7 @@ class Stepper(BaseEvaluator):
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
+        robot = with_usable_contacts(robot, contact)
         if integrator not in INTEGRATORS:
             raise InputError(f"no integrator {integrator!r}; there are {', '.join(INTEGRATORS)}")
         if method not in ("auto", "minimal"):

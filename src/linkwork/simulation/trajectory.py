@@ -13,6 +13,7 @@ import numpy as np
 from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError
 from linkwork.model.model import Model
+from linkwork.quantities.base import Array
 from linkwork.simulation import files
 from linkwork.simulation.contacts import ContactHistory
 
@@ -67,7 +68,22 @@ class Trajectory(Motion):
         if self.contact_state is None:
             more = "it has no contact pairs" if not robot.contacts else "contact=False"
             raise InputError(f"'{robot.name}' was simulated without contacts: {more}")
+        if not self._has_its_contacts():
+            raise InputError(
+                f"'{robot.name}' has {len(robot.contacts)} contact pairs, and was simulated with "
+                f"{len(self.settings['contact_pairs'])} others: load it with the same, or robot.with_contacts(...)"
+            )
         return ContactHistory(robot, self.contact_state, float(self.settings["dt"]))
+
+    def _has_its_contacts(self) -> bool:
+        """Whether the robot has the contact pairs with which it was simulated."""
+        names = [pair.name for pair in self._known().contacts]
+        return self.contact_state is not None and self.settings.get("contact_pairs", names) == names
+
+    def _contacts(self, part: str) -> dict[str, Array]:
+        if not self._has_its_contacts():
+            return {}
+        return {name: getattr(series, part) for name, series in self.contacts.items()}
 
     # Files ----------------------------------------------------------------------------------------------
 
