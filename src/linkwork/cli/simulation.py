@@ -83,9 +83,7 @@ class SimulationResult:
         """Of pairs that touched, the largest recorded normal force and the last; the largest first."""
         totals = {name: one.total for name, one in self.trajectory.contacts.items() if one.touching.any()}
         largest = sorted(totals, key=lambda name: -float(np.nan_to_num(totals[name]).max()))
-        return {
-            name: {"largest": _finite(np.max(totals[name])), "last": _finite(totals[name][-1])} for name in largest
-        }
+        return {name: {"largest": _finite(np.max(totals[name])), "last": _finite(totals[name][-1])} for name in largest}
 
     def save(self, record: RecordOptions) -> None:
         """Write the files asked for."""

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.drawing.contacts import ContactPictures
 from linkwork.drawing.mp4 import ffmpeg, write_mp4
+from linkwork.drawing.outlines import outlines
 from linkwork.drawing.pictures import FAINT, GROUND, INK, LOOP, blank, kind_of, write_picture
 from linkwork.drawing.plots import finite_part
 from linkwork.drawing.skeleton import IMMENSE, LIMBS, floor_of, front, skeleton, square
@@ -65,11 +67,16 @@ class _Stage:
         R, p = bones.poses(motion.q[states])
         self.points = bones.placed(R, p)
         some = {*bones.rods.flat, *bones.slides.flat, *bones.ropes.flat, *bones.marks["pin"], *bones.marks["held"]}
-        drawn = self.points[:, sorted(some)]
+        self.outlines = outlines(bones, R, p)
+        drawn = np.concatenate([self.points[:, sorted(some)], self.outlines.reshape(len(states), -1, 3)], axis=1)
         low, high = drawn.min(axis=(0, 1)), drawn.max(axis=(0, 1))
         size = max(float((high - low).max()), 1e-3)
         multipliers = np.nan_to_num(motion.multipliers[states], posinf=0, neginf=0)
         self.starts, forces = bones.pushes(R, self.points, multipliers)
+        marks = ContactPictures(motion).at(states)
+        if marks is not None:
+            self.starts = np.concatenate([self.starts, marks.points], axis=1)
+            forces = np.concatenate([forces, np.where(marks.touching[..., None], marks.forces, 0.0)], axis=1)
         strengths = np.linalg.norm(forces, axis=-1, keepdims=True)
         strong = float(np.quantile(strengths[strengths > 0], 0.95)) if (strengths > 0).any() else 1.0
         self.arrows = forces * (ARROW * size / np.maximum(strengths, strong))  # blows are no longer than the longest
@@ -94,6 +101,7 @@ class _Stage:
         looks: tuple[tuple[str, Any, float, int], ...] = (
             ("rods", [LIMBS[k % len(LIMBS)] for k in self.bones.limb], 3.0, 3),
             ("slides", SLIDE, 2.0, 2),
+            ("outlines", INK, 0.8, 2),
             ("ropes", LOOP, 1.5, 3),
             ("arrows", GROUND, 1.6, 5),
         )
@@ -173,6 +181,9 @@ class _Stage:
 
     def _pieces(self, kind: str, k: int) -> Array:
         """Straight pieces of one kind in the k-th state, ``(pieces, 2, 3)``; heads of arrows face the eye."""
+        if kind == "outlines":
+            edges: Array = self.outlines[k]
+            return edges
         if kind != "arrows":
             found: Array = self.points[k, getattr(self.bones, kind)]
             return found

@@ -11,6 +11,8 @@ import numpy as np
 
 from linkwork.drawing.pictures import LOOP, blank, kind_of, write_picture
 from linkwork.errors import InputError
+from linkwork.kernels.contact.frames import NO_CONTACT
+from linkwork.model.joints import Free
 from linkwork.quantities.base import Array
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 SHOWN = 12
 """Curves in one picture; of more, the ones that move most."""
 ERRORS = "loops open by [m, rad]"
+CONTACT_FORCES, CONTACT_GAPS = "normal forces of contacts [N]", "least gaps [m]"
+LEAST_GAP = 1e-6
+"""Gaps are drawn on a scale of at least this many meters."""
 GREW = 1e3
 """Curves of a trajectory that ended early that reach so many times what they were in the first half have blown up."""
 
@@ -57,7 +62,9 @@ def finite_part(motion: Motion, index: int, within: float = np.inf) -> Motion:
 
 
 def draw_motion(motion: Motion, path: str | os.PathLike[str] | None = None) -> Figure:
-    """Joint positions, energies, loop errors and constraint forces over time. Of rollouts, the first robot's.
+    """Joint positions, energies, loop errors, forces of constraints, forces and gaps of contacts over time.
+
+    Of rollouts, the first robot's.
 
     Where the trajectory ended early, a line and the title say so; what grew without bound on the way is on a scale on
     which the start is seen as well.
@@ -73,6 +80,7 @@ def draw_motion(motion: Motion, path: str | os.PathLike[str] | None = None) -> F
         panels.append((ERRORS, {"": np.maximum(motion.errors, 1e-17)}))
         if motion.multipliers.any():
             panels.append(_forces(motion))
+    panels += _contacts(motion)
     figure = blank(9, 3.0 * len(panels))
     figure.set_layout_engine("constrained")
     axes = figure.subplots(len(panels), 1, sharex=True)
@@ -82,6 +90,7 @@ def draw_motion(motion: Motion, path: str | os.PathLike[str] | None = None) -> F
             axis.plot(x, np.clip(y, -DRAWN, DRAWN), linewidth=2 if name == "total" else 1, **how)
         scale, how_fine = _scale(motion, words, curves)
         axis.set_yscale(scale, **how_fine)
+        _widen(axis, words)
         axis.set_ylabel(words)
         axis.grid(alpha=0.3)
         if axis.get_legend_handles_labels()[1]:
@@ -103,6 +112,14 @@ def _positions(motion: Motion) -> Panel:
     moved = {j.name: motion.q[:, robot.q_index(j.name)] for j in robot.joints if j.type.nq == j.type.nv == 1}
     with np.errstate(over="ignore"):
         most = sorted(moved, key=lambda name: -float(np.ptp(moved[name])))[:SHOWN]
+    if not moved:  # free bodies alone
+        free = [j.name for j in robot.joints if isinstance(j.type, Free)]
+        moved = {
+            f"{name} {axis}": motion.q[:, robot.q_slice(name)][:, k] for name in free for k, axis in enumerate("xyz")
+        }
+        with np.errstate(over="ignore"):
+            most = sorted(moved, key=lambda name: -float(np.ptp(moved[name])))[:SHOWN]
+        return "positions of bodies [m]", {name: moved[name] for name in most}
     return "joint positions [rad, m]", {name: moved[name] for name in most}
 
 
@@ -114,6 +131,28 @@ def _forces(motion: Motion) -> Panel:
         sizes = {name: np.append(np.nan, size[1:]) for name, size in sizes.items()}
     most = sorted(sizes, key=lambda name: -float(np.nan_to_num(sizes[name]).max()))[:SHOWN]
     return "constraint forces [N, N m]", {name: sizes[name] for name in most}
+
+
+def _contacts(motion: Motion) -> list[Panel]:
+    """Normal forces and least gaps of the contact pairs that press hardest."""
+    forces, gaps, touching = (motion._contacts(part) for part in ("forces", "gaps", "touching"))
+    pressed = {name: forces[name][..., 2].sum(axis=-1) for name, touched in touching.items() if touched.any()}
+    most = sorted(pressed, key=lambda name: -float(np.nan_to_num(pressed[name]).max()))[:SHOWN]
+    if not most:
+        return []
+    normal = {name: np.append(np.nan, pressed[name][1:]) for name in most}  # no step has led to the first state
+    apart = {name: gaps[name].min(axis=-1) for name in most}
+    shown = {name: np.append(np.nan, np.where(gap < NO_CONTACT, gap, np.nan)[1:]) for name, gap in apart.items()}
+    return [(CONTACT_FORCES, normal), (CONTACT_GAPS, shown)]
+
+
+def _widen(axis: Any, words: str) -> None:
+    """Axes of contacts: forces from zero on, gaps that are not rounding alone."""
+    low, high = axis.get_ylim()
+    if words == CONTACT_FORCES:
+        axis.set_ylim(min(low, 0.0), max(1.1 * high, 0.0))
+    elif words == CONTACT_GAPS and high - low < LEAST_GAP:
+        axis.set_ylim(-LEAST_GAP, LEAST_GAP)
 
 
 def _scale(motion: Motion, words: str, curves: dict[str, Array]) -> tuple[str, dict[str, float]]:

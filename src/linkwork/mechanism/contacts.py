@@ -78,8 +78,8 @@ def check_numbers(options: ContactOptions) -> None:
 
 def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
     """Of a pair: friction as their `Surface.combination` says, the greater restitution, the sum of compliances; what
-    only one of the two says counts alone. Of a shape without a surface beside one of MJCF, friction is MuJoCo's default,
-    so that robots whose geoms have none (``condim="1"``) stand on a ground that their file does not have.
+    only one of the two says counts alone. Geoms of MJCF without friction (``condim="1"``) leave it to what they touch:
+    on a shape that says nothing, as a ground that is not in the file, it is MuJoCo's default.
 
     Args:
         first: One surface.
@@ -88,7 +88,7 @@ def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
     if first is None and second is not None:
         return combined_surface(second, None)
     one, two = first or Surface(), second or Surface()
-    if second is None and one.combination == "greater":
+    if second is None and one.combination == "greater" and one.friction == 0.0:
         two = Surface(MUJOCO_FRICTION, combination="greater")
     mu = [s.friction for s in (one, two) if s.friction is not None]
     bounce = [s.restitution for s in (one, two) if s.restitution is not None]

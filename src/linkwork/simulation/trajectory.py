@@ -118,7 +118,8 @@ class Trajectory(Motion):
     # Looking --------------------------------------------------------------------------------------------
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Joint positions, energies, how far loops open, and constraint forces over time; to a file if asked.
+        """Joint positions, energies, how far loops open, constraint forces, and normal forces and gaps of contacts over
+        time; to a file if asked.
 
         Of a trajectory that ended early, as far as it went; its title says where that was, and why.
 
@@ -175,8 +176,8 @@ class Trajectory(Motion):
     ) -> Path:
         """The trajectory as a moving stick figure in a .gif, .mp4 or animated .png.
 
-        An .mp4 needs ffmpeg, which ``pip install 'linkwork[video]'`` brings. Forces with which the world holds bodies
-        are arrows. ``view`` and ``index`` are as for `picture`.
+        An .mp4 needs ffmpeg, which ``pip install 'linkwork[video]'`` brings. Forces with which the world holds bodies,
+        and those of contacts, are arrows. ``view`` and ``index`` are as for `picture`.
 
         Args:
             path: File to write; an existing one is replaced.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lines between bodies: joints that slide, ends of loops that are apart, forces. And a `Film` of them.
+"""Lines between bodies: joints that slide, ends of loops that are apart, forces, contacts. And a `Film` of them.
 
 A browser moves a body, or shows and hides a node, in the frame in which it is told to. A line of other points is a new
 object to it, which it makes for the next frame: in a page that plays, lines would trail behind bodies by a frame. So a
@@ -19,21 +19,24 @@ from linkwork.quantities.base import Array
 from linkwork.viewer.solids import rgb_of
 
 SLIDES, GAPS, ARROWS = "slides", "gaps", "forces"
-"""What there are lines for; the names of their nodes."""
+POINTS, CONES, PUSHES = "contacts", "cones", "pushes"
+"""What there are lines for; the names of their nodes. The last are of contacts: points, friction cones, forces."""
+TOUCH = rgb_of("#d9480f")
+CONE = rgb_of("#e8a33d")
 SLIDE = rgb_of("#6f6f6f")
 SETS = 25
 """Sets of lines in a film: one that draws every 25th of its states still has all in step."""
 
 Lines = Mapping[str, Array | None]
-"""Both ends of lines, ``(lines, 2, 3)``, by what they are for; None where nothing is to be seen."""
+"""Both ends of lines, ``(lines, 2, 3)``, by what they are for, or points; None where nothing is to be seen."""
 
 
 class Between:
     """The lines of one state."""
 
-    def __init__(self, scene: Any, path: str, bones: Skeleton, radius: float) -> None:
+    def __init__(self, scene: Any, path: str, bones: Skeleton, radius: float, contacts: bool = False) -> None:
         self.nodes: dict[str, Any] = {}
-        self._visible, self._seen = True, dict.fromkeys((SLIDES, GAPS, ARROWS), False)
+        self._visible, self._seen = True, dict.fromkeys((SLIDES, GAPS, ARROWS, POINTS, CONES, PUSHES), False)
         thick = {"thickness": 0.9 * radius, "visible": False}
         if len(bones.slides):
             blank = np.zeros((len(bones.slides), 2, 3))
@@ -43,9 +46,20 @@ class Between:
             colors = np.array([rgb_of(LOOP)] * loops + [rgb_of(GROUND)] * held)
             blank, both = np.zeros((loops + held, 2, 3)), np.repeat(colors[:, None], 2, axis=1)
             self.nodes[GAPS] = scene.add_line_segments(f"{path}/{GAPS}", blank, both, **thick)
-            how = {"shaft_radius": 1.15 * radius, "head_radius": 2.4 * radius, "head_length": 5 * radius}
             no_shade = 0.5 * colors
-            self.nodes[ARROWS] = scene.add_arrows(f"{path}/{ARROWS}", blank, no_shade, visible=False, **how)
+            self.nodes[ARROWS] = scene.add_arrows(f"{path}/{ARROWS}", blank, no_shade, visible=False, **_head(radius))
+        if contacts:
+            self._contacts(scene, path, radius)
+
+    def _contacts(self, scene: Any, path: str, radius: float) -> None:
+        """Points, cones and forces of contacts: as many as touch."""
+        how: dict[str, Any] = {"point_size": 3 * radius, "point_shape": "circle", "precision": "float32"}
+        blank, color = np.zeros((1, 3)), np.array(TOUCH)
+        self.nodes[POINTS] = scene.add_point_cloud(f"{path}/{POINTS}", blank, color, visible=False, **how)
+        lines, thin = np.zeros((1, 2, 3)), 0.35 * radius
+        self.nodes[CONES] = scene.add_line_segments(f"{path}/{CONES}", lines, CONE, thickness=thin, visible=False)
+        head = {name: 0.8 * size for name, size in _head(radius).items()}
+        self.nodes[PUSHES] = scene.add_arrows(f"{path}/{PUSHES}", lines, 0.5 * color, visible=False, **head)
 
     def put(self, lines: Lines) -> None:
         """Change what there is to be seen."""
@@ -66,6 +80,10 @@ class Between:
         """Take it out of the scene."""
         for node in self.nodes.values():
             node.remove()
+
+
+def _head(radius: float) -> dict[str, float]:
+    return {"shaft_radius": 1.15 * radius, "head_radius": 2.4 * radius, "head_length": 5 * radius}
 
 
 class Film:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.drawing.contacts import ContactMarks
 from linkwork.drawing.pictures import GROUND, INK, LOOP
 from linkwork.drawing.skeleton import LIMBS, skeleton
 from linkwork.model.constraints import WORLD
@@ -21,7 +22,7 @@ from linkwork.model.parts import TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Shape, Solid, Sphere
 from linkwork.quantities.base import Array
-from linkwork.viewer.between import ARROWS, GAPS, SLIDES, Between
+from linkwork.viewer.between import ARROWS, CONES, GAPS, POINTS, PUSHES, SLIDES, Between
 from linkwork.viewer.framing import framing
 from linkwork.viewer.solids import MeshFiles, Rgb, along, corners, pin_of, put, rgb_of, wxyz_of
 
@@ -43,8 +44,13 @@ JOINT, AXIS, SHELL = (rgb_of(text) for text in ("#565c66", "#b8860b", "#d9822b")
 class Stage:
     """Everything that is drawn of a robot; `move` puts it at a configuration."""
 
-    def __init__(self, scene: Any, robot: Model, states: Array, multipliers: Array) -> None:
-        """``states (k, nq)`` and ``multipliers (k, nc)`` are those that are seen, or some of them: for sizes."""
+    def __init__(
+        self, scene: Any, robot: Model, states: Array, multipliers: Array, contacts: ContactMarks | None = None
+    ) -> None:
+        """``states (k, nq)`` and ``multipliers (k, nc)`` are those that are seen, or some of them: for sizes.
+
+        So are ``contacts``, if there are any.
+        """
         self.robot, self.scene = robot, scene
         self.meshes = MeshFiles()
         self.bones = skeleton(robot)
@@ -53,7 +59,8 @@ class Stage:
         """Called with the name of a body that is clicked on."""
         self.look, self.loudness = LOOKS[0], 1.0
         """How bodies are drawn, and how long forces are."""
-        self._shown = dict.fromkeys(("loops", "forces"), True)
+        self._shown = dict.fromkeys(("loops", "forces", "contacts"), True) | {"friction cones": False}
+        self._touches = contacts is not None
         self._opacity: dict[str, float] = {}  # of shapes that are not opaque, by their nodes
         names = (WORLD, *robot.body_names)
         shapes = self._chosen_shapes(names)
@@ -61,7 +68,7 @@ class Stage:
         points = self.bones.placed(R, p)
         self.framing = framing(robot, self._reach(shapes, names, R, p, points))
         self.radius = BONE * self.framing.size
-        self.strong = self._strength(R, points, multipliers)
+        self.strong = self._strength(R, points, multipliers, contacts)
         """The force in newtons that makes an arrow of `ARROW`."""
         self._ground()
         self.nodes = {
@@ -76,7 +83,7 @@ class Stage:
             self._add("bones", self.between.nodes[SLIDES])
         if not any(shape.role == "visual" for seen, _ in shapes.values() for shape in seen):
             self.draw_as("see-through")  # hulls hide what moves in them
-        self.move(states[0], multipliers[0])
+        self.move(states[0], multipliers[0], None if contacts is None else contacts.state(0))
 
     # What there is ------------------------------------------------------------------------------------
 
@@ -114,11 +121,13 @@ class Stage:
         every = np.concatenate(found, axis=1)
         return every if every.size else np.zeros((len(points), 1, 3))
 
-    def _strength(self, R: Array, points: Array, multipliers: Array) -> float:
+    def _strength(self, R: Array, points: Array, multipliers: Array, contacts: ContactMarks | None) -> float:
         """What most forces are smaller than."""
         numbers = np.nan_to_num(multipliers, posinf=0.0, neginf=0.0)
         found = [forces_at(R, points, numbers)[1] for forces_at in (self.bones.pushes, self.bones.pulls)]
-        sizes = np.linalg.norm(np.concatenate(found, axis=1), axis=-1)
+        sizes = np.linalg.norm(np.concatenate(found, axis=1), axis=-1).ravel()
+        if contacts is not None:
+            sizes = np.concatenate([sizes, contacts.strengths[contacts.touching]])
         return float(np.quantile(sizes[sizes > 0], 0.95)) if (sizes > 0).any() else 1.0
 
     def _ground(self) -> None:
@@ -223,7 +232,7 @@ class Stage:
     # What is shown ------------------------------------------------------------------------------------
 
     def show(self, layer: str, visible: bool) -> None:
-        """Show or hide a layer, or ``"forces"``."""
+        """Show or hide a layer, or ``"forces"``, ``"contacts"``, ``"friction cones"``."""
         for node in self.layers.get(layer, ()):
             node.visible = visible
         if layer in self._shown:
@@ -246,12 +255,19 @@ class Stage:
 
     # How it moves -------------------------------------------------------------------------------------
 
-    def move(self, q: Array, multipliers: Array | None = None, *, lines: bool = True) -> None:
-        """Put the robot at a configuration; constraints push with ``multipliers (nc,)``, if any.
+    def move(
+        self,
+        q: Array,
+        multipliers: Array | None = None,
+        contacts: ContactMarks | None = None,
+        *,
+        lines: bool = True,
+    ) -> None:
+        """Put the robot at a configuration; constraints push with ``multipliers (nc,)``, if any, and ``contacts``.
 
         Without ``lines``, those between bodies stay as they are.
         """
-        self.q, self._multipliers = q, multipliers
+        self.q, self._multipliers, self._contacts = q, multipliers, contacts
         R, p = self.bones.poses(q)
         self.middle: Array = p[1:].mean(axis=0) if len(p) > 1 else np.zeros(3)
         """Of the origins of all bodies."""
@@ -261,17 +277,20 @@ class Stage:
             self._move_between()
 
     def _move_between(self) -> None:
-        self.between.put(self.lines(self.q, self._multipliers))
+        self.between.put(self.lines(self.q, self._multipliers, self._contacts))
 
     def lines_at(self, path: str) -> Between:
         """Nodes for lines between bodies, which have no points yet."""
-        return Between(self.scene, path, self.bones, self.radius)
+        return Between(self.scene, path, self.bones, self.radius, self._touches)
 
-    def lines(self, q: Array, multipliers: Array | None = None) -> dict[str, Array | None]:
+    def lines(
+        self, q: Array, multipliers: Array | None = None, contacts: ContactMarks | None = None
+    ) -> dict[str, Array | None]:
         """What is to be seen between bodies at a configuration."""
         R, p = self.bones.poses(q)
         points = self.bones.placed(R, p)
         found: dict[str, Array | None] = {SLIDES: points[self.bones.slides], GAPS: None, ARROWS: None}
+        found |= self._contact_lines(contacts)
         ends = [(first, second) for _, first, second in (*self.bones.loops, *self.bones.held)]
         if not ends:
             return found
@@ -289,10 +308,32 @@ class Stage:
             np.stack(forces_at(R, points, forces), axis=1) for forces_at in (self.bones.pulls, self.bones.pushes)
         )
         found = np.concatenate([pulls, pushes])
-        found[:, 1] *= self.loudness * ARROW * self.framing.size / self.strong
+        found[:, 1] *= self.per_newton
         seen = np.linalg.norm(found[:, 1], axis=1) > 5 * self.radius
         if not seen.any():
             return None
         tips = found[:, 0] + found[:, 1]
         nowhere = self.framing.center - 1e3 * self.framing.size * self.framing.up  # too short to be seen
         return np.stack([np.where(seen[:, None], x, nowhere) for x in (found[:, 0], tips)], axis=1)
+
+    @property
+    def per_newton(self) -> float:
+        """Meters of an arrow for a newton."""
+        return self.loudness * ARROW * self.framing.size / self.strong
+
+    def _contact_lines(self, contacts: ContactMarks | None) -> dict[str, Array | None]:
+        """Points that touch, their friction cones as high as their normal forces, and their forces."""
+        found: dict[str, Array | None] = dict.fromkeys((POINTS, CONES, PUSHES))
+        if contacts is None or not contacts.touching.any():
+            return found
+        at = contacts.touching
+        points, pushes = contacts.points[at], self.per_newton * contacts.forces[at]
+        if self._shown["friction cones"]:
+            normal = np.einsum("...i,...i->...", contacts.forces, contacts.frames[..., 2])
+            found[CONES] = contacts.cones(self.per_newton * normal)[at].reshape(-1, 2, 3)
+        if self._shown["contacts"]:
+            found[POINTS] = points
+            seen = np.linalg.norm(pushes, axis=-1) > 4 * self.radius
+            if seen.any():
+                found[PUSHES] = np.stack([points, points + pushes], axis=1)[seen]
+        return found

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.drawing.contacts import ContactMarks, ContactPictures
 from linkwork.drawing.figures import chosen
 from linkwork.drawing.plots import finite_part
 from linkwork.drawing.skeleton import IMMENSE
@@ -24,7 +25,7 @@ from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
-from linkwork.viewer.between import ARROWS, Film
+from linkwork.viewer.between import ARROWS, PUSHES, Film
 from linkwork.viewer.framing import FIELD_OF_VIEW
 from linkwork.viewer.playing import Playing
 from linkwork.viewer.posing import Posing, start_of
@@ -62,10 +63,13 @@ class Viewer:
             self.robot = self.motion._known()
             some = np.unique(np.linspace(0, len(self.motion) - 1, MEASURED).astype(int))
             states, forces = self.motion.q[some], self.motion.multipliers[some]
+            self._touching: ContactPictures | None = ContactPictures(self.motion)
+            contacts = self._touching.at(some)
         elif isinstance(subject, Model):
             self.motion, self.robot = None, subject
             at, words = start_of(subject) if q is None else (_one(subject, q), "")
             states, forces = at[None], np.zeros((1, subject.nc))
+            self._touching, contacts = None, None
         else:
             raise InputError(f"a viewer shows a robot or a trajectory, not {type(subject).__name__}")
         self._lock = threading.RLock()
@@ -78,7 +82,7 @@ class Viewer:
         self.posing: Posing | None = None
         try:
             with self.server.atomic():
-                self._furnish(states, forces, words)
+                self._furnish(states, forces, contacts, words)
         except BaseException:
             self.close()
             raise
@@ -87,14 +91,14 @@ class Viewer:
         if _has_display() if open_browser is None else open_browser:
             webbrowser.open(self.url)
 
-    def _furnish(self, states: Array, forces: Array, words: str) -> None:
+    def _furnish(self, states: Array, forces: Array, contacts: ContactMarks | None, words: str) -> None:
         """The scene and the panel."""
         gui, scene = self.server.gui, self.server.scene
         gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
         gui.main_panel.dock_right()
         scene.configure_environment_map(None)  # its light bleaches colors
         scene.add_light_ambient("/sky", intensity=2.5)
-        self.stage = Stage(scene, self.robot, states, forces)
+        self.stage = Stage(scene, self.robot, states, forces, contacts)
         self.following = self.stage.framing.wanders
         """Whether cameras move with the robot: at first, if its trajectory leads far away."""
         self._home = self.stage.middle
@@ -176,7 +180,8 @@ class Viewer:
         stage.between.show(False)
 
         def lines(n: int) -> dict[str, Array | None]:
-            return stage.lines(motion.q[states[n]], motion.multipliers[states[n]])
+            k = states[n]
+            return stage.lines(motion.q[k], motion.multipliers[k], self._marks(k))
 
         film = Film(stage.lines_at, len(states), lines)
         self._show_state(states[0], lines=False)
@@ -192,13 +197,27 @@ class Viewer:
 
     def _show_state(self, k: int, *, lines: bool = True) -> None:
         if self.motion is not None:
-            self._move(self.motion.q[k], self.motion.multipliers[k], lines=lines)
+            with self._lock:
+                marks = self._marks(k) if lines else None
+            self._move(self.motion.q[k], self.motion.multipliers[k], marks, lines=lines)
 
-    def _move(self, q: Array, multipliers: Array | None = None, *, lines: bool = True) -> None:
+    def _marks(self, k: int) -> ContactMarks | None:
+        """Contacts of a state."""
+        found = None if self._touching is None else self._touching.at(np.array([k]))
+        return None if found is None else found.state(0)
+
+    def _move(
+        self,
+        q: Array,
+        multipliers: Array | None = None,
+        contacts: ContactMarks | None = None,
+        *,
+        lines: bool = True,
+    ) -> None:
         """Put the robot there, and cameras that follow it beside it."""
         with self._lock, self.server.atomic():
             before = self.stage.middle
-            self.stage.move(q, multipliers, lines=lines)
+            self.stage.move(q, multipliers, contacts, lines=lines)
             if self.following:
                 for client in self.server.get_clients().values():
                     client.camera.position = client.camera.position + (self.stage.middle - before)
@@ -232,6 +251,10 @@ class Viewer:
                     self._checkbox(gui, layer, visible)
             if self.motion is not None and ARROWS in stage.between.nodes:
                 self._checkbox(gui, "forces", True)
+            if PUSHES in stage.between.nodes:
+                self._checkbox(gui, "contacts", True)
+                self._checkbox(gui, "friction cones", False)
+            if self._has_arrows():
                 scale = gui.add_slider("length of forces", 0.1, 5.0, 0.1, 1.0)
                 scale.on_update(lambda event: self._do(stage.scale_forces, scale.value))
             if self.motion is not None:
@@ -239,6 +262,9 @@ class Viewer:
                 follow.on_update(lambda event: setattr(self, "following", follow.value))
         said = gui.add_markdown(self._about())
         stage.clicked = lambda body: setattr(said, "content", self._about(body))
+
+    def _has_arrows(self) -> bool:
+        return self.motion is not None and not {ARROWS, PUSHES}.isdisjoint(self.stage.between.nodes)
 
     def _checkbox(self, gui: Any, layer: str, visible: bool) -> None:
         box = gui.add_checkbox(layer, visible)
@@ -257,7 +283,7 @@ class Viewer:
                 f"**{body}**, {self.robot.inertias[body].mass:.4g} kg, moved by {joint.name} ({joint.type.kind_name})"
             )
         words.append(f"squares of {stage.framing.side:g} m")
-        if self.motion is not None and ARROWS in stage.between.nodes:
+        if self._has_arrows():
             words.append(f"arrows of {ARROW * stage.framing.size:.2g} m for {stage.strong:.3g} N")
         if stage.meshes.skipped:
             name, reason = next(iter(stage.meshes.skipped.items()))

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Contact points of a trajectory as pictures show them: where they are, their frames, and forces in the world's axes.
+
+Forces of a state are those of the step that led to it, in the contact frames before that step. Where bodies were then
+follows from the state, to second order: steps with contacts move along the velocities at their end, ``dt v``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.contact.coal import GivenContacts
+from linkwork.contact.geometry import ContactGeometry
+from linkwork.dynamics.motion import Motion
+from linkwork.errors import LinkworkError
+from linkwork.model.model import Model
+from linkwork.plans.contacts import contact_slots
+from linkwork.quantities.base import Array
+
+RING = 12
+"""Corners of a friction cone's rim."""
+
+
+@dataclass(frozen=True, eq=False)
+class ContactMarks:
+    """Contact points of some states, ``(states, slots, ...)``, or of one."""
+
+    points: Array
+    """In the world, ``(states, slots, 3)``."""
+    frames: Array
+    """Columns t1, t2, n in world axes, ``(states, slots, 3, 3)``."""
+    forces: Array
+    """On the second shape of each pair, in world axes, ``(states, slots, 3)``, in newtons."""
+    touching: npt.NDArray[np.bool_]
+    """Whether points bear a force, ``(states, slots)``."""
+    friction: Array
+    """Coefficients, ``(slots,)``."""
+
+    @property
+    def strengths(self) -> Array:
+        """Sizes of forces, ``(states, slots)``."""
+        found: Array = np.linalg.norm(self.forces, axis=-1)
+        return found
+
+    def state(self, k: int) -> ContactMarks:
+        """One state alone: arrays without the axis of states.
+
+        Args:
+            k: Which one.
+        """
+        return ContactMarks(self.points[k], self.frames[k], self.forces[k], self.touching[k], self.friction)
+
+    def cones(self, heights: Array, widest: float = 2.0) -> Array:
+        """Lines of friction cones, ``(states, slots, 2 RING, 2, 3)``: rims, and edges from the points to them.
+
+        Args:
+            heights: Of the cones along their normals, ``(states, slots)``, in meters.
+            widest: Cones with more friction are drawn with this one.
+        """
+        angles = np.linspace(0, 2 * np.pi, RING, endpoint=False)
+        wide = np.minimum(self.friction, widest)[:, None]
+        ring = np.stack(
+            [wide * np.cos(angles), wide * np.sin(angles), np.broadcast_to(1.0, (len(wide), RING))], axis=-1
+        )
+        rim = self.points[..., None, :] + heights[..., None, None] * np.einsum("...sij,srj->...sri", self.frames, ring)
+        edges = np.stack([np.broadcast_to(self.points[..., None, :], rim.shape), rim], axis=-2)
+        around = np.stack([rim, np.roll(rim, -1, axis=-2)], axis=-2)
+        found: Array = np.concatenate([edges, around], axis=-3)
+        return found
+
+
+class ContactPictures:
+    """Finds contact points of states of a trajectory, if it has contacts.
+
+    Args:
+        motion: A trajectory of one robot.
+    """
+
+    def __init__(self, motion: Motion) -> None:
+        self._motion = motion
+        self._geometry: ContactGeometry | None = None
+        forces = motion._contacts("forces")
+        self._forces = np.concatenate(list(forces.values()), axis=-2) if forces else np.zeros((len(motion), 0, 3))
+        touching = motion._contacts("touching")
+        self._touching = np.concatenate(list(touching.values()), axis=-1) if touching else np.zeros((len(motion), 0))
+        self.slots = self._forces.shape[-2]
+        """Contact points."""
+        self.friction = np.zeros(0)
+        """Coefficients, ``(slots,)``."""
+        if self.slots:
+            robot = motion._known()
+            self.friction = _friction(robot)
+            try:
+                self._geometry = ContactGeometry(robot)
+                self._geometry.given = GivenContacts(robot, within=0.0)  # what is apart bears no force
+            except LinkworkError:  # what the trajectory was made with is not installed here
+                self.slots = 0
+
+    def at(self, states: npt.NDArray[np.int64]) -> ContactMarks | None:
+        """Contact points of some states; None where nothing is known.
+
+        Args:
+            states: Numbers of states, ``(k,)``.
+        """
+        if self._geometry is None:
+            return None
+        motion = self._motion
+        dt = float(motion.settings.get("dt", 0.0))
+        before = motion._known().integrate(motion.q[states], -dt * motion.v[states])
+        found = self._geometry(before)
+        local = np.nan_to_num(self._forces[states], posinf=0.0, neginf=0.0)
+        forces = np.einsum("...ij,...j->...i", found.frames, local)
+        return ContactMarks(found.points, found.frames, forces, self._touching[states].astype(bool), self.friction)
+
+
+def _friction(robot: Model) -> Array:
+    slots = contact_slots(robot)
+    numbers: list[Any] = [[pair.friction] * (slots[pair.name].stop - slots[pair.name].start) for pair in robot.contacts]
+    return np.concatenate(numbers) if numbers else np.zeros(0)
