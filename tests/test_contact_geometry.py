@@ -13,7 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import linkwork as lw
-from contact_pairs import KINDS, PAIRS, compare, nearest, pair_scene, random_poses, sample, square_poses
+from contact_pairs import KINDS, PAIRS, coal_is_exact, compare, nearest, pair_scene, random_poses, sample, square_poses
 from linkwork.contact.coal import GivenContacts
 from linkwork.errors import InputError, ModelError, UnknownName, UnsupportedFeature
 from linkwork.kernels.contact.frames import NO_CONTACT
@@ -25,8 +25,6 @@ from linkwork.plans.contacts import PAIR_KINDS
 every_kind = pytest.mark.parametrize("kinds", PAIRS, ids=":".join)
 
 COUNT = 2000
-TOUCH = 2e-6
-"""Cores nearer than this are one to coal."""
 CUBE = Box((1.0, 1.0, 1.0))
 
 
@@ -52,19 +50,10 @@ def turn(*rotvec: float) -> Rotation:
 
 @every_kind
 def test_gaps_and_normals_are_those_of_coal(kinds: tuple[str, str]) -> None:
-    """Where cores overlap, coal's way out of a cylinder is not the shortest, and ellipsoids are found to 1e-6."""
     pytest.importorskip("coal")
     found = sample(kinds, COUNT)
     against = compare(found)
-    radius = np.array([getattr(pair[1], "radius", 0.0) for pair in found.pairs])[found.which]
-    core = found.gap + (radius if kinds[1] in ("sphere", "capsule") and kinds[0] != "plane" else 0.0)
-    exact = np.abs(core) > TOUCH
-    if kinds == ("cylinder", "sphere"):
-        exact &= core > 0
-    if kinds == ("ellipsoid", "sphere"):
-        exact &= False
-    elif kinds[0] == "plane" or kinds in (("capsule", "capsule"), ("sphere", "sphere"), ("capsule", "sphere")):
-        exact |= True
+    exact = coal_is_exact(found, kinds)
     assert np.abs(against.distance[exact]).max(initial=0.0) < 1e-9
     assert ((against.normal < 1e-7) | (against.as_good < 1e-9))[exact].all()
     assert against.distance.min() > -2e-6
@@ -77,7 +66,8 @@ def test_no_direction_is_better(kinds: tuple[str, str]) -> None:
     """The gap is how far apart the shapes are along the normal; along others, far or near, they are less."""
     found = sample(kinds, COUNT, seed=1)
     rng = np.random.default_rng(0)
-    assert np.abs(found.separation(found.normal) - found.gap).max() < 1e-9
+    apart = np.abs(found.gap) + 1e-30  # of corners and edges that all but touch, rounding turns the normal
+    assert (np.abs(found.separation(found.normal) - found.gap) < 1e-10 + 2e-15 / apart).all()
     for spread in () if kinds[0] == "plane" else (0.0, 0.0, 0.0, 1.0, 0.3, 1e-1, 1e-2, 1e-3, 1e-4):
         n = found.normal + spread * rng.normal(size=found.normal.shape) if spread else rng.normal(size=(COUNT, 3))
         n /= np.linalg.norm(n, axis=1, keepdims=True)
@@ -103,7 +93,7 @@ def test_nothing_breaks_where_axes_are_parallel_or_square(kinds: tuple[str, str]
     which = np.arange(COUNT) % len(pairs)
     found = nearest(lw.ContactGeometry(pair_scene(pairs)), pairs, which, square_poses(rng, COUNT))
     assert np.isfinite(found.gaps).all() and np.isfinite(found.points).all()
-    assert np.abs(found.separation(found.normal) - found.gap).max() < 1e-10
+    assert (np.abs(found.separation(found.normal) - found.gap) < 1e-10 + 2e-15 / (np.abs(found.gap) + 1e-30)).all()
     if kinds[0] != "plane":
         for start in (3, 10):
             axes = Rotation.from_quat(found.q[:, start : start + 4]).as_matrix()
@@ -571,6 +561,40 @@ def test_calls_have_batches_names_and_out() -> None:
     assert np.abs(out[0] - found.gaps[0, 0]).max() < 1e-12
 
 
+def test_shapes_are_where_their_bodies_are() -> None:
+    """On links of a robot, at placements of their own; the ground on the world, at another."""
+    arm = lw.zoo.humanoid()
+    bodies = arm.body_names[::7]
+    rng = np.random.default_rng(10)
+    slope = lw.Placement((0.1, 0.2, 0.3), turn(0.2, -0.1, 0.3).as_matrix())
+    ground = ContactShape("ground", "world", Ground(), slope)
+    places = [lw.Placement(rng.normal(size=3), Rotation.random(random_state=rng).as_matrix()) for _ in bodies]
+    balls = [ContactShape(f"on {body}", body, Sphere(0.1), at) for body, at in zip(bodies, places, strict=True)]
+    robot = replace(arm, contacts=tuple(ContactPair(ground, ball) for ball in balls))
+    q = robot.random(0)
+    found = lw.ContactGeometry(robot)(q)
+    for body, at, pair in zip(bodies, places, robot.contacts, strict=True):
+        center = (lw.frame_placement(robot, q, body) * at).position
+        height = slope.rotation[:, 2] @ (center - slope.position)
+        assert found[pair.name].gaps[0] == pytest.approx(height - 0.1, abs=1e-12)
+        middle = center - slope.rotation[:, 2] * (0.1 + (height - 0.1) / 2)
+        assert np.abs(found[pair.name].points[0] - middle).max() < 1e-12
+
+
+def test_gaps_are_measured_from_the_margin() -> None:
+    pytest.importorskip("coal")
+    scene = pair_scene([(CUBE, CUBE), (CUBE, TUBE), (BALL, BALL)])
+    wide = replace(
+        scene, contacts=tuple(replace(pair, margin=0.01) for pair in scene.contacts[:2]) + scene.contacts[2:]
+    )
+    q = random_poses(np.random.default_rng(12), 20)
+    plain, margin = lw.ContactGeometry(scene)(q), lw.ContactGeometry(wide)(q)
+    assert (plain.exists == margin.exists).all() and (plain.points == margin.points).all()
+    for name, less in (("0", 0.01), ("1", 0.01), ("2", 0.0)):
+        there = plain[name].exists
+        assert np.abs(plain[name].gaps - margin[name].gaps - less)[there].max() < 1e-14
+
+
 def test_a_robot_without_contacts_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match="has no contacts"):
         lw.ContactGeometry(lw.zoo.pendulum(2))
@@ -643,8 +667,13 @@ def test_given_contacts_are_rows_of_slots(tmp_path: Path) -> None:
     found = lw.ContactGeometry(scene)(q)
     assert (found["1"].gaps == rows[..., 0]).all() and np.abs(found["1"].normals - rows[..., 4:]).max() == 0
     assert GivenContacts(pair_scene([(CUBE, CUBE)]))(q).shape == (0, 7)
-    compiled = lw.ContactGeometry(scene).compile()(q)
-    assert np.abs(compiled["1"].points - found["1"].points).max() < 1e-14
+    geometry = lw.ContactGeometry(scene)
+    assert np.abs(geometry.compile()(q)["1"].points - found["1"].points).max() < 1e-14
+    gaps = np.empty((3, 8))
+    with pytest.raises(InputError, match=r"bind q and given, an array of shape \(..., 4, 7\)"):
+        geometry.bind(q, out=gaps)
+    geometry.bind(q, rows, out=gaps)()
+    assert (gaps == found.gaps).all()
 
 
 def test_without_coal_the_pair_and_the_extra_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
