@@ -50,7 +50,12 @@ def touching(robot: lw.Mechanism, *pairs: ContactPair) -> lw.Mechanism:
 
 
 def box_on_plane(
-    friction: float = 0.5, tilt: float = 0.0, mass: float = 1.0, edge: float = EDGE, gravity: float = 9.81, **options: float
+    friction: float = 0.5,
+    tilt: float = 0.0,
+    mass: float = 1.0,
+    edge: float = EDGE,
+    gravity: float = 9.81,
+    **options: float,
 ) -> tuple[lw.Mechanism, np.ndarray]:
     """A box that rests on the ground, and its configuration."""
     solid = Box((edge, edge, edge))
@@ -69,8 +74,7 @@ def stack(masses: Sequence[float], friction: float = 0.5, edge: float = EDGE) ->
     robot = free_bodies([solid] * len(masses), masses)
     shapes = [ContactShape(f"box{k}", f"b{k}", solid) for k in range(len(masses))]
     pairs = [
-        ContactPair(below, above, friction=friction)
-        for below, above in zip([ground(), *shapes], shapes, strict=False)
+        ContactPair(below, above, friction=friction) for below, above in zip([ground(), *shapes], shapes, strict=False)
     ]
     q = robot.neutral()
     for k in range(len(masses)):
@@ -97,11 +101,13 @@ def contact_jacobian(robot: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     return np.concatenate(rows)
 
 
-def laws_of_contact(robot: lw.Mechanism, q: np.ndarray, v: np.ndarray, s: ContactSolution, dt: float) -> dict[str, float]:
+def laws_of_contact(
+    robot: lw.Mechanism, q: np.ndarray, v: np.ndarray, s: ContactSolution, dt: float
+) -> dict[str, float]:
     """What a solution misses of each law, by dense matrices: dynamics, velocities, the cone, Signorini, Coulomb.
 
-    Velocities in m/s; forces as parts of the largest, or of the weight. For contacts with the ground, or at rest, that do
-    not overlap, without restitution.
+    Velocities in m/s; forces as parts of the largest, or of the weight. For contacts with the ground, or at rest, that
+    do not overlap, without restitution.
     """
     M, c, J = lw.mass_matrix(robot, q), lw.bias_forces(robot, q, v), contact_jacobian(robot, q)
     f, u, normals = s.forces, s.contact_velocity, lw.ContactGeometry(robot)(q).normals
@@ -110,7 +116,9 @@ def laws_of_contact(robot: lw.Mechanism, q: np.ndarray, v: np.ndarray, s: Contac
     if robot.nc:
         out = out - lw.constraint_jacobian(robot, q).T @ s.multipliers
     mu = np.repeat([pair.friction for pair in robot.contacts], [len(s.impulses[p.name]) for p in robot.contacts])
-    bend = [float(n @ lw.frame_acceleration(robot, q, v, 0.0 * v, "b0", "aligned")[3:]) if v.any() else 0.0 for n in normals]
+    bend = [
+        float(n @ lw.frame_acceleration(robot, q, v, 0.0 * v, "b0", "aligned")[3:]) if v.any() else 0.0 for n in normals
+    ]
     closing = u[:, 2] + np.maximum(s.gaps, 0.0) / dt + dt / 2 * np.array(bend)
     ft, ut = np.linalg.norm(f[:, :2], axis=1), np.linalg.norm(u[:, :2], axis=1)
     dissipation = (f[:, :2] * u[:, :2]).sum(axis=1) + mu * f[:, 2] * ut

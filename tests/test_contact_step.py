@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -123,7 +124,9 @@ def test_without_friction_a_box_keeps_its_velocity() -> None:
 def test_a_sphere_comes_to_roll() -> None:
     """5/7 of the velocity at which it started to slide."""
     solid = Sphere(0.1)
-    robot = touching(free_bodies([solid], [1.0]), ContactPair(ground(), ContactShape("ball", "b0", solid), friction=0.4))
+    robot = touching(
+        free_bodies([solid], [1.0]), ContactPair(ground(), ContactShape("ball", "b0", solid), friction=0.4)
+    )
     q = robot.neutral()
     q[2] = 0.1
     last, _ = run(lw.ContactStep(robot), q, np.array([1.0, 0, 0, 0, 0, 0]), 120)
@@ -371,11 +374,11 @@ def test_random_piles_converge(seed: int) -> None:
     bodies = free_bodies(solids, list(10 ** rng.uniform(-1.5, 1.5, 4)))
     shapes = [ContactShape(f"s{k}", f"b{k}", solid) for k, solid in enumerate(solids)]
     pairs = [ContactPair(ground(), shape, friction=rng.uniform(0, 1.2)) for shape in shapes]
-    pairs += [ContactPair(a, b, friction=rng.uniform(0, 1.2)) for a, b in zip(shapes, shapes[1:], strict=False)]
+    pairs += [ContactPair(a, b, friction=rng.uniform(0, 1.2)) for a, b in pairwise(shapes)]
     robot = touching(bodies, *pairs)
     q = robot.neutral()
     for k in range(4):
-        q[7 * k : 7 * k + 3] = rng.uniform(-0.1, 0.1, 3) + [0.0, 0.0, 0.15 + 0.12 * k]
+        q[7 * k : 7 * k + 3] = rng.uniform(-0.1, 0.1, 3) + np.array([0.0, 0.0, 0.15 + 0.12 * k])
     v = rng.normal(size=robot.nv)
     s = lw.ContactStep(robot)(q, v)
     assert np.isfinite(s.v).all()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +41,8 @@ PENALTY = 1.0
 """Penalty of contacts, in units of the inertia that they feel."""
 SINGLE_PENALTY = 1.0
 """The most in single precision."""
+SLACK = 1e-7
+"""Of the smoothed projections: penalties are at most that above over this."""
 REGULARIZATION = 1e-8
 """Of loops, as for `ForwardDynamics`."""
 PUSH = 0.1
@@ -159,9 +160,7 @@ class ContactStep(ArrayEvaluator):
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         self.runner  # noqa: B018
         defaults = [None, None, self._no_torques, self._no_wrenches, self._no_points, self._cold_start, self._settings]
-        inputs = [
-            default if k >= len(given) or given[k] is None else given[k] for k, default in enumerate(defaults)
-        ]
+        inputs = [default if k >= len(given) or given[k] is None else given[k] for k, default in enumerate(defaults)]
         return super()._inputs(inputs)
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
@@ -188,8 +187,8 @@ class ContactStep(ArrayEvaluator):
             v: Joint velocities, ``(..., nv)``.
             tau: Joint torques, ``(..., nv)``; by default none.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
-            given: Contact points of pairs without kernel text, ``(..., ngiven, 7)``: gap, point and normal in the world;
-                by default those that coal finds.
+            given: Contact points of pairs without kernel text, ``(..., ngiven, 7)``: gap, point and normal in the
+                world; by default those that coal finds.
             start: The solution of the step before (warm start), or its `ContactSolution.warm_start`.
             out: Arrays to write the configuration and velocities after the step to; by default new ones.
         """
@@ -242,7 +241,7 @@ def step_settings(
     if dtype == "float32":
         least, penalty = max(least, SINGLE_TOLERANCE), min(penalty, SINGLE_PENALTY)
     threshold = THRESHOLD * gravity * dt
-    head = [least * velocity, iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, 0.0]
+    head = [least * velocity, iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, SLACK]
     joints = joint_inverse_inertias(robot)[tree.box_v] if tree.nboxes else np.zeros(0)
     angles = joint_units(robot)[tree.box_v] == 1.0 if tree.nboxes else np.zeros(0, dtype=bool)
     units = scales.length / typical_row_units(robot) if tree.nc else np.zeros(0)

@@ -8,9 +8,10 @@ Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with j
     K ∋ f ⟂ J_c v+ + b + Gamma(J_c v+) ∈ K*                     contacts: Signorini, Coulomb, maximum dissipation
     s v+ + gap / dt ⟂ f_b >= 0;    f_b in [-F, F]               limits and dry friction of joints (boxes)
 
-Of a contact that is apart, ``b = gap / dt``: it may close, and no more. Penetration is removed with a time constant, and
-with a bounded velocity. Where a contact closes faster than a threshold, Newton's law of restitution holds:
-``b = e u_n``. Gaps are those after the step to second order in ``dt``. A compliant contact is an implicit spring, ``b = gap / dt + compliance f_n / dt``.
+Of a contact that is apart, ``b = gap / dt``: it may close, and no more. Penetration is removed with a time constant,
+and with a bounded velocity. Where a contact closes faster than a threshold, Newton's law of restitution holds:
+``b = e u_n``. A compliant contact is an implicit spring, ``b = gap / dt + compliance f_n / dt``. Gaps are those after
+the step to second order in ``dt``.
 
 Everything is divided by ``dt``, so that rows are of accelerations and the text of `lcaba` applies:
 
@@ -38,26 +39,24 @@ from linkwork.kernels.cones import box_residual, contact_residual, magnitude
 from linkwork.kernels.constrained import DISABLED, WORK, maximum, minimum
 from linkwork.kernels.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.contact.geometry import CONTACT_WORK, contact_geometry, given_contacts
+from linkwork.kernels.contact_setup import (
+    bend_gaps,
+    body_rows,
+    implicit_joint_torques,
+    poses_of_shapes,
+    world_poses,
+)
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
-from linkwork.kernels.kinematics import pose_from_parent, velocities
+from linkwork.kernels.kinematics import velocities
 from linkwork.kernels.lcaba import SPRINGS, joint_coupling_rows
-from linkwork.kernels.passive import damper_torque, spring_torque
 from linkwork.kernels.rnea import WRENCHES, apply_wrenches, forward_pass, init_root
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import (
     Triple,
     add,
     angular,
-    column,
-    cross,
     dot,
     linear,
-    multiply,
-    rotate,
-    rotate_inverse,
-    set_angular,
-    set_linear,
-    set_vector,
     sub,
 )
 
@@ -106,6 +105,8 @@ class ContactSettings(NamedTuple):
     """Magnitude of gravity."""
     penalty: Scalar
     """Penalty of a row, in units of the inertia that it feels."""
+    slack: Scalar
+    """The least that one less an eigenvalue of a projection's derivative may be: it bounds penalties."""
     D: Array
     """(nslots,) inverse inertia that each contact feels."""
     box_D: Array
@@ -185,6 +186,7 @@ def contact_view(
         threshold=settings[6],
         gravity=settings[7],
         penalty=settings[8],
+        slack=settings[9],
         D=settings[o : o + ns],
         box_D=settings[o + ns : o + ns + nb],
         box_unit=settings[o + ns + nb : o + ns + 2 * nb],
@@ -220,27 +222,6 @@ def contact_view(
 
 
 # Setup --------------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def world_poses(tree: Array, w: Array) -> None:
-    """Poses of bodies in the world."""
-    set_vector((0.0, 0.0, 0.0), w.body_o[0])
-    for j in range(3):
-        for k in range(3):
-            w.body_E[0, j, k] = 1.0 if j == k else 0.0
-    for i in range(1, tree.n):
-        h = tree.parent[i]
-        pose_from_parent(tree, w, i, w.body_E[h], w.body_o[h], w.body_E[i], w.body_o[i])
-
-
-@kernel
-def poses_of_shapes(tree: Array, w: Array) -> None:
-    """Poses of shapes in the world."""
-    for s in range(tree.nshapes):
-        b = tree.shape_body[s]
-        multiply(w.body_E[b], tree.shape_rotation[s], w.shape_R[s])
-        set_vector(add(w.body_o[b], rotate(w.body_E[b], tree.shape_position[s])), w.shape_p[s])
 
 
 @kernel
@@ -292,50 +273,6 @@ BEYOND = 1e30
 def stabilized(gap: Scalar, settings: ContactSettings, most: Scalar) -> Scalar:
     """``b`` of a gap: ``gap / dt`` where it is positive, else at most the velocity ``most`` with a time constant."""
     return where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / settings.dt)
-
-
-@kernel
-def bend_gaps(tree: Array, w: Array, c: int) -> None:
-    """``bend``: where ``qdd = 0``, joint velocities being constant, bodies move on curves, and gaps with them.
-
-    The acceleration is that of the shapes' origins, which for spheres is exact. Several contacts of a face have the same:
-    what they ask for remains possible.
-    """
-    first = tree.contact_first[c]
-    second = tree.contact_second[c]
-    a = point_acceleration(tree, w, tree.shape_body[first], tree.shape_position[first])
-    b = point_acceleration(tree, w, tree.shape_body[second], tree.shape_position[second])
-    for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
-        w.bend[s] = dot(column(w.contact_R[s], 2), sub(b, a))
-
-
-@kernel
-def point_acceleration(tree: Array, w: Array, i: int, x: Vector) -> Triple:
-    """The acceleration of a point of body ``i`` after `forward_pass`, in world axes, less that of free fall."""
-    return rotate(w.body_E[i], add(linear(w.a[i]), rotate(w.accel_field[i], x)))
-
-
-@kernel
-def implicit_joint_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array, h: Scalar) -> None:
-    """Joint torques with those of springs and dampers after the step; what they take of ``a`` is in the armature."""
-    for k in range(tree.nv):
-        w.torque[k] = tau[k]
-    for s in range(tree.nsprings):
-        k = tree.spring_v[s]
-        w.torque[k] += spring_torque(tree.stiffness[s], q[tree.spring_q[s]] + h * v[k], tree.rest[s])
-    for d in range(tree.ndampers):
-        k = tree.damper_v[d]
-        w.torque[k] += damper_torque(tree.damping[d], v[k])
-
-
-@kernel
-def body_rows(E: Array, o: Array, R: Array, point: Array, K: Array, start: int) -> None:
-    """Rows of K, from ``start`` on, of a point and axes ``R`` that are given in the world, on the body at ``E, o``."""
-    x = rotate_inverse(E, sub(point, o))
-    for k in range(3):
-        axis = rotate_inverse(E, column(R, k))
-        set_angular(cross(x, axis), K[start + k])
-        set_linear(axis, K[start + k])
 
 
 @kernel
