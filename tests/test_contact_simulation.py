@@ -352,3 +352,40 @@ def test_steps_that_are_not_solved_are_counted() -> None:
     residual = trajectory.contacts.residual
     assert (np.diff(residual) >= 0).all() and residual[-1] < 1e-7
     assert (trajectory.contacts.iterations[1:] >= 1).all()
+
+
+# Pictures ------------------------------------------------------------------------------------------------------
+
+
+def test_contact_forces_are_drawn_in_their_cones() -> None:
+    pytest.importorskip("viser")
+    from linkwork.viewer import Viewer
+    from linkwork.viewer.between import CONES, CONTACTS
+    from linkwork.viewer.stage import ARROW
+    from linkwork.viewer.touching import RIBS
+
+    scene = zoo.rolling_sphere(friction=0.3)
+    run = lw.simulate(scene, v=start(scene, ball=[1.0, 0, 0, 0, 0, 0]), seconds=0.05)
+    with Viewer(run, open_browser=False, quiet=True) as viewer:
+        stage = viewer.stage
+        viewer._show_state(20)
+        drawn = stage.between.nodes[CONTACTS].points[0]
+        assert_close(drawn[0], [run.q[20][0], 0.0, 0.0], 1e-5, scale=1.0)
+        along = drawn[1] - drawn[0]
+        scale = ARROW * stage.framing.size / stage.strong
+        assert_close(along, [-0.3 * G * scale, 0.0, G * scale], 1e-5, scale=1.0)
+        ribs = stage.between.nodes[CONES].points
+        assert ribs.shape == (2 * RIBS, 2, 3)
+        up = ribs[:RIBS, 1] - ribs[:RIBS, 0]
+        assert_close(np.hypot(up[:, 0], up[:, 1]), 0.3 * up[:, 2], 1e-5)
+        stage.show("forces", False)
+        assert not stage.between.nodes[CONTACTS].visible
+
+
+def test_trajectories_with_contacts_can_be_plotted_and_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    scene, q, v = moving()
+    many = lw.rollouts(scene, np.tile(q, (3, 1)), np.tile(v, (3, 1)), seconds=0.01, record_every=2)
+    many.plot(tmp_path / "run.png")
+    many.picture(path=tmp_path / "last.png", index=2)
+    assert (tmp_path / "run.png").stat().st_size and (tmp_path / "last.png").stat().st_size

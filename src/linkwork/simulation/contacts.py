@@ -238,6 +238,11 @@ class ContactHistory(Mapping[str, ContactSeries]):
         return part.reshape(*part.shape[:-1], -1, 3)
 
     @property
+    def forces(self) -> Array:
+        """Forces of the contact points of all pairs, ``(k, ..., nslots, 3)``, along t1, t2, n, on second shapes."""
+        return self._vectors("forces")
+
+    @property
     def dissipated(self) -> dict[str, Array]:
         """Energy lost so far by ``friction``, by ``impacts`` (normal forces), in ``joints`` (limits and dry friction)
         and in all, ``(k, ...)`` each, in joules."""
