@@ -269,6 +269,27 @@ class ContactHistory(Mapping[str, ContactSeries]):
         return f"<ContactHistory of '{self._robot.name}': {', '.join(self._slots)}>"
 
 
+def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
+    """A `StateWarning` where iterations of some steps did not reach the tolerance.
+
+    Args:
+        robot: The mechanism.
+        rows: The last row of each robot, ``(..., width)``.
+        dt: Time of a step.
+    """
+    history = ContactHistory(robot, rows, dt)
+    missed = history.missed
+    if not missed.any():
+        return
+    robots = f" of {np.count_nonzero(missed)} of {missed.size} robots" if missed.ndim else ""
+    warnings.warn(
+        f"contacts of '{robot.name}' were not solved in {int(missed.sum())} steps{robots}: residual "
+        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed); try a shorter dt",
+        StateWarning,
+        stacklevel=4,
+    )
+
+
 def warm_start(row: ContactRow, given: npt.ArrayLike | None) -> Array:
     """The row that a simulation starts from: zeros, or one that was kept.
 
