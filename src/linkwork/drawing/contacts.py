@@ -83,8 +83,8 @@ class ContactPictures:
     def __init__(self, motion: Motion) -> None:
         self._motion = motion
         self._geometry: ContactGeometry | None = None
-        forces = motion._contacts("forces")
-        self._forces = np.concatenate(list(forces.values()), axis=-2) if forces else np.zeros((len(motion), 0, 3))
+        forces = motion.contact_forces
+        self._forces = np.zeros((len(motion), 0, 3)) if forces is None else forces
         touching = motion._contacts("touching")
         self._touching = np.concatenate(list(touching.values()), axis=-1) if touching else np.zeros((len(motion), 0))
         self.slots = self._forces.shape[-2]

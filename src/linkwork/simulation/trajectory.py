@@ -85,6 +85,11 @@ class Trajectory(Motion):
             return {}
         return {name: getattr(series, part) for name, series in self.contacts.items()}
 
+    @property
+    def contact_forces(self) -> Array | None:
+        """Forces of contact points along t1, t2, n, ``(k, ..., nslots, 3)``, on second shapes; None without any."""
+        return self.contacts.forces if self._has_its_contacts() else None
+
     # Files ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:
