@@ -132,7 +132,7 @@ def test_a_sphere_comes_to_roll() -> None:
     last, _ = run(lw.ContactStep(robot), q, np.array([1.0, 0, 0, 0, 0, 0]), 120)
     np.testing.assert_allclose(lw.frame_velocity(robot, last.q, last.v, "b0", "aligned")[3], 5 / 7, rtol=2e-3)
     assert np.abs(last.contact_velocity[0, :2]).max() < 1e-5
-    assert abs(last.gaps[0]) < 1e-8
+    assert abs(last.gaps[0]) < 2e-5  # along a screw in the body's axes, the center falls by omega v dt² / 2
 
 
 # Gaps, penetration, restitution, compliance -------------------------------------------------------------------------
