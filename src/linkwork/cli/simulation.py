@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -107,6 +108,7 @@ class SimulationResult:
         found.append(("fastest joint", f"{values['fastest']:.4g} (m/s, rad/s)"))
         if values["ended"]:
             found.append(("ended early", str(values["ended"])))
+        found += [("warning", text) for text in self.warnings]
         return found
 
 
@@ -168,15 +170,18 @@ def simulate_file(
     robot, raised = load_model(file, request)
     q = standing(robot, start_configuration(robot, request))
     began = time.perf_counter()
-    trajectory = lw.simulate(
-        robot,
-        q,
-        seconds=options.seconds,
-        dt=options.dt,
-        integrator=cast(Any, options.integrator),
-        record_every=options.every,
-        limits=not request.assembly.ignore_limits,
-        progress=progress,
-        **chosen,
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", lw.StateWarning)
+        trajectory = lw.simulate(
+            robot,
+            q,
+            seconds=options.seconds,
+            dt=options.dt,
+            integrator=cast(Any, options.integrator),
+            record_every=options.every,
+            limits=not request.assembly.ignore_limits,
+            progress=progress,
+            **chosen,
+        )
+    raised += [str(warning.message) for warning in caught]
     return SimulationResult(trajectory, str(file), time.perf_counter() - began, raised)

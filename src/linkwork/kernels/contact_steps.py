@@ -2,9 +2,9 @@
 """Steps in time with contacts as kernel text: the iterations of a solver inside the steps that `steps` repeats.
 
 A step is solved from the forces of the step before, and where that fails, from none. Iterations go on while some lane
-needs them; a lane that is done keeps what it has, so that its result does not depend on its neighbors. On the way steps sum up what contacts and joints
-take of the energy: of a force ``f`` over a step ``-dt f (u + u+) / 2`` with velocities before and after it, the work
-that changes the kinetic energy of semi-implicit Euler exactly.
+needs them; a lane that is done keeps what it has, so that its result does not depend on its neighbors. On the way steps
+sum up what contacts and joints take of the energy: of a force ``f`` over a step ``-dt f (u + u+) / 2`` with velocities
+before and after it, the work that changes the kinetic energy of semi-implicit Euler exactly.
 
 | symbol      | meaning                                                                       |
 |-------------|-------------------------------------------------------------------------------|
@@ -24,9 +24,11 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import maximum
 from linkwork.kernels.contact_newton import CONTACT_NEWTON
 from linkwork.kernels.contact_problem import ContactProblem, ContactResult, contact_view
+from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
-from linkwork.kernels.stage import COMMANDED, Dynamics, StepInputs
+from linkwork.kernels.stage import COMMANDED, Dynamics, StepInputs, stop_torque
 from linkwork.kernels.steps import Step, repeated
+from linkwork.model.joints import FREE, PLANAR, SPHERICAL
 from linkwork.plans.contact_steps import CONTACT_STEPS_TREE, TOTALS
 
 FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED = range(TOTALS)
@@ -52,13 +54,25 @@ def begin_contacts(tree: Array, inputs: StepInputs, flat: Array) -> None:
 
 @kernel
 def keep_forces(tree: Array, problem: ContactProblem, result: ContactResult) -> None:
-    """Forces of the step before, to start from."""
+    """Forces of the step before, to start from; none, where it was not solved."""
+    solved = where(problem.settings.tolerance, result.residual[0], 0.0, 1.0)
     for k in range(3 * tree.nslots):
-        problem.forces0[k] = result.forces[k]
+        problem.forces0[k] = solved * result.forces[k]
     for b in range(tree.nboxes):
-        problem.boxes0[b] = result.boxes[b]
+        problem.boxes0[b] = solved * result.boxes[b]
     for r in range(tree.nc):
-        problem.multipliers0[r] = result.multipliers[r]
+        problem.multipliers0[r] = solved * result.multipliers[r]
+
+
+@kernel
+def add_stop_torques(tree: Array, q: Array, v: Array, passive: Array, torque: Array) -> None:
+    """Torques of joint limits that are springs; of those that hold exactly, there are none."""
+    for i in range(1, tree.n):
+        kind = tree.kind[i]
+        if kind != SPHERICAL and kind != FREE and kind != PLANAR:
+            for j in range(dof_of(kind)):
+                k = tree.iv[i] + j
+                torque[k] += stop_torque(passive[k], q[tree.iq[i] + j], v[k])
 
 
 @kernel
@@ -131,6 +145,7 @@ def contact_step(solver: Algorithm) -> Step:
         settings = inputs.R[0 : tree.nsettings]
         size = tree.nresult - TOTALS
         copy_numbers(inputs.tau, w.applied, tree.nv)
+        add_stop_torques(tree, q, v, inputs.passive, w.applied)
         drive_joints(tree, w, q, v, inputs.u, inputs.timing[COMMANDED], w.applied)
         problem, result = contact_view(
             tree, q, v, w.applied, inputs.wrenches, w.given, w.start, settings, w.qs, w.vs, flat

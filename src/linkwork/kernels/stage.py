@@ -56,6 +56,14 @@ class StepInputs(NamedTuple):
 
 
 @kernel
+def stop_torque(passive: Array, at: Scalar, v: Scalar) -> Scalar:
+    """Torque of the stops of a joint with the passive parameters ``passive``: springs and dampers beyond them."""
+    low = passive[STOP_STIFFNESS] * (passive[LOWER] - at) - passive[STOP_DAMPING] * v
+    high = passive[STOP_STIFFNESS] * (passive[UPPER] - at) - passive[STOP_DAMPING] * v
+    return where(at, passive[LOWER], low, 0.0) + where(passive[UPPER], at, high, 0.0)
+
+
+@kernel
 def joint_forces(tree: Array, q: Array, v: Array, tau: Array, passive: Array, lookahead: Scalar, torque: Array) -> None:
     """``torque``: those given, and those of springs (at ``q + lookahead v``), dampers and stops.
 
@@ -70,9 +78,7 @@ def joint_forces(tree: Array, q: Array, v: Array, tau: Array, passive: Array, lo
             if kind != SPHERICAL and kind != FREE and kind != PLANAR:
                 at = q[o + j]
                 x = x + spring_torque(passive[k, STIFFNESS], at + lookahead * v[k], passive[k, REST])
-                low = passive[k, STOP_STIFFNESS] * (passive[k, LOWER] - at) - passive[k, STOP_DAMPING] * v[k]
-                high = passive[k, STOP_STIFFNESS] * (passive[k, UPPER] - at) - passive[k, STOP_DAMPING] * v[k]
-                x = x + where(at, passive[k, LOWER], low, 0.0) + where(passive[k, UPPER], at, high, 0.0)
+                x = x + stop_torque(passive[k], at, v[k])
             torque[k] = x
 
 

@@ -122,7 +122,7 @@ def rollouts(
         warn_of_stiff_servos(robot, at[0], h)
     if method not in ("auto", "minimal"):
         raise InputError(f"no method {method!r} of rollouts, whose steps are compiled; there are auto, minimal")
-    steps = StepSettings.of(integrator, h, method, frames, None, options)
+    steps = StepSettings.of(integrator, h, method, frames, None, options).started_at(robot, at)
     batch = Batch(
         robot,
         steps,

@@ -55,7 +55,7 @@ class ContactInputs:
         found = np.array(np.broadcast_to(settings, (*lead, settings.size)))
         points = tree.nsettings + tree.nstart
         if row is not None:
-            found[..., tree.nsettings : points] = self.row.start(row)
+            found[..., tree.nsettings : points] = self.row.start(row, float(settings[0]))
         if self.given is not None:
             given = self.given(q)
             found[..., points:] = given.reshape(*given.shape[:-2], -1)

@@ -17,6 +17,7 @@ Of each state a row of numbers, with all that is needed to go on from it exactly
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -24,9 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.contact.scales import contact_scales
-from linkwork.errors import InputError
-from linkwork.inputs import Integrator, suggest
+from linkwork.errors import InputError, StateWarning
+from linkwork.inputs import Integrator, JointLimits, suggest
 from linkwork.kernels.contact_steps import FRICTION, IMPACTS, JOINTS, MISSED, RESIDUAL
+from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.contact_steps import TOTALS
@@ -35,6 +37,8 @@ from linkwork.quantities.base import Array
 
 SOLVER = 2
 """Numbers about the solver."""
+BEYOND = 1e-3
+"""How far joints may start beyond limits that hold exactly: in radians, or in parts of the size of the largest body."""
 SLIGHT = 1e-6
 """A contact touches with more than this part of the robot's weight, and slides faster than this part of the velocity at
 which bodies of its size fall."""
@@ -66,6 +70,34 @@ def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, met
             "(--contacts none) for bodies that pass through each other"
         )
     return True
+
+
+def limits_at_start(robot: Model, q: Array) -> JointLimits:
+    """Limits of a simulation with contacts: exact, or springs, with a warning, where it starts beyond them.
+
+    Limits that hold exactly would throw joints back that begin far beyond them, or contradict loops.
+
+    Args:
+        robot: The mechanism.
+        q: Configurations at the start, ``(..., nq)``.
+    """
+    length, beyond = contact_scales(robot).length, []
+    for joint in robot.joints:
+        if joint.type.nq == joint.type.nv and joint.type.nv:
+            at = q[..., robot.q_slice(joint.name)]
+            off = np.maximum(joint.limits.lower - at, at - joint.limits.upper).max(initial=0.0)
+            if off > BEYOND * (length if isinstance(joint.type, Prismatic) else 1.0):
+                beyond.append(joint.name)
+    if not beyond:
+        return True
+    more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
+    warnings.warn(
+        f"'{robot.name}' starts beyond the limits of {', '.join(beyond[:3])}{more}: limits of all joints are springs, "
+        "as with limits='soft'; start within them for limits that hold exactly",
+        StateWarning,
+        stacklevel=5,
+    )
+    return "soft"
 
 
 @dataclass(frozen=True)
@@ -103,14 +135,17 @@ class ContactRow:
         last = first + 7 * self.nslots + self.nc + self.nboxes
         return np.concatenate([found[..., -TOTALS:], found[..., :SOLVER], found[..., first:last]], axis=-1)
 
-    def start(self, row: Array) -> Array:
-        """Forces that the next step starts from, ``(..., nstart)``.
+    def start(self, row: Array, tolerance: float) -> Array:
+        """Forces that the next step starts from, ``(..., nstart)``: none, where the step before was not solved.
 
         Args:
             row: The row of the step before.
+            tolerance: The residual at which a step is solved.
         """
         at = self.places
-        return np.concatenate([row[..., at[name]] for name in ("forces", "boxes", "multipliers")], axis=-1)
+        forces = np.concatenate([row[..., at[name]] for name in ("forces", "boxes", "multipliers")], axis=-1)
+        residual = row[..., at["solver"]][..., :1]
+        return np.where(residual > tolerance, 0.0, forces)
 
     def added(self, before: Array, row: Array) -> Array:
         """The row of further steps with the totals of those before them.

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from linkwork.dynamics.implicit import with_implicit_armature
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, SimulationMethod, TimeConstant, fresh_floats
+from linkwork.inputs import Integrator, JointLimits, SimulationMethod, TimeConstant, fresh_floats
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import ControllerOutput
-from linkwork.simulation.contacts import has_contacts
+from linkwork.simulation.contacts import has_contacts, limits_at_start
 from linkwork.simulation.control import ControlledStepper
 from linkwork.simulation.python_steps import PythonStepper
 from linkwork.simulation.stabilization import (
@@ -37,8 +37,9 @@ class StepOptions(TypedDict, total=False):
     None: they do not."""
     passive: bool
     """Whether springs and dampers of joints, and gravity compensation, act; by default they do."""
-    limits: bool
-    """Whether joint limits are stops; by default they are."""
+    limits: JointLimits
+    """Whether joint limits are stops; by default they are. With contacts stops hold exactly, or are springs if this is
+    ``"soft"``, as they always are without contacts."""
     stops_at: npt.ArrayLike | None
     """Configuration that stops are made for, ``(nq,)``; by default the first one of `simulate`, the neutral one of
     `rollouts`."""
@@ -89,7 +90,7 @@ class StepSettings:
     method: SimulationMethod = "auto"
     time_constant: TimeConstant = AUTO
     passive: bool = True
-    limits: bool = True
+    limits: JointLimits = True
     stops_at: tuple[float, ...] | None = None
     """Configuration whose inertia stops are made for; None: the neutral one."""
     frames: tuple[str, ...] = ()
@@ -130,6 +131,12 @@ class StepSettings:
         """Whether contact pairs of the robot touch; an `InputError` where they cannot."""
         return has_contacts(robot, self.contact, self.integrator, self.method)
 
+    def started_at(self, robot: Model, q: Array) -> StepSettings:
+        """The same for a start at ``q``: limits are springs where it is beyond them, and contacts touch."""
+        if self.limits is not True or not self.touching(robot):
+            return self
+        return replace(self, limits=limits_at_start(robot, q))
+
     def shortened(self, dt: float) -> StepSettings:
         """The same for a step of another length, with the stabilization of these."""
         return replace(self, dt=dt, time_constant=time_constant_of(self.time_constant, self.dt))
@@ -164,7 +171,7 @@ class StepSettings:
         if self.integrator not in INTEGRATORS:
             raise InputError(f"no integrator {self.integrator!r}; there are {', '.join(INTEGRATORS)}")
         at = robot.neutral() if self.stops_at is None else np.array(self.stops_at)
-        passive = passive_parameters(robot, self.passive, self.limits, at)
+        passive = passive_parameters(robot, self.passive, bool(self.limits), at)
         moved = with_implicit_armature(robot, self.dt) if self.integrator == "euler" and self.passive else robot
         if not self.passive:
             moved = replace(moved, gravity_compensation={})

@@ -121,7 +121,7 @@ def simulate(
     at, rate = initial_state(robot, q, v, options.get("closed", True))
     constant = constant_actuation(robot, tau, commands)
     frames, pushed = frame_wrenches(robot, wrenches)
-    steps = StepSettings.of(integrator, h, method, frames, at, options)
+    steps = StepSettings.of(integrator, h, method, frames, at, options).started_at(robot, at)
     if constant.commands is not None or output == "commands":
         warn_of_stiff_servos(robot, at, h)
     tolerance = above_zero(options.get("tolerance", 1e-8), "tolerance")

@@ -19,7 +19,7 @@ from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite
-from linkwork.inputs import Integrator, StepMethod, TimeConstant, above_zero, count
+from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS
 from linkwork.kernels.steps import STEPS
@@ -77,14 +77,15 @@ class Stepper(BaseEvaluator):
         passive: Whether springs and dampers of the model's joints, and gravity compensation of its bodies, act.
             ``euler`` takes springs and dampers as they are at the end of a step, so that stiff ones do no harm.
         limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
-            the inertia that the joint feels at ``stops_at``, and soft enough to give way.
+            the inertia that the joint feels at ``stops_at``, and soft enough to give way. With contacts they hold
+            exactly, unless this is ``"soft"``.
         regularization: Regularization of the proximal iterations, as for `ForwardDynamics`.
         iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
         stops_at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
         wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
-        contact: Whether the robot's contact pairs touch, as in `ContactStep`; by default they do. Then joint limits and
-            dry friction of joints hold exactly, too, and loops close in every step: ``time_constant``,
-            ``regularization``, ``iterations`` and ``stops_at`` have no meaning. ``euler`` alone has contacts.
+        contact: Whether the robot's contact pairs touch, as in `ContactStep`; by default they do. Then dry friction of
+            joints acts, too, and loops close in every step: ``time_constant``, ``regularization`` and ``iterations``
+            have no meaning. ``euler`` alone has contacts.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
@@ -97,7 +98,7 @@ class Stepper(BaseEvaluator):
         method: StepMethod = "auto",
         time_constant: TimeConstant = AUTO,
         passive: bool = True,
-        limits: bool = True,
+        limits: JointLimits = True,
         regularization: float = REGULARIZATION,
         iterations: int | None = None,
         stops_at: npt.ArrayLike | None = None,
@@ -125,7 +126,10 @@ class Stepper(BaseEvaluator):
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
         self.passive_parameters = passive_parameters(
-            robot, passive, limits and not self.contact, robot.neutral() if stops_at is None else stops_at
+            robot,
+            passive,
+            limits == "soft" or (bool(limits) and not self.contact),
+            robot.neutral() if stops_at is None else stops_at,
         )
         stable = robot.unconstrained()
         if bound:
@@ -141,7 +145,7 @@ class Stepper(BaseEvaluator):
             # constraints close within a step: their gains have no meaning
             stable, dynamics = replace(stable, constraints=robot.constraints), "contact_newton"
             moved = stable if passive else without_passive_forces(stable)
-            tree = contact_steps_tree(moved, frames, limits, True, MAX_ITERATIONS)
+            tree = contact_steps_tree(moved, frames, limits is True, True, MAX_ITERATIONS)
             self.contact_inputs = ContactInputs(robot, tree, self.dt)
         elif minimal:
             tree, driven = cluster_tree(stable, frames, ties_of(robot)), ACTUATION_CLUSTER_TREE
@@ -391,7 +395,7 @@ class Stepper(BaseEvaluator):
 
         def started() -> None:
             call()
-            forces = row.start(row.of_result(found, self.source.nv))
+            forces = row.start(row.of_result(found, self.source.nv), float(self._R[0]))
             R[..., R.shape[-1] - forces.shape[-1] :] = forces  # nothing is given after them
 
         return started
