@@ -28,7 +28,7 @@ from linkwork.kernels.contact.frames import NO_CONTACT
 from linkwork.kernels.contact.geometry import SHAPE_POSES
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
-from linkwork.model.contacts import ContactPair, ContactShape
+from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
 from linkwork.model.model import Model
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Sphere
 from linkwork.plans.contacts import GIVEN, contact_tree, planned_pair, shape_kind
@@ -85,9 +85,7 @@ class GivenContacts:
             for shape in (pair.first, pair.second):
                 if shape not in self._solids:
                     self._solids[shape] = _solid(coal, pair, shape, self.meshes)
-        for pair in self.robot.contacts:
-            self._shapes.setdefault(pair.first, len(self._shapes))
-            self._shapes.setdefault(pair.second, len(self._shapes))
+        self._shapes = {shape: k for k, shape in enumerate(contact_shapes(self.robot.contacts))}
 
         def plan(robot: Model, frames: Sequence[str]) -> Any:
             return contact_tree(robot)
