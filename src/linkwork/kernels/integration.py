@@ -240,8 +240,8 @@ def chart_rate(tree: Array, q: Array, x: Array, v: Array, dx: Array) -> None:
 def axes_accelerations(tree: Array, v: Array, a: Array) -> None:
     """Joint accelerations at which no body changes its velocity: ``-w x u`` of the linear velocities of free joints.
 
-    These velocities are in axes that turn. An integrator that takes ``a`` for constant over a step makes ``u`` longer by
-    the square of the angle in each step; it does not if it counts from here, in the axes of the start of the step.
+    These velocities are in axes that turn. An integrator that takes ``a`` for constant over a step makes ``u`` longer
+    by the square of the angle in each step; it does not if it counts from here, in the axes of the start of the step.
     """
     for k in range(tree.nv):
         a[k] = 0.0
