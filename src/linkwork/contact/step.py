@@ -61,6 +61,8 @@ PENALTY = 1.0
 """Penalty of contacts, in units of the inertia that they feel."""
 SINGLE_PENALTY = 1.0
 """The most in single precision."""
+SLACK = 1e-7
+"""Of the smoothed projections: penalties are at most that above over this."""
 REGULARIZATION = 1e-8
 """Of loops, as for `ForwardDynamics`."""
 PUSH = 0.1
@@ -262,7 +264,7 @@ def step_settings(
     if dtype == "float32":
         least, penalty = max(least, SINGLE_TOLERANCE), min(penalty, SINGLE_PENALTY)
     threshold = THRESHOLD * gravity * dt
-    head = [least * velocity, iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, 0.0]
+    head = [least * velocity, iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, SLACK]
     joints = joint_inverse_inertias(robot)[tree.box_v] if tree.nboxes else np.zeros(0)
     angles = joint_units(robot)[tree.box_v] == 1.0 if tree.nboxes else np.zeros(0, dtype=bool)
     units = scales.length / typical_row_units(robot) if tree.nc else np.zeros(0)

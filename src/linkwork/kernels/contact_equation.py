@@ -21,8 +21,6 @@ from linkwork.kernels.contact_problem import ContactResult, ContactSettings, slo
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, symmetric_product
 
-LEAST_SLACK = 1e-5
-"""One less an eigenvalue of the projection's derivative is at least this: it bounds penalties."""
 ROUNDING = 0.003
 """``e`` as a part of the smoothing."""
 PATHS = (1.0, 10.0, 0.1, 3.0)
@@ -46,8 +44,8 @@ def penalty(tree: Array, s: int, settings: ContactSettings) -> Scalar:
 
 
 @kernel
-def weighted(settings: ContactSettings, weight: Scalar) -> ContactSettings:
-    """The same with another penalty."""
+def weighted(settings: ContactSettings, weight: Scalar, slack: Scalar) -> ContactSettings:
+    """The same with another penalty and slack."""
     return ContactSettings(
         tolerance=settings.tolerance,
         dt=settings.dt,
@@ -57,6 +55,7 @@ def weighted(settings: ContactSettings, weight: Scalar) -> ContactSettings:
         threshold=settings.threshold,
         gravity=settings.gravity,
         penalty=weight * settings.penalty,
+        slack=slack,
         D=settings.D,
         box_D=settings.box_D,
         box_unit=settings.box_unit,
@@ -120,9 +119,9 @@ def linearize_contact(
     sigma = penalty(tree, s, settings)
     z = scaled_force(mu, f)
     c = smooth_cone(penalized(tree, s, settings, z, y, theta), smoothing_of(sigma, theta))
-    plus = 1.0 / maximum(c.not_plus, LEAST_SLACK)
-    minus = 1.0 / maximum(c.not_minus, LEAST_SLACK)
-    across = 1.0 / maximum(c.not_across, LEAST_SLACK)
+    plus = 1.0 / maximum(c.not_plus, settings.slack)
+    minus = 1.0 / maximum(c.not_minus, settings.slack)
+    across = 1.0 / maximum(c.not_across, settings.slack)
     r = symmetric_product(spectral(c.t, plus, minus, across), (z[0] - c.P[0], z[1] - c.P[1], z[2] - c.P[2]))
     G = spectral(c.t, sigma * plus * c.plus, sigma * minus * c.minus, sigma * across * c.across)
     compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
@@ -179,7 +178,7 @@ def linearize_box(
     sigma = settings.penalty / settings.box_D[b]
     tau = smoothing_of(sigma, theta / settings.box_unit[b])
     P, slope, rest = box_projection(f - sigma * y, tree.box_lower[b], tree.box_upper[b], tau)
-    inverse = 1.0 / maximum(rest, LEAST_SLACK)
+    inverse = 1.0 / maximum(rest, settings.slack)
     w.box_P[b] = f - inverse * (f - P)
     w.box_G[b] = sigma * inverse * slope
 

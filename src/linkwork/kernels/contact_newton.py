@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.cones import clamp, project_cone, tangential_length
-from linkwork.kernels.constrained import force_residual, maximum, minimum
+from linkwork.kernels.constrained import DISABLED, force_residual, maximum, minimum
 from linkwork.kernels.contact_direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact_equation import (
     linearize_box,
@@ -69,15 +69,19 @@ LEAST_SMOOTHING = 1e-14
 
 WARM = 0.3
 """A contact of a warm start goes on where less than this part of what its force can do would end it."""
+MORE_SLACK, LEAST_SLACK, MOST_SLACK = 10.0, 1e-9, 1e-4
+"""Where steps get stuck, the slack of projections is so much larger; and smaller again where steps reduce the residual
+to no less than `SLOW`. The bounds of both."""
+SLOW = 0.5
 SLIPPING = 0.3
 """Smoothing of a warm start with contacts that slide, as a part of gravity, or of their velocity over the step."""
 FAILURES = 5.5
 """More steps that got stuck than this lead to another path: another weight of ``w`` against ``z``."""
 
 
-SMOOTHING, PREVIOUS, LARGEST, FACTOR, LEAST, STUCK, PATH, LENGTH, MERIT = range(9)
+SMOOTHING, PREVIOUS, LARGEST, FACTOR, LEAST, STUCK, PATH, SLACK, LENGTH, MERIT = range(10)
 """Entries of the solver's state: smoothing now, before, and the largest; its factor, and the least that it may be;
-steps that got stuck on this path; the number of the path; length of the last step, and the residual after it."""
+steps that got stuck on this path; the number of the path; the slack; length of the last step, and the residual after it."""
 
 
 # The iteration ----------------------------------------------------------------------------------------------------
@@ -126,7 +130,7 @@ def step_length(
 
 
 @kernel
-def update_smoothing(state: Array, t: Scalar, residual: Scalar) -> None:
+def update_smoothing(state: Array, t: Scalar, start: Scalar, residual: Scalar) -> None:
     """Smoothing of the next step: less where the residual has followed, more where steps got stuck; another path where
     they did so too often."""
     theta = state[SMOOTHING]
@@ -148,6 +152,10 @@ def update_smoothing(state: Array, t: Scalar, residual: Scalar) -> None:
     earlier = where(0.5, stuck, minimum(before / slower, largest), where(0.5, near, theta, before))
     state[PREVIOUS] = where(0.5, lost, largest, earlier)
     state[LEAST] = where(0.5, lost, LEAST_SHRINK, where(0.5, stuck, maximum(state[LEAST], slower), state[LEAST]))
+    slow = where(SLOW * start, residual, 1.0 - stuck, 0.0) - near
+    more = minimum(MORE_SLACK * state[SLACK], MOST_SLACK)
+    less_slack = maximum(state[SLACK] / MORE_SLACK, LEAST_SLACK)
+    state[SLACK] = where(0.5, stuck, more, where(0.5, slow, less_slack, state[SLACK]))
     state[LENGTH] = t
     state[MERIT] = residual
     state[FACTOR] = where(0.5, lost, SHRINK, where(0.5, stuck, slower, where(0.5, near, faster, factor)))
@@ -237,9 +245,9 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     result.state[FACTOR] = SHRINK
     result.state[LEAST] = LEAST_SHRINK
     result.state[STUCK] = 0.0
-    result.state[9] = 0.0
+    result.state[SLACK] = settings.slack
     result.state[PATH] = 0.0
-    update_smoothing(result.state, 0.9, now)
+    update_smoothing(result.state, 0.9, DISABLED, now)
     result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
     result.iterations[0] = 1.0
     write_step(tree, w, problem, result)
@@ -263,7 +271,7 @@ def rows_of(tree: Array, w: Array, a: Array) -> None:
 @kernel
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
-    settings = weighted(problem.settings, path_weight(result.state[PATH]))
+    settings = weighted(problem.settings, path_weight(result.state[PATH]), result.state[SLACK])
     theta = result.state[SMOOTHING]
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
@@ -279,7 +287,7 @@ def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, resul
     newton_direction(tree, w, settings, result, before)
     t, now = step_length(tree, w, settings, result, theta, before)
     take_step(tree, w, result, t)
-    update_smoothing(result.state, t, now)
+    update_smoothing(result.state, t, before, now)
     result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
     result.iterations[0] += 1.0
     write_step(tree, w, problem, result)

@@ -105,6 +105,8 @@ class ContactSettings(NamedTuple):
     """Magnitude of gravity."""
     penalty: Scalar
     """Penalty of a row, in units of the inertia that it feels."""
+    slack: Scalar
+    """The least that one less an eigenvalue of a projection's derivative may be: it bounds penalties."""
     D: Array
     """(nslots,) inverse inertia that each contact feels."""
     box_D: Array
@@ -184,6 +186,7 @@ def contact_view(
         threshold=settings[6],
         gravity=settings[7],
         penalty=settings[8],
+        slack=settings[9],
         D=settings[o : o + ns],
         box_D=settings[o + ns : o + ns + nb],
         box_unit=settings[o + ns + nb : o + ns + 2 * nb],
