@@ -12,7 +12,8 @@
 | impacts     | violent impacts at random                                                             |
 | robustness  | random scenes that are hard on purpose                                                |
 | mujoco      | the same scenes in MuJoCo                                                             |
+| motions     | these motions as data, and how they are measured                                      |
 | studies     | how each kind of scenario is measured                                                 |
 | bars        | what is asked of the numbers, and whether results show it                             |
-| page        | results to Markdown                                                                   |
+| page, motion_page | results to Markdown                                                             |
 """

@@ -150,7 +150,7 @@ def measure_motion(scenario: Motions, settings: Settings, journal: Journal) -> N
         case Fact():
             found = physics.FACTS[scenario.fact](scenario.seconds)
             if scenario.fact == "pinching":
-                found["mujoco"] = mujoco.creep(zoo.pinched_capsule(), scenario.seconds)
+                found["mujoco"] = mujoco.creep(zoo.pinched_capsule(), min(scenario.seconds, 4.0))
         case Moving():
             _, found = physics.moved(scenario.scene, scenario.seconds)
         case Impacts():

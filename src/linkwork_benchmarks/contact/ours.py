@@ -56,17 +56,26 @@ def scene(kind: str, given: tuple[float, ...]) -> lw.Mechanism:
 
 
 def swimmer(links: int) -> lw.Mechanism:
-    """The zoo's swimmer, in space, with two spheres under each link in place of points that are held."""
-    robot, length, radius = zoo.swimmer(links), 0.2, 0.01
-    ground = ContactShape("ground", WORLD, Ground())
-    pairs = [
-        ContactPair(
-            ground, ContactShape(f"{side}{k}", f"link{k}", Sphere(radius), Placement((x * length, 0.0, radius)))
-        )
-        for k in range(links)
-        for side, x in (("back", 0.25), ("front", 0.75))
-    ]
-    return replace(robot, constraints=(), contacts=tuple(pairs))
+    """A chain on the ground: a floating base, joints about z and y in turn, two spheres under each link."""
+    length, height, radius = 0.2, 0.04, 0.02
+    build, ground, pairs, parent = (
+        lw.Builder(f"swimmer of {links} links"),
+        ContactShape("ground", WORLD, Ground()),
+        [],
+        "",
+    )
+    for k in range(links):
+        body = f"link{k}"
+        build.body(body, lw.Inertia.box(0.3, (length, height, height), com=(length / 2, 0.0, radius)))
+        if k == 0:
+            build.joint("base", lw.Free(), WORLD, body)
+        else:
+            build.joint(f"joint{k}", lw.Revolute("z" if k % 2 else "y"), parent, body, at=(length, 0.0, 0.0))
+        for side, x in (("back", 0.25), ("front", 0.75)):
+            at = Placement((x * length, 0.0, radius))
+            pairs.append(ContactPair(ground, ContactShape(f"{side}{k}", body, Sphere(radius), at), friction=0.5))
+        parent = body
+    return replace(build.build(), contacts=tuple(pairs))
 
 
 def whole_step(robot: lw.Mechanism, solver: Any, residual: float, q: Floats, v: Floats, most: int | None) -> Run:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 import linkwork as lw
 from linkwork.contact.scales import contact_scales
@@ -34,8 +35,10 @@ class Outcomes:
     """What became of random scenes."""
 
     steps: int
-    missed: int
-    """Steps that said that they are not solved."""
+    missed: Floats
+    """Of each scene, the part of its steps that said that they are not solved."""
+    arms: npt.NDArray[np.bool_]
+    """Whether each has an arm, whose limits may be in conflict with the ground."""
     silent: int
     """Steps that were not solved and did not say so."""
     errors: tuple[str, ...]
@@ -51,7 +54,8 @@ class Outcomes:
             "scenes": float(self.speeds.size + len(self.errors)),
             "steps": float(self.steps),
             "errors": float(len(self.errors)),
-            "missed": self.missed / max(self.steps, 1),
+            "missed.free": float(self.missed[~self.arms].mean()) if (~self.arms).any() else 0.0,
+            "missed.arms": float(self.missed[self.arms].mean()) if self.arms.any() else 0.0,
             "silent": float(self.silent),
             "speed.median": float(np.median(self.speeds)),
             "speed.99": float(np.quantile(self.speeds, 0.99)),
@@ -119,23 +123,24 @@ def random_scene(seed: int | tuple[int, ...]) -> tuple[lw.Mechanism, Floats, Flo
 
 def run(seeds: Iterable[int | tuple[int, ...]], steps: int = STEPS) -> Outcomes:
     """Move random scenes for some steps."""
-    made, missed, silent, errors, speeds, depths = 0, 0, 0, list[str](), [], []
+    made, silent, errors, found = 0, 0, list[str](), list[tuple[float, float, float, bool]]()
     for seed in seeds:
         scene, q, v = random_scene(seed)
-        step, last, first, fastest = lw.ContactStep(scene, DT), None, 0.0, 0.0
+        step, last, depths, fastest, missed = lw.ContactStep(scene, DT), None, list[float](), 0.0, 0
         try:
-            for k in range(steps):
+            for _ in range(steps):
                 with warnings.catch_warnings(record=True) as said:
                     warnings.simplefilter("always")
                     last = step(q, v, start=last)
-                made, missed, silent = made + 1, missed + len(said), silent + (not said and not last.converged)
+                made, missed, silent = made + 1, missed + bool(said), silent + (not said and not last.converged)
                 q, v = last.q, last.v
-                first = last.gaps.min(initial=0.0) if k == 0 else first
+                depths.append(float(last.gaps.min(initial=0.0)))
                 fastest = max(fastest, float(np.abs(v).max(initial=0.0)))
         except lw.LinkworkError as error:
             errors.append(f"{seed}: {error}")
             continue
-        length = contact_scales(scene).length
-        speeds.append(fastest / (np.sqrt(GRAVITY * length) + GRAVITY * steps * DT))
-        depths.append(float(last.gaps.min(initial=0.0)) / min(first, -1e-6) if last is not None else 0.0)
-    return Outcomes(made, missed, silent, tuple(errors), np.array(speeds), np.array(depths))
+        allowed = np.sqrt(GRAVITY * contact_scales(scene).length) + GRAVITY * steps * DT
+        arm = any(joint.name.startswith("link") for joint in scene.joints)
+        found.append((missed / steps, fastest / allowed, depths[-1] / min(depths[0], -1e-6), arm))
+    missed_parts, speeds, left, arms = np.array(found, dtype=np.float64).reshape(-1, 4).T
+    return Outcomes(made, missed_parts, arms > 0, silent, tuple(errors), speeds, left)

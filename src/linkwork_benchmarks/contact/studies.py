@@ -83,7 +83,9 @@ def _growing(family: str, size: int) -> tuple[lw.Mechanism, Floats]:
         robot = ours.scene("boxes", masses(size))
         return robot, np.zeros(robot.nv)
     robot = ours.swimmer(size)
-    return robot, 0.1 * np.random.default_rng(size).normal(size=robot.nv)
+    v = np.zeros(robot.nv)
+    v[0] = 0.1
+    return robot, v
 
 
 def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
