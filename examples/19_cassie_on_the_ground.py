@@ -48,6 +48,11 @@ def report(what: str, run: lw.Trajectory) -> None:
     """How the pelvis moves and how far loops are open."""
     moved, left = (1e3 * np.abs(x - q[:3]).max() for x in (run.q[:, :3], run.q[-1, :3]))
     print(f"{what}: the pelvis moves by up to {moved:.3g} mm, at last {left:.2g} mm; loops: {run.errors.max():.0e} m")
+    touching = sum(one.touching[1:].sum(axis=1) for one in run.contacts.values())
+    slid = any(one.sliding.any() for one in run.contacts.values())
+    carried = sum(one.total[-1] for one in run.contacts.values())
+    print(f"  feet carry {carried:.1f} N of {9.81 * cassie.mass:.1f} N in the end; of 8 points at least {touching.min()} touch")
+    print(f"  a foot slipped: {slid}; steps not solved: {run.contacts.missed[-1]}")
 
 
 quiet = lw.simulate(cassie, q, seconds=SECONDS, controller=control, record_every=10)
@@ -64,3 +69,8 @@ for newton_seconds in (2.0, 6.0):
 
 limp = lw.simulate(cassie, q, seconds=0.3, record_every=10)
 print(f"motors off: after 0.3 s the pelvis has fallen by {1e3 * (q[2] - limp.q[-1, 2]):.0f} mm")
+
+Path("out").mkdir(exist_ok=True)
+pushed.plot("out/cassie_pushed.png")
+pushed.picture(0.2, "out/cassie_contact_forces.png")
+print("out/cassie_pushed.png has the forces of both feet, out/cassie_contact_forces.png those of one moment")

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -400,7 +403,7 @@ def test_contact_forces_are_drawn_in_their_cones() -> None:
         stage.show("contacts", False)
         assert not stage.between.nodes[PUSHES].visible and not stage.between.nodes[POINTS].visible
         stage.show("contacts", True)
-        viewer.show(0.0)
+        viewer._show_state(0)  # no step has led there
         assert not any(stage.between.nodes[name].visible for name in (POINTS, CONES, PUSHES))
 
 
@@ -411,3 +414,109 @@ def test_trajectories_with_contacts_can_be_plotted_and_drawn(tmp_path: Path) -> 
     many.plot(tmp_path / "run.png")
     many.picture(path=tmp_path / "last.png", index=2)
     assert (tmp_path / "run.png").stat().st_size and (tmp_path / "last.png").stat().st_size
+
+
+@pytest.mark.parametrize("build", [zoo.sliding_box, zoo.hand_and_cube])
+def test_forces_in_pictures_balance_what_bodies_feel(build: Callable[[], Mechanism]) -> None:
+    """Forces of all points of a body that is held by contacts alone, in world axes, are its weight and inertia."""
+    from linkwork.drawing.contacts import ContactPictures
+
+    scene = build()
+    body = scene.body_names[0]
+    trajectory = solved(lw.simulate(scene, seconds=0.02))
+    marks = ContactPictures(trajectory).at(np.array([0, 10]))
+    assert marks is not None and not marks.touching[0].any() and marks.touching[1].all()
+    signs = np.array([1.0 if pair.second.body == body else -1.0 for pair in scene.contacts])
+    forces = marks.forces[1].reshape(len(signs), -1, 3).sum(axis=1)
+    assert_close((signs[:, None] * forces).sum(axis=0), [0.0, 0.0, scene.inertias[body].mass * G], 1e-6, scale=1.0)
+
+
+def test_plots_of_contacts_have_normal_forces_and_gaps_by_pair() -> None:
+    pytest.importorskip("matplotlib")
+    figure = lw.simulate(zoo.boxes(3), seconds=0.02).plot()
+    words = [axes.get_ylabel() for axes in figure.axes]
+    assert words == ["positions of bodies [m]", "energy [J]", "normal forces of contacts [N]", "least gaps [m]"]
+    curves = {line.get_label(): np.asarray(line.get_ydata()) for line in figure.axes[2].lines}
+    assert set(curves) == {"ground:box0", "box0:box1", "box1:box2"}
+    assert_close(curves["ground:box0"][-1], 3 * G, 1e-6)
+    falling = lw.simulate(zoo.bouncing_ball(height=1.0), seconds=0.01).plot()
+    assert len(falling.axes) == 2  # nothing touches
+
+
+# Pairs that cannot be used -------------------------------------------------------------------------------------
+
+
+def barrels() -> Mechanism:
+    """Two cylinders one beside the other, on the ground."""
+    build = lw.Builder("barrels")
+    for k in range(2):
+        build.body(f"barrel{k}", lw.Inertia.box(1.0, (0.17, 0.17, 0.3))).joint(
+            f"barrel{k}", lw.Free(), "world", f"barrel{k}"
+        )
+        build.shape(f"barrel{k}", lw.Cylinder(0.1, 0.3))
+    build.pose("standing", {f"barrel{k}": (x, 0, 0.15, 0, 0, 0, 1) for k, x in enumerate((0.0, 0.21))})
+    robot = build.build()
+    return robot.with_contacts(visual=True).with_contacts(("barrel0", "barrel1"), visual=True)
+
+
+def test_pairs_that_need_coal_are_left_out_with_one_warning_where_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    robot = barrels()
+    q = robot.poses["standing"]
+    assert len(robot.contacts) == 3
+    monkeypatch.setitem(sys.modules, "coal", None)
+    with pytest.warns(
+        lw.ModelWarning, match=r"1 of the 3 contact pairs .*'barrel0:barrel1': they need coal, pip"
+    ) as all_:
+        trajectory = lw.simulate(robot, q, seconds=0.005)
+    assert len(all_) == 1
+    assert set(trajectory.contacts) == {"ground:barrel0", "ground:barrel1"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trajectory.resume(seconds=0.002)  # of the robot as it moved
+        lw.simulate(robot, q, seconds=0.002, contact=False)
+    with pytest.raises(lw.UnsupportedFeature, match=r"linkwork\[collide\]"):
+        lw.simulate(robot, q, seconds=0.005, contact=True)
+    with pytest.warns(lw.ModelWarning, match="need coal"):
+        assert lw.Stepper(robot).given is None
+    with pytest.warns(lw.ModelWarning, match="need coal"):
+        lw.rollouts(robot, np.tile(q, (2, 1)), seconds=0.002)
+
+
+def test_meshes_without_files_are_left_out(tmp_path: Path) -> None:
+    robot = barrels()
+    lost = lw.ContactShape("hull", "barrel0", lw.Mesh("gone.stl", None))
+    robot = robot.with_contacts(lost)
+    with pytest.warns(lw.ModelWarning, match="1 of the 4 contact pairs .*'ground:hull': files of their meshes"):
+        trajectory = lw.simulate(robot, robot.poses["standing"], seconds=0.002)
+    assert "barrel0:barrel1" in trajectory.contacts
+
+
+def test_far_pairs_are_not_given_to_coal() -> None:
+    """Bounding spheres decide; what is near is the same to the last bit."""
+    pytest.importorskip("coal")
+    from linkwork.contact.coal import GivenContacts
+
+    robot = barrels()
+    near, far = robot.poses["standing"], robot.poses["standing"].copy()
+    far[robot.q_slice("barrel1")][:3] += (5.0, 0.0, 0.0)
+    every, some = GivenContacts(robot), GivenContacts(robot, within=0.1)
+    np.testing.assert_array_equal(some(near), every(near))
+    assert (some(far)[:, 0] == 1e6).all() and every(far)[0, 0] == pytest.approx(5.01, abs=1e-6)
+    both = some(np.stack([near, far]))
+    np.testing.assert_array_equal(both[0], every(near))
+    assert pickle.loads(pickle.dumps(some)).within == 0.1
+
+
+def test_a_trajectory_does_not_show_contacts_of_another_robot(tmp_path: Path) -> None:
+    robot = barrels()
+    trajectory = lw.simulate(robot, robot.poses["standing"], seconds=0.002)
+    path = trajectory.save(tmp_path / "run.npz")
+    again = lw.Trajectory.load(path, robot)
+    assert set(again.contacts) == {pair.name for pair in robot.contacts}
+    other = lw.Trajectory.load(path, robot.without_contacts("barrel1"))
+    with pytest.raises(lw.InputError, match="has 1 contact pairs, and was simulated with 3 others"):
+        _ = other.contacts
+    assert other.contact_forces is None
+    other.plot()

@@ -57,6 +57,18 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         r"motors off: after 0\.3 s the pelvis has fallen by \d\d\d mm",
     ),
     "20_trotting": (r"Go2 trots 0\.[3-9]\d m in 2 s", r"its trunk moves [1-5]\d mm up"),
+    "21_stack_and_cards": (
+        rf"newton +\d+ iterations, residual {TINY} m/s, solved",
+        r"pgs +2000 iterations, residual \S+ m/s, not solved",
+        rf"card house of 3 levels: 0.5 s in [\d.]+ s, 0 steps not solved, moved by {TINY} m",
+        r"with friction 0.15 it falls",
+    ),
+    "22_hand_and_cube": (
+        r"a finger presses with 5\.000 N and carries 0\.2452 N",
+        rf"the cube sinks by {TRUE} m in half a second",
+        r"7\.51 N: held",
+        r"15\.02 N: lost",
+    ),
     "demo": (r"specialized differs from plain Python by", r"the crank turned [\d.]+ times"),
 }
 """What each example must print, as regular expressions."""
@@ -65,6 +77,9 @@ PICTURES = {
     "12_cassie_standing": ("cassie_standing.png", "cassie_standing.gif"),
     "13_two_hands_and_a_cube": ("two_hands_and_a_cube.png",),
     "15_digit_knee": ("digit_knee.png",),
+    "19_cassie_on_the_ground": ("cassie_pushed.png", "cassie_contact_forces.png"),
+    "21_stack_and_cards": ("card_house.png", "card_house_falls.png"),
+    "22_hand_and_cube": ("hand_and_cube.png", "hand_and_cube_falls.png"),
 }
 NEEDS = {
     "12_cassie_standing": "cassie/cassie.xml",
