@@ -51,8 +51,8 @@ def report(what: str, run: lw.Trajectory) -> None:
     touching = sum(one.touching[1:].sum(axis=1) for one in run.contacts.values())
     slid = any(one.sliding.any() for one in run.contacts.values())
     carried = sum(one.total[-1] for one in run.contacts.values())
-    print(f"  feet carry {carried:.1f} N of {9.81 * cassie.mass:.1f} N in the end; of 8 points at least {touching.min()} touch")
-    print(f"  a foot slipped: {slid}; steps not solved: {run.contacts.missed[-1]}")
+    print(f"  feet carry {carried:.1f} N of {9.81 * cassie.mass:.1f} N in the end; a foot slipped: {slid}")
+    print(f"  of 8 points at least {touching.min()} touch; steps not solved: {run.contacts.missed[-1]}")
 
 
 quiet = lw.simulate(cassie, q, seconds=SECONDS, controller=control, record_every=10)

@@ -340,5 +340,80 @@ def _drift() -> Any:
     return figure
 
 
+# Contact ---------------------------------------------------------------------------------------------------
+
+
+@picture("contact-frame")
+def _contact_frame() -> Any:
+    """A contact of two shapes: gap, frame, friction cone, and a force in it."""
+    mu, high, radius = 0.6, 1.5, 0.85
+    tip, center = np.array([2.45, 1.2]), np.array([2.45, 2.2])
+    figure, axes = paper(6.4, 3.4)
+    axes.fill([0, 6.4, 6.4, 0], [0, 0, 1.05, 1.05], color="#eceff2")
+    axes.plot([0, 6.4], [1.05, 1.05], color=INK, lw=1.2)
+    turn = np.linspace(0, 2 * np.pi, 200)
+    ball = center[:, None] + radius * np.stack([np.cos(turn), np.sin(turn)])
+    axes.fill(*ball, color=PASTELS[2], zorder=1)
+    axes.plot(*ball, color=INK, lw=1.2, zorder=2)
+    corners = np.array([tip, tip + np.array([mu * high, high]), tip + np.array([-mu * high, high])])
+    axes.fill(*corners.T, color=COUPLING, alpha=0.12, zorder=3)
+    axes.plot(*corners[[1, 0, 2]].T, color=COUPLING, lw=1, zorder=3)
+    rim = np.stack([tip[0] + mu * high * np.cos(turn), tip[1] + high + 0.13 * np.sin(turn)])
+    axes.plot(*rim, color=COUPLING, lw=1, zorder=3)
+    axes.text(
+        corners[1, 0] + 0.08, corners[1, 1], r"$K$: $|f_t| \leq \mu f_n$", color=COUPLING, fontsize=11, va="center"
+    )
+    for end, word, where in (((0.0, 1.05), "$n$", (-0.14, 0.97)), ((1.05, 0.0), "$t_1$", (1.0, 0.14))):
+        arrow(axes, tip, tip + np.array(end), INK, zorder=5)
+        axes.text(*(tip + np.array(where)), word, fontsize=12, ha="center", va="center", zorder=6)
+    force = tip + np.array([-0.42, 1.15])
+    arrow(axes, tip, force, LOOP, lw=2.0, zorder=5)
+    axes.text(force[0] - 0.14, force[1] + 0.05, "$f$", color=LOOP, fontsize=12, ha="center", zorder=6)
+    axes.plot(*tip, "o", color=LOOP, ms=5, zorder=6)
+    arrow(axes, (3.4, 2.2), (4.3, 2.2), GROUND, lw=2.0)
+    axes.text(3.45, 2.32, "$u$: velocity of the second shape", color=GROUND, fontsize=10, ha="left")
+    axes.plot([0.75, 1.6], [1.35, 1.35], color=FAINT, lw=0.8, ls=(0, (3, 3)), zorder=4)
+    arrow(axes, (0.95, 1.05), (0.95, 1.35), INK, arrowstyle="<|-|>", lw=1.0)
+    axes.text(0.85, 1.2, "gap $g$", fontsize=10, ha="right", va="center")
+    axes.text(0.25, 0.5, "first shape: the ground", fontsize=10, color=INK)
+    axes.text(center[0], center[1] + 0.98, "second shape", fontsize=10, ha="center", zorder=6)
+    axes.text(2.6, 0.5, "$f$ acts on the second shape, $-f$ on the first", fontsize=10, color=LOOP, ha="left")
+    return figure
+
+
+@picture("contact-sliding")
+def _contact_sliding() -> Any:
+    """A box that slides to rest, and a ball that bounces: velocities, forces and energies over time."""
+    box = lw.zoo.sliding_box(friction=0.4)
+    slid = lw.simulate(box, v=[1.0, 0, 0, 0, 0, 0], seconds=0.4)
+    ball = lw.zoo.bouncing_ball(restitution=0.7, height=0.3)
+    bounced = lw.simulate(ball, seconds=1.4)
+    figure = blank(7.2, 4.4)
+    axes = figure.subplots(2, 2, sharex="col")
+    push = slid.contacts["ground:box0"].forces.sum(axis=1)
+    axes[0, 0].plot(slid.times, slid.v[:, 0], color=COUPLING)
+    axes[0, 0].set(ylabel="velocity [m/s]", title="a box slides to rest, friction 0.4")
+    friction = np.hypot(push[1:, 0], push[1:, 1])
+    axes[1, 0].plot(slid.times[1:], push[1:, 2], color=INK, label="normal force")
+    axes[1, 0].plot(slid.times[1:], friction, color=LOOP, label="friction")
+    axes[1, 0].set(ylabel="force [N]", xlabel="time [s]", ylim=(0, 12))
+    axes[0, 1].plot(bounced.times, bounced.q[:, 2] - 0.1, color=COUPLING)
+    axes[0, 1].set(ylabel="height [m]", title="a ball bounces, restitution 0.7", ylim=(0, None))
+    lost, energy = bounced.contacts.dissipated["total"], bounced.energy["total"]
+    axes[1, 1].plot(bounced.times, energy - energy[-1], color=INK, label="energy left")
+    axes[1, 1].plot(bounced.times, lost, color=LOOP, label="dissipated")
+    axes[1, 1].set(ylabel="energy [J]", xlabel="time [s]")
+    for one in axes.flat:
+        one.spines[["top", "right"]].set_visible(False)
+        one.tick_params(labelsize=8)
+        one.title.set_size(9)
+        one.xaxis.label.set_size(9)
+        one.yaxis.label.set_size(9)
+    for one in axes[1]:
+        one.legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    return figure
+
+
 if __name__ == "__main__":
     main(sys.argv[1:])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +96,48 @@ def test_a_floating_robot_stands_on_the_ground(tmp_path: Path) -> None:
     assert said["contacts"]["normal_force"] == pytest.approx(2 * 9.81, rel=1e-6)
     words = simulate(block, "--base", "floating", "--contacts", "ground", "--seconds", 0.02).output
     assert "4 points touch at the end, 0 of them slide; 19.62 N in all" in words
-    falls = json.loads(simulate(block, "--base", "floating", "--seconds", 0.02, "--json").stdout)
-    assert "contacts" not in falls and falls["fastest"] > 0.1
+    falls = json.loads(simulate(block, "--base", "floating", "--contacts", "none", "--seconds", 0.02, "--json").stdout)
+    assert "contacts" not in falls and falls["fastest"] > 0.1 and falls["ground"] == ""
     refused = simulate(block, "--base", "floating", "--contacts", "ground", "--integrator", "rk4")
     assert refused.exit_code == 1 and "--contacts none" in refused.output.replace("\n", " ")
+
+
+def test_a_floating_robot_without_a_ground_is_put_on_one(tmp_path: Path) -> None:
+    """Its lowest point touches z = 0 wherever the file has it; a fixed base has no ground."""
+    block = tmp_path / "block.urdf"
+    block.write_text(BLOCK)
+    found = simulate(block, "--base", "floating", "--seconds", 0.02, "--out", tmp_path / "run.npz")
+    assert found.exit_code == 0, found.output
+    words = " ".join(found.stdout.split())
+    assert (
+        "the plane z = 0, which is not in the file (--contacts none: no ground); the robot starts 0.1 m higher" in words
+    )
+    assert "contact forces at most ground:block 19.62 N" in words and "not solved no step" in words
+    assert "dissipated" in words and "4 points touch at the end, 0 of them slide; 19.62 N in all" in words
+    fixed = json.loads(simulate(block, "--seconds", 0.02, "--json").stdout)
+    assert "contacts" not in fixed and fixed["ground"] == ""
+    exact = json.loads(simulate(block, "--base", "floating", "--integrator", "rk4", "--seconds", 0.02, "--json").stdout)
+    assert "contacts" not in exact and exact["ground"] == ""
+
+
+def test_a_robot_above_a_ground_of_its_file_falls_onto_it(tmp_path: Path) -> None:
+    scene = tmp_path / "scene.xml"
+    text = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 {z}"><freejoint/>
+    <geom type="sphere" size="0.1"/></body></worldbody></mujoco>"""
+    for z, rise, touching in ((0.2, "", 0), (0.05, "the robot starts 0.05 m higher, to stand on it", 1)):
+        scene.write_text(text.format(z=z))
+        said = json.loads(simulate(scene, "--seconds", 0.01, "--json").stdout)
+        assert said["ground"] == rise and said["contacts"]["touching"] == touching
+
+
+def test_pairs_that_need_coal_are_a_warning_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = tmp_path / "barrels.xml"
+    scene.write_text(
+        """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 0.1"><freejoint/>
+        <geom name="a" type="cylinder" size="0.1 0.1"/></body><body pos="0 0 0.4"><freejoint/>
+        <geom name="b" type="cylinder" size="0.1 0.1"/></body></worldbody></mujoco>"""
+    )
+    monkeypatch.setitem(sys.modules, "coal", None)
+    said = json.loads(simulate(scene, "--seconds", 0.01, "--json").stdout)
+    assert [text for text in said["warnings"] if "1 of the 3 contact pairs" in text and "linkwork[collide]" in text]
+    assert said["contacts"]["touching"] > 0

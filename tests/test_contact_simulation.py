@@ -376,8 +376,8 @@ def test_steps_that_are_not_solved_are_counted() -> None:
 
 def test_contact_forces_are_drawn_in_their_cones() -> None:
     pytest.importorskip("viser")
-    from linkwork.viewer import Viewer
     from linkwork.drawing.contacts import RING
+    from linkwork.viewer import Viewer
     from linkwork.viewer.between import CONES, POINTS, PUSHES
     from linkwork.viewer.stage import ARROW
 

@@ -32,16 +32,17 @@ from linkwork.cli.terminal import print_result, show, silence_notices, write_jso
 
 
 @command(
-    "Simulate a model, and report energy and loop errors.",
+    "Simulate a model on the ground, and report energy, loop errors and contacts.",
     "Simulate a model under gravity and its own springs and dampers, from a pose of the file with loops closed, and "
-    "report the change of energy and the errors of loops.",
-    "'euler' is robust and fast, 'rk4' of fourth order, 'dopri5' adapts its steps. Contacts are those of the file, or "
-    "of --contacts; a floating robot that would start in the ground stands on it. Only 'euler' knows contacts. Torques "
-    "and controllers are for Python: linkwork.simulate(robot, controller=...).",
+    "report the change of energy, the errors of loops, and the forces of contacts. A floating robot stands on the "
+    "plane z = 0, unless the file has another ground; --contacts none lets it fall.",
+    "'euler' is robust and fast, 'rk4' of fourth order, 'dopri5' adapts its steps. Only 'euler' knows contacts. "
+    "Torques and controllers are for Python: linkwork.simulate(robot, controller=...).",
     examples={
-        "linkwork simulate cassie.xml": "one second of falling",
+        "linkwork simulate cassie.xml": "one second on the ground, without motors",
         "linkwork simulate cassie.xml --view": "and show it in the browser",
-        "linkwork simulate go2.urdf --base floating --contacts ground": "on the ground",
+        "linkwork simulate go2.urdf --base floating": "a URDF model on the ground",
+        "linkwork simulate cassie.xml --contacts none": "one second of falling",
         "linkwork simulate four_bar.urdf --seconds 10 --integrator rk4": "how well is energy conserved?",
         "linkwork simulate cassie.xml --plot fall.png --out fall.npz": "plot it, save it",
         "linkwork simulate cassie.xml --video fall.gif": "an animation of it",

@@ -27,6 +27,8 @@ from linkwork.model.constraints import WORLD
 from linkwork.simulation import Trajectory
 from linkwork.simulation.given_pairs import with_usable_contacts
 
+SLIGHT = 1e-3
+"""Pairs press that have more than this part of the largest normal force."""
 LISTED = 4
 """Pairs whose largest forces are in the summary."""
 
@@ -80,10 +82,12 @@ class SimulationResult:
         }
 
     def _largest(self) -> dict[str, dict[str, float | None]]:
-        """Of pairs that touched, the largest recorded normal force and the last; the largest first."""
-        totals = {name: one.total for name, one in self.trajectory.contacts.items() if one.touching.any()}
-        largest = sorted(totals, key=lambda name: -float(np.nan_to_num(totals[name]).max()))
-        return {name: {"largest": _finite(np.max(totals[name])), "last": _finite(totals[name][-1])} for name in largest}
+        """Of pairs that pressed, the largest recorded normal force and the last; the largest first."""
+        totals = {name: np.nan_to_num(one.total) for name, one in self.trajectory.contacts.items()}
+        most = {name: float(total.max()) for name, total in totals.items()}
+        least = SLIGHT * max(most.values(), default=0.0)
+        pressed = sorted((name for name in most if most[name] > least), key=lambda name: -most[name])
+        return {name: {"largest": _finite(most[name]), "last": _finite(totals[name][-1])} for name in pressed}
 
     def save(self, record: RecordOptions) -> None:
         """Write the files asked for."""

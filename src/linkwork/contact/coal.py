@@ -58,8 +58,8 @@ class GivenContacts:
         robot: The mechanism.
         meshes: What a mesh is: ``"hull"``, its convex hull; ``"triangles"``, its surface; ``"auto"``, the hull on
             bodies that move, triangles on the world.
-        within: Pairs whose bounding spheres are farther apart than this, in meters, have no contact points; by default
-            all have.
+        within: Shapes that are farther apart than this, in meters, have one contact point, and none where their
+            bounding spheres are; by default all have all.
     """
 
     def __init__(self, robot: Model, meshes: MeshKind = "auto", within: float = np.inf) -> None:
@@ -100,12 +100,15 @@ class GivenContacts:
         self._ends = np.array([[self._shapes[pair.first], self._shapes[pair.second]] for pair in self.pairs])
         spheres = [[self._solids[shape].sphere() for shape in (pair.first, pair.second)] for pair in self.pairs]
         self._centers = np.array([[center for center, _ in pair] for pair in spheres])
-        self._reach = np.array([sum(radius for _, radius in pair) for pair in spheres])
+        self._planes = np.array([isinstance(pair.first.solid, Ground) for pair in self.pairs])
+        self._reach = np.array([second + (0.0 if np.isinf(first) else first) for (_, first), (_, second) in spheres])
 
     def _far(self, rotation: Floats, position: Floats) -> npt.NDArray[np.bool_]:
         """Pairs whose bounding spheres are too far apart for contact points, ``(pairs,)``, of shapes at these poses."""
         centers = np.einsum("pkij,pkj->pki", rotation[self._ends], self._centers) + position[self._ends]
-        apart = np.linalg.norm(centers[:, 1] - centers[:, 0], axis=-1)
+        between = centers[:, 1] - centers[:, 0]
+        above = np.einsum("pi,pi->p", rotation[self._ends[:, 0]][..., 2], between)
+        apart = np.where(self._planes, above, np.linalg.norm(between, axis=-1))
         far: npt.NDArray[np.bool_] = apart > self._reach + self.within
         return far
 
@@ -131,7 +134,7 @@ class GivenContacts:
                     continue
                 a = _Posed(self._solids[pair.first], R[first], p[first])
                 b = _Posed(self._solids[pair.second], R[second], p[second])
-                result[rows] = _contact_points(a, b, slots)
+                result[rows] = _contact_points(a, b, slots, self.within)
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -238,12 +241,12 @@ def _field_triangles(field: HeightField) -> tuple[Floats, npt.NDArray[Any]]:
 # Contact points -------------------------------------------------------------------------------------------
 
 
-def _contact_points(a: _Posed, b: _Posed, slots: int) -> Floats:
-    """Rows of gap, point and normal."""
+def _contact_points(a: _Posed, b: _Posed, slots: int, within: float) -> Floats:
+    """Rows of gap, point and normal; one point of shapes that are farther apart than ``within``."""
     gap, n, x, y = _nearest(a, b)
     rows = np.tile(np.array([NO_CONTACT, *(x + y) / 2, *n]), (slots, 1))
     found = [np.array([gap, *(x + y) / 2, *n])]
-    if slots > 1:
+    if slots > 1 and gap <= within:
         if a.solid.convex is not None and b.solid.convex is not None:
             found += _at_faces(a, b, n)
         else:
