@@ -62,11 +62,24 @@ CONTACT_TREE = TREE.extended("contact_tree", CONTACT_SIZES, CONTACT_INTEGERS, CO
 """A mechanism without constraints, with its contacts."""
 
 (
+    GIVEN,
     PLANE_SPHERE,
     PLANE_CAPSULE,
     PLANE_BOX,
-    GIVEN,
-) = range(4)
+    PLANE_CYLINDER,
+    PLANE_ELLIPSOID,
+    SPHERE_SPHERE,
+    CAPSULE_SPHERE,
+    BOX_SPHERE,
+    CYLINDER_SPHERE,
+    ELLIPSOID_SPHERE,
+    CAPSULE_CAPSULE,
+    BOX_CAPSULE,
+    BOX_BOX,
+    FIELD_SPHERE,
+    FIELD_CAPSULE,
+    FIELD_BOX,
+) = range(17)
 """Kinds of pairs: which kernel finds their contact points."""
 
 
@@ -94,6 +107,19 @@ PAIR_KINDS: Mapping[tuple[str, str], PairKind] = MappingProxyType(
         (PLANE, SPHERE): PairKind(PLANE_SPHERE, (1,)),
         (PLANE, CAPSULE): PairKind(PLANE_CAPSULE, (2,)),
         (PLANE, BOX): PairKind(PLANE_BOX, (4, 8)),
+        (PLANE, CYLINDER): PairKind(PLANE_CYLINDER, (4,)),
+        (PLANE, ELLIPSOID): PairKind(PLANE_ELLIPSOID, (1,)),
+        (SPHERE, SPHERE): PairKind(SPHERE_SPHERE, (1,)),
+        (CAPSULE, SPHERE): PairKind(CAPSULE_SPHERE, (1,)),
+        (BOX, SPHERE): PairKind(BOX_SPHERE, (1,)),
+        (CYLINDER, SPHERE): PairKind(CYLINDER_SPHERE, (1,)),
+        (ELLIPSOID, SPHERE): PairKind(ELLIPSOID_SPHERE, (1,)),
+        (CAPSULE, CAPSULE): PairKind(CAPSULE_CAPSULE, (2, 1)),
+        (BOX, CAPSULE): PairKind(BOX_CAPSULE, (2,)),
+        (BOX, BOX): PairKind(BOX_BOX, (4, 8)),
+        (FIELD, SPHERE): PairKind(FIELD_SPHERE, (1,)),
+        (FIELD, CAPSULE): PairKind(FIELD_CAPSULE, (2,)),
+        (FIELD, BOX): PairKind(FIELD_BOX, (4, 8)),
     }
 )
 """Pairs of shapes that have kernel text, in one of their two orders."""

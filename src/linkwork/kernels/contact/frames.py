@@ -23,8 +23,11 @@ LOWEST_UPRIGHT = -0.77
 """Normals with z components below this have tangents of their own. No face of usual terrain and no wall lies there, so
 that rounding does not switch the tangents of contacts that last."""
 
-TINY = 1e-300
+TINY = 1e-36
 """Squares of lengths below this are zeros."""
+
+CLOSE = 1e-11
+"""Lengths that differ by less than this part of the shapes' size are equal: what is found first is kept then."""
 
 
 @kernel
@@ -52,9 +55,21 @@ def set_contact(w: Array, slot: int, gap: Scalar, point: Vector, n: Vector) -> N
 
 
 @kernel
-def set_contact_below(w: Array, slot: int, gap: Scalar, surface: Vector, n: Vector) -> None:
-    """Write a contact point where the second shape has ``surface``, and the first ``surface - gap n``."""
-    set_contact(w, slot, gap, add(surface, scale(-0.5 * gap, n)), n)
+def set_contact_on(w: Array, slot: int, gap: Scalar, surface: Vector, n: Vector, way: Scalar) -> None:
+    """Write a contact point where one shape has ``surface``, and the other ``surface - gap n``.
+
+    The normal is ``way n``: ``way`` is 1, or -1 where the shapes of the pair are in the other order.
+    """
+    set_contact(w, slot, gap, add(surface, scale(-0.5 * gap, n)), scale(way, n))
+
+
+@kernel
+def set_core_contact(
+    w: Array, slot: int, gap: Scalar, core: Vector, radius: Scalar, n: Vector, there: Scalar, way: Scalar
+) -> None:
+    """Write a contact point at ``core - radius n`` on the second shape; none where ``there`` is 0."""
+    point = add(core, scale(-(radius + 0.5 * gap), n))
+    set_contact(w, slot, where(0.5, there, gap, NO_CONTACT), point, scale(way, n))
 
 
 @kernel
@@ -63,11 +78,23 @@ def unit_or(x: Vector, default: Vector) -> tuple[Triple, Scalar]:
     square = dot(x, x)
     length = sqrt(square)
     inverse = 1.0 / where(square, TINY, 1.0, length)
+    return select(square, TINY, default, scale(inverse, x)), length
+
+
+@kernel
+def select(below: Scalar, bound: Scalar, x: Vector, y: Vector) -> Triple:
+    """``x`` where ``below < bound``, ``y`` elsewhere."""
     return (
-        where(square, TINY, default[0], inverse * x[0]),
-        where(square, TINY, default[1], inverse * x[1]),
-        where(square, TINY, default[2], inverse * x[2]),
-    ), length
+        where(below, bound, x[0], y[0]),
+        where(below, bound, x[1], y[1]),
+        where(below, bound, x[2], y[2]),
+    )
+
+
+@kernel
+def select_largest(a: Vector, x: Vector, y: Vector, z: Vector) -> Triple:
+    """``x``, ``y`` or ``z``: where the first, second or third entry of ``a`` is the largest."""
+    return select(a[2], larger(a[0], a[1]), select(a[0], a[1], y, x), z)
 
 
 @kernel
@@ -77,6 +104,42 @@ def magnitude(x: Scalar) -> Scalar:
 
 
 @kernel
+def magnitudes(x: Vector) -> Triple:
+    """``|x|`` of each entry."""
+    return magnitude(x[0]), magnitude(x[1]), magnitude(x[2])
+
+
+@kernel
 def sign(x: Scalar) -> Scalar:
     """-1.0 where ``x < 0``, 1.0 elsewhere."""
     return where(x, 0.0, -1.0, 1.0)
+
+
+@kernel
+def larger(x: Scalar, y: Scalar) -> Scalar:
+    """The larger of two numbers."""
+    return where(x, y, y, x)
+
+
+@kernel
+def smaller(x: Scalar, y: Scalar) -> Scalar:
+    """The smaller of two numbers."""
+    return where(x, y, x, y)
+
+
+@kernel
+def clamp(x: Scalar, bound: Scalar) -> Scalar:
+    """``x`` within ``-bound`` and ``bound``."""
+    return where(x, -bound, -bound, where(bound, x, bound, x))
+
+
+@kernel
+def clamp_vector(x: Vector, bound: Vector) -> Triple:
+    """Each entry of ``x`` within plus and minus that of ``bound``."""
+    return clamp(x[0], bound[0]), clamp(x[1], bound[1]), clamp(x[2], bound[2])
+
+
+@kernel
+def size_of_box(h: Vector) -> Scalar:
+    """A length that differences of lengths of a box with half edges ``h`` are measured by."""
+    return h[0] + h[1] + h[2]

@@ -19,12 +19,41 @@ Cost: linear in pairs.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.contact.boxes import BOX_WORK, box_box
+from linkwork.kernels.contact.capsules import box_capsule, capsule_capsule
+from linkwork.kernels.contact.fields import field_box, field_capsule, field_sphere
 from linkwork.kernels.contact.frames import set_contact
-from linkwork.kernels.contact.planes import plane_box, plane_capsule, plane_sphere
+from linkwork.kernels.contact.planes import plane_box, plane_capsule, plane_cylinder, plane_ellipsoid, plane_sphere
+from linkwork.kernels.contact.spheres import (
+    box_sphere,
+    capsule_sphere,
+    cylinder_sphere,
+    ellipsoid_sphere,
+    sphere_sphere,
+)
 from linkwork.kernels.kinematics import POSE, WORLD_POSE, joint_transforms, world_transforms
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add, multiply, rotate, set_vector
-from linkwork.plans.contacts import CONTACT_TREE, GIVEN, PLANE_BOX, PLANE_CAPSULE, PLANE_SPHERE
+from linkwork.plans.contacts import (
+    BOX_BOX,
+    BOX_CAPSULE,
+    BOX_SPHERE,
+    CAPSULE_CAPSULE,
+    CAPSULE_SPHERE,
+    CONTACT_TREE,
+    CYLINDER_SPHERE,
+    ELLIPSOID_SPHERE,
+    FIELD_BOX,
+    FIELD_CAPSULE,
+    FIELD_SPHERE,
+    GIVEN,
+    PLANE_BOX,
+    PLANE_CAPSULE,
+    PLANE_CYLINDER,
+    PLANE_ELLIPSOID,
+    PLANE_SPHERE,
+    SPHERE_SPHERE,
+)
 
 CONTACT_WORK: dict[str, Shape] = {
     "shape_R": ("nshapes", 3, 3),
@@ -32,6 +61,7 @@ CONTACT_WORK: dict[str, Shape] = {
     "gap": ("nslots",),
     "point": ("nslots", 3),
     "contact_R": ("nslots", 3, 3),
+    **BOX_WORK,
 }
 
 
@@ -50,15 +80,43 @@ def contact_geometry(tree: Array, w: Array) -> None:
     for c in range(tree.ncontacts):
         kind = tree.contact_kind[c]
         slot = tree.contact_slot[c]
+        count = tree.contact_slots[c]
         turned = tree.contact_reversed[c]
+        way = -1.0 if turned == 1 else 1.0
         a = tree.contact_second[c] if turned == 1 else tree.contact_first[c]
         b = tree.contact_first[c] if turned == 1 else tree.contact_second[c]
         if kind == PLANE_SPHERE:
-            plane_sphere(tree, w, a, b, slot)
+            plane_sphere(tree, w, a, b, slot, way)
         elif kind == PLANE_CAPSULE:
-            plane_capsule(tree, w, a, b, slot)
+            plane_capsule(tree, w, a, b, slot, way)
         elif kind == PLANE_BOX:
-            plane_box(tree, w, a, b, slot, tree.contact_slots[c])
+            plane_box(tree, w, a, b, slot, count, way)
+        elif kind == PLANE_CYLINDER:
+            plane_cylinder(tree, w, a, b, slot, way)
+        elif kind == PLANE_ELLIPSOID:
+            plane_ellipsoid(tree, w, a, b, slot, way)
+        elif kind == SPHERE_SPHERE:
+            sphere_sphere(tree, w, a, b, slot, way)
+        elif kind == CAPSULE_SPHERE:
+            capsule_sphere(tree, w, a, b, slot, way)
+        elif kind == BOX_SPHERE:
+            box_sphere(tree, w, a, b, slot, way)
+        elif kind == CYLINDER_SPHERE:
+            cylinder_sphere(tree, w, a, b, slot, way)
+        elif kind == ELLIPSOID_SPHERE:
+            ellipsoid_sphere(tree, w, a, b, slot, way)
+        elif kind == CAPSULE_CAPSULE:
+            capsule_capsule(tree, w, a, b, slot, count, way)
+        elif kind == BOX_CAPSULE:
+            box_capsule(tree, w, a, b, slot, way)
+        elif kind == BOX_BOX:
+            box_box(tree, w, a, b, slot, count, way)
+        elif kind == FIELD_SPHERE:
+            field_sphere(tree, w, a, b, slot, way)
+        elif kind == FIELD_CAPSULE:
+            field_capsule(tree, w, a, b, slot, way)
+        elif kind == FIELD_BOX:
+            field_box(tree, w, a, b, slot, count, way)
 
 
 @kernel
