@@ -57,10 +57,12 @@ from linkwork.model.constraints import (
     VelocityCoupling,
     Weld,
 )
+from linkwork.model.contacts import ContactPair, ContactShape
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.model.parts import Actuator
 from linkwork.model.placement import Placement
+from linkwork.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Sphere, Surface
 from linkwork.parsing import load, loads
 
 if TYPE_CHECKING:
@@ -174,18 +176,24 @@ __all__ = [
     "Actuator",
     "AssemblyError",
     "Belt",
+    "Box",
     "Builder",
+    "Capsule",
     "Cardan",
     "CenterOfMass",
     "Constraint",
+    "ContactPair",
+    "ContactShape",
     "ContactSolution",
     "ContactStep",
     "Contacts",
     "Controller",
+    "Cylinder",
     "Cylindrical",
     "DampedInverse",
     "Delassus",
     "DelassusOperator",
+    "Ellipsoid",
     "Energy",
     "Equilibrium",
     "Evaluator",
@@ -195,6 +203,8 @@ __all__ = [
     "Free",
     "FunctionCoupling",
     "Gear",
+    "Ground",
+    "HeightField",
     "Helical",
     "Hinge",
     "Impact",
@@ -211,6 +221,7 @@ __all__ = [
     "LinearCombination",
     "LinkworkError",
     "Mechanism",
+    "Mesh",
     "Minimal",
     "MinimalMotion",
     "ModelError",
@@ -236,9 +247,11 @@ __all__ = [
     "SingularMassMatrix",
     "Slider",
     "Solution",
+    "Sphere",
     "Spherical",
     "StateWarning",
     "Stepper",
+    "Surface",
     "Sweep",
     "TopologyError",
     "Trajectory",

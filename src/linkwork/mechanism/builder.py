@@ -7,7 +7,7 @@ stay), and bodies are ordered depth first; see `topology`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -15,18 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import ModelError
+from linkwork.mechanism.contacts import Chosen, ContactChoice, ContactOptions, check_contact_options, part_contacts
 from linkwork.mechanism.joint_options import JointOptions, check_options, dynamics_of, limits_of
 from linkwork.mechanism.leaves import check_leaves
 from linkwork.mechanism.mechanism import Mechanism
 from linkwork.mechanism.topology import Graph, GraphJoint, Tree
 from linkwork.model.arrays import Floats, VectorLike, finite_array
 from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
+from linkwork.model.contacts import ContactPair
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Joint
 from linkwork.model.model import Model
 from linkwork.model.parts import GRAVITY, Actuator, Frame, TreeJoint
 from linkwork.model.placement import Placement, PlacementLike, as_placement
-from linkwork.model.shapes import Ground, Role, Shape, Solid, as_color
+from linkwork.model.shapes import Ground, Role, Shape, Solid, Surface, as_color
 
 
 class Builder:
@@ -58,6 +60,8 @@ class Builder:
         self._constraints: list[Constraint] = []
         self._actuators: list[Actuator] = []
         self._poses: dict[str, dict[str, Floats]] = {}
+        self._contacts: list[ContactPair] = []
+        self._touching: list[tuple[tuple[Chosen, ...], ContactOptions]] = []
 
     def body(
         self, name: str, inertia: Inertia | None = None, check: bool = True, *, gravity_compensation: float = 0.0
@@ -231,8 +235,11 @@ class Builder:
         at: PlacementLike = (0.0, 0.0, 0.0),
         color: Sequence[float] | None = None,
         role: Role = "visual",
+        *,
+        name: str = "",
+        surface: Surface | None = None,
     ) -> Builder:
-        """Add a shape to a body, for viewers; dynamics do not use it.
+        """Add a shape to a body, for viewers and for contacts; see `contact`.
 
         Args:
             body: The body, or ``"world"``.
@@ -241,8 +248,31 @@ class Builder:
             color: Red, green, blue and perhaps opacity, from 0 to 1.
             role: Shapes that are ``"visual"`` are drawn; those for ``"collision"`` on demand, or where a body has no
                 others.
+            name: By which contacts of the shape are known; by default the name of the body.
+            surface: Friction and restitution of its contacts, by default; a shape that has one may touch others.
         """
-        self._shapes.append(Shape(body, solid, as_placement(at), as_color(color), role))
+        self._shapes.append(Shape(body, solid, as_placement(at), as_color(color), role, name=name, surface=surface))
+        return self
+
+    def contact(self, *touching: Chosen, **options: Unpack[ContactOptions]) -> Builder:
+        """Let bodies or shapes touch the ground, and pairs each other; they may be added later.
+
+        Args:
+            touching: Names of bodies (all their shapes), shapes, tuples of two of these, and pairs; none: all bodies.
+            options: Those of `Mechanism.with_contacts`: ``ground``, ``self_collision``, ``friction``,
+                ``restitution``, ``compliance``, ``margin``, ``slots``, ``visual``.
+        """
+        check_contact_options(options)
+        self._touching.append((touching, options))
+        return self
+
+    def add_contacts(self, pairs: Iterable[ContactPair]) -> Builder:
+        """Add pairs; those whose bodies fixed joints make one are left out, as they cannot touch.
+
+        Args:
+            pairs: Placements of their shapes are in the frames of bodies.
+        """
+        self._contacts += pairs
         return self
 
     def add_mechanism(
@@ -270,7 +300,9 @@ class Builder:
         for shape in other.shapes:
             if not isinstance(shape.solid, Ground) or to == WORLD:  # a part on a body leaves its ground behind
                 body, placement = part.moved(shape.body, shape.placement)
-                self._shapes.append(replace(shape, body=body, placement=placement))
+                name, link = (part.named(given) if given else "" for given in (shape.name, shape.link))
+                self._shapes.append(replace(shape, body=body, placement=placement, name=name, link=link))
+        self.add_contacts(part_contacts(other, self._contacts, part.named, part.moved))
         names = Renaming(part.named, part.named, to, part.at, part.named(""))
         for constraint in other.constraints:
             if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
@@ -301,7 +333,7 @@ class Builder:
     def build(self) -> Mechanism:
         """Check everything and make the mechanism."""
         graph = Graph(self._inertias, self._joints, self._frames)
-        graph.check_names(self._shapes)
+        graph.check_names(self._shapes, self._contacts)
         for body, inertia in self._inertias.items():
             if body not in self._trusted:
                 inertia.validate_mass(body)
@@ -312,13 +344,24 @@ class Builder:
         loops = graph.loop_constraints(spanning, tree.frames)
         shapes = tuple(tree.moved(shape) for shape in self._shapes)
         open_chain = Mechanism(self.name, tuple(tree.joints), tree.inertias, tree.frames, self._gravity, shapes)
-        return replace(
+        # what fixed joints make one body does not touch itself
+        contacts = tuple(c for c in tree.moved_contacts(self._contacts) if c.first.body != c.second.body)
+        made = replace(
             open_chain,
             constraints=(*loops, *self._constraints),
             poses={name: self._configuration(open_chain, name) for name in self._poses},
             actuators=tuple(self._actuators),
             gravity_compensation=self._merge_compensation(tree),
+            contacts=contacts,
         )
+        return self._with_contacts(made) if self._touching else made
+
+    def _with_contacts(self, robot: Mechanism) -> Mechanism:
+        choice = ContactChoice(robot)
+        pairs = {pair.name: pair for pair in robot.contacts}
+        for touching, options in self._touching:
+            pairs |= {pair.name: pair for pair in choice.pairs(*touching, **options)}
+        return replace(robot, contacts=tuple(pairs.values()))
 
     def _check_inertias(self, tree: Tree) -> None:
         """Of moving bodies: what is fixed to a body counts with it."""

@@ -248,6 +248,7 @@ def _chains(robot: Model) -> Iterator[tuple[str, ...]]:
         children.setdefault(joint.parent, []).append(joint)
     used = {frame.body for name, frame in robot.frames.items() if name != frame.body}
     used |= {shape.body for shape in robot.shapes} | set(robot.gravity_compensation)
+    used |= {body for pair in robot.contacts for body in pair.bodies}
     used |= {robot.frames[place].body for c in robot.constraints for place in c.places}
     bare = {
         body

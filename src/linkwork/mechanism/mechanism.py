@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy.typing as npt
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from linkwork.closure.mobility import Mobility
     from linkwork.dynamics.equilibrium import Equilibrium
     from linkwork.inputs import Auto, ForwardMethod, JointProperty
+    from linkwork.mechanism.contacts import Chosen, GroundLike
     from linkwork.mechanism.optimization import Progress
     from linkwork.mechanism.optimized import Optimized
     from linkwork.simulation import Sweep
@@ -186,6 +187,67 @@ class Mechanism(Model):
 
         return independent(self, joints)
 
+    def with_contacts(
+        self,
+        *touching: Chosen,
+        ground: GroundLike = True,
+        self_collision: bool = False,
+        friction: float | None = None,
+        restitution: float | None = None,
+        compliance: float | None = None,
+        margin: float = 0.0,
+        slots: int | None = None,
+        visual: bool = False,
+    ) -> Self:
+        """A new mechanism with more pairs of shapes that may touch; this one is unchanged.
+
+        ``robot.with_contacts()`` lets all its shapes for collision touch the ground, ``robot.with_contacts("left_foot",
+        "right_foot")`` those of two bodies, ``robot.with_contacts(("hand", "cube"))`` those of a hand and a cube each
+        other. Pairs are called ``first:second``, by their shapes; a shape is called as in its file, or else as its
+        body. A pair takes the place of one that has its name.
+
+        Args:
+            touching: Names of bodies or frames (all their shapes), shapes, tuples of two of these that touch each
+                other, and pairs; with none, all moving bodies. Placements of new shapes are in the frame of the body
+                or frame that they name, as those of `with_frame`. The shapes of ``"world"`` touch all that is named.
+            ground: What bodies and shapes touch: the robot's own ground or else the plane z = 0 (True), nothing
+                (False), the plane of a placement, a height field on the world, or any shape. Tuples and pairs do not
+                touch it.
+            self_collision: Whether bodies and shapes touch each other, too, but for bodies that a joint or a
+                constraint connects.
+            friction: Coulomb's coefficient; by default what the file says of the two shapes, else 1.
+            restitution: Newton's coefficient of restitution; by default what the file says, else 0.
+            compliance: Of the normal direction, in m/N; by default what the file says, else 0: rigid.
+            margin: Distance at which shapes count as touching, in m.
+            slots: Contact points of each pair; by default what its shapes need.
+            visual: Whether bodies that have no shapes for collision touch with those that are drawn.
+        """
+        from linkwork.mechanism.contacts import ContactChoice
+
+        made = ContactChoice(self).pairs(
+            *touching,
+            ground=ground,
+            self_collision=self_collision,
+            friction=friction,
+            restitution=restitution,
+            compliance=compliance,
+            margin=margin,
+            slots=slots,
+            visual=visual,
+        )
+        known = {pair.name: pair for pair in self.contacts}
+        return replace(self, contacts=tuple((known | {pair.name: pair for pair in made}).values()))
+
+    def without_contacts(self, *names: str) -> Self:
+        """A new mechanism without these contacts; without any, if none is named.
+
+        Args:
+            names: Names of pairs; or of shapes or bodies, none of which touches anything then.
+        """
+        from linkwork.mechanism.contacts import kept_contacts
+
+        return replace(self, contacts=kept_contacts(self, names))
+
     def actuation(
         self,
         q: npt.ArrayLike,
@@ -297,5 +359,6 @@ _INSTEAD = {
     "frames": "robot.with_frame(name, body, placement)",
     "actuators": "robot.with_actuators(...)",
     "constraints": "robot.constrained(...), unconstrained(...) or switched(...)",
+    "contacts": "robot.with_contacts(...) or without_contacts(...)",
 }
 """What gives a new mechanism where people assign to fields of one."""

@@ -29,6 +29,7 @@ from linkwork.model.constraints import (
     Slider,
     Weld,
 )
+from linkwork.model.contacts import changed_shapes
 from linkwork.model.inertia import Inertia
 from linkwork.model.parts import Frame
 from linkwork.model.placement import Placement
@@ -68,6 +69,9 @@ class Rebuilder:
         # a joint that was a constraint has no coordinates yet that turning it around would change
         self._opened = {name for name, c in graph.connections.items() if name not in graph.tree and not c.base}
         self._shapes = tuple(replace(s, placement=self._seen[s.body] * s.placement) for s in robot.shapes)
+        self._contacts = changed_shapes(
+            robot.contacts, lambda s: replace(s, placement=self._seen[s.body] * s.placement)
+        )
         self._poses = {name: self._body_poses(q) for name, q in robot.poses.items()}
 
     def __call__(self, choice: Choice) -> Mechanism | None:
@@ -106,6 +110,8 @@ class Rebuilder:
             constraints,
             actuators=self.robot.actuators,
             gravity_compensation=self._compensation(tree),
+            # what a weld in the tree makes one body does not touch itself
+            contacts=tuple(c for c in tree.moved_contacts(self._contacts) if c.first.body != c.second.body),
         )
 
     def _body_poses(self, q: Floats) -> dict[str, Placement]:

@@ -15,6 +15,7 @@ import numpy as np
 from linkwork.errors import ModelError, TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD, Constraint, closing
+from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Helical, Joint, Prismatic, Revolute, Universal
 from linkwork.model.parts import Frame, TreeJoint
@@ -46,8 +47,8 @@ class Graph:
     joints: Mapping[str, GraphJoint]
     frames: Mapping[str, Frame]
 
-    def check_names(self, shapes: Iterable[Shape]) -> None:
-        """Raise `ModelError` unless all bodies that joints, frames and shapes are on exist."""
+    def check_names(self, shapes: Iterable[Shape], contacts: Iterable[ContactPair] = ()) -> None:
+        """Raise `ModelError` unless all bodies that joints, frames, shapes and contacts are on exist."""
         for joint in (added.joint for added in self.joints.values()):
             if joint.parent == joint.child:
                 raise TopologyError(f"joint '{joint.name}' leads from '{joint.child}' to itself", subject=joint.name)
@@ -59,6 +60,9 @@ class Graph:
                 raise ModelError(f"frame '{frame.name}' has the name of a body", subject=frame.name)
         for shape in shapes:
             self._check_body(shape.body, "a shape is on", shape.body)
+        for pair in contacts:
+            for body in pair.bodies:
+                self._check_body(body, f"{pair} is on", pair.name)
 
     def _check_body(self, body: str, what: str, subject: str) -> None:
         if body not in self.inertias and body != WORLD:
@@ -188,7 +192,21 @@ class Tree:
             shape: On a body of the graph.
         """
         body, place = self.home[shape.body]
-        return replace(shape, body=body, placement=place * shape.placement)
+        link = shape.link or (shape.body if shape.body != body else "")
+        return replace(shape, body=body, placement=place * shape.placement, link=link)
+
+    def moved_contacts(self, contacts: Iterable[ContactPair]) -> tuple[ContactPair, ...]:
+        """Pairs whose shapes are on the moving bodies that their own bodies are part of.
+
+        Args:
+            contacts: On bodies of the graph.
+        """
+
+        def moved(shape: ContactShape) -> ContactShape:
+            body, place = self.home[shape.body]
+            return replace(shape, body=body, placement=place * shape.placement)
+
+        return changed_shapes(contacts, moved)
 
 
 def _preference(added: GraphJoint) -> tuple[int, ...]:

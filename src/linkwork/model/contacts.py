@@ -7,6 +7,8 @@ are apart has a gap and no force.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, field
 from math import isfinite
 
@@ -50,6 +52,7 @@ class ContactPair:
         restitution: Newton's coefficient of restitution, 0 to 1.
         compliance: Of the normal direction, in m/N: the inverse of a stiffness; 0 is rigid.
         slots: Contact points that the pair may have; by default what its shapes need.
+        margin: Distance of the shapes, in m, at which they count as touching: gaps are measured from there.
     """
 
     first: ContactShape
@@ -59,6 +62,7 @@ class ContactPair:
     restitution: float = 0.0
     compliance: float = 0.0
     slots: int | None = None
+    margin: float = 0.0
 
     def __post_init__(self) -> None:
         if isinstance(self.second.solid, Ground) and not isinstance(self.first.solid, Ground):
@@ -75,6 +79,8 @@ class ContactPair:
             if not (isfinite(value) and value >= 0 and (most is None or value <= most)):
                 bound = "must be >= 0" if most is None else f"must be between 0 and {most:g}"
                 raise ModelError(f"contact '{self.name}': {what} is {value:g}, {bound}", subject=self.name)
+        if not isfinite(self.margin):
+            raise ModelError(f"contact '{self.name}': margin is {self.margin:g}, must be finite", subject=self.name)
         if self.slots is not None and self.slots < 1:
             raise ModelError(f"contact '{self.name}': slots is {self.slots}, must be >= 1", subject=self.name)
 
@@ -85,3 +91,34 @@ class ContactPair:
 
     def __str__(self) -> str:
         return f"contact '{self.name}' of '{self.first.name}' and '{self.second.name}'"
+
+
+def contact_shapes(contacts: Iterable[ContactPair]) -> tuple[ContactShape, ...]:
+    """The shapes of pairs, each once, in the order in which they come.
+
+    Args:
+        contacts: The pairs.
+    """
+    return tuple(dict.fromkeys(shape for pair in contacts for shape in (pair.first, pair.second)))
+
+
+def changed_shapes(
+    contacts: Iterable[ContactPair], change: Callable[[ContactShape], ContactShape]
+) -> tuple[ContactPair, ...]:
+    """The pairs with all their shapes changed; one that is in several pairs is changed once, and stays one.
+
+    Args:
+        contacts: The pairs; they keep their names.
+        change: The new shape for each.
+    """
+    new: dict[ContactShape, ContactShape] = {}
+    found = []
+    for pair in contacts:
+        for shape in (pair.first, pair.second):
+            if shape not in new:
+                new[shape] = change(shape)
+        same = copy(pair)  # not checked again: there may be thousands
+        object.__setattr__(same, "first", new[pair.first])
+        object.__setattr__(same, "second", new[pair.second])
+        found.append(same)
+    return tuple(found)

@@ -16,6 +16,8 @@ Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, from 0 to 1."""
 Role = Literal["visual", "collision"]
 """What a shape is for."""
+Combination = Literal["lesser", "greater", "harmonic"]
+"""Which friction two surfaces have together."""
 
 
 def _above_zero(what: str, *sizes: float) -> None:
@@ -25,7 +27,11 @@ def _above_zero(what: str, *sizes: float) -> None:
 
 @dataclass(frozen=True)
 class Box:
-    """A box around the origin; edges along the axes, in meters."""
+    """A box around the origin; edges along the axes.
+
+    Args:
+        size: Lengths of the edges along x, y and z, in meters.
+    """
 
     size: tuple[float, float, float]
 
@@ -35,7 +41,11 @@ class Box:
 
 @dataclass(frozen=True)
 class Sphere:
-    """A sphere around the origin."""
+    """A sphere around the origin.
+
+    Args:
+        radius: In meters.
+    """
 
     radius: float
 
@@ -45,7 +55,11 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """An ellipsoid around the origin; its semi-axes are along the axes."""
+    """An ellipsoid around the origin; its semi-axes are along the axes.
+
+    Args:
+        radii: Semi-axes along x, y and z, in meters.
+    """
 
     radii: tuple[float, float, float]
 
@@ -55,7 +69,13 @@ class Ellipsoid:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A cylinder around the z axis, ``length`` from end to end; a capsule if ``rounded``: half spheres beyond."""
+    """A cylinder around the z axis, ``length`` from end to end; a capsule if ``rounded``.
+
+    Args:
+        radius: In meters.
+        length: From end to end, in meters.
+        rounded: Whether there are half spheres beyond the ends.
+    """
 
     radius: float
     length: float
@@ -63,6 +83,16 @@ class Cylinder:
 
     def __post_init__(self) -> None:
         _above_zero("a cylinder of", self.radius, self.length)
+
+
+def Capsule(radius: float, length: float) -> Cylinder:
+    """A capsule around the z axis: a `Cylinder` that is ``rounded``, with ``length`` between the centers of its ends.
+
+    Args:
+        radius: In meters.
+        length: In meters.
+    """
+    return Cylinder(radius, length, rounded=True)
 
 
 @dataclass(frozen=True)
@@ -96,7 +126,13 @@ class HeightField:
 
 @dataclass(frozen=True)
 class Mesh:
-    """Triangles from a file: its name in the model, and its path (None if it was not found)."""
+    """Triangles from a file.
+
+    Args:
+        name: Of the file, as the model has it.
+        file: Its path; None if it was not found.
+        scale: Of the vertices along x, y and z.
+    """
 
     name: str
     file: Path | None
@@ -110,6 +146,26 @@ class Mesh:
 Solid = Box | Sphere | Ellipsoid | Cylinder | Ground | HeightField | Mesh
 
 
+@dataclass(frozen=True)
+class Surface:
+    """What a file says of contacts of a shape; None where it says nothing.
+
+    Args:
+        friction: Coulomb's coefficient of friction.
+        restitution: Newton's coefficient of restitution.
+        compliance: The inverse of a stiffness, in m/N.
+        combination: Which friction two such surfaces have: the lesser, as in ODE, the greater, as in MuJoCo, or the
+            harmonic mean, as in Drake. Where the two differ in this, the lesser.
+        mask: Bits of which two shapes that touch have one in common; -1: all.
+    """
+
+    friction: float | None = None
+    restitution: float | None = None
+    compliance: float | None = None
+    combination: Combination = "lesser"
+    mask: int = -1
+
+
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A solid on a body (or on ``world``), at ``placement`` in the frame of the body's inertia."""
@@ -119,6 +175,17 @@ class Shape:
     placement: Placement
     color: Color | None = None
     role: Role = "visual"
+    name: str = ""
+    """Its own name; empty where a file gives none."""
+    link: str = ""
+    """The body that it was given to, which is part of ``body`` where a fixed joint joins them; empty: ``body``."""
+    surface: Surface | None = None
+    """What is known of its contacts; a shape that has one may touch others, also if it is visual."""
+
+    @property
+    def collides(self) -> bool:
+        """Whether it may touch others: its role is collision, or it has a surface, and no mask forbids it."""
+        return self.role == "collision" if self.surface is None else self.surface.mask != 0
 
 
 def as_color(values: Sequence[float] | None) -> Color | None:

@@ -12,6 +12,7 @@ from linkwork.mechanism import Mechanism
 from linkwork.parsing.options import (
     EXPAND_XACRO,
     Base,
+    Contacts,
     Dependent,
     Document,
     Format,
@@ -38,9 +39,9 @@ _BY_EXTENSION: dict[str, Format | None] = {
 _BY_ROOT: dict[str, Format] = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
 
 _OPTIONS: dict[Format, tuple[str, ...]] = {
-    "urdf": ("base", "mimic", "inertias", "loops", "dependent"),
-    "sdf": ("base", "mimic", "inertias"),
-    "mjcf": ("inertias",),
+    "urdf": ("base", "mimic", "inertias", "loops", "dependent", "contacts"),
+    "sdf": ("base", "mimic", "inertias", "contacts"),
+    "mjcf": ("inertias", "contacts"),
 }
 """Options that have a meaning for each format."""
 
@@ -57,6 +58,7 @@ def load(
     inertias: Inertias = "warn",
     loops: Loops = None,
     dependent: Dependent = "error",
+    contacts: Contacts = None,
 ) -> Mechanism:
     """A mechanism from a model file: URDF, SDF or MJCF, by its extension; ``.xml`` by its root element.
 
@@ -76,8 +78,12 @@ def load(
             ``<gazebo>``.
         dependent: URDF joints that are marked as dependent while nothing in the file ties them are an ``"error"``, or
             ``"free"``.
+        contacts: Which shapes may touch (see docs/contact.md): by default those that the file pairs, which MJCF does
+            and URDF and SDF do not. True or ``"ground"``: all that are for collision touch the ground, too, a plane
+            z = 0 where the file has none, and each other where the file says so (``self_collide``). ``"all"``: and
+            each other, but for neighbors. False: none.
     """
-    settings = LoadSettings(base, mimic, inertias, loops, dependent)
+    settings = LoadSettings(base, mimic, inertias, loops, dependent, contacts)
     file = model_path(path)
     extension = file.suffix.lower()
     if extension not in _BY_EXTENSION:
@@ -98,6 +104,7 @@ def loads(
     inertias: Inertias = "warn",
     loops: Loops = None,
     dependent: Dependent = "error",
+    contacts: Contacts = None,
     name: str = TEXT,
 ) -> Mechanism:
     """A mechanism from the text of a model file, as `load` makes it from the file.
@@ -112,6 +119,7 @@ def loads(
         inertias: As for `load`.
         loops: As for `load`.
         dependent: As for `load`.
+        contacts: As for `load`.
         name: What messages call the text.
     """
     if not isinstance(text, bytes | str):
@@ -119,7 +127,7 @@ def loads(
     if is_file_name(text):
         raise InputError(f"text is {text[:80]!r}, which is no XML; to read a file, use load(path)")
     check_option("format", format)
-    return _read(Document(text, name), format, LoadSettings(base, mimic, inertias, loops, dependent))
+    return _read(Document(text, name), format, LoadSettings(base, mimic, inertias, loops, dependent, contacts))
 
 
 def _read(document: Document, format: Format | None, settings: LoadSettings) -> Mechanism:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from linkwork.errors import ModelError
 from linkwork.model.placement import Placement
-from linkwork.model.shapes import Color, Role, Solid
+from linkwork.model.shapes import Color, Role, Solid, Surface
 from linkwork.parsing.xml import Node
 
 _PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
@@ -31,6 +31,10 @@ class LinkShape:
     place: Placement
     color: Color | None
     role: Role
+    name: str = ""
+    surface: Surface | None = None
+    node: Node | None = None
+    """Its element, where contacts need it."""
 
 
 def readable_shapes(nodes: Iterator[Node], read: Callable[[Node], LinkShape | None]) -> tuple[LinkShape, ...]:

@@ -10,6 +10,7 @@ from linkwork.errors import ModelError, UnsupportedFeature
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.arrays import VectorLike
 from linkwork.model.constraints import Constraint, Coupling, JointCoupling, JointLock
+from linkwork.model.contacts import ContactPair
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Joint
 from linkwork.model.parts import GRAVITY
@@ -42,7 +43,13 @@ class LocatedBuilder:
     def shapes(self, body: str, shapes: Iterable[LinkShape]) -> None:
         """Add the visual and collision shapes of a body."""
         for shape in shapes:
-            self._builder.shape(body, shape.solid, shape.place, shape.color, shape.role)
+            self._builder.shape(
+                body, shape.solid, shape.place, shape.color, shape.role, name=shape.name, surface=shape.surface
+            )
+
+    def contacts(self, pairs: Iterable[ContactPair]) -> None:
+        """Add pairs that may touch; those whose bodies fixed joints make one are left out."""
+        self._builder.add_contacts(pairs)
 
     def joint(
         self,

@@ -23,6 +23,9 @@ Format = Literal["urdf", "sdf", "mjcf"]
 """The format of a model file."""
 Loops = str | PathLike[str] | Literal[False] | None
 """The file that describes loops: the one beside the model (None), this one, or none (False)."""
+Contacts = Literal["ground", "all"] | bool | None
+"""Which pairs may touch: those that the file states (None), the ground too (True or ``"ground"``), all bodies but
+neighbors too (``"all"``), none (False)."""
 
 EXPAND_XACRO = "expand it first: xacro robot.xacro > robot.urdf"
 """What to do with a template of URDF files."""
@@ -52,12 +55,15 @@ class LoadSettings:
     inertias: Inertias = "warn"
     loops: Loops = None
     dependent: Dependent = "error"
+    contacts: Contacts = None
 
     def __post_init__(self) -> None:
         for name in ("base", "mimic", "inertias", "dependent"):
             check_option(name, getattr(self, name))
         if not (self.loops is None or self.loops is False or isinstance(self.loops, str | PathLike)):
             raise InputError(f"loops is {self.loops!r}; it is the path of a file, None, or False")
+        if not (self.contacts is None or isinstance(self.contacts, bool) or self.contacts in ("ground", "all")):
+            raise InputError(f"contacts is {self.contacts!r}; it is True, False, 'ground', 'all' or None")
 
     def require_meaning(self, names: Collection[str], document: Document, form: Format) -> None:
         """Raise `InputError` for an option that is given and is none of ``names``, those of the file's format."""

@@ -4,8 +4,8 @@
 Read: bodies and frames in all ways to write a place, joints of all four kinds with several to a body, inertials and
 inertias of primitive geoms with what <compiler> does to them, default classes, included files, equalities, fixed
 tendons in equalities, actuators on joints and fixed tendons with their gains and biases, gravity and its compensation,
-keyframes, and how geoms look. What only collides or senses is skipped. What changes the dynamics and is not read is
-an `UnsupportedFeature`. See docs/mjcf.md.
+keyframes, how geoms look, and which of them may touch. What only senses is skipped. What changes the dynamics and is
+not read is an `UnsupportedFeature`. See docs/mjcf.md.
 
 | file           | what it knows                                                    |
 |----------------|------------------------------------------------------------------|
@@ -20,6 +20,8 @@ an `UnsupportedFeature`. See docs/mjcf.md.
 | servos         | actuators: how they make force                                   |
 | keyframes      | ``qpos0`` and keyframes                                          |
 | shapes         | geoms as they look; mesh and material assets                     |
+| height_fields  | height fields: heights in text, binary files, images             |
+| contacts       | which geoms may touch, with which friction                       |
 | convention     | MuJoCo's vectors and ours                                        |
 """
 
@@ -32,7 +34,9 @@ from linkwork.mechanism import Mechanism
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Free, Prismatic
 from linkwork.model.placement import Placement
+from linkwork.parsing.contact_rules import SelfCollision, Unused, with_loaded_contacts
 from linkwork.parsing.located_builder import LocatedBuilder
+from linkwork.parsing.mjcf.contacts import ContactReader
 from linkwork.parsing.mjcf.convention import MujocoMap, mujoco_map
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, read_document
 from linkwork.parsing.mjcf.equalities import References, read_equalities, read_tendons
@@ -44,17 +48,18 @@ from linkwork.parsing.mjcf.settings import YES_NO, Settings, read_settings
 from linkwork.parsing.mjcf.shapes import mesh_name, read_looks, read_shapes
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh, read_tree
 from linkwork.parsing.mjcf.vocabulary import SECTIONS, not_understood, refuse_unknown
-from linkwork.parsing.options import Document, Inertias, LoadSettings
+from linkwork.parsing.options import Document, LoadSettings
 
 __all__ = ["MujocoMap", "mujoco_map", "read_mjcf"]
 
 
 def read_mjcf(document: Document, settings: LoadSettings) -> Mechanism:
     """A mechanism from an MJCF file; files that it includes are read from its folder or below."""
-    return _mechanism(read_document(document.text, document.name, document.path), settings.inertias)
+    mechanism = _mechanism(read_document(document.text, document.name, document.path), settings)
+    return with_loaded_contacts(mechanism, settings.contacts, SelfCollision())
 
 
-def _mechanism(document: MjcfDocument, inertias: Inertias) -> Mechanism:
+def _mechanism(document: MjcfDocument, given: LoadSettings) -> Mechanism:
     _refuse_sections(document)
     settings, defaults = read_settings(document), Defaults(document)
     tree = read_tree(document, defaults, settings)
@@ -63,10 +68,14 @@ def _mechanism(document: MjcfDocument, inertias: Inertias) -> Mechanism:
     tendons = read_tendons(document, defaults, joints, settings)
     motors = read_motors(document, defaults, joints, tendons, settings)
     name = document.root.get("model") or Path(document.root.file).stem
-    builder = LocatedBuilder(document.root, name, inertias, settings.gravity)
+    builder = LocatedBuilder(document.root, name, given.inertias, settings.gravity)
     body_names = _add_bodies(builder, tree, joints, motors, settings, _mesh_files(document))
+    shapes = {body: read_shapes(body, looks) for body in tree.bodies}
     for body, body_name in tree.names.items():
-        builder.shapes(body_name, read_shapes(body, looks))
+        builder.shapes(body_name, shapes[body])
+    if given.contacts is not False:
+        unused = Unused(all_of_it=bool(given.contacts))
+        builder.contacts(ContactReader(document, defaults, settings, tree, shapes, unused).pairs())
     sites = _add_sites(builder, tree, settings, body_names)
     bodies = {name: body for body, name in tree.names.items()}
     model = References(tree, settings, bodies, sites, joints, tendons)

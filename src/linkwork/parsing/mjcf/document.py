@@ -93,6 +93,19 @@ def _included_path(include: Node, folder: Path) -> Path:
     raise include.error(f"there is no file '{name}' in the model's folder")
 
 
+def asset_folder(document: MjcfDocument, of: str) -> Path:
+    """A folder of assets, relative to the model's; of repeated <compiler> elements the last counts.
+
+    Args:
+        document: The model.
+        of: The attribute of <compiler> that names it: ``meshdir``, which is also for height fields.
+    """
+    said: dict[str, str] = {}
+    for node in document.children(document.root, "compiler"):
+        said |= {name: node.get(name) or "" for name in node.attributes}
+    return Path(said.get(of) or said.get("assetdir") or "")
+
+
 # Default classes -----------------------------------------------------------------------------------
 
 

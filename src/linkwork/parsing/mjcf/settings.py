@@ -46,6 +46,16 @@ class Settings:
     """Groups of actuators that are switched off."""
     clamp_controls: bool
     """Whether ranges of controls count."""
+    contacts: bool
+    """Whether contacts are switched on."""
+    collision: str
+    """Which pairs of geoms touch: all, those of <pair>, or those of masks."""
+    filter_parents: bool
+    """Whether a body does not touch its parent."""
+    override_friction: float | None
+    """Friction of all contacts, if one is given for them."""
+    override_margin: float | None
+    """Margin of all contacts, if one is given for them."""
 
     def angle(self, value: float) -> float:
         """An angle of the file in radians."""
@@ -132,6 +142,7 @@ def read_settings(document: MjcfDocument) -> Settings:
         raise compiler.error("'settotalmass' together with 'fusestatic' is not supported", UnsupportedFeature)
     groups = compiler.numbers("inertiagrouprange", 2) or (0.0, 5.0)
     switches = ("disable", "enable")
+    override = flag.choice("override", switches, "disable") == "enable"
     weightless = flag.choice("gravity", switches, "enable") == "disable"
     return Settings(
         degrees=compiler.choice("angle", ("degree", "radian"), "degree") == "degree",
@@ -149,6 +160,11 @@ def read_settings(document: MjcfDocument) -> Settings:
         actuation=flag.choice("actuation", switches, "enable") == "enable",
         disabled_groups=option.numbers("actuatorgroupdisable", *range(32)) or (),
         clamp_controls=flag.choice("clampctrl", switches, "enable") == "enable",
+        contacts=all(flag.choice(name, switches, "enable") == "enable" for name in ("constraint", "contact")),
+        collision=option.choice("collision", ("all", "predefined", "dynamic"), "all"),
+        filter_parents=flag.choice("filterparent", switches, "enable") == "enable",
+        override_friction=(option.numbers("o_friction", *range(1, 6)) or (1.0,))[0] if override else None,
+        override_margin=option.number("o_margin", 0.0) if override else None,
     )
 
 

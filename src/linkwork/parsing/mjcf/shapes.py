@@ -16,9 +16,23 @@ import numpy as np
 from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats
 from linkwork.model.placement import Placement
-from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Ground, Mesh, Role, Solid, Sphere, as_color
+from linkwork.model.shapes import (
+    Box,
+    Color,
+    Cylinder,
+    Ellipsoid,
+    Ground,
+    HeightField,
+    Mesh,
+    Role,
+    Solid,
+    Sphere,
+    Surface,
+    as_color,
+)
 from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
-from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
+from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, asset_folder
+from linkwork.parsing.mjcf.height_fields import read_height_fields
 from linkwork.parsing.mjcf.inertia import GEOMS, SIZES, size_and_place
 from linkwork.parsing.mjcf.settings import Settings, quaternion
 from linkwork.parsing.mjcf.tree import Body
@@ -37,12 +51,21 @@ class Looks:
     meshes: Mapping[str, tuple[Mesh, Placement]]
     """Mesh assets by name, and where they stand in the frames of their geoms."""
     materials: Mapping[str, Color | None]
+    fields: Mapping[str, HeightField]
+    """Height fields by name."""
+
+    def surface(self, node: Node) -> Surface | None:
+        """What a geom says of its contacts, if it may have any."""
+        if not (node.number("contype", 1.0) or node.number("conaffinity", 1.0)):
+            return None
+        sliding = (node.numbers("friction", 1, 2, 3) or (1.0,))[0]
+        return Surface(0.0 if node.number("condim", 3.0) == 1 else sliding, combination="greater")
 
 
 def read_looks(document: MjcfDocument, defaults: Defaults, settings: Settings) -> Looks:
     """The assets of a model; those that are wrong are left out."""
     finder = MeshFinder(document.root.file)
-    folder = _mesh_folder(document)
+    folder = asset_folder(document, "meshdir")
     meshes: dict[str, tuple[Mesh, Placement]] = {}
     materials: dict[str, Color | None] = {}
     for node in document.inside("asset", "mesh", "material"):
@@ -54,20 +77,12 @@ def read_looks(document: MjcfDocument, defaults: Defaults, settings: Settings) -
                 meshes[mesh_name(node)] = _mesh(defaults.apply(node, "mesh"), folder, finder)
         except ModelError:
             continue
-    return Looks(settings, meshes, materials)
+    return Looks(settings, meshes, materials, read_height_fields(document, finder))
 
 
 def mesh_name(mesh: Node) -> str:
     """The name of a mesh asset; one without is called as its file."""
     return mesh.get("name") or Path(mesh.get("file") or "").stem
-
-
-def _mesh_folder(document: MjcfDocument) -> Path:
-    """The folder of meshes, relative to the model's; of repeated <compiler> elements the last counts."""
-    said: dict[str, str] = {}
-    for node in document.children(document.root, "compiler"):
-        said |= {name: node.get(name) or "" for name in node.attributes}
-    return Path(said.get("meshdir") or said.get("assetdir") or "")
 
 
 def _mesh(node: Node, folder: Path, finder: MeshFinder) -> tuple[Mesh, Placement]:
@@ -94,7 +109,9 @@ def read_shapes(body: Body, looks: Looks) -> tuple[LinkShape, ...]:
         if found is None:
             return None
         solid, place = found
-        return LinkShape(solid, frames[node] * place, _color(node, looks), _role(node))
+        place = frames[node] * place
+        name = node.get("name") or ""
+        return LinkShape(solid, place, _color(node, looks), _role(node), name, looks.surface(node), node)
 
     return readable_shapes(iter(frames), read)
 
@@ -107,6 +124,9 @@ def _solid(node: Node, looks: Looks) -> tuple[Solid, Placement] | None:
             return None
         solid, inside = looks.meshes[mesh]
         return solid, looks.settings.placement(node) * inside
+    if type == "hfield":
+        field = looks.fields.get(node.get("hfield") or "")
+        return None if field is None else (field, looks.settings.placement(node))
     if type == "plane":
         return Ground(), looks.settings.placement(node)
     if type not in SIZES:

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the formats share in reading contacts: the option of loading, and what a file says that is not used."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+
+from linkwork.errors import InputError
+from linkwork.mechanism import Mechanism
+from linkwork.mechanism.contacts import ContactChoice
+from linkwork.model.constraints import WORLD
+from linkwork.model.contacts import ContactPair
+from linkwork.parsing.options import Contacts
+from linkwork.parsing.xml import Location, warn
+
+
+@dataclass
+class Unused:
+    """What a file says of contacts and is not used; one warning for all of it.
+
+    Args:
+        all_of_it: Whether to say also what is never modeled here, such as the softness of contacts in MJCF.
+    """
+
+    all_of_it: bool = False
+    _found: dict[str, list[Location]] = field(default_factory=dict)
+
+    def add(self, where: Location, what: str, always: bool = False) -> None:
+        """Note something.
+
+        Args:
+            where: Its place in the file.
+            what: What it is.
+            always: Whether it is worth a warning of its own.
+        """
+        if always or self.all_of_it:
+            self._found.setdefault(what, []).append(where)
+
+    def warn(self) -> None:
+        """Warn of all that was noted, on the line of the first."""
+        if not self._found:
+            return
+        said = []
+        for what, places in self._found.items():
+            lines = sorted({line for place in places if (line := getattr(place, "line", None)) is not None})
+            more = f" and {len(lines) - 3} more" if len(lines) > 3 else ""
+            at = f" (line{'s' * (len(lines) > 1)} {', '.join(map(str, lines[:3]))}{more})" if lines else ""
+            said.append(f"{what}{at}")
+        first = next(iter(self._found.values()))[0]
+        warn(first, f"not used of what the file says of contacts: {'; '.join(said)}")
+
+
+@dataclass(frozen=True)
+class SelfCollision:
+    """Which links of a model touch each other, as its file says.
+
+    Args:
+        links: Those that do, if both of a pair are among them.
+        excluded: Pairs that do not in any case.
+    """
+
+    links: frozenset[str] = frozenset()
+    excluded: frozenset[frozenset[str]] = frozenset()
+
+
+def with_loaded_contacts(robot: Mechanism, contacts: Contacts, rules: SelfCollision) -> Mechanism:
+    """A robot from a file that has no ground with the contacts that the option of loading asks for.
+
+    Args:
+        robot: The robot.
+        contacts: Whether it touches the ground, and itself.
+        rules: Which links touch each other.
+    """
+    if not contacts:
+        return robot
+    everything = contacts == "all"
+    choice = ContactChoice(robot)
+    taken = {pair.name for pair in robot.contacts}
+    grounded = any(WORLD in pair.bodies for pair in robot.contacts)
+    found: list[ContactPair] = list(robot.contacts)
+    try:
+        made = list(choice.pairs(ground=not grounded, self_collision=everything or bool(rules.links)))
+    except InputError as e:
+        raise InputError(f"contacts={contacts!r}: {e}") from None
+    for pair in made:
+        links = frozenset(choice.links.get(shape, shape.body) for shape in (pair.first, pair.second))
+        touches_itself = WORLD not in pair.bodies
+        if touches_itself and (links in rules.excluded or not (everything or _both(links, rules.links))):
+            continue
+        if pair.name not in taken:
+            found.append(pair)
+    return replace(robot, contacts=tuple(found))
+
+
+def _both(links: Collection[str], those: Collection[str]) -> bool:
+    return all(link in those for link in links)

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which geoms may touch, as MuJoCo's collision driver decides, and the numbers of each pair.
+
+Two geoms touch if ``contype`` of one and ``conaffinity`` of the other have a bit in common, unless their bodies are
+welded to each other, an <exclude> names both bodies, or one body is the parent of the other and not fixed to the world.
+A <pair> touches in any case, with numbers of its own. Of two geoms the one with the higher ``priority`` says the
+friction; else it is the greater one, and margins add up (MuJoCo 4; before, the greater one).
+
+Not used: ``solref``, ``solimp`` and ``solmix``, which make contacts soft (contacts are rigid here, unless given a
+compliance), and ``gap``, from which on MuJoCo lists contacts that have no force. Not modeled: friction against spinning
+and rolling (``condim`` 4 and 6), different friction in two directions, ``surfacevel``, ``adhesion``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from linkwork.inputs import suggest
+from linkwork.model.contacts import ContactPair, ContactShape
+from linkwork.model.shapes import Ground, HeightField
+from linkwork.parsing.appearance import LinkShape
+from linkwork.parsing.contact_rules import Unused
+from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
+from linkwork.parsing.mjcf.settings import Settings
+from linkwork.parsing.mjcf.tree import Body, Tree, fresh
+from linkwork.parsing.xml import Node, warn
+
+MOST = 20_000
+"""Pairs of a file that are loaded; of more, those with what is fixed to the world."""
+
+
+@dataclass(frozen=True, eq=False)
+class Geom:
+    """A geom that may touch others, and what it says of contacts."""
+
+    node: Node
+    body: Body
+    shape: ContactShape
+    contype: int
+    conaffinity: int
+    friction: float
+    condim: int
+    priority: int
+    margin: float
+
+    @staticmethod
+    def of(body: Body, shape: ContactShape, node: Node) -> Geom:
+        """From its element."""
+        friction = node.numbers("friction", 1, 2, 3) or (1.0,)
+        return Geom(
+            node,
+            body,
+            shape,
+            _bits(node, "contype", 1),
+            _bits(node, "conaffinity", 1),
+            friction[0],
+            _condim(node, 3),
+            int(node.number("priority", 0.0)),
+            node.number("margin", 0.0),
+        )
+
+
+@dataclass
+class ContactReader:
+    """Reads the contacts of one model.
+
+    Args:
+        document: The model.
+        defaults: Its default classes.
+        settings: Its settings.
+        tree: Its bodies.
+        shapes: The shapes of its bodies.
+    """
+
+    document: MjcfDocument
+    defaults: Defaults
+    settings: Settings
+    tree: Tree
+    shapes: Mapping[Body, tuple[LinkShape, ...]]
+    unused: Unused = field(default_factory=Unused)
+
+    def pairs(self) -> list[ContactPair]:
+        """All pairs, those of <pair> first."""
+        if not self.settings.contacts:
+            return []
+        geoms = self._geoms()
+        found: list[ContactPair] = []
+        names: set[str | None] = set()
+        said: set[frozenset[Geom]] = set()
+        for node in self.document.inside("contact", "pair"):
+            pair = self._explicit(self.defaults.apply(node, "pair"), geoms, said)
+            if pair is not None:
+                found.append(_renamed(pair, names))
+        for one, other in self._dynamic(list(geoms.values()), said):
+            found.append(_renamed(self._combined(one, other), names))
+        self.unused.warn()
+        return found
+
+    # Geoms -------------------------------------------------------------------------------------------
+
+    def _geoms(self) -> dict[str, Geom]:
+        """The geoms that can be read, by the names of their shapes."""
+        taken: set[str | None] = {s.name for shapes in self.shapes.values() for s in shapes if s.name}
+        found: dict[str, Geom] = {}
+        for body, name in self.tree.names.items():
+            shapes = [shape for shape in self.shapes[body] if shape.node is not None]
+            read = {shape.node for shape in shapes}
+            for item in body.all("geom"):
+                if item.node not in read and (_bits(item.node, "contype", 1) or _bits(item.node, "conaffinity", 1)):
+                    what = item.node.get("mesh") or item.node.get("hfield") or item.node.get("type") or "sphere"
+                    self.unused.add(item.node, f"a geom of '{name}' that cannot be read ({what})", always=True)
+            for shape in shapes:
+                assert shape.node is not None
+                plain = "ground" if body.parent is None and isinstance(shape.solid, Ground) else name
+                own = shape.name or fresh(plain if len(shapes) == 1 or plain != name else f"{name}_1", taken)
+                placed = ContactShape(own, name, shape.solid, shape.place)
+                found[own] = Geom.of(body, placed, shape.node)
+        return found
+
+    # Pairs of bodies ---------------------------------------------------------------------------------
+
+    def _dynamic(self, geoms: list[Geom], said: set[frozenset[Geom]]) -> Iterator[tuple[Geom, Geom]]:
+        """Pairs by masks, in the order of geoms."""
+        if self.settings.collision == "predefined":
+            return
+        groups: dict[Body, list[Geom]] = {}
+        for geom in geoms:
+            if geom.contype or geom.conaffinity:
+                groups.setdefault(geom.body, []).append(geom)
+        excluded = self._excluded()
+        bodies = [pair for pair in combinations(groups, 2) if self._may_touch(*pair, excluded)]
+        count = sum(len(groups[one]) * len(groups[other]) for one, other in bodies)
+        if count > MOST:
+            bodies = [pair for pair in bodies if any(body.is_static for body in pair)]
+            warn(
+                self.document.root,
+                f"{count} pairs of geoms may touch, of which at most {MOST} are loaded: only those with what is fixed "
+                "to the world. with_contacts(...) adds others, contacts=False loads none",
+            )
+        for first, second in bodies:
+            for one in groups[first]:
+                for other in groups[second]:
+                    meet = one.contype & other.conaffinity or other.contype & one.conaffinity
+                    if meet and _can_touch(one, other) and (not said or frozenset((one, other)) not in said):
+                        yield one, other
+
+    def _excluded(self) -> set[frozenset[Body]]:
+        bodies = {name: body for body, name in self.tree.names.items()}
+        found = set()
+        for node in self.document.inside("contact", "exclude"):
+            names = [node.text(end) for end in ("body1", "body2")]
+            unknown = next((name for name in names if name not in bodies), None)
+            if unknown is not None:
+                near = suggest(unknown, bodies)
+                self.unused.add(node, f"the exclusion of '{unknown}', which is no body of the model{near}", always=True)
+                continue
+            found.add(frozenset(bodies[name] for name in names))
+        return found
+
+    def _may_touch(self, first: Body, second: Body, excluded: set[frozenset[Body]]) -> bool:
+        one, other = _weld(first), _weld(second)
+        if one is other or (first.is_static and second.is_static) or frozenset((first, second)) in excluded:
+            return False
+        if not self.settings.filter_parents or one.parent is None or other.parent is None:
+            return True
+        return _weld(one.parent) is not other and _weld(other.parent) is not one
+
+    # Numbers -----------------------------------------------------------------------------------------
+
+    def _combined(self, one: Geom, other: Geom) -> ContactPair:
+        if one.priority != other.priority:
+            strong = one if one.priority > other.priority else other
+            condim, friction = strong.condim, strong.friction
+        else:
+            condim, friction = max(one.condim, other.condim), max(one.friction, other.friction)
+        for geom in (one, other):
+            self._note(geom.node)
+        margin = one.margin + other.margin
+        return self._pair(geom.node, one, other, condim, friction, margin)
+
+    def _explicit(self, node: Node, geoms: Mapping[str, Geom], said: set[frozenset[Geom]]) -> ContactPair | None:
+        names = [node.text(end) for end in ("geom1", "geom2")]
+        unknown = next((name for name in names if name not in geoms), None)
+        if unknown is not None:
+            what = f"a pair with '{unknown}', which is no geom of the model{suggest(unknown, geoms)}"
+            self.unused.add(node, what, always=True)
+            return None
+        ends = [geoms[name] for name in names]
+        one, other = ends
+        said.add(frozenset(ends))
+        still = one.body.is_static and other.body.is_static
+        if still or one.body.carrier is other.body.carrier or not _can_touch(one, other):
+            self.unused.add(
+                node, f"a pair of '{one.shape.name}' and '{other.shape.name}', which cannot touch", always=True
+            )
+            return None
+        friction = node.numbers("friction", 1, 2, 3, 4, 5) or (1.0,)
+        if (friction[1] if len(friction) > 1 else 1.0) != friction[0]:
+            self.unused.add(node, "different friction in two directions: the first counts", always=True)
+        self._note(node)
+        pair = self._pair(node, one, other, _condim(node, 3), friction[0], node.number("margin", 0.0))
+        label = node.get("name")
+        return pair if not label else _named(pair, label)
+
+    def _pair(self, node: Node, one: Geom, other: Geom, condim: int, friction: float, margin: float) -> ContactPair:
+        if self.settings.override_friction is not None:
+            friction = self.settings.override_friction
+        if self.settings.override_margin is not None:
+            margin = self.settings.override_margin
+        if condim > 3:
+            what = "spinning" if condim == 4 else "spinning and rolling"
+            self.unused.add(node, f"friction against {what} (condim {condim}), which is not modeled", always=True)
+        if friction < 0:
+            raise node.error(f"friction is {friction:g}; it must be >= 0")
+        friction = 0.0 if condim == 1 else friction
+        return ContactPair(one.shape, other.shape, friction=friction, margin=margin)
+
+    def _note(self, node: Node) -> None:
+        """What a geom or pair says that is not used."""
+        for name in ("solref", "solimp", "solreffriction", "gap"):
+            if node.get(name) is not None:
+                self.unused.add(node, f"'{name}'")
+        for name in ("surfacevel", "adhesion"):
+            if any(node.numbers(name, *range(1, 7)) or ()):
+                self.unused.add(node, f"'{name}', which is not modeled", always=True)
+
+
+def _can_touch(one: Geom, other: Geom) -> bool:
+    """MuJoCo has no contacts between two planes or height fields."""
+    flat = [isinstance(geom.shape.solid, Ground | HeightField) for geom in (one, other)]
+    return not all(flat)
+
+
+def _weld(body: Body) -> Body:
+    """The body that moves by joints or as a mocap body and that this one is fixed to, or the world."""
+    while body.parent is not None and not body.all("joint") and body.node.get("mocap") != "true":
+        body = body.parent
+    return body
+
+
+def _bits(node: Node, attribute: str, default: int) -> int:
+    value = node.number(attribute, float(default), largest=2.0**32)
+    if value != int(value):
+        raise node.error(f"attribute '{attribute}' is {value:g}; it is an integer, of whose bits one counts")
+    return int(value)
+
+
+def _condim(node: Node, default: int) -> int:
+    value = node.number("condim", float(default))
+    if value not in (1, 3, 4, 6):
+        raise node.error(f"attribute 'condim' is {value:g}; it is one of 1, 3, 4, 6")
+    return int(value)
+
+
+def _renamed(pair: ContactPair, taken: set[str | None]) -> ContactPair:
+    if pair.name in taken:
+        return _named(pair, fresh(pair.name, taken))
+    taken.add(pair.name)
+    return pair
+
+
+def _named(pair: ContactPair, name: str) -> ContactPair:
+    return ContactPair(pair.first, pair.second, name, friction=pair.friction, margin=pair.margin)
