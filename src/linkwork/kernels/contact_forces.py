@@ -1,0 +1,534 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Inverse dynamics with contacts: the least contact forces within Coulomb's cones that motors need beside them.
+
+Accelerations ask for generalized forces ``b`` of independent degrees of freedom (`cluster_rnea`). Actuated ones supply
+what their own rows need; those of the other rows are to be balanced by contact forces ``f`` and, where they are chosen
+as well (`plans.contact_forces`), by torques ``t``::
+
+    minimize  1/2 |f|² + w/2 |t|²    with    J' f + B t = b,    f in the product of cones K,  t in a box
+
+Its dual has one unknown ``y`` a row: ``f = P_K(J y)`` and ``t = P(B' y / w)``, where ``y`` makes the rows balance, the
+gradient of a convex function that is piecewise smooth. Newton's method with line search, on a proximal term: it adds
+``rho (y - y0)`` to the gradient, so that ``y`` exists where contacts cannot balance the rows. What they miss, `unmet`,
+then is the least that can be missed, as ``rho`` is small; else ``y0 = y`` takes the term's effect away. ``f`` and
+``t`` are within their cones and boxes in every iteration.
+
+All generalized forces are forces here: torques are divided by a length of the robot, so that units do not matter.
+
+| symbol     | meaning                                                                                          |
+|------------|--------------------------------------------------------------------------------------------------|
+| contact_J  | ``J``: columns of degrees of freedom, dependent ones within those of the independent; zero where a contact is open |
+| b          | what the accelerations ask for                                                                    |
+| P, t       | forces of contacts and chosen torques at ``y``                                                    |
+| D, slopes  | their derivatives, a symmetric block for each contact and a number for each torque                |
+| Jd, Bd     | what a full step changes ``J y`` and ``B' y / w`` by                                              |
+| Hy         | ``J' D J + B D B' + rho``, then its factor                                                        |
+| dy         | Newton's step                                                                                     |
+| left       | ``b - J' f - B t``                                                                                |
+
+Cost: that of `cluster_rnea`; linear in contacts times the joints that carry them; an iteration is linear in contacts
+and cubic in the rows that are balanced.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwork.kernels.actuated import max_constraint_error, max_required_torque
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.cluster_rnea import CLUSTER_RNEA, independent_torques, spanning_tree_torques
+from linkwork.kernels.clusters import cluster_multipliers, generalized_force, shift_force_to_parent
+from linkwork.kernels.cones import clamp, clamp_slope, cone_derivative, magnitude, project_cone
+from linkwork.kernels.constrained import maximum
+from linkwork.kernels.contact.geometry import CONTACT_WORK, contact_geometry, given_contacts
+from linkwork.kernels.contact_problem import body_rows, poses_of_shapes, world_poses
+from linkwork.kernels.indexed_ldl import factorize_at, solve_at
+from linkwork.kernels.joints import dof_of
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.spatial import Triple
+from linkwork.plans.contact_forces import CONTACT_FORCES_TREE, HEAD
+
+TRIALS = 8
+"""Lengths of a step that the line search tries."""
+SHORT = 0.5
+"""A full step is taken where the slope at its end is less than this part of that at its start."""
+INEXACT = 0.1
+"""``y0`` is moved where Newton's method misses less than this part of what is unmet."""
+STALLED = 0.5
+"""Contacts cannot supply more where moving ``y0`` leaves more than this part of what was unmet."""
+BEYOND = 1e30
+"""More than can be unmet."""
+
+CONTACT_FORCES_WORK: dict[str, Shape] = CONTACT_WORK | {
+    "body_E": ("n", 3, 3),
+    "body_o": ("n", 3),
+    "contact_K": (3, 6),
+    "contact_J": ("nslots", 3, "nv"),
+    "contact_D": ("nslots", 6),
+    "contact_Jd": ("nslots", 3),
+    "slopes": ("nchosen",),
+    "Bd": ("nchosen",),
+    "b": ("nv",),
+    "Hy": ("nv", "nv"),
+    "dy": ("nv",),
+    "left": ("nv",),
+    "t": ("nchosen",),
+    "tau_tree": ("nv",),
+    "tau_rest": ("nv",),
+}
+
+
+class ContactForcesProblem(NamedTuple):
+    """A motion to make, contact points of pairs without kernel text, and parameters."""
+
+    q: Array
+    v: Array
+    a: Array
+    wrenches: Array
+    given: Array
+    tolerance: Scalar
+    """What may be unmet when iterations end, as a part of what is required."""
+    rho: Scalar
+    """Of the proximal term."""
+    weight: Scalar
+    """Of chosen torques, beside one of contact forces."""
+    max_gap: Scalar
+    """Contacts that are farther open bear nothing."""
+    length: Scalar
+    """Of the robot."""
+    rounding: Scalar
+    """What ``J y`` is uncertain by, as a part of ``y``."""
+
+
+class ContactForcesResult(NamedTuple):
+    """Torques and forces that make it."""
+
+    tau: Array
+    full: Array
+    """(nv,) accelerations of all joints."""
+    multipliers: Array
+    forces: Array
+    """(nslots, 3) forces of contacts, in the axes t1, t2, n."""
+    gaps: Array
+    unmet: Array
+    """(nv,) generalized forces that are missing."""
+    residual: Array
+    """(1,) what iterations still have to change, as a part of what is required; zero at the end."""
+    iterations: Array
+    pivot: Array
+    """(1,) as in `cluster_rnea`."""
+    missed: Array
+    """(1,) the largest of ``unmet``, times the unit of its coordinate."""
+    required: Array
+    """(1,) the largest torque of a joint of the spanning tree, in the same units."""
+    error: Array
+    """(1,) the largest constraint error."""
+    before: Array
+    """(1,) ``missed`` where ``y0`` was moved last."""
+    y: Array
+    """(nv,)"""
+    y0: Array
+    """(nv,)"""
+
+
+@kernel
+def contact_forces_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    a: Array,
+    wrenches: Array,
+    given: Array,
+    settings: Array,
+    tau: Array,
+    full: Array,
+    multipliers: Array,
+    forces: Array,
+    gaps: Array,
+    unmet: Array,
+    balance: Array,
+    flat: Array,
+) -> tuple[ContactForcesProblem, ContactForcesResult]:
+    """Flat inputs and outputs by name; the second number of ``settings`` is the most iterations."""
+    problem = ContactForcesProblem(
+        q=q,
+        v=v,
+        a=a,
+        wrenches=wrenches,
+        given=given,
+        tolerance=settings[0],
+        rho=settings[2],
+        weight=settings[3],
+        max_gap=settings[4],
+        length=settings[5],
+        rounding=settings[6],
+    )
+    result = ContactForcesResult(
+        tau=tau,
+        full=full,
+        multipliers=multipliers,
+        forces=forces,
+        gaps=gaps,
+        unmet=unmet,
+        residual=flat[0:1],
+        iterations=flat[1:2],
+        pivot=flat[2:3],
+        missed=balance[0:1],
+        required=balance[1:2],
+        error=flat[3:4],
+        before=flat[4:5],
+        y=flat[HEAD : HEAD + tree.nv],
+        y0=flat[HEAD + tree.nv : HEAD + 2 * tree.nv],
+    )
+    return problem, result
+
+
+# Setup --------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def support_columns(tree: Array, w: Array, body: int, sign: Scalar, K: Array, J: Array) -> None:
+    """Add to ``J`` what a force ``sign K`` on a body is to the joints that support it."""
+    i = body
+    for j in range(6):
+        w.y6[j] = sign * K[j]
+    while i != 0:
+        for k in range(dof_of(tree.kind[i])):
+            J[tree.iv[i] + k] += generalized_force(tree, i, k, w.y6)
+        shift_force_to_parent(tree, w, i, w.y6)
+        i = tree.parent[i]
+
+
+@kernel
+def contact_columns(tree: Array, w: Array, problem: ContactForcesProblem, gaps: Array) -> None:
+    """``contact_J`` of all slots, on degrees of freedom of the spanning tree: second body minus first."""
+    world_poses(tree, w)
+    poses_of_shapes(tree, w)
+    contact_geometry(tree, w)
+    given_contacts(tree, w, problem.given)
+    for c in range(tree.ncontacts):
+        first = tree.shape_body[tree.contact_first[c]]
+        second = tree.shape_body[tree.contact_second[c]]
+        for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
+            gaps[s] = w.gap[s]
+            bears = where(problem.max_gap, w.gap[s], 0.0, 1.0)
+            for k in range(3):
+                for d in range(tree.nv):
+                    w.contact_J[s, k, d] = 0.0
+            if first > 0:
+                body_rows(w.body_E[first], w.body_o[first], w.contact_R[s], w.point[s], w.contact_K, 0)
+                for k in range(3):
+                    support_columns(tree, w, first, -bears, w.contact_K[k], w.contact_J[s, k])
+            if second > 0:
+                body_rows(w.body_E[second], w.body_o[second], w.contact_R[s], w.point[s], w.contact_K, 0)
+                for k in range(3):
+                    support_columns(tree, w, second, bears, w.contact_K[k], w.contact_J[s, k])
+
+
+@kernel
+def independent_columns(tree: Array, w: Array, length: Scalar) -> None:
+    """``J G`` in the place of independent degrees of freedom; then all columns in units of forces."""
+    for c in range(tree.nclusters):
+        for e in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            i = tree.dep_dof[e]
+            for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+                j = tree.ind_dof[f]
+                for s in range(tree.nslots):
+                    for k in range(3):
+                        w.contact_J[s, k, j] += w.contact_J[s, k, i] * w.Gc[i, j]
+    for d in range(tree.nv):
+        unit = tree.joint_unit[d] / length
+        for s in range(tree.nslots):
+            for k in range(3):
+                w.contact_J[s, k, d] = unit * w.contact_J[s, k, d]
+
+
+@kernel
+def chosen_column(tree: Array, w: Array, p: int, d: int) -> Scalar:
+    """``B``: what the chosen torque ``p`` is to the row of degree of freedom ``d``, in units of forces."""
+    k = tree.chosen_dof[p]
+    x = 1.0
+    if k != d:
+        x = w.Gc[k, d] * (tree.joint_unit[d] / tree.joint_unit[k])
+    return x
+
+
+@kernel
+def setup_contact_forces(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
+    """``b``, ``J``, and ``y = 0``."""
+    spanning_tree_torques(
+        tree, w, problem.q, problem.v, problem.a, problem.wrenches, w.tau_tree, result.full
+    )
+    result.required[0] = max_required_torque(tree, w)
+    result.error[0] = max_constraint_error(tree, w)
+    result.pivot[0] = w.pivot[0]
+    for c in range(tree.nclusters):
+        independent_torques(tree, w, c, w.tau_tree)
+    contact_columns(tree, w, problem, result.gaps)
+    independent_columns(tree, w, problem.length)
+    for d in range(tree.nv):
+        w.b[d] = (tree.joint_unit[d] / problem.length) * w.tau_tree[d]
+        result.y[d] = 0.0
+        result.y0[d] = 0.0
+        result.unmet[d] = 0.0
+    result.before[0] = BEYOND
+    result.iterations[0] = 0.0
+
+
+# Forces of y --------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def contact_target(tree: Array, w: Array, s: int, y: Array) -> Triple:
+    """``J y`` of a slot."""
+    x0 = 0.0
+    x1 = 0.0
+    x2 = 0.0
+    for e in range(tree.nbalanced):
+        d = tree.balanced_dof[e]
+        x0 = x0 + w.contact_J[s, 0, d] * y[d]
+        x1 = x1 + w.contact_J[s, 1, d] * y[d]
+        x2 = x2 + w.contact_J[s, 2, d] * y[d]
+    return x0, x1, x2
+
+
+@kernel
+def torque_target(tree: Array, w: Array, p: int, y: Array, weight: Scalar) -> Scalar:
+    """``B' y / w`` of a chosen torque."""
+    x = 0.0
+    for e in range(tree.chosen_start[p], tree.chosen_start[p] + tree.chosen_count[p]):
+        d = tree.chosen_row[e]
+        x = x + chosen_column(tree, w, p, d) * y[d]
+    return x / weight
+
+
+@kernel
+def torque_unit(tree: Array, p: int, length: Scalar) -> Scalar:
+    """What a chosen torque is multiplied by to be a force."""
+    return tree.joint_unit[tree.chosen_dof[p]] / length
+
+
+@kernel
+def bounded_torque(tree: Array, p: int, x: Scalar, length: Scalar) -> Scalar:
+    """The torque within its limits that is nearest to ``x``."""
+    unit = torque_unit(tree, p, length)
+    return clamp(x, unit * tree.chosen_lower[p], unit * tree.chosen_upper[p])
+
+
+@kernel
+def forces_of_rows(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
+    """``f`` and ``t`` at ``y``, and what they leave of ``b``."""
+    for s in range(tree.nslots):
+        f = project_cone(tree.friction[s], contact_target(tree, w, s, result.y))
+        for k in range(3):
+            result.forces[s, k] = f[k]
+    for p in range(tree.nchosen):
+        w.t[p] = bounded_torque(tree, p, torque_target(tree, w, p, result.y, problem.weight), problem.length)
+    for d in range(tree.nv):
+        x = w.b[d]
+        for s in range(tree.nslots):
+            for k in range(3):
+                x = x - w.contact_J[s, k, d] * result.forces[s, k]
+        w.left[d] = x
+    for p in range(tree.nchosen):
+        for e in range(tree.chosen_start[p], tree.chosen_start[p] + tree.chosen_count[p]):
+            d = tree.chosen_row[e]
+            w.left[d] -= chosen_column(tree, w, p, d) * w.t[p]
+
+
+# Newton's step ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def derivatives(tree: Array, w: Array, problem: ContactForcesProblem, y: Array) -> None:
+    """``D`` and ``slopes`` at ``y``."""
+    for s in range(tree.nslots):
+        D = cone_derivative(tree.friction[s], contact_target(tree, w, s, y))
+        for k in range(6):
+            w.contact_D[s, k] = D[k]
+    for p in range(tree.nchosen):
+        unit = torque_unit(tree, p, problem.length)
+        x = torque_target(tree, w, p, y, problem.weight)
+        slope = clamp_slope(x, unit * tree.chosen_lower[p], unit * tree.chosen_upper[p])
+        w.slopes[p] = slope / problem.weight
+
+
+@kernel
+def newton_matrix(tree: Array, w: Array, rho: Scalar) -> None:
+    """``H`` on the rows that are balanced, lower triangle."""
+    for e in range(tree.nbalanced):
+        i = tree.balanced_dof[e]
+        for g in range(e + 1):
+            w.Hy[i, tree.balanced_dof[g]] = rho if e == g else 0.0
+    for s in range(tree.nslots):
+        D = w.contact_D[s]
+        J = w.contact_J[s]
+        for e in range(tree.nbalanced):
+            i = tree.balanced_dof[e]
+            x = D[0] * J[0, i] + D[1] * J[1, i] + D[2] * J[2, i]
+            y = D[1] * J[0, i] + D[3] * J[1, i] + D[4] * J[2, i]
+            z = D[2] * J[0, i] + D[4] * J[1, i] + D[5] * J[2, i]
+            for g in range(e + 1):
+                j = tree.balanced_dof[g]
+                w.Hy[i, j] += x * J[0, j] + y * J[1, j] + z * J[2, j]
+    for p in range(tree.nchosen):
+        start = tree.chosen_start[p]
+        for e in range(tree.chosen_count[p]):
+            i = tree.chosen_row[start + e]
+            x = w.slopes[p] * chosen_column(tree, w, p, i)
+            for g in range(e + 1):
+                j = tree.chosen_row[start + g]
+                w.Hy[i, j] += x * chosen_column(tree, w, p, j)
+
+
+@kernel
+def newton_direction(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
+    """``dy``, and what it changes ``J y`` and ``B' y / w`` by."""
+    derivatives(tree, w, problem, result.y)
+    newton_matrix(tree, w, problem.rho)
+    factorize_at(tree.balanced_dof, 0, tree.nbalanced, w.Hy)
+    for e in range(tree.nbalanced):
+        d = tree.balanced_dof[e]
+        w.dy[d] = w.left[d] - problem.rho * (result.y[d] - result.y0[d])
+    solve_at(tree.balanced_dof, 0, tree.nbalanced, w.Hy, w.dy)
+    for s in range(tree.nslots):
+        x = contact_target(tree, w, s, w.dy)
+        for k in range(3):
+            w.contact_Jd[s, k] = x[k]
+    for p in range(tree.nchosen):
+        w.Bd[p] = torque_target(tree, w, p, w.dy, problem.weight)
+
+
+@kernel
+def slope(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult, part: Scalar) -> Scalar:
+    """The derivative of the dual function along the step, at a part of it."""
+    x = 0.0
+    for e in range(tree.nbalanced):
+        d = tree.balanced_dof[e]
+        x = x + w.dy[d] * (problem.rho * (result.y[d] + part * w.dy[d] - result.y0[d]) - w.b[d])
+    for s in range(tree.nslots):
+        at = contact_target(tree, w, s, result.y)
+        step = w.contact_Jd[s]
+        f = project_cone(tree.friction[s], (at[0] + part * step[0], at[1] + part * step[1], at[2] + part * step[2]))
+        x = x + (f[0] * step[0] + f[1] * step[1] + f[2] * step[2])
+    for p in range(tree.nchosen):
+        at = torque_target(tree, w, p, result.y, problem.weight)
+        t = bounded_torque(tree, p, at + part * w.Bd[p], problem.length)
+        x = x + problem.weight * (t * w.Bd[p])
+    return x
+
+
+@kernel
+def line_search(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> Scalar:
+    """The part of the step at which the slope is about zero: regula falsi (Illinois), or all of it."""
+    low = 0.0
+    high = 1.0
+    below = slope(tree, w, problem, result, 0.0)
+    above = slope(tree, w, problem, result, 1.0)
+    least = -(SHORT * below)
+    part = 1.0
+    at = above
+    for _ in range(TRIALS):
+        open = where(least, at, 1.0, where(at, -least, where(0.0, above, 1.0, 0.0), 0.0))
+        width = above - below
+        trial = (low * above - high * below) / where(0.0, width, width, 1.0)
+        part = where(0.5, open, trial, part)
+        at = where(0.5, open, slope(tree, w, problem, result, part), at)
+        beyond = where(0.0, at, 1.0, 0.0)
+        # an end that stays has its slope halved
+        high = where(0.5, beyond * open, part, high)
+        low = where(0.5, (1.0 - beyond) * open, part, low)
+        above = where(0.5, open, where(0.5, beyond, at, 0.5 * above), above)
+        below = where(0.5, open, where(0.5, beyond, 0.5 * below, at), below)
+    return part
+
+
+# The iteration ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def end_of_iteration(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
+    """Whether ``y`` is what is sought, or all that there is; else ``y0 = y`` where Newton's method has converged."""
+    missed = 0.0
+    inner = 0.0
+    largest = 0.0
+    for e in range(tree.nbalanced):
+        d = tree.balanced_dof[e]
+        missed = maximum(missed, magnitude(w.left[d]))
+        inner = maximum(inner, magnitude(w.left[d] - problem.rho * (result.y[d] - result.y0[d])))
+        largest = maximum(largest, magnitude(result.y[d]))
+    required = result.required[0] / problem.length
+    floor = problem.tolerance * required
+    met = where(floor, missed, 0.0, 1.0)
+    converged = where(maximum(INEXACT * missed, floor + problem.rounding * largest), inner, 0.0, 1.0)
+    stalled = converged * where(STALLED * result.before[0], missed, 1.0, 0.0)
+    left = maximum(missed, inner) / where(0.0, required, required, 1.0)
+    result.residual[0] = where(0.5, maximum(met, stalled), 0.0, left)
+    for e in range(tree.nbalanced):
+        d = tree.balanced_dof[e]
+        result.y0[d] = where(0.5, converged, result.y[d], result.y0[d])
+    result.before[0] = where(0.5, converged, missed, result.before[0])
+    result.missed[0] = missed * problem.length
+
+
+@kernel
+def write_forces(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
+    """Torques, forces of constraints, and what is missing."""
+    for d in range(tree.nv):
+        result.tau[d] = 0.0
+        w.tau_rest[d] = w.left[d] * (problem.length / tree.joint_unit[d])
+    for e in range(tree.nbalanced):
+        result.unmet[tree.balanced_dof[e]] = w.tau_rest[tree.balanced_dof[e]]
+    for e in range(tree.ndriven):
+        result.tau[tree.driven_dof[e]] = w.tau_rest[tree.driven_dof[e]]
+    for p in range(tree.nchosen):
+        result.tau[tree.chosen_dof[p]] = w.t[p] / torque_unit(tree, p, problem.length)
+    for r in range(tree.nc):
+        result.multipliers[r] = 0.0
+    for c in range(tree.nclusters):
+        for e in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            w.tau_rest[tree.dep_dof[e]] -= result.tau[tree.dep_dof[e]]
+        cluster_multipliers(tree, w, c, w.tau_rest, result.multipliers)
+
+
+@kernel
+def contact_forces_iterate(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
+    """A Newton step."""
+    forces_of_rows(tree, w, problem, result)
+    newton_direction(tree, w, problem, result)
+    part = line_search(tree, w, problem, result)
+    for e in range(tree.nbalanced):
+        d = tree.balanced_dof[e]
+        result.y[d] += part * w.dy[d]
+    forces_of_rows(tree, w, problem, result)
+    end_of_iteration(tree, w, problem, result)
+    result.iterations[0] += 1.0
+    write_forces(tree, w, problem, result)
+
+
+@kernel
+def contact_forces(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
+    """Torques of actuated joints and the least contact forces that make the independent joints accelerate by ``a``."""
+    setup_contact_forces(tree, w, problem, result)
+    contact_forces_iterate(tree, w, problem, result)
+
+
+CONTACT_FORCES = Algorithm(
+    "contact_forces",
+    contact_forces,
+    {**CLUSTER_RNEA.inputs, "given": ("ngiven", 7), "settings": (7,)},
+    {
+        "tau": ("nv",),
+        "full": ("nv",),
+        "multipliers": ("nc",),
+        "forces": ("nslots", 3),
+        "gaps": ("nslots",),
+        "unmet": ("nv",),
+        "balance": (2,),
+        "progress": ("nprogress",),
+    },
+    {**CLUSTER_RNEA.work, **CONTACT_FORCES_WORK},
+    CONTACT_FORCES_TREE,
+    contact_forces_iterate,
+    view=contact_forces_view,
+)
