@@ -29,11 +29,13 @@ PIVOT = 2
 TOLERANCE, SINGLE_TOLERANCE = 1e-11, 1e-5
 """What may be unmet when iterations end, as a part of what is required; in single precision."""
 MAX_ITERATIONS = 60
-PROXIMAL, SINGLE_PROXIMAL = 1e-8, 1e-4
-"""The proximal term: rows that contacts move by less than its root, as a part of all they can, are not theirs."""
+PROXIMAL, SINGLE_PROXIMAL = (1e-3, 1e-8, 1e-5), (1e-2, 1e-4, 1e-3)
+"""Weight of the proximal term to start with, the least, and the one at which what contacts miss is final."""
 TORQUE_WEIGHT, SINGLE_TORQUE_WEIGHT = 1e-6, 1e-3
 """Weight of torques that are chosen beside contact forces: these are the least first."""
 ROUNDING, SINGLE_ROUNDING = 1e-14, 1e-6
+MAX_GAP_AT = 6
+"""Where the settings have it:"""
 MAX_GAP = 1e-3
 """Contacts that are open by more than this part of the robot's size bear nothing."""
 
@@ -78,7 +80,7 @@ def bearing_settings(robot: Model, max_gap: float | None, dtype: str) -> Array:
     values = [
         SINGLE_TOLERANCE if single else TOLERANCE,
         MAX_ITERATIONS,
-        SINGLE_PROXIMAL if single else PROXIMAL,
+        *(SINGLE_PROXIMAL if single else PROXIMAL),
         SINGLE_TORQUE_WEIGHT if single else TORQUE_WEIGHT,
         min(most, 1e30),
         length,
@@ -127,11 +129,11 @@ class BearingContacts:
         return bool(found) if found.ndim == 0 else found
 
 
-def missing(robot: Model, contacts: BearingContacts, max_gap: float) -> str:
+def missing(robot: Model, contacts: BearingContacts, settings: Array) -> str:
     """In words, the largest generalized force that is missing, and how many contact points touch there."""
     size = np.abs(contacts.unmet * joint_units(robot)) * np.where(contacts.feasible, 0.0, 1.0)[..., None]
     at = tuple(int(k) for k in np.unravel_index(int(np.argmax(size)), size.shape))
-    closed = contacts.gap[at[:-1]] <= max_gap
+    closed = contacts.gap[at[:-1]] <= settings[MAX_GAP_AT]
     state = f" in state {at[:-1]}" if len(at) > 1 else ""
     return (
         f"{contacts.unmet[at]:.3g} N or N m along {dof_names(robot)[at[-1]]} are missing{state}, where "

@@ -229,7 +229,7 @@ class InverseDynamics(ClusterEvaluator):
         self._exact = method == "auto" and bound
         self._spreads = self.method in ("actuated", "least")
         self._nv = robot.nv
-        if self.method == "actuated" and not len(driven_dofs(robot)):
+        if self.method == "actuated" and not self._pairs and not len(driven_dofs(robot)):
             raise UnsupportedFeature(f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'")
         if self.method == "approximate" and (reason := not_a_transmission(robot)) is not None:
             raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}")
@@ -422,7 +422,7 @@ class InverseDynamics(ClusterEvaluator):
         if not np.all(contacts.feasible):
             raise UnsupportedFeature(
                 f"motors and contacts of '{self.robot.name}' cannot make these accelerations: "
-                f"{missing(self.robot, contacts, float(self._settings[1][4]))}. Forces within the cones "
+                f"{missing(self.robot, contacts, self._settings[1])}. Forces within the cones "
                 "of friction leave no less (solve(...).unmet); ask for a motion that feet can push, or raise max_gap"
             )
 

@@ -8,10 +8,12 @@ as well (`plans.contact_forces`), by torques ``t``::
     minimize  1/2 |f|² + w/2 |t|²    with    J' f + B t = b,    f in the product of cones K,  t in a box
 
 Its dual has one unknown ``y`` a row: ``f = P_K(J y)`` and ``t = P(B' y / w)``, where ``y`` makes the rows balance, the
-gradient of a convex function that is piecewise smooth. Newton's method with line search, on a proximal term: it adds
-``rho (y - y0)`` to the gradient, so that ``y`` exists where contacts cannot balance the rows. What they miss, `unmet`,
-then is the least that can be missed, as ``rho`` is small; else ``y0 = y`` takes the term's effect away. ``f`` and
-``t`` are within their cones and boxes in every iteration.
+root of the gradient of a convex function that is piecewise smooth. Newton's method with line search finds it, with a
+proximal term ``rho N (y - y0)`` in the gradient, so that ``y`` exists where contacts cannot balance the rows: what they
+miss then, ``left = rho N (y - y0)``, is about the least in the metric of ``N^-1``, which is the force that contacts
+without cones would need for it. Where Newton's method has converged ``y0 = y``, and ``rho`` is made smaller: if that
+does not make less of what is missing, forces within cones cannot supply it. ``f`` and ``t`` are within their cones and
+boxes in every iteration.
 
 All generalized forces are forces here: torques are divided by a length of the robot, so that units do not matter.
 
@@ -21,10 +23,12 @@ All generalized forces are forces here: torques are divided by a length of the r
 | b          | what the accelerations ask for                                                                    |
 | P, t       | forces of contacts and chosen torques at ``y``                                                    |
 | D, slopes  | their derivatives, a symmetric block for each contact and a number for each torque                |
-| Jd, Bd     | what a full step changes ``J y`` and ``B' y / w`` by                                              |
-| Hy         | ``J' D J + B D B' + rho``, then its factor                                                        |
+| Jd, Bd, Nd | what a full step changes ``J y``, ``B' y / w`` and ``N y`` by                                     |
+| Ny         | ``N = J' J + B B' / w``, and a little more on the diagonal                                            |
+| Hy         | ``J' D J + B D B' + rho N``, then its factor                                                      |
 | dy         | Newton's step                                                                                     |
 | left       | ``b - J' f - B t``                                                                                |
+| pull       | ``N (y - y0)``                                                                                    |
 
 Cost: that of `cluster_rnea`; linear in contacts times the joints that carry them; an iteration is linear in contacts
 and cubic in the rows that are balanced.
@@ -56,6 +60,10 @@ INEXACT = 0.1
 """``y0`` is moved where Newton's method misses less than this part of what is unmet."""
 STALLED = 0.5
 """Contacts cannot supply more where moving ``y0`` leaves more than this part of what was unmet."""
+NEXT_RHO = 0.1
+"""Part that ``rho`` becomes where ``y0`` is moved."""
+DIAGONAL = 1e-6
+"""Of ``N``: levers that are shorter than its root, as a part of those that contacts have, are not used in full."""
 BEYOND = 1e30
 """More than can be unmet."""
 
@@ -69,9 +77,13 @@ CONTACT_FORCES_WORK: dict[str, Shape] = CONTACT_WORK | {
     "slopes": ("nchosen",),
     "Bd": ("nchosen",),
     "b": ("nv",),
+    "Ny": ("nv", "nv"),
     "Hy": ("nv", "nv"),
     "dy": ("nv",),
     "left": ("nv",),
+    "pull": ("nv",),
+    "Nd": ("nv",),
+    "size": (1,),
     "t": ("nchosen",),
     "tau_tree": ("nv",),
     "tau_rest": ("nv",),
@@ -88,8 +100,12 @@ class ContactForcesProblem(NamedTuple):
     given: Array
     tolerance: Scalar
     """What may be unmet when iterations end, as a part of what is required."""
-    rho: Scalar
-    """Of the proximal term."""
+    rho0: Scalar
+    """Weight of the proximal term to start with,"""
+    least_rho: Scalar
+    """the least,"""
+    enough_rho: Scalar
+    """and the one at which what contacts miss is taken for what they cannot supply."""
     weight: Scalar
     """Of chosen torques, beside one of contact forces."""
     max_gap: Scalar
@@ -125,6 +141,8 @@ class ContactForcesResult(NamedTuple):
     """(1,) the largest constraint error."""
     before: Array
     """(1,) ``missed`` where ``y0`` was moved last."""
+    rho: Array
+    """(1,)"""
     y: Array
     """(nv,)"""
     y0: Array
@@ -157,11 +175,13 @@ def contact_forces_view(
         wrenches=wrenches,
         given=given,
         tolerance=settings[0],
-        rho=settings[2],
-        weight=settings[3],
-        max_gap=settings[4],
-        length=settings[5],
-        rounding=settings[6],
+        rho0=settings[2],
+        least_rho=settings[3],
+        enough_rho=settings[4],
+        weight=settings[5],
+        max_gap=settings[6],
+        length=settings[7],
+        rounding=settings[8],
     )
     result = ContactForcesResult(
         tau=tau,
@@ -177,6 +197,7 @@ def contact_forces_view(
         required=balance[1:2],
         error=flat[3:4],
         before=flat[4:5],
+        rho=flat[5:6],
         y=flat[HEAD : HEAD + tree.nv],
         y0=flat[HEAD + tree.nv : HEAD + 2 * tree.nv],
     )
@@ -271,6 +292,8 @@ def setup_contact_forces(tree: Array, w: Array, problem: ContactForcesProblem, r
         result.y[d] = 0.0
         result.y0[d] = 0.0
         result.unmet[d] = 0.0
+    metric(tree, w, problem.weight)
+    result.rho[0] = problem.rho0
     result.before[0] = BEYOND
     result.iterations[0] = 0.0
 
@@ -354,12 +377,19 @@ def derivatives(tree: Array, w: Array, problem: ContactForcesProblem, y: Array) 
 
 
 @kernel
-def newton_matrix(tree: Array, w: Array, rho: Scalar) -> None:
-    """``H`` on the rows that are balanced, lower triangle."""
+def newton_matrix(tree: Array, w: Array, H: Array, rho: Scalar) -> None:
+    """``H = J' D J + B D B' + rho N`` on the rows that are balanced, lower triangle."""
     for e in range(tree.nbalanced):
         i = tree.balanced_dof[e]
         for g in range(e + 1):
-            w.Hy[i, tree.balanced_dof[g]] = rho if e == g else 0.0
+            j = tree.balanced_dof[g]
+            H[i, j] = rho * w.Ny[i, j]
+    add_squares(tree, w, H)
+
+
+@kernel
+def add_squares(tree: Array, w: Array, H: Array) -> None:
+    """``H += J' D J + B D B'``."""
     for s in range(tree.nslots):
         D = w.contact_D[s]
         J = w.contact_J[s]
@@ -370,7 +400,7 @@ def newton_matrix(tree: Array, w: Array, rho: Scalar) -> None:
             z = D[2] * J[0, i] + D[4] * J[1, i] + D[5] * J[2, i]
             for g in range(e + 1):
                 j = tree.balanced_dof[g]
-                w.Hy[i, j] += x * J[0, j] + y * J[1, j] + z * J[2, j]
+                H[i, j] += x * J[0, j] + y * J[1, j] + z * J[2, j]
     for p in range(tree.nchosen):
         start = tree.chosen_start[p]
         for e in range(tree.chosen_count[p]):
@@ -378,19 +408,66 @@ def newton_matrix(tree: Array, w: Array, rho: Scalar) -> None:
             x = w.slopes[p] * chosen_column(tree, w, p, i)
             for g in range(e + 1):
                 j = tree.chosen_row[start + g]
-                w.Hy[i, j] += x * chosen_column(tree, w, p, j)
+                H[i, j] += x * chosen_column(tree, w, p, j)
+
+
+@kernel
+def metric(tree: Array, w: Array, weight: Scalar) -> None:
+    """``N`` on the rows that are balanced, lower triangle, and the mean square of a column of contacts."""
+    size = 0.0
+    for e in range(tree.nbalanced):
+        i = tree.balanced_dof[e]
+        for g in range(e + 1):
+            w.Ny[i, tree.balanced_dof[g]] = 0.0
+        for s in range(tree.nslots):
+            for k in range(3):
+                size = size + w.contact_J[s, k, i] * w.contact_J[s, k, i]
+    if tree.nbalanced > 0:
+        size = size / float(tree.nbalanced)
+    w.size[0] = where(0.0, size, size, 1.0)
+    for s in range(tree.nslots):
+        for k in range(6):
+            w.contact_D[s, k] = 1.0 if k == 0 or k == 3 or k == 5 else 0.0
+    for p in range(tree.nchosen):
+        w.slopes[p] = 1.0 / weight
+    add_squares(tree, w, w.Ny)
+    for e in range(tree.nbalanced):
+        i = tree.balanced_dof[e]
+        w.Ny[i, i] += DIAGONAL * (w.Ny[i, i] + w.size[0])
+
+
+@kernel
+def times_metric(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """``y = N x``."""
+    for e in range(tree.nbalanced):
+        i = tree.balanced_dof[e]
+        y[i] = w.Ny[i, i] * x[i]
+        for g in range(e):
+            j = tree.balanced_dof[g]
+            y[i] += w.Ny[i, j] * x[j]
+            y[j] += w.Ny[i, j] * x[i]
+
+
+@kernel
+def proximal_pull(tree: Array, w: Array, result: ContactForcesResult) -> None:
+    """``pull = N (y - y0)``."""
+    for e in range(tree.nbalanced):
+        d = tree.balanced_dof[e]
+        w.dy[d] = result.y[d] - result.y0[d]
+    times_metric(tree, w, w.dy, w.pull)
 
 
 @kernel
 def newton_direction(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
     """``dy``, and what it changes ``J y`` and ``B' y / w`` by."""
     derivatives(tree, w, problem, result.y)
-    newton_matrix(tree, w, problem.rho)
+    newton_matrix(tree, w, w.Hy, result.rho[0])
     factorize_at(tree.balanced_dof, 0, tree.nbalanced, w.Hy)
     for e in range(tree.nbalanced):
         d = tree.balanced_dof[e]
-        w.dy[d] = w.left[d] - problem.rho * (result.y[d] - result.y0[d])
+        w.dy[d] = w.left[d] - result.rho[0] * w.pull[d]
     solve_at(tree.balanced_dof, 0, tree.nbalanced, w.Hy, w.dy)
+    times_metric(tree, w, w.dy, w.Nd)
     for s in range(tree.nslots):
         x = contact_target(tree, w, s, w.dy)
         for k in range(3):
@@ -405,7 +482,7 @@ def slope(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactF
     x = 0.0
     for e in range(tree.nbalanced):
         d = tree.balanced_dof[e]
-        x = x + w.dy[d] * (problem.rho * (result.y[d] + part * w.dy[d] - result.y0[d]) - w.b[d])
+        x = x + w.dy[d] * (result.rho[0] * (w.pull[d] + part * w.Nd[d]) - w.b[d])
     for s in range(tree.nslots):
         at = contact_target(tree, w, s, result.y)
         step = w.contact_Jd[s]
@@ -455,19 +532,22 @@ def end_of_iteration(tree: Array, w: Array, problem: ContactForcesProblem, resul
     for e in range(tree.nbalanced):
         d = tree.balanced_dof[e]
         missed = maximum(missed, magnitude(w.left[d]))
-        inner = maximum(inner, magnitude(w.left[d] - problem.rho * (result.y[d] - result.y0[d])))
+        inner = maximum(inner, magnitude(w.left[d] - result.rho[0] * w.pull[d]))
         largest = maximum(largest, magnitude(result.y[d]))
     required = result.required[0] / problem.length
     floor = problem.tolerance * required
     met = where(floor, missed, 0.0, 1.0)
-    converged = where(maximum(INEXACT * missed, floor + problem.rounding * largest), inner, 0.0, 1.0)
-    stalled = converged * where(STALLED * result.before[0], missed, 1.0, 0.0)
+    converged = where(maximum(INEXACT * missed, floor + problem.rounding * (w.size[0] * largest)), inner, 0.0, 1.0)
+    small = where(problem.enough_rho, result.rho[0], 0.0, 1.0)
+    stalled = converged * small * where(STALLED * result.before[0], missed, 1.0, 0.0)
     left = maximum(missed, inner) / where(0.0, required, required, 1.0)
     result.residual[0] = where(0.5, maximum(met, stalled), 0.0, left)
     for e in range(tree.nbalanced):
         d = tree.balanced_dof[e]
         result.y0[d] = where(0.5, converged, result.y[d], result.y0[d])
     result.before[0] = where(0.5, converged, missed, result.before[0])
+    rho = maximum(NEXT_RHO * result.rho[0], problem.least_rho)
+    result.rho[0] = where(0.5, converged, rho, result.rho[0])
     result.missed[0] = missed * problem.length
 
 
@@ -495,12 +575,14 @@ def write_forces(tree: Array, w: Array, problem: ContactForcesProblem, result: C
 def contact_forces_iterate(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
     """A Newton step."""
     forces_of_rows(tree, w, problem, result)
+    proximal_pull(tree, w, result)
     newton_direction(tree, w, problem, result)
     part = line_search(tree, w, problem, result)
     for e in range(tree.nbalanced):
         d = tree.balanced_dof[e]
         result.y[d] += part * w.dy[d]
     forces_of_rows(tree, w, problem, result)
+    proximal_pull(tree, w, result)
     end_of_iteration(tree, w, problem, result)
     result.iterations[0] += 1.0
     write_forces(tree, w, problem, result)
@@ -516,7 +598,7 @@ def contact_forces(tree: Array, w: Array, problem: ContactForcesProblem, result:
 CONTACT_FORCES = Algorithm(
     "contact_forces",
     contact_forces,
-    {**CLUSTER_RNEA.inputs, "given": ("ngiven", 7), "settings": (7,)},
+    {**CLUSTER_RNEA.inputs, "given": ("ngiven", 7), "settings": (9,)},
     {
         "tau": ("nv",),
         "full": ("nv",),

@@ -23,7 +23,7 @@ from linkwork.plans.tree import Tree, build_tree
 UNBOUNDED = 1e30
 """A bound that no torque reaches."""
 
-HEAD = 5
+HEAD = 6
 """Numbers at the head of the last output: see `kernels.contact_forces`."""
 
 CONTACT_FORCES_TREE = ACTUATED_TREE.extended(
