@@ -54,7 +54,7 @@ def contact_forces_tree(
     actuated: Set[int],
     limits: Mapping[int, tuple[float, float]],
 ) -> Tree:
-    """The arrays of a mechanism by clusters with its contacts; ``limits`` are those of torques, by degree of freedom."""
+    """The arrays of a mechanism by clusters, with its contacts; ``limits`` of torques are by degree of freedom."""
     tree = actuated_tree(mechanism, frames, dependent, actuated)
     _, bodies = build_tree(mechanism)
     balanced: list[int] = []
