@@ -18,7 +18,7 @@ boxes in every iteration.
 |------------|--------------------------------------------------------------------------------------------------|
 | D, slopes  | derivatives of ``f`` and ``t``: a symmetric block for each contact, a number for each torque      |
 | Jd, Bd, Nd | what a full step changes ``J y``, ``B' y / w`` and ``N y`` by                                     |
-| Ny         | ``N = J' J + B B' / w``, and a little more on the diagonal                                        |
+| Ny         | ``N = J' J + B B'``, and a little more on the diagonal                                            |
 | Hy         | ``J' D J + B D B' + rho N``, then its factor                                                      |
 | dy         | Newton's step                                                                                     |
 | size       | mean square of a column of ``J``                                                                  |
@@ -57,7 +57,9 @@ SHORT = 0.5
 INEXACT = 0.1
 """``y0`` is moved where Newton's method misses less than this part of what is unmet."""
 STALLED = 0.5
-"""Contacts cannot supply more where moving ``y0`` leaves more than this part of what was unmet."""
+"""Contacts cannot supply more where moving ``y0`` leaves more than this part of what was unmet,"""
+FINAL = 1e-6
+"""and Newton's method then misses less than this part of it."""
 NEXT_RHO = 0.1
 """Part that ``rho`` becomes where ``y0`` is moved."""
 DIAGONAL = 1e-6
@@ -187,7 +189,7 @@ def add_squares(tree: Array, w: Array, H: Array) -> None:
 
 
 @kernel
-def metric(tree: Array, w: Array, weight: Scalar) -> None:
+def metric(tree: Array, w: Array) -> None:
     """``N`` on the rows that are balanced, lower triangle, and the mean square of a column of contacts."""
     size = 0.0
     for e in range(tree.nbalanced):
@@ -204,7 +206,7 @@ def metric(tree: Array, w: Array, weight: Scalar) -> None:
         for k in range(6):
             w.contact_D[s, k] = 1.0 if k == 0 or k == 3 or k == 5 else 0.0
     for p in range(tree.nchosen):
-        w.slopes[p] = 1.0 / weight
+        w.slopes[p] = 1.0
     add_squares(tree, w, w.Ny)
     for e in range(tree.nbalanced):
         i = tree.balanced_dof[e]
@@ -312,9 +314,10 @@ def end_of_iteration(tree: Array, w: Array, problem: ContactForcesProblem, resul
     required = result.required[0] / problem.length
     floor = problem.tolerance * required
     met = where(floor, missed, 0.0, 1.0)
-    converged = where(maximum(INEXACT * missed, floor + problem.rounding * (w.size[0] * largest)), inner, 0.0, 1.0)
-    small = where(problem.enough_rho, result.rho[0], 0.0, 1.0)
-    stalled = converged * small * where(STALLED * result.before[0], missed, 1.0, 0.0)
+    least = floor + problem.rounding * (w.size[0] * largest)
+    stalling = where(problem.enough_rho, result.rho[0], 0.0, where(STALLED * result.before[0], missed, 1.0, 0.0))
+    stalled = stalling * where(maximum(FINAL * missed, least), inner, 0.0, 1.0)
+    converged = (1.0 - stalling) * where(maximum(INEXACT * missed, least), inner, 0.0, 1.0)
     left = maximum(missed, inner) / where(0.0, required, required, 1.0)
     result.residual[0] = where(0.5, maximum(met, stalled), 0.0, left)
     for e in range(tree.nbalanced):
@@ -347,7 +350,7 @@ def contact_forces_iterate(tree: Array, w: Array, problem: ContactForcesProblem,
 def contact_forces(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
     """Torques of actuated joints and the least contact forces that make the independent joints accelerate by ``a``."""
     setup_balance(tree, w, problem, result)
-    metric(tree, w, problem.weight)
+    metric(tree, w)
     for d in range(tree.nv):
         result.y[d] = 0.0
         result.y0[d] = 0.0
