@@ -237,7 +237,7 @@ class InverseDynamics(ClusterEvaluator):
             if self._exact:
                 self._check_allowed(a, results[1])
             if self._pairs:
-                self._check_met(self._contacts_of(results))
+                self._check_met(results)
             torque: Array = results[0]
             return torque
         tau = _empty(self._nv, self._dtype) if out is None else out
@@ -299,7 +299,7 @@ class InverseDynamics(ClusterEvaluator):
             if self._exact:
                 self._check_allowed(arrays[2], outputs[1])
             if self._pairs and alone:  # the caller does not see what is unmet
-                self._check_met(self._contacts_of(outputs[:-1]))
+                self._check_met(outputs[:-1])
 
         return verify
 
@@ -328,8 +328,9 @@ class InverseDynamics(ClusterEvaluator):
         allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
         return BearingContacts(self._pairs, force, gap, unmet, balance, allowed)
 
-    def _check_met(self, contacts: BearingContacts) -> None:
+    def _check_met(self, results: Sequence[Array]) -> None:
         """Raise an error where motors and contacts cannot make the accelerations."""
+        contacts = self._contacts_of(results)
         if not np.all(contacts.feasible):
             raise UnsupportedFeature(
                 f"motors and contacts of '{self.robot.name}' cannot make these accelerations: "

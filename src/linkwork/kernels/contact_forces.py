@@ -46,7 +46,7 @@ from linkwork.kernels.contact_balance import (
     write_forces,
 )
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import Triple
 from linkwork.plans.contact_forces import CONTACT_FORCES_TREE
 
@@ -284,16 +284,17 @@ def line_search(tree: Array, w: Array, problem: ContactForcesProblem, result: Co
     at = above
     for _ in range(TRIALS):
         open = where(least, at, 1.0, where(at, -least, where(0.0, above, 1.0, 0.0), 0.0))
-        width = above - below
-        trial = (low * above - high * below) / where(0.0, width, width, 1.0)
-        part = where(0.5, open, trial, part)
-        at = where(0.5, open, slope(tree, w, problem, result, part), at)
-        beyond = where(0.0, at, 1.0, 0.0)
-        # an end that stays has its slope halved
-        high = where(0.5, beyond * open, part, high)
-        low = where(0.5, (1.0 - beyond) * open, part, low)
-        above = where(0.5, open, where(0.5, beyond, at, 0.5 * above), above)
-        below = where(0.5, open, where(0.5, beyond, 0.5 * below, at), below)
+        if any_below(-open, -0.5):
+            width = above - below
+            trial = (low * above - high * below) / where(0.0, width, width, 1.0)
+            part = where(0.5, open, trial, part)
+            at = where(0.5, open, slope(tree, w, problem, result, part), at)
+            beyond = where(0.0, at, 1.0, 0.0)
+            # an end that stays has its slope halved
+            high = where(0.5, beyond * open, part, high)
+            low = where(0.5, (1.0 - beyond) * open, part, low)
+            above = where(0.5, open, where(0.5, beyond, at, 0.5 * above), above)
+            below = where(0.5, open, where(0.5, beyond, 0.5 * below, at), below)
     return part
 
 
