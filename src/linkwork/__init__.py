@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
     from linkwork.closure.minimal import Minimal
+    from linkwork.contact.geometry import ContactGeometry, ContactPoints
     from linkwork.contact.solution import ContactSolution
     from linkwork.contact.step import ContactStep
     from linkwork.dynamics.delassus import Contacts, DampedInverse, Delassus, DelassusOperator
@@ -116,6 +117,7 @@ _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
     "linkwork.closure.minimal": ("Minimal",),
+    "linkwork.contact.geometry": ("ContactGeometry", "ContactPoints"),
     "linkwork.contact.solution": ("ContactSolution",),
     "linkwork.contact.step": ("ContactStep",),
     "linkwork.dynamics.delassus": ("Contacts", "DampedInverse", "Delassus", "DelassusOperator"),
@@ -184,7 +186,9 @@ __all__ = [
     "Cardan",
     "CenterOfMass",
     "Constraint",
+    "ContactGeometry",
     "ContactPair",
+    "ContactPoints",
     "ContactShape",
     "ContactSolution",
     "ContactStep",

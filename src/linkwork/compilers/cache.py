@@ -115,7 +115,7 @@ def sources() -> list[Path]:
     """The files with kernel text, and those that make machine code of it."""
     modules = [ROOT / "model" / name for name in ("expressions.py", "functions.py", "joints.py", "pairs.py")]
     packages = ("plans", "kernels", "compilers")
-    return sorted(modules + [path for package in packages for path in (ROOT / package).glob("*.py")])
+    return sorted(modules + [path for package in packages for path in (ROOT / package).rglob("*.py")])
 
 
 @cache

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Contact with friction: steps in time of robots that touch the ground, each other and themselves."""
+"""Contacts of a robot: where shapes touch, and steps in time with friction."""

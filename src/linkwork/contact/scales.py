@@ -5,7 +5,8 @@ Scales make penalties and tolerances of numbers without units. They are taken on
 
 | symbol | meaning                                                                                  |
 |--------|------------------------------------------------------------------------------------------|
-| D      | inverse inertia that a contact feels: of both bodies, at the origins of their shapes     |
+| D      | inverse inertia that a contact feels: of both bodies, the mean of all directions          |
+| R      | distance of a contact from the origin of its shape                                       |
 | L      | size of the largest body: of a rod with its radius of gyration                           |
 """
 
@@ -21,11 +22,16 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactShape
 from linkwork.model.joints import Free
 from linkwork.model.model import Model
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Sphere
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.scales import scales_of
 
 LEAST = 1e-6
 """A contact whose bodies hardly move feels at least this part of the largest inverse inertia."""
+
+SURFACE = 3.0
+"""Square of the distance of a body's surface from its center, in units of the moment of inertia over the mass: 2.5 of a
+sphere, 4.5 of a cube's corners."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +65,10 @@ def contact_scales(robot: Model) -> ContactScales:
     carried = []
     for shape in shapes:
         if shape.body in alone:
-            shapes[shape] = 1 / alone[shape.body]
+            inertia = robot.inertias[shape.body]
+            moment = float(np.trace(inertia.rotational)) / 3
+            lever = _lever(robot, shape) + float(np.sum((shape.placement.position - inertia.com) ** 2))
+            shapes[shape] = 1 / inertia.mass + (2 / 3 * lever / moment if moment > 0 else 0.0)
         elif shape.body != WORLD:
             carried.append(shape)
     if carried:
@@ -68,34 +77,53 @@ def contact_scales(robot: Model) -> ContactScales:
     return ContactScales(length, np.maximum(pairs, LEAST * pairs.max(initial=0.0)))
 
 
-def _alone(robot: Model) -> dict[str, float]:
-    """Masses of bodies that fly freely and carry no others."""
+def _alone(robot: Model) -> set[str]:
+    """Bodies that fly freely and carry no others."""
     carrying = {joint.parent for joint in robot.joints}
     return {
-        joint.child: robot.inertias[joint.child].mass
+        joint.child
         for joint in robot.joints
         if isinstance(joint.type, Free) and joint.parent == WORLD and joint.child not in carrying
     }
 
 
+def _lever(robot: Model, shape: ContactShape) -> float:
+    """``R²`` of a shape: of its corners, or of points at about its surface where its size is not known."""
+    match shape.solid:
+        case Box(size=size):
+            return sum(x * x for x in size) / 4
+        case Sphere(radius=radius):
+            return radius * radius
+        case Ellipsoid(radii=radii):
+            return sum(x * x for x in radii) / 3
+        case Cylinder(radius=radius, length=length):
+            return radius * radius + length * length / 4
+        case _:
+            inertia = robot.inertias[shape.body]
+            return SURFACE * float(np.trace(inertia.rotational)) / 3 / inertia.mass if inertia.mass > 0 else 0.0
+
+
 def _articulated(robot: Model, shapes: list[ContactShape]) -> list[float]:
-    """The mean of the diagonal of ``J M^-1 J'`` of each shape's origin, at a few configurations."""
+    """The mean of the diagonal of ``J M^-1 J'`` at the distance ``R`` from each shape's origin, at a few
+    configurations: ``tr A_v / 3 + 2/9 R² tr A_w`` with the parts of ``J M^-1 J'`` at the origin itself."""
     marked, names = robot, list[str]()
     for k, shape in enumerate(shapes):
         names.append(f"contact shape {k}")
         marked = marked.with_frame(names[-1], shape.body, shape.placement)
     jacobian = Evaluator(marked, "frame_jacobian", names, "aligned").plain()
     mass_matrix = Evaluator(robot, "mass_matrix").plain()
+    levers = np.array([_lever(robot, shape) for shape in shapes])
     rng = np.random.default_rng(0)
     poses = [*list(robot.poses.values())[:1], robot.neutral(), robot.random(rng), robot.random(rng)]
     found = []
     for q in poses:
-        M, J = mass_matrix(q), jacobian(q)[:, 3:, :]
+        M, J = mass_matrix(q), jacobian(q)
         moved = np.diag(M) > 0
         d = 1 / np.sqrt(np.diag(M)[moved])
         inverse = np.linalg.inv(M[np.ix_(moved, moved)] * np.outer(d, d) + 1e-10 * np.eye(int(moved.sum())))
         scaled = J[:, :, moved] * d
-        found.append(np.einsum("sij,jk,sik->s", scaled, inverse, scaled) / 3)
+        each = np.einsum("sij,jk,sik->si", scaled, inverse, scaled)
+        found.append(each[:, 3:].sum(axis=1) / 3 + 2 / 9 * levers * each[:, :3].sum(axis=1))
     return [float(x) for x in np.median(found, axis=0)]
 
 

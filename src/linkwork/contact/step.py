@@ -37,9 +37,9 @@ SINGLE_TOLERANCE = 1e-4
 MAX_ITERATIONS = 100
 TIME_CONSTANT = 0.005
 """Seconds in which penetration is removed, where steps are not longer than half of this."""
-PENALTY = 1e5
+PENALTY = 1.0
 """Penalty of contacts, in units of the inertia that they feel."""
-SINGLE_PENALTY = 1e3
+SINGLE_PENALTY = 1.0
 """The most in single precision."""
 REGULARIZATION = 1e-8
 """Of loops, as for `ForwardDynamics`."""

@@ -22,6 +22,8 @@ Everything is free of branches, and defined at the apex of a cone and for ``mu =
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from linkwork.kernels.scalar import Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Six, Triple
 
@@ -36,12 +38,6 @@ def magnitude(x: Scalar) -> Scalar:
 def clamp(x: Scalar, lower: Scalar, upper: Scalar) -> Scalar:
     """The number in ``[lower, upper]`` that is nearest to ``x``."""
     return where(x, lower, lower, where(upper, x, upper, x))
-
-
-@kernel
-def clamp_slope(x: Scalar, lower: Scalar, upper: Scalar) -> Scalar:
-    """Derivative of `clamp`; one on the bounds."""
-    return where(x, lower, 0.0, where(upper, x, 0.0, 1.0))
 
 
 @kernel
@@ -68,32 +64,74 @@ def project_cone(mu: Scalar, x: Vector) -> Triple:
     return tangential * x[0], tangential * x[1], where(0.5, inside, x[2], where(0.5, polar, 0.0, normal))
 
 
-@kernel
-def cone_derivative(mu: Scalar, x: Vector) -> Six:
-    """The derivative of `project_cone`, a symmetric matrix ``xx xy xz yy yz zz``: the identity inside, at the apex too.
+# Smoothed projections ---------------------------------------------------------------------------------------------
 
-    On the side of the cone, with ``t`` the direction of the tangential part, it is ``w w' + (mu n / r) (1 - t t')``
-    with ``w = (mu t, 1) / sqrt(1 + mu²)``.
+
+@kernel
+def smooth_plus(x: Scalar, q: Scalar, tau: Scalar) -> Scalar:
+    """``(x + q) / 2``, which is about ``max(x, 0)``, with ``q = sqrt(x² + 4 tau)``; without cancellation."""
+    return where(0.0, x, 0.5 * (x + q), 2.0 * tau / where(0.0, x, 1.0, q - x))
+
+
+class SmoothCone(NamedTuple):
+    """The smoothed projection ``P`` on the cone ``|x_t| <= x_n``, and the eigenvalues of its derivative.
+
+    ``plus`` and ``minus`` belong to ``(t, 1)`` and ``(-t, 1)`` with ``t`` the direction of the tangential part, ``across``
+    to the tangent across it; the last three are one less these, without cancellation.
+    """
+
+    P: Triple
+    t: tuple[Scalar, Scalar]
+    plus: Scalar
+    minus: Scalar
+    across: Scalar
+    not_plus: Scalar
+    not_minus: Scalar
+    not_across: Scalar
+
+
+@kernel
+def smooth_cone(x: Vector, tau: Scalar) -> SmoothCone:
+    """The projection on ``|x_t| <= x_n`` by `smooth_plus` of the eigenvalues ``x_n ± |x_t|`` (Chen-Harker-Kanzow-Smale).
+
+    Fukushima, Luo and Tseng, Smoothing functions for second-order-cone complementarity problems (2002).
     """
     r = tangential_length(x)
     inverse = inverse_length(r)
     t = (x[0] * inverse, x[1] * inverse)
-    share = 1.0 / (1.0 + mu * mu)
-    inside = where(mu * x[2], r, 0.0, 1.0)
-    off = where(-(mu * r), x[2], 1.0, 0.0)  # zero in the polar cone
-    along = where(0.5, inside, 1.0, off * (mu * mu * share))
-    across = where(0.5, inside, 1.0, off * (mu * share * (mu * r + x[2]) * inverse))
-    mixed = where(0.5, inside, 0.0, off * (mu * share))
-    normal = where(0.5, inside, 1.0, off * share)
-    d = along - across
+    a = x[2] + r
+    b = x[2] - r
+    qa = sqrt(a * a + 4.0 * tau)
+    qb = sqrt(b * b + 4.0 * tau)
+    pa = smooth_plus(a, qa, tau)
+    pb = smooth_plus(b, qb, tau)
+    na = smooth_plus(-a, qa, tau)
+    nb = smooth_plus(-b, qb, tau)
+    ia = 1.0 / qa
+    ib = 1.0 / qb
+    both = 1.0 / (qa + qb)
+    side = 0.5 * (pa - pb)
+    P = (side * t[0], side * t[1], 0.5 * (pa + pb))
+    return SmoothCone(P, t, pa * ia, pb * ib, (pa + pb) * both, na * ia, nb * ib, (na + nb) * both)
+
+
+@kernel
+def spectral(t: Vector, plus: Scalar, minus: Scalar, across: Scalar) -> Six:
+    """The symmetric matrix ``xx xy xz yy yz zz`` with these eigenvalues of ``(t, 1)``, ``(-t, 1)``, and across ``t``."""
+    mean = 0.5 * (plus + minus)
+    mixed = 0.5 * (plus - minus)
+    d = mean - across
     return (
         across + d * t[0] * t[0],
         d * t[0] * t[1],
         mixed * t[0],
         across + d * t[1] * t[1],
         mixed * t[1],
-        normal,
+        mean,
     )
+
+
+# Residuals --------------------------------------------------------------------------------------------------------
 
 
 @kernel

@@ -104,6 +104,8 @@ class ContactSettings(NamedTuple):
     """Magnitude of gravity."""
     penalty: Scalar
     """Penalty of a row, in units of the inertia that it feels."""
+    softness: Scalar
+    """Compliance of all contacts, over the square of ``dt``, by which solvers make forces unique."""
     D: Array
     """(nslots,) inverse inertia that each contact feels."""
     box_D: Array
@@ -140,7 +142,7 @@ class ContactResult(NamedTuple):
     """(1,) the residual of the true problem (`cones`), a velocity."""
     iterations: Array
     state: Array
-    """(6,) what a solver keeps from one iteration to the next."""
+    """(10,) what a solver keeps from one iteration to the next."""
     a: Array
     """(nv,) joint accelerations."""
     forces: Array
@@ -153,12 +155,6 @@ class ContactResult(NamedTuple):
     """(nc,) forces of loops."""
     boxes: Array
     """(nboxes,) forces of limits and dry friction."""
-    center: Array
-    """(3 nslots,) state of the solver: forces that the penalty is about,"""
-    gamma: Array
-    """(nslots,) the correction of De Saxcé,"""
-    box_center: Array
-    """(nboxes,) and forces of boxes."""
 
 
 @kernel
@@ -189,6 +185,7 @@ def contact_view(
         threshold=settings[6],
         gravity=settings[7],
         penalty=settings[8],
+        softness=settings[9],
         D=settings[o : o + ns],
         box_D=settings[o + ns : o + ns + nb],
         box_unit=settings[o + ns + nb : o + ns + 2 * nb],
@@ -206,23 +203,19 @@ def contact_view(
         multipliers0=start[3 * ns + nb : 3 * ns + nb + nc],
         settings=parameters,
     )
-    h = 8 + tree.nv
-    e = h + 7 * ns + nc + nb
+    h = 12 + tree.nv
     result = ContactResult(
         q=q1,
         v=v1,
         residual=flat[0:1],
         iterations=flat[1:2],
-        state=flat[2:8],
-        a=flat[8:h],
+        state=flat[2:12],
+        a=flat[12:h],
         forces=flat[h : h + 3 * ns],
         velocities=flat[h + 3 * ns : h + 6 * ns],
         gaps=flat[h + 6 * ns : h + 7 * ns],
         multipliers=flat[h + 7 * ns : h + 7 * ns + nc],
-        boxes=flat[h + 7 * ns + nc : e],
-        center=flat[e : e + 3 * ns],
-        gamma=flat[e + 3 * ns : e + 4 * ns],
-        box_center=flat[e + 4 * ns : e + 4 * ns + nb],
+        boxes=flat[h + 7 * ns + nc : h + 7 * ns + nc + nb],
     )
     return problem, result
 
@@ -286,6 +279,10 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
         w.box_b[b] = (tree.box_sign[b] * v[k] + stabilized(gap, problem.settings, BEYOND)) / h
 
 
+SAME_GAP = 10.0
+"""Gaps of less than this many times what the tolerance allows in a step are zero: several contacts of a face stay on it
+together."""
+
 BEYOND = 1e30
 """A velocity that nothing reaches."""
 
@@ -346,7 +343,8 @@ def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: Contac
     """``b`` of the normal direction of a contact that separates at ``un`` before the step."""
     most = where(0.0, tree.contact_compliance[s], BEYOND, settings.push)
     time = where(0.0, tree.contact_compliance[s], settings.dt, settings.penetration_time)
-    b = where(gap, 0.0, maximum(gap / time, -most), gap / settings.dt)
+    noise = where(0.0, tree.contact_compliance[s], 0.0, SAME_GAP * settings.tolerance * settings.dt)
+    b = where(gap, 0.0, maximum(minimum(gap + noise, 0.0) / time, -most), maximum(gap - noise, 0.0) / settings.dt)
     e = tree.restitution[s]
     bounced = minimum(e * un, b)
     closes = where(un + gap / settings.dt, 0.0, where(un, -settings.threshold, 1.0, 0.0), 0.0)

@@ -21,7 +21,7 @@ from linkwork.plans.tree import Tree, build_tree
 UNBOUNDED = 1e30
 """A bound that no force reaches."""
 
-SETTINGS, HEAD = 10, 8
+SETTINGS, HEAD = 10, 12
 """Numbers at the head of the settings and of the result: see `kernels.contact_problem`."""
 
 CONTACT_LCABA_TREE = LCABA_TREE.extended(
@@ -75,7 +75,7 @@ def contact_lcaba_tree(
         contact_coupling_transposed=[transposed for _, transposed in couplings],
         nsettings=SETTINGS + nslots + 2 * nboxes + 2 * model.nc,
         nstart=3 * nslots + nboxes + model.nc,
-        nresult=HEAD + model.nv + 11 * nslots + 2 * nboxes + model.nc,
+        nresult=HEAD + model.nv + 7 * nslots + nboxes + model.nc,
         **contacts,
         **boxes,
     )

@@ -20,6 +20,7 @@ import numpy as np
 from linkwork.errors import ModelError
 from linkwork.model.contacts import ContactPair, ContactShape
 from linkwork.model.model import Model
+from linkwork.model.named import Named
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere
 from linkwork.plans.layout import Layout, Shape
 from linkwork.plans.tree import TREE, BodyTable, Tree, build_tree, merged, rounded, rounded_rotation, size_of
@@ -180,6 +181,14 @@ def planned_pair(pair: ContactPair) -> PlannedPair:
             subject=pair.name,
         )
     return PlannedPair(pair, kind.code, reverse, kind.slots[0] if pair.slots is None else pair.slots)
+
+
+def contact_slots(model: Model) -> Named[slice]:
+    """The slots of each pair by its name."""
+    counts = [planned_pair(pair).slots for pair in model.contacts]
+    ends = np.cumsum(counts).tolist()
+    spans = {pair.name: slice(end - n, end) for pair, n, end in zip(model.contacts, counts, ends, strict=True)}
+    return Named(model.name, "contact", spans)
 
 
 def contact_tables(model: Model, bodies: BodyTable) -> dict[str, Any]:

@@ -4,9 +4,10 @@
 from linkwork.kernels.contact.geometry import (
     CONTACT_POINTS,
     CONTACT_WORK,
+    SHAPE_POSES,
     contact_geometry,
     given_contacts,
     shape_poses,
 )
 
-__all__ = ["CONTACT_POINTS", "CONTACT_WORK", "contact_geometry", "given_contacts", "shape_poses"]
+__all__ = ["CONTACT_POINTS", "CONTACT_WORK", "SHAPE_POSES", "contact_geometry", "given_contacts", "shape_poses"]

@@ -95,7 +95,7 @@ def box_box(tree: Array, w: Array, first: int, second: int, slot: int, count: in
     if any_below(-gap, 0.0):
         x, y = nearest_points(a, b, C, t)
         out, distance = unit_or(sub(y, x), n)
-        exact = where(gap + margin, distance, 1.0, 0.0)
+        exact = where(0.0, gap, where(gap + margin, distance, 1.0, 0.0), 0.0)
         point = select(0.5, exact, scale(0.5, add(x, y)), point)
         n = select(0.5, exact, out, n)
         gap = where(0.5, exact, distance, gap)
@@ -277,7 +277,10 @@ def edge_over_face(k: int, edges: Face, face: Face, margin: Scalar) -> tuple[tup
     along = in_face(face, face.x + along_x, face.y + along_y)
     low, high = clipped_edge(at[0], along[0], 1.0 + margin, 0.0, 1.0)
     low, high = clipped_edge(at[1], along[1], 1.0 + margin, low, high)
-    return (start_x + low * along_x, start_y + low * along_y), where(low, high, 1.0, 0.0)
+    valid = where(low, high, 1.0, 0.0)
+    low = clipped_edge(at[0], along[0], 1.0, 0.0, 1.0)[0]
+    low = smaller(clipped_edge(at[1], along[1], 1.0, low, 1.0)[0], 1.0)
+    return (start_x + low * along_x, start_y + low * along_y), valid
 
 
 @kernel

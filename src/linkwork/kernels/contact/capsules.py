@@ -120,7 +120,7 @@ def box_capsule(tree: Array, w: Array, box: int, capsule: int, slot: int, way: S
     better = larger(where(high, low, 1.0, 0.0), where(nearest + margin, smaller(gap_low, gap_high), 1.0, 0.0))
     lower = larger(short, where(touch - low, high - touch, 1.0, 0.0))
     normal = rotate(R, n)
-    moved = where(0.5, better * lower, 1.0, 0.0)
+    moved = where(0.5, larger(better, short) * lower, 1.0, 0.0)
     core = add(w.shape_p[capsule], rotate(R, scale(where(0.5, moved, touch, low), e)))
     gap = where(0.5, moved, nearest, gap_low) - radius
     set_core_contact(w, slot, gap, core, radius, normal, 1.0, way)
@@ -197,7 +197,7 @@ def segment_box_contact(h: Vector, c: Vector, e: Vector, margin: Scalar) -> tupl
     t = nearest_to_box(h, c, e)
     x = add(c, scale(t, e))
     out, distance = unit_or(sub(x, clamp_vector(x, h)), n)
-    exact = where(best + margin, distance, 1.0, 0.0)
+    exact = where(0.0, best, where(best + margin, distance, 1.0, 0.0), 0.0)
     return (
         where(0.5, exact, t, place),
         select(0.5, exact, out, n),

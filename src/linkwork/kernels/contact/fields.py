@@ -5,6 +5,9 @@ The surface is two triangles a cell, which meet in the diagonal from ``(x_i, y_j
 point of all of them is that of the surface; what is below it leaves by the shortest way. Cells that are too far to have
 it are skipped: a strip of cells along y costs 5 operations then, and so does a cell of a strip that is near.
 
+Beside the rectangle, what is lower than its rim is as far from the field as from the rim in the plane: walls go down
+from it.
+
 A capsule touches with its two ends and a box with its corners: peaks between them are not seen.
 
 | symbol | meaning                                                                                                 |
@@ -47,7 +50,7 @@ class Nearest(NamedTuple):
     flat: Scalar
     """1 where it is inside a triangle."""
     below: Scalar
-    """1 where the surface has been found to be over the point."""
+    """1 where the surface, or the rim next to the point, has been found to be higher than it."""
 
 
 @kernel
@@ -93,11 +96,10 @@ def point_field(tree: Array, field: int, x: Vector) -> tuple[Scalar, Triple]:
     half_y = tree.shape_size[field, 1]
     dx = 2.0 * half_x / float(rows - 1)
     dy = 2.0 * half_y / float(columns - 1)
+    beside = (x[0] - clamp(x[0], half_x), x[1] - clamp(x[1], half_y), 0.0)
     # some point of the surface is not farther than this
-    side = larger(magnitude(x[0]) - half_x, 0.0)
-    front = larger(magnitude(x[1]) - half_y, 0.0)
     height = larger(magnitude(x[2] - tree.field_range[f, 0]), magnitude(x[2] - tree.field_range[f, 1]))
-    best = (1.0 + NEAR) * (side * side + front * front + height * height) + dx * dy * NEAR * NEAR
+    best = (1.0 + NEAR) * (dot(beside, beside) + height * height) + dx * dy * NEAR * NEAR
     found = Nearest(best, (x[0], x[1], x[2]), (0.0, 0.0, 1.0), 0.0, 0.0)
     for i in range(rows - 1):
         x_low = float(i) * dx - half_x
@@ -108,19 +110,22 @@ def point_field(tree: Array, field: int, x: Vector) -> tuple[Scalar, Triple]:
                 front = larger(magnitude(x[1] - y_low - 0.5 * dy) - 0.5 * dy, 0.0)
                 if any_below(side * side + front * front - found.best, 0.0):
                     first = tree.field_start[f] + i * columns + j
-                    found = nearest_of_cell(tree, first, columns, x, x_low, y_low, dx, dy, found)
-    return field_distance(x, found, NEAR * (dx + dy))
+                    found = nearest_of_cell(tree, first, columns, x, beside, x_low, y_low, dx, dy, found)
+    return field_distance(x, beside, found, NEAR * (dx + dy))
 
 
 @kernel
-def field_distance(x: Vector, found: Nearest, least: Scalar) -> tuple[Scalar, Triple]:
+def field_distance(x: Vector, beside: Vector, found: Nearest, least: Scalar) -> tuple[Scalar, Triple]:
     """Distance and normal, from the nearest point. Where this has no direction, the normal is that of a triangle."""
     away = sub(x, found.near)
     out, length = unit_or(away, found.up)
+    from_wall, to_wall = unit_or(beside, (1.0, 0.0, 0.0))
     s = 1.0 - 2.0 * found.below
     flat = where(0.5, found.flat, 1.0, where(length, least, 1.0, 0.0))
     n = select(0.5, flat, found.up, scale(s, out))
-    return where(0.5, found.flat, dot(found.up, away), s * length), n
+    distance = where(0.5, found.flat, dot(found.up, away), s * length)
+    walled = where(0.0, to_wall, found.below, 0.0)
+    return where(0.5, walled, to_wall, distance), select(0.5, walled, from_wall, n)
 
 
 @kernel
@@ -129,6 +134,7 @@ def nearest_of_cell(
     first: int,
     columns: int,
     x: Vector,
+    beside: Vector,
     x_low: Scalar,
     y_low: Scalar,
     dx: Scalar,
@@ -140,9 +146,9 @@ def nearest_of_cell(
     b = (x_low + dx, y_low, tree.heights[first + columns])
     c = (x_low + dx, y_low + dy, tree.heights[first + columns + 1])
     d = (x_low, y_low + dy, tree.heights[first + 1])
-    u = (x[0] - x_low) / dx
-    v = (x[1] - y_low) / dy
-    # the height of the surface at x: beyond the diagonal, u < v, it is the second triangle's
+    u = (x[0] - beside[0] - x_low) / dx
+    v = (x[1] - beside[1] - y_low) / dy
+    # the height of the surface at x, or at the rim next to it: beyond the diagonal, u < v, it is the second triangle's
     height = a[2] + where(u, v, u * (c[2] - d[2]) + v * (d[2] - a[2]), u * (b[2] - a[2]) + v * (c[2] - b[2]))
     outside = larger(larger(-u, u - 1.0), larger(-v, v - 1.0))
     over = where(x[2], height, where(outside, NEAR, 1.0, found.below), found.below)

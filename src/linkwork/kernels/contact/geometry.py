@@ -145,6 +145,28 @@ def contact_points(tree: Array, w: Array, q: Array, given: Array, gaps: Array, p
                 frames[s, j, k] = w.contact_R[s, j, k]
 
 
+@kernel
+def poses_of_shapes(tree: Array, w: Array, q: Array, rotation: Array, position: Array) -> None:
+    """Rotation and position of every shape in the world."""
+    joint_transforms(tree, w, q)
+    world_transforms(tree, w)
+    shape_poses(tree, w)
+    for s in range(tree.nshapes):
+        for j in range(3):
+            position[s, j] = w.shape_p[s, j]
+            for k in range(3):
+                rotation[s, j, k] = w.shape_R[s, j, k]
+
+
+SHAPE_POSES = Algorithm(
+    "shape_poses",
+    poses_of_shapes,
+    {"q": ("nq",)},
+    {"rotation": ("nshapes", 3, 3), "position": ("nshapes", 3)},
+    POSE | WORLD_POSE | CONTACT_WORK,
+    CONTACT_TREE,
+)
+
 CONTACT_POINTS = Algorithm(
     "contact_points",
     contact_points,

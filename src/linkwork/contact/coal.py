@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Contact points of pairs without kernel text, by coal: ``pip install 'linkwork[collide]'``.
+
+These pairs (`plans.contacts.GIVEN`) are those with meshes, those of two cylinders, and those of a cylinder or an
+ellipsoid and anything but a plane or a sphere. Their contact points enter kernels as data: an input
+``given (ngiven, 7)``, a row for each slot of each such pair in the order of ``robot.contacts``, with gap, point (3) and
+normal (3) in world axes, from the first shape to the second. It has no rows where a robot has no such pair, and costs
+nothing then. Whoever steps through time computes it between steps: ``GivenContacts(robot)(q)``.
+
+coal finds where two shapes are nearest, or the shortest way out of an overlap, and its normal. This is the first slot.
+Convex shapes that meet at faces have further points: corners and points of rims that, seen along the normal, are over
+the other shape, with distances along the normal; those farthest from each other are taken. Triangles that are not
+convex have further points from coal itself, where they overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.contact.convex import Convex, convex_of, hull_of
+from linkwork.errors import InputError, ModelError, UnsupportedFeature
+from linkwork.kernels.contact.frames import NO_CONTACT
+from linkwork.kernels.contact.geometry import SHAPE_POSES
+from linkwork.model.arrays import Floats
+from linkwork.model.constraints import WORLD
+from linkwork.model.contacts import ContactPair, ContactShape
+from linkwork.model.model import Model
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Sphere
+from linkwork.plans.contacts import GIVEN, contact_tree, planned_pair, shape_kind
+from linkwork.quantities.base import ProgramEvaluator
+
+MeshKind = Literal["auto", "hull", "triangles"]
+"""What a mesh is in contacts."""
+
+GAPS_DIFFER = 10.0
+"""How many times a difference of gaps counts against a distance of points, where some of many are chosen."""
+
+SPREAD = 1e-3
+"""Contact points that are closer than this part of the largest distance of two are one."""
+
+
+ACCURACY = 1e-7
+"""Gaps that differ by less than this part of the distance of points are equal: coal iterates to 1e-6."""
+
+
+class GivenContacts:
+    """Contact points of the pairs of a robot that have no kernel text: ``given(q)``, ``(..., ngiven, 7)``.
+
+    Args:
+        robot: The mechanism.
+        meshes: What a mesh is: ``"hull"``, its convex hull; ``"triangles"``, its surface; ``"auto"``, the hull on
+            bodies that move, triangles on the world.
+    """
+
+    def __init__(self, robot: Model, meshes: MeshKind = "auto") -> None:
+        if meshes not in ("auto", "hull", "triangles"):
+            raise InputError(f"meshes is {meshes!r}, must be 'auto', 'hull' or 'triangles'")
+        self.robot = robot
+        self.meshes = meshes
+        planned = [planned_pair(pair) for pair in robot.contacts]
+        self.pairs: tuple[ContactPair, ...] = tuple(one.pair for one in planned if one.code == GIVEN)
+        """The pairs that have no kernel text."""
+        self.slots: tuple[int, ...] = tuple(one.slots for one in planned if one.code == GIVEN)
+        """How many contact points each of them has."""
+        self._solids: dict[ContactShape, _Solid] = {}
+        self._poses: ProgramEvaluator | None = None
+        self._shapes: dict[ContactShape, int] = {}
+        if self.pairs:
+            self._prepare()
+
+    @property
+    def count(self) -> int:
+        """Rows: contact points of all these pairs."""
+        return sum(self.slots)
+
+    def _prepare(self) -> None:
+        """Make coal's shapes, and what finds their poses."""
+        coal = _coal(self.pairs[0])
+        for pair in self.pairs:
+            for shape in (pair.first, pair.second):
+                if shape not in self._solids:
+                    self._solids[shape] = _solid(coal, pair, shape, self.meshes)
+        for pair in self.robot.contacts:
+            self._shapes.setdefault(pair.first, len(self._shapes))
+            self._shapes.setdefault(pair.second, len(self._shapes))
+
+        def plan(robot: Model, frames: Sequence[str]) -> Any:
+            return contact_tree(robot)
+
+        self._poses = ProgramEvaluator(self.robot, "poses of contact shapes", SHAPE_POSES, plan)
+
+    def __call__(self, q: npt.ArrayLike) -> Floats:
+        """Gap, point and normal of each slot, ``(..., ngiven, 7)``.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+        """
+        if self._poses is None:
+            return np.zeros((0, 7))
+        rotation, position = self._poses(np.asarray(q, dtype=np.float64))
+        lead = position.shape[:-2]
+        result = np.empty((*lead, self.count, 7))
+        for state in np.ndindex(*lead):
+            start = 0
+            for pair, slots in zip(self.pairs, self.slots, strict=True):
+                first, second = self._shapes[pair.first], self._shapes[pair.second]
+                a = _Posed(self._solids[pair.first], rotation[state][first], position[state][first])
+                b = _Posed(self._solids[pair.second], rotation[state][second], position[state][second])
+                result[(*state, slice(start, start + slots))] = _contact_points(a, b, slots)
+                start += slots
+        return result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GivenContacts, (self.robot, self.meshes)
+
+
+class _Solid(NamedTuple):
+    """A shape as coal has it, and what contact points at faces need."""
+
+    geometry: Any
+    convex: Convex | None
+    """None of triangles that are not convex."""
+
+
+class _Posed(NamedTuple):
+    """A shape somewhere."""
+
+    solid: _Solid
+    rotation: Floats
+    position: Floats
+
+
+def _coal(pair: ContactPair) -> Any:
+    """The module, or an error that says which pair needs it."""
+    try:
+        return import_module("coal")
+    except ImportError:
+        kinds = shape_kind(pair.first.solid), shape_kind(pair.second.solid)
+        raise UnsupportedFeature(
+            f"{pair}, a {kinds[0]} and a {kinds[1]}, needs coal: pip install 'linkwork[collide]'", subject=pair.name
+        ) from None
+
+
+def _solid(coal: Any, pair: ContactPair, shape: ContactShape, meshes: MeshKind) -> _Solid:
+    """A contact shape for coal."""
+    match shape.solid:
+        case Ground():
+            made = coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
+        case Sphere(radius=radius):
+            made = coal.Sphere(radius)
+        case Box(size=size):
+            made = coal.Box(*size)
+        case Ellipsoid(radii=radii):
+            made = coal.Ellipsoid(*radii)
+        case Cylinder(radius=radius, length=length, rounded=rounded):
+            made = (coal.Capsule if rounded else coal.Cylinder)(radius, length)
+        case Mesh() as mesh:
+            return _mesh(coal, pair, mesh, meshes == "hull" or (meshes == "auto" and shape.body != WORLD))
+        case HeightField() as field:
+            return _Solid(_triangles(coal, *_field_triangles(field)), None)
+    return _Solid(made, convex_of(shape.solid))
+
+
+def _mesh(coal: Any, pair: ContactPair, mesh: Mesh, convex: bool) -> _Solid:
+    """The hull or the triangles of a mesh file."""
+    if mesh.file is None:
+        raise ModelError(
+            f"{pair}: the file of mesh '{mesh.name}' was not found; contacts need its triangles", subject=pair.name
+        )
+    try:
+        model = coal.MeshLoader().load(str(mesh.file), np.array(mesh.scale))
+    except (RuntimeError, ValueError) as error:
+        raise ModelError(f"{pair}: mesh file {mesh.file} cannot be read: {error}", subject=pair.name) from None
+    vertices = np.array(model.vertices())
+    if not convex:
+        faces = np.array([[model.tri_indices(k)[j] for j in range(3)] for k in range(model.num_tris)])
+        return _Solid(_triangles(coal, vertices, faces), None)
+    hull, faces = hull_of(vertices, f"{pair}: mesh '{mesh.name}'")
+    points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+    for point in hull.points:
+        points.append(point)
+    for a, b, c in faces.tolist():
+        triangles.append(coal.Triangle(a, b, c))
+    return _Solid(coal.Convex(points, triangles), hull)
+
+
+def _triangles(coal: Any, vertices: Floats, faces: npt.NDArray[Any]) -> Any:
+    model = coal.BVHModelOBBRSS()
+    model.beginModel(len(faces), len(vertices))
+    model.addVertices(vertices)
+    model.addTriangles(faces)
+    model.endModel()
+    return model
+
+
+def _field_triangles(field: HeightField) -> tuple[Floats, npt.NDArray[Any]]:
+    """Corners and triangles of the surface, two a cell."""
+    heights = np.array(field.heights)
+    rows, columns = heights.shape
+    x = np.linspace(-field.size[0] / 2, field.size[0] / 2, rows)
+    y = np.linspace(-field.size[1] / 2, field.size[1] / 2, columns)
+    vertices = np.stack([*np.meshgrid(x, y, indexing="ij"), heights], axis=-1).reshape(-1, 3)
+    a = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
+    b, c, d = a + columns, a + columns + 1, a + 1
+    return vertices, np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+
+
+# Contact points -------------------------------------------------------------------------------------------
+
+
+def _contact_points(a: _Posed, b: _Posed, slots: int) -> Floats:
+    """Rows of gap, point and normal."""
+    gap, n, x, y = _nearest(a, b)
+    rows = np.tile(np.array([NO_CONTACT, *(x + y) / 2, *n]), (slots, 1))
+    found = [np.array([gap, *(x + y) / 2, *n])]
+    if slots > 1:
+        if a.solid.convex is not None and b.solid.convex is not None:
+            found += _at_faces(a, b, n)
+        else:
+            found += _overlapping_triangles(a, b, slots)
+    chosen = _farthest(np.array(found), slots)
+    rows[: len(chosen)] = chosen
+    return rows
+
+
+def _nearest(a: _Posed, b: _Posed) -> tuple[float, Floats, Floats, Floats]:
+    """Distance, normal, and the points of both shapes."""
+    coal = import_module("coal")
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    request.enable_signed_distance = True
+    poses = [coal.Transform3s(np.ascontiguousarray(p.rotation), p.position) for p in (a, b)]
+    gap = coal.distance(a.solid.geometry, poses[0], b.solid.geometry, poses[1], request, result)
+    n = np.array(result.normal)
+    x, y = np.array(result.getNearestPoint1()), np.array(result.getNearestPoint2())
+    if not np.isfinite(n).all() or not abs(n @ n - 1.0) < 1e-6:
+        n = b.position - a.position
+        length = float(np.linalg.norm(n))
+        n = n / length if length > 0 else np.array([0.0, 0.0, 1.0])
+    if not np.isfinite([*x, *y, gap]).all():
+        gap, x, y = 0.0, (a.position + b.position) / 2, (a.position + b.position) / 2
+    return gap, n / np.linalg.norm(n), x, y
+
+
+def _at_faces(a: _Posed, b: _Posed, n: Floats) -> list[Floats]:
+    """Rows of the points of each convex shape that, along ``n``, are over the other."""
+    found = []
+    for own, other, way in ((a, b, n), (b, a, -n)):
+        one, two = own.solid.convex, other.solid.convex
+        assert one is not None and two is not None
+        direction = way @ own.rotation
+        points = one.points_along(direction)
+        _, leave = one.through(points, direction)
+        points = points[leave < 1e-9 * one.size]
+        world = points @ own.rotation.T + own.position
+        enter, left = two.through((world - other.position) @ other.rotation, way @ other.rotation)
+        over = enter <= left
+        for gap, point in zip(enter[over], world[over], strict=True):
+            found.append(np.array([gap, *(point + 0.5 * gap * way), *n]))
+    return found
+
+
+def _overlapping_triangles(a: _Posed, b: _Posed, slots: int) -> list[Floats]:
+    """Rows of coal's own contact points of triangles; the shape with triangles goes first."""
+    coal = import_module("coal")
+    turned = a.solid.convex is not None
+    first, second = (b, a) if turned else (a, b)
+    request, result = coal.CollisionRequest(), coal.CollisionResult()
+    request.num_max_contacts = 64 * slots
+    request.enable_contact = True
+    poses = [coal.Transform3s(np.ascontiguousarray(p.rotation), p.position) for p in (first, second)]
+    coal.collide(first.solid.geometry, poses[0], second.solid.geometry, poses[1], request, result)
+    found = []
+    for k in range(result.numContacts()):
+        contact = result.getContact(k)
+        n = -np.array(contact.normal) if turned else np.array(contact.normal)
+        if np.isfinite(n).all() and abs(n @ n - 1.0) < 1e-6:
+            found.append(np.array([contact.penetration_depth, *contact.pos, *n]))
+    return found
+
+
+def _farthest(found: Floats, slots: int) -> Floats:
+    """Rows that are far from each other, of those that are not much farther apart than the first, which is nearest.
+
+    The first is among them unless another is as near.
+    """
+    points, gaps = found[:, 1:4], found[:, 0]
+    apart = np.linalg.norm(points - points[0], axis=1)
+    extent = float(apart.max())
+    least = SPREAD * extent
+    later = GAPS_DIFFER * (gaps - gaps[0])
+    chosen: list[int] = []
+    while len(chosen) < slots:
+        k = int(np.argmax(apart - later))
+        if not apart[k] > max(least, later[k]):
+            break
+        to = np.linalg.norm(points - points[k], axis=1)
+        apart = np.minimum(apart, to) if chosen else to
+        chosen.append(k)
+    if not chosen or gaps[0] < gaps[chosen].min() - ACCURACY * extent:
+        chosen = [0, *chosen[: slots - 1]]
+    return found[chosen]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Contact points of a robot: gap, place and frame of each, in any configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy.typing as npt
+
+from linkwork.compilers.program import Program
+from linkwork.contact.coal import GivenContacts, MeshKind
+from linkwork.errors import UnsupportedFeature
+from linkwork.kernels.contact.frames import NO_CONTACT
+from linkwork.kernels.contact.geometry import CONTACT_POINTS
+from linkwork.model.checks import check_robot
+from linkwork.model.model import Model
+from linkwork.model.named import Named
+from linkwork.model.notebook import shape_table
+from linkwork.plans.contacts import contact_slots, contact_tree
+from linkwork.quantities.base import Array, ArrayEvaluator
+
+
+class ContactPoints:
+    """Contact points, one a slot, in the order of ``robot.contacts``. Leading axes are those of the batch.
+
+    ``points["name"]`` are those of one pair.
+    """
+
+    __slots__ = ("_slots", "frames", "gaps", "points")
+
+    gaps: Array
+    """Distances of the two surfaces, ``(..., nslots)``, negative where they overlap; 1e6 where a slot has no point."""
+    points: Array
+    """Midway between the two surfaces, in the world, ``(..., nslots, 3)``."""
+    frames: Array
+    """Columns t1, t2 and n of each contact frame, in world axes, ``(..., nslots, 3, 3)``; n points from the first shape
+    to the second."""
+
+    def __init__(self, gaps: Array, points: Array, frames: Array, slots: Named[slice]) -> None:
+        self.gaps = gaps
+        self.points = points
+        self.frames = frames
+        self._slots = slots
+
+    @property
+    def normals(self) -> Array:
+        """Unit vectors from the first shape to the second, ``(..., nslots, 3)``."""
+        return self.frames[..., 2]
+
+    @property
+    def exists(self) -> Array:
+        """Whether a slot has a point, ``(..., nslots)``: two boxes that meet at an edge have fewer than four."""
+        there: Array = self.gaps < NO_CONTACT
+        return there
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the pairs."""
+        return tuple(self._slots)
+
+    def __getitem__(self, name: str) -> ContactPoints:
+        at = self._slots[name]
+        only = Named("", "contact", {name: slice(0, at.stop - at.start)})
+        return ContactPoints(self.gaps[..., at], self.points[..., at, :], self.frames[..., at, :, :], only)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._slots)
+
+    def __repr__(self) -> str:
+        return f"ContactPoints(gaps={self.gaps!r})"
+
+    def _repr_html_(self) -> str:
+        return shape_table("ContactPoints", {"gaps": self.gaps, "points": self.points, "frames": self.frames})
+
+
+class ContactGeometry(ArrayEvaluator):
+    """Where the contact pairs of a robot touch, or are nearest to each other: ``geometry(q).gaps``.
+
+    Pairs of planes, spheres, capsules, boxes, cylinders, ellipsoids and height fields run as compiled code where there
+    is kernel text for them. Others, meshes above all, are found by coal, state by state: ``linkwork[collide]``.
+
+    Args:
+        robot: The mechanism, with at least one contact pair.
+        meshes: What a mesh is: ``"hull"``, its convex hull; ``"triangles"``, its surface; ``"auto"``, the hull on
+            bodies that move, triangles on the world.
+        threads: Threads that share a large batch; by default as many as there are cores.
+    """
+
+    def __init__(self, robot: Model, *, meshes: MeshKind = "auto", threads: int | None = None) -> None:
+        check_robot(robot)
+        if not robot.contacts:
+            raise UnsupportedFeature(f"robot '{robot.name}' has no contacts: give it some, robot.with_contacts(...)")
+        self.given = GivenContacts(robot, meshes)
+        """Contact points of pairs without kernel text: ``given(q)``, ``(..., ngiven, 7)``."""
+
+        def program() -> Program:
+            return Program.of_robot(robot, CONTACT_POINTS, contact_tree(robot))
+
+        super().__init__(robot, "contact points", program, {"robot": robot, "meshes": meshes}, (), threads)
+
+    @cached_property
+    def _slots(self) -> Named[slice]:
+        return contact_slots(self.robot)
+
+    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+        if len(given) == 1 and given[0] is not None:
+            return super()._inputs([given[0], self.given(given[0]).astype(self._dtype, copy=False)])
+        return super()._inputs(given)
+
+    def __call__(self, q: npt.ArrayLike, *, out: Array | Sequence[Array] | None = None) -> ContactPoints:
+        """Gaps, points and frames of all slots. Leading axes are batch axes.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            out: Array to write gaps to, or a tuple of three for gaps, points and frames; by default new ones.
+        """
+        typed = self._for_type_of([q, *(self._outputs(out) if out is not None else ())])
+        gaps, points, frames = typed.runner.evaluate(typed._inputs([q]), typed._outputs(out))
+        return ContactPoints(gaps, points, frames, self._slots)
