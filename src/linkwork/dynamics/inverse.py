@@ -179,6 +179,7 @@ class InverseDynamics(ClusterEvaluator):
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
         self._parameters: tuple[Array, ...] | None = None
+        self._unreachable = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
 
     @property
     def _settings(self) -> tuple[Array, ...]:
@@ -325,11 +326,13 @@ class InverseDynamics(ClusterEvaluator):
     def _contacts_of(self, results: Sequence[Array]) -> BearingContacts:
         """What contacts bear, of all outputs but the last."""
         *_, force, gap, unmet, balance = results
-        allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
-        return BearingContacts(self._pairs, force, gap, unmet, balance, allowed)
+        return BearingContacts(self._pairs, force, gap, unmet, balance, self._unreachable)
 
     def _check_met(self, results: Sequence[Array]) -> None:
         """Raise an error where motors and contacts cannot make the accelerations."""
+        balance = results[-1]
+        if balance.ndim == 1 and balance[0] <= self._unreachable * balance[1]:  # the fast path for one state
+            return
         contacts = self._contacts_of(results)
         if not np.all(contacts.feasible):
             raise UnsupportedFeature(
@@ -346,7 +349,7 @@ class InverseDynamics(ClusterEvaluator):
         super()._verify(last)
         if not self._spreads:
             return
-        allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
+        allowed = self._unreachable
         if last.ndim == 1 and last[UNMET] <= allowed * last[REQUIRED]:  # the fast path for one state
             return
         worst = last[..., UNMET]
