@@ -37,7 +37,7 @@ from linkwork.kernels.contact.planes import box_corner, half_edges, lowest_corne
 from linkwork.kernels.scalar import Array, Scalar, Vector, any_below, kernel, where
 from linkwork.kernels.spatial import Triple, add, column, cross, dot, rotate, rotate_inverse, scale, sub
 
-NEAR = 1e-9
+NEAR = 1e-6
 """Parts of a cell that rounding may move points by."""
 
 
@@ -99,7 +99,7 @@ def point_field(tree: Array, field: int, x: Vector) -> tuple[Scalar, Triple]:
     beside = (x[0] - clamp(x[0], half_x), x[1] - clamp(x[1], half_y), 0.0)
     # some point of the surface is not farther than this
     height = larger(magnitude(x[2] - tree.field_range[f, 0]), magnitude(x[2] - tree.field_range[f, 1]))
-    best = (1.0 + NEAR) * (dot(beside, beside) + height * height) + dx * dy * NEAR * NEAR
+    best = 1.001 * (dot(beside, beside) + height * height) + dx * dy * NEAR * NEAR
     found = Nearest(best, (x[0], x[1], x[2]), (0.0, 0.0, 1.0), 0.0, 0.0)
     for i in range(rows - 1):
         x_low = float(i) * dx - half_x
