@@ -19,6 +19,7 @@ from linkwork.cli.report import (
     NEUTRAL,
     ActuatorReport,
     ConstraintReport,
+    ContactReport,
     GroupReport,
     JointReport,
     MethodReport,
@@ -32,7 +33,9 @@ from linkwork.errors import AssemblyError
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
+from linkwork.model.contacts import ContactPair
 from linkwork.model.parts import Limits, TreeJoint
+from linkwork.model.shapes import Cylinder, Solid
 from linkwork.plans.loops import Loops, loops_of
 
 WEAK = 1e-4
@@ -106,9 +109,29 @@ def analyze(
             ActuatorReport(a.name, a.joint, a.gear, a.gain, a.bias, dict(a.also), a.refused) for a in robot.actuators
         ),
         poses=tuple(NamedPoseReport(name, _largest_error(robot, q), _numbers(q)) for name, q in robot.poses.items()),
+        contacts=tuple(_contact(pair) for pair in robot.contacts),
         warnings=(*warnings, *_doubts(analyzed, mobility)),
         notes=(*notes, *_notes(robot, analyzed, mobility, constraints, assembly.tolerance)),
     )
+
+
+def _contact(pair: ContactPair) -> ContactReport:
+    first, second = pair.first, pair.second
+    return ContactReport(
+        name=pair.name,
+        shapes=(first.name, second.name),
+        solids=(_solid_name(first.solid), _solid_name(second.solid)),
+        bodies=pair.bodies,
+        slots=pair.slots,
+        friction=pair.friction,
+        restitution=pair.restitution,
+        compliance=pair.compliance,
+        margin=pair.margin,
+    )
+
+
+def _solid_name(solid: Solid) -> str:
+    return "Capsule" if isinstance(solid, Cylinder) and solid.rounded else type(solid).__name__
 
 
 def _constraints(robot: Mechanism, loops: Loops, errors: dict[str, float]) -> tuple[ConstraintReport, ...]:

@@ -55,6 +55,12 @@ def analyze_file(file: Path, request: ModelRequest) -> ModelReport:
     notes = []
     if request.load.mimic == "ignore":
         notes.append(f"{plural(_count_mimics(file), 'tag')} <mimic> ignored: the joints are free")
+    shapes = sum(shape.collides for shape in robot.shapes)
+    if shapes and not robot.contacts and request.load.contacts is None:
+        notes.append(f"{plural(shapes, 'shape')} for collision, and the file pairs none: see --contacts")
+    soft = _softness(file) if robot.contacts else ()
+    if soft:
+        notes.append(f"contacts are rigid: {', '.join(soft)} of the file are not used")
     with slow_notice(f"analyzing the loops of '{robot.name}'"):
         return analyze(robot, str(file), request.pose, request.assembly, warnings=raised, notes=notes)
 
@@ -89,6 +95,15 @@ def start_configuration(robot: Mechanism, request: ModelRequest) -> Floats:
 def _closed_near(robot: Mechanism, pose: str, request: ModelRequest) -> Floats:
     q = robot.neutral() if pose == NEUTRAL else robot.poses[pose]
     return robot.assemble(q, limits=not request.assembly.ignore_limits) if robot.nc else robot.normalize(q)
+
+
+def _softness(file: Path) -> tuple[str, ...]:
+    """What an MJCF file says of the softness of contacts."""
+    said: dict[str, None] = {}
+    for _, element in etree.iterparse(str(file), resolve_entities=False, no_network=True, recover=True):
+        if element.tag in ("geom", "pair"):
+            said |= dict.fromkeys(name for name in ("solref", "solimp", "gap") if name in element.attrib)
+    return tuple(said)
 
 
 def _count_mimics(file: Path) -> int:

@@ -222,11 +222,22 @@ class LoadOptions:
         ),
     ] = None
 
+    contacts: Annotated[
+        str | None,
+        choice(
+            "contacts",
+            ("ground", "all", "none"),
+            "What shapes for collision touch: the ground, each other too, or nothing. Default: what the file pairs.",
+            rich_help_panel=_LOADING,
+        ),
+    ] = None
+
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of `linkwork.load`: those given, so that its defaults are the defaults here."""
         given: dict[str, Any] = {name: word for name, word in asdict(self).items() if word is not None}
-        if given.get("loops") == "none":
-            given["loops"] = False
+        for name in ("loops", "contacts"):
+            if given.get(name) == "none":
+                given[name] = False
         return given
 
 

@@ -46,6 +46,8 @@ def draw_info(console: Console, report: ModelReport, *, joints: bool = False, tr
         ]
         columns = (("actuator", False), ("joint", False), ("gear", False), ("force", False))
         table(console, "Actuators", columns, rows)
+    if report.contacts and (joints or len(report.contacts) <= FEW):
+        _draw_contacts(console, report)
     if tree:
         _draw_tree(console, report)
     for title, style, lines in (("Warnings", "yellow", report.warnings), ("Notes", "cyan", report.notes)):
@@ -71,9 +73,21 @@ def _draw_summary(console: Console, report: ModelReport) -> None:
     }
     if report.actuators:
         lines["actuators"] = str(len(report.actuators))
+    if report.contacts:
+        lines["contacts"] = plural(len(report.contacts), "pair")
     if report.poses:
         lines["poses"] = ", ".join(printable(pose.name) for pose in report.poses)
     records(console, [lines])
+
+
+def _draw_contacts(console: Console, report: ModelReport) -> None:
+    columns = [("contact", False), ("shapes", False), ("slots", True), ("friction", True), ("others", False)]
+    rows = []
+    for c in report.contacts:
+        others = [f"{name} {x:.4g}" for name in ("restitution", "compliance", "margin") if (x := getattr(c, name))]
+        slots = "" if c.slots is None else str(c.slots)
+        rows.append((c.name, " on ".join(c.solids), slots, f"{c.friction:.4g}", ", ".join(others)))
+    table(console, "Contacts", columns, rows)
 
 
 def _where(report: ModelReport) -> str:

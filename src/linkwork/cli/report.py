@@ -130,6 +130,24 @@ class ActuatorReport:
 
 
 @dataclass(frozen=True)
+class ContactReport:
+    """Two shapes that may touch."""
+
+    name: str
+    shapes: tuple[str, str]
+    """Their names."""
+    solids: tuple[str, str]
+    """What they are: Box, Sphere, and so on."""
+    bodies: tuple[str, str]
+    slots: int | None
+    """Contact points; None: what the shapes need."""
+    friction: float
+    restitution: float
+    compliance: float
+    margin: float
+
+
+@dataclass(frozen=True)
 class NamedPoseReport:
     """A configuration that the file names, and how far its loops are open there."""
 
@@ -169,6 +187,8 @@ class ModelReport:
     joint_list: tuple[JointReport, ...]
     actuators: tuple[ActuatorReport, ...]
     poses: tuple[NamedPoseReport, ...]
+    contacts: tuple[ContactReport, ...]
+    """Pairs of shapes that may touch."""
     warnings: tuple[str, ...]
     """What is doubtful; ``linkwork check --strict`` takes each for an error."""
     notes: tuple[str, ...]

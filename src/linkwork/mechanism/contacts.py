@@ -8,6 +8,7 @@ them, so that their shapes often overlap where they are joined.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -99,6 +100,7 @@ class ContactChoice:
         self.robot = robot
         self._known = list(contact_shapes(robot.contacts))
         """Shapes of the robot's pairs and those that were made, each with its placement in the frame of inertias."""
+        self._taken = {shape.name for shape in self._known}
         self._surfaces: dict[ContactShape, Surface | None] = {}
         self._placed: dict[ContactShape, ContactShape] = {shape: shape for shape in self._known}
         self._made: dict[Shape, ContactShape] = {}
@@ -150,15 +152,21 @@ class ContactChoice:
 
     def _contact_shapes(self, shapes: Sequence[Shape]) -> list[ContactShape]:
         """Shapes that may touch; those that contacts have already are reused."""
-        links = [shape.link or shape.body for shape in self.robot.shapes if shape.collides]
+        links = Counter(shape.link or shape.body for shape in self.robot.shapes if shape.collides)
+        names = Counter(shape.name for shape in self.robot.shapes)
+        known: dict[tuple[int, str], list[ContactShape]] = {}
+        for one in self._known:
+            known.setdefault((id(one.solid), one.body), []).append(one)
         for shape in shapes:
             if shape in self._made:
                 continue
             link = shape.link or shape.body
             name = GROUND if isinstance(shape.solid, Ground) else link
-            if shape.name or links.count(link) > 1:
-                name = shape.name or self._unused(f"{link}_1")
-            same = (s for s in self._known if s.solid is shape.solid and s.body == shape.body)
+            if shape.name:
+                name = shape.name if names[shape.name] == 1 else f"{link}_{shape.name}"
+            elif links[link] > 1:
+                name = f"{link}_1"
+            same = known.get((id(shape.solid), shape.body), [])
             made = next((s for s in same if _same_place(s.placement, shape.placement)), None)
             if made is None:
                 made = self._new(ContactShape(self._unused(name), shape.body, shape.solid, shape.placement))
@@ -167,14 +175,15 @@ class ContactChoice:
         return [self._made[shape] for shape in shapes]
 
     def _unused(self, name: str) -> str:
-        taken, free, k = {shape.name for shape in self._known}, name, 1
-        while free in taken:
+        free, k = name, 1
+        while free in self._taken:
             k += 1
             free = f"{name.removesuffix('_1')}_{k}"
         return free
 
     def _new(self, shape: ContactShape) -> ContactShape:
         self._known.append(shape)
+        self._taken.add(shape.name)
         self._placed[shape] = shape
         return shape
 

@@ -8,7 +8,6 @@ are apart has a gap and no force.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
 from dataclasses import dataclass, field
 from math import isfinite
 
@@ -117,8 +116,7 @@ def changed_shapes(
         for shape in (pair.first, pair.second):
             if shape not in new:
                 new[shape] = change(shape)
-        same = copy(pair)  # not checked again: there may be thousands
-        object.__setattr__(same, "first", new[pair.first])
-        object.__setattr__(same, "second", new[pair.second])
+        same = object.__new__(ContactPair)  # not checked again: there may be thousands
+        same.__dict__.update(pair.__dict__, first=new[pair.first], second=new[pair.second])
         found.append(same)
     return tuple(found)

@@ -16,11 +16,25 @@ from urllib.parse import unquote
 
 from linkwork.errors import ModelError
 from linkwork.model.placement import Placement
-from linkwork.model.shapes import Color, Role, Solid, Surface
+from linkwork.model.shapes import Color, Role, Solid, Sphere, Surface
 from linkwork.parsing.xml import Node
 
 _PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
 """Variables with folders that hold packages, models, or ``share`` with packages in it."""
+
+
+POINT = 1e-9
+"""Radius in meters of the sphere that a contact point becomes, which URDF and SDF write as a sphere of radius 0."""
+
+
+def sphere(radius: float, collides: bool) -> Sphere:
+    """A sphere; for collision, one of radius 0 is a contact point.
+
+    Args:
+        radius: In meters.
+        collides: Whether it is for collision.
+    """
+    return Sphere(POINT if collides and radius == 0 else radius)
 
 
 @dataclass(frozen=True)

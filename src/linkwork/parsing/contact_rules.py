@@ -72,7 +72,7 @@ def with_loaded_contacts(robot: Mechanism, contacts: Contacts, rules: SelfCollis
         contacts: Whether it touches the ground, and itself.
         rules: Which links touch each other.
     """
-    if not contacts:
+    if not contacts or not robot.joints:
         return robot
     everything = contacts == "all"
     choice = ContactChoice(robot)

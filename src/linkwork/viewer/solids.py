@@ -14,7 +14,7 @@ import numpy.typing as npt
 from linkwork.model.joints import Helical, Joint, Prismatic, Revolute
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import aligning_rotation, quaternion_of
-from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Mesh, Solid, Sphere
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere
 from linkwork.quantities.base import Array
 
 Rgb = tuple[float, float, float]
@@ -121,6 +121,10 @@ def corners(solid: Solid, meshes: MeshFiles) -> Array | None:
             half = np.array([solid.radius, solid.radius, solid.length / 2 + solid.radius * solid.rounded])
         case Ground():
             return None
+        case HeightField():
+            x, y = (0.5 * length for length in solid.size)
+            heights = np.array(solid.heights)
+            return _combined(np.array([-x, -y, heights.min()]), np.array([x, y, heights.max()]))
         case Mesh():
             found = meshes.triangles(solid)
             if found is None:
@@ -151,6 +155,10 @@ def put(scene: Any, path: str, solid: Solid, place: Placement, color: Rgb | None
             return scene.add_mesh_simple(path, vertices, faces, color=paint, **at)
         case Cylinder():
             return scene.add_cylinder(path, solid.radius, solid.length, paint, **at)
+        case HeightField():
+            vertices, faces = _field(solid)
+            how = {"color": paint, "flat_shading": True, "side": "double"}
+            return scene.add_mesh_simple(path, vertices, faces, **how, **at)
         case Mesh():
             found = meshes.triangles(solid)
             if found is None:
@@ -158,6 +166,17 @@ def put(scene: Any, path: str, solid: Solid, place: Placement, color: Rgb | None
             how = {"color": color or found.color or paint, "scale": solid.scale, "flat_shading": True}
             return scene.add_mesh_simple(path, found.vertices, found.faces, side="double", **how, **at)
     return None
+
+
+def _field(solid: HeightField) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Two triangles between each four heights that are next to each other."""
+    heights = np.array(solid.heights)
+    x, y = (np.linspace(-0.5, 0.5, count) * size for count, size in zip(heights.shape, solid.size, strict=True))
+    vertices = np.stack([*np.meshgrid(x, y, indexing="ij"), heights], axis=-1).reshape(-1, 3)
+    number = np.arange(heights.size).reshape(heights.shape)
+    a, b, c, d = number[:-1, :-1], number[1:, :-1], number[:-1, 1:], number[1:, 1:]
+    faces = np.stack([np.stack([a, b, d], axis=-1), np.stack([a, d, c], axis=-1)]).reshape(-1, 3)
+    return vertices, faces
 
 
 def _capsule(radius: float, length: float) -> tuple[Array, npt.NDArray[np.int64]]:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
+
+import numpy as np
 
 from linkwork.inputs import suggest
 from linkwork.model.contacts import ContactPair, ContactShape
@@ -31,13 +32,10 @@ MOST = 20_000
 """Pairs of a file that are loaded; of more, those with what is fixed to the world."""
 
 
-@dataclass(frozen=True, eq=False)
-class Geom:
-    """A geom that may touch others, and what it says of contacts."""
+@dataclass(frozen=True)
+class Numbers:
+    """What a geom says of contacts."""
 
-    node: Node
-    body: Body
-    shape: ContactShape
     contype: int
     conaffinity: int
     friction: float
@@ -46,20 +44,24 @@ class Geom:
     margin: float
 
     @staticmethod
-    def of(body: Body, shape: ContactShape, node: Node) -> Geom:
+    def of(node: Node) -> Numbers:
         """From its element."""
         friction = node.numbers("friction", 1, 2, 3) or (1.0,)
-        return Geom(
-            node,
-            body,
-            shape,
-            _bits(node, "contype", 1),
-            _bits(node, "conaffinity", 1),
-            friction[0],
-            _condim(node, 3),
-            int(node.number("priority", 0.0)),
-            node.number("margin", 0.0),
-        )
+        if friction[0] < 0:
+            raise node.error(f"friction is {friction[0]:g}; it must be >= 0")
+        masks = _bits(node, "contype", 1), _bits(node, "conaffinity", 1)
+        priority, margin = node.number("priority", 0.0), node.number("margin", 0.0)
+        return Numbers(*masks, friction[0], _condim(node, 3), int(priority), margin)
+
+
+@dataclass(frozen=True, eq=False)
+class Geom:
+    """A geom that may touch others."""
+
+    node: Node
+    body: Body
+    shape: ContactShape
+    said: Numbers
 
 
 @dataclass
@@ -80,6 +82,7 @@ class ContactReader:
     tree: Tree
     shapes: Mapping[Body, tuple[LinkShape, ...]]
     unused: Unused = field(default_factory=Unused)
+    _noted: set[Node] = field(default_factory=set)
 
     def pairs(self) -> list[ContactPair]:
         """All pairs, those of <pair> first."""
@@ -105,18 +108,17 @@ class ContactReader:
         taken: set[str | None] = {s.name for shapes in self.shapes.values() for s in shapes if s.name}
         found: dict[str, Geom] = {}
         for body, name in self.tree.names.items():
-            shapes = [shape for shape in self.shapes[body] if shape.node is not None]
-            read = {shape.node for shape in shapes}
-            for item in body.all("geom"):
-                if item.node not in read and (_bits(item.node, "contype", 1) or _bits(item.node, "conaffinity", 1)):
+            shapes = {shape.node: shape for shape in self.shapes[body] if shape.node is not None}
+            for k, item in enumerate(body.all("geom")):
+                said, shape = Numbers.of(item.node), shapes.get(item.node)
+                if shape is not None:
+                    floor = body.parent is None and isinstance(shape.solid, Ground)
+                    plain = "ground" if floor else name if len(body.all("geom")) == 1 else f"{name}_{k + 1}"
+                    own = shape.name or fresh(plain, taken)
+                    found[own] = Geom(item.node, body, ContactShape(own, name, shape.solid, shape.place), said)
+                elif said.contype or said.conaffinity:
                     what = item.node.get("mesh") or item.node.get("hfield") or item.node.get("type") or "sphere"
                     self.unused.add(item.node, f"a geom of '{name}' that cannot be read ({what})", always=True)
-            for shape in shapes:
-                assert shape.node is not None
-                plain = "ground" if body.parent is None and isinstance(shape.solid, Ground) else name
-                own = shape.name or fresh(plain if len(shapes) == 1 or plain != name else f"{name}_1", taken)
-                placed = ContactShape(own, name, shape.solid, shape.place)
-                found[own] = Geom.of(body, placed, shape.node)
         return found
 
     # Pairs of bodies ---------------------------------------------------------------------------------
@@ -127,22 +129,12 @@ class ContactReader:
             return
         groups: dict[Body, list[Geom]] = {}
         for geom in geoms:
-            if geom.contype or geom.conaffinity:
+            if geom.said.contype or geom.said.conaffinity:
                 groups.setdefault(geom.body, []).append(geom)
-        excluded = self._excluded()
-        bodies = [pair for pair in combinations(groups, 2) if self._may_touch(*pair, excluded)]
-        count = sum(len(groups[one]) * len(groups[other]) for one, other in bodies)
-        if count > MOST:
-            bodies = [pair for pair in bodies if any(body.is_static for body in pair)]
-            warn(
-                self.document.root,
-                f"{count} pairs of geoms may touch, of which at most {MOST} are loaded: only those with what is fixed "
-                "to the world. with_contacts(...) adds others, contacts=False loads none",
-            )
-        for first, second in bodies:
+        for first, second in self._pairs_of_bodies({body: len(of) for body, of in groups.items()}):
             for one in groups[first]:
                 for other in groups[second]:
-                    meet = one.contype & other.conaffinity or other.contype & one.conaffinity
+                    meet = one.said.contype & other.said.conaffinity or other.said.contype & one.said.conaffinity
                     if meet and _can_touch(one, other) and (not said or frozenset((one, other)) not in said):
                         yield one, other
 
@@ -159,26 +151,50 @@ class ContactReader:
             found.add(frozenset(bodies[name] for name in names))
         return found
 
-    def _may_touch(self, first: Body, second: Body, excluded: set[frozenset[Body]]) -> bool:
-        one, other = _weld(first), _weld(second)
-        if one is other or (first.is_static and second.is_static) or frozenset((first, second)) in excluded:
-            return False
-        if not self.settings.filter_parents or one.parent is None or other.parent is None:
-            return True
-        return _weld(one.parent) is not other and _weld(other.parent) is not one
+    def _pairs_of_bodies(self, geoms: Mapping[Body, int]) -> Iterator[tuple[Body, Body]]:
+        """Bodies whose geoms may touch by masks.
+
+        Args:
+            geoms: How many each of them has.
+        """
+        bodies, count = list(geoms), np.array(list(geoms.values()), dtype=np.int64)
+        number = {body: k for k, body in enumerate(self.tree.bodies)}
+        still = np.array([body.is_static for body in bodies], dtype=bool)
+        weld = np.array([number[_weld(body)] for body in bodies], dtype=np.int64)
+        up = [self.tree.bodies[k].parent for k in weld]
+        parent = np.array([-1 if body is None else number[_weld(body)] for body in up], dtype=np.int64)
+        parent[parent == 0] = -1  # what is fixed to the world touches its children, too
+        excluded = self._excluded()
+        total, found = 0, []
+        for k, body in enumerate(bodies):
+            apart = (weld[k] != weld[k + 1 :]) & ~(still[k] & still[k + 1 :])
+            if self.settings.filter_parents:
+                apart &= (parent[k + 1 :] != weld[k]) & (weld[k + 1 :] != parent[k])
+            total += int(count[k] * (count[k + 1 :] @ apart))
+            if total > MOST:
+                apart &= still[k] | still[k + 1 :]
+            found += [(body, bodies[k + 1 + n]) for n in np.flatnonzero(apart)]
+        if total > MOST:
+            found = [pair for pair in found if pair[0].is_static or pair[1].is_static]
+            warn(
+                self.document.root,
+                f"{total} pairs of geoms may touch, of which at most {MOST} are loaded: only those with what is fixed "
+                "to the world. with_contacts(...) adds others, contacts=False loads none",
+            )
+        return (pair for pair in found if frozenset(pair) not in excluded)
 
     # Numbers -----------------------------------------------------------------------------------------
 
     def _combined(self, one: Geom, other: Geom) -> ContactPair:
-        if one.priority != other.priority:
-            strong = one if one.priority > other.priority else other
+        first, second = one.said, other.said
+        if first.priority != second.priority:
+            strong = first if first.priority > second.priority else second
             condim, friction = strong.condim, strong.friction
         else:
-            condim, friction = max(one.condim, other.condim), max(one.friction, other.friction)
-        for geom in (one, other):
-            self._note(geom.node)
-        margin = one.margin + other.margin
-        return self._pair(geom.node, one, other, condim, friction, margin)
+            condim, friction = max(first.condim, second.condim), max(first.friction, second.friction)
+        self._note(one.node)
+        self._note(other.node)
+        return self._pair(other.node, one, other, condim, friction, first.margin + second.margin)
 
     def _explicit(self, node: Node, geoms: Mapping[str, Geom], said: set[frozenset[Geom]]) -> ContactPair | None:
         names = [node.text(end) for end in ("geom1", "geom2")]
@@ -218,7 +234,10 @@ class ContactReader:
         return ContactPair(one.shape, other.shape, friction=friction, margin=margin)
 
     def _note(self, node: Node) -> None:
-        """What a geom or pair says that is not used."""
+        """What a geom or pair says that is not used, once."""
+        if node in self._noted:
+            return
+        self._noted.add(node)
         for name in ("solref", "solimp", "solreffriction", "gap"):
             if node.get(name) is not None:
                 self.unused.add(node, f"'{name}'")

@@ -34,12 +34,14 @@ from linkwork.model.parts import GRAVITY
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import quaternion_of
 from linkwork.parsing.appearance import MeshFinder
+from linkwork.parsing.contact_rules import SelfCollision, Unused, with_loaded_contacts
 from linkwork.parsing.located_builder import ROOT_JOINT, LocatedBuilder, mimic_constraint, unused_name
 from linkwork.parsing.options import Document, LoadSettings
 from linkwork.parsing.sdf.frames import Scope, read_scope
 from linkwork.parsing.sdf.joints import IN_JOINT, Axes, Mimic, Version, axis_direction, read_joint
 from linkwork.parsing.sdf.links import read_link
 from linkwork.parsing.sdf.shapes import Frames, read_shapes
+from linkwork.parsing.surfaces import SurfaceReader, filtered_pairs
 from linkwork.parsing.xml import Node, located, read_xml, warn
 
 _OLDEST, _NEWEST = (1, 4), (1, 12)
@@ -67,7 +69,12 @@ def read_sdf(document: Document, settings: LoadSettings) -> Mechanism:
     for node in (model, *model.descendants("model")):
         _refuse_unknown(node)
     builder = LocatedBuilder(model, model.text("name"), settings.inertias, gravity)
-    return _Reader(read_scope(model, version), builder, settings).read()
+    reader = _Reader(read_scope(model, version), builder, settings)
+    robot = reader.read()
+    if settings.contacts:
+        robot = with_loaded_contacts(robot, settings.contacts, reader.self_collision())
+        reader.surfaces.unused.warn()
+    return robot
 
 
 def _version(sdf: Node) -> Version:
@@ -134,6 +141,7 @@ class _Reader:
         self.joints: dict[str, _Joint] = {}
         self.mimics: list[Mimic] = []
         self.meshes = MeshFinder(top.node.file)
+        self.surfaces = SurfaceReader(Unused(all_of_it=bool(settings.contacts)))
 
     def read(self) -> Mechanism:
         """The mechanism."""
@@ -173,7 +181,20 @@ class _Reader:
             self.links[name] = self.top.place(node, name)
             quiet = self.settings.inertias == "trust"
             self.builder.link(node, name, read_link(node, name, scope.version, quiet=quiet))
-            self.builder.shapes(name, read_shapes(node, scope.version, self._frames_from(scope, name), self.meshes))
+            frames = self._frames_from(scope, name)
+            self.builder.shapes(name, read_shapes(node, scope.version, frames, self.meshes, self.surfaces))
+
+    def self_collision(self) -> SelfCollision:
+        """Which links touch each other."""
+        links: set[str] = set()
+        excluded: set[frozenset[str]] = set()
+        for scope in self.top.walk():
+            all_of_them = _flag(scope.node, "self_collide")
+            for node in scope.node.children("link"):
+                if _flag(node, "self_collide") if node.child("self_collide") is not None else all_of_them:
+                    links.add(scope.prefix + node.text("name"))
+            excluded |= filtered_pairs(scope.node, scope.prefix)
+        return SelfCollision(frozenset(links), frozenset(excluded))
 
     def _frames_from(self, scope: Scope, link: str) -> Frames:
         """Placements of frames of a model in the frame of a link."""

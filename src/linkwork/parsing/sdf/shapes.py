@@ -9,21 +9,24 @@ import numpy as np
 
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import aligning_rotation
-from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Ground, Mesh, Solid, Sphere, as_color
-from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
+from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Ground, Mesh, Solid, as_color
+from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes, sphere
 from linkwork.parsing.sdf.frames import read_pose
 from linkwork.parsing.sdf.joints import Version
+from linkwork.parsing.surfaces import SurfaceReader
 from linkwork.parsing.xml import Node
 
 Frames = Callable[[Node, str], Placement]
 """The placement of a frame of the model in the frame of the link: ``(element that refers to it, its name)``."""
 
 
-def read_shapes(link: Node, version: Version, frames: Frames, meshes: MeshFinder) -> tuple[LinkShape, ...]:
+def read_shapes(
+    link: Node, version: Version, frames: Frames, meshes: MeshFinder, surfaces: SurfaceReader
+) -> tuple[LinkShape, ...]:
     """What a link looks like and collides with."""
 
     def read(node: Node) -> LinkShape | None:
-        found = _solid(node.need("geometry"), meshes)
+        found = _solid(node.need("geometry"), meshes, node.tag == "collision")
         if found is None:
             return None
         solid, turned = found
@@ -32,9 +35,15 @@ def read_shapes(link: Node, version: Version, frames: Frames, meshes: MeshFinder
         place = read_pose(node, version) * turned
         if named and named != link.get("name"):
             place = frames(node, named) * place
-        return LinkShape(solid, place, _color(node), "visual" if node.tag == "visual" else "collision")
+        if node.tag == "visual":
+            return LinkShape(solid, place, _color(node), "visual")
+        return LinkShape(solid, place, _color(node), "collision", node.get("name") or "", surfaces.of_sdf(node))
 
-    return readable_shapes(link.children("visual", "collision"), read)
+    found = readable_shapes(link.children("visual", "collision"), read)
+    said = sum(1 for _ in link.children("collision"))
+    if sum(shape.role == "collision" for shape in found) < said:
+        surfaces.unused.add(link, "a <collision> that cannot be read", always=True)
+    return found
 
 
 def _color(node: Node) -> Color | None:
@@ -49,7 +58,7 @@ def _color(node: Node) -> Color | None:
     return as_color((*color[:3], color[3] * (1.0 - node.value_of("transparency", 0.0))))
 
 
-def _solid(geometry: Node, meshes: MeshFinder) -> tuple[Solid, Placement] | None:
+def _solid(geometry: Node, meshes: MeshFinder, collides: bool) -> tuple[Solid, Placement] | None:
     """A solid, and how it is turned before its pose is read."""
     for node in geometry.children():
         match node.tag.removeprefix("drake:"):
@@ -57,7 +66,7 @@ def _solid(geometry: Node, meshes: MeshFinder) -> tuple[Solid, Placement] | None
                 x, y, z = node.need("size").values(3)
                 return Box((x, y, z)), Placement()
             case "sphere":
-                return Sphere(node.value_of("radius")), Placement()
+                return sphere(node.value_of("radius"), collides), Placement()
             case "cylinder" | "capsule" as kind:
                 rounded = kind == "capsule"
                 return Cylinder(node.value_of("radius"), node.value_of("length"), rounded), Placement()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """URDF files to mechanisms.
 
-Read: links with their inertials and shapes, joints of all six standard types, mimics, limits, damping, friction,
-transmissions (they say which joints motors drive). Of Drake's additions: the named ``<frame>``, joints of type ball,
-universal, planar and screw, ball constraints, and the inertia of rotors (``drake:rotor_inertia``, seen at the joint as
-``gear_ratio² rotor_inertia``). Loops, in every notation in use: see `parsing.urdf.loops`. What looks, collides,
+Read: links with their inertials, shapes and surfaces, joints of all six standard types, mimics, limits, damping,
+friction, transmissions (they say which joints motors drive). Of Drake's additions: the named ``<frame>``, joints of
+type ball, universal, planar and screw, ball constraints, and the inertia of rotors (``drake:rotor_inertia``, seen at
+the joint as ``gear_ratio² rotor_inertia``). Loops, in every notation in use: see `parsing.urdf.loops`. What looks,
 senses or controls does not change the dynamics and is skipped. Anything else could and is an `UnsupportedFeature`.
 Elements that Drake is told to ignore (``drake_ignore="true"``) are ignored here.
 
@@ -27,6 +27,7 @@ from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import WORLD
 from linkwork.model.joints import Fixed, Free
 from linkwork.model.placement import Placement
+from linkwork.parsing.contact_rules import Unused, with_loaded_contacts
 from linkwork.parsing.located_builder import (
     ROOT_JOINT,
     LocatedBuilder,
@@ -39,6 +40,7 @@ from linkwork.parsing.urdf.joints import read_joints
 from linkwork.parsing.urdf.links import read_links
 from linkwork.parsing.urdf.loop_file import LoopFile, find_loop_file, load_loop_file
 from linkwork.parsing.urdf.loops import add_loops, apply_loop_file
+from linkwork.parsing.urdf.surfaces import LinkSurfaces
 from linkwork.parsing.urdf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node, read_xml, warn
 
@@ -59,7 +61,9 @@ def read_urdf(document: Document, settings: LoadSettings) -> Mechanism:
     if robot.tag != "robot":
         raise robot.error("the root element of a URDF file is <robot>")
     refuse_unknown(robot)
-    links = read_links(robot)
+    unused = Unused(all_of_it=bool(settings.contacts))
+    surfaces = LinkSurfaces(robot, unused)
+    links = read_links(robot, surfaces)
     joints = read_joints(robot, links)
     if found is not None and found.frames & {*links, *joints}:
         loop_file = found
@@ -69,7 +73,11 @@ def read_urdf(document: Document, settings: LoadSettings) -> Mechanism:
     mechanism, builder = _mechanism(robot, graph, loop_file, settings)
     if settings.dependent == "error":
         refuse_unconstrained_dependents(builder, mechanism)
-    return mechanism
+    if not settings.contacts:
+        return mechanism
+    made = with_loaded_contacts(mechanism, settings.contacts, surfaces.self_collision(frozenset(links)))
+    unused.warn()
+    return made
 
 
 def _roots(links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> list[str]:

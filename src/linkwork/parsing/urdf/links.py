@@ -11,6 +11,7 @@ from linkwork.model.inertia import Inertia
 from linkwork.parsing.appearance import MeshFinder
 from linkwork.parsing.urdf.elements import UrdfLink, placement_of_origin
 from linkwork.parsing.urdf.shapes import named_colors, read_shapes
+from linkwork.parsing.urdf.surfaces import LinkSurfaces
 from linkwork.parsing.urdf.vocabulary import not_ignored, refuse_unknown
 from linkwork.parsing.xml import Node
 
@@ -19,7 +20,7 @@ _BALL_ENDS = ("drake:ball_constraint_body_A", "drake:ball_constraint_body_B")
 """Elements that may name the world."""
 
 
-def read_links(robot: Node) -> dict[str, UrdfLink]:
+def read_links(robot: Node, surfaces: LinkSurfaces) -> dict[str, UrdfLink]:
     """The links of a file by their names; the world is one of them where something is attached to it."""
     links: dict[str, UrdfLink] = {}
     colors, meshes = named_colors(robot), MeshFinder(robot.file)
@@ -29,7 +30,7 @@ def read_links(robot: Node) -> dict[str, UrdfLink]:
             raise node.error(f"two links are called '{name}'; the first is on line {links[name].node.line}")
         refuse_unknown(node)
         _refuse_dynamics_flags(node)
-        links[name] = UrdfLink(name, node, _inertia(node), read_shapes(node, colors, meshes))
+        links[name] = UrdfLink(name, node, _inertia(node), read_shapes(node, colors, meshes, surfaces))
     if not links:
         raise robot.error("the robot has no <link>")
     named = None if WORLD in links else _names_world(robot)

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from linkwork.errors import ModelError
-from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Mesh, Solid, Sphere, as_color
-from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
+from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Mesh, Solid, as_color
+from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes, sphere
 from linkwork.parsing.urdf.elements import placement_of_origin
+from linkwork.parsing.urdf.surfaces import LinkSurfaces
 from linkwork.parsing.xml import Node
 
 
@@ -31,30 +32,40 @@ def _own_color(material: Node) -> Color | None:
         return None
 
 
-def read_shapes(link: Node, colors: Mapping[str, Color], meshes: MeshFinder) -> tuple[LinkShape, ...]:
+def read_shapes(
+    link: Node, colors: Mapping[str, Color], meshes: MeshFinder, surfaces: LinkSurfaces
+) -> tuple[LinkShape, ...]:
     """What a link looks like and collides with."""
 
     def read(node: Node) -> LinkShape | None:
-        solid = _solid(node.need("geometry"), meshes)
+        solid = _solid(node.need("geometry"), meshes, node.tag == "collision")
         if solid is None:
             return None
         material = node.child("material")
         color = None
         if material is not None:
             color = _own_color(material) or colors.get(material.get("name") or "")
-        return LinkShape(solid, placement_of_origin(node), color, "visual" if node.tag == "visual" else "collision")
+        place = placement_of_origin(node)
+        if node.tag == "visual":
+            return LinkShape(solid, place, color, "visual")
+        surface = surfaces.of_collision(link, node)
+        return LinkShape(solid, place, color, "collision", node.get("name") or "", surface)
 
-    return readable_shapes(link.children("visual", "collision"), read)
+    found = readable_shapes(link.children("visual", "collision"), read)
+    said = sum(1 for _ in link.children("collision"))
+    if sum(shape.role == "collision" for shape in found) < said:
+        surfaces.unused.add(link, "a <collision> that cannot be read", always=True)
+    return found
 
 
-def _solid(geometry: Node, meshes: MeshFinder) -> Solid | None:
+def _solid(geometry: Node, meshes: MeshFinder, collides: bool) -> Solid | None:
     for node in geometry.children():
         match node.tag.removeprefix("drake:"):
             case "box":
                 x, y, z = node.numbers("size", 3) or (0.0, 0.0, 0.0)
                 return Box((x, y, z))
             case "sphere":
-                return Sphere(node.number("radius"))
+                return sphere(node.number("radius"), collides)
             case "cylinder" | "capsule" as kind:
                 return Cylinder(node.number("radius"), node.number("length"), rounded=kind == "capsule")
             case "ellipsoid":
