@@ -17,10 +17,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import linkwork as lw
-from linkwork.kernels.contact import CONTACT_POINTS
 from linkwork.mechanism import Mechanism
-from linkwork.plans.contacts import contact_tree
-from linkwork.quantities.base import ProgramEvaluator
 from linkwork.quantities.scales import joint_units
 from robots import model_file
 from states import Floats, assert_close
@@ -63,9 +60,8 @@ def lowered(robot: Mechanism, q: Floats) -> Stance:
 
 def points_of(robot: Mechanism, q: Floats) -> tuple[Floats, Floats, Floats]:
     """Gaps, points and axes of all contact points."""
-    found = ProgramEvaluator(robot, "contact_points", CONTACT_POINTS, lambda r, _: contact_tree(r)).plain()
-    gaps, points, axes = found(q, np.zeros((0, 7)))
-    return gaps, points, axes
+    found = lw.ContactGeometry(robot).plain()(q)
+    return found.gaps, found.points, found.frames
 
 
 def table() -> Stance:
@@ -349,14 +345,13 @@ def test_lifted_feet_bear_nothing_and_the_others_bear_more() -> None:
     v, a = np.zeros(robot.nv), np.zeros(robot.nv)
     a[0] = 0.2  # else the center of pressure is on the line between two feet
     a[1] = 0.2
-    whole = inverse("table").solve(q, v, a)
     lifted = q.copy()
     lifted[robot.q_slice("hip0")] = 0.5
     loads = inverse("table").solve(lifted, v, a)
-    for s in (whole, loads):
-        assert s.feasible == (s is whole) or s is loads
     assert np.all(loads.contact_forces["foot0"] == 0.0)
     assert loads.gaps["foot0"][0] > 0.05
+    others = sum(float(loads.contact_forces[f"foot{k}"][0, 2]) for k in (1, 2, 3))
+    assert_close(others + float(loads.unmet[2]), stance("table").weight, 1e-9)
     reach = inverse("table", max_gap=1.0).solve(lifted, v, a)
     assert np.any(reach.contact_forces["foot0"] != 0.0)
 
@@ -430,7 +425,7 @@ def test_forces_are_those_that_a_general_solver_finds() -> None:
     assert compared >= 4
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), contacts=st.integers(1, 10), size=st.sampled_from([0.0, 1.0, 100.0]))
 def test_any_grasp_has_forces_in_its_cones_that_no_others_improve(seed: int, contacts: int, size: float) -> None:
     """Feasible or not: what is unmet is a direction in which no force within cones does any more."""
@@ -450,9 +445,9 @@ def test_any_grasp_has_forces_in_its_cones_that_no_others_improve(seed: int, con
     f = np.array([x[0] for x in s.contact_forces.values()])
     mu = np.array([pair.friction for pair in robot.contacts])
     # the gradient of |unmet|² is in the polar cone, and forces are at right angles to it
-    size_of_pull = np.abs(pull).max()
-    assert np.all(mu * np.hypot(pull[:, 0], pull[:, 1]) + pull[:, 2] <= 2e-3 * size_of_pull)
-    assert np.all(np.abs((pull * f).sum(axis=1)) <= 2e-3 * size_of_pull * (1 + np.abs(f).max()))
+    slack = 2e-3 * np.abs(pull).max() + 1e-5 * (np.abs(f).max() + robot.mass * GRAVITY)
+    assert np.all(mu * np.hypot(pull[:, 0], pull[:, 1]) + pull[:, 2] <= slack)
+    assert np.all(np.abs((pull * f).sum(axis=1)) <= slack * np.abs(f).max())
 
 
 def test_forces_change_little_where_the_motion_does() -> None:

@@ -14,11 +14,11 @@ import numpy as np
 
 from linkwork.closure.clusters import dof_names, ties_of
 from linkwork.errors import InputError
+from linkwork.kernels.contact.frames import NO_CONTACT
 from linkwork.model.arrays import Floats
-from linkwork.model.contacts import ContactPair
 from linkwork.model.model import Model
 from linkwork.plans.contact_forces import contact_forces_tree
-from linkwork.plans.contacts import planned_pair
+from linkwork.plans.contacts import contact_slots
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array
 from linkwork.quantities.scales import joint_units, scales_of
@@ -40,14 +40,14 @@ MAX_GAP = 1e-3
 """Contacts that are open by more than this part of the robot's size bear nothing."""
 
 
-def bearing_pairs(robot: Model, contacts: bool | str | Sequence[str]) -> tuple[ContactPair, ...]:
-    """The pairs that are to bear load: all, or those of some names."""
+def bearing_robot(robot: Model, contacts: bool | str | Sequence[str]) -> Model:
+    """The robot with those of its contacts that are to bear load: all, none, or those of some names."""
     if contacts is True:
         if not robot.contacts:
             raise InputError(f"robot '{robot.name}' has no contacts; choose pairs with robot.with_contacts(...)")
-        return robot.contacts
+        return robot
     if contacts is False:
-        return ()
+        return replace(robot, contacts=()) if robot.contacts else robot
     names = [contacts] if isinstance(contacts, str) else contacts
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise InputError(f"contacts is {contacts!r}; needs True, False or names of pairs")
@@ -55,22 +55,18 @@ def bearing_pairs(robot: Model, contacts: bool | str | Sequence[str]) -> tuple[C
     for name in names:
         if name not in known:
             raise InputError(f"robot '{robot.name}' has no contact '{name}'; there are {', '.join(known) or 'none'}")
-    return tuple(known[name] for name in dict.fromkeys(names))
+    return replace(robot, contacts=tuple(known[name] for name in dict.fromkeys(names)))
 
 
 def bearing_tree(
-    robot: Model,
-    frames: Sequence[str],
-    pairs: tuple[ContactPair, ...],
-    driven: Sequence[int],
-    limits: tuple[Floats, Floats] | None,
+    robot: Model, frames: Sequence[str], driven: Sequence[int], limits: tuple[Floats, Floats] | None
 ) -> Tree:
     """The arrays of a robot for `kernels.contact_forces`; ``limits`` are the least and largest torques to keep."""
     bounds = {}
     if limits is not None:
         lower, upper = limits
         bounds = {k: (lower[k], upper[k]) for k in driven if np.isfinite(lower[k]) or np.isfinite(upper[k])}
-    return contact_forces_tree(replace(robot, contacts=pairs), frames, ties_of(robot), set(driven), bounds)
+    return contact_forces_tree(robot, frames, ties_of(robot), set(driven), bounds)
 
 
 def bearing_settings(robot: Model, max_gap: float | None, dtype: str) -> Array:
@@ -82,7 +78,7 @@ def bearing_settings(robot: Model, max_gap: float | None, dtype: str) -> Array:
         MAX_ITERATIONS,
         *(SINGLE_PROXIMAL if single else PROXIMAL),
         SINGLE_TORQUE_WEIGHT if single else TORQUE_WEIGHT,
-        min(most, 1e30),
+        min(most, 0.5 * NO_CONTACT),
         length,
         SINGLE_ROUNDING if single else ROUNDING,
     ]
@@ -93,7 +89,8 @@ def bearing_settings(robot: Model, max_gap: float | None, dtype: str) -> Array:
 class BearingContacts:
     """What contacts bear, and what they cannot. Leading axes are those of the batch."""
 
-    pairs: tuple[ContactPair, ...]
+    robot: Model = field(repr=False)
+    """The robot with the contacts that bear load."""
     force: Array
     """``(..., nslots, 3)``"""
     gap: Array
@@ -106,21 +103,14 @@ class BearingContacts:
     """What may be unmet, as a part of what is required."""
 
     @property
-    def slots(self) -> dict[str, slice]:
-        """The contact points of each pair."""
-        ends = np.cumsum([planned_pair(pair).slots for pair in self.pairs]).tolist()
-        starts = [0, *ends[:-1]]
-        return {p.name: slice(start, end) for p, start, end in zip(self.pairs, starts, ends, strict=True)}
-
-    @property
     def forces(self) -> Mapping[str, Array]:
         """Forces by the names of pairs, ``(..., slots, 3)`` each."""
-        return {name: self.force[..., at, :] for name, at in self.slots.items()}
+        return {name: self.force[..., at, :] for name, at in contact_slots(self.robot).items()}
 
     @property
     def gaps(self) -> Mapping[str, Array]:
         """Gaps by the names of pairs, ``(..., slots)`` each."""
-        return {name: self.gap[..., at] for name, at in self.slots.items()}
+        return {name: self.gap[..., at] for name, at in contact_slots(self.robot).items()}
 
     @property
     def feasible(self) -> Any:

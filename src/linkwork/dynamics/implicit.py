@@ -20,5 +20,7 @@ def with_implicit_armature(robot: Model, h: float) -> Model:
 
 def without_passive_forces(robot: Model) -> Model:
     """The robot without springs and dampers of joints."""
-    joints = tuple(replace(joint, damping=0.0 * joint.damping, stiffness=0.0 * joint.stiffness) for joint in robot.joints)
+    joints = tuple(
+        replace(joint, damping=0.0 * joint.damping, stiffness=0.0 * joint.stiffness) for joint in robot.joints
+    )
     return replace(robot, joints=joints)

@@ -24,7 +24,7 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.dynamics.contact_forces import (
     PIVOT,
     BearingContacts,
-    bearing_pairs,
+    bearing_robot,
     bearing_settings,
     bearing_tree,
     missing,
@@ -128,10 +128,11 @@ class InverseDynamics(ClusterEvaluator):
             raise InputError(f"no method {method!r}; there are auto, {', '.join(METHODS)}")
         bound = any(c.enabled for c in robot.constraints)
         self.method: InverseMethod = ("cluster" if bound else "rnea") if method == "auto" else method
-        self._pairs = bearing_pairs(robot, contacts)
+        self._bearing = bearing_robot(robot, contacts)
+        self._bears = len(self._bearing.contacts) > 0
         self.max_gap = None if max_gap is None else float(not_negative(max_gap, "max_gap"))
         self.limits = bool(limits)
-        if self._pairs:
+        if self._bears:
             if method not in ("auto", "actuated"):
                 raise InputError(f"with contacts, motors push: the method is 'actuated', not {method!r}")
             self.method = "actuated"
@@ -141,7 +142,7 @@ class InverseDynamics(ClusterEvaluator):
         self._exact = method == "auto" and bound
         self._spreads = self.method in ("actuated", "least")
         self._nv = robot.nv
-        if self.method == "actuated" and not self._pairs and not len(driven_dofs(robot)):
+        if self.method == "actuated" and not self._bears and not len(driven_dofs(robot)):
             raise UnsupportedFeature(f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'")
         if self.method == "approximate" and (reason := not_a_transmission(robot)) is not None:
             raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}")
@@ -151,22 +152,22 @@ class InverseDynamics(ClusterEvaluator):
             "method": method,
             "passive": self.passive,
             "wrenches": frames,
-            "contacts": [pair.name for pair in self._pairs] or False,
+            "contacts": [pair.name for pair in self._bearing.contacts] or False,
             "max_gap": self.max_gap,
             "limits": self.limits,
         }
         super().__init__(robot, "inverse_dynamics", self._planned, arguments, frames, threads)
 
     def _planned(self) -> Program:
-        algorithm = CONTACT_FORCES if self._pairs else ALGORITHMS[self.method]
+        algorithm = CONTACT_FORCES if self._bears else ALGORITHMS[self.method]
         tree = self._plan() if self.passive else without_passive_elements(self._plan())
         return Program.of_robot(self.robot, algorithm, tree)
 
     def _plan(self) -> Tree:
         robot, frames = self.robot, self.frames
-        if self._pairs:
+        if self._bears:
             limits = torque_limits(robot) if self.limits else None
-            return bearing_tree(robot, frames, self._pairs, driven_dofs(robot).tolist(), limits)
+            return bearing_tree(self._bearing, frames, driven_dofs(robot).tolist(), limits)
         match self.method:
             case "rnea":
                 return tree_of(robot, frames)
@@ -186,7 +187,7 @@ class InverseDynamics(ClusterEvaluator):
         """Inputs that follow the wrenches, as the evaluator holds them."""
         if self._parameters is None:
             dtype = self._dtype.name
-            if self._pairs:
+            if self._bears:
                 points = np.zeros((self.program.tree.ngiven, 7), dtype)
                 self._parameters = (points, bearing_settings(self.robot, self.max_gap, dtype))
             elif self._spreads:
@@ -199,15 +200,15 @@ class InverseDynamics(ClusterEvaluator):
     def _extra(self, given: npt.ArrayLike | None) -> tuple[Any, ...]:
         """The same with contact points of pairs of meshes, where there are such pairs."""
         held = self._settings
-        if not self._pairs:
+        if not self._bears:
             if given is not None:
                 raise InputError("contact points are for contacts that bear load: say contacts=True")
             return held
         if given is None:
             if len(held[0]):
                 raise InputError(
-                    f"{len(held[0])} contact points of '{self.robot.name}' have no kernel text: pass them as given, "
-                    f"({len(held[0])}, 7): gap, point and normal"
+                    f"{len(held[0])} contact points of '{self.robot.name}' have no kernel text: pass them, "
+                    "given=ContactGeometry(robot).given(q)"
                 )
             return held
         return given, held[1]
@@ -229,7 +230,7 @@ class InverseDynamics(ClusterEvaluator):
             v: Joint velocities, ``(..., nv)``.
             a: Accelerations to make, ``(..., nv)``.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
-            given: Contact points of pairs of meshes, ``(..., ngiven, 7)``: gap, point and normal in the world.
+            given: Contact points of pairs of meshes, ``(..., ngiven, 7)``: ``ContactGeometry(robot).given(q)``.
             out: Array to write the result to; by default a new one.
         """
         W = self._no_wrenches if wrenches is None else wrenches
@@ -237,7 +238,7 @@ class InverseDynamics(ClusterEvaluator):
             results = self._evaluate((q, v, a, W, *self._extra(given)), out)
             if self._exact:
                 self._check_allowed(a, results[1])
-            if self._pairs:
+            if self._bears:
                 self._check_met(results)
             torque: Array = results[0]
             return torque
@@ -264,7 +265,7 @@ class InverseDynamics(ClusterEvaluator):
             v: Joint velocities, ``(..., nv)``.
             a: Accelerations to make, ``(..., nv)``.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
-            given: Contact points of pairs of meshes, ``(..., ngiven, 7)``: gap, point and normal in the world.
+            given: Contact points of pairs of meshes, ``(..., ngiven, 7)``: ``ContactGeometry(robot).given(q)``.
         """
         if self.method == "rnea":
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
@@ -273,13 +274,13 @@ class InverseDynamics(ClusterEvaluator):
         tau, full, multipliers = results[:3]
         if self._exact:
             self._check_allowed(a, full)
-        bearing = self._contacts_of(results) if self._pairs else None
+        bearing = self._contacts_of(results) if self._bears else None
         return InverseSolution(tau, full, multipliers, self.robot, contacts=bearing)
 
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         if not self._spreads:
             return super()._inputs(given)
-        names = ["q", "v", "a", "wrenches", *(["given"] if self._pairs else [])]
+        names = ["q", "v", "a", "wrenches", *(["given"] if self._bears else [])]
         if not 3 <= len(given) <= len(names):
             raise InputError(f"inverse_dynamics takes {', '.join(names)}; {len(given)} arguments were given")
         state: list[Any] = list(given[:3])
@@ -291,7 +292,7 @@ class InverseDynamics(ClusterEvaluator):
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
         if self.method == "rnea":
             return None
-        if not self._exact and not self._pairs:
+        if not self._exact and not self._bears:
             return super()._verification(alone)
 
         def verify(arrays: Sequence[Array]) -> None:
@@ -299,7 +300,7 @@ class InverseDynamics(ClusterEvaluator):
             self._verify(outputs[-1])
             if self._exact:
                 self._check_allowed(arrays[2], outputs[1])
-            if self._pairs and alone:  # the caller does not see what is unmet
+            if self._bears and alone:  # the caller does not see what is unmet
                 self._check_met(outputs[:-1])
 
         return verify
@@ -326,7 +327,7 @@ class InverseDynamics(ClusterEvaluator):
     def _contacts_of(self, results: Sequence[Array]) -> BearingContacts:
         """What contacts bear, of all outputs but the last."""
         *_, force, gap, unmet, balance = results
-        return BearingContacts(self._pairs, force, gap, unmet, balance, self._unreachable)
+        return BearingContacts(self._bearing, force, gap, unmet, balance, self._unreachable)
 
     def _check_met(self, results: Sequence[Array]) -> None:
         """Raise an error where motors and contacts cannot make the accelerations."""
@@ -343,7 +344,7 @@ class InverseDynamics(ClusterEvaluator):
 
     def _verify(self, last: Array) -> None:
         """An error where the independent joints do not determine the others, or those who push cannot make ``a``."""
-        if self._pairs:
+        if self._bears:
             super()._verify(last[..., PIVOT:])
             return
         super()._verify(last)
