@@ -264,6 +264,30 @@ def test_forward_dynamics_with_these_torques_and_forces_makes_the_accelerations(
     assert_close(made.acceleration, s.acceleration, 1e-7)
 
 
+@pytest.mark.models
+def test_cassie_stands_on_its_springs() -> None:
+    """Where its springs settle, feet held at their ends: ten motors, and the ground, do the rest."""
+    robot = lw.load(model_file("cassie/cassie.xml")).without_contacts()
+    robot = robot.with_contacts("left-foot", "right-foot", friction=FRICTION)
+    q = robot.assemble(robot.poses["home"])
+    ends = {"toe": (-0.052821, 0.092622, 0.0), "heel": (0.069746, -0.010224, 0.0)}
+    held = []
+    for side, (end, at) in product(("left", "right"), ends.items()):
+        foot = lw.frame_placement(robot, q, f"{side}-foot")
+        ground = foot.position + foot.rotation @ at
+        held.append(lw.Point("world", f"{side}-foot", first_at=ground, second_at=at, name=f"{side} {end}"))
+    stands = robot.constrained(*held).equilibrium(q)
+    rest = np.zeros(robot.nv)
+    q = stands.q.copy()
+    q[2] -= points_of(robot, q)[0].min()
+    s = lw.InverseDynamics(robot, contacts=True, max_gap=0.01).solve(q, rest, rest)
+    assert s.feasible and not s.beyond_limits
+    assert left_over(robot, q, rest, s) <= ROUNDING
+    assert sum(f[:, 2].sum() for f in s.contact_forces.values()) == pytest.approx(robot.mass * GRAVITY)
+    knees = [robot.v_index(name) for name in ("left-knee", "right-knee")]
+    assert_close(s.torque[knees], stands.torque[knees], 1e-3)
+
+
 @pytest.mark.parametrize("name", ["table", "humanoid", "four-bar legs"])
 def test_feet_that_are_alike_carry_alike(name: str) -> None:
     """What is mirrored about x-z is mirrored: feet at the left and at the right share the load."""
