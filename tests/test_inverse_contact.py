@@ -208,6 +208,11 @@ def beyond_cones(robot: Mechanism, s: lw.InverseSolution) -> float:
     return worst / (robot.mass * GRAVITY)
 
 
+def normal_force(s: lw.InverseSolution, name: str) -> float:
+    """The normal force of a pair."""
+    return float(s.contact_forces[name][:, 2].sum())
+
+
 # Standing ----------------------------------------------------------------------------------------------------
 
 
@@ -306,6 +311,25 @@ def test_forces_are_spread_evenly_over_the_corners_of_a_foot() -> None:
     at = lowered(robot, robot.neutral())
     (f,) = lw.InverseDynamics(robot, contacts=True).solve(at.q, np.zeros(6), np.zeros(6)).contact_forces.values()
     assert_close(f, np.tile([0.0, 0.0, at.weight / 4], (4, 1)), 1e-10, at.weight)
+
+
+def test_a_box_on_a_box_presses_it_with_its_weight() -> None:
+    """Contacts of two bodies that move push both; what is below carries both."""
+    build = lw.Builder("two boxes")
+    for name, mass in (("lower", 2.0), ("upper", 5.0)):
+        build.body(name, lw.Inertia.box(mass, (0.2, 0.2, 0.2)))
+        build.joint(f"{name} joint", lw.Free(), "world", name)
+    robot = build.build()
+    lower, upper = (lw.ContactShape(name, name, lw.Box((0.2, 0.2, 0.2))) for name in ("lower", "upper"))
+    robot = robot.with_contacts(lw.ContactPair(GROUND, lower), lw.ContactPair(lower, upper))
+    q = robot.neutral()
+    q[2], q[9] = 0.1, 0.3
+    for lift in (0.0, 2.0):
+        a = np.zeros(12)
+        a[[2, 8]] = lift
+        s = lw.InverseDynamics(robot, contacts=True).solve(q, np.zeros(12), a)
+        assert s.feasible and normal_force(s, "lower:upper") == pytest.approx(5.0 * (GRAVITY + lift))
+        assert normal_force(s, "ground:lower") == pytest.approx(7.0 * (GRAVITY + lift))
 
 
 # What cannot be made --------------------------------------------------------------------------------------------
@@ -623,14 +647,14 @@ def test_units_do_not_matter(factors: tuple[float, float, float]) -> None:
 # End to end -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["table", "humanoid"])
+@pytest.mark.parametrize("name", ["table", "humanoid", "four-bar legs"])
 def test_a_step_with_contacts_makes_what_was_asked(name: str) -> None:
     """From rest, feet at rest: velocities after a step are those that the accelerations make."""
     robot, q = stance(name)
-    J = contact_jacobian(robot, q)
-    a = 0.5 * np.random.default_rng(1).normal(size=robot.nv)
-    a -= np.linalg.lstsq(J, J @ a, rcond=1e-9)[0]  # feet stay where they are
-    assert np.abs(a).max() > 0.1
+    J = np.concatenate([contact_jacobian(robot, q), lw.constraint_jacobian(robot, q)])
+    a = np.random.default_rng(1).normal(size=robot.nv)
+    a -= np.linalg.lstsq(J, J @ a, rcond=1e-9)[0]  # feet stay where they are, and loops are closed
+    a *= 0.5 / np.abs(a).max()
     dt = 1e-3
     s = lw.InverseDynamics(robot, contacts=True).solve(q, np.zeros(robot.nv), a)
     assert s.feasible
