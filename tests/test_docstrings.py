@@ -23,7 +23,16 @@ from linkwork.export import writing
 from linkwork.quantities import evaluator
 from linkwork.simulation import stepper
 
-FOUND = (lw.Solution, lw.InverseSolution, lw.Impact, lw.DelassusOperator, lw.DampedInverse, lw.KKTFactor, lw.Energy)
+FOUND = (
+    lw.Solution,
+    lw.ContactSolution,
+    lw.InverseSolution,
+    lw.Impact,
+    lw.DelassusOperator,
+    lw.DampedInverse,
+    lw.KKTFactor,
+    lw.Energy,
+)
 """What functions give back: nobody makes these."""
 
 

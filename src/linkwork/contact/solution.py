@@ -14,6 +14,7 @@ from linkwork.dynamics.solution import NamedRows
 from linkwork.model.model import Model
 from linkwork.model.notebook import shape_table
 from linkwork.plans.contact_lcaba import HEAD
+from linkwork.plans.contacts import contact_slots
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array
 
@@ -42,20 +43,19 @@ class StepLayout:
         return places
 
     @cached_property
-    def slots(self) -> dict[str, slice]:
+    def slots(self) -> Mapping[str, slice]:
         """Contact points of each pair, by the name of the pair."""
-        each = zip(self.tree.contact_slot.tolist(), self.tree.contact_slots.tolist(), strict=True)
-        return {pair.name: slice(o, o + n) for pair, (o, n) in zip(self.robot.contacts, each, strict=True)}
+        return contact_slots(self.robot)
 
 
 class BySlots(Mapping[str, Array]):
-    """Numbers of contact points, by the names of pairs."""
+    """Vectors of contact points, by the names of pairs."""
 
-    def __init__(self, layout: StepLayout, values: Array, axes: int) -> None:
-        self._layout, self._values, self._axes = layout, values, axes
+    def __init__(self, layout: StepLayout, values: Array) -> None:
+        self._layout, self._values = layout, values
 
     def __getitem__(self, name: str) -> Array:
-        part: Array = self._values[(..., self._layout.slots[name], *[slice(None)] * self._axes)]
+        part: Array = self._values[..., self._layout.slots[name], :]
         return part
 
     def __iter__(self) -> Iterator[str]:
@@ -96,13 +96,13 @@ class ContactSolution:
 
     @property
     def impulse(self) -> Array:
-        """Impulses of contact points, ``(..., nslots, 3)``: along t1, t2, n, on the second shape of each pair, in N s."""
+        """Impulses of contact points, ``(..., nslots, 3)``: `forces` times the step, in N s."""
         return self._layout.dt * self._vectors("forces")
 
     @property
     def impulses(self) -> Mapping[str, Array]:
         """The same by names of pairs, ``(..., slots, 3)`` each."""
-        return BySlots(self._layout, self.impulse, 1)
+        return BySlots(self._layout, self.impulse)
 
     @property
     def gaps(self) -> Array:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
+from linkwork.contact.coal import GivenContacts, MeshKind
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
@@ -41,8 +41,12 @@ PENALTY = 1.0
 """Penalty of contacts, in units of the inertia that they feel."""
 SINGLE_PENALTY = 1.0
 """The most in single precision."""
+SLACK = 1e-7
+"""Of the smoothed projections: penalties are at most that above over this."""
 REGULARIZATION = 1e-8
 """Of loops, as for `ForwardDynamics`."""
+PUSH = 0.1
+"""The largest velocity at which penetration is removed, as a part of that at which bodies of the robot's size fall."""
 THRESHOLD = 2.0
 """Restitution acts where contacts close faster than gravity makes them in so many steps."""
 
@@ -64,7 +68,8 @@ class ContactStep(ArrayEvaluator):
         limits: Whether joint limits hold; else joints pass them.
         joint_friction: Whether the dry friction of joints acts.
         passive: Whether springs and dampers of joints act.
-        stabilization: Seconds in which penetration is removed; by default 5 ms, or two steps.
+        stabilization: Seconds in which penetration is removed; by default 5 ms, or two steps. None: it stays.
+        meshes: What a mesh is, as for `ContactGeometry`.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else there is a warning
             and `ContactSolution.converged` says so.
         wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
@@ -84,6 +89,7 @@ class ContactStep(ArrayEvaluator):
         joint_friction: bool = True,
         passive: bool = True,
         stabilization: TimeConstant = "auto",
+        meshes: MeshKind = "auto",
         strict: bool = False,
         wrenches: Sequence[str] = (),
         threads: int | None = None,
@@ -99,6 +105,8 @@ class ContactStep(ArrayEvaluator):
         self.limits, self.joint_friction, self.passive = bool(limits), bool(joint_friction), bool(passive)
         self.stabilization = stabilization
         self._time = penetration_time(stabilization, self.dt)
+        self.meshes: MeshKind = meshes
+        self._given: GivenContacts | None = None
         frames = frame_names(wrenches)
         arguments = {
             "robot": robot,
@@ -110,6 +118,7 @@ class ContactStep(ArrayEvaluator):
             "joint_friction": self.joint_friction,
             "passive": self.passive,
             "stabilization": stabilization,
+            "meshes": meshes,
             "strict": self.strict,
             "wrenches": frames,
         }
@@ -141,12 +150,17 @@ class ContactStep(ArrayEvaluator):
         """Contact points of all pairs."""
         return int(self.program.tree.nslots)
 
+    @property
+    def given(self) -> GivenContacts:
+        """Contact points of pairs without kernel text, by coal: ``given(q)``, ``(..., ngiven, 7)``."""
+        if self._given is None:
+            self._given = GivenContacts(self.robot, self.meshes)
+        return self._given
+
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         self.runner  # noqa: B018
         defaults = [None, None, self._no_torques, self._no_wrenches, self._no_points, self._cold_start, self._settings]
-        inputs = [
-            default if k >= len(given) or given[k] is None else given[k] for k, default in enumerate(defaults)
-        ]
+        inputs = [default if k >= len(given) or given[k] is None else given[k] for k, default in enumerate(defaults)]
         return super()._inputs(inputs)
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
@@ -173,12 +187,15 @@ class ContactStep(ArrayEvaluator):
             v: Joint velocities, ``(..., nv)``.
             tau: Joint torques, ``(..., nv)``; by default none.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
-            given: Contact points of pairs of meshes, ``(..., ngiven, 7)``: gap, point and normal in the world.
+            given: Contact points of pairs without kernel text, ``(..., ngiven, 7)``: gap, point and normal in the
+                world; by default those that coal finds.
             start: The solution of the step before (warm start), or its `ContactSolution.warm_start`.
             out: Arrays to write the configuration and velocities after the step to; by default new ones.
         """
         forces = start.warm_start if isinstance(start, ContactSolution) else start
         runner = self.runner
+        if given is None and self.program.tree.ngiven:
+            given = self.given(q)
         inputs = self._inputs([q, v, tau, wrenches, given, forces])
         outputs = [None, None, None] if out is None else [*out, None]
         q1, v1, result = runner.evaluate(inputs, outputs)
@@ -224,7 +241,7 @@ def step_settings(
     if dtype == "float32":
         least, penalty = max(least, SINGLE_TOLERANCE), min(penalty, SINGLE_PENALTY)
     threshold = THRESHOLD * gravity * dt
-    head = [least * velocity, iterations, dt, time, dt, velocity, threshold, gravity, penalty, 0.0]
+    head = [least * velocity, iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, SLACK]
     joints = joint_inverse_inertias(robot)[tree.box_v] if tree.nboxes else np.zeros(0)
     angles = joint_units(robot)[tree.box_v] == 1.0 if tree.nboxes else np.zeros(0, dtype=bool)
     units = scales.length / typical_row_units(robot) if tree.nc else np.zeros(0)

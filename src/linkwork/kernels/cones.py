@@ -113,8 +113,8 @@ def smooth_plus(x: Scalar, q: Scalar, tau: Scalar) -> Scalar:
 class SmoothCone(NamedTuple):
     """The smoothed projection ``P`` on the cone ``|x_t| <= x_n``, and the eigenvalues of its derivative.
 
-    ``plus`` and ``minus`` belong to ``(t, 1)`` and ``(-t, 1)`` with ``t`` the direction of the tangential part, ``across``
-    to the tangent across it; the last three are one less these, without cancellation.
+    ``plus`` and ``minus`` belong to ``(t, 1)`` and ``(-t, 1)`` with ``t`` the direction of the tangential part,
+    ``across`` to the tangent across it; the last three are one less these, without cancellation.
     """
 
     P: Triple
@@ -129,7 +129,7 @@ class SmoothCone(NamedTuple):
 
 @kernel
 def smooth_cone(x: Vector, tau: Scalar) -> SmoothCone:
-    """The projection on ``|x_t| <= x_n`` by `smooth_plus` of the eigenvalues ``x_n ± |x_t|`` (Chen-Harker-Kanzow-Smale).
+    """The projection on ``|x_t| <= x_n``: `smooth_plus` of its eigenvalues ``x_n ± |x_t|``.
 
     Fukushima, Luo and Tseng, Smoothing functions for second-order-cone complementarity problems (2002).
     """
@@ -154,7 +154,7 @@ def smooth_cone(x: Vector, tau: Scalar) -> SmoothCone:
 
 @kernel
 def spectral(t: Vector, plus: Scalar, minus: Scalar, across: Scalar) -> Six:
-    """The symmetric matrix ``xx xy xz yy yz zz`` with these eigenvalues of ``(t, 1)``, ``(-t, 1)``, and across ``t``."""
+    """The symmetric matrix ``xx xy xz yy yz zz`` with eigenvalues of ``(t, 1)``, ``(-t, 1)``, and across ``t``."""
     mean = 0.5 * (plus + minus)
     mixed = 0.5 * (plus - minus)
     d = mean - across

@@ -8,9 +8,10 @@ Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with j
     K ∋ f ⟂ J_c v+ + b + Gamma(J_c v+) ∈ K*                     contacts: Signorini, Coulomb, maximum dissipation
     s v+ + gap / dt ⟂ f_b >= 0;    f_b in [-F, F]               limits and dry friction of joints (boxes)
 
-Of a contact that is apart, ``b = gap / dt``: it may close, and no more. Penetration is removed with a time constant, and
-with a bounded velocity. Where a contact closes faster than a threshold, Newton's law of restitution holds:
-``b = e u_n``. A compliant contact is an implicit spring, ``b = gap / dt + compliance f_n / dt``.
+Of a contact that is apart, ``b = gap / dt``: it may close, and no more. Penetration is removed with a time constant,
+and with a bounded velocity. Where a contact closes faster than a threshold, Newton's law of restitution holds:
+``b = e u_n``. A compliant contact is an implicit spring, ``b = gap / dt + compliance f_n / dt``. Gaps are those after
+the step to second order in ``dt``.
 
 Everything is divided by ``dt``, so that rows are of accelerations and the text of `lcaba` applies:
 
@@ -18,7 +19,8 @@ Everything is divided by ``dt``, so that rows are of accelerations and the text 
 |--------------|-----------------------------------------------------------------------------------------------|
 | contact_K    | rows of K of a contact, on its first body (three, along t1, t2, n) and on its second (three)   |
 | contact_b    | ``(J v + b) / dt`` of each contact                                                            |
-| offset       | ``b / dt`` of the normal direction of each contact                                            |
+| bend         | second rate of each gap where ``qdd = 0``                                                     |
+| offset       | ``b / dt`` of the normal direction of each contact, with half of ``bend``                     |
 | contact_y    | ``J a + contact_b``: velocities of contacts after the step, ``(u+ + b) / dt``                   |
 | k            | right-hand sides of loops: ``J_l a = k``                                                      |
 | box_b        | as ``contact_b``, of limits and dry friction                                                  |
@@ -37,26 +39,24 @@ from linkwork.kernels.cones import box_residual, contact_residual, magnitude
 from linkwork.kernels.constrained import DISABLED, WORK, maximum, minimum
 from linkwork.kernels.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.contact.geometry import CONTACT_WORK, contact_geometry, given_contacts
+from linkwork.kernels.contact_setup import (
+    bend_gaps,
+    body_rows,
+    implicit_joint_torques,
+    poses_of_shapes,
+    world_poses,
+)
 from linkwork.kernels.integration import integrate
-from linkwork.kernels.kinematics import pose_from_parent, velocities
+from linkwork.kernels.kinematics import velocities
 from linkwork.kernels.lcaba import SPRINGS, joint_coupling_rows
-from linkwork.kernels.passive import damper_torque, spring_torque
 from linkwork.kernels.rnea import WRENCHES, apply_wrenches, forward_pass, init_root
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import (
     Triple,
     add,
     angular,
-    column,
-    cross,
     dot,
     linear,
-    multiply,
-    rotate,
-    rotate_inverse,
-    set_angular,
-    set_linear,
-    set_vector,
     sub,
 )
 
@@ -78,6 +78,7 @@ CONTACT_ROWS: dict[str, Shape] = {
     "contact_K": ("nslots", 6, 6),
     "contact_b": ("nslots", 3),
     "offset": ("nslots",),
+    "bend": ("nslots",),
     "box_b": ("nboxes",),
     "torque": ("nv",),
     "contact_y": ("nslots", 3),
@@ -104,8 +105,8 @@ class ContactSettings(NamedTuple):
     """Magnitude of gravity."""
     penalty: Scalar
     """Penalty of a row, in units of the inertia that it feels."""
-    softness: Scalar
-    """Compliance of all contacts, over the square of ``dt``, by which solvers make forces unique."""
+    slack: Scalar
+    """The least that one less an eigenvalue of a projection's derivative may be: it bounds penalties."""
     D: Array
     """(nslots,) inverse inertia that each contact feels."""
     box_D: Array
@@ -185,7 +186,7 @@ def contact_view(
         threshold=settings[6],
         gravity=settings[7],
         penalty=settings[8],
-        softness=settings[9],
+        slack=settings[9],
         D=settings[o : o + ns],
         box_D=settings[o + ns : o + ns + nb],
         box_unit=settings[o + ns + nb : o + ns + 2 * nb],
@@ -224,27 +225,6 @@ def contact_view(
 
 
 @kernel
-def world_poses(tree: Array, w: Array) -> None:
-    """Poses of bodies in the world."""
-    set_vector((0.0, 0.0, 0.0), w.body_o[0])
-    for j in range(3):
-        for k in range(3):
-            w.body_E[0, j, k] = 1.0 if j == k else 0.0
-    for i in range(1, tree.n):
-        h = tree.parent[i]
-        pose_from_parent(tree, w, i, w.body_E[h], w.body_o[h], w.body_E[i], w.body_o[i])
-
-
-@kernel
-def poses_of_shapes(tree: Array, w: Array) -> None:
-    """Poses of shapes in the world."""
-    for s in range(tree.nshapes):
-        b = tree.shape_body[s]
-        multiply(w.body_E[b], tree.shape_rotation[s], w.shape_R[s])
-        set_vector(add(w.body_o[b], rotate(w.body_E[b], tree.shape_position[s])), w.shape_p[s])
-
-
-@kernel
 def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> None:
     """First forward sweep: bias forces, contact points, and the rows of loops, contacts and boxes."""
     h = problem.settings.dt
@@ -255,6 +235,12 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     init_root(tree, w)
     for i in range(1, tree.n):
         forward_pass(tree, w, i, q, v, w.qdd0)
+    world_poses(tree, w)
+    poses_of_shapes(tree, w)
+    contact_geometry(tree, w)
+    given_contacts(tree, w, problem.given)
+    for c in range(tree.ncontacts):
+        bend_gaps(tree, w, c)
     apply_wrenches(tree, w, problem.wrenches)
     for i in range(1, tree.n):
         for j in range(6):
@@ -268,10 +254,6 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     for r in range(tree.nc):
         w.k[r] = -((w.Jv[r] + w.error[r] / problem.settings.loop_time) / h) - 0.5 * w.beta[r]
         w.mu[r] = 1.0 / problem.settings.R[r]
-    world_poses(tree, w)
-    poses_of_shapes(tree, w)
-    contact_geometry(tree, w)
-    given_contacts(tree, w, problem.given)
     contact_rows(tree, w, problem.settings)
     for b in range(tree.nboxes):
         k = tree.box_v[b]
@@ -294,29 +276,6 @@ def stabilized(gap: Scalar, settings: ContactSettings, most: Scalar) -> Scalar:
 
 
 @kernel
-def implicit_joint_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array, h: Scalar) -> None:
-    """Joint torques with those of springs and dampers after the step; what they take of ``a`` is in the armature."""
-    for k in range(tree.nv):
-        w.torque[k] = tau[k]
-    for s in range(tree.nsprings):
-        k = tree.spring_v[s]
-        w.torque[k] += spring_torque(tree.stiffness[s], q[tree.spring_q[s]] + h * v[k], tree.rest[s])
-    for d in range(tree.ndampers):
-        k = tree.damper_v[d]
-        w.torque[k] += damper_torque(tree.damping[d], v[k])
-
-
-@kernel
-def body_rows(E: Array, o: Array, R: Array, point: Array, K: Array, start: int) -> None:
-    """Rows of K, from ``start`` on, of a point and axes ``R`` that are given in the world, on the body at ``E, o``."""
-    x = rotate_inverse(E, sub(point, o))
-    for k in range(3):
-        axis = rotate_inverse(E, column(R, k))
-        set_angular(cross(x, axis), K[start + k])
-        set_linear(axis, K[start + k])
-
-
-@kernel
 def contact_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
     """``contact_K`` and ``contact_b``."""
     h = settings.dt
@@ -334,7 +293,7 @@ def contact_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
                 u = add(u, rows_times(K, 3, w.omega[j], w.u[j]))
             w.contact_b[s, 0] = u[0] / h
             w.contact_b[s, 1] = u[1] / h
-            w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings) / h
+            w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings) / h + 0.5 * w.bend[s]
             w.contact_b[s, 2] = u[2] / h + w.offset[s]
 
 
