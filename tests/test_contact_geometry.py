@@ -13,7 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import linkwork as lw
-from contact_pairs import KINDS, PAIRS, compare, pair_scene, random_poses, sample
+from contact_pairs import KINDS, PAIRS, coal_is_exact, compare, nearest, pair_scene, random_poses, sample, square_poses
 from linkwork.contact.coal import GivenContacts
 from linkwork.errors import InputError, ModelError, UnknownName, UnsupportedFeature
 from linkwork.kernels.contact.frames import NO_CONTACT
@@ -25,8 +25,6 @@ from linkwork.plans.contacts import PAIR_KINDS
 every_kind = pytest.mark.parametrize("kinds", PAIRS, ids=":".join)
 
 COUNT = 2000
-TOUCH = 2e-6
-"""Cores nearer than this are one to coal."""
 CUBE = Box((1.0, 1.0, 1.0))
 
 
@@ -52,19 +50,10 @@ def turn(*rotvec: float) -> Rotation:
 
 @every_kind
 def test_gaps_and_normals_are_those_of_coal(kinds: tuple[str, str]) -> None:
-    """Where cores overlap, coal's way out of a cylinder is not the shortest, and ellipsoids are found to 1e-6."""
     pytest.importorskip("coal")
     found = sample(kinds, COUNT)
     against = compare(found)
-    radius = np.array([getattr(pair[1], "radius", 0.0) for pair in found.pairs])[found.which]
-    core = found.gap + (radius if kinds[1] in ("sphere", "capsule") and kinds[0] != "plane" else 0.0)
-    exact = np.abs(core) > TOUCH
-    if kinds == ("cylinder", "sphere"):
-        exact &= core > 0
-    if kinds == ("ellipsoid", "sphere"):
-        exact &= False
-    elif kinds[0] == "plane" or kinds in (("capsule", "capsule"), ("sphere", "sphere"), ("capsule", "sphere")):
-        exact |= True
+    exact = coal_is_exact(found, kinds)
     assert np.abs(against.distance[exact]).max(initial=0.0) < 1e-9
     assert ((against.normal < 1e-7) | (against.as_good < 1e-9))[exact].all()
     assert against.distance.min() > -2e-6
@@ -77,11 +66,40 @@ def test_no_direction_is_better(kinds: tuple[str, str]) -> None:
     """The gap is how far apart the shapes are along the normal; along others, far or near, they are less."""
     found = sample(kinds, COUNT, seed=1)
     rng = np.random.default_rng(0)
-    assert np.abs(found.separation(found.normal) - found.gap).max() < 1e-9
+    apart = np.abs(found.gap) + 1e-30  # of corners and edges that all but touch, rounding turns the normal
+    assert (np.abs(found.separation(found.normal) - found.gap) < 1e-10 + 2e-15 / apart).all()
     for spread in () if kinds[0] == "plane" else (0.0, 0.0, 0.0, 1.0, 0.3, 1e-1, 1e-2, 1e-3, 1e-4):
         n = found.normal + spread * rng.normal(size=found.normal.shape) if spread else rng.normal(size=(COUNT, 3))
         n /= np.linalg.norm(n, axis=1, keepdims=True)
         assert (found.separation(n) - found.gap).max() < 1e-9
+
+
+@every_kind
+def test_nothing_breaks_where_axes_are_parallel_or_square(kinds: tuple[str, str]) -> None:
+    """Shapes from a millimeter to meters, thin and flat ones, on a grid: gaps are distances along the normals."""
+    rng = np.random.default_rng(11)
+
+    def wild(kind: str) -> Solid:
+        x, y, z = (float(a) for a in 10 ** rng.uniform(-3, 0.5, 3))
+        solids = {
+            "plane": Ground(),
+            "sphere": Sphere(x),
+            "capsule": Cylinder(x, y, rounded=True),
+            "box": Box((x, y, z)),
+        }
+        return (solids | {"cylinder": Cylinder(x, y), "ellipsoid": Ellipsoid((x, y, z))})[kind]
+
+    pairs = [(wild(kinds[0]), wild(kinds[1])) for _ in range(40)]
+    which = np.arange(COUNT) % len(pairs)
+    found = nearest(lw.ContactGeometry(pair_scene(pairs)), pairs, which, square_poses(rng, COUNT))
+    assert np.isfinite(found.gaps).all() and np.isfinite(found.points).all()
+    assert (np.abs(found.separation(found.normal) - found.gap) < 1e-10 + 2e-15 / (np.abs(found.gap) + 1e-30)).all()
+    if kinds[0] != "plane":
+        for start in (3, 10):
+            axes = Rotation.from_quat(found.q[:, start : start + 4]).as_matrix()
+            for k in range(3):
+                for way in (-1.0, 1.0):
+                    assert (found.separation(way * axes[:, :, k]) - found.gap).max() < 1e-10
 
 
 def test_the_normal_of_an_ellipsoid_leads_to_the_center_of_the_sphere() -> None:
@@ -90,9 +108,9 @@ def test_the_normal_of_an_ellipsoid_leads_to_the_center_of_the_sphere() -> None:
     radii = np.array([pair[0].radii for pair in found.pairs])[found.which]  # type: ignore[union-attr]
     radius = np.array([pair[1].radius for pair in found.pairs])[found.which]  # type: ignore[union-attr]
     n = R.inv().apply(found.normal)
-    nearest = radii**2 * n / np.linalg.norm(radii * n, axis=1, keepdims=True)
+    foot = radii**2 * n / np.linalg.norm(radii * n, axis=1, keepdims=True)
     center = R.inv().apply(found.q[:, 7:10] - found.q[:, :3])
-    assert np.abs(nearest + (found.gap + radius)[:, None] * n - center).max() < 1e-12
+    assert np.abs(foot + (found.gap + radius)[:, None] * n - center).max() < 1e-12
 
 
 @every_kind
@@ -237,8 +255,8 @@ def test_a_center_near_the_focal_conics_of_an_ellipsoid_is_found() -> None:
     found = geometry_of(solid, Sphere(0.1))(q)
     n = found.normals[:, 0]
     radii = np.array(solid.radii)
-    nearest = radii**2 * n / np.linalg.norm(radii * n, axis=1, keepdims=True)
-    assert np.abs(nearest + (found.gaps + 0.1) * n - q[:, 7:10]).max() < 1e-9
+    foot = radii**2 * n / np.linalg.norm(radii * n, axis=1, keepdims=True)
+    assert np.abs(foot + (found.gaps + 0.1) * n - q[:, 7:10]).max() < 1e-9
 
 
 # Which points ---------------------------------------------------------------------------------------------------------
@@ -543,6 +561,26 @@ def test_calls_have_batches_names_and_out() -> None:
     assert np.abs(out[0] - found.gaps[0, 0]).max() < 1e-12
 
 
+def test_shapes_are_where_their_bodies_are() -> None:
+    """On links of a robot, at placements of their own; the ground on the world, at another."""
+    arm = lw.zoo.humanoid()
+    bodies = arm.body_names[::7]
+    rng = np.random.default_rng(10)
+    slope = lw.Placement((0.1, 0.2, 0.3), turn(0.2, -0.1, 0.3).as_matrix())
+    ground = ContactShape("ground", "world", Ground(), slope)
+    places = [lw.Placement(rng.normal(size=3), Rotation.random(random_state=rng).as_matrix()) for _ in bodies]
+    balls = [ContactShape(f"on {body}", body, Sphere(0.1), at) for body, at in zip(bodies, places, strict=True)]
+    robot = replace(arm, contacts=tuple(ContactPair(ground, ball) for ball in balls))
+    q = robot.random(0)
+    found = lw.ContactGeometry(robot)(q)
+    for body, at, pair in zip(bodies, places, robot.contacts, strict=True):
+        center = (lw.frame_placement(robot, q, body) * at).position
+        height = slope.rotation[:, 2] @ (center - slope.position)
+        assert found[pair.name].gaps[0] == pytest.approx(height - 0.1, abs=1e-12)
+        middle = center - slope.rotation[:, 2] * (0.1 + (height - 0.1) / 2)
+        assert np.abs(found[pair.name].points[0] - middle).max() < 1e-12
+
+
 def test_a_robot_without_contacts_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match="has no contacts"):
         lw.ContactGeometry(lw.zoo.pendulum(2))
@@ -615,8 +653,13 @@ def test_given_contacts_are_rows_of_slots(tmp_path: Path) -> None:
     found = lw.ContactGeometry(scene)(q)
     assert (found["1"].gaps == rows[..., 0]).all() and np.abs(found["1"].normals - rows[..., 4:]).max() == 0
     assert GivenContacts(pair_scene([(CUBE, CUBE)]))(q).shape == (0, 7)
-    compiled = lw.ContactGeometry(scene).compile()(q)
-    assert np.abs(compiled["1"].points - found["1"].points).max() < 1e-14
+    geometry = lw.ContactGeometry(scene)
+    assert np.abs(geometry.compile()(q)["1"].points - found["1"].points).max() < 1e-14
+    gaps = np.empty((3, 8))
+    with pytest.raises(InputError, match=r"bind q and given, an array of shape \(..., 4, 7\)"):
+        geometry.bind(q, out=gaps)
+    geometry.bind(q, rows, out=gaps)()
+    assert (gaps == found.gaps).all()
 
 
 def test_without_coal_the_pair_and_the_extra_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

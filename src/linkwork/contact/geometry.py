@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.contact.coal import GivenContacts, MeshKind
-from linkwork.errors import UnsupportedFeature
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.contact.frames import NO_CONTACT
 from linkwork.kernels.contact.geometry import CONTACT_POINTS
 from linkwork.model.checks import check_robot
@@ -25,6 +25,12 @@ class ContactPoints:
     """Contact points, one a slot, in the order of ``robot.contacts``. Leading axes are those of the batch.
 
     ``points["name"]`` are those of one pair.
+
+    Args:
+        gaps: Distances of the two surfaces, ``(..., nslots)``.
+        points: Midway between them, ``(..., nslots, 3)``.
+        frames: Contact frames, ``(..., nslots, 3, 3)``.
+        slots: The slots of each pair, by name.
     """
 
     __slots__ = ("_slots", "frames", "gaps", "points")
@@ -107,6 +113,23 @@ class ContactGeometry(ArrayEvaluator):
         if len(given) == 1 and given[0] is not None:
             return super()._inputs([given[0], self.given(given[0]).astype(self._dtype, copy=False)])
         return super()._inputs(given)
+
+    def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
+        """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
+
+        Where pairs have no kernel text, ``given`` is read, too, and the caller fills it: ``given[...] =
+        geometry.given(q)``.
+
+        Args:
+            inputs: ``q``, and ``given (..., ngiven, 7)`` where there are such pairs; read as they are at every call.
+            out: Array that every call writes gaps to, or a tuple of three for gaps, points and frames.
+        """
+        if len(inputs) == 1 and self.given.pairs:
+            raise InputError(
+                f"{self.given.pairs[0]} has no kernel text: bind q and given, an array of shape "
+                f"(..., {self.given.count}, 7), and fill it before each call, given[...] = geometry.given(q)"
+            )
+        return super().bind(*inputs, out=out)
 
     def __call__(self, q: npt.ArrayLike, *, out: Array | Sequence[Array] | None = None) -> ContactPoints:
         """Gaps, points and frames of all slots. Leading axes are batch axes.

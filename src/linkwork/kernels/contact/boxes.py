@@ -3,7 +3,7 @@
 
 Overlap is least along one of 15 axes: the normals of faces, and across an edge of each (Gottschalk, Lin and Manocha
 1996).
-Boxes that are apart are nearest at an edge of the second, or at a corner of the first.
+Boxes that are apart are nearest at a corner of one of them, or at an edge of each.
 
 Seen along the normal, a face of each is a parallelogram; they share a polygon of at most eight corners, each the start
 of the part of an edge that is over the other face. These are the contact points, with distances along the normal: eight
@@ -17,7 +17,7 @@ slots, or four, which are then the outermost corners, and the nearest point in a
 | box_C  | C                                                                                                       |
 | clip   | candidates for contact points: x, y, z, gap, 1 where it is one, two numbers to choose by                |
 
-Cost: 2500 operations, and 4200 more for nearest points where boxes are apart and no corner is over a face.
+Cost: 2900 operations, and 1600 more for nearest points where boxes are apart and no corner is over a face.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.capsules import nearest_to_box
 from linkwork.kernels.contact.frames import (
     CLOSE,
     NO_CONTACT,
     TINY,
+    clamp,
     clamp_vector,
     larger,
     magnitude,
@@ -56,6 +56,9 @@ PARALLEL = 1e-10
 
 ASIDE = 1e-6
 """How far a direction leans to the other box, to choose among corners that are as near along the normal."""
+
+TILT = (3e-11, 5e-11, 8e-11)
+"""A rotation in radians by which the second box would have no faces and edges parallel to those of the first."""
 
 FAR = 1e30
 """Farther than anything."""
@@ -180,38 +183,57 @@ def separating_axis(a: Vector, b: Vector, C: Array, t: Vector, margin: Scalar) -
 def nearest_points(a: Vector, b: Vector, C: Array, t: Vector) -> tuple[Triple, Triple]:
     """The points of two boxes that are nearest to each other: of the first, and of the second.
 
-    They are at a corner of the first, or on an edge of the second.
+    They are at a corner of one of them, or on two edges that both are foremost across these edges.
     """
     x = (0.0, 0.0, 0.0)
     y = (0.0, 0.0, 0.0)
     best = FAR
     for k in range(8):
-        corner = (
-            -a[0] if k % 2 == 0 else a[0],
-            -a[1] if k // 2 % 2 == 0 else a[1],
-            -a[2] if k // 4 == 0 else a[2],
-        )
+        s = (-1.0 if k % 2 == 0 else 1.0, -1.0 if k // 2 % 2 == 0 else 1.0, -1.0 if k // 4 == 0 else 1.0)
+        corner = (s[0] * a[0], s[1] * a[1], s[2] * a[2])
         near = add(t, rotate(C, clamp_vector(rotate_inverse(C, sub(corner, t)), b)))
-        between = sub(near, corner)
-        square = dot(between, between)
-        x = select(square, best, corner, x)
-        y = select(square, best, near, y)
-        best = smaller(square, best)
-    for j in range(3):
-        edge = scale(b[j], column(C, j))
-        for k in range(4):
-            p = (j + 1) % 3
-            q = (j + 2) % 3
-            center = add(t, scale(-b[p] if k % 2 == 0 else b[p], column(C, p)))
-            center = add(center, scale(-b[q] if k // 2 == 0 else b[q], column(C, q)))
-            place = add(center, scale(nearest_to_box(a, center, edge), edge))
-            near = clamp_vector(place, a)
-            between = sub(place, near)
-            square = dot(between, between)
-            x = select(square, best, near, x)
-            y = select(square, best, place, y)
-            best = smaller(square, best)
+        x, y, best = nearer(x, y, best, corner, near)
+        corner = add(t, rotate(C, (s[0] * b[0], s[1] * b[1], s[2] * b[2])))
+        x, y, best = nearer(x, y, best, clamp_vector(corner, a), corner)
+    for i in range(3):
+        e = (1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0)
+        for j in range(3):
+            d = column(C, j)
+            # where faces are parallel, which edges are foremost is decided as if the second box were a little tilted
+            axis = cross(e, add(d, cross(TILT, d)))
+            axis = scale(sign(dot(axis, t)), axis)
+            inner = signed(axis, a)
+            outer = rotate_inverse(C, axis)
+            outer = signed(sub(outer, rotate_inverse(C, cross(TILT, axis))), b)
+            # centers of the two edges
+            p = (inner[0] * (1.0 - e[0]), inner[1] * (1.0 - e[1]), inner[2] * (1.0 - e[2]))
+            q = (0.0 if j == 0 else -outer[0], 0.0 if j == 1 else -outer[1], 0.0 if j == 2 else -outer[2])
+            q = add(t, rotate(C, q))
+            u, v = nearest_on_edges(e, d, a[i], b[j], sub(p, q))
+            x, y, best = nearer(x, y, best, add(p, scale(u, e)), add(q, scale(v, d)))
     return x, y
+
+
+@kernel
+def nearer(x: Vector, y: Vector, best: Scalar, first: Vector, second: Vector) -> tuple[Triple, Triple, Scalar]:
+    """The nearest two points so far, ``x, y`` with the square of their distance, and ``first, second``."""
+    between = sub(first, second)
+    square = dot(between, between)
+    return select(square, best, first, x), select(square, best, second, y), smaller(square, best)
+
+
+@kernel
+def nearest_on_edges(e: Vector, d: Vector, h: Scalar, k: Scalar, r: Vector) -> tuple[Scalar, Scalar]:
+    """Where two edges are nearest: directions ``e, d``, half lengths ``h, k``, ``r`` from the center of the second.
+
+    Ericson, Real-Time Collision Detection, 5.1.9.
+    """
+    m = cross(e, d)
+    square = dot(m, m)
+    b = dot(e, d)
+    u = clamp(-dot(cross(d, m), r) / where(square, TINY, 1.0, square), h)
+    v = clamp(b * u + dot(d, r), k)
+    return clamp(b * v - dot(e, r), h), v
 
 
 # The polygon ----------------------------------------------------------------------------------------------

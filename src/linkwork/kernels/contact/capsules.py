@@ -64,19 +64,20 @@ def capsule_capsule(tree: Array, w: Array, first: int, second: int, slot: int, c
     high = clamp(-c + reach, h1)
     t_low = clamp(b * low + f, h2)
     t_high = clamp(b * high + f, h2)
-    across = unit_or(m, column(w.shape_R[first], 0))[0]
-    touch = core_to_core(r, u1, u2, s, t, across)
-    at_low = core_to_core(r, u1, u2, low, t_low, across)
-    at_high = core_to_core(r, u1, u2, high, t_high, across)
-    size = h1 + h2 + tree.shape_size[first, 0] + tree.shape_size[second, 0]
-    better = where(touch[1] + CLOSE * size, smaller(at_low[1], at_high[1]), 1.0, 0.0)
+    # where axes meet, rounding has no direction that is across both
+    across = unit_or(m, column(w.shape_R[first], 0), CLOSE)[0]
+    margin = CLOSE * (h1 + h2 + tree.shape_size[first, 0] + tree.shape_size[second, 0])
+    touch = core_to_core(r, u1, u2, s, t, across, margin)
+    at_low = core_to_core(r, u1, u2, low, t_low, across, margin)
+    at_high = core_to_core(r, u1, u2, high, t_high, across, margin)
+    better = where(touch[1] + margin, smaller(at_low[1], at_high[1]), 1.0, 0.0)
     radius = tree.shape_size[second, 0]
     radii = tree.shape_size[first, 0] + radius
     center = w.shape_p[second]
     if count == 1:
         s = where(0.5, better, s, 0.5 * (low + high))
         t = where(0.5, better, t, clamp(b * s + f, h2))
-        n, distance = core_to_core(r, u1, u2, s, t, across)
+        n, distance = core_to_core(r, u1, u2, s, t, across, margin)
         set_core_contact(w, slot, distance - radii, add(center, scale(t, u2)), radius, n, 1.0, way)
     else:
         one = where(high - low, SHORT * (h1 + h2), 1.0, 0.0)
@@ -94,9 +95,11 @@ def capsule_capsule(tree: Array, w: Array, first: int, second: int, slot: int, c
 
 
 @kernel
-def core_to_core(r: Vector, u1: Vector, u2: Vector, s: Scalar, t: Scalar, across: Vector) -> tuple[Triple, Scalar]:
-    """Direction and distance from a place on the first core to one on the second."""
-    return unit_or(sub(scale(t, u2), add(r, scale(s, u1))), across)
+def core_to_core(
+    r: Vector, u1: Vector, u2: Vector, s: Scalar, t: Scalar, across: Vector, least: Scalar
+) -> tuple[Triple, Scalar]:
+    """Direction and distance from a place on the first core to one on the second; ``across`` where that is too near."""
+    return unit_or(sub(scale(t, u2), add(r, scale(s, u1))), across, least)
 
 
 # A box and a capsule --------------------------------------------------------------------------------------

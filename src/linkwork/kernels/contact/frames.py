@@ -73,12 +73,13 @@ def set_core_contact(
 
 
 @kernel
-def unit_or(x: Vector, default: Vector) -> tuple[Triple, Scalar]:
-    """``x / |x|`` and ``|x|``; ``default`` in place of the direction where ``x`` is zero."""
+def unit_or(x: Vector, default: Vector, least: Scalar = 0.0) -> tuple[Triple, Scalar]:
+    """``x / |x|`` and ``|x|``; ``default`` in place of the direction where ``x`` is zero, or shorter than ``least``."""
     square = dot(x, x)
     length = sqrt(square)
-    inverse = 1.0 / where(square, TINY, 1.0, length)
-    return select(square, TINY, default, scale(inverse, x)), length
+    bound = TINY + least * least
+    inverse = 1.0 / where(square, bound, 1.0, length)
+    return select(square, bound, default, scale(inverse, x)), length
 
 
 @kernel

@@ -128,10 +128,12 @@ def plane_cylinder(tree: Array, w: Array, plane: int, cylinder: int, slot: int, 
     n = column(w.shape_R[plane], 2)
     axis = column(w.shape_R[cylinder], 2)
     x = column(w.shape_R[cylinder], 0)
+    y = column(w.shape_R[cylinder], 1)
     radius = tree.shape_size[cylinder, 0]
     slope = dot(n, axis)
     # u: down the rim; less than UPRIGHT from upright it turns to x, which makes a part of UPRIGHT of the radius
-    u = unit_or(add(sub(scale(slope, axis), n), scale(UPRIGHT, x)), x)[0]
+    down = unit_or((UPRIGHT - dot(n, x), -dot(n, y), 0.0), (1.0, 0.0, 0.0))[0]
+    u = add(scale(down[0], x), scale(down[1], y))
     v = scale(HALF_SQRT_3, cross(axis, u))
     end = scale(tree.shape_size[cylinder, 1], axis)
     lower = add(w.shape_p[cylinder], scale(-sign(slope), end))

@@ -18,6 +18,7 @@ Cost: 30 to 80 operations; of an ellipsoid 700.
 from __future__ import annotations
 
 from linkwork.kernels.contact.frames import (
+    CLOSE,
     clamp,
     clamp_vector,
     larger,
@@ -63,7 +64,9 @@ def capsule_sphere(tree: Array, w: Array, capsule: int, sphere: int, slot: int, 
     axis = column(w.shape_R[capsule], 2)
     arm = sub(w.shape_p[sphere], w.shape_p[capsule])
     along = clamp(dot(axis, arm), tree.shape_size[capsule, 1])
-    between = unit_or(sub(arm, scale(along, axis)), column(w.shape_R[capsule], 0))
+    # on the axis, rounding has no direction that is across it
+    least = CLOSE * (tree.shape_size[capsule, 0] + tree.shape_size[capsule, 1])
+    between = unit_or(sub(arm, scale(along, axis)), column(w.shape_R[capsule], 0), least)
     distance = between[1] - tree.shape_size[capsule, 0]
     set_sphere_contact(tree, w, sphere, slot, distance, between[0], way)
 
