@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import struct
 import warnings
@@ -19,9 +18,24 @@ from hypothesis import strategies as st
 import linkwork as lw
 from linkwork.errors import InputError, ModelError, ModelWarning
 from linkwork.model.contacts import contact_shapes
+from linkwork.parsing.mjcf import mujoco_map
+from robots import model_file
 
-MODELS = Path(os.environ.get("LINKWORK_MODELS", "/nowhere"))
-NOMESH = sorted(MODELS.glob("*/*_nomesh.xml"))
+NOMESH = [
+    "booster_t1/T1_23dof_parallel",
+    "cassie/cassie",
+    "digit/digit-v3",
+    "fourier_n1/n1",
+    "iiwa14/iiwa14",
+    "kangaroo/kangaroo",
+    "kangaroo/kangaroo_grippers",
+    "kangaroo/kangaroo_lower_body",
+    "panda/panda",
+    "reachy_mini/reachy_mini",
+    "robotiq_2f85/2f85",
+    "robotiq_2f85_v4/2f85",
+]
+"""MJCF files whose meshes were taken out."""
 
 
 def names(robot: lw.Mechanism) -> list[str]:
@@ -69,8 +83,6 @@ def geom_labels(m: Any, robot: lw.Mechanism) -> dict[str, int]:
     mujoco = pytest.importorskip("mujoco")
     d = mujoco.MjData(m)
     mujoco.mj_kinematics(m, d)
-    from linkwork.parsing.mjcf import mujoco_map
-
     q = mujoco_map(robot).from_qpos(d.qpos)
     found: dict[str, int] = {}
     for shape in contact_shapes(robot.contacts):
@@ -87,14 +99,12 @@ def geom_labels(m: Any, robot: lw.Mechanism) -> dict[str, int]:
     return found
 
 
-@pytest.mark.parametrize("path", NOMESH, ids=lambda p: p.stem)
-def test_pairs_of_a_file_are_those_of_mujoco(path: Path) -> None:
-    """By MuJoCo's rules on its own compiled model: as many pairs, of the same geoms where these have names."""
+@pytest.mark.parametrize("name", NOMESH)
+def test_pairs_of_a_file_are_those_of_mujoco(name: str) -> None:
+    """By MuJoCo's rules on its own compiled model."""
     mujoco = pytest.importorskip("mujoco")
-    try:
-        m = mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as e:
-        pytest.skip(f"MuJoCo does not load it: {e}")
+    path = model_file(f"{name}_nomesh.xml")
+    m = mujoco.MjModel.from_xml_path(str(path))
     robot = quiet_load(path)
     assert len(robot.contacts) == len(allowed(m, mujoco))
     numbers = geom_labels(m, robot)
@@ -224,6 +234,24 @@ def test_what_is_not_modeled_is_a_warning(geom: str, says: str) -> None:
         lw.loads(text)
 
 
+def test_a_mesh_whose_file_is_missing_does_not_touch(tmp_path: Path) -> None:
+    mass = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+    text = (
+        '<mujoco><asset><mesh name="m" file="m.stl"/></asset><worldbody><geom type="plane" size="1 1 1" name="p"/>'
+        f'<body>{mass}<freejoint/><geom name="g" type="mesh" mesh="m"/></body></worldbody>'
+        '<contact><pair geom1="p" geom2="g"/></contact></mujoco>'
+    )
+    with pytest.warns(ModelWarning, match="meshes whose files were not found"):
+        assert lw.loads(text).contacts == ()
+    (tmp_path / "m.stl").write_bytes(b"")
+    (tmp_path / "m.xml").write_text(text)
+    (pair,) = lw.load(tmp_path / "m.xml").contacts
+    assert isinstance(pair.second.solid, lw.Mesh)
+    box = SPHERE.format("", "").replace('<sphere radius=".1"/>', '<mesh filename="m.stl"/>')
+    with pytest.warns(ModelWarning, match="meshes whose files were not found"):
+        assert names(lw.loads(urdf(FOUR | {"b": box}), contacts=True)) == ["ground:c", "ground:d"]
+
+
 @pytest.mark.filterwarnings("error")
 def test_softness_is_said_only_where_contacts_are_asked_for() -> None:
     lw.loads(mjcf('size=".1" solref=".01 1"'))
@@ -323,6 +351,14 @@ def test_a_urdf_file_states_no_pairs() -> None:
 def test_neighbors_in_urdf_do_not_touch(contacts: Any, more: list[str]) -> None:
     robot = lw.loads(urdf(FOUR), base="floating", contacts=contacts)
     assert names(robot) == [*(f"ground:{k}" for k in "abcd"), *more]
+
+
+def test_a_base_that_is_fixed_to_the_world_is_part_of_the_robot() -> None:
+    """Links touch it, but for the one that a joint connects; the ground does not."""
+    robot = lw.loads(urdf(FOUR), contacts="all")
+    assert names(robot) == ["ground:b", "ground:c", "a:c", "ground:d", "a:d", "b:d"]
+    assert names(lw.loads(urdf(FOUR), contacts=True)) == ["ground:b", "ground:c", "ground:d"]
+    assert names(lw.loads(urdf(FOUR)).with_contacts("a", "b", "c", ground=False)) == ["a:c"]
 
 
 def test_a_link_fixed_to_another_touches_under_its_own_name() -> None:
@@ -558,6 +594,12 @@ def test_a_pair_takes_the_place_of_one_with_its_name() -> None:
         (lambda r: r.with_contacts("box1", friction=-1), ModelError, "friction is -1"),
         (lambda r: r.with_contacts("box1", restitution=2), ModelError, "between 0 and 1"),
         (lambda r: boxes().contact("box1", fricton=1), lw.UnknownOption, "did you mean 'friction'"),
+        (lambda r: r.with_contacts("box1", fricton=1), lw.UnknownOption, "did you mean 'friction'"),
+        (lambda r: r.with_contacts("box1", friction="much"), InputError, "friction is 'much', needs a number"),
+        (lambda r: r.with_contacts("box1", slots=1.5), InputError, "slots is 1.5"),
+        (lambda r: r.with_contacts("box1", slots=0), ModelError, "slots is 0, must be >= 1"),
+        (lambda r: r.with_contacts("box1", ground="floor"), lw.LinkworkError, "position"),
+        (lambda r: r.with_contacts(lw.ContactShape("x", "leg", lw.Sphere(1))), lw.UnknownName, "no frame 'leg'"),
         (lambda r: setattr(r, "contacts", ()), AttributeError, "with_contacts"),
     ],
 )
@@ -651,10 +693,32 @@ def test_contacts_and_surfaces_survive_pickling() -> None:
     assert names(copy.with_contacts()) == names(robot)  # shapes are known again, and pairs not doubled
 
 
-@pytest.mark.parametrize("path", NOMESH[:4], ids=lambda p: p.stem)
-def test_contacts_change_no_dynamics(path: Path) -> None:
+@pytest.mark.parametrize("name", NOMESH[:3])
+def test_contacts_change_no_dynamics(name: str) -> None:
+    path = model_file(f"{name}_nomesh.xml")
     robot, bare = quiet_load(path), quiet_load(path, contacts=False)
-    q, v, tau = robot.neutral(), np.ones(robot.nv), np.ones(robot.nv)
+    q, v = robot.neutral(), np.ones(robot.nv)
     np.testing.assert_array_equal(lw.mass_matrix(robot, q), lw.mass_matrix(bare, q))
     np.testing.assert_array_equal(lw.bias_forces(robot, q, v), lw.bias_forces(bare, q, v))
-    assert robot.nc == bare.nc and tau.shape == (bare.nv,)
+    assert robot.nc == bare.nc and len(robot.contacts) > len(bare.contacts) == 0
+
+
+def test_the_report_on_a_file_lists_contacts(tmp_path: Path) -> None:
+    from linkwork.cli.loading import ModelRequest, analyze_file
+    from linkwork.cli.options import LoadOptions
+
+    file = tmp_path / "a.xml"
+    file.write_text(mjcf('size=".1" friction="1.3" solref=".01 1"'))
+    report = analyze_file(file, ModelRequest(LoadOptions()))
+    (contact,) = report.contacts
+    assert (contact.name, contact.solids, contact.friction) == ("ground:ball", ("Ground", "Sphere"), 1.3)
+    assert any("solref of the file are not used" in note for note in report.notes)
+    file = tmp_path / "a.urdf"
+    file.write_text(urdf(FOUR))
+    assert any("4 shapes for collision" in note for note in analyze_file(file, ModelRequest(LoadOptions())).notes)
+    assert len(analyze_file(file, ModelRequest(LoadOptions(contacts="all"))).contacts) == 6
+    assert analyze_file(file, ModelRequest(LoadOptions(contacts="none"))).contacts == ()
+
+
+def test_notebooks_show_contacts() -> None:
+    assert "ground:tip" in scene()._repr_html_()

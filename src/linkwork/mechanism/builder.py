@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import ModelError
-from linkwork.mechanism.contacts import Chosen, ContactChoice, ContactOptions, check_contact_options, part_contacts
+from linkwork.inputs import named_options
+from linkwork.mechanism.contacts import Chosen, ContactChoice, ContactOptions, part_contacts
 from linkwork.mechanism.joint_options import JointOptions, check_options, dynamics_of, limits_of
 from linkwork.mechanism.leaves import check_leaves
 from linkwork.mechanism.mechanism import Mechanism
@@ -254,6 +255,7 @@ class Builder:
         self._shapes.append(Shape(body, solid, as_placement(at), as_color(color), role, name=name, surface=surface))
         return self
 
+    @named_options(ContactOptions)
     def contact(self, *touching: Chosen, **options: Unpack[ContactOptions]) -> Builder:
         """Let bodies or shapes touch the ground, and pairs each other; they may be added later.
 
@@ -262,7 +264,6 @@ class Builder:
             options: Those of `Mechanism.with_contacts`: ``ground``, ``self_collision``, ``friction``,
                 ``restitution``, ``compliance``, ``margin``, ``slots``, ``visual``.
         """
-        check_contact_options(options)
         self._touching.append((touching, options))
         return self
 

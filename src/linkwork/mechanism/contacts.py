@@ -12,14 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from numbers import Integral, Real
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from linkwork.errors import InputError, UnknownOption
+from linkwork.errors import InputError
 from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD, Pair
 from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes, contact_shapes
+from linkwork.model.joints import Free
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement, PlacementLike, as_placement
 from linkwork.model.shapes import Ground, HeightField, Shape, Surface
@@ -56,17 +58,19 @@ class ContactOptions(TypedDict, total=False):
     """Whether bodies that have no shapes for collision touch with those that are drawn; by default not."""
 
 
-def check_contact_options(options: ContactOptions) -> None:
-    """Raise `UnknownOption` for a keyword that contacts do not take.
+def check_numbers(options: ContactOptions) -> None:
+    """Raise `InputError` for an option that is no number where it is to be one.
 
     Args:
-        options: The keywords that were given.
+        options: Those that were given.
     """
-    known = ContactOptions.__annotations__
-    for keyword in options:
-        if keyword not in known:
-            near = suggest(keyword, known) or f"; there are {', '.join(known)}"
-            raise UnknownOption(f"contacts have no option '{keyword}'{near}")
+    for name in ("friction", "restitution", "compliance", "margin"):
+        x = options.get(name)
+        if x is not None and (isinstance(x, bool) or not isinstance(x, Real)):
+            raise InputError(f"{name} is {x!r}, needs a number")
+    slots = options.get("slots")
+    if slots is not None and (isinstance(slots, bool) or not isinstance(slots, Integral)):
+        raise InputError(f"slots is {slots!r}, needs a whole number")
 
 
 def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
@@ -132,13 +136,15 @@ class ContactChoice:
             )
         return self._contact_shapes(found)
 
-    def all_shapes(self, visual: bool = False) -> list[ContactShape]:
+    def all_shapes(self, visual: bool = False, with_base: bool = False) -> list[ContactShape]:
         """The shapes of all moving bodies.
 
         Args:
             visual: Whether shapes that are drawn stand in where a body has none for collision.
+            with_base: Whether to include those of bodies that are fixed to the world.
         """
         by_body: dict[str, list[Shape]] = {body: [] for body in self.robot.body_names}
+        base = [s for s in self.robot.shapes if s.body == WORLD and s.link and s.collides] if with_base else []
         for shape in self.robot.shapes:
             if shape.body != WORLD:
                 by_body[shape.body].append(shape)
@@ -148,7 +154,7 @@ class ContactChoice:
                 f"no moving body of robot '{self.robot.name}' has a shape for collision; visual=True takes those that "
                 "are drawn, and ContactShape(name, body, solid) gives one"
             )
-        return self._contact_shapes([shape for own in found for shape in own])
+        return self._contact_shapes([*base, *(shape for own in found for shape in own)])
 
     def _contact_shapes(self, shapes: Sequence[Shape]) -> list[ContactShape]:
         """Shapes that may touch; those that contacts have already are reused."""
@@ -230,6 +236,7 @@ class ContactChoice:
             chosen: Bodies, shapes and pairs; none: all bodies.
             options: Ground, self-collision, and numbers of the pairs.
         """
+        check_numbers(options)
         visual = options.get("visual", False)
         alone: dict[ContactShape, None] = {}
         for one in chosen:
@@ -242,16 +249,20 @@ class ContactChoice:
                 alone |= dict.fromkeys(self.shapes(one, visual))
             else:
                 raise InputError(f"{one!r} is neither a body's name, a ContactShape, a ContactPair nor a tuple of two")
-        touching = list(alone) if chosen else self.all_shapes(visual)
+        itself = options.get("self_collision", False)
+        touching = list(alone) if chosen else self.all_shapes(visual, with_base=itself)
         still = [shape for shape in touching if shape.body == WORLD]
         moving = [shape for shape in touching if shape.body != WORLD]
         floor = self.ground(options.get("ground", True)) if moving else None
+        near = neighbors(self.robot)
         for shape in moving:
             if floor is not None and floor.body != shape.body:
                 yield self._pair(floor, shape, options)
-            yield from (self._pair(other, shape, options) for other in still if other is not floor)
-        if options.get("self_collision", False):
-            near = neighbors(self.robot)
+            joined = frozenset((WORLD, shape.body)) in near  # to a base that is fixed to the world
+            for other in still:
+                if other is not floor and not (joined and self.links.get(other, WORLD) != WORLD):
+                    yield self._pair(other, shape, options)
+        if itself:
             for a, b in combinations(moving, 2):
                 if a.body != b.body and frozenset((a.body, b.body)) not in near and self._masks_meet(a, b):
                     yield self._pair(a, b, options)
@@ -287,8 +298,8 @@ def _same_place(one: Placement, other: Placement) -> bool:
 
 
 def neighbors(robot: Model) -> frozenset[frozenset[str]]:
-    """Pairs of bodies that a joint or an enabled constraint connects; joints in series through bodies of no mass and no
-    shape, as universal joints of files are, count as one.
+    """Pairs of bodies that a joint (but for a free one) or an enabled constraint connects; joints in series through
+    bodies of no mass and no shape, as universal joints of files are, count as one.
 
     Args:
         robot: The mechanism.
@@ -297,10 +308,11 @@ def neighbors(robot: Model) -> frozenset[frozenset[str]]:
     parents = {joint.child: joint.parent for joint in robot.joints}
     found = set()
     for joint in robot.joints:
-        parent = joint.parent
+        parent, free = joint.parent, isinstance(joint.type, Free)
         while parent != WORLD and parent not in shaped and not _has_mass(robot, parent):
             parent = parents[parent]
-        found.add(frozenset((parent, joint.child)))
+        if not free:
+            found.add(frozenset((parent, joint.child)))
     for constraint in robot.constraints:
         if isinstance(constraint, Pair) and constraint.enabled:
             found.add(frozenset(robot.frames[place].body for place in constraint.places))

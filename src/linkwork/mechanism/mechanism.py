@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy.typing as npt
 
+from linkwork.inputs import named_options
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
@@ -187,6 +188,7 @@ class Mechanism(Model):
 
         return independent(self, joints)
 
+    @named_options()
     def with_contacts(
         self,
         *touching: Chosen,

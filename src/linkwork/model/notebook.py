@@ -38,7 +38,7 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def mechanism_tables(robot: Model) -> str:
-    """Joints and constraints of a robot."""
+    """Joints, constraints and contacts of a robot."""
     joints = (
         (j.name, repr(j.type), j.parent, j.child, _range(robot.q_slice(j.name)), _range(robot.v_slice(j.name)))
         for j in robot.joints
@@ -50,6 +50,9 @@ def mechanism_tables(robot: Model) -> str:
             for c in robot.constraints
         )
         made += table("Constraints", ("constraint", "type", "binds", "rows", "enabled"), bound)
+    if robot.contacts:
+        touching = ((c.name, " and ".join(c.bodies), c.friction, c.restitution, c.compliance) for c in robot.contacts)
+        made += table("Contacts", ("contact", "bodies", "friction", "restitution", "compliance"), touching)
     return made
 
 

@@ -11,8 +11,12 @@ from linkwork.mechanism import Mechanism
 from linkwork.mechanism.contacts import ContactChoice
 from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPair
+from linkwork.model.shapes import Mesh
 from linkwork.parsing.options import Contacts
 from linkwork.parsing.xml import Location, warn
+
+MISSING = "meshes whose files were not found"
+"""What cannot touch as nobody knows its shape."""
 
 
 @dataclass
@@ -64,13 +68,17 @@ class SelfCollision:
     excluded: frozenset[frozenset[str]] = frozenset()
 
 
-def with_loaded_contacts(robot: Mechanism, contacts: Contacts, rules: SelfCollision) -> Mechanism:
+def with_loaded_contacts(
+    robot: Mechanism, contacts: Contacts, rules: SelfCollision, unused: Unused, where: Location
+) -> Mechanism:
     """A robot from a file that has no ground with the contacts that the option of loading asks for.
 
     Args:
         robot: The robot.
         contacts: Whether it touches the ground, and itself.
         rules: Which links touch each other.
+        unused: Where to note what is not used.
+        where: The place in the file of the whole robot.
     """
     if not contacts or not robot.joints:
         return robot
@@ -85,10 +93,12 @@ def with_loaded_contacts(robot: Mechanism, contacts: Contacts, rules: SelfCollis
         raise InputError(f"contacts={contacts!r}: {e}") from None
     for pair in made:
         links = frozenset(choice.links.get(shape, shape.body) for shape in (pair.first, pair.second))
-        touches_itself = WORLD not in pair.bodies
+        touches_itself = WORLD not in links
         if touches_itself and (links in rules.excluded or not (everything or _both(links, rules.links))):
             continue
-        if pair.name not in taken:
+        if any(isinstance(s.solid, Mesh) and s.solid.file is None for s in (pair.first, pair.second)):
+            unused.add(where, MISSING, always=True)
+        elif pair.name not in taken:
             found.append(pair)
     return replace(robot, contacts=tuple(found))
 

@@ -55,11 +55,15 @@ __all__ = ["MujocoMap", "mujoco_map", "read_mjcf"]
 
 def read_mjcf(document: Document, settings: LoadSettings) -> Mechanism:
     """A mechanism from an MJCF file; files that it includes are read from its folder or below."""
-    mechanism = _mechanism(read_document(document.text, document.name, document.path), settings)
-    return with_loaded_contacts(mechanism, settings.contacts, SelfCollision())
+    unused = Unused(all_of_it=bool(settings.contacts))
+    read = read_document(document.text, document.name, document.path)
+    mechanism = _mechanism(read, settings, unused)
+    made = with_loaded_contacts(mechanism, settings.contacts, SelfCollision(), unused, read.root)
+    unused.warn()
+    return made
 
 
-def _mechanism(document: MjcfDocument, given: LoadSettings) -> Mechanism:
+def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> Mechanism:
     _refuse_sections(document)
     settings, defaults = read_settings(document), Defaults(document)
     tree = read_tree(document, defaults, settings)
@@ -74,7 +78,6 @@ def _mechanism(document: MjcfDocument, given: LoadSettings) -> Mechanism:
     for body, body_name in tree.names.items():
         builder.shapes(body_name, shapes[body])
     if given.contacts is not False:
-        unused = Unused(all_of_it=bool(given.contacts))
         builder.contacts(ContactReader(document, defaults, settings, tree, shapes, unused).pairs())
     sites = _add_sites(builder, tree, settings, body_names)
     bodies = {name: body for body, name in tree.names.items()}

@@ -20,9 +20,9 @@ import numpy as np
 
 from linkwork.inputs import suggest
 from linkwork.model.contacts import ContactPair, ContactShape
-from linkwork.model.shapes import Ground, HeightField
+from linkwork.model.shapes import Ground, HeightField, Mesh
 from linkwork.parsing.appearance import LinkShape
-from linkwork.parsing.contact_rules import Unused
+from linkwork.parsing.contact_rules import MISSING, Unused
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.settings import Settings
 from linkwork.parsing.mjcf.tree import Body, Tree, fresh
@@ -83,6 +83,7 @@ class ContactReader:
     shapes: Mapping[Body, tuple[LinkShape, ...]]
     unused: Unused = field(default_factory=Unused)
     _noted: set[Node] = field(default_factory=set)
+    _missing: set[str] = field(default_factory=set)
 
     def pairs(self) -> list[ContactPair]:
         """All pairs, those of <pair> first."""
@@ -98,7 +99,6 @@ class ContactReader:
                 found.append(_renamed(pair, names))
         for one, other in self._dynamic(list(geoms.values()), said):
             found.append(_renamed(self._combined(one, other), names))
-        self.unused.warn()
         return found
 
     # Geoms -------------------------------------------------------------------------------------------
@@ -111,7 +111,11 @@ class ContactReader:
             shapes = {shape.node: shape for shape in self.shapes[body] if shape.node is not None}
             for k, item in enumerate(body.all("geom")):
                 said, shape = Numbers.of(item.node), shapes.get(item.node)
-                if shape is not None:
+                if shape is not None and isinstance(shape.solid, Mesh) and shape.solid.file is None:
+                    self._missing.add(shape.name)
+                    if said.contype or said.conaffinity:
+                        self.unused.add(item.node, MISSING, always=True)
+                elif shape is not None:
                     floor = body.parent is None and isinstance(shape.solid, Ground)
                     plain = "ground" if floor else name if len(body.all("geom")) == 1 else f"{name}_{k + 1}"
                     own = shape.name or fresh(plain, taken)
@@ -199,6 +203,9 @@ class ContactReader:
     def _explicit(self, node: Node, geoms: Mapping[str, Geom], said: set[frozenset[Geom]]) -> ContactPair | None:
         names = [node.text(end) for end in ("geom1", "geom2")]
         unknown = next((name for name in names if name not in geoms), None)
+        if unknown in self._missing:
+            self.unused.add(node, MISSING, always=True)
+            return None
         if unknown is not None:
             what = f"a pair with '{unknown}', which is no geom of the model{suggest(unknown, geoms)}"
             self.unused.add(node, what, always=True)

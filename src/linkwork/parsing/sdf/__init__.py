@@ -72,8 +72,9 @@ def read_sdf(document: Document, settings: LoadSettings) -> Mechanism:
     reader = _Reader(read_scope(model, version), builder, settings)
     robot = reader.read()
     if settings.contacts:
-        robot = with_loaded_contacts(robot, settings.contacts, reader.self_collision())
-        reader.surfaces.unused.warn()
+        unused = reader.surfaces.unused
+        robot = with_loaded_contacts(robot, settings.contacts, reader.self_collision(), unused, model)
+        unused.warn()
     return robot
 
 

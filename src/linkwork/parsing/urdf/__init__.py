@@ -75,7 +75,8 @@ def read_urdf(document: Document, settings: LoadSettings) -> Mechanism:
         refuse_unconstrained_dependents(builder, mechanism)
     if not settings.contacts:
         return mechanism
-    made = with_loaded_contacts(mechanism, settings.contacts, surfaces.self_collision(frozenset(links)))
+    rules = surfaces.self_collision(frozenset(links))
+    made = with_loaded_contacts(mechanism, settings.contacts, rules, unused, robot)
     unused.warn()
     return made
 
