@@ -29,7 +29,7 @@ from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.cluster_rnea import CLUSTER_RNEA, independent_torques, spanning_tree_torques
 from linkwork.kernels.clusters import cluster_multipliers, generalized_force, shift_force_to_parent
 from linkwork.kernels.contact.geometry import CONTACT_WORK, contact_geometry, given_contacts
-from linkwork.kernels.contact_problem import body_rows, poses_of_shapes, world_poses
+from linkwork.kernels.contact_setup import body_rows, poses_of_shapes, world_poses
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.plans.contact_forces import HEAD
