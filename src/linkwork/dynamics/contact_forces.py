@@ -31,10 +31,8 @@ TOLERANCE, SINGLE_TOLERANCE = 1e-11, 1e-5
 MAX_ITERATIONS = 60
 PROXIMAL, SINGLE_PROXIMAL = (1e-3, 1e-8, 1e-5), (1e-2, 1e-4, 1e-3)
 """Weight of the proximal term to start with, the least, and the one at which what contacts miss is final."""
-TORQUE_WEIGHT, SINGLE_TORQUE_WEIGHT = 1e-6, 1e-3
-"""Weight of torques that are chosen beside contact forces: these are the least first."""
 ROUNDING, SINGLE_ROUNDING = 1e-14, 1e-6
-MAX_GAP_AT = 6
+MAX_GAP_AT = 5
 """Where the settings have it:"""
 MAX_GAP = 1e-3
 """Contacts that are open by more than this part of the robot's size bear nothing."""
@@ -77,7 +75,6 @@ def bearing_settings(robot: Model, max_gap: float | None, dtype: str) -> Array:
         SINGLE_TOLERANCE if single else TOLERANCE,
         MAX_ITERATIONS,
         *(SINGLE_PROXIMAL if single else PROXIMAL),
-        SINGLE_TORQUE_WEIGHT if single else TORQUE_WEIGHT,
         min(most, 0.5 * NO_CONTACT),
         length,
         SINGLE_ROUNDING if single else ROUNDING,

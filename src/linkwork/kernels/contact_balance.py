@@ -65,8 +65,6 @@ class ContactForcesProblem(NamedTuple):
     """the least,"""
     enough_rho: Scalar
     """and the one at which what contacts miss is taken for what they cannot supply."""
-    weight: Scalar
-    """Of chosen torques, beside one of contact forces."""
     max_gap: Scalar
     """Contacts that are farther open bear nothing."""
     length: Scalar
@@ -101,11 +99,15 @@ class ContactForcesResult(NamedTuple):
     before: Array
     """(1,) ``missed`` where ``y0`` was moved last."""
     rho: Array
-    """(1,)"""
+    """(1,) weight of the proximal term,"""
+    weight: Array
+    """(1,) and of that of chosen torques."""
     y: Array
     """(nv,)"""
     y0: Array
     """(nv,)"""
+    t0: Array
+    """(nchosen,)"""
 
 
 @kernel
@@ -137,10 +139,9 @@ def contact_forces_view(
         rho0=settings[2],
         least_rho=settings[3],
         enough_rho=settings[4],
-        weight=settings[5],
-        max_gap=settings[6],
-        length=settings[7],
-        rounding=settings[8],
+        max_gap=settings[5],
+        length=settings[6],
+        rounding=settings[7],
     )
     result = ContactForcesResult(
         tau=tau,
@@ -157,8 +158,10 @@ def contact_forces_view(
         error=flat[3:4],
         before=flat[4:5],
         rho=flat[5:6],
+        weight=flat[6:7],
         y=flat[HEAD : HEAD + tree.nv],
         y0=flat[HEAD + tree.nv : HEAD + 2 * tree.nv],
+        t0=flat[HEAD + 2 * tree.nv : HEAD + 2 * tree.nv + tree.nchosen],
     )
     return problem, result
 

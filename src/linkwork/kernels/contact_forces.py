@@ -4,18 +4,20 @@
 Of the generalized forces ``b`` that accelerations ask for, some rows are to be balanced by contact forces ``f`` and
 torques ``t`` that are chosen with them (`contact_balance`)::
 
-    minimize  1/2 |f|² + w/2 |t|²    with    J' f + B t = b,    f in the product of cones K,  t in a box
+    minimize  1/2 |f|²    with    J' f + B t = b,    f in the product of cones K,  t in a box
 
-Its dual has one unknown ``y`` a row: ``f = P_K(J y)`` and ``t = P(B' y / w)``, where ``y`` makes the rows balance, the
-root of the gradient of a convex function that is piecewise smooth. Newton's method with line search finds it, with a
-proximal term ``rho N (y - y0)`` in the gradient, so that ``y`` exists where contacts cannot balance the rows: what they
-miss then, ``left = rho N (y - y0)``, is about the least in the metric of ``N^-1``, which is the force that contacts
-without cones would need for it. Where Newton's method has converged ``y0 = y``, and ``rho`` is made smaller: if that
-does not make less of what is missing, forces within cones cannot supply it. ``f`` and ``t`` are within their cones and
-boxes in every iteration.
+by the proximal method of multipliers, which adds ``w/2 |t - t0|²``. The dual then has one unknown ``y`` a row: ``f =
+P_K(J y)`` and ``t = P(t0 + B' y / w)``, where ``y`` makes the rows balance, the root of the gradient of a convex
+function that is piecewise smooth. Newton's method with line search finds it, with a proximal term ``rho N (y - y0)`` in
+the gradient as well, so that ``y`` exists where contacts cannot balance the rows: what they miss then, ``left = rho N
+(y - y0)``, is about the least in the metric of ``N^-1``, which is the force that contacts without cones would need for
+it. Where Newton's method has converged, ``y0 = y`` and ``t0 = t``, and ``rho`` is made smaller: if that does not make
+less of what is missing, forces within cones cannot supply it. ``f`` and ``t`` are within their cones and boxes in every
+iteration.
 
 | symbol     | meaning                                                                                          |
 |------------|--------------------------------------------------------------------------------------------------|
+| x, tx      | ``J y`` and ``t0 + B' y / w``                                                                     |
 | D, slopes  | derivatives of ``f`` and ``t``: a symmetric block for each contact, a number for each torque      |
 | Jd, Bd, Nd | what a full step changes ``J y``, ``B' y / w`` and ``N y`` by                                     |
 | Ny         | ``N = J' J + B B'``, and a little more on the diagonal                                            |
@@ -50,7 +52,7 @@ from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import Triple
 from linkwork.plans.contact_forces import CONTACT_FORCES_TREE
 
-TRIALS = 8
+TRIALS = 16
 """Lengths of a step that the line search tries."""
 SHORT = 0.5
 """A full step is taken where the slope at its end is less than this part of that at its start."""
@@ -62,14 +64,22 @@ FINAL = 1e-6
 """and Newton's method then misses less than this part of it."""
 NEXT_RHO = 0.1
 """Part that ``rho`` becomes where ``y0`` is moved."""
+TORQUE_WEIGHT = 1.0
+"""``w`` to start with."""
+NEARLY = 0.01
+"""Where less than this part of what is required is unmet, contact forces are made the least, by a smaller ``w``:"""
+LIGHTER = 0.1
+"""this part of it."""
 DIAGONAL = 1e-6
 """Of ``N``: levers that are shorter than its root, as a part of those that contacts have, are not used in full."""
 BEYOND = 1e30
 """More than can be unmet."""
 
 CONTACT_FORCES_WORK: dict[str, Shape] = BALANCE_WORK | {
+    "contact_x": ("nslots", 3),
     "contact_D": ("nslots", 6),
     "contact_Jd": ("nslots", 3),
+    "tx": ("nchosen",),
     "slopes": ("nchosen",),
     "Bd": ("nchosen",),
     "Ny": ("nv", "nv"),
@@ -99,7 +109,7 @@ def contact_target(tree: Array, w: Array, s: int, y: Array) -> Triple:
 
 
 @kernel
-def torque_target(tree: Array, w: Array, p: int, y: Array, weight: Scalar) -> Scalar:
+def torque_step(tree: Array, w: Array, p: int, y: Array, weight: Scalar) -> Scalar:
     """``B' y / w`` of a chosen torque."""
     x = 0.0
     for e in range(tree.chosen_start[p], tree.chosen_start[p] + tree.chosen_count[p]):
@@ -119,11 +129,14 @@ def bounded_torque(tree: Array, p: int, x: Scalar, length: Scalar) -> Scalar:
 def forces_of_rows(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
     """``f`` and ``t`` at ``y``, and what they leave of ``b``."""
     for s in range(tree.nslots):
-        f = project_cone(tree.friction[s], contact_target(tree, w, s, result.y))
+        x = contact_target(tree, w, s, result.y)
+        f = project_cone(tree.friction[s], x)
         for k in range(3):
+            w.contact_x[s, k] = x[k]
             result.forces[s, k] = f[k]
     for p in range(tree.nchosen):
-        w.t[p] = bounded_torque(tree, p, torque_target(tree, w, p, result.y, problem.weight), problem.length)
+        w.tx[p] = result.t0[p] + torque_step(tree, w, p, result.y, result.weight[0])
+        w.t[p] = bounded_torque(tree, p, w.tx[p], problem.length)
     for d in range(tree.nv):
         x = w.b[d]
         for s in range(tree.nslots):
@@ -140,17 +153,16 @@ def forces_of_rows(tree: Array, w: Array, problem: ContactForcesProblem, result:
 
 
 @kernel
-def derivatives(tree: Array, w: Array, problem: ContactForcesProblem, y: Array) -> None:
+def derivatives(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
     """``D`` and ``slopes`` at ``y``."""
     for s in range(tree.nslots):
-        D = cone_derivative(tree.friction[s], contact_target(tree, w, s, y))
+        D = cone_derivative(tree.friction[s], w.contact_x[s])
         for k in range(6):
             w.contact_D[s, k] = D[k]
     for p in range(tree.nchosen):
         unit = torque_unit(tree, p, problem.length)
-        x = torque_target(tree, w, p, y, problem.weight)
-        slope = clamp_slope(x, unit * tree.chosen_lower[p], unit * tree.chosen_upper[p])
-        w.slopes[p] = slope / problem.weight
+        slope = clamp_slope(w.tx[p], unit * tree.chosen_lower[p], unit * tree.chosen_upper[p])
+        w.slopes[p] = slope / result.weight[0]
 
 
 @kernel
@@ -237,7 +249,7 @@ def proximal_pull(tree: Array, w: Array, result: ContactForcesResult) -> None:
 @kernel
 def newton_direction(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
     """``dy``, and what it changes ``J y`` and ``B' y / w`` by."""
-    derivatives(tree, w, problem, result.y)
+    derivatives(tree, w, problem, result)
     newton_matrix(tree, w, w.Hy, result.rho[0])
     factorize_at(tree.balanced_dof, 0, tree.nbalanced, w.Hy)
     for e in range(tree.nbalanced):
@@ -250,7 +262,7 @@ def newton_direction(tree: Array, w: Array, problem: ContactForcesProblem, resul
         for k in range(3):
             w.contact_Jd[s, k] = x[k]
     for p in range(tree.nchosen):
-        w.Bd[p] = torque_target(tree, w, p, w.dy, problem.weight)
+        w.Bd[p] = torque_step(tree, w, p, w.dy, result.weight[0])
 
 
 @kernel
@@ -261,14 +273,13 @@ def slope(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactF
         d = tree.balanced_dof[e]
         x = x + w.dy[d] * (result.rho[0] * (w.pull[d] + part * w.Nd[d]) - w.b[d])
     for s in range(tree.nslots):
-        at = contact_target(tree, w, s, result.y)
+        at = w.contact_x[s]
         step = w.contact_Jd[s]
         f = project_cone(tree.friction[s], (at[0] + part * step[0], at[1] + part * step[1], at[2] + part * step[2]))
         x = x + (f[0] * step[0] + f[1] * step[1] + f[2] * step[2])
     for p in range(tree.nchosen):
-        at = torque_target(tree, w, p, result.y, problem.weight)
-        t = bounded_torque(tree, p, at + part * w.Bd[p], problem.length)
-        x = x + problem.weight * (t * w.Bd[p])
+        t = bounded_torque(tree, p, w.tx[p] + part * w.Bd[p], problem.length)
+        x = x + result.weight[0] * (t * w.Bd[p])
     return x
 
 
@@ -324,9 +335,13 @@ def end_of_iteration(tree: Array, w: Array, problem: ContactForcesProblem, resul
     for e in range(tree.nbalanced):
         d = tree.balanced_dof[e]
         result.y0[d] = where(0.5, converged, result.y[d], result.y0[d])
+    for p in range(tree.nchosen):
+        result.t0[p] = where(0.5, converged, w.t[p], result.t0[p])
     result.before[0] = where(0.5, converged, missed, result.before[0])
     rho = maximum(NEXT_RHO * result.rho[0], problem.least_rho)
     result.rho[0] = where(0.5, converged, rho, result.rho[0])
+    lighter = converged * where(missed, NEARLY * required, 1.0, 0.0)
+    result.weight[0] = where(0.5, lighter, LIGHTER * result.weight[0], result.weight[0])
     result.missed[0] = missed * problem.length
 
 
@@ -355,7 +370,10 @@ def contact_forces(tree: Array, w: Array, problem: ContactForcesProblem, result:
     for d in range(tree.nv):
         result.y[d] = 0.0
         result.y0[d] = 0.0
+    for p in range(tree.nchosen):
+        result.t0[p] = 0.0
     result.rho[0] = problem.rho0
+    result.weight[0] = TORQUE_WEIGHT
     result.before[0] = BEYOND
     result.iterations[0] = 0.0
     contact_forces_iterate(tree, w, problem, result)
@@ -364,7 +382,7 @@ def contact_forces(tree: Array, w: Array, problem: ContactForcesProblem, result:
 CONTACT_FORCES = Algorithm(
     "contact_forces",
     contact_forces,
-    {**CLUSTER_RNEA.inputs, "given": ("ngiven", 7), "settings": (9,)},
+    {**CLUSTER_RNEA.inputs, "given": ("ngiven", 7), "settings": (8,)},
     {
         "tau": ("nv",),
         "full": ("nv",),

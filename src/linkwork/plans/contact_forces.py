@@ -23,7 +23,7 @@ from linkwork.plans.tree import Tree, build_tree
 UNBOUNDED = 1e30
 """A bound that no torque reaches."""
 
-HEAD = 6
+HEAD = 7
 """Numbers at the head of the last output: see `kernels.contact_forces`."""
 
 CONTACT_FORCES_TREE = ACTUATED_TREE.extended(
@@ -75,7 +75,7 @@ def contact_forces_tree(
     entries = ragged(chosen.values())
     return CONTACT_FORCES_TREE.build(
         tree,
-        nprogress=HEAD + 2 * tree.nv,
+        nprogress=HEAD + 2 * tree.nv + len(chosen),
         balanced_dof=balanced,
         driven_dof=driven,
         chosen_dof=list(chosen),
