@@ -52,8 +52,8 @@ from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import Triple
 from linkwork.plans.contact_forces import CONTACT_FORCES_TREE
 
-TRIALS = 16
-"""Lengths of a step that the line search tries."""
+TRIALS, BOX_TRIALS = 8, 16
+"""Lengths of a step that the line search tries; more where torques are chosen, whose limits are kinks."""
 SHORT = 0.5
 """A full step is taken where the slope at its end is less than this part of that at its start."""
 INEXACT = 0.1
@@ -293,7 +293,7 @@ def line_search(tree: Array, w: Array, problem: ContactForcesProblem, result: Co
     least = -(SHORT * below)
     part = 1.0
     at = above
-    for _ in range(TRIALS):
+    for _ in range(BOX_TRIALS if tree.nchosen > 0 else TRIALS):
         open = where(least, at, 1.0, where(at, -least, where(0.0, above, 1.0, 0.0), 0.0))
         if any_below(-open, -0.5):
             width = above - below
