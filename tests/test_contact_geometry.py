@@ -581,6 +581,20 @@ def test_shapes_are_where_their_bodies_are() -> None:
         assert np.abs(found[pair.name].points[0] - middle).max() < 1e-12
 
 
+def test_gaps_are_measured_from_the_margin() -> None:
+    pytest.importorskip("coal")
+    scene = pair_scene([(CUBE, CUBE), (CUBE, TUBE), (BALL, BALL)])
+    wide = replace(
+        scene, contacts=tuple(replace(pair, margin=0.01) for pair in scene.contacts[:2]) + scene.contacts[2:]
+    )
+    q = random_poses(np.random.default_rng(12), 20)
+    plain, margin = lw.ContactGeometry(scene)(q), lw.ContactGeometry(wide)(q)
+    assert (plain.exists == margin.exists).all() and (plain.points == margin.points).all()
+    for name, less in (("0", 0.01), ("1", 0.01), ("2", 0.0)):
+        there = plain[name].exists
+        assert np.abs(plain[name].gaps - margin[name].gaps - less)[there].max() < 1e-14
+
+
 def test_a_robot_without_contacts_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match="has no contacts"):
         lw.ContactGeometry(lw.zoo.pendulum(2))

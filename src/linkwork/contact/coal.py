@@ -28,7 +28,7 @@ from linkwork.kernels.contact.frames import NO_CONTACT
 from linkwork.kernels.contact.geometry import SHAPE_POSES
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
-from linkwork.model.contacts import ContactPair, ContactShape
+from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
 from linkwork.model.model import Model
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Sphere
 from linkwork.plans.contacts import GIVEN, contact_tree, planned_pair, shape_kind
@@ -43,6 +43,9 @@ GAPS_DIFFER = 10.0
 SPREAD = 1e-3
 """Contact points that are closer than this part of the largest distance of two are one."""
 
+
+TOLERANCES = (1e-6, 1e-9, 1e-12)
+"""Accuracies that coal is asked for, until its distance is that along its normal."""
 
 ACCURACY = 1e-7
 """Gaps that differ by less than this part of the distance of points are equal: coal iterates to 1e-6."""
@@ -85,9 +88,7 @@ class GivenContacts:
             for shape in (pair.first, pair.second):
                 if shape not in self._solids:
                     self._solids[shape] = _solid(coal, pair, shape, self.meshes)
-        for pair in self.robot.contacts:
-            self._shapes.setdefault(pair.first, len(self._shapes))
-            self._shapes.setdefault(pair.second, len(self._shapes))
+        self._shapes = {shape: k for k, shape in enumerate(contact_shapes(self.robot.contacts))}
 
         def plan(robot: Model, frames: Sequence[str]) -> Any:
             return contact_tree(robot)
@@ -229,21 +230,38 @@ def _contact_points(a: _Posed, b: _Posed, slots: int) -> Floats:
 
 
 def _nearest(a: _Posed, b: _Posed) -> tuple[float, Floats, Floats, Floats]:
-    """Distance, normal, and the points of both shapes."""
+    """Distance, normal, and the points of both shapes.
+
+    Of answers at several accuracies, of which the finer do not always converge, that counts along whose normal the
+    shapes are farthest apart, or overlap least.
+    """
     coal = import_module("coal")
-    request, result = coal.DistanceRequest(), coal.DistanceResult()
-    request.enable_signed_distance = True
     poses = [coal.Transform3s(np.ascontiguousarray(p.rotation), p.position) for p in (a, b)]
-    gap = coal.distance(a.solid.geometry, poses[0], b.solid.geometry, poses[1], request, result)
-    n = np.array(result.normal)
-    x, y = np.array(result.getNearestPoint1()), np.array(result.getNearestPoint2())
-    if not np.isfinite(n).all() or not abs(n @ n - 1.0) < 1e-6:
-        n = b.position - a.position
-        length = float(np.linalg.norm(n))
-        n = n / length if length > 0 else np.array([0.0, 0.0, 1.0])
-    if not np.isfinite([*x, *y, gap]).all():
-        gap, x, y = 0.0, (a.position + b.position) / 2, (a.position + b.position) / 2
-    return gap, n / np.linalg.norm(n), x, y
+    middle = (a.position + b.position) / 2
+    best = (0.0, np.array([0.0, 0.0, 1.0]), middle, middle)
+    most = -np.inf
+    for tolerance in TOLERANCES:
+        request, result = coal.DistanceRequest(), coal.DistanceResult()
+        request.gjk_tolerance = request.epa_tolerance = tolerance
+        gap = coal.distance(a.solid.geometry, poses[0], b.solid.geometry, poses[1], request, result)
+        n, x, y = (np.array(v) for v in (result.normal, result.getNearestPoint1(), result.getNearestPoint2()))
+        if not np.isfinite([gap, *n, *x, *y]).all() or abs(gap) > NO_CONTACT or not abs(n @ n - 1.0) < 1e-6:
+            continue
+        apart = _separation(a, b, n)
+        if most < apart or most == -np.inf:
+            best, most = (gap, n / np.linalg.norm(n), x, y), apart
+        if not np.isfinite(apart) or abs(apart - gap) < TOLERANCES[1]:
+            break
+    return best
+
+
+def _separation(a: _Posed, b: _Posed, n: Floats) -> float:
+    """How far apart convex shapes are along ``n``; -inf where that is not known."""
+    first, second = a.solid.convex, b.solid.convex
+    if first is None or second is None:
+        return -np.inf
+    between = float(n @ (b.position - a.position))
+    return between - first.support(n @ a.rotation) - second.support(-n @ b.rotation)
 
 
 def _at_faces(a: _Posed, b: _Posed, n: Floats) -> list[Floats]:

@@ -26,6 +26,9 @@ class Convex(Protocol):
     def size(self) -> float:
         """A length that rounding is measured by."""
 
+    def support(self, n: Floats) -> float:
+        """``max n . x``; infinite in directions in which there is no end."""
+
     def points_along(self, n: Floats) -> Floats:
         """Points of the surface that may touch something in the direction ``n``, ``(k, 3)``."""
 
@@ -45,6 +48,10 @@ class Polytope:
     def size(self) -> float:
         """The largest coordinate of a corner."""
         return float(np.abs(self.points).max(initial=1e-300))
+
+    def support(self, n: Floats) -> float:
+        """Of the farthest corner; infinite of a half-space."""
+        return float((self.points @ n).max(initial=-np.inf)) if len(self.points) else np.inf
 
     def points_along(self, n: Floats) -> Floats:
         """All corners."""
@@ -74,6 +81,10 @@ class Tube:
         """Radius and half length."""
         return self.radius + self.half
 
+    def support(self, n: Floats) -> float:
+        """Of a point of a rim."""
+        return float(self.radius * np.hypot(n[0], n[1]) + self.half * abs(n[2]))
+
     def points_along(self, n: Floats) -> Floats:
         """Points of both rims, the foremost in direction ``n`` among them."""
         angle = np.arctan2(n[1], n[0]) + 2 * np.pi * np.arange(RIM) / RIM
@@ -102,6 +113,10 @@ class Round:
     def size(self) -> float:
         """The largest extent."""
         return float(self.radii.max()) + self.half
+
+    def support(self, n: Floats) -> float:
+        """Of the foremost point of an end."""
+        return float(np.linalg.norm(self.radii * n) + self.half * abs(n[2]))
 
     def points_along(self, n: Floats) -> Floats:
         """The foremost point of each end in direction ``n``."""

@@ -36,7 +36,8 @@ class ContactPoints:
     __slots__ = ("_slots", "frames", "gaps", "points")
 
     gaps: Array
-    """Distances of the two surfaces, ``(..., nslots)``, negative where they overlap; 1e6 where a slot has no point."""
+    """Distances of the two surfaces less the margin, ``(..., nslots)``, negative where they overlap; 1e6 where a slot
+    has no point."""
     points: Array
     """Midway between the two surfaces, in the world, ``(..., nslots, 3)``."""
     frames: Array

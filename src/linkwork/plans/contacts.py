@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.contacts import ContactPair, ContactShape
+from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
 from linkwork.model.model import Model
 from linkwork.model.named import Named
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere
@@ -30,6 +30,7 @@ CONTACT_SIZES = (
     "ncontacts",  # pairs of them
     "nslots",  # contact points of all pairs
     "ngiven",  # those of pairs without kernel text
+    "nmargins",  # pairs that count as touching at a distance
     "nfields",  # height fields
     "nheights",  # heights of all of them
 )
@@ -44,6 +45,7 @@ CONTACT_INTEGERS: dict[str, Shape] = {
     "contact_slots": ("ncontacts",),
     "contact_given": ("ncontacts",),  # of kind GIVEN: the first row of its data; 0 of others
     "slot_contact": ("nslots",),
+    "margin_contact": ("nmargins",),
     "field_start": ("nfields",),  # first of its heights; those along y are next to each other
     "field_rows": ("nfields",),  # heights along x, and along y
     "field_columns": ("nfields",),
@@ -55,6 +57,7 @@ CONTACT_FLOATS: dict[str, Shape] = {
     "friction": ("nslots",),
     "restitution": ("nslots",),
     "contact_compliance": ("nslots",),
+    "contact_margin": ("nmargins",),  # distance that gaps are measured from
     "field_range": ("nfields", 2),  # lowest and highest height
     "heights": ("nheights",),
 }
@@ -194,10 +197,7 @@ def contact_slots(model: Model) -> Named[slice]:
 def contact_tables(model: Model, bodies: BodyTable) -> dict[str, Any]:
     """Sizes and arrays of `CONTACT_SIZES`, `CONTACT_INTEGERS` and `CONTACT_FLOATS`, for `Layout.build`."""
     planned = [planned_pair(pair) for pair in model.contacts]
-    shapes: dict[ContactShape, int] = {}
-    for pair in model.contacts:
-        shapes.setdefault(pair.first, len(shapes))
-        shapes.setdefault(pair.second, len(shapes))
+    shapes = {shape: k for k, shape in enumerate(contact_shapes(model.contacts))}
     length = size_of(model)
     at = [bodies.frames[bodies.number[shape.body]].inverse() * shape.placement for shape in shapes]
     counts = np.array([one.slots for one in planned], dtype=np.int64)
@@ -214,6 +214,8 @@ def contact_tables(model: Model, bodies: BodyTable) -> dict[str, Any]:
         "contact_slots": counts,
         "contact_given": np.where(given > 0, np.cumsum(given) - given, 0),
         "slot_contact": of_slot,
+        "margin_contact": [c for c, pair in enumerate(model.contacts) if pair.margin],
+        "contact_margin": [pair.margin for pair in model.contacts if pair.margin],
         "shape_rotation": merged([rounded_rotation(placement.rotation) for placement in at], 1.0),
         "shape_position": merged([rounded(placement.position, length) for placement in at], length),
         "shape_size": [shape_size(shape.solid) for shape in shapes],

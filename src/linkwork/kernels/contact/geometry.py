@@ -9,7 +9,7 @@ have their rows from ``tree.contact_given`` on, one a slot; the input has no row
 | symbol           | meaning                                                                                       |
 |------------------|-----------------------------------------------------------------------------------------------|
 | shape_R, shape_p | pose of a shape in the world                                                                  |
-| gap              | distance of the two surfaces along the normal, negative where they overlap                    |
+| gap              | distance of the two surfaces along the normal less the margin, negative where they overlap    |
 | point            | midway between the two surfaces, in the world                                                 |
 | contact_R        | contact frame in world axes, columns t1, t2, n; n from the first shape to the second          |
 
@@ -22,7 +22,7 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.contact.boxes import BOX_WORK, box_box
 from linkwork.kernels.contact.capsules import box_capsule, capsule_capsule
 from linkwork.kernels.contact.fields import field_box, field_capsule, field_sphere
-from linkwork.kernels.contact.frames import set_contact
+from linkwork.kernels.contact.frames import NO_CONTACT, set_contact
 from linkwork.kernels.contact.planes import plane_box, plane_capsule, plane_cylinder, plane_ellipsoid, plane_sphere
 from linkwork.kernels.contact.spheres import (
     box_sphere,
@@ -32,7 +32,7 @@ from linkwork.kernels.contact.spheres import (
     sphere_sphere,
 )
 from linkwork.kernels.kinematics import POSE, WORLD_POSE, joint_transforms, world_transforms
-from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import add, multiply, rotate, set_vector
 from linkwork.plans.contacts import (
     BOX_BOX,
@@ -117,6 +117,9 @@ def contact_geometry(tree: Array, w: Array) -> None:
             field_capsule(tree, w, a, b, slot, way)
         elif kind == FIELD_BOX:
             field_box(tree, w, a, b, slot, count, way)
+    for m in range(tree.nmargins):
+        if tree.contact_kind[tree.margin_contact[m]] != GIVEN:
+            subtract_margin(tree, w, m)
 
 
 @kernel
@@ -127,6 +130,17 @@ def given_contacts(tree: Array, w: Array, given: Array) -> None:
             for k in range(tree.contact_slots[c]):
                 x = given[tree.contact_given[c] + k]
                 set_contact(w, tree.contact_slot[c] + k, x[0], (x[1], x[2], x[3]), (x[4], x[5], x[6]))
+    for m in range(tree.nmargins):
+        if tree.contact_kind[tree.margin_contact[m]] == GIVEN:
+            subtract_margin(tree, w, m)
+
+
+@kernel
+def subtract_margin(tree: Array, w: Array, m: int) -> None:
+    """Measure the gaps of a pair from where it counts as touching."""
+    c = tree.margin_contact[m]
+    for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
+        w.gap[s] = where(w.gap[s], NO_CONTACT, w.gap[s] - tree.contact_margin[m], w.gap[s])
 
 
 @kernel
