@@ -658,9 +658,10 @@ def test_a_step_with_contacts_makes_what_was_asked(name: str) -> None:
     dt = 1e-3
     s = lw.InverseDynamics(robot, contacts=True).solve(q, np.zeros(robot.nv), a)
     assert s.feasible
-    step = lw.ContactStep(robot, dt=dt)(q, np.zeros(robot.nv), s.torque)
+    step = lw.ContactStep(robot, dt=dt, tolerance=1e-10)(q, np.zeros(robot.nv), s.torque)
     assert step.converged
-    assert np.abs(step.v - dt * a).max() <= 1e-6 * dt + 10 * step.residual
+    # a residual is a velocity of contacts; levers are longer than 0.1 m, and light rods move by more
+    assert np.abs(step.v - dt * a).max() <= 1e-6 * dt + 100 * step.residual
 
 
 # Errors --------------------------------------------------------------------------------------------------------
