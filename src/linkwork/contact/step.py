@@ -200,6 +200,9 @@ class ContactStep(ArrayEvaluator):
             out: Arrays to write the configuration and velocities after the step to; by default new ones.
         """
         forces = start.warm_start if isinstance(start, ContactSolution) else start
+        typed = self._for_type_of([q, v, tau, wrenches, given, forces, *(out or ())])
+        if typed is not self:
+            return typed(q, v, tau, wrenches, given=given, start=forces, out=out)
         if out is None and wrenches is None and given is None:  # the fast path for one state
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
             torques = self._no_torques if tau is None else tau

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.cones import clamp, project_cone, tangential_length
-from linkwork.kernels.constrained import DISABLED, force_residual, maximum, minimum
+from linkwork.kernels.constrained import DISABLED, STAGNATION, force_residual, maximum, minimum
 from linkwork.kernels.contact_direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact_equation import (
     linearize_box,
@@ -298,6 +298,22 @@ def rows_of(tree: Array, w: Array, a: Array) -> None:
 
 
 @kernel
+def leave_contradictions(tree: Array, w: Array, settings: ContactSettings) -> None:
+    """``row_forces``: ``rows``, or zeros where a full step does not change them.
+
+    Rows that contradict each other, as redundant ones do that differ by rounding in a file, cannot be met.
+    """
+    square = 0.0
+    change = 0.0
+    for r in range(tree.nc):
+        unit = where(settings.R[r], DISABLED, settings.row_unit[r], 0.0)
+        square = square + unit * unit * (w.rows[r] * w.rows[r])
+        change = change + unit * unit * (w.drows[r] * w.drows[r])
+    for r in range(tree.nc):
+        w.row_forces[r] = where(change, STAGNATION * STAGNATION * square, 0.0, w.rows[r])
+
+
+@kernel
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
     settings = on_path(problem.settings, result.state[PATH], result.state[SLACK])
@@ -314,7 +330,8 @@ def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, resul
     t = where(0.5, fresh, 1.0, t)
     now = where(0.5, fresh, whole, now)
     take_step(tree, w, result, t)
-    missed = problem_residual(tree, w, problem, result, w.rows)
+    leave_contradictions(tree, w, settings)
+    missed = problem_residual(tree, w, problem, result, w.row_forces)
     update_smoothing(result.state, t, before, now, missed / settings.dt, problem.settings.slack)
     result.residual[0] = missed
     result.iterations[0] += 1.0
