@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
     from linkwork.closure.minimal import Minimal
+    from linkwork.contact.dense import RowSolution, solve_contacts
     from linkwork.contact.geometry import ContactGeometry, ContactPoints
     from linkwork.contact.solution import ContactSolution
     from linkwork.contact.step import ContactStep
@@ -117,6 +118,7 @@ _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
     "linkwork.closure.minimal": ("Minimal",),
+    "linkwork.contact.dense": ("RowSolution", "solve_contacts"),
     "linkwork.contact.geometry": ("ContactGeometry", "ContactPoints"),
     "linkwork.contact.solution": ("ContactSolution",),
     "linkwork.contact.step": ("ContactStep",),
@@ -249,6 +251,7 @@ __all__ = [
     "Revolute",
     "Rod",
     "Rolling",
+    "RowSolution",
     "SingularConstraints",
     "SingularMassMatrix",
     "Slider",
@@ -299,6 +302,7 @@ __all__ = [
     "rollouts",
     "simulate",
     "sincos",
+    "solve_contacts",
     "sqrt",
     "where",
     "zoo",

@@ -100,7 +100,7 @@ Lanes = Literal["auto", 1, 2, 4, 8, 16]
 Integrator = Literal["euler", "rk4", "dopri5"]
 """How steps are made: `simulation.INTEGRATORS`."""
 
-ContactSolver = Literal["newton"]
+ContactSolver = Literal["newton", "admm", "pgs"]
 """Solvers of steps with contacts: `contact.step.SOLVERS`."""
 
 JointProperty = Literal["limits", "damping", "friction"]

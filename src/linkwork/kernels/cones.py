@@ -60,8 +60,8 @@ def project_cone(mu: Scalar, x: Vector) -> Triple:
     side = mu * normal * inverse_length(r)
     inside = where(mu * x[2], r, 0.0, 1.0)
     polar = where(-(mu * r), x[2], 0.0, 1.0)
-    tangential = where(0.5, inside, 1.0, where(0.5, polar, 0.0, side))
-    return tangential * x[0], tangential * x[1], where(0.5, inside, x[2], where(0.5, polar, 0.0, normal))
+    tangential = where(0.5, polar, 0.0, where(0.5, inside, 1.0, side))
+    return tangential * x[0], tangential * x[1], where(0.5, polar, 0.0, where(0.5, inside, x[2], normal))
 
 
 # Derivatives of projections ----------------------------------------------------------------------------------------
