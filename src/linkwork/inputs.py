@@ -106,6 +106,9 @@ ContactSolver = Literal["newton", "admm", "pgs"]
 JointProperty = Literal["limits", "damping", "friction"]
 """What joints may lose where `Mechanism.optimized` lets them close loops: `mechanism.connections.PROPERTIES`."""
 
+JointLimits = bool | Literal["soft"]
+"""Whether joint limits are stops; ``"soft"``: springs, also where they could hold exactly."""
+
 TimeConstant = float | Literal["auto"] | None
 """Seconds in which open loops close again; None: they do not."""
 

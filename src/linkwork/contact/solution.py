@@ -117,7 +117,8 @@ class ContactSolution:
 
     @property
     def acceleration(self) -> Array:
-        """Joint accelerations ``(v+ - v) / dt``, ``(..., nv)``."""
+        """Joint accelerations ``(v+ - v) / dt``, ``(..., nv)``, with velocities of free joints in the axes that these
+        have at the start of the step."""
         return self._part("a")
 
     @property
