@@ -52,6 +52,8 @@ SOLVERS: Mapping[str, StepMethod] = MappingProxyType(
 )
 """Solvers of steps with contacts, by name."""
 
+MAX_ITERATIONS = SOLVERS["newton"].most
+"""Of steps in simulations."""
 TOLERANCE = 1e-8
 """The residual at which iterations end, as a part of the velocity at which bodies of the robot's size fall."""
 SINGLE_TOLERANCE = 1e-4

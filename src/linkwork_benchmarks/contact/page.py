@@ -7,7 +7,7 @@ from pathlib import Path
 
 from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.constrained import series
-from linkwork_benchmarks.contact import bars
+from linkwork_benchmarks.contact import bars, motion_page
 from linkwork_benchmarks.contact.scenarios import RESIDUAL
 from linkwork_benchmarks.report import Results
 
@@ -28,7 +28,15 @@ SOLVERS = {
 def write(results: Results, page: Path | None = None) -> Path:
     """Write the page."""
     page = page or PAGE
-    sections = (_introduction(results), _solved(results), _growth(results), _bars(results), tables.notes(results))
+    motions = motion_page.sections(results)
+    sections = (
+        _introduction(results),
+        _solved(results),
+        _growth(results),
+        *motions,
+        _bars(results),
+        tables.notes(results),
+    )
     return tables.write_page(page, sections)
 
 
@@ -36,7 +44,8 @@ def _introduction(results: Results) -> str:
     return (
         "# Contact with friction, measured\n\n"
         "Made by `python -m linkwork_benchmarks contact_page` from the result file of "
-        f"`python -m linkwork_benchmarks contact`: every number on this page. {tables.circumstances(results)}"
+        "`python -m linkwork_benchmarks contact`: every number on this page. "
+        f"{tables.circumstances(results, mujoco=True)}"
     )
 
 
@@ -93,5 +102,8 @@ def _growth(results: Results) -> str:
 
 def _bars(results: Results) -> str:
     words = {True: "yes", False: "**no**", None: "–"}
-    rows = [(bar.asked, bar.found, words[bar.met]) for bar in bars.bars(results["metrics"])]
+    rows = [
+        (bar.asked, bar.found, words[bar.met])
+        for bar in (*bars.bars(results["metrics"]), *motion_page.motion_bars(results["metrics"]))
+    ]
     return f"## What was asked\n\n{tables.table(('asked', 'found', 'met'), rows)}"

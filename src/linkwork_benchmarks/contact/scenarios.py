@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from linkwork_benchmarks.contact.motions import MOTIONS, Motions, smaller_motion
 from linkwork_benchmarks.contact.piles import Pile, pyramid, stack
 from linkwork_benchmarks.scenario import NamedScenario
 
@@ -40,7 +41,7 @@ class Growth(NamedScenario):
     sizes: tuple[int, ...]
 
 
-Scenario = Solve | Growth
+Scenario = Solve | Growth | Motions
 
 SIZES = (10, 20, 50, 100, 200, 500)
 
@@ -68,6 +69,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Solve(PYRAMID, lambda: pyramid(10), ("box_pyramid", (10,)), most=10_000),
     Growth("boxes", SIZES),
     Growth("swimmer", SIZES),
+    *MOTIONS,
 )
 
 
@@ -78,3 +80,5 @@ def smaller(scenario: Scenario) -> Scenario:
             return replace(scenario, most=2_000)
         case Growth():
             return replace(scenario, sizes=tuple(n for n in scenario.sizes if n <= 50))
+        case _:
+            return smaller_motion(scenario)

@@ -13,6 +13,7 @@ from linkwork import zoo
 from linkwork.contact.dense import row_solver
 from linkwork.errors import LinkworkError
 from linkwork_benchmarks.contact import ours, pinocchio
+from linkwork_benchmarks.contact.motions import Beside, Fact, Impacts, Moving, RandomScenes, measure_motion
 from linkwork_benchmarks.contact.scenarios import RESIDUAL, Growth, Solve, masses
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus import dense
@@ -109,4 +110,6 @@ def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
         say(f"  {name:<24}{seconds * 1e6:12.2f} µs, {run.iterations} iterations")
 
 
-measure = measure_by_type({Solve: _solve, Growth: _growth})
+measure = measure_by_type(
+    {Solve: _solve, Growth: _growth, **dict.fromkeys((Fact, Moving, Impacts, RandomScenes, Beside), measure_motion)}
+)
