@@ -101,6 +101,16 @@ def contact_jacobian(robot: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     return np.concatenate(rows)
 
 
+def axes_accelerations(robot: lw.Mechanism, v: np.ndarray) -> np.ndarray:
+    """Joint accelerations at which no body changes its velocity: ``-w x u`` of free joints, whose axes turn."""
+    a = np.zeros(robot.nv)
+    for joint in robot.joints:
+        if isinstance(joint.type, lw.Free):
+            at = robot.v_slice(joint.name)
+            a[at][:3] = -np.cross(v[at][3:], v[at][:3])
+    return a
+
+
 def laws_of_contact(
     robot: lw.Mechanism, q: np.ndarray, v: np.ndarray, s: ContactSolution, dt: float
 ) -> dict[str, float]:
@@ -110,9 +120,11 @@ def laws_of_contact(
     that do not overlap, without restitution.
     """
     M, c, J = lw.mass_matrix(robot, q), lw.bias_forces(robot, q, v), contact_jacobian(robot, q)
+    turning = axes_accelerations(robot, v)
+    after = v + dt * s.acceleration  # velocities after the step, in the axes of its start
     f, u = s.forces, s.contact_velocity
     largest = max(float(np.abs(f).max(initial=0.0)), robot.mass * float(np.linalg.norm(robot.gravity)))
-    out = M @ (s.v - v) / dt + c - J.T @ f.reshape(-1)
+    out = M @ (s.acceleration + turning) + c - J.T @ f.reshape(-1)
     if robot.nc:
         out = out - lw.constraint_jacobian(robot, q).T @ s.multipliers
     mu = np.repeat([pair.friction for pair in robot.contacts], [len(s.impulses[p.name]) for p in robot.contacts])
@@ -121,7 +133,7 @@ def laws_of_contact(
     dissipation = (f[:, :2] * u[:, :2]).sum(axis=1) + mu * f[:, 2] * ut
     return {
         "dynamics": float(np.abs(np.linalg.solve(M, out)).max()) * dt,
-        "velocities": float(np.abs(J @ s.v - u.reshape(-1)).max(initial=0.0)),
+        "velocities": float(np.abs(J @ after - u.reshape(-1)).max(initial=0.0)),
         "cone": float((ft - mu * f[:, 2]).max(initial=0.0)) / largest,
         "pull": float((-f[:, 2]).max(initial=0.0)) / largest,
         "penetration": float((-closing).max(initial=0.0)),

@@ -77,3 +77,25 @@ def test_a_run_that_blew_up_is_told_in_words_and_in_json() -> None:
     assert said["energy_last"] is None and said["energy_first"] > 0 and said["ended"] == run.ended
     words = dict(found.lines())
     assert words["energy"].endswith("not finite at the end") and words["ended early"] == run.ended
+
+
+BLOCK = """<robot name="block"><link name="block"><inertial><mass value="2"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><geometry><box size="0.2 0.2 0.2"/></geometry></collision></link></robot>"""
+
+
+def test_a_floating_robot_stands_on_the_ground(tmp_path: Path) -> None:
+    """It would start in the ground: the base of a URDF model is at the origin."""
+    block = tmp_path / "block.urdf"
+    block.write_text(BLOCK)
+    found = simulate(block, "--base", "floating", "--contacts", "ground", "--seconds", 0.02, "--json")
+    assert found.exit_code == 0, found.output
+    said = json.loads(found.stdout)
+    assert said["contacts"]["touching"] == 4 and said["contacts"]["missed"] == 0
+    assert said["contacts"]["normal_force"] == pytest.approx(2 * 9.81, rel=1e-6)
+    words = simulate(block, "--base", "floating", "--contacts", "ground", "--seconds", 0.02).output
+    assert "4 points touch at the end, 0 of them slide; 19.62 N in all" in words
+    falls = json.loads(simulate(block, "--base", "floating", "--seconds", 0.02, "--json").stdout)
+    assert "contacts" not in falls and falls["fastest"] > 0.1
+    refused = simulate(block, "--base", "floating", "--contacts", "ground", "--integrator", "rk4")
+    assert refused.exit_code == 1 and "--contacts none" in refused.output.replace("\n", " ")

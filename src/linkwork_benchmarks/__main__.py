@@ -11,6 +11,8 @@
 ``delassus_page [FILE]``: docs/delassus-benchmarks.md and its plots, from the latter's file.
 ``simulation [--quick] [--only REGEX] [--out FILE]``: motion in time.
 ``simulation_page [FILE]``: docs/simulation-benchmarks.md and a table in README.md, from the latter's file.
+``contact [--quick] [--only REGEX] [--out FILE]``: contact with friction, beside Pinocchio's solvers.
+``contact_page [FILE]``: docs/contact-benchmarks.md, from the latter's file.
 ``performance``: docs/performance.md, from the files of all studies.
 ``papers``: docs/papers.md, what the papers print and what is found here, from the same files.
 ``pages``: all of these pages, and the tables in README.md.
@@ -35,6 +37,7 @@ STUDIES = {
     "clusters": "clusters",
     "delassus": "delassus",
     "simulation": "simulation",
+    "contact": "contact",
 }
 """Commands that measure."""
 
@@ -43,6 +46,7 @@ PAGES = {
     "clusters_page": "clusters",
     "delassus_page": "delassus",
     "simulation_page": "simulation",
+    "contact_page": "contact",
 }
 """Commands that write pages."""
 

@@ -38,6 +38,7 @@ SUITES: dict[str, Suite] = {
     "clusters": Suite("clusters", "gears, belts and other transmissions"),
     "delassus": Suite("delassus", "the Delassus operator, its inverse and its matrix"),
     "simulation": Suite("simulation", "motion in time, beside MuJoCo and Pinocchio"),
+    "contact": Suite("contact", "contact with friction, beside Pinocchio's solvers"),
 }
 
 

@@ -35,11 +35,13 @@ from linkwork.cli.terminal import print_result, show, silence_notices, write_jso
     "Simulate a model, and report energy and loop errors.",
     "Simulate a model under gravity and its own springs and dampers, from a pose of the file with loops closed, and "
     "report the change of energy and the errors of loops.",
-    "'euler' is robust and fast, 'rk4' of fourth order, 'dopri5' adapts its steps. Torques and controllers "
-    "are for Python: linkwork.simulate(robot, controller=...).",
+    "'euler' is robust and fast, 'rk4' of fourth order, 'dopri5' adapts its steps. Contacts are those of the file, or "
+    "of --contacts; a floating robot that would start in the ground stands on it. Only 'euler' knows contacts. Torques "
+    "and controllers are for Python: linkwork.simulate(robot, controller=...).",
     examples={
         "linkwork simulate cassie.xml": "one second of falling",
         "linkwork simulate cassie.xml --view": "and show it in the browser",
+        "linkwork simulate go2.urdf --base floating --contacts ground": "on the ground",
         "linkwork simulate four_bar.urdf --seconds 10 --integrator rk4": "how well is energy conserved?",
         "linkwork simulate cassie.xml --plot fall.png --out fall.npz": "plot it, save it",
         "linkwork simulate cassie.xml --video fall.gif": "an animation of it",

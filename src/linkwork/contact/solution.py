@@ -117,7 +117,8 @@ class ContactSolution:
 
     @property
     def acceleration(self) -> Array:
-        """Joint accelerations ``(v+ - v) / dt``, ``(..., nv)``."""
+        """Joint accelerations ``(v+ - v) / dt``, ``(..., nv)``, with velocities of free joints in the axes that these
+        have at the start of the step."""
         return self._part("a")
 
     @property
@@ -165,8 +166,12 @@ class ContactSolution:
 
     @property
     def warm_start(self) -> Array:
-        """Forces that the next step may start from, ``(..., nstart)``: of contacts, joints, and constraints."""
-        return np.concatenate([self._part("forces"), self._part("boxes"), self._part("multipliers")], axis=-1)
+        """Forces that the next step may start from, ``(..., nstart)``: of contacts, joints, and constraints.
+
+        Zeros where the step was not solved: from such forces, steps run away.
+        """
+        forces = np.concatenate([self._part("forces"), self._part("boxes"), self._part("multipliers")], axis=-1)
+        return np.where(np.asarray(self.converged)[..., None], forces, forces.dtype.type(0))
 
     def __repr__(self) -> str:
         return (

@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,21 +22,42 @@ from linkwork.inputs import ContactSolver, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_equation import ROUNDINGS
 from linkwork.kernels.contact_newton import CONTACT_NEWTON
+from linkwork.kernels.contact_step_admm import CONTACT_ADMM
+from linkwork.kernels.contact_step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import contact_lcaba_tree
+from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
 from linkwork.quantities.scales import joint_units, typical_row_units
 
-SOLVERS: Mapping[str, Algorithm] = MappingProxyType({"newton": CONTACT_NEWTON})
+
+class StepMethod(NamedTuple):
+    """A solver of steps with contacts."""
+
+    algorithm: Algorithm
+    plan: Callable[..., Tree]
+    """Makes the arrays of a robot that it reads."""
+    most: int
+    """Iterations that it may take, unless said otherwise."""
+
+
+SOLVERS: Mapping[str, StepMethod] = MappingProxyType(
+    {
+        "newton": StepMethod(CONTACT_NEWTON, contact_lcaba_tree, 100),
+        "admm": StepMethod(CONTACT_ADMM, contact_admm_tree, 2000),
+        "pgs": StepMethod(CONTACT_PGS, contact_rows_tree, 20_000),
+    }
+)
 """Solvers of steps with contacts, by name."""
 
+MAX_ITERATIONS = SOLVERS["newton"].most
+"""Of steps in simulations."""
 TOLERANCE = 1e-8
 """The residual at which iterations end, as a part of the velocity at which bodies of the robot's size fall."""
 SINGLE_TOLERANCE = 1e-4
 """The least in single precision."""
-MAX_ITERATIONS = 100
 TIME_CONSTANT = 0.005
 """Seconds in which penetration is removed, where steps are not longer than half of this."""
 PENALTY = 3.0
@@ -70,7 +92,8 @@ class ContactStep(ArrayEvaluator):
         solver: How to solve for contact forces.
         tolerance: What contacts, loops and joints may miss when iterations end (`ContactSolution.residual`), as a part
             of the velocity at which bodies of the robot's size fall, which is about 1 m/s.
-        max_iterations: The most iterations.
+        max_iterations: The most iterations; by default 100 of ``newton``, 2000 of ``admm``, 20 000 of
+            ``pgs``.
         limits: Whether joint limits hold; else joints pass them.
         joint_friction: Whether the dry friction of joints acts.
         passive: Whether springs and dampers of joints act.
@@ -90,7 +113,7 @@ class ContactStep(ArrayEvaluator):
         solver: ContactSolver = "newton",
         *,
         tolerance: float = TOLERANCE,
-        max_iterations: int = MAX_ITERATIONS,
+        max_iterations: int | None = None,
         limits: bool = True,
         joint_friction: bool = True,
         passive: bool = True,
@@ -106,7 +129,8 @@ class ContactStep(ArrayEvaluator):
         self.dt = above_zero(dt, "dt")
         self.solver = solver
         self.tolerance = above_zero(tolerance, "tolerance")
-        self.max_iterations = count(max_iterations, "max_iterations")
+        most = SOLVERS[solver].most if max_iterations is None else max_iterations
+        self.max_iterations = count(most, "max_iterations")
         self.strict = bool(strict)
         self.limits, self.joint_friction, self.passive = bool(limits), bool(joint_friction), bool(passive)
         self.stabilization = stabilization
@@ -133,8 +157,9 @@ class ContactStep(ArrayEvaluator):
 
     def _planned(self) -> Program:
         moved = with_implicit_armature(self.robot, self.dt) if self.passive else without_passive_forces(self.robot)
-        tree = contact_lcaba_tree(moved, self.frames, self.limits, self.joint_friction)
-        return Program.of_robot(self.robot, SOLVERS[self.solver], tree)
+        method = SOLVERS[self.solver]
+        tree = method.plan(moved, self.frames, self.limits, self.joint_friction)
+        return Program.of_robot(self.robot, method.algorithm, tree)
 
     def _prepare_inputs(self) -> None:
         tree, dtype = self.program.tree, self._dtype.name

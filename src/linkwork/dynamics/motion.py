@@ -40,11 +40,18 @@ class Motion:
     """Why it ended before its time; empty if it did not."""
     commands: Array | None = None
     """Commands of the actuators in the step that follows, ``(k, ..., actuators)``; None where there were none."""
+    contact_state: Array | None = None
+    """What was kept of contacts, ``(k, ..., width)``: see `Trajectory.contacts`. None without contacts."""
 
     @property
     def forces(self) -> NamedRows:
         """Forces of the constraints by name, ``(k, ..., rows)`` each."""
         return NamedRows(self._known(), self.multipliers)
+
+    @property
+    def contact_forces(self) -> Array | None:
+        """Forces of contact points along t1, t2, n, ``(k, ..., nslots, 3)``, on second shapes; None without any."""
+        return None
 
     @property
     def energy(self) -> dict[str, Array]:
@@ -143,7 +150,8 @@ class Motion:
         """
         at = slice(start, stop)
         arrays = {name: getattr(self, name)[at] for name in ("times", "q", "v", "tau", "multipliers")}
-        return replace(self, **arrays, commands=None if self.commands is None else self.commands[at])
+        commands, contacts = (None if x is None else x[at] for x in (self.commands, self.contact_state))
+        return replace(self, **arrays, commands=commands, contact_state=contacts)
 
     def __repr__(self) -> str:
         span = f"{self.times[0]:g} to {self.times[-1]:g} s" if len(self) else "nothing"

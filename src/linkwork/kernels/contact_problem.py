@@ -43,7 +43,7 @@ from linkwork.kernels.contact_setup import (
     poses_of_shapes,
     world_poses,
 )
-from linkwork.kernels.integration import integrate
+from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
 from linkwork.kernels.kinematics import velocities
 from linkwork.kernels.lcaba import SPRINGS, joint_coupling_rows
 from linkwork.kernels.rnea import WRENCHES, apply_wrenches, forward_pass, init_root
@@ -232,8 +232,7 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     h = problem.settings.dt
     q = problem.q
     v = problem.v
-    for k in range(tree.nv):
-        w.qdd0[k] = 0.0
+    axes_accelerations(tree, v, w.qdd0)
     init_root(tree, w)
     for i in range(1, tree.n):
         forward_pass(tree, w, i, q, v, w.qdd0)
@@ -258,7 +257,8 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     for b in range(tree.nboxes):
         k = tree.box_v[b]
         gap = tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b]) if tree.box_q[b] >= 0 else 0.0
-        w.box_b[b] = (tree.box_sign[b] * v[k] + stabilized(gap, problem.settings, BEYOND)) / h
+        most = problem.settings.push / problem.settings.box_unit[b]
+        w.box_b[b] = (tree.box_sign[b] * v[k] + stabilized(gap, problem.settings, most)) / h
 
 
 SAME_GAP = 10.0
@@ -453,7 +453,7 @@ def write_step(tree: Array, w: Array, problem: ContactProblem, result: ContactRe
     h = problem.settings.dt
     for k in range(tree.nv):
         result.v[k] = problem.v[k] + h * result.a[k]
-    integrate(tree, problem.q, result.v, h, result.q)
+    integrate_from_axes(tree, problem.q, result.v, h, result.q)
     for s in range(tree.nslots):
         result.gaps[s] = w.gap[s]
         u = w.contact_y[s]

@@ -20,16 +20,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.contact_steps import CONTACT_STEPS
 from linkwork.kernels.scalar import Array, Scalar, any_below, fma, kernel, unpack, where
 from linkwork.kernels.stage import DT, StepInputs
 from linkwork.kernels.steps import (
     SINGLE_STEPS,
     End,
     Start,
+    begin_of,
     copy_state,
-    no_solution,
     store_state,
-    zero_solution,
 )
 
 FIRST, EVERY, WAIT, END = range(2, 6)
@@ -85,9 +85,9 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     The controller is called at the end of a step, for the one that follows, so that an interrupted run knows the
     torques with which it goes on; and before the first step, if it is due at once.
     """
-    one, torques = SINGLE_STEPS[integrator, dynamics], torque_kernel(control)
+    one, torques = (SINGLE_STEPS | CONTACT_STEPS)[integrator, dynamics], torque_kernel(control)
     step, constrained, check_closure = one.text, one.dynamics.constrained, one.dynamics.coordinates.check_closure
-    clear = zero_solution if constrained else no_solution
+    begin = begin_of(one.dynamics)
 
     @kernel
     def view(
@@ -130,7 +130,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         copy_state(tree, start, end)
         for k in range(tree.nv):
             tau1[k] = start.inputs.tau[k]
-        clear(tree, end.flat)
+        begin(tree, start.inputs, end.flat)
         end.progress[2] = 1.0 + start.inputs.timing[WAIT]
         update_torques(tree, w, start.inputs.timing, parameters, end, tau1)
 

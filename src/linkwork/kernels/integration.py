@@ -231,3 +231,63 @@ def chart_rate(tree: Array, q: Array, x: Array, v: Array, dx: Array) -> None:
         else:
             for j in range(dof_of(kind)):
                 dx[k + j] = v[k + j]
+
+
+# Velocities in the axes of the start -------------------------------------------------------------------------------
+
+
+@kernel
+def axes_accelerations(tree: Array, v: Array, a: Array) -> None:
+    """Joint accelerations at which no body changes its velocity: ``-w x u`` of the linear velocities of free joints.
+
+    These velocities are in axes that turn. An integrator that takes ``a`` for constant over a step makes ``u`` longer
+    by the square of the angle in each step; it does not if it counts from here, in the axes of the start of the step.
+    """
+    for k in range(tree.nv):
+        a[k] = 0.0
+    for i in range(1, tree.n):
+        kind = tree.kind[i]
+        k = tree.iv[i]
+        if kind == FREE:
+            x = cross((v[k + 3], v[k + 4], v[k + 5]), (v[k], v[k + 1], v[k + 2]))
+            for j in range(3):
+                a[k + j] = -x[j]
+        elif kind == PLANAR:
+            a[k] = v[k + 2] * v[k + 1]
+            a[k + 1] = -(v[k + 2] * v[k])
+
+
+@kernel
+def rotate_by_vector(w: Vector, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
+    """``x`` rotated by the angle ``|w|`` about ``w``."""
+    s = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    sine, _ = sinc(s)
+    half, _ = sinc(0.25 * s)
+    wx = cross(w, x)
+    return add(x, add(scale(sine, wx), scale(0.5 * half * half, cross(w, wx))))
+
+
+@kernel
+def integrate_from_axes(tree: Array, q: Array, v: Array, h: Scalar, q1: Array) -> None:
+    """``q1`` after the time ``h`` at velocities ``v`` in the axes of ``q``; then ``v`` is in the axes of ``q1``."""
+    integrate(tree, q, v, h, q1)
+    for i in range(1, tree.n):
+        kind = tree.kind[i]
+        o = tree.iq[i]
+        k = tree.iv[i]
+        if kind == FREE:
+            u = (v[k], v[k + 1], v[k + 2])
+            shift = rotate(q, o + 3, u)
+            new = rotate_by_vector((-(h * v[k + 3]), -(h * v[k + 4]), -(h * v[k + 5])), u)
+            for j in range(3):
+                q1[o + j] = q[o + j] + h * shift[j]
+                v[k + j] = new[j]
+        elif kind == PLANAR:
+            sine, cosine = sincos(h * v[k + 2])
+            x = v[k]
+            y = v[k + 1]
+            length = 1.0 / sqrt(q[o + 2] * q[o + 2] + q[o + 3] * q[o + 3])
+            q1[o] = q[o] + h * length * (q[o + 2] * x - q[o + 3] * y)
+            q1[o + 1] = q[o + 1] + h * length * (q[o + 3] * x + q[o + 2] * y)
+            v[k] = cosine * x + sine * y
+            v[k + 1] = cosine * y - sine * x

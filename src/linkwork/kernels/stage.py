@@ -51,8 +51,16 @@ class StepInputs(NamedTuple):
     passive: Array
     """(nv, 7) passive parameters of joints."""
     R: Array
-    """(nc,) regularization of rows."""
+    """(nc,) regularization of rows; with contacts, settings of their solver and forces to start from."""
     timing: Array
+
+
+@kernel
+def stop_torque(passive: Array, at: Scalar, v: Scalar) -> Scalar:
+    """Torque of the stops of a joint with the passive parameters ``passive``: springs and dampers beyond them."""
+    low = passive[STOP_STIFFNESS] * (passive[LOWER] - at) - passive[STOP_DAMPING] * v
+    high = passive[STOP_STIFFNESS] * (passive[UPPER] - at) - passive[STOP_DAMPING] * v
+    return where(at, passive[LOWER], low, 0.0) + where(passive[UPPER], at, high, 0.0)
 
 
 @kernel
@@ -70,9 +78,7 @@ def joint_forces(tree: Array, q: Array, v: Array, tau: Array, passive: Array, lo
             if kind != SPHERICAL and kind != FREE and kind != PLANAR:
                 at = q[o + j]
                 x = x + spring_torque(passive[k, STIFFNESS], at + lookahead * v[k], passive[k, REST])
-                low = passive[k, STOP_STIFFNESS] * (passive[k, LOWER] - at) - passive[k, STOP_DAMPING] * v[k]
-                high = passive[k, STOP_STIFFNESS] * (passive[k, UPPER] - at) - passive[k, STOP_DAMPING] * v[k]
-                x = x + where(at, passive[k, LOWER], low, 0.0) + where(passive[k, UPPER], at, high, 0.0)
+                x = x + stop_torque(passive[k], at, v[k])
             torque[k] = x
 
 
@@ -126,6 +132,10 @@ class Dynamics(NamedTuple):
     actuation: Callable[..., None] = no_actuation
     """``actuation(tree, w, q, v, u, commanded, torque)``: adds torques of actuators and of gravity compensation."""
     coordinates: Coordinates = Coordinates()
+    regularization: Shape = ("nc",)
+    """The shape of `StepInputs.R`, if the mechanism is constrained."""
+    begin: Callable[..., None] | None = None
+    """``begin(tree, inputs, flat)``: the result before the first step; by default zero."""
 
     @property
     def takes_commands(self) -> bool:

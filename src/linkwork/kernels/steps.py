@@ -84,7 +84,8 @@ class Step(NamedTuple):
         """What a step reads, but for the timing."""
         state: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "tau": ("nv",)}
         commands: dict[str, Shape] = {"commands": ("nu",) if self.dynamics.takes_commands else (0,)}
-        regularization: dict[str, Shape] = {"regularization": ("nc",) if self.dynamics.constrained else (0,)}
+        of_rows = self.dynamics.regularization if self.dynamics.constrained else (0,)
+        regularization: dict[str, Shape] = {"regularization": of_rows}
         return state | commands | {"wrenches": WRENCHES, "passive": ("nv", 7)} | regularization
 
 
@@ -184,15 +185,20 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
 
 
 @kernel
-def zero_solution(tree: Array, flat: Array) -> None:
+def zero_solution(tree: Array, inputs: StepInputs, flat: Array) -> None:
     """No step has been made: no constraint forces."""
     for k in range(tree.nresult):
         flat[k] = 0.0
 
 
 @kernel
-def no_solution(tree: Array, flat: Array) -> None:
+def no_solution(tree: Array, inputs: StepInputs, flat: Array) -> None:
     """There are no constraints."""
+
+
+def begin_of(dynamics: Dynamics) -> Callable[..., None]:
+    """The kernel that makes the result before the first step."""
+    return dynamics.begin or (zero_solution if dynamics.constrained else no_solution)
 
 
 @kernel
@@ -256,12 +262,12 @@ def repeated(one: Step) -> Algorithm:
     The first kernel only copies the state to the outputs, so that there is one text of a step.
     """
     dynamics, step, check_closure = one.dynamics, one.text, one.dynamics.coordinates.check_closure
-    clear = zero_solution if dynamics.constrained else no_solution
+    begin = begin_of(dynamics)
 
     @kernel
     def first(tree: Array, w: Array, start: Start, end: End) -> None:
         copy_state(tree, start, end)
-        clear(tree, end.flat)
+        begin(tree, start.inputs, end.flat)
 
     @kernel
     def iteration(tree: Array, w: Array, start: Start, end: End) -> None:

@@ -40,13 +40,14 @@ _FLOATS: dict[str, Shape] = {
 }
 
 
-def _with_actuators(layout: Layout) -> Layout:
+def actuated_layout(layout: Layout) -> Layout:
+    """A layout with what kernels read of actuators."""
     return layout.extended(f"actuation_{layout.name}", _SIZES, _INTEGERS, _FLOATS)
 
 
-ACTUATION_TREE, ACTUATION_LCABA_TREE = _with_actuators(TREE), _with_actuators(LCABA_TREE)
+ACTUATION_TREE, ACTUATION_LCABA_TREE = actuated_layout(TREE), actuated_layout(LCABA_TREE)
 """A mechanism with its actuators: without constraints, and with them and the order of elimination."""
-ACTUATION_CLUSTER_TREE = _with_actuators(CLUSTER_TREE)
+ACTUATION_CLUSTER_TREE = actuated_layout(CLUSTER_TREE)
 """The same by clusters."""
 
 
@@ -64,8 +65,8 @@ def actuation_tree(mechanism: Model) -> Tree:
     return with_actuators(mechanism, tree_of(mechanism), ACTUATION_TREE)
 
 
-def with_actuators(mechanism: Model, tree: Tree, layout: Layout) -> Tree:
-    """The arrays of a mechanism with those of its actuators."""
+def with_actuators(mechanism: Model, tree: Tree, layout: Layout, **sizes: int) -> Tree:
+    """The arrays of a mechanism with those of its actuators, and further sizes of the layout."""
     transmissions: list[_Transmission] = []
     of_actuator: list[range] = []
     for actuator in mechanism.actuators:
@@ -102,6 +103,7 @@ def with_actuators(mechanism: Model, tree: Tree, layout: Layout) -> Tree:
         actuation_range=[_finite(joint.limits.actuation) for joint in mechanism.joints for _ in range(joint.type.nv)],
         compensated_mass=mass,
         compensated_mc=mc,
+        **sizes,
     )
 
 

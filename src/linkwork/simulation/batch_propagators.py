@@ -17,7 +17,8 @@ from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import Actuation, not_finite
 from linkwork.simulation.control import ControlledStepper, Controller
 from linkwork.simulation.loop import Feedback, Propagate, State
-from linkwork.simulation.stepper import Stepper, forces_of
+from linkwork.simulation.propagators import one_by_one
+from linkwork.simulation.stepper import Stepper
 
 
 def batch_steps(stepper: Stepper, make: Callable[[float], Stepper], wrenches: Array) -> Propagate:
@@ -26,18 +27,18 @@ def batch_steps(stepper: Stepper, make: Callable[[float], Stepper], wrenches: Ar
 
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         by, steps = (stepper, int(stop - start)) if stop - start >= 1 else (make((stop - start) * dt), 1)
-        q, v, actuation, _ = state
+        q, v, actuation, _, contacts = state
         live, nc = _finite(q, v), by.source.nc
-        inputs = [q, v, actuation.tau, *by.held(actuation.commands, wrenches), by.repeats(steps)]
+        inputs = [q, v, actuation.tau, *by.held(actuation.commands, wrenches, contacts, q), by.repeats(steps)]
         q1, v1, found, progress = _step(by, inputs, live)
         good = progress[:, 1] == steps + 1
         forces = np.zeros((len(q), nc))
         q, v = np.full_like(q, np.nan), np.full_like(v, np.nan)
         q[live], v[live] = np.where(good[:, None], q1, np.nan), np.where(good[:, None], v1, np.nan)
-        forces[live] = np.where(good[:, None], forces_of(found, nc), np.nan)
-        return State(q, v, actuation, forces), steps
+        forces[live] = np.where(good[:, None], by.forces_of(found), np.nan)
+        return State(q, v, actuation, forces, _contacts(by, found, contacts, live)), steps
 
-    return propagate
+    return propagate if stepper.given is None else one_by_one(propagate)
 
 
 def controlled_batch_steps(
@@ -47,10 +48,10 @@ def controlled_batch_steps(
 
     At the ``end``, in steps of the clock, the controller is not called.
     """
-    parameters, robot, dt = controller.packed(), stepper.source, stepper.dt
-    held = stepper.held(None, wrenches)[:-1]
+    parameters, dt = controller.packed(), stepper.dt
 
     def advance(state: State, now: int, steps: int, final: bool) -> State:
+        held = stepper.held(None, wrenches, state.contacts, state.q)[:-1]
         timing, settings = stepper.settings(now, steps, final=final)
         inputs = [state.q, state.v, state.actuation.tau, *held, timing, *parameters, settings]
         live = _finite(state.q, state.v)
@@ -61,11 +62,11 @@ def controlled_batch_steps(
             time, which = (now + progress[row, 1] - 1.0) * dt, int(np.flatnonzero(live)[row])
             raise InputError(f"the controller at {time:g} s: {not_finite('torque', k, which)}")
         good = progress[:, 1] == steps + 1
-        results = (q1, v1, tau1, forces_of(found, robot.nc))
+        results = (q1, v1, tau1, stepper.forces_of(found))
         q, v, tau, forces = (np.full((len(state.q), x.shape[1]), np.nan) for x in results)
         for x, y in zip((q, v, tau, forces), results, strict=True):
             x[np.flatnonzero(live)[good]] = y[good]
-        return State(q, v, Actuation(tau), forces)
+        return State(q, v, Actuation(tau), forces, _contacts(stepper, found, state.contacts, live))
 
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         if stop - start < 1:
@@ -76,7 +77,16 @@ def controlled_batch_steps(
     def feedback(time: float, state: State) -> Actuation:
         return advance(state, round(time / dt), 0, False).actuation
 
-    return propagate, feedback
+    return propagate if stepper.given is None else one_by_one(propagate), feedback
+
+
+def _contacts(stepper: Stepper, found: Array, before: Array | None, live: Array) -> Array | None:
+    """What is kept of contacts after steps of those robots that were finite; others keep what they had."""
+    if before is None:
+        return None
+    kept = before.copy()
+    kept[live] = stepper.contacts_of(found, before[live])
+    return kept
 
 
 def _finite(q: Array, v: Array) -> Array:

@@ -26,6 +26,7 @@ from linkwork.simulation.actuation import (
     frame_wrenches,
 )
 from linkwork.simulation.batch_propagators import batch_steps, controlled_batch_steps
+from linkwork.simulation.contacts import warn_of_missed_steps
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.initial import initial_states
 from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
@@ -87,15 +88,16 @@ def rollouts(
             do; its parameters may differ from robot to robot (``per_robot``). Another function is called with time and
             the states of all robots, ``(n, nq)`` and ``(n, nv)``, and returns torques ``(n, nv)`` or commands.
         record_every: Steps between two states that are kept; by default the first and the last one.
-        compile: Whether steps are a program made for this robot, or code for any robot.
+        compile: Whether steps are a program made for this robot, or code for any robot, as those with contacts always
+            are.
         threads: Threads that share the states; by default as many as there are cores.
         executor: Of threads, processes, or Dask's ``client.get_executor()``: parts are its jobs, each on one core. Jobs
             whose worker is lost are given out again, and results are the same to the last bit.
         part: States in each job of the executor.
         progress: Whether progress is shown; by default where it takes long and there is a terminal.
         options: About controllers and the clock (``control_every``, ``controller_output``, ``start``) and steps
-            (``time_constant``, ``passive``, ``limits``, ``stops_at``, ``regularization``, ``iterations``): see
-            `RolloutOptions`.
+            (``contact``, ``time_constant``, ``passive``, ``limits``, ``stops_at``, ``regularization``,
+            ``iterations``): see `RolloutOptions`.
     """
     at, rate = initial_states(robot, q, v)
     h, span = above_zero(dt, "dt"), above_zero(seconds, "seconds")
@@ -121,7 +123,7 @@ def rollouts(
         warn_of_stiff_servos(robot, at[0], h)
     if method not in ("auto", "minimal"):
         raise InputError(f"no method {method!r} of rollouts, whose steps are compiled; there are auto, minimal")
-    steps = StepSettings.of(integrator, h, method, frames, None, options)
+    steps = StepSettings.of(integrator, h, method, frames, None, options).started_at(robot, at)
     batch = Batch(
         robot,
         steps,
@@ -142,12 +144,14 @@ def rollouts(
         size = count(part, "part")
         parts = _spread(executor, [batch.rows(slice(k, k + size)) for k in range(0, len(at), size)])
         recorder = _joined(batch, parts)
+    if recorder.contacts is not None and recorder.count:
+        warn_of_missed_steps(robot, recorder.contacts[recorder.count - 1], h)
     return _trajectory(batch, recorder)
 
 
 def _joined(batch: Batch, parts: list[Arrays]) -> Recorder:
     """Records of all parts, side by side."""
-    recorder = Recorder(batch.robot, batch.schedule.record_times, (len(batch.q),))
+    recorder = Recorder(batch.robot, batch.schedule.record_times, (len(batch.q),), batch.contact_width())
     for k, array in enumerate(_arrays(recorder)):
         if parts:
             np.concatenate([part[k] for part in parts], axis=1, out=array)
@@ -156,7 +160,8 @@ def _joined(batch: Batch, parts: list[Arrays]) -> Recorder:
 
 
 def _arrays(recorder: Recorder) -> Arrays:
-    return recorder.q, recorder.v, recorder.tau, recorder.multipliers, recorder.commands
+    kept = (recorder.q, recorder.v, recorder.tau, recorder.multipliers, recorder.commands)
+    return kept if recorder.contacts is None else (*kept, recorder.contacts)
 
 
 def _trajectory(batch: Batch, recorder: Recorder) -> Trajectory:
@@ -208,11 +213,18 @@ class Batch:
     def roll(self, report: Callable[[float], None] | None = None) -> Recorder:
         """Records of all robots."""
         n, robot = len(self.q), self.robot
-        recorder = Recorder(robot, self.schedule.record_times, (n,))
+        width = self.contact_width()
+        recorder = Recorder(robot, self.schedule.record_times, (n,), width)
         stops, propagate, feedback = self._plan(recorder)
-        state = State(self.q, self.v, self.constant, np.zeros((n, robot.nc)))
+        contacts = None if width is None else np.zeros((n, width))
+        state = State(self.q, self.v, self.constant, np.zeros((n, robot.nc)), contacts)
         run(self.schedule, stops, state, propagate, recorder, feedback=feedback, report=report)
         return recorder
+
+    def contact_width(self) -> int | None:
+        """Numbers that are kept of contacts of each robot; None without contacts."""
+        row = self._stepper().contact_row if self.steps.touching(self.robot) else None
+        return None if row is None else row.width
 
     def _plan(self, recorder: Recorder) -> tuple[list[Stop], Propagate, Feedback | None]:
         """Stops, what leads from one to the next, and what controls at them."""
@@ -229,7 +241,7 @@ class Batch:
         if controller is None:
             return schedule.stops(), propagate, None
         feedback = function_feedback(self.robot, controller, self.output, self.constant, len(self.q))
-        if is_compiled(controller):
+        if is_compiled(controller) and not stepper.contact:
             how = (controller, self.output, self.constant, wrenches, schedule, recorder)
             return schedule.outer_stops(), numba_steps(stepper, propagate, *how), feedback
         return schedule.stops(), propagate, feedback
@@ -255,7 +267,7 @@ def _stepper(
 ) -> Stepper:
     options = {**dict(steps.options), "threads": threads}
     made = replace(steps, options=tuple(options.items())).stepper(robot, control, control_every)
-    return made.compile(threads=threads) if compile else made
+    return made.compile(threads=threads) if compile and not made.contact else made
 
 
 def _job(batch: Batch) -> Arrays:

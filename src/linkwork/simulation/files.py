@@ -20,8 +20,9 @@ FORMAT = 1
 """Of saved files."""
 KINDS = (".npz", ".parquet")
 ARRAYS = ("times", "q", "v", "tau", "multipliers")
-COMMANDS = "commands"
-"""The array that only trajectories under commands have."""
+COMMANDS, CONTACTS = "commands", "contact_state"
+OPTIONAL = (COMMANDS, CONTACTS)
+"""Arrays that only trajectories under commands have, and those with contacts."""
 WORDS = b"linkwork"
 """Where a Parquet file keeps what is said about a trajectory."""
 
@@ -50,7 +51,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         else:
             with np.load(path, allow_pickle=False) as kept:
                 words = json.loads(str(kept["about"]))
-                arrays = {name: kept[name] for name in (*ARRAYS, COMMANDS) if name in kept or name in ARRAYS}
+                arrays = {name: kept[name] for name in (*ARRAYS, *OPTIONAL) if name in kept or name in ARRAYS}
     except (OSError, KeyError, ValueError) as error:
         raise InputError(f"{path} is no saved trajectory: {error}") from None
     if words["format"] > FORMAT:
@@ -117,7 +118,7 @@ def _from_table(table: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def _names(array: str, width: int, robot: Model | None) -> list[str]:
     """Of the columns of an array."""
-    if robot is None:
+    if robot is None or array == CONTACTS:
         return [f"{array}[{k}]" for k in range(width)]
     if array == "multipliers":
         parts = [(c.name, c.rows) for c in robot.constraints]

@@ -42,6 +42,8 @@ class State(NamedTuple):
     """What acts in the step that follows."""
     multipliers: Array
     """Constraint forces of the step before."""
+    contacts: Array | None = None
+    """What is kept of contacts (`contacts`): the step that follows starts from their forces; None without contacts."""
 
 
 Propagate = Callable[[State, float, float], tuple[State, int]]
@@ -58,36 +60,41 @@ Project = Callable[[Array, Array], tuple[Array, Array]]
 class Recorder:
     """Arrays of the states that a simulation keeps at some ``times``, filled one by one."""
 
-    def __init__(self, robot: Model, times: Array, batch: tuple[int, ...] = ()) -> None:
+    def __init__(self, robot: Model, times: Array, batch: tuple[int, ...] = (), contacts: int | None = None) -> None:
         self.robot, self.times = robot, times
         self.count = 0
         """How many states were kept so far."""
         widths = (robot.nq, robot.nv, robot.nv, robot.nc, len(robot.actuators))
         self.q, self.v, self.tau, self.multipliers, self.commands = (np.empty((len(times), *batch, n)) for n in widths)
         self.commands.fill(np.nan)
+        self.contacts = None if contacts is None else np.zeros((len(times), *batch, contacts))
 
     def add(self, state: State) -> None:
         """Keep the state at the next of the times."""
         k = self.count
-        q, v, (tau, commands), multipliers = state
+        q, v, (tau, commands), multipliers, contacts = state
         self.q[k] = q
         self.v[k] = v
         self.tau[k] = tau
         self.multipliers[k] = multipliers
         if commands is not None:
             self.commands[k] = commands
+        if self.contacts is not None and contacts is not None:
+            self.contacts[k] = contacts
         self.count = k + 1
 
     def trajectory(self, settings: dict[str, Any], ended: str = "") -> Trajectory:
         """What was kept so far; its torques are also those that actuators make of commands."""
         arrays: tuple[Array, ...] = (self.times, self.q, self.v, self.tau, self.multipliers, self.commands)
+        contacts = self.contacts
         if self.count < len(self.times):
             arrays = tuple(x[: self.count].copy() for x in arrays)
+            contacts = None if contacts is None else contacts[: self.count].copy()
         times, q, v, tau, multipliers, commands = arrays
         if not np.isfinite(commands).any():
-            return Trajectory(self.robot, times, q, v, tau, multipliers, settings, ended)
+            return Trajectory(self.robot, times, q, v, tau, multipliers, settings, ended, None, contacts)
         tau = tau + torques_of_actuators(self.robot, q, v, commands)
-        return Trajectory(self.robot, times, q, v, tau, multipliers, settings, ended, commands)
+        return Trajectory(self.robot, times, q, v, tau, multipliers, settings, ended, commands, contacts)
 
 
 def run(
@@ -105,15 +112,15 @@ def run(
     dt = schedule.dt
     for (at, control, record, _), after in pairwise(stops):
         if control and feedback is not None:
-            q, v, _, multipliers = state
-            state = State(q, v, feedback(at * dt, state), multipliers)
+            state = state._replace(actuation=feedback(at * dt, state))
         if record:
             recorder.add(state)
         state, done = propagate(state, at, after.at)
         if done < after.at - at:
             return early_end(recorder, dt, int(at) + done)
         if after.project and project is not None:
-            state = State(*project(state.q, state.v), *state[2:])
+            q, v = project(state.q, state.v)
+            state = state._replace(q=q, v=v)
         if report is not None:
             report(after.at - schedule.start)
     recorder.add(state)

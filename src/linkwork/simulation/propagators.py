@@ -17,7 +17,7 @@ from linkwork.simulation.control import ControlledStepper, Controller
 from linkwork.simulation.loop import Feedback, Propagate, State
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.python_steps import PythonStepper
-from linkwork.simulation.stepper import Stepper, forces_of
+from linkwork.simulation.stepper import Stepper
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
 """Of adaptive steps: safety factor, and the factors by which a step may shrink and grow."""
@@ -35,7 +35,7 @@ and what is wrong with loops (`Stepper.check_loops`): negative, if anything is."
 
 def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array, begin: float = 0.0) -> Propagate:
     """Steps in machine code; a shorter one is made by a stepper of its own. ``begin``: seconds at zero of the clock."""
-    entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
+    entry, shapes = stepper.runner.own_entry(False), stepper.runner.outputs
     without_commands = stepper.held(None, wrenches)
     repeats: dict[int, Array] = {}
 
@@ -44,13 +44,14 @@ def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array, begin: 
         if not steps:
             short = make((stop - start) * stepper.dt)
             return compiled_steps(short, make, wrenches, begin + start * stepper.dt)(state, 0.0, 1.0)
-        q, v, actuation, _ = state
+        q, v, actuation, _, contacts = state
         tau, commands = actuation
         out = [np.empty(shape) for shape in shapes]
         settings = repeats.get(steps)
         if settings is None:
             settings = repeats[steps] = stepper.repeats(steps)
-        held = without_commands if commands is None else stepper.held(commands, wrenches)
+        plain = commands is None and contacts is None
+        held = without_commands if plain else stepper.held(commands, wrenches, contacts, q)
         arrays = (q, v, tau, *held, settings)
         status = entry(*arrays, *out)
         if status not in (DONE, OVERFLOW):
@@ -58,9 +59,25 @@ def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array, begin: 
         done = int(out[3][1]) - 1
         if done < steps:
             stepper.check_loops(out[3], f"at {begin + (start + done) * stepper.dt:g} s ")
-        return State(out[0], out[1], actuation, forces_of(out[2], nc)), done
+        kept = stepper.contacts_of(out[2], contacts)
+        return State(out[0], out[1], actuation, stepper.forces_of(out[2]), kept), done
 
-    return propagate
+    return propagate if stepper.given is None else one_by_one(propagate)
+
+
+def one_by_one(propagate: Propagate) -> Propagate:
+    """Whole steps in calls of their own: what is given, such as contact points of meshes, is found between them."""
+
+    def each(state: State, start: float, stop: float) -> tuple[State, int]:
+        if stop - start < 1:
+            return propagate(state, start, stop)
+        for k in range(int(stop - start)):
+            state, done = propagate(state, start + k, start + k + 1)
+            if done < 1:
+                return state, k
+        return state, int(stop - start)
+
+    return each
 
 
 def python_steps(make: Callable[[float], PythonStepper], dt: float) -> Propagate:
@@ -70,7 +87,7 @@ def python_steps(make: Callable[[float], PythonStepper], dt: float) -> Propagate
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         steps, h = (int(stop - start), dt) if stop - start >= 1 else (1, (stop - start) * dt)
         stepper = whole if h == dt else make(h)
-        q, v, (tau, commands), forces = state
+        q, v, (tau, commands), forces, _ = state
         for k in range(steps):
             q1, v1, forces, _ = stepper.step(q, v, tau, h, commands)
             if not (np.isfinite(q1).all() and np.isfinite(v1).all()):
@@ -88,7 +105,7 @@ def adaptive_steps(one: OneStep, dt: float, tolerance: float, robot: Model) -> P
     """Steps as long as their error allows, ``dt`` at most. Nothing is remembered from one segment to the next."""
 
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
-        q, v, actuation, forces = state
+        q, v, actuation, forces, _ = state
         left, h, least = (stop - start) * dt, dt, 1e-12 * (stop - start) * dt
         while left > least:
             h = min(h, left)
@@ -110,7 +127,7 @@ def adaptive_steps(one: OneStep, dt: float, tolerance: float, robot: Model) -> P
 
 def one_compiled_step(stepper: Stepper, wrenches: Array) -> OneStep:
     """A step in machine code, with its error estimate."""
-    entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
+    entry, shapes = stepper.runner.own_entry(False), stepper.runner.outputs
 
     def step(q: Array, v: Array, actuation: Actuation, h: float) -> tuple[Array, Array, Array, Array, float]:
         out = [np.empty(shape) for shape in shapes]
@@ -121,7 +138,7 @@ def one_compiled_step(stepper: Stepper, wrenches: Array) -> OneStep:
             stepper.runner.explain(status, arrays, out)
         fault = float(out[4][0])
         error = out[3] if status == DONE and fault > 0 else np.full_like(out[3], np.nan)
-        return out[0], out[1], forces_of(out[2], nc), error, fault
+        return out[0], out[1], stepper.forces_of(out[2]), error, fault
 
     return step
 
@@ -145,11 +162,12 @@ def controlled_steps(
 
     At the ``end``, in steps of the clock, the controller is not called.
     """
-    entry, nc, shapes = stepper.runner.own_entry(False), stepper.source.nc, stepper.runner.outputs
-    parameters, held, dt = controller.packed(), stepper.held(None, wrenches)[:-1], stepper.dt
+    entry, shapes = stepper.runner.own_entry(False), stepper.runner.outputs
+    parameters, dt = controller.packed(), stepper.dt
 
     def advance(state: State, now: int, steps: int, final: bool) -> tuple[State, int]:
         out = [np.empty(shape) for shape in shapes]
+        held = stepper.held(None, wrenches, state.contacts, state.q)[:-1]
         timing, settings = stepper.settings(now, steps, final=final)
         arrays = (state.q, state.v, state.actuation.tau, *held, timing, *parameters, settings)
         status = entry(*arrays, *out)
@@ -161,7 +179,8 @@ def controlled_steps(
         if not np.isfinite(tau).all():
             what = not_finite("torque", int(np.flatnonzero(~np.isfinite(tau))[0]))
             raise InputError(f"the controller at {(now + done) * dt:g} s: {what}")
-        return State(out[0], out[1], Actuation(tau), forces_of(out[3], nc)), done
+        kept = stepper.contacts_of(out[3], state.contacts)
+        return State(out[0], out[1], Actuation(tau), stepper.forces_of(out[3]), kept), done
 
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         if stop - start >= 1:
@@ -171,4 +190,4 @@ def controlled_steps(
     def feedback(time: float, state: State) -> Actuation:
         return advance(state, round(time / dt), 0, False)[0].actuation
 
-    return propagate, feedback
+    return propagate if stepper.given is None else one_by_one(propagate), feedback

@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from linkwork.dynamics.implicit import with_implicit_armature
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, SimulationMethod, TimeConstant, fresh_floats
+from linkwork.inputs import Integrator, JointLimits, SimulationMethod, TimeConstant, fresh_floats
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import ControllerOutput
+from linkwork.simulation.contacts import has_contacts, limits_at_start
 from linkwork.simulation.control import ControlledStepper
 from linkwork.simulation.python_steps import PythonStepper
 from linkwork.simulation.stabilization import (
@@ -36,8 +37,9 @@ class StepOptions(TypedDict, total=False):
     None: they do not."""
     passive: bool
     """Whether springs and dampers of joints, and gravity compensation, act; by default they do."""
-    limits: bool
-    """Whether joint limits are stops; by default they are."""
+    limits: JointLimits
+    """Whether joint limits are stops; by default they are. With contacts stops hold exactly, or are springs if this is
+    ``"soft"``, as they always are without contacts."""
     stops_at: npt.ArrayLike | None
     """Configuration that stops are made for, ``(nq,)``; by default the first one of `simulate`, the neutral one of
     `rollouts`."""
@@ -45,6 +47,8 @@ class StepOptions(TypedDict, total=False):
     """Regularization of the proximal iterations, as for `ForwardDynamics`."""
     iterations: int | None
     """Iterations of the constraint forces; by default one for ``euler``, three for the others."""
+    contact: bool | None
+    """Whether contact pairs of the robot touch; by default they do."""
 
 
 class ControlOptions(TypedDict, total=False):
@@ -73,6 +77,8 @@ class SimulationOptions(StepOptions, ControlOptions, total=False):
     """By how much each step of ``dopri5`` may be wrong; by default 1e-8."""
     closed: bool
     """Whether loops must be closed at the start; by default they must."""
+    contact_state: npt.ArrayLike | None
+    """A row of `Trajectory.contact_state`, from whose forces the first step starts; by default from none."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +90,15 @@ class StepSettings:
     method: SimulationMethod = "auto"
     time_constant: TimeConstant = AUTO
     passive: bool = True
-    limits: bool = True
+    limits: JointLimits = True
     stops_at: tuple[float, ...] | None = None
     """Configuration whose inertia stops are made for; None: the neutral one."""
     frames: tuple[str, ...] = ()
     """Frames that external wrenches act on."""
     options: tuple[tuple[str, Any], ...] = ()
     """Further ones of `Stepper`."""
+    contact: bool | None = None
+    """Whether contact pairs touch; None: if the robot has any."""
 
     @classmethod
     def of(
@@ -116,7 +124,18 @@ class StepSettings:
             None if stops is None else tuple(fresh_floats(stops, "stops_at").tolist()),
             frames,
             tuple(iterations.items()),
+            options.get("contact"),
         )
+
+    def touching(self, robot: Model) -> bool:
+        """Whether contact pairs of the robot touch; an `InputError` where they cannot."""
+        return has_contacts(robot, self.contact, self.integrator, self.method)
+
+    def started_at(self, robot: Model, q: Array) -> StepSettings:
+        """The same for a start at ``q``: limits are springs where it is beyond them, and contacts touch."""
+        if self.limits is not True or not self.touching(robot):
+            return self
+        return replace(self, limits=limits_at_start(robot, q))
 
     def shortened(self, dt: float) -> StepSettings:
         """The same for a step of another length, with the stabilization of these."""
@@ -124,7 +143,8 @@ class StepSettings:
 
     def compiled(self, robot: Model) -> bool:
         """Whether steps are made in machine code."""
-        return self.method in ("auto", "minimal", "lcaba" if any(c.enabled for c in robot.constraints) else "aba")
+        known = "lcaba" if any(c.enabled for c in robot.constraints) or self.touching(robot) else "aba"
+        return self.method in ("auto", "minimal", known)
 
     def stepper(self, robot: Model, control: Control | None = None, control_every: int = 0) -> Stepper:
         """Compiled steps, with a controller among them if there is one."""
@@ -137,6 +157,7 @@ class StepSettings:
             "limits": self.limits,
             "stops_at": self.stops_at,
             "wrenches": self.frames,
+            "contact": self.contact,
             **dict(self.options),
         }
         return Stepper(robot, **how) if control is None else ControlledStepper(robot, control, control_every, **how)
@@ -150,7 +171,7 @@ class StepSettings:
         if self.integrator not in INTEGRATORS:
             raise InputError(f"no integrator {self.integrator!r}; there are {', '.join(INTEGRATORS)}")
         at = robot.neutral() if self.stops_at is None else np.array(self.stops_at)
-        passive = passive_parameters(robot, self.passive, self.limits, at)
+        passive = passive_parameters(robot, self.passive, bool(self.limits), at)
         moved = with_implicit_armature(robot, self.dt) if self.integrator == "euler" and self.passive else robot
         if not self.passive:
             moved = replace(moved, gravity_compensation={})
@@ -167,5 +188,6 @@ class StepSettings:
             "passive": self.passive,
             "limits": self.limits,
             **({} if self.stops_at is None else {"stops_at": list(self.stops_at)}),
+            **({} if self.contact is None else {"contact": self.contact}),
             **dict(self.options),
         }

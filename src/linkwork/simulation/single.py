@@ -21,6 +21,7 @@ from linkwork.simulation.actuation import (
     constant_actuation,
     frame_wrenches,
 )
+from linkwork.simulation.contacts import warm_start, warn_of_missed_steps
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.initial import initial_state
 from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
@@ -69,6 +70,9 @@ def simulate(
     Servos follow their commands in every step, also where the controller is called less often; without commands
     actuators do nothing. Torques act beside commands.
 
+    A robot with contact pairs touches: bodies do not pass through each other, and friction holds them
+    (`Trajectory.contacts`). See `Stepper` for what that means.
+
     Started again from any recorded state (`Trajectory.resume`), it goes on as it did, to the last bit: steps, controls,
     records and projections happen at multiples of ``dt`` on a clock that starts at time zero. Where something stops
     being finite, it ends there and says why (`Trajectory.ended`); an error of the controller is raised, with what was
@@ -95,8 +99,8 @@ def simulate(
         record_every: Steps between two states that are kept.
         progress: Whether progress is shown; by default where it takes long and there is a terminal.
         options: About controllers and the clock (``control_every``, ``controller_output``, ``start``), steps
-            (``time_constant``, ``passive``, ``limits``, ``stops_at``, ``regularization``, ``iterations``), and
-            ``project_every``, ``tolerance``, ``closed``: see `SimulationOptions`.
+            (``contact``, ``time_constant``, ``passive``, ``limits``, ``stops_at``, ``regularization``, ``iterations``),
+            and ``project_every``, ``tolerance``, ``closed``, ``contact_state``: see `SimulationOptions`.
     """
     h, project_every, output = (
         above_zero(dt, "dt"),
@@ -117,12 +121,13 @@ def simulate(
     at, rate = initial_state(robot, q, v, options.get("closed", True))
     constant = constant_actuation(robot, tau, commands)
     frames, pushed = frame_wrenches(robot, wrenches)
-    steps = StepSettings.of(integrator, h, method, frames, at, options)
+    steps = StepSettings.of(integrator, h, method, frames, at, options).started_at(robot, at)
     if constant.commands is not None or output == "commands":
         warn_of_stiff_servos(robot, at, h)
     tolerance = above_zero(options.get("tolerance", 1e-8), "tolerance")
     task = _Task(robot, steps, schedule, controller, output, constant, pushed, tolerance)
-    recorder = Recorder(robot, schedule.record_times)
+    contacts = task.contacts(options.get("contact_state"))
+    recorder = Recorder(robot, schedule.record_times, contacts=None if contacts is None else contacts.size)
     events, propagate, feedback = task.plan(recorder)
     settings = task.settings()
     try:
@@ -130,7 +135,7 @@ def simulate(
             ended = run(
                 schedule,
                 events,
-                State(at, rate, constant, np.zeros(robot.nc)),
+                State(at, rate, constant, np.zeros(robot.nc), contacts),
                 propagate,
                 recorder,
                 feedback=feedback,
@@ -140,6 +145,8 @@ def simulate(
     except Exception as error:
         vars(error)["trajectory"] = recorder.trajectory(settings)
         raise
+    if recorder.contacts is not None and recorder.count:
+        warn_of_missed_steps(robot, recorder.contacts[recorder.count - 1], h)
     return recorder.trajectory(settings, ended)
 
 
@@ -174,6 +181,16 @@ class _Task:
             found["tau"] = self.constant.tau.tolist()
         return found
 
+    def contacts(self, given: npt.ArrayLike | None) -> Array | None:
+        """What is kept of contacts at the start; None without contacts."""
+        if not self.steps.touching(self.robot):
+            if given is not None:
+                raise InputError(f"contact_state is given, but '{self.robot.name}' is simulated without contacts")
+            return None
+        row = self._stepper(self.steps.dt).contact_row
+        assert row is not None
+        return warm_start(row, given)
+
     def plan(self, recorder: Recorder) -> tuple[list[Stop], Propagate, Feedback | None]:
         """Stops, what leads from one to the next, and what controls at them."""
         robot, steps, schedule, wrenches = self.robot, self.steps, self.schedule, self.wrenches
@@ -199,7 +216,7 @@ class _Task:
             one = one_compiled_step(stepper, wrenches)
             return schedule.stops(), adaptive_steps(one, steps.dt, self.tolerance, robot), feedback
         propagate = compiled_steps(stepper, self._stepper, wrenches)
-        if function is not None and machine_code and is_compiled(function):
+        if function is not None and machine_code and is_compiled(function) and not stepper.contact:
             how = (function, self.output, self.constant, wrenches, schedule, recorder)
             return schedule.outer_stops(), numba_steps(stepper, propagate, *how), feedback
         return schedule.stops(), propagate, feedback

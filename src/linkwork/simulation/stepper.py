@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,20 +14,26 @@ import numpy.typing as npt
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Backend, Program
-from linkwork.dynamics.implicit import with_implicit_armature
+from linkwork.contact.coal import GivenContacts
+from linkwork.contact.step import MAX_ITERATIONS
+from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
-from linkwork.errors import InputError, NotFinite
-from linkwork.inputs import Integrator, StepMethod, TimeConstant, above_zero, count
+from linkwork.errors import InputError, NotFinite, UnsupportedFeature
+from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS
 from linkwork.kernels.steps import STEPS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
 from linkwork.plans.clusters import cluster_tree
+from linkwork.plans.contact_steps import contact_steps_tree
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
+from linkwork.simulation.contact_inputs import ContactInputs
+from linkwork.simulation.contacts import ContactRow, has_contacts
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.stabilization import (
     AUTO,
@@ -35,58 +41,12 @@ from linkwork.simulation.stabilization import (
     stabilized,
     unstabilized,
 )
+from linkwork.simulation.step_result import StepResult
 
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
 """Integrators and their orders."""
 
 _empty = np.empty
-
-
-class StepResult:
-    """The state after some steps. Leading axes are those of the batch."""
-
-    __slots__ = ("_error", "_found", "_progress", "_rows", "q", "v")
-
-    q: Array
-    """Configurations, ``(..., nq)``."""
-    v: Array
-    """Velocities, ``(..., nv)``."""
-
-    def __init__(self, q: Array, v: Array, found: Array, progress: Array, error: Array | None, rows: int) -> None:
-        self.q, self.v = q, v
-        self._found, self._progress, self._error, self._rows = found, progress, error, rows
-
-    @property
-    def multipliers(self) -> Array:
-        """Forces of the constraints in the last step, ``(..., nc)``."""
-        return forces_of(self._found, self._rows)
-
-    @property
-    def steps(self) -> Array:
-        """Steps after which everything was finite."""
-        done: Array = self._progress[..., 1] - 1.0
-        return done
-
-    @property
-    def error(self) -> Array:
-        """Estimates of the last step's error in q and v, ``(..., 2, nv)``; zero for integrators that have none."""
-        if self._error is not None:
-            return self._error
-        return np.zeros((*self.v.shape[:-1], 2, self.v.shape[-1]), dtype=self.v.dtype)
-
-    def __iter__(self) -> Iterator[Array]:
-        return iter((self.q, self.v, self.multipliers, self.steps, self.error))
-
-    def __getitem__(self, index: Any) -> Any:
-        return tuple(self)[index]
-
-    def __repr__(self) -> str:
-        return f"StepResult(q={self.q!r}, v={self.v!r})"
-
-
-def forces_of(found: Array, rows: int) -> Array:
-    """Constraint forces in the result of steps; zeros where no constraint is enabled."""
-    return found[..., 2 : 2 + rows] if found.shape[-1] else np.zeros((*found.shape[:-1], rows), dtype=found.dtype)
 
 
 class Stepper(BaseEvaluator):
@@ -117,11 +77,15 @@ class Stepper(BaseEvaluator):
         passive: Whether springs and dampers of the model's joints, and gravity compensation of its bodies, act.
             ``euler`` takes springs and dampers as they are at the end of a step, so that stiff ones do no harm.
         limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
-            the inertia that the joint feels at ``stops_at``, and soft enough to give way.
+            the inertia that the joint feels at ``stops_at``, and soft enough to give way. With contacts they hold
+            exactly, unless this is ``"soft"``.
         regularization: Regularization of the proximal iterations, as for `ForwardDynamics`.
         iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
         stops_at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
         wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
+        contact: Whether the robot's contact pairs touch, as in `ContactStep`; by default they do. Then dry friction of
+            joints acts, too, and loops close in every step: ``time_constant``, ``regularization`` and ``iterations``
+            have no meaning. ``euler`` alone has contacts.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
@@ -134,11 +98,12 @@ class Stepper(BaseEvaluator):
         method: StepMethod = "auto",
         time_constant: TimeConstant = AUTO,
         passive: bool = True,
-        limits: bool = True,
+        limits: JointLimits = True,
         regularization: float = REGULARIZATION,
         iterations: int | None = None,
         stops_at: npt.ArrayLike | None = None,
         wrenches: Sequence[str] = (),
+        contact: bool | None = None,
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
@@ -150,6 +115,8 @@ class Stepper(BaseEvaluator):
         self.regularization = above_zero(regularization, "regularization")
         bound = any(c.enabled for c in robot.constraints)
         wanted = (1 if integrator == "euler" else 3) if iterations is None else count(iterations, "iterations")
+        self.contact = has_contacts(robot, contact, integrator, method)
+        """Whether contact pairs touch."""
         self.minimal = minimal = bound and method == "minimal"
         """Whether the state is that of the independent joints."""
         if method == "minimal" and (iterations is not None or regularization != REGULARIZATION):
@@ -159,7 +126,10 @@ class Stepper(BaseEvaluator):
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
         self.passive_parameters = passive_parameters(
-            robot, passive, limits, robot.neutral() if stops_at is None else stops_at
+            robot,
+            passive,
+            limits == "soft" or (bool(limits) and not self.contact),
+            robot.neutral() if stops_at is None else stops_at,
         )
         stable = robot.unconstrained()
         if bound:
@@ -170,13 +140,20 @@ class Stepper(BaseEvaluator):
             stable = replace(stable, gravity_compensation={})
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         frames = frame_names(wrenches)
-        if minimal:
+        self.contact_inputs: ContactInputs | None = None
+        if self.contact:
+            # constraints close within a step: their gains have no meaning
+            stable, dynamics = replace(stable, constraints=robot.constraints), "contact_newton"
+            moved = stable if passive else without_passive_forces(stable)
+            tree = contact_steps_tree(moved, frames, limits is True, True, MAX_ITERATIONS)
+            self.contact_inputs = ContactInputs(robot, tree, self.dt)
+        elif minimal:
             tree, driven = cluster_tree(stable, frames, ties_of(robot)), ACTUATION_CLUSTER_TREE
         elif bound:
             tree, driven = lcaba_tree_of_compliances(stable, frames), ACTUATION_LCABA_TREE
         else:
             tree, driven = tree_of(stable, frames), ACTUATION_TREE
-        if self.takes_commands or stable.gravity_compensation:
+        if not self.contact and (self.takes_commands or stable.gravity_compensation):
             dynamics += "_driven"
             tree = with_actuators(stable, tree, driven)
         self.source = robot
@@ -193,17 +170,28 @@ class Stepper(BaseEvaluator):
             "iterations": iterations,
             "stops_at": None if stops_at is None else np.array(stops_at),
             "wrenches": frames,
+            "contact": contact,
         }
         super().__init__(stable, f"{integrator} step", lambda: program, arguments, frames, threads)
 
+    @property
+    def contact_row(self) -> ContactRow | None:
+        """Where rows about contacts have what; None without contacts."""
+        return None if self.contact_inputs is None else self.contact_inputs.row
+
+    @property
+    def given(self) -> GivenContacts | None:
+        """Contact points of pairs without kernel text, such as those of meshes, which are found between steps."""
+        return None if self.contact_inputs is None else self.contact_inputs.given
+
     def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         """The algorithm of the steps."""
-        return STEPS[integrator, dynamics]
+        return (REPEATED_CONTACT_STEPS if self.contact else STEPS)[integrator, dynamics]
 
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
         dtype = backend.dtype
-        self._R = row_regularization(self.robot, self.regularization, dtype)
+        self._R = self._solver_settings(dtype)
         self._no_torques = np.zeros(self.robot.nv, dtype=dtype)
         self._passive = self.passive_parameters.astype(dtype)
         self._timing = np.array([self.dt, 0.0], dtype=dtype)
@@ -212,6 +200,43 @@ class Stepper(BaseEvaluator):
         self._once = self.repeats(1)
         self._adaptive = self.integrator == "dopri5"
         self._sizes = [shape[0] for shape in self.program.output_shapes()]
+
+    def _on(self, backend: Backend) -> Self:
+        if self.contact and backend.name == "specialized":
+            raise UnsupportedFeature(
+                f"steps of '{self.source.name}' with contacts iterate, which straight-line programs do not: they run "
+                "native code; contact=False leaves contacts out"
+            )
+        return super()._on(backend)
+
+    def _solver_settings(self, dtype: str) -> Array:
+        """Regularization of rows; with contacts, settings of their solver and no forces to start from."""
+        if self.contact_inputs is None:
+            return row_regularization(self.robot, self.regularization, dtype)
+        return self.contact_inputs.settings(dtype)
+
+    def forces_of(self, found: Array) -> Array:
+        """Constraint forces in the result of steps, ``(..., nc)``; zeros where no constraint is enabled.
+
+        Args:
+            found: The result, as the program returns it.
+        """
+        rows = self.source.nc
+        if self.contact_row is not None:
+            return self.contact_row.of_result(found, self.source.nv)[..., self.contact_row.places["multipliers"]]
+        return found[..., 2 : 2 + rows] if found.shape[-1] else np.zeros((*found.shape[:-1], rows), dtype=found.dtype)
+
+    def contacts_of(self, found: Array, before: Array | None = None) -> Array | None:
+        """What simulations keep of contacts, ``(..., width)`` (`contacts`); None without them.
+
+        Args:
+            found: The result of steps, as the program returns it.
+            before: What was kept before these steps, whose totals are added.
+        """
+        if self.contact_row is None:
+            return None
+        row = self.contact_row.of_result(found, self.source.nv)
+        return row if before is None else self.contact_row.added(before, row)
 
     def __call__(
         self,
@@ -222,6 +247,7 @@ class Stepper(BaseEvaluator):
         *,
         commands: npt.ArrayLike | None = None,
         wrenches: npt.ArrayLike | None = None,
+        contact_state: Array | None = None,
     ) -> StepResult:
         """The state after some steps under constant torques. Leading axes are batch axes and broadcast.
 
@@ -234,25 +260,47 @@ class Stepper(BaseEvaluator):
                 actuators do nothing.
             wrenches: External wrenches on the frames that the stepper was made with, ``(..., frames, 6)``, each
                 ``[moment, force]`` in the frame's axes; by default none.
+            contact_state: `StepResult.contact_state` of the steps before, whose forces these start from (warm start).
         """
-        u, _, _, _, timing = self.held(commands)
+        if self.given is not None and steps != 1:
+            return self._one_by_one(q, v, tau, steps, commands, wrenches, contact_state)
+        u, _, _, R, timing = self.held(commands, contacts=contact_state, q=q)
         if tau is None:
             tau = self._no_torques
         if wrenches is None:
             wrenches = self._no_wrenches
         if self._adaptive:
-            return self._estimated([q, v, tau, u, wrenches, self._passive, self._R, timing], steps)
+            return self._estimated([q, v, tau, u, wrenches, self._passive, R, timing], steps)
         settings = self._once if type(steps) is int and steps == 1 else self.repeats(count(steps, "steps"))
         nq, nv, nfound, nprogress = self._sizes
         q1, v1 = _empty(nq, self._dtype), _empty(nv, self._dtype)
         found, progress = _empty(nfound, self._dtype), _empty(nprogress, self._dtype)
-        if self._entry(q, v, tau, u, wrenches, self._passive, self._R, timing, settings, q1, v1, found, progress):
+        if self._entry(q, v, tau, u, wrenches, self._passive, R, timing, settings, q1, v1, found, progress):
             # not one state whose arrays fit as they are
-            given = [q, v, tau, u, wrenches, self._passive, self._R, timing, settings]
+            given = [q, v, tau, u, wrenches, self._passive, R, timing, settings]
             q1, v1, found, progress = self._evaluated(given)
         if self.minimal:
             self.check_loops(progress)
-        return StepResult(q1, v1, found, progress, None, self.source.nc)
+        return StepResult(q1, v1, found, progress, None, self)
+
+    def _one_by_one(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike | None,
+        steps: int,
+        commands: npt.ArrayLike | None,
+        wrenches: npt.ArrayLike | None,
+        row: Array | None,
+    ) -> StepResult:
+        """Steps between which contact points are found."""
+        made = None
+        for _ in range(count(steps, "steps")):
+            made = self(q, v, tau, commands=commands, wrenches=wrenches, contact_state=row)
+            q, v, row = made.q, made.v, self.contacts_of(made._found, row)
+        assert made is not None
+        made._progress[..., 1] += steps - 1
+        return made
 
     def _evaluated(self, given: list[Any]) -> list[Any]:
         """Outputs for anything array-like."""
@@ -287,7 +335,7 @@ class Stepper(BaseEvaluator):
         q1, v1, found, error, progress = out
         if self.minimal:
             self.check_loops(progress)
-        return StepResult(q1, v1, found, progress, error, self.source.nc)
+        return StepResult(q1, v1, found, progress, error, self)
 
     def bind(
         self,
@@ -320,6 +368,10 @@ class Stepper(BaseEvaluator):
                 raise InputError(f"bind: {name} is {type(x).__name__}, needs a NumPy array")
         lead = q.shape[: max(q.ndim - 1, 0)]
         inputs = [q, v, self._no_torques if tau is None else tau, *self.held(commands, wrenches)]
+        if self.given is not None:
+            raise InputError(f"bind: contact points of '{self.source.name}' are found between steps; call the stepper")
+        if self.contact:
+            inputs[6] = np.array(np.broadcast_to(self._R, (*lead, self._R.size)))
         if self.integrator != "dopri5":
             inputs.append(self.repeats(count(steps, "steps")))
         elif steps != 1:
@@ -333,6 +385,8 @@ class Stepper(BaseEvaluator):
                 if not x.flags.writeable:
                     raise InputError("bind: q and v are moved on, and one of them is read-only; give out=(q, v)")
         call = bound_call(self.runner, [*inputs, *outputs], (q, v) if out is None else None)
+        if self.contact:
+            return self._warm_started(call, inputs[6], outputs[2])
         if not self.minimal:
             return call
 
@@ -342,19 +396,38 @@ class Stepper(BaseEvaluator):
 
         return checked
 
-    def held(self, commands: Any, wrenches: Any = None) -> tuple[Any, ...]:
+    def _warm_started(self, call: Callable[[], None], R: Array, found: Array) -> Callable[[], None]:
+        """Calls that start from the forces of the one before."""
+        row = self.contact_row
+        assert row is not None
+
+        def started() -> None:
+            call()
+            forces = row.start(row.of_result(found, self.source.nv), float(self._R[0]))
+            R[..., R.shape[-1] - forces.shape[-1] :] = forces  # nothing is given after them
+
+        return started
+
+    def held(
+        self, commands: Any, wrenches: Any = None, contacts: Array | None = None, q: npt.ArrayLike | None = None
+    ) -> tuple[Any, ...]:
         """Inputs of the steps that are held over many of them, from commands to the timing.
 
         Args:
             commands: Commands of the actuators, or None.
             wrenches: External wrenches on the frames that were named; by default none.
+            contacts: What was kept of contacts in the step before (`contacts_of`); by default nothing.
+            q: Configuration before the step, where contact points are found between steps (`given`).
         """
         pushed = self._no_wrenches if wrenches is None else wrenches
+        R = self._R
+        if self.contact_inputs is not None and q is not None:
+            R = self.contact_inputs.started(R, contacts, q)
         if commands is None:
-            return self._uncommanded, pushed, self._passive, self._R, self._timing
+            return self._uncommanded, pushed, self._passive, R, self._timing
         if not self.takes_commands:
             check_actuators(self.source)
-        return commands, pushed, self._passive, self._R, self._timing_commanded
+        return commands, pushed, self._passive, R, self._timing_commanded
 
     def repeats(self, steps: int) -> Array:
         """The settings for so many steps.

@@ -13,7 +13,9 @@ import numpy as np
 from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError
 from linkwork.model.model import Model
+from linkwork.quantities.base import Array
 from linkwork.simulation import files
+from linkwork.simulation.contacts import ContactHistory
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 RESUMED = (
     *("dt", "integrator", "method", "record_every", "project_every", "time_constant", "passive", "limits"),
-    *("tolerance", "stops_at", "regularization", "iterations", "wrenches", "controller_output"),
+    *("tolerance", "stops_at", "regularization", "iterations", "wrenches", "controller_output", "contact"),
 )
 """Settings with which a simulation is resumed."""
 
@@ -54,8 +56,24 @@ class Trajectory(Motion):
             how |= {"tau": kept["tau"], "commands": self.commands[index]}
         if kept.get("control_every"):
             how["control_every"] = kept["control_every"]
+        if self.contact_state is not None and changes.get("contact") is not False:
+            how["contact_state"] = self.contact_state[index]
         how |= {"start": float(self.times[index]), "closed": False} | changes
         return simulate(robot, self.q[index], self.v[index], seconds=seconds, **how)
+
+    @property
+    def contacts(self) -> ContactHistory:
+        """Contacts by the names of their pairs: forces, gaps, and whether points slide; energy that they took."""
+        robot = self._known()
+        if self.contact_state is None:
+            more = "it has no contact pairs" if not robot.contacts else "contact=False"
+            raise InputError(f"'{robot.name}' was simulated without contacts: {more}")
+        return ContactHistory(robot, self.contact_state, float(self.settings["dt"]))
+
+    @property
+    def contact_forces(self) -> Array | None:
+        """Forces of contact points along t1, t2, n, ``(k, ..., nslots, 3)``, on second shapes; None without any."""
+        return None if self.contact_state is None else self.contacts.forces
 
     # Files ----------------------------------------------------------------------------------------------
 
@@ -69,8 +87,9 @@ class Trajectory(Motion):
         """
         words = {"robot": self._name(), "settings": self.settings, "ended": self.ended}
         arrays = {name: getattr(self, name) for name in files.ARRAYS}
-        if self.commands is not None:
-            arrays["commands"] = self.commands
+        for name in files.OPTIONAL:
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)
         return files.write(path, words, arrays, self.robot)
 
     @classmethod

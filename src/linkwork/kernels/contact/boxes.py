@@ -316,8 +316,7 @@ def edge_over_face(k: int, edges: Face, face: Face, margin: Scalar) -> tuple[tup
     low, high = clipped_edge(at[0], along[0], 1.0 + margin, 0.0, 1.0)
     low, high = clipped_edge(at[1], along[1], 1.0 + margin, low, high)
     valid = where(low, high, 1.0, 0.0)
-    low = clipped_edge(at[0], along[0], 1.0, 0.0, 1.0)[0]
-    low = smaller(clipped_edge(at[1], along[1], 1.0, low, 1.0)[0], 1.0)
+    # the start within the margin: without it, an edge that lies beside one of the face may start where they cross
     return (start_x + low * along_x, start_y + low * along_y), valid
 
 

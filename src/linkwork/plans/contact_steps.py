@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What steps in time with contacts read, beside what one step does (`contact_lcaba`): actuators, and what they keep.
+
+Steps start from the forces of the step before. These come in with the settings of the solver, in one array, as do
+contact points of pairs without kernel text; what steps sum up on the way is at the end of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwork.model.model import Model
+from linkwork.plans.actuation import actuated_layout, with_actuators
+from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, contact_lcaba_tree
+from linkwork.plans.tree import Tree
+
+TOTALS = 5
+"""Numbers at the end of the result: energy lost by friction and by impacts of contacts, and by limits and dry friction
+of joints; the largest residual; steps whose iterations did not reach the tolerance."""
+
+CONTACT_STEPS_TREE = actuated_layout(
+    CONTACT_LCABA_TREE.extended(
+        "contact_steps",
+        (
+            "nheld",  # settings of the solver, forces to start from, contact points that are given
+            "nfurther",  # the most iterations of a step after the first
+            "nkept",  # a result and a state
+        ),
+        {},
+        {},
+    )
+)
+"""A mechanism with its contacts and actuators, for steps in time."""
+
+
+def contact_steps_tree(
+    model: Model, frames: Sequence[str], limits: bool, joint_friction: bool, iterations: int
+) -> Tree:
+    """The arrays of a mechanism with its contacts and actuators, for steps of so many iterations at most."""
+    tree = contact_lcaba_tree(model, frames, limits, joint_friction)
+    return with_actuators(
+        model,
+        tree,
+        CONTACT_STEPS_TREE,
+        nresult=tree.nresult + TOTALS,
+        nheld=tree.nsettings + tree.nstart + 7 * tree.ngiven,
+        nfurther=max(iterations - 1, 0),
+        nkept=tree.nresult + model.nq + model.nv,
+    )

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What steps with contacts are given besides the state: settings of the solver, forces to start from, given points."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.contact.coal import GivenContacts
+from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE, penetration_time, step_settings
+from linkwork.model.model import Model
+from linkwork.plans.tree import Tree
+from linkwork.quantities.base import Array
+from linkwork.simulation.contacts import ContactRow
+
+
+class ContactInputs:
+    """The array ``(nheld,)`` that steps with contacts read (`plans.contact_steps`).
+
+    Args:
+        robot: The mechanism.
+        tree: Its arrays.
+        dt: Time of a step.
+    """
+
+    def __init__(self, robot: Model, tree: Tree, dt: float) -> None:
+        self.robot, self.tree, self.dt = robot, tree, dt
+        self.row = ContactRow(int(tree.nslots), robot.nc, int(tree.nboxes))
+        """Where rows about contacts have what."""
+        self.given = GivenContacts(robot) if tree.ngiven else None
+        """Contact points of pairs without kernel text."""
+
+    def settings(self, dtype: str) -> Array:
+        """Settings of the solver, and no forces to start from.
+
+        Args:
+            dtype: Of the array.
+        """
+        tree, time = self.tree, penetration_time("auto", self.dt)
+        found = step_settings(self.robot, tree, self.dt, TOLERANCE, MAX_ITERATIONS, time, dtype)
+        return np.concatenate([found, np.zeros(tree.nheld - tree.nsettings, found.dtype)])
+
+    def started(self, settings: Array, row: Array | None, q: npt.ArrayLike) -> Array:
+        """The same with the forces of a step before, and with contact points that are given, ``(..., nheld)``.
+
+        Args:
+            settings: What `settings` returned.
+            row: What was kept of the step before, ``(..., width)``; None: nothing.
+            q: Configuration, ``(..., nq)``.
+        """
+        if row is None and self.given is None:
+            return settings
+        tree = self.tree
+        lead = np.shape(q)[:-1] if row is None else np.broadcast_shapes(np.shape(q)[:-1], row.shape[:-1])
+        found = np.array(np.broadcast_to(settings, (*lead, settings.size)))
+        points = tree.nsettings + tree.nstart
+        if row is not None:
+            found[..., tree.nsettings : points] = self.row.start(row, float(settings[0]))
+        if self.given is not None:
+            given = self.given(q)
+            found[..., points:] = given.reshape(*given.shape[:-2], -1)
+        return found

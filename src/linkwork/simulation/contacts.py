@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What simulations keep of contacts: forces, velocities and gaps of contact points, and what friction dissipates.
+
+Of each state a row of numbers, with all that is needed to go on from it exactly: the next step starts from its forces.
+
+| part of a row | numbers   | meaning                                                                       |
+|---------------|-----------|-------------------------------------------------------------------------------|
+| totals        | 5         | so far: energy lost by friction, by impacts, in joints; the largest residual;  |
+|               |           | steps that missed the tolerance                                               |
+| solver        | 2         | residual and iterations of the last step                                      |
+| forces        | 3 nslots  | along t1, t2, n, on the second shape of each pair                              |
+| velocities    | 3 nslots  | of contact points after the step, in these axes                               |
+| gaps          | nslots    | before the step                                                               |
+| multipliers   | nc        | forces of constraints                                                         |
+| boxes         | nboxes    | forces of joint limits and of dry friction                                    |
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.contact.scales import contact_scales
+from linkwork.errors import InputError, StateWarning
+from linkwork.inputs import Integrator, JointLimits, suggest
+from linkwork.kernels.contact_steps import FRICTION, IMPACTS, JOINTS, MISSED, RESIDUAL
+from linkwork.model.joints import Prismatic
+from linkwork.model.model import Model
+from linkwork.plans.contact_lcaba import HEAD
+from linkwork.plans.contact_steps import TOTALS
+from linkwork.plans.contacts import planned_pair
+from linkwork.quantities.base import Array
+
+SOLVER = 2
+"""Numbers about the solver."""
+BEYOND = 1e-3
+"""How far joints may start beyond limits that hold exactly: in radians, or in parts of the size of the largest body."""
+SLIGHT = 1e-6
+"""A contact touches with more than this part of the robot's weight, and slides faster than this part of the velocity at
+which bodies of its size fall."""
+
+
+def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, method: str) -> bool:
+    """Whether steps are those with contacts; an `InputError` where they are wanted and cannot be.
+
+    Args:
+        robot: The mechanism.
+        contact: True, False, or None: if the robot has contact pairs.
+        integrator: How steps are made.
+        method: Of forward dynamics.
+    """
+    if contact is False or not robot.contacts:
+        if contact:
+            raise InputError(
+                f"contact=True, but '{robot.name}' has no contact pairs: add some with robot.with_contacts(...)"
+            )
+        return False
+    if integrator != "euler":
+        raise InputError(
+            f"'{robot.name}' has contact pairs, which integrator '{integrator}' does not know: use 'euler', or "
+            "contact=False (--contacts none) for bodies that pass through each other"
+        )
+    if method not in ("auto", "lcaba"):
+        raise InputError(
+            f"'{robot.name}' has contact pairs, which method '{method}' does not know: use 'auto', or contact=False "
+            "(--contacts none) for bodies that pass through each other"
+        )
+    return True
+
+
+def limits_at_start(robot: Model, q: Array) -> JointLimits:
+    """Limits of a simulation with contacts: exact, or springs, with a warning, where it starts beyond them.
+
+    Limits that hold exactly would throw joints back that begin far beyond them, or contradict loops.
+
+    Args:
+        robot: The mechanism.
+        q: Configurations at the start, ``(..., nq)``.
+    """
+    length, beyond = contact_scales(robot).length, []
+    for joint in robot.joints:
+        if joint.type.nq == joint.type.nv and joint.type.nv:
+            at = q[..., robot.q_slice(joint.name)]
+            off = np.maximum(joint.limits.lower - at, at - joint.limits.upper).max(initial=0.0)
+            if off > BEYOND * (length if isinstance(joint.type, Prismatic) else 1.0):
+                beyond.append(joint.name)
+    if not beyond:
+        return True
+    more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
+    warnings.warn(
+        f"'{robot.name}' starts beyond the limits of {', '.join(beyond[:3])}{more}: limits of all joints are springs, "
+        "as with limits='soft'; start within them for limits that hold exactly",
+        StateWarning,
+        stacklevel=5,
+    )
+    return "soft"
+
+
+@dataclass(frozen=True)
+class ContactRow:
+    """Where a row of numbers about contacts has what."""
+
+    nslots: int
+    nc: int
+    nboxes: int
+
+    @property
+    def width(self) -> int:
+        """Numbers of a row."""
+        return TOTALS + SOLVER + 7 * self.nslots + self.nc + self.nboxes
+
+    @property
+    def places(self) -> dict[str, slice]:
+        """Parts by name."""
+        sizes = {"forces": 3 * self.nslots, "velocities": 3 * self.nslots, "gaps": self.nslots}
+        sizes |= {"multipliers": self.nc, "boxes": self.nboxes}
+        places, at = {"totals": slice(0, TOTALS), "solver": slice(TOTALS, TOTALS + SOLVER)}, TOTALS + SOLVER
+        for name, size in sizes.items():
+            places[name] = slice(at, at + size)
+            at += size
+        return places
+
+    def of_result(self, found: Array, nv: int) -> Array:
+        """The row of the result of steps (`kernels.contact_problem`, and totals at its end).
+
+        Args:
+            found: The result, ``(..., nresult)``.
+            nv: Degrees of freedom of the robot.
+        """
+        first = HEAD + nv
+        last = first + 7 * self.nslots + self.nc + self.nboxes
+        return np.concatenate([found[..., -TOTALS:], found[..., :SOLVER], found[..., first:last]], axis=-1)
+
+    def start(self, row: Array, tolerance: float) -> Array:
+        """Forces that the next step starts from, ``(..., nstart)``: none, where the step before was not solved.
+
+        Args:
+            row: The row of the step before.
+            tolerance: The residual at which a step is solved.
+        """
+        at = self.places
+        forces = np.concatenate([row[..., at[name]] for name in ("forces", "boxes", "multipliers")], axis=-1)
+        residual = row[..., at["solver"]][..., :1]
+        return np.where(residual > tolerance, 0.0, forces)
+
+    def added(self, before: Array, row: Array) -> Array:
+        """The row of further steps with the totals of those before them.
+
+        Args:
+            before: The row before these steps.
+            row: That of these steps alone; changed.
+        """
+        for k in (FRICTION, IMPACTS, JOINTS, MISSED):
+            row[..., k] += before[..., k]
+        row[..., RESIDUAL] = np.maximum(row[..., RESIDUAL], before[..., RESIDUAL])
+        return row
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSeries:
+    """Contact points of one pair over time. Arrays begin with the axes of the trajectory."""
+
+    forces: Array
+    """Along t1, t2, n, on the second shape, ``(..., slots, 3)``, in N; of the step that led to each state."""
+    impulses: Array
+    """Forces times the time of a step, in N s."""
+    gaps: Array
+    """Before that step, ``(..., slots)``, in m; negative where shapes overlap."""
+    velocities: Array
+    """After that step, of the second shape relative to the first, along t1, t2, n, in m/s."""
+    touching: Array
+    """Whether points bear a force: more than a millionth of the robot's weight."""
+    sliding: Array
+    """Whether points touch and slide: faster than a millionth of the velocity at which bodies of its size fall."""
+
+    @property
+    def sticking(self) -> Array:
+        """Whether points touch and do not slide."""
+        result: Array = self.touching & ~self.sliding
+        return result
+
+    @property
+    def total(self) -> Array:
+        """Normal force of all points together, ``(...)``, in N."""
+        result: Array = self.forces[..., 2].sum(axis=-1)
+        return result
+
+
+class ContactHistory(Mapping[str, ContactSeries]):
+    """Contacts of a trajectory by the names of their pairs, and what solving them left.
+
+    Args:
+        robot: The mechanism.
+        rows: Rows of numbers, ``(k, ..., width)``.
+        dt: Time of a step.
+    """
+
+    def __init__(self, robot: Model, rows: Array, dt: float) -> None:
+        counts = np.array([planned_pair(pair).slots for pair in robot.contacts], dtype=np.int64)
+        nslots = int(counts.sum())
+        width = TOTALS + SOLVER + 7 * nslots + robot.nc
+        if rows.shape[-1] < width:
+            raise InputError(f"contacts of '{robot.name}' are {width} numbers or more, not {rows.shape[-1]}")
+        self._robot, self._rows, self._dt = robot, rows, dt
+        self._at = ContactRow(nslots, robot.nc, rows.shape[-1] - width).places
+        first = np.cumsum(counts) - counts
+        spans = zip(first.tolist(), counts.tolist(), strict=True)
+        self._slots = {pair.name: slice(o, o + n) for pair, (o, n) in zip(robot.contacts, spans, strict=True)}
+        gravity = float(np.linalg.norm(robot.gravity))
+        self._slow = SLIGHT * contact_scales(robot).velocity(gravity, dt)
+        self._weak = SLIGHT * robot.mass * gravity if gravity > 0 else self._slow * robot.mass / dt
+
+    def _part(self, name: str) -> Array:
+        return self._rows[..., self._at[name]]
+
+    def __getitem__(self, name: str) -> ContactSeries:
+        if name not in self._slots:
+            raise InputError(f"'{self._robot.name}' has no contact '{name}'{suggest(name, self._slots)}")
+        slots = self._slots[name]
+        forces, velocities = (self._vectors(part)[..., slots, :] for part in ("forces", "velocities"))
+        touching = forces[..., 2] > self._weak
+        sliding = touching & (np.hypot(velocities[..., 0], velocities[..., 1]) > self._slow)
+        gaps = self._part("gaps")[..., slots]
+        return ContactSeries(forces, self._dt * forces, gaps, velocities, touching, sliding)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._slots)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def _vectors(self, name: str) -> Array:
+        part = self._part(name)
+        return part.reshape(*part.shape[:-1], -1, 3)
+
+    @property
+    def forces(self) -> Array:
+        """Forces of the contact points of all pairs, ``(k, ..., nslots, 3)``, along t1, t2, n, on second shapes."""
+        return self._vectors("forces")
+
+    @property
+    def dissipated(self) -> dict[str, Array]:
+        """Energy lost so far by ``friction``, by ``impacts`` (normal forces), in ``joints`` (limits and dry friction)
+        and in all, ``(k, ...)`` each, in joules."""
+        totals = self._part("totals")
+        parts = {name: totals[..., k] for name, k in (("friction", FRICTION), ("impacts", IMPACTS), ("joints", JOINTS))}
+        return {**parts, "total": totals[..., FRICTION] + totals[..., IMPACTS] + totals[..., JOINTS]}
+
+    @property
+    def residual(self) -> Array:
+        """The largest residual of all steps so far, ``(k, ...)``, in m/s: see `ContactSolution.residual`."""
+        return self._part("totals")[..., RESIDUAL]
+
+    @property
+    def missed(self) -> Array:
+        """Steps so far whose iterations did not reach the tolerance, ``(k, ...)``."""
+        return self._part("totals")[..., MISSED].astype(np.int64)
+
+    @property
+    def iterations(self) -> Array:
+        """Iterations of the step that led to each state, ``(k, ...)``."""
+        return self._part("solver")[..., 1].astype(np.int64)
+
+    def __repr__(self) -> str:
+        return f"<ContactHistory of '{self._robot.name}': {', '.join(self._slots)}>"
+
+
+def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
+    """A `StateWarning` where iterations of some steps did not reach the tolerance.
+
+    Args:
+        robot: The mechanism.
+        rows: The last row of each robot, ``(..., width)``.
+        dt: Time of a step.
+    """
+    history = ContactHistory(robot, rows, dt)
+    missed = history.missed
+    if not missed.any():
+        return
+    robots = f" of {np.count_nonzero(missed)} of {missed.size} robots" if missed.ndim else ""
+    warnings.warn(
+        f"contacts of '{robot.name}' were not solved in {int(missed.sum())} steps{robots}: residual "
+        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed); try a shorter dt",
+        StateWarning,
+        stacklevel=4,
+    )
+
+
+def warm_start(row: ContactRow, given: npt.ArrayLike | None) -> Array:
+    """The row that a simulation starts from: zeros, or one that was kept.
+
+    Args:
+        row: Where rows have what.
+        given: A row of an earlier simulation of the same robot.
+    """
+    if given is None:
+        return np.zeros(row.width)
+    found = np.array(given, dtype=np.float64)
+    if found.shape != (row.width,) or not np.isfinite(found).all():
+        raise InputError(f"contact_state has shape {found.shape}, needs {row.width} finite numbers of a trajectory")
+    return found

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwork.errors import InputError
+from linkwork.quantities.base import Array
+from linkwork.simulation.contacts import ContactHistory
+
+if TYPE_CHECKING:
+    from linkwork.simulation.stepper import Stepper
+
+
+class StepResult:
+    """The state after some steps. Leading axes are those of the batch."""
+
+    __slots__ = ("_error", "_found", "_progress", "_stepper", "q", "v")
+
+    q: Array
+    """Configurations, ``(..., nq)``."""
+    v: Array
+    """Velocities, ``(..., nv)``."""
+
+    def __init__(
+        self, q: Array, v: Array, found: Array, progress: Array, error: Array | None, stepper: Stepper
+    ) -> None:
+        self.q, self.v = q, v
+        self._found, self._progress, self._error, self._stepper = found, progress, error, stepper
+
+    @property
+    def multipliers(self) -> Array:
+        """Forces of the constraints in the last step, ``(..., nc)``."""
+        return self._stepper.forces_of(self._found)
+
+    @property
+    def contact_state(self) -> Array | None:
+        """What the next step starts from besides the state, with contacts; None without."""
+        return self._stepper.contacts_of(self._found)
+
+    @property
+    def contacts(self) -> ContactHistory:
+        """Forces, gaps and velocities of contacts in the last step by the names of pairs, and energy lost."""
+        row = self.contact_state
+        if row is None:
+            raise InputError(f"these steps of '{self._stepper.source.name}' are without contacts")
+        return ContactHistory(self._stepper.source, row, self._stepper.dt)
+
+    @property
+    def steps(self) -> Array:
+        """Steps after which everything was finite."""
+        done: Array = self._progress[..., 1] - 1.0
+        return done
+
+    @property
+    def error(self) -> Array:
+        """Estimates of the last step's error in q and v, ``(..., 2, nv)``; zero for integrators that have none."""
+        if self._error is not None:
+            return self._error
+        return np.zeros((*self.v.shape[:-1], 2, self.v.shape[-1]), dtype=self.v.dtype)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.q, self.v, self.multipliers, self.steps, self.error))
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(self)[index]
+
+    def __repr__(self) -> str:
+        return f"StepResult(q={self.q!r}, v={self.v!r})"

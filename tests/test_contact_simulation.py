@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Simulations with contacts: textbook motions, energy that friction accounts for, exact restarts, all ways to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork import zoo
+from linkwork.mechanism import Mechanism
+from linkwork.zoo.places import placements
+from states import assert_close
+
+G = 9.81
+
+
+def start(scene: Mechanism, **velocities: Any) -> np.ndarray:
+    """Joint velocities by joint."""
+    v = np.zeros(scene.nv)
+    for joint, values in velocities.items():
+        v[scene.v_slice(joint)] = values
+    return v
+
+
+def solved(trajectory: lw.Trajectory) -> lw.Trajectory:
+    """A trajectory all of whose steps reached the tolerance."""
+    assert not trajectory.ended
+    assert int(np.max(trajectory.contacts.missed)) == 0
+    return trajectory
+
+
+# Textbook motions ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("friction", "sticks"), [(np.tan(0.4) + 1e-6, True), (np.tan(0.4) - 1e-6, False)])
+def test_a_box_on_a_slope_sticks_above_the_tangent_of_its_angle(friction: float, sticks: bool) -> None:
+    scene = zoo.boxes_on_slope(0.4, friction)
+    trajectory = solved(lw.simulate(scene, seconds=0.1))
+    slips = trajectory.contacts["ground:box0"].velocities[-1][:, 0].max()
+    assert slips < 3e-7 if sticks else slips > 6e-7  # 0.1 g (sin - friction cos) is 9e-7
+
+
+def test_a_box_slides_as_far_as_coulomb_says_to_first_order() -> None:
+    """v0² / (2 mu g); a step stops as much as the others, so that the error is that of one step."""
+    scene, v = zoo.sliding_box(friction=0.4), np.array([1.0, 0, 0, 0, 0, 0])
+    wrong = []
+    for dt in (2e-3, 1e-3, 5e-4):
+        trajectory = solved(lw.simulate(scene, v=v, seconds=0.4, dt=dt))
+        wrong.append(abs(trajectory.q[-1][0] - 1 / (2 * 0.4 * G)))
+        stopped = trajectory.times[np.argmax(np.abs(trajectory.v[:, 0]) < 1e-6)]
+        assert abs(stopped - 1 / (0.4 * G)) <= dt
+        assert wrong[-1] < 1.01 * 0.5 * dt
+    assert wrong[2] < 0.3 * wrong[0]
+
+
+@pytest.mark.parametrize("angle", [0.3, 0.6])
+def test_a_ball_rolls_down_a_slope_with_five_sevenths(angle: float) -> None:
+    scene = zoo.rolling_sphere(angle, 0.8)
+    trajectory = solved(lw.simulate(scene, seconds=0.5, record_every=50))
+    R = placements(scene, trajectory.q[-1], ["ball"])["ball"].rotation
+    speed = np.linalg.norm(R @ trajectory.v[-1][:3])
+    assert_close([speed], [5 / 7 * G * np.sin(angle) * 0.5], 1e-7)
+    contact = trajectory.contacts["ground:ball"]
+    assert contact.sticking[1:].all()
+    assert_close(contact.total[1:], np.full(len(trajectory) - 1, G * np.cos(angle)), 1e-6)
+
+
+def test_a_ball_that_slides_ends_rolling_with_five_sevenths_of_its_velocity() -> None:
+    scene = zoo.rolling_sphere(friction=0.3)
+    trajectory = solved(lw.simulate(scene, v=start(scene, ball=[1.0, 0, 0, 0, 0, 0]), seconds=0.3, record_every=10))
+    R = placements(scene, trajectory.q[-1], ["ball"])["ball"].rotation
+    assert_close([(R @ trajectory.v[-1][:3])[0]], [5 / 7], 1e-6)
+    sliding = trajectory.contacts["ground:ball"].sliding[1:, 0]
+    assert sliding[0] and not sliding[-1]
+    assert abs(trajectory.times[1:][~sliding][0] - 2 / (7 * 0.3 * G)) < 0.011
+
+
+def test_a_disc_stops_spinning_when_friction_has_taken_its_energy() -> None:
+    scene = zoo.spinning_disc(friction=0.3)
+    trajectory = solved(lw.simulate(scene, v=start(scene, disc=[0, 0, 0, 0, 0, 10.0]), seconds=0.2))
+    spin = trajectory.v[:, 5]
+    assert_close(spin[:150], 10.0 - 2 * 0.3 * G / 0.1 * trajectory.times[:150], 1e-6, scale=10.0)
+    assert abs(spin[-1]) < 1e-9
+
+
+@pytest.mark.parametrize("restitution", [0.5, 1.0])
+def test_a_ball_bounces_back_with_its_coefficient_of_restitution(restitution: float) -> None:
+    scene = zoo.bouncing_ball(restitution, 0.2)
+    trajectory = solved(lw.simulate(scene, seconds=0.3))
+    fall = trajectory.v[:, 2]
+    hit = int(np.argmax(np.diff(fall) > 0))
+    assert_close([fall[hit + 1]], [-restitution * fall[hit]], 0.01)
+
+
+def test_a_stack_stays_where_it_is() -> None:
+    trajectory = solved(lw.simulate(zoo.boxes(6, masses=[1] * 5 + [1000]), seconds=0.2, record_every=20))
+    assert np.abs(trajectory.q[-1] - trajectory.q[0]).max() < 1e-7
+    weights = trajectory.contacts["box4:box5"].total[1:]
+    assert_close(weights, np.full(len(weights), 1000 * G), 1e-6)
+
+
+def test_a_pinched_capsule_does_not_creep() -> None:
+    trajectory = solved(lw.simulate(zoo.pinched_capsule(), seconds=0.2, record_every=20))
+    assert abs(trajectory.q[-1][2] - trajectory.q[0][2]) < 1e-10
+
+
+def test_a_joint_stops_at_its_limit_and_stays() -> None:
+    """With contacts limits are exact: a pendulum falls on its stop."""
+    build = lw.Builder("stopped")
+    build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0)))
+    build.joint("pivot", lw.Revolute("y"), "world", "arm", at=(0, 0, 1), lower=-0.3, upper=0.3)
+    build.body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.Free(), "world", "ball")
+    build.shape("ball", lw.Sphere(0.1))
+    robot = build.pose("assembled", {"ball": (3, 0, 0.1, 0, 0, 0, 1)}).build().with_contacts("ball", visual=True)
+    trajectory = solved(lw.simulate(robot, robot.poses["assembled"], seconds=0.5))
+    assert_close([trajectory.q[-1][robot.q_index("pivot")]], [0.3], 1e-9)
+    assert trajectory.contacts.dissipated["joints"][-1] > 0.1
+
+
+def arm_beyond_its_limit() -> Mechanism:
+    build = lw.Builder("arm and ball")
+    build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5)))
+    build.joint("pivot", lw.Revolute("y"), "world", "arm", at=(0, 0, 1), lower=-0.3, upper=0.3)
+    build.body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.Free(), "world", "ball")
+    build.shape("ball", lw.Sphere(0.1))
+    build.pose("beyond", {"pivot": 0.6, "ball": (3, 0, 0.1, 0, 0, 0, 1)})
+    return build.build().with_contacts("ball", visual=True)
+
+
+def test_a_joint_that_starts_beyond_its_limit_is_pushed_back_by_a_spring() -> None:
+    robot = arm_beyond_its_limit()
+    q = robot.poses["beyond"]
+    with pytest.warns(lw.StateWarning, match="starts beyond the limits of pivot: limits of all joints are springs"):
+        trajectory = solved(lw.simulate(robot, q, seconds=0.5))
+    assert trajectory.settings["limits"] == "soft"
+    assert trajectory.q[-1][0] < 0.3
+    same = lw.simulate(robot, q, seconds=0.5, limits="soft")
+    np.testing.assert_array_equal(same.q, trajectory.q)
+    free = lw.simulate(robot, q, seconds=0.1, limits=False)
+    assert np.abs(free.v).max() < np.abs(same.v).max()
+
+
+# Energy --------------------------------------------------------------------------------------------------------
+
+
+def test_friction_takes_the_energy_of_a_sliding_box_exactly() -> None:
+    scene = zoo.sliding_box(friction=0.4)
+    trajectory = solved(lw.simulate(scene, v=start(scene, box0=[1.0, 0.5, 0, 0, 0, 0]), seconds=0.4))
+    lost, energy = trajectory.contacts.dissipated, trajectory.energy["total"]
+    assert_close(lost["total"] + energy, np.full(len(trajectory), energy[0]), 1e-9, scale=1.0)
+    assert_close(lost["total"], lost["friction"], 1e-7, scale=1.0)
+    assert (np.diff(lost["friction"]) > -1e-9).all()
+
+
+@pytest.mark.parametrize(
+    "make", [zoo.spinning_top, lambda: zoo.rolling_sphere(0.3), zoo.spinning_disc, zoo.rattleback, zoo.hopper]
+)
+def test_energy_never_rises(make: Callable[[], Mechanism]) -> None:
+    scene = make()
+    v = start(scene, **{scene.joints[0].name: [0, 0, 0, 0, 0, 5.0]}) if scene.joints[0].type.nv == 6 else None
+    trajectory = lw.simulate(scene, v=v, seconds=0.2)
+    energy = trajectory.energy["total"]
+    assert np.diff(energy).max() < 1e-8 * (1 + abs(energy[0]))
+
+
+def test_what_an_impact_takes_is_accounted_for() -> None:
+    scene = zoo.bouncing_ball(0.5, 0.2)
+    trajectory = solved(lw.simulate(scene, seconds=0.3))
+    lost = trajectory.contacts.dissipated["impacts"][-1]
+    assert_close([lost], [0.75 * G * 0.2], 0.01)
+
+
+# Restart -------------------------------------------------------------------------------------------------------
+
+
+def moving(seed: int = 0) -> tuple[Mechanism, np.ndarray, np.ndarray]:
+    """Two boxes that slide over each other, and turn."""
+    scene = zoo.boxes(2)
+    v = np.random.default_rng(seed).normal(size=(2, 6)) * 0.3
+    v[:, 2:5] = 0.0
+    return scene, scene.poses[zoo.ASSEMBLED], v.ravel()
+
+
+@pytest.mark.parametrize("record_every", [1, 7])
+def test_a_simulation_that_is_resumed_goes_on_to_the_last_bit(record_every: int) -> None:
+    scene, q, v = moving()
+    whole = lw.simulate(scene, q, v, seconds=0.1, record_every=record_every)
+    part = whole.resume(5, seconds=0.1 - whole.times[5])
+    np.testing.assert_array_equal(part.q[-1], whole.q[-1])
+    np.testing.assert_array_equal(part.v[-1], whole.v[-1])
+    assert part.contact_state is not None and whole.contact_state is not None
+    np.testing.assert_array_equal(part.contact_state[-1], whole.contact_state[-1])
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet"])
+def test_contacts_are_saved_with_a_trajectory(tmp_path: Path, kind: str) -> None:
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    scene, q, v = moving()
+    made = lw.simulate(scene, q, v, seconds=0.02)
+    kept = lw.Trajectory.load(made.save(tmp_path / f"run.{kind}"), scene)
+    np.testing.assert_array_equal(kept.contacts["box0:box1"].forces, made.contacts["box0:box1"].forces)
+    resumed = kept.resume(seconds=0.02)
+    np.testing.assert_array_equal(resumed.q, made.resume(seconds=0.02).q)
+
+
+# All ways to run -----------------------------------------------------------------------------------------------
+
+
+def test_rollouts_are_simulations_of_each_robot() -> None:
+    """Of a robot whose contact forces are unique: a foot that slides, and a loop."""
+    scene = zoo.hopper(height=0.002)
+    q = np.tile(scene.poses[zoo.ASSEMBLED], (11, 1))
+    v = np.zeros((11, scene.nv))
+    v[:, 0], v[:, 1] = np.linspace(0.0, 2.0, 11), np.linspace(-1.0, 0.0, 11)
+    many = lw.rollouts(scene, q, v, seconds=0.05, record_every=10)
+    for k in (0, 7, 10):
+        one = solved(lw.simulate(scene, q[k], v[k], seconds=0.05, record_every=10))
+        assert_close(many.q[:, k], one.q, 1e-8, scale=1.0)
+        totals = many.contacts["ground:foot"].total[:, k], one.contacts["ground:foot"].total
+        assert_close(*totals, 1e-5, scale=G)
+    alone = lw.rollouts(scene, q[3:8], v[3:8], seconds=0.05, record_every=10)
+    np.testing.assert_array_equal(alone.q, many.q[:, 3:8])
+
+
+def test_a_stepper_makes_the_steps_of_a_simulation() -> None:
+    scene, q, v = moving()
+    whole = lw.simulate(scene, q, v, seconds=0.02)
+    stepper = lw.Stepper(scene)
+    at = stepper(q, v, steps=12)
+    at = stepper(at.q, at.v, steps=8, contact_state=at.contact_state)
+    np.testing.assert_array_equal(at.q, whole.q[-1])
+    np.testing.assert_array_equal(at.contacts["ground:box0"].forces, whole.contacts["ground:box0"].forces[-1])
+    moved, rate = q.copy(), v.copy()
+    step = stepper.bind(moved, rate)
+    for _ in range(20):
+        step()
+    np.testing.assert_array_equal(moved, whole.q[-1])
+
+
+def test_a_kernel_and_a_function_control_alike() -> None:
+    """A push on the trunk of the hopper."""
+    scene = zoo.hopper()
+
+    @lw.kernel
+    def pushed(time, q, v, tau):  # type: ignore[no-untyped-def]
+        tau[2] = -5.0 * v[2]
+
+    def push(time: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.array([0.0, 0.0, -5.0 * v[2], 0.0, 0.0])
+
+    v = start(scene, rail_z=[-0.3])
+    by_kernel = lw.simulate(
+        scene, v=scene.project_velocity(scene.poses["assembled"], v), seconds=0.1, controller=pushed
+    )
+    by_function = lw.simulate(
+        scene, v=scene.project_velocity(scene.poses["assembled"], v), seconds=0.1, controller=push
+    )
+    assert_close(by_kernel.q, by_function.q, 1e-9, scale=1.0)
+    np.testing.assert_array_equal(
+        by_kernel.resume(33, seconds=0.1 - by_kernel.times[33], controller=pushed).q[-1], by_kernel.q[-1]
+    )
+
+
+def test_loops_stay_closed() -> None:
+    scene = zoo.hopper(height=0.1)
+    trajectory = solved(lw.simulate(scene, seconds=0.3, record_every=10))
+    assert trajectory.errors.max() < 1e-5
+    assert trajectory.contacts["ground:foot"].touching.any()
+
+
+def test_plain_steps_agree_with_native_ones() -> None:
+    scene, q, v = moving()
+    stepper = lw.Stepper(scene)
+    plain, native = stepper.plain()(q, v, steps=3), stepper(q, v, steps=3)
+    assert_close(plain.q, native.q, 1e-9, scale=1.0)
+
+
+def test_a_step_is_that_of_contact_step() -> None:
+    scene, q, v = moving()
+    step, stepped = lw.ContactStep(scene)(q, v), lw.Stepper(scene)(q, v)
+    assert_close(stepped.q, step.q, 1e-12, scale=1.0)
+    assert_close(stepped.contacts["box0:box1"].impulses, step.impulses["box0:box1"], 1e-12, scale=0.01)
+
+
+def test_steps_with_contacts_have_no_straight_line_program() -> None:
+    with pytest.raises(lw.UnsupportedFeature, match="with contacts iterate"):
+        lw.Stepper(zoo.sliding_box()).compile()
+
+
+def test_steps_in_single_precision_slide_as_far() -> None:
+    scene, v = zoo.sliding_box(friction=0.4), np.array([1.0, 0, 0, 0, 0, 0], dtype=np.float32)
+    stepper = lw.Stepper(scene).native("float32")
+    at = stepper(scene.poses[zoo.ASSEMBLED].astype(np.float32), v, steps=200)
+    at = stepper(at.q, at.v, steps=200, contact_state=at.contact_state)
+    assert at.q.dtype == np.float32
+    assert abs(at.q[0] - 1 / (2 * 0.4 * G)) < 1e-3
+
+
+# Without contacts ----------------------------------------------------------------------------------------------
+
+
+def test_without_contacts_bodies_fall_through_the_ground() -> None:
+    scene = zoo.bouncing_ball(height=0.0)
+    trajectory = lw.simulate(scene, seconds=0.1, contact=False)
+    assert trajectory.q[-1][2] < 0.1 - 0.04
+    with pytest.raises(lw.InputError, match="simulated without contacts: contact=False"):
+        trajectory.contacts  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"integrator": "rk4"}, "integrator 'rk4' does not know: use 'euler', or contact=False"),
+        ({"integrator": "dopri5"}, "integrator 'dopri5' does not know"),
+        ({"method": "minimal"}, "method 'minimal' does not know: use 'auto', or contact=False"),
+        ({"method": "ltl"}, "method 'ltl' does not know"),
+        ({"contact_state": [0.0]}, "contact_state has shape"),
+    ],
+)
+def test_what_has_no_contacts_says_so(how: dict[str, Any], words: str) -> None:
+    with pytest.raises(lw.InputError, match=words):
+        lw.simulate(zoo.sliding_box(), seconds=0.01, **how)
+
+
+def test_contacts_that_are_not_there_cannot_be_asked_for() -> None:
+    robot = zoo.pendulum()
+    with pytest.raises(lw.InputError, match="has no contact pairs"):
+        lw.simulate(robot, seconds=0.01, contact=True)
+    with pytest.raises(lw.InputError, match="it has no contact pairs"):
+        lw.simulate(robot, seconds=0.01).contacts  # noqa: B018
+    with pytest.raises(lw.InputError, match="simulated without contacts"):
+        lw.simulate(robot, seconds=0.01, contact_state=np.zeros(3))
+
+
+def test_an_unknown_contact_is_named_with_what_is_near() -> None:
+    trajectory = lw.simulate(zoo.sliding_box(), seconds=0.002)
+    with pytest.raises(lw.InputError, match=r"no contact 'ground:box1'.*ground:box0"):
+        trajectory.contacts["ground:box1"]
+
+
+def test_pairs_without_kernel_text_are_found_between_steps() -> None:
+    """A cylinder on a box, by coal: it stays there."""
+    pytest.importorskip("coal")
+    build = lw.Builder("cylinder on a box")
+    build.body("table", lw.Inertia.box(1.0, (0.4, 0.4, 0.2))).joint("table", lw.Free(), "world", "table")
+    build.body("can", lw.Inertia.rod(0.5, (0, 0, -0.05), (0, 0, 0.05), 0.05)).joint("can", lw.Free(), "world", "can")
+    build.shape("table", lw.Box((0.4, 0.4, 0.2))).shape("can", lw.Cylinder(0.05, 0.1))
+    pose = {"table": (0, 0, 0.1, 0, 0, 0, 1), "can": (0, 0, 0.25, 0, 0, 0, 1)}
+    scene = build.pose("assembled", pose).build().with_contacts("table", ("table", "can"), visual=True)
+    trajectory = lw.simulate(scene, scene.poses["assembled"], seconds=0.05, record_every=10)
+    assert np.abs(trajectory.q[-1] - trajectory.q[0]).max() < 1e-6
+    assert_close([trajectory.contacts["table:can"].total[-1]], [0.5 * G], 1e-4)
+    again = trajectory.resume(2, seconds=0.05 - trajectory.times[2])
+    np.testing.assert_array_equal(again.q[-1], trajectory.q[-1])
+
+
+def test_steps_that_are_not_solved_are_counted() -> None:
+    """What a trajectory says of a residual is that of the largest one on the way."""
+    trajectory = lw.simulate(zoo.sliding_box(), v=np.array([1.0, 0, 0, 0, 0, 0]), seconds=0.05)
+    residual = trajectory.contacts.residual
+    assert (np.diff(residual) >= 0).all() and residual[-1] < 1e-7
+    assert (trajectory.contacts.iterations[1:] >= 1).all()
+
+
+# Pictures ------------------------------------------------------------------------------------------------------
+
+
+def test_contact_forces_are_drawn_in_their_cones() -> None:
+    pytest.importorskip("viser")
+    from linkwork.viewer import Viewer
+    from linkwork.viewer.between import CONES, CONTACTS
+    from linkwork.viewer.stage import ARROW
+    from linkwork.viewer.touching import RIBS
+
+    scene = zoo.rolling_sphere(friction=0.3)
+    run = lw.simulate(scene, v=start(scene, ball=[1.0, 0, 0, 0, 0, 0]), seconds=0.05)
+    with Viewer(run, open_browser=False, quiet=True) as viewer:
+        stage = viewer.stage
+        viewer._show_state(20)
+        drawn = stage.between.nodes[CONTACTS].points[0]
+        assert_close(drawn[0], [run.q[20][0], 0.0, 0.0], 1e-5, scale=1.0)
+        along = drawn[1] - drawn[0]
+        scale = ARROW * stage.framing.size / stage.strong
+        assert_close(along, [-0.3 * G * scale, 0.0, G * scale], 1e-5, scale=1.0)
+        ribs = stage.between.nodes[CONES].points
+        assert ribs.shape == (2 * RIBS, 2, 3)
+        up = ribs[:RIBS, 1] - ribs[:RIBS, 0]
+        assert_close(np.hypot(up[:, 0], up[:, 1]), 0.3 * up[:, 2], 1e-5)
+        stage.show("forces", False)
+        assert not stage.between.nodes[CONTACTS].visible
+
+
+def test_trajectories_with_contacts_can_be_plotted_and_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    scene, q, v = moving()
+    many = lw.rollouts(scene, np.tile(q, (3, 1)), np.tile(v, (3, 1)), seconds=0.01, record_every=2)
+    many.plot(tmp_path / "run.png")
+    many.picture(path=tmp_path / "last.png", index=2)
+    assert (tmp_path / "run.png").stat().st_size and (tmp_path / "last.png").stat().st_size
