@@ -116,22 +116,19 @@ def laws_of_contact(
 ) -> dict[str, float]:
     """What a solution misses of each law, by dense matrices: dynamics, velocities, the cone, Signorini, Coulomb.
 
-    Velocities in m/s; forces as parts of the largest, or of the weight. For contacts with the ground, or at rest, that
-    do not overlap, without restitution.
+    Velocities in m/s; forces as parts of the largest, or of the weight. For contacts
+    that do not overlap, without restitution.
     """
     M, c, J = lw.mass_matrix(robot, q), lw.bias_forces(robot, q, v), contact_jacobian(robot, q)
     turning = axes_accelerations(robot, v)
     after = v + dt * s.acceleration  # velocities after the step, in the axes of its start
-    f, u, normals = s.forces, s.contact_velocity, lw.ContactGeometry(robot)(q).normals
+    f, u = s.forces, s.contact_velocity
     largest = max(float(np.abs(f).max(initial=0.0)), robot.mass * float(np.linalg.norm(robot.gravity)))
     out = M @ (s.acceleration + turning) + c - J.T @ f.reshape(-1)
     if robot.nc:
         out = out - lw.constraint_jacobian(robot, q).T @ s.multipliers
     mu = np.repeat([pair.friction for pair in robot.contacts], [len(s.impulses[p.name]) for p in robot.contacts])
-    bend = [
-        float(n @ lw.frame_acceleration(robot, q, v, turning, "b0", "aligned")[3:]) if v.any() else 0.0 for n in normals
-    ]
-    closing = u[:, 2] + np.maximum(s.gaps, 0.0) / dt + dt / 2 * np.array(bend)
+    closing = u[:, 2] + np.maximum(s.gaps, 0.0) / dt
     ft, ut = np.linalg.norm(f[:, :2], axis=1), np.linalg.norm(u[:, :2], axis=1)
     dissipation = (f[:, :2] * u[:, :2]).sum(axis=1) + mu * f[:, 2] * ut
     return {

@@ -23,6 +23,7 @@ from contact_scenes import (
 from linkwork.model.contacts import ContactPair, ContactShape
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Box, Sphere
+from robots import model_file
 
 DT = 1e-3
 G = 9.81
@@ -70,7 +71,9 @@ def test_stacks_stand_and_carry_their_weight(masses: list[float]) -> None:
     assert np.abs(s.v).max() < len(masses) * TOLERANCE
     for k, pair in enumerate(robot.contacts):
         carried = s.impulses[pair.name][:, 2].sum()
-        assert abs(carried - sum(masses[k:]) * G * DT) < 1e-8 * sum(masses) * G * DT + TOLERANCE * sum(masses)
+        assert abs(carried - sum(masses[k:]) * G * DT) < 1e-8 * sum(masses) * G * DT + len(masses) * TOLERANCE * sum(
+            masses
+        )
     assert max(laws_of_contact(robot, q, np.zeros(robot.nv), s, DT).values()) < 1e-7
 
 
@@ -146,7 +149,7 @@ def test_a_sphere_comes_to_roll() -> None:
     last, _ = run(lw.ContactStep(robot), q, np.array([1.0, 0, 0, 0, 0, 0]), 120)
     np.testing.assert_allclose(lw.frame_velocity(robot, last.q, last.v, "b0", "aligned")[3], 5 / 7, rtol=2e-3)
     assert np.abs(last.contact_velocity[0, :2]).max() < 1e-5
-    assert abs(last.gaps[0]) < 1e-8
+    assert abs(last.gaps[0]) < 2e-5  # along a screw in the body's axes, the center falls by omega v dt² / 2
 
 
 # Gaps, penetration, restitution, compliance -------------------------------------------------------------------------
@@ -287,6 +290,20 @@ def test_loops_and_contacts_in_one_step() -> None:
     assert np.abs(lw.constraint_error(robot, last.q)).max() < 1e-7
 
 
+def test_cassie_falls_with_its_loops_closed() -> None:
+    """Loops, limits, springs and eight contact points; velocities that open the loops a little at the start."""
+    cassie = lw.load(model_file("cassie/cassie_nomesh.xml"))
+    feet = [ContactShape(name, name, Box((0.16, 0.05, 0.03))) for name in ("left-foot", "right-foot")]
+    robot = touching(cassie, *(ContactPair(ground(), foot, friction=0.8) for foot in feet))
+    q = robot.assemble(robot.poses["home"])
+    q[2] -= lw.ContactGeometry(robot)(q).gaps.min()
+    v = 0.01 * np.random.default_rng(0).normal(size=robot.nv)
+    last, solutions = run(lw.ContactStep(robot), q, v, 60)
+    assert np.abs(lw.constraint_error(robot, last.q)).max() < 1e-6
+    assert max(s.iterations for s in solutions) <= 10
+    assert last.impulses["ground:left-foot"][:, 2].sum() > 0
+
+
 # Ways to run --------------------------------------------------------------------------------------------------------
 
 
@@ -334,6 +351,24 @@ def test_out_bind_and_warm_start() -> None:
     np.testing.assert_allclose(again.v, cold.v, atol=TOLERANCE)
     still = step(q, np.zeros(6))
     assert step(still.q, still.v, start=still).iterations == 1
+
+
+def test_single_precision() -> None:
+    robot, q = box_on_plane()
+    v = np.array([0.3, 0.1, -0.2, 1.0, 2.0, 0.5])
+    s, t = lw.ContactStep(robot)(q, v), lw.ContactStep(robot)(q.astype(np.float32), v.astype(np.float32))
+    assert t.v.dtype == np.float32 and t.converged
+    np.testing.assert_allclose(t.v, s.v, atol=2e-3)
+
+
+def test_wrenches_act_on_frames() -> None:
+    """A push below the limit of friction is held, above it moves the box."""
+    robot, q = box_on_plane(friction=0.5)
+    step = lw.ContactStep(robot, wrenches=["b0"])
+    for force, moved in ((0.49 * G, 0.0), (0.6 * G, 0.1 * G * DT)):
+        wrench = np.array([[0.0, 0.0, 0.0, force, 0.0, 0.0]])
+        s = step(q, np.zeros(6), None, wrench)
+        assert s.v[0] == pytest.approx(moved, abs=TOLERANCE)
 
 
 def test_a_copy_steps_alike() -> None:

@@ -20,6 +20,7 @@ from linkwork.dynamics.iterations import row_regularization
 from linkwork.errors import InputError, NotConverged, StateWarning
 from linkwork.inputs import ContactSolver, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.contact_equation import ROUNDINGS
 from linkwork.kernels.contact_newton import CONTACT_NEWTON
 from linkwork.kernels.contact_step_admm import CONTACT_ADMM
 from linkwork.kernels.contact_step_pgs import CONTACT_PGS
@@ -71,6 +72,11 @@ PUSH = 0.1
 """The largest velocity at which penetration is removed, as a part of that at which bodies of the robot's size fall."""
 THRESHOLD = 2.0
 """Restitution acts where contacts close faster than gravity makes them in so many steps."""
+
+
+_UNSET = np.zeros(0)
+"""An input that is not made yet."""
+_empty = np.empty
 
 
 class ContactStep(ArrayEvaluator):
@@ -130,6 +136,7 @@ class ContactStep(ArrayEvaluator):
         self.stabilization = stabilization
         self._time = penetration_time(stabilization, self.dt)
         self.meshes: MeshKind = meshes
+        self._settings = self._no_torques = self._cold_start = self._no_points = _UNSET
         self._given: GivenContacts | None = None
         frames = frame_names(wrenches)
         arguments = {
@@ -218,6 +225,17 @@ class ContactStep(ArrayEvaluator):
             out: Arrays to write the configuration and velocities after the step to; by default new ones.
         """
         forces = start.warm_start if isinstance(start, ContactSolution) else start
+        typed = self._for_type_of([q, v, tau, wrenches, given, forces, *(out or ())])
+        if typed is not self:
+            return typed(q, v, tau, wrenches, given=given, start=forces, out=out)
+        if out is None and wrenches is None and given is None:  # the fast path for one state
+            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
+            torques = self._no_torques if tau is None else tau
+            begin = self._cold_start if forces is None else forces
+            held = self._no_wrenches, self._no_points, begin, self._settings
+            if not self._entry(q, v, torques, *held, *results):
+                self._check(results[2])
+                return ContactSolution(results[0], results[1], results[2], self._layout)
         runner = self.runner
         if given is None and self.program.tree.ngiven:
             given = self.given(q)
@@ -229,6 +247,8 @@ class ContactStep(ArrayEvaluator):
 
     def _check(self, result: Array) -> None:
         """Say where iterations ended too early."""
+        if result.ndim == 1 and result[RESIDUAL] <= self._layout.tolerance:
+            return
         residual = result[..., RESIDUAL]
         missed = ~(residual <= self._layout.tolerance)
         if not missed.any():
@@ -267,6 +287,8 @@ def step_settings(
         least, penalty = max(least, SINGLE_TOLERANCE), min(penalty, SINGLE_PENALTY)
     threshold = THRESHOLD * gravity * dt
     head = [least * velocity, iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, SLACK]
+    inertias = 2 / (np.repeat(scales.pairs, tree.contact_slots) * (1 + tree.friction**2))
+    head += [float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0, ROUNDINGS[0]]
     joints = joint_inverse_inertias(robot)[tree.box_v] if tree.nboxes else np.zeros(0)
     angles = joint_units(robot)[tree.box_v] == 1.0 if tree.nboxes else np.zeros(0, dtype=bool)
     units = scales.length / typical_row_units(robot) if tree.nc else np.zeros(0)

@@ -23,7 +23,7 @@ Other symbols as in `contact_problem`. Cost: that of `lcaba`, of its two sweeps 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained import clear_forces, maximum
+from linkwork.kernels.constrained import clear_forces
 from linkwork.kernels.contact_problem import (
     PROBLEM_WORK,
     ContactResult,
@@ -45,10 +45,8 @@ from linkwork.kernels.spatial import symmetric_product
 
 DIRECTIONS = 3
 """The most conjugate residuals of a step."""
-INEXACT = 0.1
-"""What they leave of their residual."""
-NEGLIGIBLE = 0.02
-"""Or of the residual of contacts."""
+INEXACT = 0.03
+"""What they may leave, as a part of the residual of contacts."""
 
 NEWTON_WORK: dict[str, Shape] = PROBLEM_WORK | {
     "contact_P": ("nslots", 3),
@@ -189,7 +187,7 @@ def find_eta(tree: Array, w: Array, residual: Scalar) -> None:
     for s in range(tree.nslots):
         w.eta_r[s] = sliding(w, s, w.contact_dy)
         left = left + w.eta_r[s] * w.eta_r[s]
-    least = maximum(INEXACT * INEXACT * left, NEGLIGIBLE * NEGLIGIBLE * residual * residual)
+    least = INEXACT * INEXACT * residual * residual
     for k in range(DIRECTIONS):
         if any_below(least - left, 0.0):
             conjugate_residual(tree, w, k, least, left)

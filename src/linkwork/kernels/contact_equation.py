@@ -6,7 +6,7 @@
 
 | symbol | meaning                                                                                         |
 |--------|-------------------------------------------------------------------------------------------------|
-| theta  | smoothing, an acceleration; ``tau = (sigma theta)²`` is that of `cones.smooth_cone`             |
+| theta  | smoothing, an acceleration; ``tau`` of `cones.smooth_cone` is about ``(sigma theta)²``          |
 | sigma  | weight of ``w`` against ``z``: an inertia                                                       |
 | s      | ``sqrt(|T y_t|² + e²)``, the length in De Saxcé's correction                                    |
 
@@ -21,19 +21,19 @@ from linkwork.kernels.contact_problem import ContactResult, ContactSettings, slo
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, symmetric_product
 
-ROUNDING = 0.003
-"""``e`` as a part of the smoothing."""
-PATHS = (1.0, 10.0, 0.1, 3.0)
-"""Weights of the paths, in units of the first."""
+WEIGHTS = (1.0, 10.0, 10.0)
+"""Of ``w`` against ``z``: what multiplies sigma, on each path."""
+ROUNDINGS = (0.003, 0.003, 3.0)
+"""``e`` as a part of the smoothing, on each path."""
 
 
 # The equation of a contact ------------------------------------------------------------------------------------------
 
 
 @kernel
-def path_weight(path: Scalar) -> Scalar:
-    """Factor of ``sigma`` on a path, in turn."""
-    return where(path, 0.5, PATHS[0], where(path, 1.5, PATHS[1], where(path, 2.5, PATHS[2], PATHS[3])))
+def of_path(path: Scalar, values: tuple[float, float, float]) -> Scalar:
+    """The value of a path, by its number."""
+    return where(path, 0.5, values[0], where(path, 1.5, values[1], values[2]))
 
 
 @kernel
@@ -44,8 +44,8 @@ def penalty(tree: Array, s: int, settings: ContactSettings) -> Scalar:
 
 
 @kernel
-def weighted(settings: ContactSettings, weight: Scalar, slack: Scalar) -> ContactSettings:
-    """The same with another penalty and slack."""
+def on_path(settings: ContactSettings, path: Scalar, slack: Scalar) -> ContactSettings:
+    """The settings of a path, with its slack."""
     return ContactSettings(
         tolerance=settings.tolerance,
         dt=settings.dt,
@@ -54,8 +54,10 @@ def weighted(settings: ContactSettings, weight: Scalar, slack: Scalar) -> Contac
         push=settings.push,
         threshold=settings.threshold,
         gravity=settings.gravity,
-        penalty=weight * settings.penalty,
+        penalty=of_path(path, WEIGHTS) * settings.penalty,
         slack=slack,
+        mean=settings.mean,
+        rounding=of_path(path, ROUNDINGS),
         D=settings.D,
         box_D=settings.box_D,
         box_unit=settings.box_unit,
@@ -72,9 +74,9 @@ def scaled_force(mu: Scalar, f: Vector) -> Triple:
 
 
 @kernel
-def smoothed_length(mu: Scalar, y: Vector, theta: Scalar) -> Scalar:
+def smoothed_length(mu: Scalar, y: Vector, theta: Scalar, rounding: Scalar) -> Scalar:
     """``s``: the length of the tangential part of ``T y``, smoothed."""
-    e = ROUNDING * theta * mu
+    e = rounding * theta * mu
     return sqrt(mu * mu * (y[0] * y[0] + y[1] * y[1]) + e * e)
 
 
@@ -84,14 +86,20 @@ def penalized(tree: Array, s: int, settings: ContactSettings, z: Vector, y: Vect
     mu = tree.friction[s]
     sigma = penalty(tree, s, settings)
     compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
-    normal = y[2] + smoothed_length(mu, y, theta) + compliance * z[2]
+    normal = y[2] + smoothed_length(mu, y, theta, settings.rounding) + compliance * z[2]
     x = sigma * mu
     return z[0] - x * y[0], z[1] - x * y[1], z[2] - sigma * normal
 
 
 @kernel
-def smoothing_of(sigma: Scalar, theta: Scalar) -> Scalar:
-    """``tau`` of `smooth_cone`."""
+def cone_smoothing(settings: ContactSettings, sigma: Scalar, theta: Scalar) -> Scalar:
+    """``tau`` of a contact: between that of its own inertia and of the mean, as those of neighbors belong together."""
+    return theta * theta * (sigma * sqrt(sigma * settings.penalty * settings.mean))
+
+
+@kernel
+def box_smoothing(sigma: Scalar, theta: Scalar) -> Scalar:
+    """``tau`` of a limit, or of dry friction."""
     x = sigma * theta
     return x * x
 
@@ -101,7 +109,7 @@ def contact_equation(tree: Array, s: int, settings: ContactSettings, f: Vector, 
     """The square of ``(z - P) / sigma``."""
     sigma = penalty(tree, s, settings)
     z = scaled_force(tree.friction[s], f)
-    P = smooth_cone(penalized(tree, s, settings, z, y, theta), smoothing_of(sigma, theta)).P
+    P = smooth_cone(penalized(tree, s, settings, z, y, theta), cone_smoothing(settings, sigma, theta)).P
     r = (z[0] - P[0], z[1] - P[1], z[2] - P[2])
     return (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) / (sigma * sigma)
 
@@ -118,7 +126,7 @@ def linearize_contact(
     mu = tree.friction[s]
     sigma = penalty(tree, s, settings)
     z = scaled_force(mu, f)
-    c = smooth_cone(penalized(tree, s, settings, z, y, theta), smoothing_of(sigma, theta))
+    c = smooth_cone(penalized(tree, s, settings, z, y, theta), cone_smoothing(settings, sigma, theta))
     plus = 1.0 / maximum(c.not_plus, settings.slack)
     minus = 1.0 / maximum(c.not_minus, settings.slack)
     across = 1.0 / maximum(c.not_across, settings.slack)
@@ -139,7 +147,7 @@ def linearize_contact(
     w.contact_g[s, 0] = w.contact_G[s, 2]
     w.contact_g[s, 1] = w.contact_G[s, 4]
     w.contact_g[s, 2] = w.contact_G[s, 5]
-    length = smoothed_length(mu, y, theta)
+    length = smoothed_length(mu, y, theta, settings.rounding)
     x = mu * mu * where(0.0, length, 1.0 / where(0.0, length, length, 1.0), 0.0)
     w.contact_t[s, 0] = x * y[0]
     w.contact_t[s, 1] = x * y[1]
@@ -164,7 +172,7 @@ def box_projection(x: Scalar, lower: Scalar, upper: Scalar, tau: Scalar) -> tupl
 def box_equation(tree: Array, b: int, settings: ContactSettings, f: Scalar, y: Scalar, theta: Scalar) -> Scalar:
     """The square of ``(f - P) / sigma``, as a velocity."""
     sigma = settings.penalty / settings.box_D[b]
-    tau = smoothing_of(sigma, theta / settings.box_unit[b])
+    tau = box_smoothing(sigma, theta / settings.box_unit[b])
     P, _, _ = box_projection(f - sigma * y, tree.box_lower[b], tree.box_upper[b], tau)
     x = settings.box_unit[b] * (f - P) / sigma
     return x * x
@@ -176,7 +184,7 @@ def linearize_box(
 ) -> None:
     """``P, G`` of a limit, or of dry friction."""
     sigma = settings.penalty / settings.box_D[b]
-    tau = smoothing_of(sigma, theta / settings.box_unit[b])
+    tau = box_smoothing(sigma, theta / settings.box_unit[b])
     P, slope, rest = box_projection(f - sigma * y, tree.box_lower[b], tree.box_upper[b], tau)
     inverse = 1.0 / maximum(rest, settings.slack)
     w.box_P[b] = f - inverse * (f - P)

@@ -21,17 +21,16 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.cones import clamp, project_cone, tangential_length
-from linkwork.kernels.constrained import DISABLED, force_residual, maximum, minimum
+from linkwork.kernels.constrained import DISABLED, STAGNATION, force_residual, maximum, minimum
 from linkwork.kernels.contact_direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact_equation import (
     linearize_box,
     linearize_contact,
     merit,
-    path_weight,
+    on_path,
     penalized,
     penalty,
     scaled_force,
-    weighted,
 )
 from linkwork.kernels.contact_problem import (
     INPUTS,
@@ -75,13 +74,21 @@ to no less than `SLOW`. The bounds of both."""
 SLOW = 0.5
 SLIPPING = 0.3
 """Smoothing of a warm start with contacts that slide, as a part of gravity, or of their velocity over the step."""
-FAILURES = 5.5
+FAILURES = 3.5
 """More steps that got stuck than this lead to another path: another weight of ``w`` against ``z``."""
 
 
-SMOOTHING, PREVIOUS, LARGEST, FACTOR, LEAST, STUCK, PATH, SLACK, LENGTH, MERIT = range(10)
+MOST_FAILURES = 8.5
+"""Where a solution is close, so many do."""
+LATE = 1e-3
+"""It is where the residual is less than this part of the largest smoothing."""
+FLOOR = 0.3
+"""Smoothing is at least this part of the residual."""
+
+SMOOTHING, PREVIOUS, LARGEST, FACTOR, LEAST, STUCK, PATH, FRESH, SLACK, LENGTH, MERIT, CLOSE = range(12)
 """Entries of the solver's state: smoothing now, before, and the largest; its factor, and the least that it may be;
-steps that got stuck on this path; the number of the path; the slack; length of the last step, and the residual after it."""
+steps that got stuck on this path; the number of the path, and whether it begins; the slack; length of the last step,
+and the residual after it; whether a solution is close."""
 
 
 # The iteration ----------------------------------------------------------------------------------------------------
@@ -108,8 +115,8 @@ def take_step(tree: Array, w: Array, result: ContactResult, t: Scalar) -> None:
 def step_length(
     tree: Array, w: Array, settings: ContactSettings, result: ContactResult, theta: Scalar, before: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """The first length of a halving that reduces the residual enough, or leaves it near to the smoothing, or the best
-    of all; and the residual there.
+    """The first length of a halving that reduces the residual enough, or, close to a solution, leaves it near to the
+    smoothing; or the best of all; and the residual there.
 
     Zero where none reduces it.
     """
@@ -117,11 +124,12 @@ def step_length(
     best = before
     open = 1.0
     trial = 2.0
+    close = result.state[CLOSE]
     for _ in range(TRIALS):
         trial = 0.5 * trial
         if any_below(-open, 0.0):
             x = merit(tree, w, settings, result, theta, trial)
-            enough = where(x, maximum((1.0 - REDUCTION * trial) * before, NEAR * theta), open, 0.0)
+            enough = where(x, maximum((1.0 - REDUCTION * trial) * before, close * (NEAR * theta)), open, 0.0)
             better = where(x, best, open, enough)
             t = where(0.5, better, trial, t)
             best = where(0.5, better, x, best)
@@ -130,9 +138,11 @@ def step_length(
 
 
 @kernel
-def update_smoothing(state: Array, t: Scalar, start: Scalar, residual: Scalar) -> None:
+def update_smoothing(
+    state: Array, t: Scalar, start: Scalar, residual: Scalar, missed: Scalar, first_slack: Scalar
+) -> None:
     """Smoothing of the next step: less where the residual has followed, more where steps got stuck; another path where
-    they did so too often."""
+    they did so too often, far from a solution. ``missed`` is the residual of the true problem, an acceleration."""
     theta = state[SMOOTHING]
     before = state[PREVIOUS]
     factor = state[FACTOR]
@@ -142,20 +152,25 @@ def update_smoothing(state: Array, t: Scalar, start: Scalar, residual: Scalar) -
     slower = minimum(sqrt(factor), MOST_SHRINK)
     fast = where(residual, NEAR * FAST * theta, where(t, 1.0, 0.0, 1.0), 0.0)
     faster = where(0.5, fast, maximum(factor * factor, state[LEAST]), factor)
-    less = maximum(factor * theta, LEAST_SMOOTHING * largest)
+    less = minimum(theta, maximum(maximum(factor * theta, FLOOR * residual), LEAST_SMOOTHING * largest))
+    far = where(LATE * largest, missed, 1.0, 0.0)
     count = state[STUCK] + stuck
-    lost = where(FAILURES, count, 1.0, 0.0)
+    lost = where(FAILURES, count, where(MOST_FAILURES, count, 1.0, far), 0.0)
     path = state[PATH] + lost
-    state[PATH] = where(3.5, path, 0.0, path)
+    state[PATH] = where(2.5, path, 0.0, path)
+    state[FRESH] = lost
     state[STUCK] = where(0.5, lost, 0.0, count)
     state[SMOOTHING] = where(0.5, lost, largest, where(0.5, stuck, before, where(0.5, near, less, theta)))
     earlier = where(0.5, stuck, minimum(before / slower, largest), where(0.5, near, theta, before))
     state[PREVIOUS] = where(0.5, lost, largest, earlier)
-    state[LEAST] = where(0.5, lost, LEAST_SHRINK, where(0.5, stuck, maximum(state[LEAST], slower), state[LEAST]))
+    state[CLOSE] = 1.0 - far
+    kept = where(0.5, stuck - far, maximum(state[LEAST], slower), state[LEAST])
+    state[LEAST] = where(0.5, lost, LEAST_SHRINK, kept)
     slow = where(SLOW * start, residual, 1.0 - stuck, 0.0) - near
     more = minimum(MORE_SLACK * state[SLACK], MOST_SLACK)
     less_slack = maximum(state[SLACK] / MORE_SLACK, LEAST_SLACK)
-    state[SLACK] = where(0.5, stuck, more, where(0.5, slow, less_slack, state[SLACK]))
+    slack = where(0.5, stuck, more, where(0.5, slow, less_slack, state[SLACK]))
+    state[SLACK] = where(0.5, far, first_slack, slack)
     state[LENGTH] = t
     state[MERIT] = residual
     state[FACTOR] = where(0.5, lost, SHRINK, where(0.5, stuck, slower, where(0.5, near, faster, factor)))
@@ -201,13 +216,35 @@ def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult)
 
 
 @kernel
-def linearize(tree: Array, w: Array, settings: ContactSettings, result: ContactResult, theta: Scalar) -> None:
-    """All contacts and boxes."""
+def no_changes(tree: Array, w: Array) -> None:
+    """A step of nothing."""
+    for s in range(tree.nslots):
+        for k in range(3):
+            w.contact_dy[s, k] = 0.0
+            w.contact_df[s, k] = 0.0
+    for b in range(tree.nboxes):
+        w.box_dy[b] = 0.0
+        w.box_df[b] = 0.0
+
+
+@kernel
+def linearize(
+    tree: Array, w: Array, settings: ContactSettings, result: ContactResult, theta: Scalar, fresh: Scalar
+) -> None:
+    """All contacts and boxes; where ``fresh`` is one there are none, so that the step leads to free motion."""
+    there = 1.0 - fresh
     for s in range(tree.nslots):
         y = (w.contact_y[s, 0], w.contact_y[s, 1], w.contact_y[s, 2])
         linearize_contact(tree, w, s, settings, slot_vector(result.forces, s), y, theta)
+        for k in range(3):
+            w.contact_P[s, k] *= there
+            w.contact_g[s, k] *= there
+        for k in range(6):
+            w.contact_G[s, k] *= there
     for b in range(tree.nboxes):
         linearize_box(tree, w, b, settings, result.boxes[b], w.box_y[b], theta)
+        w.box_P[b] *= there
+        w.box_G[b] *= there
 
 
 @kernel
@@ -216,28 +253,20 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     settings = problem.settings
     setup_contact_problem(tree, w, problem)
     theta = guess(tree, w, problem, result)
-    linearize(tree, w, settings, result, theta)
+    linearize(tree, w, settings, result, theta, 0.0)
     for s in range(tree.nslots):  # P - G (b - y): forces at a = 0 of what is linear about the guess
         b = w.contact_b[s]
-        x = symmetric_product(
-            w.contact_G[s], (b[0] - w.contact_y[s, 0], b[1] - w.contact_y[s, 1], b[2] - w.contact_y[s, 2])
-        )
+        x = symmetric_product(w.contact_G[s], (0.0, 0.0, b[2] - w.contact_y[s, 2]))
         for k in range(3):
             w.contact_P[s, k] -= x[k]
-            w.contact_y[s, k] = b[k]
+        w.contact_y[s, 2] = b[2]
     for k in range(tree.nv):
         w.tau[k] = w.torque[k]
     for j in range(6):
         w.a[0, j] = 0.0
     newton_direction(tree, w, settings, result, theta)
     take_step(tree, w, result, 1.0)
-    for s in range(tree.nslots):
-        for k in range(3):
-            w.contact_dy[s, k] = 0.0
-            w.contact_df[s, k] = 0.0
-    for b in range(tree.nboxes):
-        w.box_dy[b] = 0.0
-        w.box_df[b] = 0.0
+    no_changes(tree, w)
     now = merit(tree, w, settings, result, theta, 0.0)
     result.state[LARGEST] = maximum(theta, now)
     result.state[SMOOTHING] = maximum(theta, now / NEAR)
@@ -247,8 +276,8 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     result.state[STUCK] = 0.0
     result.state[SLACK] = settings.slack
     result.state[PATH] = 0.0
-    update_smoothing(result.state, 0.9, DISABLED, now)
     result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
+    update_smoothing(result.state, 0.9, DISABLED, now, result.residual[0] / settings.dt, settings.slack)
     result.iterations[0] = 1.0
     write_step(tree, w, problem, result)
 
@@ -269,26 +298,42 @@ def rows_of(tree: Array, w: Array, a: Array) -> None:
 
 
 @kernel
+def leave_contradictions(tree: Array, w: Array, settings: ContactSettings) -> None:
+    """``row_forces``: ``rows``, or zeros where a full step does not change them.
+
+    Rows that contradict each other, as redundant ones do that differ by rounding in a file, cannot be met.
+    """
+    square = 0.0
+    change = 0.0
+    for r in range(tree.nc):
+        unit = where(settings.R[r], DISABLED, settings.row_unit[r], 0.0)
+        square = square + unit * unit * (w.rows[r] * w.rows[r])
+        change = change + unit * unit * (w.drows[r] * w.drows[r])
+    for r in range(tree.nc):
+        w.row_forces[r] = where(change, STAGNATION * STAGNATION * square, 0.0, w.rows[r])
+
+
+@kernel
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
-    settings = weighted(problem.settings, path_weight(result.state[PATH]), result.state[SLACK])
+    settings = on_path(problem.settings, result.state[PATH], result.state[SLACK])
     theta = result.state[SMOOTHING]
+    fresh = result.state[FRESH]
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
-    linearize(tree, w, settings, result, theta)
-    for s in range(tree.nslots):
-        for k in range(3):
-            w.contact_dy[s, k] = 0.0
-            w.contact_df[s, k] = 0.0
-    for b in range(tree.nboxes):
-        w.box_dy[b] = 0.0
-        w.box_df[b] = 0.0
+    linearize(tree, w, settings, result, theta, fresh)
+    no_changes(tree, w)
     before = merit(tree, w, settings, result, theta, 0.0)
     newton_direction(tree, w, settings, result, before)
     t, now = step_length(tree, w, settings, result, theta, before)
+    whole = merit(tree, w, settings, result, theta, 1.0)
+    t = where(0.5, fresh, 1.0, t)
+    now = where(0.5, fresh, whole, now)
     take_step(tree, w, result, t)
-    update_smoothing(result.state, t, before, now)
-    result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
+    leave_contradictions(tree, w, settings)
+    missed = problem_residual(tree, w, problem, result, w.row_forces)
+    update_smoothing(result.state, t, before, now, missed / settings.dt, problem.settings.slack)
+    result.residual[0] = missed
     result.iterations[0] += 1.0
     write_step(tree, w, problem, result)
 

@@ -10,8 +10,7 @@ Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with j
 
 Of a contact that is apart, ``b = gap / dt``: it may close, and no more. Penetration is removed with a time constant,
 and with a bounded velocity. Where a contact closes faster than a threshold, Newton's law of restitution holds:
-``b = e u_n``. A compliant contact is an implicit spring, ``b = gap / dt + compliance f_n / dt``. Gaps are those after
-the step to second order in ``dt``.
+``b = e u_n``. A compliant contact is an implicit spring, ``b = gap / dt + compliance f_n / dt``.
 
 Everything is divided by ``dt``, so that rows are of accelerations and the text of `lcaba` applies:
 
@@ -19,8 +18,7 @@ Everything is divided by ``dt``, so that rows are of accelerations and the text 
 |--------------|-----------------------------------------------------------------------------------------------|
 | contact_K    | rows of K of a contact, on its first body (three, along t1, t2, n) and on its second (three)   |
 | contact_b    | ``(J v + b) / dt`` of each contact                                                            |
-| bend         | second rate of each gap where ``qdd = 0``                                                     |
-| offset       | ``b / dt`` of the normal direction of each contact, with half of ``bend``                     |
+| offset       | ``b / dt`` of the normal direction of each contact                                            |
 | contact_y    | ``J a + contact_b``: velocities of contacts after the step, ``(u+ + b) / dt``                   |
 | k            | right-hand sides of loops: ``J_l a = k``                                                      |
 | box_b        | as ``contact_b``, of limits and dry friction                                                  |
@@ -40,7 +38,6 @@ from linkwork.kernels.constrained import DISABLED, WORK, maximum, minimum
 from linkwork.kernels.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.contact.geometry import CONTACT_WORK, contact_geometry, given_contacts
 from linkwork.kernels.contact_setup import (
-    bend_gaps,
     body_rows,
     implicit_joint_torques,
     poses_of_shapes,
@@ -78,7 +75,6 @@ CONTACT_ROWS: dict[str, Shape] = {
     "contact_K": ("nslots", 6, 6),
     "contact_b": ("nslots", 3),
     "offset": ("nslots",),
-    "bend": ("nslots",),
     "box_b": ("nboxes",),
     "torque": ("nv",),
     "contact_y": ("nslots", 3),
@@ -107,6 +103,10 @@ class ContactSettings(NamedTuple):
     """Penalty of a row, in units of the inertia that it feels."""
     slack: Scalar
     """The least that one less an eigenvalue of a projection's derivative may be: it bounds penalties."""
+    mean: Scalar
+    """Geometric mean of the inertias of contacts, ``2 / (D (1 + mu²))``."""
+    rounding: Scalar
+    """By how much of the smoothing the length of a velocity is rounded at zero."""
     D: Array
     """(nslots,) inverse inertia that each contact feels."""
     box_D: Array
@@ -143,7 +143,7 @@ class ContactResult(NamedTuple):
     """(1,) the residual of the true problem (`cones`), a velocity."""
     iterations: Array
     state: Array
-    """(10,) what a solver keeps from one iteration to the next."""
+    """(12,) what a solver keeps from one iteration to the next."""
     a: Array
     """(nv,) joint accelerations."""
     forces: Array
@@ -176,7 +176,7 @@ def contact_view(
     ns = tree.nslots
     nb = tree.nboxes
     nc = tree.nc
-    o = 10
+    o = 12
     parameters = ContactSettings(
         tolerance=settings[0],
         dt=settings[2],
@@ -187,6 +187,8 @@ def contact_view(
         gravity=settings[7],
         penalty=settings[8],
         slack=settings[9],
+        mean=settings[10],
+        rounding=settings[11],
         D=settings[o : o + ns],
         box_D=settings[o + ns : o + ns + nb],
         box_unit=settings[o + ns + nb : o + ns + 2 * nb],
@@ -204,14 +206,14 @@ def contact_view(
         multipliers0=start[3 * ns + nb : 3 * ns + nb + nc],
         settings=parameters,
     )
-    h = 12 + tree.nv
+    h = 14 + tree.nv
     result = ContactResult(
         q=q1,
         v=v1,
         residual=flat[0:1],
         iterations=flat[1:2],
-        state=flat[2:12],
-        a=flat[12:h],
+        state=flat[2:14],
+        a=flat[14:h],
         forces=flat[h : h + 3 * ns],
         velocities=flat[h + 3 * ns : h + 6 * ns],
         gaps=flat[h + 6 * ns : h + 7 * ns],
@@ -238,8 +240,6 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     poses_of_shapes(tree, w)
     contact_geometry(tree, w)
     given_contacts(tree, w, problem.given)
-    for c in range(tree.ncontacts):
-        bend_gaps(tree, w, c)
     apply_wrenches(tree, w, problem.wrenches)
     for i in range(1, tree.n):
         for j in range(6):
@@ -293,7 +293,7 @@ def contact_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
                 u = add(u, rows_times(K, 3, w.omega[j], w.u[j]))
             w.contact_b[s, 0] = u[0] / h
             w.contact_b[s, 1] = u[1] / h
-            w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings) / h + 0.5 * w.bend[s]
+            w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings) / h
             w.contact_b[s, 2] = u[2] / h + w.offset[s]
 
 

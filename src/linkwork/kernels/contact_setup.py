@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the first forward sweep of a step with contacts is made of: poses, second rates of gaps, torques, rows of K.
+"""What the first forward sweep of a step with contacts is made of: poses, torques, rows of K.
 
 | symbol         | meaning                                                                              |
 |----------------|--------------------------------------------------------------------------------------|
 | body_E, body_o | pose of a body in the world                                                          |
-| bend           | second rate of a gap where ``qdd = 0``                                               |
 | torque         | joint torques, with those of springs and dampers at the end of the step              |
 
 Cost: linear in bodies and contacts.
@@ -14,14 +13,11 @@ from __future__ import annotations
 
 from linkwork.kernels.kinematics import pose_from_parent
 from linkwork.kernels.passive import damper_torque, spring_torque
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
+from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.spatial import (
-    Triple,
     add,
     column,
     cross,
-    dot,
-    linear,
     multiply,
     rotate,
     rotate_inverse,
@@ -51,27 +47,6 @@ def poses_of_shapes(tree: Array, w: Array) -> None:
         b = tree.shape_body[s]
         multiply(w.body_E[b], tree.shape_rotation[s], w.shape_R[s])
         set_vector(add(w.body_o[b], rotate(w.body_E[b], tree.shape_position[s])), w.shape_p[s])
-
-
-@kernel
-def bend_gaps(tree: Array, w: Array, c: int) -> None:
-    """``bend``: where ``qdd = 0``, joint velocities being constant, bodies move on curves, and gaps with them.
-
-    The acceleration is that of the shapes' origins, which for spheres is exact. Several contacts of a face have the
-    same: what they ask for remains possible.
-    """
-    first = tree.contact_first[c]
-    second = tree.contact_second[c]
-    a = point_acceleration(tree, w, tree.shape_body[first], tree.shape_position[first])
-    b = point_acceleration(tree, w, tree.shape_body[second], tree.shape_position[second])
-    for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
-        w.bend[s] = dot(column(w.contact_R[s], 2), sub(b, a))
-
-
-@kernel
-def point_acceleration(tree: Array, w: Array, i: int, x: Vector) -> Triple:
-    """The acceleration of a point of body ``i`` after `forward_pass`, in world axes, less that of free fall."""
-    return rotate(w.body_E[i], add(linear(w.a[i]), rotate(w.accel_field[i], x)))
 
 
 @kernel

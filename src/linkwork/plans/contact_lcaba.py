@@ -21,7 +21,7 @@ from linkwork.plans.tree import Tree, build_tree
 UNBOUNDED = 1e30
 """A bound that no force reaches."""
 
-SETTINGS, HEAD = 10, 12
+SETTINGS, HEAD = 12, 14
 """Numbers at the head of the settings and of the result: see `kernels.contact_problem`."""
 
 CONTACT_LCABA_TREE = LCABA_TREE.extended(
