@@ -288,6 +288,20 @@ def test_a_step_is_that_of_contact_step() -> None:
     assert_close(stepped.contacts["box0:box1"].impulses, step.impulses["box0:box1"], 1e-12, scale=0.01)
 
 
+def test_steps_with_contacts_have_no_straight_line_program() -> None:
+    with pytest.raises(lw.UnsupportedFeature, match="with contacts iterate"):
+        lw.Stepper(zoo.sliding_box()).compile()
+
+
+def test_steps_in_single_precision_slide_as_far() -> None:
+    scene, v = zoo.sliding_box(friction=0.4), np.array([1.0, 0, 0, 0, 0, 0], dtype=np.float32)
+    stepper = lw.Stepper(scene).native("float32")
+    at = stepper(scene.poses[zoo.ASSEMBLED].astype(np.float32), v, steps=200)
+    at = stepper(at.q, at.v, steps=200, contact_state=at.contact_state)
+    assert at.q.dtype == np.float32
+    assert abs(at.q[0] - 1 / (2 * 0.4 * G)) < 1e-3
+
+
 # Without contacts ----------------------------------------------------------------------------------------------
 
 
@@ -352,3 +366,40 @@ def test_steps_that_are_not_solved_are_counted() -> None:
     residual = trajectory.contacts.residual
     assert (np.diff(residual) >= 0).all() and residual[-1] < 1e-7
     assert (trajectory.contacts.iterations[1:] >= 1).all()
+
+
+# Pictures ------------------------------------------------------------------------------------------------------
+
+
+def test_contact_forces_are_drawn_in_their_cones() -> None:
+    pytest.importorskip("viser")
+    from linkwork.viewer import Viewer
+    from linkwork.viewer.between import CONES, CONTACTS
+    from linkwork.viewer.stage import ARROW
+    from linkwork.viewer.touching import RIBS
+
+    scene = zoo.rolling_sphere(friction=0.3)
+    run = lw.simulate(scene, v=start(scene, ball=[1.0, 0, 0, 0, 0, 0]), seconds=0.05)
+    with Viewer(run, open_browser=False, quiet=True) as viewer:
+        stage = viewer.stage
+        viewer._show_state(20)
+        drawn = stage.between.nodes[CONTACTS].points[0]
+        assert_close(drawn[0], [run.q[20][0], 0.0, 0.0], 1e-5, scale=1.0)
+        along = drawn[1] - drawn[0]
+        scale = ARROW * stage.framing.size / stage.strong
+        assert_close(along, [-0.3 * G * scale, 0.0, G * scale], 1e-5, scale=1.0)
+        ribs = stage.between.nodes[CONES].points
+        assert ribs.shape == (2 * RIBS, 2, 3)
+        up = ribs[:RIBS, 1] - ribs[:RIBS, 0]
+        assert_close(np.hypot(up[:, 0], up[:, 1]), 0.3 * up[:, 2], 1e-5)
+        stage.show("forces", False)
+        assert not stage.between.nodes[CONTACTS].visible
+
+
+def test_trajectories_with_contacts_can_be_plotted_and_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    scene, q, v = moving()
+    many = lw.rollouts(scene, np.tile(q, (3, 1)), np.tile(v, (3, 1)), seconds=0.01, record_every=2)
+    many.plot(tmp_path / "run.png")
+    many.picture(path=tmp_path / "last.png", index=2)
+    assert (tmp_path / "run.png").stat().st_size and (tmp_path / "last.png").stat().st_size

@@ -121,8 +121,6 @@ def _contact_lines(contacts: dict[str, Any]) -> list[tuple[str, str]]:
     found = [("contacts", words)]
     if lost is not None:
         found.append(("dissipated", f"{lost:.4g} J by friction, impacts and stops"))
-    if contacts["missed"]:
-        found.append(("not solved", f"{contacts['missed']} steps, residual {contacts['residual'] or np.inf:.2g} m/s"))
     return found
 
 

@@ -38,7 +38,7 @@ def one_of(motion: Motion, index: int = 0) -> Motion:
     count = int(np.prod(motion.q.shape[1:-1]))
     if not -count <= index < count:
         raise InputError(f"there is no robot {index} in rollouts of {count}")
-    arrays = {name: getattr(motion, name) for name in ("q", "v", "tau", "multipliers", "commands")}
+    arrays = {name: getattr(motion, name) for name in ("q", "v", "tau", "multipliers", "commands", "contact_state")}
     one = {k: x.reshape(len(x), count, x.shape[-1])[:, index] for k, x in arrays.items() if x is not None}
     return replace(motion, **one)
 

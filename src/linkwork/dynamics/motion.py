@@ -49,6 +49,11 @@ class Motion:
         return NamedRows(self._known(), self.multipliers)
 
     @property
+    def contact_forces(self) -> Array | None:
+        """Forces of contact points along t1, t2, n, ``(k, ..., nslots, 3)``, on second shapes; None without any."""
+        return None
+
+    @property
     def energy(self) -> dict[str, Array]:
         """Kinetic, potential, elastic (springs of joints) and total energy, ``(k, ...)`` each, in joules.
 

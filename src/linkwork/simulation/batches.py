@@ -26,6 +26,7 @@ from linkwork.simulation.actuation import (
     frame_wrenches,
 )
 from linkwork.simulation.batch_propagators import batch_steps, controlled_batch_steps
+from linkwork.simulation.contacts import warn_of_missed_steps
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.initial import initial_states
 from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
@@ -143,6 +144,8 @@ def rollouts(
         size = count(part, "part")
         parts = _spread(executor, [batch.rows(slice(k, k + size)) for k in range(0, len(at), size)])
         recorder = _joined(batch, parts)
+    if recorder.contacts is not None and recorder.count:
+        warn_of_missed_steps(robot, recorder.contacts[recorder.count - 1], h)
     return _trajectory(batch, recorder)
 
 

@@ -238,6 +238,11 @@ class ContactHistory(Mapping[str, ContactSeries]):
         return part.reshape(*part.shape[:-1], -1, 3)
 
     @property
+    def forces(self) -> Array:
+        """Forces of the contact points of all pairs, ``(k, ..., nslots, 3)``, along t1, t2, n, on second shapes."""
+        return self._vectors("forces")
+
+    @property
     def dissipated(self) -> dict[str, Array]:
         """Energy lost so far by ``friction``, by ``impacts`` (normal forces), in ``joints`` (limits and dry friction)
         and in all, ``(k, ...)`` each, in joules."""
@@ -262,6 +267,27 @@ class ContactHistory(Mapping[str, ContactSeries]):
 
     def __repr__(self) -> str:
         return f"<ContactHistory of '{self._robot.name}': {', '.join(self._slots)}>"
+
+
+def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
+    """A `StateWarning` where iterations of some steps did not reach the tolerance.
+
+    Args:
+        robot: The mechanism.
+        rows: The last row of each robot, ``(..., width)``.
+        dt: Time of a step.
+    """
+    history = ContactHistory(robot, rows, dt)
+    missed = history.missed
+    if not missed.any():
+        return
+    robots = f" of {np.count_nonzero(missed)} of {missed.size} robots" if missed.ndim else ""
+    warnings.warn(
+        f"contacts of '{robot.name}' were not solved in {int(missed.sum())} steps{robots}: residual "
+        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed); try a shorter dt",
+        StateWarning,
+        stacklevel=4,
+    )
 
 
 def warm_start(row: ContactRow, given: npt.ArrayLike | None) -> Array:

@@ -21,7 +21,7 @@ from linkwork.simulation.actuation import (
     constant_actuation,
     frame_wrenches,
 )
-from linkwork.simulation.contacts import warm_start
+from linkwork.simulation.contacts import warm_start, warn_of_missed_steps
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
 from linkwork.simulation.initial import initial_state
 from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
@@ -145,6 +145,8 @@ def simulate(
     except Exception as error:
         vars(error)["trajectory"] = recorder.trajectory(settings)
         raise
+    if recorder.contacts is not None and recorder.count:
+        warn_of_missed_steps(robot, recorder.contacts[recorder.count - 1], h)
     return recorder.trajectory(settings, ended)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from linkwork.contact.coal import GivenContacts
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
-from linkwork.errors import InputError, NotFinite
+from linkwork.errors import InputError, NotFinite, UnsupportedFeature
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS
@@ -200,6 +200,14 @@ class Stepper(BaseEvaluator):
         self._once = self.repeats(1)
         self._adaptive = self.integrator == "dopri5"
         self._sizes = [shape[0] for shape in self.program.output_shapes()]
+
+    def _on(self, backend: Backend) -> Self:
+        if self.contact and backend.name == "specialized":
+            raise UnsupportedFeature(
+                f"steps of '{self.source.name}' with contacts iterate, which straight-line programs do not: they run "
+                "native code; contact=False leaves contacts out"
+            )
+        return super()._on(backend)
 
     def _solver_settings(self, dtype: str) -> Array:
         """Regularization of rows; with contacts, settings of their solver and no forces to start from."""

@@ -13,6 +13,7 @@ import numpy as np
 from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError
 from linkwork.model.model import Model
+from linkwork.quantities.base import Array
 from linkwork.simulation import files
 from linkwork.simulation.contacts import ContactHistory
 
@@ -68,6 +69,11 @@ class Trajectory(Motion):
             more = "it has no contact pairs" if not robot.contacts else "contact=False"
             raise InputError(f"'{robot.name}' was simulated without contacts: {more}")
         return ContactHistory(robot, self.contact_state, float(self.settings["dt"]))
+
+    @property
+    def contact_forces(self) -> Array | None:
+        """Forces of contact points along t1, t2, n, ``(k, ..., nslots, 3)``, on second shapes; None without any."""
+        return None if self.contact_state is None else self.contacts.forces
 
     # Files ----------------------------------------------------------------------------------------------
 

@@ -17,8 +17,9 @@ from linkwork.drawing.pictures import GROUND, LOOP
 from linkwork.drawing.skeleton import Skeleton
 from linkwork.quantities.base import Array
 from linkwork.viewer.solids import rgb_of
+from linkwork.viewer.touching import RIBS
 
-SLIDES, GAPS, ARROWS = "slides", "gaps", "forces"
+SLIDES, GAPS, ARROWS, CONTACTS, CONES = "slides", "gaps", "forces", "contact forces", "friction cones"
 """What there are lines for; the names of their nodes."""
 SLIDE = rgb_of("#6f6f6f")
 SETS = 25
@@ -31,9 +32,9 @@ Lines = Mapping[str, Array | None]
 class Between:
     """The lines of one state."""
 
-    def __init__(self, scene: Any, path: str, bones: Skeleton, radius: float) -> None:
+    def __init__(self, scene: Any, path: str, bones: Skeleton, radius: float, slots: int = 0) -> None:
         self.nodes: dict[str, Any] = {}
-        self._visible, self._seen = True, dict.fromkeys((SLIDES, GAPS, ARROWS), False)
+        self._visible, self._seen = True, dict.fromkeys((SLIDES, GAPS, ARROWS, CONTACTS, CONES), False)
         thick = {"thickness": 0.9 * radius, "visible": False}
         if len(bones.slides):
             blank = np.zeros((len(bones.slides), 2, 3))
@@ -46,11 +47,18 @@ class Between:
             how = {"shaft_radius": 1.15 * radius, "head_radius": 2.4 * radius, "head_length": 5 * radius}
             no_shade = 0.5 * colors
             self.nodes[ARROWS] = scene.add_arrows(f"{path}/{ARROWS}", blank, no_shade, visible=False, **how)
+        if slots:
+            how = {"shaft_radius": radius, "head_radius": 2.1 * radius, "head_length": 4.5 * radius}
+            green, blank = np.tile(0.5 * np.array(rgb_of(GROUND)), (slots, 1)), np.zeros((slots, 2, 3))
+            self.nodes[CONTACTS] = scene.add_arrows(f"{path}/{CONTACTS}", blank, green, visible=False, **how)
+            ribs = np.zeros((slots * 2 * RIBS, 2, 3))
+            thin = {"thickness": 0.25 * radius, "visible": False}
+            self.nodes[CONES] = scene.add_line_segments(f"{path}/{CONES}", ribs, SLIDE, **thin)
 
     def put(self, lines: Lines) -> None:
         """Change what there is to be seen."""
         for name, node in self.nodes.items():
-            points = lines[name]
+            points = lines.get(name)
             self._seen[name] = points is not None
             if points is not None:
                 node.points = points

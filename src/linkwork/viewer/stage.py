@@ -21,9 +21,10 @@ from linkwork.model.parts import TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Shape, Solid, Sphere
 from linkwork.quantities.base import Array
-from linkwork.viewer.between import ARROWS, GAPS, SLIDES, Between
+from linkwork.viewer.between import ARROWS, CONES, CONTACTS, GAPS, SLIDES, Between
 from linkwork.viewer.framing import framing
 from linkwork.viewer.solids import MeshFiles, Rgb, along, corners, pin_of, put, rgb_of, wxyz_of
+from linkwork.viewer.touching import Touching
 
 BONE = 0.011
 """Radius of bones, as a part of the robot's size."""
@@ -31,6 +32,8 @@ ARROW = 0.3
 """An arrow of `Stage.strong` newtons, as a part of the robot's size."""
 FAINT = 0.3
 """Opacity of bodies that are seen through."""
+SLIGHT = 1e-6
+"""Contact forces below this part of the largest are none."""
 OPEN = 1e-4
 """Ends of loops that are farther apart than this part of the robot's size are joined by a line."""
 LOOKS = ("solid", "see-through", "bones")
@@ -43,11 +46,15 @@ JOINT, AXIS, SHELL = (rgb_of(text) for text in ("#565c66", "#b8860b", "#d9822b")
 class Stage:
     """Everything that is drawn of a robot; `move` puts it at a configuration."""
 
-    def __init__(self, scene: Any, robot: Model, states: Array, multipliers: Array) -> None:
-        """``states (k, nq)`` and ``multipliers (k, nc)`` are those that are seen, or some of them: for sizes."""
+    def __init__(
+        self, scene: Any, robot: Model, states: Array, multipliers: Array, contacts: Array | None = None
+    ) -> None:
+        """``states (k, nq)``, ``multipliers (k, nc)`` and forces of ``contacts (k, slots, 3)`` are those that are seen,
+        or some of them: for sizes."""
         self.robot, self.scene = robot, scene
         self.meshes = MeshFiles()
         self.bones = skeleton(robot)
+        self.touching = None if contacts is None else Touching(robot)
         self.layers: dict[str, list[Any]] = {}
         self.clicked: Callable[[str], None] = lambda body: None
         """Called with the name of a body that is clicked on."""
@@ -61,7 +68,7 @@ class Stage:
         points = self.bones.placed(R, p)
         self.framing = framing(robot, self._reach(shapes, names, R, p, points))
         self.radius = BONE * self.framing.size
-        self.strong = self._strength(R, points, multipliers)
+        self.strong = self._strength(R, points, multipliers, contacts)
         """The force in newtons that makes an arrow of `ARROW`."""
         self._ground()
         self.nodes = {
@@ -76,7 +83,7 @@ class Stage:
             self._add("bones", self.between.nodes[SLIDES])
         if not any(shape.role == "visual" for seen, _ in shapes.values() for shape in seen):
             self.draw_as("see-through")  # hulls hide what moves in them
-        self.move(states[0], multipliers[0])
+        self.move(states[0], multipliers[0], None if contacts is None else contacts[0])
 
     # What there is ------------------------------------------------------------------------------------
 
@@ -114,10 +121,12 @@ class Stage:
         every = np.concatenate(found, axis=1)
         return every if every.size else np.zeros((len(points), 1, 3))
 
-    def _strength(self, R: Array, points: Array, multipliers: Array) -> float:
+    def _strength(self, R: Array, points: Array, multipliers: Array, contacts: Array | None) -> float:
         """What most forces are smaller than."""
         numbers = np.nan_to_num(multipliers, posinf=0.0, neginf=0.0)
         found = [forces_at(R, points, numbers)[1] for forces_at in (self.bones.pushes, self.bones.pulls)]
+        if contacts is not None:
+            found.append(np.where(contacts[..., 2:] > SLIGHT * np.nanmax(contacts[..., 2], initial=0.0), contacts, 0.0))
         sizes = np.linalg.norm(np.concatenate(found, axis=1), axis=-1)
         return float(np.quantile(sizes[sizes > 0], 0.95)) if (sizes > 0).any() else 1.0
 
@@ -246,12 +255,15 @@ class Stage:
 
     # How it moves -------------------------------------------------------------------------------------
 
-    def move(self, q: Array, multipliers: Array | None = None, *, lines: bool = True) -> None:
-        """Put the robot at a configuration; constraints push with ``multipliers (nc,)``, if any.
+    def move(
+        self, q: Array, multipliers: Array | None = None, contacts: Array | None = None, *, lines: bool = True
+    ) -> None:
+        """Put the robot at a configuration; constraints push with ``multipliers (nc,)``, if any, and contact points
+        with ``contacts (slots, 3)``.
 
         Without ``lines``, those between bodies stay as they are.
         """
-        self.q, self._multipliers = q, multipliers
+        self.q, self._multipliers, self._contacts = q, multipliers, contacts
         R, p = self.bones.poses(q)
         self.middle: Array = p[1:].mean(axis=0) if len(p) > 1 else np.zeros(3)
         """Of the origins of all bodies."""
@@ -261,17 +273,21 @@ class Stage:
             self._move_between()
 
     def _move_between(self) -> None:
-        self.between.put(self.lines(self.q, self._multipliers))
+        self.between.put(self.lines(self.q, self._multipliers, self._contacts))
 
     def lines_at(self, path: str) -> Between:
         """Nodes for lines between bodies, which have no points yet."""
-        return Between(self.scene, path, self.bones, self.radius)
+        return Between(self.scene, path, self.bones, self.radius, 0 if self.touching is None else self.touching.slots)
 
-    def lines(self, q: Array, multipliers: Array | None = None) -> dict[str, Array | None]:
+    def lines(
+        self, q: Array, multipliers: Array | None = None, contacts: Array | None = None
+    ) -> dict[str, Array | None]:
         """What is to be seen between bodies at a configuration."""
         R, p = self.bones.poses(q)
         points = self.bones.placed(R, p)
         found: dict[str, Array | None] = {SLIDES: points[self.bones.slides], GAPS: None, ARROWS: None}
+        if self.touching is not None and contacts is not None and self._shown["forces"]:
+            found |= self._touches(self.touching, q, np.nan_to_num(contacts, posinf=0, neginf=0))
         ends = [(first, second) for _, first, second in (*self.bones.loops, *self.bones.held)]
         if not ends:
             return found
@@ -289,10 +305,27 @@ class Stage:
             np.stack(forces_at(R, points, forces), axis=1) for forces_at in (self.bones.pulls, self.bones.pushes)
         )
         found = np.concatenate([pulls, pushes])
-        found[:, 1] *= self.loudness * ARROW * self.framing.size / self.strong
-        seen = np.linalg.norm(found[:, 1], axis=1) > 5 * self.radius
-        if not seen.any():
-            return None
-        tips = found[:, 0] + found[:, 1]
-        nowhere = self.framing.center - 1e3 * self.framing.size * self.framing.up  # too short to be seen
-        return np.stack([np.where(seen[:, None], x, nowhere) for x in (found[:, 0], tips)], axis=1)
+        return self._long_arrows(found[:, 0], found[:, 1])[0]
+
+    def _long_arrows(self, starts: Array, forces: Array) -> tuple[Array | None, Array]:
+        """Starts and tips of arrows, None if no one is long enough to be seen; and which are."""
+        along = forces * (self.loudness * ARROW * self.framing.size / self.strong)
+        seen = np.linalg.norm(along, axis=1) > 5 * self.radius
+        ends = np.stack([np.where(seen[:, None], x, self._nowhere) for x in (starts, starts + along)], axis=1)
+        return (ends if seen.any() else None), seen
+
+    @property
+    def _nowhere(self) -> Array:
+        """Where what is too small to be seen is put."""
+        away: Array = self.framing.center - 1e3 * self.framing.size * self.framing.up
+        return away
+
+    def _touches(self, touching: Touching, q: Array, forces: Array) -> dict[str, Array | None]:
+        """Arrows of contact forces, and the cones that they are in."""
+        starts, pushes = touching.forces(q, forces)
+        arrows, seen = self._long_arrows(starts, pushes)
+        if arrows is None:
+            return {CONTACTS: None, CONES: None}
+        heights = np.where(seen, 0.5 * self.loudness * ARROW * self.framing.size / self.strong * forces[:, 2], 0.0)
+        cones = np.where(seen[:, None, None, None], touching.cones(q, heights), self._nowhere)
+        return {CONTACTS: arrows, CONES: cones.reshape(-1, 2, 3)}

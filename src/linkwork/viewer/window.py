@@ -62,10 +62,11 @@ class Viewer:
             self.robot = self.motion._known()
             some = np.unique(np.linspace(0, len(self.motion) - 1, MEASURED).astype(int))
             states, forces = self.motion.q[some], self.motion.multipliers[some]
+            self._contacts = self.motion.contact_forces
         elif isinstance(subject, Model):
-            self.motion, self.robot = None, subject
+            self.motion, self.robot, self._contacts = None, subject, None
             at, words = start_of(subject) if q is None else (_one(subject, q), "")
-            states, forces = at[None], np.zeros((1, subject.nc))
+            states, forces, some = at[None], np.zeros((1, subject.nc)), np.zeros(1, dtype=np.int64)
         else:
             raise InputError(f"a viewer shows a robot or a trajectory, not {type(subject).__name__}")
         self._lock = threading.RLock()
@@ -78,7 +79,7 @@ class Viewer:
         self.posing: Posing | None = None
         try:
             with self.server.atomic():
-                self._furnish(states, forces, words)
+                self._furnish(states, forces, None if self._contacts is None else self._contacts[some], words)
         except BaseException:
             self.close()
             raise
@@ -87,14 +88,14 @@ class Viewer:
         if _has_display() if open_browser is None else open_browser:
             webbrowser.open(self.url)
 
-    def _furnish(self, states: Array, forces: Array, words: str) -> None:
+    def _furnish(self, states: Array, forces: Array, contacts: Array | None, words: str) -> None:
         """The scene and the panel."""
         gui, scene = self.server.gui, self.server.scene
         gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
         gui.main_panel.dock_right()
         scene.configure_environment_map(None)  # its light bleaches colors
         scene.add_light_ambient("/sky", intensity=2.5)
-        self.stage = Stage(scene, self.robot, states, forces)
+        self.stage = Stage(scene, self.robot, states, forces, contacts)
         self.following = self.stage.framing.wanders
         """Whether cameras move with the robot: at first, if its trajectory leads far away."""
         self._home = self.stage.middle
@@ -176,7 +177,7 @@ class Viewer:
         stage.between.show(False)
 
         def lines(n: int) -> dict[str, Array | None]:
-            return stage.lines(motion.q[states[n]], motion.multipliers[states[n]])
+            return stage.lines(motion.q[states[n]], motion.multipliers[states[n]], self._forces_at(states[n]))
 
         film = Film(stage.lines_at, len(states), lines)
         self._show_state(states[0], lines=False)
@@ -192,13 +193,19 @@ class Viewer:
 
     def _show_state(self, k: int, *, lines: bool = True) -> None:
         if self.motion is not None:
-            self._move(self.motion.q[k], self.motion.multipliers[k], lines=lines)
+            self._move(self.motion.q[k], self.motion.multipliers[k], self._forces_at(k), lines=lines)
 
-    def _move(self, q: Array, multipliers: Array | None = None, *, lines: bool = True) -> None:
+    def _forces_at(self, k: int) -> Array | None:
+        """Contact forces at a recorded state."""
+        return None if self._contacts is None else self._contacts[k]
+
+    def _move(
+        self, q: Array, multipliers: Array | None = None, contacts: Array | None = None, *, lines: bool = True
+    ) -> None:
         """Put the robot there, and cameras that follow it beside it."""
         with self._lock, self.server.atomic():
             before = self.stage.middle
-            self.stage.move(q, multipliers, lines=lines)
+            self.stage.move(q, multipliers, contacts, lines=lines)
             if self.following:
                 for client in self.server.get_clients().values():
                     client.camera.position = client.camera.position + (self.stage.middle - before)
