@@ -40,7 +40,6 @@ def test_pinocchio_reaches_our_residual(name: str) -> None:
         return float(row_solver(pile.G, pile.friction).residual(*pile, f))
 
     peer = pinocchio.fitted(pile, name, residual, 1e-8, 5000)
-    assert peer is not None
     first = peer.iterations()
     peer.call()
     assert peer.iterations() == first  # from zero forces again

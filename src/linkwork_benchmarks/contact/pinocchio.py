@@ -102,21 +102,22 @@ def peer(pile: Pile, name: str, rule: str, tolerance: float, most: int) -> Peer:
     )
 
 
-def fitted(pile: Pile, name: str, residual: Callable[[Floats], float], wanted: float, most: int) -> Peer | None:
-    """The fastest settings with which a solver reaches a residual; None if it does not."""
+def fitted(pile: Pile, name: str, residual: Callable[[Floats], float], wanted: float, most: int) -> Peer:
+    """The fastest settings with which a solver reaches a residual; the last that were tried if none does."""
     found: list[tuple[float, Peer]] = []
+    last: Peer | None = None
     for rule in rules(name):
         for tolerance in TOLERANCES:
-            made = peer(pile, name, rule, tolerance, most)
-            made.call()
-            if residual(made.forces()) <= wanted:
-                start = process_time()
-                made.call()
-                found.append((process_time() - start, made))
+            last = peer(pile, name, rule, tolerance, most)
+            start = process_time()
+            last.call()
+            if residual(last.forces()) <= wanted:
+                found.append((process_time() - start, last))
                 break
-            if made.iterations() >= most:
+            if last.iterations() >= most:
                 break
-    return min(found, key=lambda each: each[0])[1] if found else None
+    assert last is not None
+    return min(found, key=lambda each: each[0])[1] if found else last
 
 
 def _contacts(pile: Pile) -> tuple[Any, Any]:

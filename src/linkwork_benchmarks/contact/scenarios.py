@@ -66,7 +66,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     _stack(TWENTY, 20),
     _stack(THOUSAND, 10, 1e3),
     _stack(TEN_THOUSAND, 10, 1e4),
-    Solve(PYRAMID, lambda: pyramid(10), ("box_pyramid", (10,))),
+    Solve(PYRAMID, lambda: pyramid(10), ("box_pyramid", (10,)), most=10_000),
     Growth("boxes", SIZES),
     Growth("swimmer", SIZES),
     *MOTIONS,

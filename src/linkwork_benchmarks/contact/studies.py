@@ -43,9 +43,6 @@ def _solve(scenario: Solve, settings: Settings, journal: Journal) -> None:
     runs = [ours.on_matrix(pile, solver, RESIDUAL, scenario.most) for solver in ours.ON_MATRIX]
     for name in pinocchio.SOLVERS:
         peer = pinocchio.fitted(pile, name, residual, RESIDUAL, scenario.most)
-        if peer is None:
-            peer = pinocchio.peer(pile, name, pinocchio.rules(name)[0], RESIDUAL, scenario.most)
-            peer.call()
         journal.words[f"{scenario.name}.pinocchio.{name}.settings"] = f"{peer.rule} {peer.tolerance:g}".strip()
         runs.append(ours.Run(f"pinocchio.{name}", peer.call, residual(peer.forces()), peer.iterations(), peer.forces))
     runs += _steps(scenario, journal)
