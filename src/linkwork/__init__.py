@@ -78,7 +78,8 @@ if TYPE_CHECKING:
     from linkwork.dynamics.equilibrium import Equilibrium
     from linkwork.dynamics.forward import ForwardDynamics
     from linkwork.dynamics.impact import Impact, ImpactDynamics
-    from linkwork.dynamics.inverse import InverseDynamics, InverseSolution
+    from linkwork.dynamics.inverse import InverseDynamics
+    from linkwork.dynamics.inverse_solution import InverseSolution
     from linkwork.dynamics.kkt import KKT, KKTFactor
     from linkwork.dynamics.methods import best_method, method_costs, methods_for
     from linkwork.dynamics.operational import OperationalInertia
@@ -125,7 +126,8 @@ _LAZY = {
     "linkwork.dynamics.equilibrium": ("Equilibrium",),
     "linkwork.dynamics.forward": ("ForwardDynamics",),
     "linkwork.dynamics.impact": ("Impact", "ImpactDynamics"),
-    "linkwork.dynamics.inverse": ("InverseDynamics", "InverseSolution"),
+    "linkwork.dynamics.inverse": ("InverseDynamics",),
+    "linkwork.dynamics.inverse_solution": ("InverseSolution",),
     "linkwork.dynamics.kkt": ("KKT", "KKTFactor"),
     "linkwork.dynamics.methods": ("best_method", "method_costs", "methods_for"),
     "linkwork.dynamics.solution": ("Solution",),

@@ -60,9 +60,9 @@ SINGLE_TOLERANCE = 1e-4
 """The least in single precision."""
 TIME_CONSTANT = 0.005
 """Seconds in which penetration is removed, where steps are not longer than half of this."""
-PENALTY = 1.0
+PENALTY = 3.0
 """Penalty of contacts, in units of the inertia that they feel."""
-SINGLE_PENALTY = 1.0
+SINGLE_PENALTY = 3.0
 """The most in single precision."""
 SLACK = 1e-7
 """Of the smoothed projections: penalties are at most that above over this."""

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.assembly import assemble, which_enabled
-from linkwork.dynamics.inverse import InverseSolution, driven_dofs
+from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs
 from linkwork.errors import NotConverged
 from linkwork.inputs import count
 from linkwork.model.arrays import Floats

@@ -4,12 +4,14 @@
 In a tree there is one answer. In a mechanism with loops ``M a + c = tau + p + J' lambda``, ``p`` the torques of springs
 and dampers, leaves a choice: which joints push, and which forces their constraints then carry. With ``G`` the explicit
 form of the constraints, torques that do the same satisfy ``G' tau = G' (M a + c - p)``.
+
+A robot that stands or walks has degrees of freedom without a motor, which contacts push instead: of all contact forces
+within the cones of friction that do, the smallest (`contact_forces`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,15 +21,23 @@ from linkwork.closure.clusters import clustered, dof_names, not_a_transmission, 
 from linkwork.closure.minimal import ClusterEvaluator
 from linkwork.closure.tolerances import CLOSED_FOR_TORQUES
 from linkwork.compilers.program import Backend, Program
+from linkwork.dynamics.contact_forces import (
+    PIVOT,
+    BearingContacts,
+    bearing_robot,
+    bearing_settings,
+    bearing_tree,
+    missing,
+)
+from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs, torque_limits
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import Auto, InverseMethod
+from linkwork.inputs import Auto, InverseMethod, not_negative
 from linkwork.kernels import actuated, approximate, cluster_rnea, rnea
 from linkwork.kernels.actuated import ERROR, REQUIRED, UNMET
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.model.arrays import Floats
+from linkwork.kernels.contact_forces import CONTACT_FORCES
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.model.notebook import state_tables
 from linkwork.plans.actuated import actuated_tree
 from linkwork.plans.tree import Tree, tree_of, without_passive_elements
 from linkwork.quantities.base import Array, frame_names
@@ -67,68 +77,6 @@ RANK_TOLERANCE_SINGLE = 1e-5
 """The same in single precision."""
 
 
-@dataclass(frozen=True)
-class InverseSolution:
-    """Torques, and forces of constraints. Leading axes are those of the batch."""
-
-    torque: Array
-    """Torques of all joints, ``(..., nv)``."""
-    acceleration: Array
-    """The accelerations they make: those given of the independent joints, and those of the others that follow."""
-    multipliers: Array
-    """Forces of all constraints in a row, ``(..., nc)``; of those that do the same, the smallest."""
-    robot: Model = field(repr=False)
-
-    @property
-    def forces(self) -> Mapping[str, Array]:
-        """Forces of the constraints by name, as in `Solution.forces`."""
-        return {c.name: self.multipliers[..., self.robot.row_slice(c.name)] for c in self.robot.constraints}
-
-    @property
-    def beyond_limits(self) -> Mapping[str, Array]:
-        """Joints whose torques exceed what their motors have, and by how much at most, ``(...)``: N m or N.
-
-        Empty where limits are kept. Limits are those of `torque_limits`.
-        """
-        lower, upper = torque_limits(self.robot)
-        over = np.maximum(np.maximum(self.torque - upper, lower - self.torque), 0.0)
-        result = {}
-        for joint in self.robot.joints:
-            most: Array = np.max(over[..., self.robot.v_slice(joint.name)], axis=-1, initial=0.0)
-            if np.any(most > 0.0):
-                result[joint.name] = most
-        return result
-
-    def _repr_html_(self) -> str:
-        joints = {"torque": self.torque, "acceleration": self.acceleration}
-        return state_tables("Inverse dynamics", self.robot, joints, {"force": self.multipliers})
-
-
-def torque_limits(robot: Model) -> tuple[Floats, Floats]:
-    """The least and the largest torques of all joints, ``(nv,)`` each; infinite where nothing limits them.
-
-    They are within the joint's effort limits and, where actuators drive a joint, within what their commands can make.
-    """
-    lower, upper = -robot.effort_limit, robot.effort_limit
-    for name in {a.joint for a in robot.actuators}:
-        at = robot.v_slice(name)
-        least, most = np.zeros(at.stop - at.start), np.zeros(at.stop - at.start)
-        for actuator in (a for a in robot.actuators if a.joint == name):
-            for k, gear in enumerate(actuator.gear):
-                ends = (gear * actuator.limits[0], gear * actuator.limits[1]) if gear else (0.0, 0.0)
-                least[k] += min(ends)
-                most[k] += max(ends)
-        lower[at], upper[at] = np.maximum(lower[at], least), np.minimum(upper[at], most)
-    return lower, upper
-
-
-def driven_dofs(robot: Model) -> npt.NDArray[np.intp]:
-    """The degrees of freedom of joints with a motor, in the order of ``v``."""
-    names = {a.joint for a in robot.actuators} | {j.name for j in robot.joints if j.actuated}
-    at = [k for j in robot.joints if j.name in names for k in range(*robot.v_slice(j.name).indices(robot.nv))]
-    return np.array(at, dtype=np.intp)
-
-
 class InverseDynamics(ClusterEvaluator):
     """Torques that make a robot accelerate as given: ``tau = id(q, v, a)``, the inverse of `ForwardDynamics`.
 
@@ -139,6 +87,11 @@ class InverseDynamics(ClusterEvaluator):
     A ``method`` that is named takes of ``a`` the accelerations of the independent joints, and the others follow; `rnea`
     knows no constraints: its torques are those of the tree. `solve` gives the forces of constraints as well (none by
     `approximate`, which is not exact).
+
+    With ``contacts``, motors push, and so does what the robot touches: of all contact forces within the cones of
+    friction that make the accelerations, those with the least sum of squares, so that feet share the load evenly, and
+    torques that go with them. Accelerations that need other forces are an error; `solve` reports what is missing
+    instead (`InverseSolution.unmet`).
 
     Where loops are a little open, rows that repeat others in closed ones do not do so quite. Here, as in `cluster` of
     `ForwardDynamics`, they bind no more for it; other forward methods obey what is left of them as well.
@@ -151,6 +104,10 @@ class InverseDynamics(ClusterEvaluator):
             left for motors. Without, they are ``M a + c`` alone. Gravity compensation of MJCF files is not among them:
             take `gravity_compensation` off as well.
         wrenches: Names of the frames that external wrenches act on, as for `ForwardDynamics`.
+        contacts: Contacts that bear load: all pairs of the robot (True), or those of some names. The method is
+            `actuated` then.
+        max_gap: Contact points that are open by more bear nothing, in m; by default a thousandth of the robot's size.
+        limits: Whether torques stay within `torque_limits`, with contact forces chosen to suit.
         threads: How many share a large batch.
     """
 
@@ -161,6 +118,9 @@ class InverseDynamics(ClusterEvaluator):
         *,
         passive: bool = True,
         wrenches: Sequence[str] = (),
+        contacts: bool | str | Sequence[str] = False,
+        max_gap: float | None = None,
+        limits: bool = False,
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
@@ -168,26 +128,46 @@ class InverseDynamics(ClusterEvaluator):
             raise InputError(f"no method {method!r}; there are auto, {', '.join(METHODS)}")
         bound = any(c.enabled for c in robot.constraints)
         self.method: InverseMethod = ("cluster" if bound else "rnea") if method == "auto" else method
+        self._bearing = bearing_robot(robot, contacts)
+        self._bears = len(self._bearing.contacts) > 0
+        self.max_gap = None if max_gap is None else float(not_negative(max_gap, "max_gap"))
+        self.limits = bool(limits)
+        if self._bears:
+            if method not in ("auto", "actuated"):
+                raise InputError(f"with contacts, motors push: the method is 'actuated', not {method!r}")
+            self.method = "actuated"
+        elif self.limits or max_gap is not None:
+            raise InputError("limits and max_gap are for contacts that bear load: say contacts=True")
         self.passive = bool(passive)
         self._exact = method == "auto" and bound
         self._spreads = self.method in ("actuated", "least")
         self._nv = robot.nv
-        self._settings: tuple[Array, ...] = ()
-        if self.method == "actuated" and not len(driven_dofs(robot)):
+        if self.method == "actuated" and not self._bears and not len(driven_dofs(robot)):
             raise UnsupportedFeature(f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'")
         if self.method == "approximate" and (reason := not_a_transmission(robot)) is not None:
             raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}")
         frames = frame_names(wrenches)
-        arguments = {"robot": robot, "method": method, "passive": self.passive, "wrenches": frames}
+        arguments = {
+            "robot": robot,
+            "method": method,
+            "passive": self.passive,
+            "wrenches": frames,
+            "contacts": [pair.name for pair in self._bearing.contacts] or False,
+            "max_gap": self.max_gap,
+            "limits": self.limits,
+        }
         super().__init__(robot, "inverse_dynamics", self._planned, arguments, frames, threads)
 
     def _planned(self) -> Program:
-        algorithm = ALGORITHMS[self.method]
+        algorithm = CONTACT_FORCES if self._bears else ALGORITHMS[self.method]
         tree = self._plan() if self.passive else without_passive_elements(self._plan())
         return Program.of_robot(self.robot, algorithm, tree)
 
     def _plan(self) -> Tree:
         robot, frames = self.robot, self.frames
+        if self._bears:
+            limits = torque_limits(robot) if self.limits else None
+            return bearing_tree(self._bearing, frames, driven_dofs(robot).tolist(), limits)
         match self.method:
             case "rnea":
                 return tree_of(robot, frames)
@@ -199,9 +179,39 @@ class InverseDynamics(ClusterEvaluator):
 
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
-        if self._spreads:
-            tolerance = RANK_TOLERANCE_SINGLE if backend.dtype == "float32" else RANK_TOLERANCE
-            self._settings = (np.array([tolerance], dtype=backend.dtype),)
+        self._parameters: tuple[Array, ...] | None = None
+        self._unreachable = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
+
+    @property
+    def _settings(self) -> tuple[Array, ...]:
+        """Inputs that follow the wrenches, as the evaluator holds them."""
+        if self._parameters is None:
+            dtype = self._dtype.name
+            if self._bears:
+                points = np.zeros((self.program.tree.ngiven, 7), dtype)
+                self._parameters = (points, bearing_settings(self.robot, self.max_gap, dtype))
+            elif self._spreads:
+                tolerance = RANK_TOLERANCE_SINGLE if dtype == "float32" else RANK_TOLERANCE
+                self._parameters = (np.array([tolerance], dtype),)
+            else:
+                self._parameters = ()
+        return self._parameters
+
+    def _extra(self, given: npt.ArrayLike | None) -> tuple[Any, ...]:
+        """The same with contact points of pairs of meshes, where there are such pairs."""
+        held = self._settings
+        if not self._bears:
+            if given is not None:
+                raise InputError("contact points are for contacts that bear load: say contacts=True")
+            return held
+        if given is None:
+            if len(held[0]):
+                raise InputError(
+                    f"{len(held[0])} contact points of '{self.robot.name}' have no kernel text: pass them, "
+                    "given=ContactGeometry(robot).given(q)"
+                )
+            return held
+        return given, held[1]
 
     def __call__(
         self,
@@ -210,6 +220,7 @@ class InverseDynamics(ClusterEvaluator):
         a: npt.ArrayLike,
         wrenches: npt.ArrayLike | None = None,
         *,
+        given: npt.ArrayLike | None = None,
         out: Array | None = None,
     ) -> Array:
         """Torques of all joints, ``(..., nv)``. Leading axes are batch axes and broadcast.
@@ -219,13 +230,16 @@ class InverseDynamics(ClusterEvaluator):
             v: Joint velocities, ``(..., nv)``.
             a: Accelerations to make, ``(..., nv)``.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+            given: Contact points of pairs of meshes, ``(..., ngiven, 7)``: ``ContactGeometry(robot).given(q)``.
             out: Array to write the result to; by default a new one.
         """
         W = self._no_wrenches if wrenches is None else wrenches
         if self.method != "rnea":
-            results = self._evaluate((q, v, a, W, *self._settings), out)
+            results = self._evaluate((q, v, a, W, *self._extra(given)), out)
             if self._exact:
                 self._check_allowed(a, results[1])
+            if self._bears:
+                self._check_met(results)
             torque: Array = results[0]
             return torque
         tau = _empty(self._nv, self._dtype) if out is None else out
@@ -236,7 +250,13 @@ class InverseDynamics(ClusterEvaluator):
         return typed.runner.evaluate(typed._inputs((q, v, a, wrenches)), [out])[0]
 
     def solve(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        a: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        *,
+        given: npt.ArrayLike | None = None,
     ) -> InverseSolution:
         """Torques, the accelerations they make, and the forces of constraints.
 
@@ -245,36 +265,43 @@ class InverseDynamics(ClusterEvaluator):
             v: Joint velocities, ``(..., nv)``.
             a: Accelerations to make, ``(..., nv)``.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+            given: Contact points of pairs of meshes, ``(..., ngiven, 7)``: ``ContactGeometry(robot).given(q)``.
         """
         if self.method == "rnea":
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
         W = self._no_wrenches if wrenches is None else wrenches
-        tau, full, multipliers = self._evaluate((q, v, a, W, *self._settings))
+        results = self._evaluate((q, v, a, W, *self._extra(given)))
+        tau, full, multipliers = results[:3]
         if self._exact:
             self._check_allowed(a, full)
-        return InverseSolution(tau, full, multipliers, self.robot)
+        bearing = self._contacts_of(results) if self._bears else None
+        return InverseSolution(tau, full, multipliers, self.robot, contacts=bearing)
 
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         if not self._spreads:
             return super()._inputs(given)
-        if len(given) not in (3, 4):
-            raise InputError(f"inverse_dynamics takes q, v, a, wrenches; {len(given)} arguments were given")
+        names = ["q", "v", "a", "wrenches", *(["given"] if self._bears else [])]
+        if not 3 <= len(given) <= len(names):
+            raise InputError(f"inverse_dynamics takes {', '.join(names)}; {len(given)} arguments were given")
         state: list[Any] = list(given[:3])
         W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
-        return [*state, W, *self._settings]
+        return [*state, W, *self._extra(given[4] if len(given) > 4 else None)]
 
     # Checks of results ---------------------------------------------------------------------------
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
         if self.method == "rnea":
             return None
-        if not self._exact:
+        if not self._exact and not self._bears:
             return super()._verification(alone)
 
         def verify(arrays: Sequence[Array]) -> None:
-            *_, full, _, last = arrays
-            self._verify(last)
-            self._check_allowed(arrays[2], full)
+            outputs = arrays[len(self.runner.inputs) :]
+            self._verify(outputs[-1])
+            if self._exact:
+                self._check_allowed(arrays[2], outputs[1])
+            if self._bears and alone:  # the caller does not see what is unmet
+                self._check_met(outputs[:-1])
 
         return verify
 
@@ -297,12 +324,33 @@ class InverseDynamics(ClusterEvaluator):
                 "('cluster', 'actuated', 'least'), which takes of a what the independent joints have"
             )
 
+    def _contacts_of(self, results: Sequence[Array]) -> BearingContacts:
+        """What contacts bear, of all outputs but the last."""
+        *_, force, gap, unmet, balance = results
+        return BearingContacts(self._bearing, force, gap, unmet, balance, self._unreachable)
+
+    def _check_met(self, results: Sequence[Array]) -> None:
+        """Raise an error where motors and contacts cannot make the accelerations."""
+        balance = results[-1]
+        if balance.ndim == 1 and balance[0] <= self._unreachable * balance[1]:  # the fast path for one state
+            return
+        contacts = self._contacts_of(results)
+        if not np.all(contacts.feasible):
+            raise UnsupportedFeature(
+                f"motors and contacts of '{self.robot.name}' cannot make these accelerations: "
+                f"{missing(self.robot, contacts, self._settings[1])}. Forces within the cones "
+                "of friction leave no less (solve(...).unmet); ask for a motion that feet can push, or raise max_gap"
+            )
+
     def _verify(self, last: Array) -> None:
         """An error where the independent joints do not determine the others, or those who push cannot make ``a``."""
+        if self._bears:
+            super()._verify(last[..., PIVOT:])
+            return
         super()._verify(last)
         if not self._spreads:
             return
-        allowed = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
+        allowed = self._unreachable
         if last.ndim == 1 and last[UNMET] <= allowed * last[REQUIRED]:  # the fast path for one state
             return
         worst = last[..., UNMET]

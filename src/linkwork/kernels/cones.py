@@ -64,6 +64,43 @@ def project_cone(mu: Scalar, x: Vector) -> Triple:
     return tangential * x[0], tangential * x[1], where(0.5, polar, 0.0, where(0.5, inside, x[2], normal))
 
 
+# Derivatives of projections ----------------------------------------------------------------------------------------
+
+
+@kernel
+def clamp_slope(x: Scalar, lower: Scalar, upper: Scalar) -> Scalar:
+    """Derivative of `clamp`; one on the bounds."""
+    return where(x, lower, 0.0, where(upper, x, 0.0, 1.0))
+
+
+@kernel
+def cone_derivative(mu: Scalar, x: Vector) -> Six:
+    """The derivative of `project_cone`, a symmetric matrix ``xx xy xz yy yz zz``: the identity inside, at the apex too.
+
+    On the side of the cone, with ``t`` the direction of the tangential part, it is ``w w' + (mu n / r) (1 - t t')``
+    with ``w = (mu t, 1) / sqrt(1 + mu²)``.
+    """
+    r = tangential_length(x)
+    inverse = inverse_length(r)
+    t = (x[0] * inverse, x[1] * inverse)
+    share = 1.0 / (1.0 + mu * mu)
+    inside = where(mu * x[2], r, 0.0, 1.0)
+    off = where(-(mu * r), x[2], 1.0, 0.0)  # zero in the polar cone
+    along = where(0.5, inside, 1.0, off * (mu * mu * share))
+    across = where(0.5, inside, 1.0, off * (mu * share * (mu * r + x[2]) * inverse))
+    mixed = where(0.5, inside, 0.0, off * (mu * share))
+    normal = where(0.5, inside, 1.0, off * share)
+    d = along - across
+    return (
+        across + d * t[0] * t[0],
+        d * t[0] * t[1],
+        mixed * t[0],
+        across + d * t[1] * t[1],
+        mixed * t[1],
+        normal,
+    )
+
+
 # Smoothed projections ---------------------------------------------------------------------------------------------
 
 
