@@ -316,8 +316,12 @@ def leave_contradictions(tree: Array, w: Array, settings: ContactSettings) -> No
 @kernel
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
-    settings = on_path(problem.settings, result.state[PATH], result.state[SLACK])
     theta = result.state[SMOOTHING]
+    # on every second path De Saxcé's correction comes as smoothing goes: from the convex problem, which has no traps
+    path = result.state[PATH]
+    fading = 1.0 - minimum(theta / result.state[LARGEST], 1.0)
+    saxce = where(0.5, path, where(1.5, path, where(2.5, path, fading, 1.0), fading), 1.0)
+    settings = on_path(problem.settings, result.state[PATH], result.state[SLACK], saxce)
     fresh = result.state[FRESH]
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
