@@ -37,7 +37,7 @@ each_mechanism = pytest.mark.parametrize("name", NAMES)
 
 @cache
 def moving(name: str, speed: float = 0.5) -> tuple[Mechanism, Floats, Floats]:
-    """A mechanism without actuators, its loops closed, and velocities that keep them so."""
+    """A mechanism without actuators and contacts, its loops closed, and velocities that keep them so."""
     if name == "Tello":
         robot = test_tello.tello("legs")
         states = test_tello.states(robot, 1)
@@ -45,7 +45,7 @@ def moving(name: str, speed: float = 0.5) -> tuple[Mechanism, Floats, Floats]:
     else:
         p = test_clusters.problem(name)
         robot, q, v = p.robot, p.q, p.v
-    robot = replace(robot, actuators=())
+    robot = replace(robot, actuators=(), contacts=())
     minimal = lw.Minimal(robot)
     rate = v[minimal.index]
     return robot, q, minimal.velocity(q, speed * rate / max(1.0, float(np.abs(rate).max(initial=0.0))))

@@ -46,6 +46,7 @@ from linkwork.kernels.contact_problem import (
     slot_vector,
     write_step,
 )
+from linkwork.kernels.integration import integrate
 from linkwork.kernels.lcaba import constraint_residual
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import symmetric_product
@@ -314,6 +315,26 @@ def leave_contradictions(tree: Array, w: Array, settings: ContactSettings) -> No
 
 
 @kernel
+def write_best_step(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, missed: Scalar) -> None:
+    """The state after the step, of the iterate that missed least, and its residual."""
+    h = problem.settings.dt
+    best = result.residual[0]
+    for k in range(tree.nv):
+        result.v[k] = where(missed, best, problem.v[k] + h * result.a[k], result.v[k])
+    integrate(tree, problem.q, result.v, h, result.q)
+    for s in range(tree.nslots):
+        u = w.contact_y[s]
+        before = slot_vector(result.velocities, s)
+        after = (
+            where(missed, best, h * u[0], before[0]),
+            where(missed, best, h * u[1], before[1]),
+            where(missed, best, h * (u[2] - w.offset[s]), before[2]),
+        )
+        set_slot_vector(after, result.velocities, s)
+    result.residual[0] = minimum(missed, best)
+
+
+@kernel
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
     theta = result.state[SMOOTHING]
@@ -337,9 +358,8 @@ def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, resul
     leave_contradictions(tree, w, settings)
     missed = problem_residual(tree, w, problem, result, w.row_forces)
     update_smoothing(result.state, t, before, now, missed / settings.dt, problem.settings.slack)
-    result.residual[0] = missed
+    write_best_step(tree, w, problem, result, missed)
     result.iterations[0] += 1.0
-    write_step(tree, w, problem, result)
 
 
 CONTACT_NEWTON = Algorithm(
