@@ -46,7 +46,7 @@ from linkwork.kernels.contact_problem import (
     slot_vector,
     write_step,
 )
-from linkwork.kernels.integration import integrate
+from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.lcaba import constraint_residual
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import symmetric_product
@@ -320,8 +320,12 @@ def write_best_step(tree: Array, w: Array, problem: ContactProblem, result: Cont
     h = problem.settings.dt
     best = result.residual[0]
     for k in range(tree.nv):
-        result.v[k] = where(missed, best, problem.v[k] + h * result.a[k], result.v[k])
-    integrate(tree, problem.q, result.v, h, result.q)
+        w.v_after[k] = problem.v[k] + h * result.a[k]
+    integrate_from_axes(tree, problem.q, w.v_after, h, w.q_after)
+    for k in range(tree.nv):
+        result.v[k] = where(missed, best, w.v_after[k], result.v[k])
+    for k in range(tree.nq):
+        result.q[k] = where(missed, best, w.q_after[k], result.q[k])
     for s in range(tree.nslots):
         u = w.contact_y[s]
         before = slot_vector(result.velocities, s)
