@@ -82,7 +82,7 @@ def test_random_scenes_stay_finite_and_say_what_is_not_solved(seed: int) -> None
     found = robustness.run([seed], 15)
     assert not found.errors
     assert found.silent == 0
-    assert found.speeds.max() < 50
+    assert found.speeds[~found.arms].max(initial=0.0) < 10
 
 
 @pytest.mark.parametrize("mass", [1e-3, 1.0, 1e3])

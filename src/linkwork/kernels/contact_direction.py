@@ -15,6 +15,7 @@ contact is found by a few conjugate residuals (GCR), each of which is a product 
 | da0                          | what a full step changes joint accelerations by                               |
 | rows, drows                  | ``k - J_l a`` of loops, and what a full step changes it by                    |
 | eta, eta_r                   | ``eta`` of each contact, and the residual of its equation                     |
+| q_after, v_after             | the state after the step of an iterate                                        |
 | krylov, krylov_A             | directions of GCR, and their images; other ``krylov_``: what they change      |
 
 Other symbols as in `contact_problem`. Cost: that of `lcaba`, of its two sweeps for each direction, linear in contacts.
@@ -63,6 +64,8 @@ NEWTON_WORK: dict[str, Shape] = PROBLEM_WORK | {
     "drows": ("nc",),
     "row_forces": ("nc",),
     "eta": ("nslots",),
+    "q_after": ("nq",),
+    "v_after": ("nv",),
     "eta_r": ("nslots",),
     "krylov": (DIRECTIONS, "nslots"),
     "krylov_A": (DIRECTIONS, "nslots"),

@@ -44,8 +44,8 @@ def penalty(tree: Array, s: int, settings: ContactSettings) -> Scalar:
 
 
 @kernel
-def on_path(settings: ContactSettings, path: Scalar, slack: Scalar) -> ContactSettings:
-    """The settings of a path, with its slack."""
+def on_path(settings: ContactSettings, path: Scalar, slack: Scalar, saxce: Scalar) -> ContactSettings:
+    """The settings of a path, with its slack and its factor of De Saxcé's correction."""
     return ContactSettings(
         tolerance=settings.tolerance,
         dt=settings.dt,
@@ -56,6 +56,7 @@ def on_path(settings: ContactSettings, path: Scalar, slack: Scalar) -> ContactSe
         gravity=settings.gravity,
         penalty=of_path(path, WEIGHTS) * settings.penalty,
         slack=slack,
+        saxce=saxce,
         mean=settings.mean,
         rounding=of_path(path, ROUNDINGS),
         D=settings.D,
@@ -86,7 +87,7 @@ def penalized(tree: Array, s: int, settings: ContactSettings, z: Vector, y: Vect
     mu = tree.friction[s]
     sigma = penalty(tree, s, settings)
     compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
-    normal = y[2] + smoothed_length(mu, y, theta, settings.rounding) + compliance * z[2]
+    normal = y[2] + settings.saxce * smoothed_length(mu, y, theta, settings.rounding) + compliance * z[2]
     x = sigma * mu
     return z[0] - x * y[0], z[1] - x * y[1], z[2] - sigma * normal
 
@@ -148,7 +149,7 @@ def linearize_contact(
     w.contact_g[s, 1] = w.contact_G[s, 4]
     w.contact_g[s, 2] = w.contact_G[s, 5]
     length = smoothed_length(mu, y, theta, settings.rounding)
-    x = mu * mu * where(0.0, length, 1.0 / where(0.0, length, length, 1.0), 0.0)
+    x = settings.saxce * mu * mu * where(0.0, length, 1.0 / where(0.0, length, length, 1.0), 0.0)
     w.contact_t[s, 0] = x * y[0]
     w.contact_t[s, 1] = x * y[1]
 

@@ -46,7 +46,7 @@ from linkwork.kernels.contact_problem import (
     slot_vector,
     write_step,
 )
-from linkwork.kernels.integration import integrate
+from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.lcaba import constraint_residual
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import symmetric_product
@@ -320,8 +320,12 @@ def write_best_step(tree: Array, w: Array, problem: ContactProblem, result: Cont
     h = problem.settings.dt
     best = result.residual[0]
     for k in range(tree.nv):
-        result.v[k] = where(missed, best, problem.v[k] + h * result.a[k], result.v[k])
-    integrate(tree, problem.q, result.v, h, result.q)
+        w.v_after[k] = problem.v[k] + h * result.a[k]
+    integrate_from_axes(tree, problem.q, w.v_after, h, w.q_after)
+    for k in range(tree.nv):
+        result.v[k] = where(missed, best, w.v_after[k], result.v[k])
+    for k in range(tree.nq):
+        result.q[k] = where(missed, best, w.q_after[k], result.q[k])
     for s in range(tree.nslots):
         u = w.contact_y[s]
         before = slot_vector(result.velocities, s)
@@ -337,8 +341,12 @@ def write_best_step(tree: Array, w: Array, problem: ContactProblem, result: Cont
 @kernel
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
-    settings = on_path(problem.settings, result.state[PATH], result.state[SLACK])
     theta = result.state[SMOOTHING]
+    # on every second path De Saxcé's correction comes as smoothing goes: from the convex problem, which has no traps
+    path = result.state[PATH]
+    fading = 1.0 - minimum(theta / result.state[LARGEST], 1.0)
+    saxce = where(0.5, path, where(1.5, path, where(2.5, path, fading, 1.0), fading), 1.0)
+    settings = on_path(problem.settings, result.state[PATH], result.state[SLACK], saxce)
     fresh = result.state[FRESH]
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)

@@ -102,6 +102,8 @@ class ContactSettings(NamedTuple):
     penalty: Scalar
     """Penalty of a row, in units of the inertia that it feels."""
     slack: Scalar
+    saxce: Scalar
+    """Factor of De Saxcé's correction."""
     """The least that one less an eigenvalue of a projection's derivative may be: it bounds penalties."""
     mean: Scalar
     """Geometric mean of the inertias of contacts, ``2 / (D (1 + mu²))``."""
@@ -187,6 +189,7 @@ def contact_view(
         gravity=settings[7],
         penalty=settings[8],
         slack=settings[9],
+        saxce=1.0,
         mean=settings[10],
         rounding=settings[11],
         D=settings[o : o + ns],
