@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The viewer: what it draws is where the robot is, its panels do what they say, and a real browser shows it.
 
-Pictures of Cassie and Digit are written to the folder that ``LINKWORK_PICTURES`` names, if it names one: those of the
+Pictures of Cassie, Digit and contacts are written to the folder that ``LINKWORK_PICTURES`` names, if it names one: those of the
 docs are made so.
 """
 
@@ -31,7 +31,7 @@ from test_pages import code_of
 
 pytest.importorskip("viser")
 from linkwork.viewer import Viewer
-from linkwork.viewer.between import ARROWS, GAPS, SETS, Film
+from linkwork.viewer.between import ARROWS, CONES, GAPS, SETS, Film
 from linkwork.viewer.posing import Pose, start_of
 from linkwork.viewer.solids import _capsule, wxyz_of
 from linkwork.viewer.stage import ARROW
@@ -725,3 +725,37 @@ def test_a_browser_shows_robots_of_files_with_their_loops(
     assert colors(seen) > 1000 and red(scene_of(seen)) > 50
     r, g, b = scene_of(seen).reshape(-1, 3).T
     assert ((g > 1.3 * r) & (g > 1.1 * b) & (g > 60)).sum() > 20, "what the ground holds is green"
+
+
+def test_a_browser_shows_contacts(browser: Any, tmp_path: Path) -> None:
+    """The top of a stack slides: points, forces and friction cones."""
+    scene = zoo.boxes(3, masses=[1.0, 1.0, 3.0])
+    v = np.zeros(scene.nv)
+    v[scene.v_slice("box2")][0] = 1.2
+    run = lw.simulate(scene, v=v, seconds=0.15, record_every=5)
+    folder = os.environ.get("LINKWORK_PICTURES")
+    size = (1200, 760) if folder else (600, 400)
+    with view(run) as viewer:
+        viewer.show(0.03)
+        assert viewer.playing is not None
+        sliding = sum(int(one.sliding[6].sum()) for one in run.contacts.values())
+        assert sliding and f" contact points touch, {sliding} of them slide" in viewer.playing.words.content
+        viewer.stage.draw_as("see-through")
+        viewer.server.scene.configure_default_lights(cast_shadow=bool(folder))
+        page = opened(browser, viewer.url, size)
+
+        def orange(seen: Pixels) -> int:
+            r, g, b = scene_of(seen).reshape(-1, 3).T
+            return int(((r > 180) & (g < 0.8 * r) & (b < 0.4 * r)).sum())
+
+        without = settled(page, lambda seen: orange(seen) > 50, "the page shows contact points")
+        page.get_by_label("friction cones").check()
+        until(lambda: viewer.stage.between.nodes[CONES].visible, "a checkbox shows cones")
+        settled(page, lambda seen: (scene_of(seen) != scene_of(without)).any(axis=-1).sum() > 300, "cones are seen")
+        place = (Path(folder) if folder else tmp_path) / "viewer-contacts.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        pixels(page, place)
+        page.context.close()
+    if folder:
+        image = pytest.importorskip("PIL.Image").open(place).convert("RGB")
+        image.point(lambda x: x // 4 * 255 // 63).save(place, optimize=True)

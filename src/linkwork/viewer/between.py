@@ -53,7 +53,7 @@ class Between:
 
     def _contacts(self, scene: Any, path: str, radius: float) -> None:
         """Points, cones and forces of contacts: as many as touch."""
-        how: dict[str, Any] = {"point_size": 3 * radius, "point_shape": "circle", "precision": "float32"}
+        how: dict[str, Any] = {"point_size": 2.2 * radius, "point_shape": "circle", "precision": "float32"}
         blank, color = np.zeros((1, 3)), np.array(TOUCH)
         self.nodes[POINTS] = scene.add_point_cloud(f"{path}/{POINTS}", blank, color, visible=False, **how)
         lines, thin = np.zeros((1, 2, 3)), 0.35 * radius

@@ -9,6 +9,7 @@ from threading import Event, Thread
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linkwork.dynamics.motion import Motion
 
@@ -24,6 +25,7 @@ class Playing:
         self.motion, self._show = motion, show
         self._energy = motion.energy["total"]
         self._errors = motion.errors
+        self._points = _counts(motion, "touching"), _counts(motion, "sliding")
         self._playing, self._closed = Event(), False
         begin, end = float(motion.times[0]), float(motion.times[-1])
         self.slider = gui.add_slider("time [s]", begin, max(end, begin + 1e-9), _step(motion), begin)
@@ -104,9 +106,18 @@ class Playing:
         words = [f"state {k} of {len(motion) - 1}, {motion.times[k]:.4f} s", f"energy {self._energy[k]:.5g} J"]
         if self.motion.multipliers.shape[-1]:
             words.append(f"loops open by {self._errors[k]:.1e}")
+        touching, sliding = self._points
+        if touching is not None and sliding is not None:
+            words.append(f"{touching[k]} contact points touch, {sliding[k]} of them slide")
         if self.motion.ended and k == len(self.motion) - 1:
             words.append(f"ended: {self.motion.ended}")
         self.words.content = "  \n".join(words)
+
+
+def _counts(motion: Motion, part: str) -> npt.NDArray[np.int64] | None:
+    """Contact points of which something is true in each state; None without contacts."""
+    found = motion._contacts(part)
+    return np.sum([one.sum(axis=-1) for one in found.values()], axis=0) if found else None
 
 
 def _step(motion: Motion) -> float:
