@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The viewer: what it draws is where the robot is, its panels do what they say, and a real browser shows it.
 
-Pictures of Cassie, Digit and contacts are written to the folder that ``LINKWORK_PICTURES`` names, if it names one: those of the
-docs are made so.
+Pictures of Cassie, Digit and contacts are written to the folder that ``LINKWORK_PICTURES`` names, if it names one:
+those of the docs are made so.
 """
 
 from __future__ import annotations
