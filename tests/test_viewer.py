@@ -205,6 +205,15 @@ def test_bodies_are_drawn_with_what_looks_else_with_what_collides_else_with_bone
         assert layers["collision"][0].visible
 
 
+def test_shapes_that_only_contacts_have_are_among_those_for_collision() -> None:
+    heel = lw.ContactShape("heel", "lower", Sphere(0.03), lw.Placement((0.0, 0.0, -0.5)))
+    robot = looked_at().shape("lower", Cylinder(0.05, 0.5)).build().with_contacts(heel)
+    with view(robot) as viewer:
+        (node,) = viewer.stage.layers["collision"]
+        assert not node.visible and node.name.startswith("/bodies/2/")
+        np.testing.assert_allclose(node.position, (0, 0, -0.5), atol=1e-12)
+
+
 def test_meshes_are_read_once_and_those_that_cannot_be_are_named(tmp_path: Path) -> None:
     trimesh = pytest.importorskip("trimesh")
     good, bad = tmp_path / "good.stl", tmp_path / "bad.stl"

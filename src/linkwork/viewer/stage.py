@@ -16,6 +16,7 @@ from linkwork.drawing.contacts import ContactMarks
 from linkwork.drawing.pictures import GROUND, INK, LOOP
 from linkwork.drawing.skeleton import LIMBS, skeleton
 from linkwork.model.constraints import WORLD
+from linkwork.model.contacts import contact_shapes
 from linkwork.model.joints import Free
 from linkwork.model.model import Model
 from linkwork.model.parts import TreeJoint
@@ -90,7 +91,13 @@ class Stage:
     def _chosen_shapes(self, names: tuple[str, ...]) -> dict[str, tuple[list[Shape], list[Shape]]]:
         """Of each body: the shapes it is drawn with, and those that are drawn on demand."""
         found: dict[str, tuple[list[Shape], list[Shape]]] = {name: ([], []) for name in names}
-        for shape in self.robot.shapes:
+        drawn = {(shape.body, shape.solid) for shape in self.robot.shapes}
+        touching = [
+            Shape(shape.body, shape.solid, shape.placement, role="collision")
+            for shape in contact_shapes(self.robot.contacts)
+            if (shape.body, shape.solid) not in drawn  # of contacts that were made in code
+        ]
+        for shape in (*self.robot.shapes, *touching):
             if corners(shape.solid, self.meshes) is None:
                 continue
             if shape.role == "visual" and (shape.color is None or shape.color[3] > 0):
