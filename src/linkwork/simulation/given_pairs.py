@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import TypeVar
 
 from linkwork.errors import ModelWarning
+from linkwork.model.checks import check_robot
 from linkwork.model.contacts import ContactPair
 from linkwork.model.model import Model
 from linkwork.model.shapes import Mesh
@@ -32,6 +33,7 @@ def with_usable_contacts(robot: AnyModel, contact: bool | None, stacklevel: int 
         contact: What the simulation was given.
         stacklevel: Where the warning points to.
     """
+    check_robot(robot)
     if contact is not None or not robot.contacts:
         return robot
     given = [pair for pair in robot.contacts if planned_pair(pair).code == GIVEN]
