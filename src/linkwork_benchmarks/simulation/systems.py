@@ -42,7 +42,7 @@ def system(name: str) -> System:
     if file is not None and not file.is_file():
         raise FileNotFoundError(f"no file {file}")
     if file is not None:
-        robot = lw.load(file)
+        robot = lw.load(file, contacts=False)
         q = robot.assemble(robot.poses.get("home", robot.neutral()))
     else:
         robot = MADE[name]()
