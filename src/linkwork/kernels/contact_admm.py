@@ -314,9 +314,8 @@ dense_start = start(multiply_dense)
 
 
 @kernel
-def admm(
+def admm_view(
     tree: Array,
-    w: Array,
     G: Array,
     g: Array,
     friction: Array,
@@ -329,32 +328,22 @@ def admm(
     z: Array,
     y: Array,
     progress: Array,
-) -> None:
-    """The guess in its cones, the velocities that it leaves, and their residual."""
-    rows = Rows(g, friction, compliance, lower, upper)
-    dense_inverse_inertias(tree, G, rows, w.row_D)
-    dense_start(tree, w, G, rows, w.row_D, guess, settings, State(f, z, y, progress))
+) -> tuple[Array, Rows, Array, Array, State]:
+    """Flat inputs and outputs by name."""
+    return G, Rows(g, friction, compliance, lower, upper), guess, settings, State(f, z, y, progress)
 
 
 @kernel
-def admm_iterate(
-    tree: Array,
-    w: Array,
-    G: Array,
-    g: Array,
-    friction: Array,
-    compliance: Array,
-    lower: Array,
-    upper: Array,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    z: Array,
-    y: Array,
-    progress: Array,
-) -> None:
+def admm(tree: Array, w: Array, G: Array, rows: Rows, guess: Array, settings: Array, state: State) -> None:
+    """The guess in its cones, the velocities that it leaves, and their residual."""
+    dense_inverse_inertias(tree, G, rows, w.row_D)
+    dense_start(tree, w, G, rows, w.row_D, guess, settings, state)
+
+
+@kernel
+def admm_iterate(tree: Array, w: Array, G: Array, rows: Rows, guess: Array, settings: Array, state: State) -> None:
     """A block of iterations."""
-    dense_block(tree, w, G, Rows(g, friction, compliance, lower, upper), w.row_D, settings, State(f, z, y, progress))
+    dense_block(tree, w, G, rows, w.row_D, settings, state)
 
 
 ADMM_SETTINGS: dict[str, Shape] = {"settings": (NSETTINGS,)}
@@ -377,4 +366,5 @@ DENSE_ADMM = Algorithm(
     ADMM_WORK | {"A": ("nrows", "nlines", LINE), "pivot": ("nrows",), "Z": ("nlines", LINE)},
     DENSE_CONTACTS,
     admm_iterate,
+    view=admm_view,
 )

@@ -104,9 +104,8 @@ operator_start = start(multiply_rows)
 
 
 @kernel
-def operator_admm(
+def operator_view(
     tree: Array,
-    w: Array,
     q: Array,
     D: Array,
     g: Array,
@@ -120,34 +119,27 @@ def operator_admm(
     z: Array,
     y: Array,
     progress: Array,
+) -> tuple[Array, Array, Rows, Array, Array, State]:
+    """Flat inputs and outputs by name."""
+    return q, D, Rows(g, friction, compliance, lower, upper), guess, settings, State(f, z, y, progress)
+
+
+@kernel
+def operator_admm(
+    tree: Array, w: Array, q: Array, D: Array, rows: Rows, guess: Array, settings: Array, state: State
 ) -> None:
     """The guess in its cones, the velocities that it leaves, and their residual."""
     setup_rows(tree, w, q, w.e)
     articulate(tree, mass_factor(w))
-    rows = Rows(g, friction, compliance, lower, upper)
-    operator_start(tree, w, D, rows, D, guess, settings, State(f, z, y, progress))
+    operator_start(tree, w, D, rows, D, guess, settings, state)
 
 
 @kernel
 def operator_admm_iterate(
-    tree: Array,
-    w: Array,
-    q: Array,
-    D: Array,
-    g: Array,
-    friction: Array,
-    compliance: Array,
-    lower: Array,
-    upper: Array,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    z: Array,
-    y: Array,
-    progress: Array,
+    tree: Array, w: Array, q: Array, D: Array, rows: Rows, guess: Array, settings: Array, state: State
 ) -> None:
     """A block of iterations."""
-    operator_block(tree, w, D, Rows(g, friction, compliance, lower, upper), D, settings, State(f, z, y, progress))
+    operator_block(tree, w, D, rows, D, settings, state)
 
 
 OPERATOR_WORK: dict[str, Shape] = {
@@ -168,4 +160,5 @@ OPERATOR_ADMM = Algorithm(
     DAMPED | ADMM_WORK | OPERATOR_WORK,
     CONTACT_OPERATOR_TREE,
     operator_admm_iterate,
+    view=operator_view,
 )

@@ -248,9 +248,8 @@ def lines_residual(tree: Array, rows: Rows, D: Array, f: Array, Y: Array, y: Arr
 
 
 @kernel
-def pgs(
+def pgs_view(
     tree: Array,
-    w: Array,
     G: Array,
     g: Array,
     friction: Array,
@@ -262,9 +261,24 @@ def pgs(
     f: Array,
     Y: Array,
     progress: Array,
+) -> tuple[Array, Rows, Array, Array, Array, Array, Array]:
+    """Flat inputs and outputs by name."""
+    return G, Rows(g, friction, compliance, lower, upper), guess, settings, f, Y, progress
+
+
+@kernel
+def pgs(
+    tree: Array,
+    w: Array,
+    G: Array,
+    rows: Rows,
+    guess: Array,
+    settings: Array,
+    f: Array,
+    Y: Array,
+    progress: Array,
 ) -> None:
     """The guess in its cones, the velocities that it leaves, and their residual."""
-    rows = Rows(g, friction, compliance, lower, upper)
     dense_inverse_inertias(tree, G, rows, w.D)
     setup_slots(tree, G, rows, w.D, w.W)
     project_rows(tree, rows, guess, f)
@@ -278,11 +292,7 @@ def pgs_iterate(
     tree: Array,
     w: Array,
     G: Array,
-    g: Array,
-    friction: Array,
-    compliance: Array,
-    lower: Array,
-    upper: Array,
+    rows: Rows,
     guess: Array,
     settings: Array,
     f: Array,
@@ -290,7 +300,6 @@ def pgs_iterate(
     progress: Array,
 ) -> None:
     """One sweep over all blocks."""
-    rows = Rows(g, friction, compliance, lower, upper)
     sweep(tree, G, rows, w.D, w.W, w.q, w.x, f, Y)
     residual = lines_residual(tree, rows, w.D, f, Y, w.y)
     last = where(progress[1] + 1.5, settings[1], 0.0, 1.0)
@@ -336,6 +345,7 @@ PGS = Algorithm(
     DENSE_WORK | {"Z": ("nlines", LINE), "W": ("nslots", 6), "q": (3,), "x": (3,)},
     DENSE_CONTACTS,
     pgs_iterate,
+    view=pgs_view,
 )
 
 DENSE_RESIDUAL = Algorithm(
