@@ -22,7 +22,7 @@ from linkwork.errors import InputError, NotFinite, UnsupportedFeature
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS
-from linkwork.kernels.steps import STEPS
+from linkwork.kernels.steps import STEPS, single
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
@@ -190,6 +190,12 @@ class Stepper(BaseEvaluator):
     def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         """The algorithm of the steps."""
         return (REPEATED_CONTACT_STEPS if self.contact else STEPS)[integrator, dynamics]
+
+    @property
+    def single_step_program(self) -> Program:
+        """One step as a straight line, without the loop that repeats it: what derivatives are taken of."""
+        program = self.program
+        return program if self.integrator == "dopri5" else replace(program, algorithm=single(program.algorithm))
 
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
