@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
+from linkwork.compilers.trace import MAX_OPERATIONS, Trace
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.errors import InputError, UnsupportedFeature
@@ -136,7 +136,7 @@ def _derivatives(
         )
     once = program.without_iterations()
     held = {name: values for name, values in known.items() if not iterates or name != "multipliers"}
-    return differentiated(fixed(trace(once.algorithm, once.tree, limit), held), inputs, outputs, limit)
+    return differentiated(fixed(once.trace(limit), held), inputs, outputs, limit)
 
 
 # Functions ---------------------------------------------------------------------------------------------------------

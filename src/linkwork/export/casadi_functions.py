@@ -19,8 +19,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from linkwork.compilers.differentiation import Place, adjoints, pattern, tangents
 from linkwork.compilers.program import Program
-from linkwork.compilers.sparse_jacobian import Place, Vector, dependencies, forward, jacobian, reverse
+from linkwork.compilers.sparse_jacobian import Vector, jacobian
 from linkwork.compilers.trace import Trace
 from linkwork.errors import ProgramTooLarge
 from linkwork.export.patterns import Pattern, column_groups
@@ -164,13 +165,11 @@ def _forward(
     of: Sequence[Sequence[Symbol]],
 ) -> Trace:
     graph, first = traced.graph, len(traced.inputs)
-    seeds: dict[Place, Vector] = {
-        place: {0: graph.input(first + k, j)} for k, places in enumerate(by) for j, place in enumerate(places)
-    }
-    rows = iter(forward(graph, [s for symbols in of for s in symbols], seeds))
+    directions = {place: graph.input(first + k, j) for k, places in enumerate(by) for j, place in enumerate(places)}
+    rates = iter(tangents(graph, [s for symbols in of for s in symbols], directions))
     arrays = tuple((f"fwd_{x.name}", x.pattern.size) for x in inputs)
     results = tuple(
-        (f"fwd_{y.name}", tuple(graph.symbol(next(rows).get(0, 0.0)) for _ in symbols))
+        (f"fwd_{y.name}", tuple(graph.symbol(next(rates)) for _ in symbols))
         for y, symbols in zip(outputs, of, strict=True)
     )
     return Trace("fwd1", graph, (*traced.inputs, *arrays), results)
@@ -184,11 +183,12 @@ def _reverse(
     of: Sequence[Sequence[Symbol]],
 ) -> Trace:
     graph, first = traced.graph, len(traced.inputs)
-    seeds = [{0: graph.input(first + k, j)} for k, symbols in enumerate(of) for j in range(len(symbols))]
-    found = reverse(graph, [s for symbols in of for s in symbols], seeds)
+    seeds = [(s, graph.input(first + k, j)) for k, symbols in enumerate(of) for j, s in enumerate(symbols)]
+    known = {place for places in by for place in places}
+    found = adjoints(graph, seeds, lambda array, place: (array, place) in known)
     arrays = tuple((f"adj_{y.name}", y.pattern.size) for y in outputs)
     results = tuple(
-        (f"adj_{x.name}", tuple(graph.symbol(found.get(place, {}).get(0, 0.0)) for place in places))
+        (f"adj_{x.name}", tuple(graph.symbol(found.get(place, 0.0)) for place in places))
         for x, places in zip(inputs, by, strict=True)
     )
     return Trace("adj1", graph, (*traced.inputs, *arrays), results)
@@ -212,7 +212,7 @@ def _jacobian(
         entries: list[set[int]] = [set(row) for row in whole]
     except ProgramTooLarge:
         whole = None
-        entries = [set(_bits(row)) for row in dependencies(graph, symbols, places)]
+        entries = _pattern(traced, symbols, by)
     graph.limit = before
     patterns, results = [], []
     row = 0
@@ -258,11 +258,17 @@ def _groups(
         yield tuple(columns[j] for j in group)
 
 
-def _bits(x: int) -> Iterator[int]:
-    while x:
-        low = x & -x
-        yield low.bit_length() - 1
-        x ^= low
+def _pattern(traced: Trace, of: Sequence[Symbol], by: Sequence[Sequence[Place]]) -> list[set[int]]:
+    """Which inputs each symbol depends on."""
+    rows: list[set[int]] = [set() for _ in of]
+    first = 0
+    for places in by:
+        array = places[0][0]
+        depends = pattern(traced.graph, of, array, traced.inputs[array][1])
+        for row, found in zip(rows, depends, strict=True):
+            row |= {first + j for j, (_, place) in enumerate(places) if found[place]}
+        first += len(places)
+    return rows
 
 
 def _reads(traced: Trace, array: int) -> bool:
