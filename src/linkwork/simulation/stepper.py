@@ -22,7 +22,7 @@ from linkwork.errors import InputError, NotFinite, UnsupportedFeature
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS
-from linkwork.kernels.steps import STEPS, single
+from linkwork.kernels.steps import STEPS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
@@ -34,6 +34,7 @@ from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_nam
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.simulation.contact_inputs import ContactInputs
 from linkwork.simulation.contacts import ContactRow, has_contacts
+from linkwork.simulation.derivatives import DifferentiableSteps
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.stabilization import (
@@ -50,7 +51,7 @@ INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5
 _empty = np.empty
 
 
-class Stepper(BaseEvaluator):
+class Stepper(BaseEvaluator, DifferentiableSteps):
     """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``, or ``Stepper(robot)(q, v, commands=u).q``.
 
     | integrator | what it is                                                                                        |
@@ -190,12 +191,6 @@ class Stepper(BaseEvaluator):
     def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         """The algorithm of the steps."""
         return (REPEATED_CONTACT_STEPS if self.contact else STEPS)[integrator, dynamics]
-
-    @property
-    def single_step_program(self) -> Program:
-        """One step as a straight line, without the loop that repeats it: what derivatives are taken of."""
-        program = self.program
-        return program if self.integrator == "dopri5" else replace(program, algorithm=single(program.algorithm))
 
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
