@@ -79,8 +79,7 @@ class StepFunction(ArrayEvaluator):
         return [q, v, np.zeros(self.robot.nv, self._dtype) if tau is None else tau, *held]
 
     def _stepper_of_type(self) -> Stepper:
-        other = self.stepper.native(self._dtype.name)  # type: ignore[arg-type]
-        return other
+        return self.stepper.native(self._dtype.name)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +236,10 @@ class DifferentiableSteps:
 
     @property
     def _function(self) -> StepFunction:
-        return self._products.get("function") or self._products.setdefault("function", StepFunction(cast(Any, self)))
+        made: StepFunction | None = self._products.get("function")
+        if made is None:
+            made = self._products["function"] = StepFunction(cast("Stepper", self))
+        return made
 
     @property
     def jvp(self) -> JacobianVectorProduct:
@@ -253,7 +255,10 @@ class DifferentiableSteps:
     @property
     def derivatives(self) -> StepJacobian:
         """The Jacobian of a step: ``stepper.derivatives(q, v, tau)`` gives `StepDerivatives`."""
-        return self._products.get("jacobian") or self._products.setdefault("jacobian", StepJacobian(self._function))
+        made: StepJacobian | None = self._products.get("jacobian")
+        if made is None:
+            made = self._products["jacobian"] = StepJacobian(self._function)
+        return made
 
 
 def _one_more(x: npt.ArrayLike, inner: int) -> Array:
