@@ -18,6 +18,7 @@ from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.dynamics.dense import solve_kkt
+from linkwork.dynamics.forward_products import ForwardProducts
 from linkwork.dynamics.iterations import (
     EXPECTED,
     MAX_ITERATIONS,
@@ -45,7 +46,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
+from linkwork.quantities.base import Array, frame_names
 
 LEAST_BLOCK_PIVOT = 1e-6
 """The least pivot of rows that end at a base. Below it their block is nearly singular: `Method.fallback` is taken."""
@@ -58,7 +59,7 @@ _UNSET = np.zeros(0)
 _empty = np.empty
 
 
-class ForwardDynamics(ArrayEvaluator):
+class ForwardDynamics(ForwardProducts):
     """Accelerations of a robot under torques, and the forces of its constraints: ``fd(q, v, tau).acceleration``.
 
     ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the proximal one with the fewest operations
