@@ -28,7 +28,8 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, with_arrays
 from linkwork.kernels.spatial import add, dot, rotate, rotate_inverse, rotate_symmetric, scale, set_vector, sub
-from linkwork.plans.parameters import INERTIAL, parametrized_layout, row_shape
+from linkwork.kernels.stage import DAMPING, REST, STIFFNESS
+from linkwork.plans.parameters import INERTIAL, PASSIVE, parametrized_layout, row_shape
 
 # Inertias -------------------------------------------------------------------------------------------------------------
 
@@ -129,10 +130,13 @@ def set_inertial_parameters(tree: Array, w: Array, x: Array) -> None:
 
 
 @kernel
-def begin_armature(tree: Array, w: Array) -> None:
-    """Armature as planned."""
+def begin_elements(tree: Array, w: Array) -> None:
+    """Rotors, dampers and springs of the robot."""
     for k in range(tree.nv):
-        w.tree_armature[k] = tree.armature[k]
+        w.tree_armature[k] = tree.own_armature[k]
+        w.damping[k] = tree.own_damping[k]
+        w.stiffness[k] = tree.own_stiffness[k]
+        w.rest[k] = tree.own_rest[k]
 
 
 @kernel
@@ -143,47 +147,48 @@ def set_armature(tree: Array, w: Array, x: Array) -> None:
 
 
 @kernel
-def begin_damping(tree: Array, w: Array) -> None:
-    """Damping as planned."""
-    for d in range(tree.ndampers):
-        w.tree_damping[d] = tree.damping[d]
-
-
-@kernel
 def set_damping(tree: Array, w: Array, x: Array) -> None:
     """Viscous damping."""
     for k in range(tree.damping_count):
-        w.tree_damping[tree.damping_place[k]] = x[k]
-
-
-@kernel
-def begin_stiffness(tree: Array, w: Array) -> None:
-    """Springs as planned."""
-    for s in range(tree.nsprings):
-        w.tree_stiffness[s] = tree.stiffness[s]
+        w.damping[tree.damping_place[k]] = x[k]
 
 
 @kernel
 def set_stiffness(tree: Array, w: Array, x: Array) -> None:
-    """Stiffness of springs; rows of joints that can have none have no effect."""
+    """Stiffness of springs; that of joints that can have none has no effect."""
     for k in range(tree.stiffness_count):
-        if tree.stiffness_place[k] >= 0:
-            w.tree_stiffness[tree.stiffness_place[k]] = x[k]
-
-
-@kernel
-def begin_rest(tree: Array, w: Array) -> None:
-    """Where springs are at rest, as planned."""
-    for s in range(tree.nsprings):
-        w.tree_rest[s] = tree.rest[s]
+        w.stiffness[tree.stiffness_place[k]] = tree.spring_factor[tree.stiffness_place[k]] * x[k]
 
 
 @kernel
 def set_rest(tree: Array, w: Array, x: Array) -> None:
     """Where springs are at rest."""
     for k in range(tree.rest_count):
-        if tree.rest_place[k] >= 0:
-            w.tree_rest[tree.rest_place[k]] = x[k]
+        w.rest[tree.rest_place[k]] = x[k]
+
+
+@kernel
+def end_elements(tree: Array, w: Array) -> None:
+    """Springs and dampers by themselves; at the end of a step of the time ``h``, ``h d + h² k`` more of armature."""
+    h = tree.implicit_time[0]
+    for k in range(tree.nv):
+        w.tree_armature[k] += h * (w.damping[k] + h * w.stiffness[k])
+    for d in range(tree.ndampers):
+        w.tree_damping[d] = w.damping[tree.damper_v[d]]
+    for s in range(tree.nsprings):
+        w.tree_stiffness[s] = w.stiffness[tree.spring_v[s]]
+        w.tree_rest[s] = w.rest[tree.spring_v[s]]
+
+
+@kernel
+def set_passive(tree: Array, w: Array, passive: Array) -> None:
+    """What steps take of springs and dampers, in place of their input: stops stay."""
+    for k in range(tree.nv):
+        for j in range(7):
+            w.passive_elements[k, j] = passive[k, j]
+        w.passive_elements[k, STIFFNESS] = w.stiffness[k]
+        w.passive_elements[k, REST] = w.rest[k]
+        w.passive_elements[k, DAMPING] = w.damping[k]
 
 
 @kernel
@@ -333,16 +338,16 @@ class Writer(NamedTuple):
     """``end(tree, w)``: what follows from all that is given, once as well."""
 
 
-INERTIAS = ("mass", "mc", "I")
+INERTIAS, ELEMENTS = ("mass", "mc", "I"), ("armature", "damping", "stiffness", "rest")
 WRITERS: Mapping[str, Writer] = {
     "mass": Writer(INERTIAS, set_mass, begin_inertias, add_rigid_inertias),
     "com": Writer(INERTIAS, set_com, begin_inertias, add_rigid_inertias),
     "inertia": Writer(INERTIAS, set_inertia, begin_inertias, add_rigid_inertias),
     "inertial_parameters": Writer(INERTIAS, set_inertial_parameters, begin_inertias),
-    "armature": Writer(("armature",), set_armature, begin_armature),
-    "damping": Writer(("damping",), set_damping, begin_damping),
-    "stiffness": Writer(("stiffness",), set_stiffness, begin_stiffness),
-    "rest": Writer(("rest",), set_rest, begin_rest),
+    "armature": Writer(ELEMENTS, set_armature, begin_elements, end_elements),
+    "damping": Writer(ELEMENTS, set_damping, begin_elements, end_elements),
+    "stiffness": Writer(ELEMENTS, set_stiffness, begin_elements, end_elements),
+    "rest": Writer(ELEMENTS, set_rest, begin_elements, end_elements),
     "gravity": Writer(("gravity",), set_gravity),
     "joint_position": Writer(("p",), set_joint_position, begin_joint_position),
     "anchor_position": Writer(("frame_position", "pair_lever"), set_anchor_position, begin_anchor_position),
@@ -369,42 +374,56 @@ def parametrized(algorithm: Algorithm, names: tuple[str, ...]) -> Algorithm:
     layout = parametrized_layout(algorithm.layout, names)
     fields = tuple(dict.fromkeys(field for name in names for field in WRITERS[name].fields))
     replaced = tuple((field, f"tree_{field}") for field in fields)
+    steps = bool(set(names) & set(PASSIVE)) and "passive" in algorithm.inputs
     first, count = parameter_start(algorithm), len(names)
+    last, passive = first + count, list(algorithm.inputs).index("passive") if steps else 0
     write = _written(names)
-    text = algorithm.text
+
+    def on_tree(text: Callable[..., None]) -> Callable[..., None]:
+        """The text on the tree, and the passive elements, that were written."""
+
+        @kernel
+        def with_tree(tree: Array, w: Array, *arrays: Array) -> None:
+            text(with_arrays(tree, w, replaced), w, *arrays[:first], *arrays[last:])
+
+        @kernel
+        def with_elements(tree: Array, w: Array, *arrays: Array) -> None:
+            before, after = arrays[:passive], arrays[passive + 1 : first]
+            text(with_arrays(tree, w, replaced), w, *before, w.passive_elements, *after, *arrays[last:])
+
+        return with_elements if steps else with_tree
+
+    begun = on_tree(algorithm.text)
 
     @kernel
     def on_parameters(tree: Array, w: Array, *arrays: Array) -> None:
-        write(tree, w, *arrays[first : first + count])
-        text(with_arrays(tree, w, replaced), w, *arrays[:first], *arrays[first + count :])
+        write(tree, w, *arrays[first:last])
+        begun(tree, w, *arrays)
 
-    def further(iteration: Callable[..., None] | None) -> Callable[..., None] | None:
-        if iteration is None:
-            return None
-        inner = iteration
-
-        @kernel
-        def iterate(tree: Array, w: Array, *arrays: Array) -> None:
-            inner(with_arrays(tree, w, replaced), w, *arrays[:first], *arrays[first + count :])
-
-        return iterate
+    @kernel
+    def on_elements(tree: Array, w: Array, *arrays: Array) -> None:
+        write(tree, w, *arrays[first:last])
+        set_passive(tree, w, arrays[passive])
+        begun(tree, w, *arrays)
 
     given = list(algorithm.inputs.items())
     inputs = dict([*given[:first], *((name, row_shape(name)) for name in names), *given[first:]])
     work: dict[str, Shape] = {name: layout.floats[field] for field, name in replaced}
     if set(names) & set(INERTIAL):
         work |= {"rigid_m": ("nrigid",), "rigid_c": ("nrigid", 3), "rigid_J": ("nrigid", 6)}
+    if set(names) & set(PASSIVE):
+        work |= {"damping": ("nv",), "stiffness": ("nv",), "rest": ("nv",), "passive_elements": ("nv", 7)}
     return Algorithm(
         f"{algorithm.name}_of_{'_'.join(names)}",
-        on_parameters,
+        on_elements if steps else on_parameters,
         inputs,
         algorithm.outputs,
         {**algorithm.work, **work},
         layout,
-        further(algorithm.iterate),
+        None if algorithm.iterate is None else on_tree(algorithm.iterate),
         algorithm.folded,
         None,
-        further(algorithm.refine),
+        None if algorithm.refine is None else on_tree(algorithm.refine),
         algorithm.shared,
     )
 

@@ -27,6 +27,9 @@ from linkwork.plans.tree import Tree, build_tree, merged, regrouped, rounded, ro
 INERTIAL = ("mass", "com", "inertia", "inertial_parameters")
 """Parameters that inertias of bodies follow from."""
 
+PASSIVE = ("armature", "damping", "stiffness", "rest")
+"""Parameters of rotors, dampers and springs of joints: implicit ones add to the armature."""
+
 
 class Chosen(NamedTuple):
     """A parameter that is an input, and of which rows of the model (`model.parameters`)."""
@@ -57,14 +60,26 @@ RIGID = Numbers(
     },
 )
 
+ELEMENTS = Numbers(
+    {},
+    {
+        "own_armature": ("nv",),  # the robot's own rotors, dampers and springs
+        "own_damping": ("nv",),
+        "own_stiffness": ("nv",),  # zero where no spring can be
+        "own_rest": ("nv",),
+        "spring_factor": ("nv",),  # one where a spring can be, else zero
+        "implicit_time": (1,),  # the time of steps at whose end springs and dampers act; zero: they act as they are
+    },
+)
+
 LAYOUTS: Mapping[str, Numbers] = {
     "mass": Numbers(_place("mass"), {}),  # places in `rigid_body`
     "com": Numbers(_place("com"), {}),
     "inertia": Numbers(_place("inertia"), {}),
     "inertial_parameters": Numbers(_place("inertial_parameters"), {}),
     "armature": Numbers(_place("armature"), {}),  # degrees of freedom
-    "damping": Numbers(_place("damping"), {}),  # dampers
-    "stiffness": Numbers(_place("stiffness"), {}),  # springs; -1 where none can be
+    "damping": Numbers(_place("damping"), {}),
+    "stiffness": Numbers(_place("stiffness"), {}),
     "rest": Numbers(_place("rest"), {}),
     "gravity": Numbers({}, {}),
     "joint_position": Numbers(
@@ -104,14 +119,14 @@ NEEDED: Mapping[str, str] = {
 
 def parametrized_layout(layout: Layout, names: Sequence[str]) -> Layout:
     """A layout with what parameters need."""
-    parts = [LAYOUTS[name] for name in names]
-    if set(names) & set(INERTIAL):
-        parts.insert(0, RIGID)
+    shared = [part for group, part in ((INERTIAL, RIGID), (PASSIVE, ELEMENTS)) if set(names) & set(group)]
+    parts = [*shared, *(LAYOUTS[name] for name in names)]
     integers = {key: shape for part in parts for key, shape in part.integers.items()}
     floats = {key: shape for part in parts for key, shape in part.floats.items()}
     counts = [f"{name}_count" for name in names if name != "gravity"]
-    sizes = dict.fromkeys([*counts, *(str(shape[0]) for shape in (*integers.values(), *floats.values()))])
-    return layout.extended(f"{layout.name}_of_{'_'.join(names)}", tuple(sizes), integers, floats)
+    named = [shape[0] for shape in (*integers.values(), *floats.values()) if isinstance(shape[0], str)]
+    sizes = tuple(size for size in dict.fromkeys([*counts, *named]) if size not in layout.sizes)
+    return layout.extended(f"{layout.name}_of_{'_'.join(names)}", sizes, integers, floats)
 
 
 def row_shape(name: str) -> Shape:
@@ -121,14 +136,19 @@ def row_shape(name: str) -> Shape:
     return (f"{name}_count", *parameter(name).shape)
 
 
-def parametrized_tree(robot: Model, tree: Tree, layout: Layout, chosen: Sequence[Chosen]) -> Tree:
-    """The plan of a robot whose parameters ``chosen`` are inputs: that of the robot, prepared for other numbers."""
-    names = [one.name for one in chosen]
-    fields: dict[str, Any] = _rigid(robot, tree, chosen)
+def parametrized_tree(
+    robot: Model, tree: Tree, layout: Layout, chosen: Sequence[Chosen], implicit_time: float = 0.0
+) -> Tree:
+    """The plan of a robot whose parameters ``chosen`` are inputs: that of the robot, prepared for other numbers.
+
+    Where springs and dampers act at the end of steps, ``implicit_time`` is the time of one: the plan was made for a
+    robot with more armature, which depends on these.
+    """
+    fields: dict[str, Any] = _rigid(robot, tree, chosen) | _elements(robot, tree, chosen, implicit_time)
     for one in chosen:
         fields |= _FIELDS[one.name](robot, tree, list(one.rows)) if one.name in _FIELDS else {}
     fields |= {f"{one.name}_count": len(one.rows) for one in chosen if one.name != "gravity"}
-    return parametrized_layout(layout, names).build(tree, **fields)
+    return parametrized_layout(layout, [one.name for one in chosen]).build(tree, **fields)
 
 
 def _rigid(robot: Model, tree: Tree, chosen: Sequence[Chosen]) -> dict[str, Any]:
@@ -178,39 +198,35 @@ def _first_body(robot: Model, number: Mapping[str, int], joint: int) -> int:
     return number[robot.joints[joint].child] - len(atoms_of(robot.joints[joint].type)) + 1
 
 
-def _armature(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
+def _elements(robot: Model, tree: Tree, chosen: Sequence[Chosen], implicit_time: float) -> dict[str, Any]:
+    """Rotors, dampers and springs of the robot; places for all that may be given."""
+    by_name = {one.name: list(one.rows) for one in chosen if one.name in PASSIVE}
+    if not by_name:
+        return {}
     has_armature, body = tree.has_armature.copy(), body_of_dof(tree)
-    for k in rows:
+    geared = ("armature",) if implicit_time == 0.0 else ("armature", "damping", "stiffness")
+    for k in (k for name in geared for k in by_name.get(name, ())):
         has_armature[body[k]] = 1
-    return {"has_armature": has_armature, "armature_place": rows}
-
-
-def _dampers(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
-    damped = sorted({*tree.damper_v.tolist(), *rows})
-    own = own_values(robot, "damping")
-    return {"damper_v": damped, "damping": own[damped], "damping_place": [damped.index(k) for k in rows]}
-
-
-def _springs(name: str) -> Callable[[Model, Tree, list[int]], dict[str, Any]]:
-    """Springs of all joints that may have one: stiffness and rest may both be inputs."""
-
-    def fields(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
-        v = [k for k in range(robot.nv) if acts_as_spring(robot, k)]
-        q = [
-            robot.q_slice(joint.name).start + k
-            for joint in robot.joints
-            for k in range(joint.type.nv)
-            if acts_as_spring(robot, robot.v_slice(joint.name).start + k)
-        ]
-        return {
-            "spring_v": v,
-            "spring_q": q,
-            "stiffness": own_values(robot, "stiffness")[v],
-            "rest": own_values(robot, "rest")[v],
-            f"{name}_place": [v.index(k) if k in v else -1 for k in rows],
-        }
-
-    return fields
+    sprung = np.array([acts_as_spring(robot, k) for k in range(robot.nv)])
+    own = {name: own_values(robot, name) for name in PASSIVE}
+    fields: dict[str, Any] = {f"{name}_place": rows for name, rows in by_name.items()}
+    if "damping" in by_name:
+        fields["damper_v"] = sorted({*tree.damper_v.tolist(), *by_name["damping"]})
+        fields["damping"] = own["damping"][fields["damper_v"]]
+    if "stiffness" in by_name or "rest" in by_name:
+        v = np.flatnonzero(sprung)
+        at = {robot.v_slice(j.name).start + k: robot.q_slice(j.name).start + k for j in robot.joints for k in range(j.type.nv)}
+        fields |= {"spring_v": v, "spring_q": [at[int(k)] for k in v]}
+        fields |= {"stiffness": own["stiffness"][v], "rest": own["rest"][v]}
+    return fields | {
+        "has_armature": has_armature,
+        "own_armature": own["armature"],
+        "own_damping": own["damping"],
+        "own_stiffness": np.where(sprung, own["stiffness"], 0.0),
+        "own_rest": np.where(sprung, own["rest"], 0.0),
+        "spring_factor": sprung.astype(float),
+        "implicit_time": [implicit_time],
+    }
 
 
 def _joint_positions(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
@@ -263,10 +279,6 @@ def _friction(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
 
 
 _FIELDS: Mapping[str, Callable[[Model, Tree, list[int]], dict[str, Any]]] = {
-    "armature": _armature,
-    "damping": _dampers,
-    "stiffness": _springs("stiffness"),
-    "rest": _springs("rest"),
     "joint_position": _joint_positions,
     "anchor_position": _anchors,
     "length": _lengths,

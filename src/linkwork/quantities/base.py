@@ -115,11 +115,12 @@ class BaseEvaluator:
         arguments: Mapping[str, Any],
         frames: str | Sequence[str] = (),
         threads: int | None = None,
-        parameters: ParameterNames = (),
+        parameters: ParameterNames | ParameterInputs = (),
     ) -> None:
         check_robot(robot)
         self.robot = robot
-        self._parameter_inputs = ParameterInputs(robot, parameters)
+        known = isinstance(parameters, ParameterInputs)
+        self._parameter_inputs = parameters if known else ParameterInputs(robot, parameters)
         self.quantity = quantity
         self.frames = frame_names(frames)
         for name in self.frames:
@@ -171,7 +172,25 @@ class BaseEvaluator:
         """Parameters of the robot that are inputs, with its own values: those of a call that gives no others."""
         return MappingProxyType(self._parameter_inputs.values)
 
-    def _with_parameters(self, inputs: Sequence[Any], parameters: Sequence[Any] = ()) -> list[Any]:
+    def with_parameters(self, **values: npt.ArrayLike) -> Self:
+        """The same evaluator with other values of its parameters, where a call gives none.
+
+        Args:
+            values: By name, ``(..., rows)``: leading axes are batch axes and broadcast with those of calls.
+        """
+        other = self._on(self._backend)
+        other._hold(values)
+        if self._runner is not None:
+            other._prepare_inputs()
+            other._runner, other._output_shapes = self._runner, self._output_shapes
+        return other
+
+    def _hold(self, values: Mapping[str, Any]) -> None:
+        """Take these values of parameters where a call gives none; nothing has run yet."""
+        self._parameter_inputs = self._parameter_inputs.holding(values)
+        self._own_parameters = self._parameter_inputs.held(self._dtype)
+
+    def _all_inputs(self, inputs: Sequence[Any], parameters: Sequence[Any] = ()) -> list[Any]:
         """All inputs of the program, from those without parameters; by default those of the robot."""
         if not self._own_parameters:
             return list(inputs)
@@ -289,17 +308,21 @@ class BaseEvaluator:
         return self._arguments
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (type(self), self._recipe(), self._backend)
+        return _remade, (type(self), self._recipe(), self._backend, dict(self.parameters))
 
     def __repr__(self) -> str:
         by = f" by {self.method}" if hasattr(self, "method") else ""
         return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}'{by}, {self.backend}, {self._dtype}>"
 
 
-def _remade(kind: type[BaseEvaluator], arguments: Mapping[str, Any], backend: Backend) -> BaseEvaluator:
+def _remade(
+    kind: type[BaseEvaluator], arguments: Mapping[str, Any], backend: Backend, parameters: Mapping[str, Any]
+) -> BaseEvaluator:
     """An evaluator from what `BaseEvaluator.__reduce__` says of it."""
     made = kind(**arguments)
     made._set_backend(backend)
+    if parameters:
+        made._hold(parameters)
     return made
 
 
@@ -356,7 +379,7 @@ class ArrayEvaluator(BaseEvaluator):
             lead = outputs[0].shape[: max(0, outputs[0].ndim - len(runner.outputs[0]))]
             outputs[1:] = [np.empty((*lead, *shape), self._dtype) for shape in runner.outputs[1:]]
         chosen = self._parameter_inputs.given(self._own_parameters, parameters)
-        arrays = [*cast(list[Array], self._with_parameters(self._inputs(inputs), chosen)), *outputs]
+        arrays = [*cast(list[Array], self._all_inputs(self._inputs(inputs), chosen)), *outputs]
         step = bound_call(runner, arrays)
         verify = self._verification(alone)
         if verify is None:
@@ -442,11 +465,11 @@ class ProgramEvaluator(ArrayEvaluator):
         """
         if out is None and not parameters:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
-            if not self._entry(*self._with_parameters(inputs), *results):
+            if not self._entry(*self._all_inputs(inputs), *results):
                 return results[0] if len(results) == 1 else tuple(results)
         typed = self._for_type_of([*inputs, *parameters.values(), *self._outputs(out)])
         chosen = self._parameter_inputs.given(typed._own_parameters, parameters)
-        results = typed.runner.evaluate(typed._with_parameters(typed._inputs(inputs), chosen), self._outputs(out))
+        results = typed.runner.evaluate(typed._all_inputs(typed._inputs(inputs), chosen), self._outputs(out))
         return results[0] if len(results) == 1 else tuple(results)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -31,10 +32,11 @@ class ParameterInputs:
         robot: The mechanism.
         names: Names of parameters, see `model.parameters`; or a mapping from these to the names of bodies, joints,
             constraints or actuators of which they are inputs: the others keep the robot's own values.
+        implicit_time: The time of steps at whose end springs and dampers act; zero where they act as they are.
     """
 
-    def __init__(self, robot: Model, names: ParameterNames | str = ()) -> None:
-        self.robot = robot
+    def __init__(self, robot: Model, names: ParameterNames | str = (), implicit_time: float = 0.0) -> None:
+        self.robot, self.implicit_time = robot, implicit_time
         if isinstance(names, str):
             names = [names]  # type: ignore[list-item]
         self.chosen = tuple(_chosen(robot, name, _items(names, name)) for name in names)
@@ -49,6 +51,7 @@ class ParameterInputs:
             raise InputError(f"parameters are named twice: {', '.join(self.names)}")
         self.values: dict[str, Array] = {one.name: _own(robot, one) for one in self.chosen}
         """The robot's own values, by name."""
+        self.shapes = {name: x.shape for name, x in self.values.items()}
 
     @property
     def recipe(self) -> dict[str, list[str]]:
@@ -64,8 +67,15 @@ class ParameterInputs:
         for name in self.names:
             if name in NEEDED and NEEDED[name] not in algorithm.layout.shapes:
                 raise InputError(f"{algorithm.name} of '{program.robot}' does not depend on {name}: leave it out")
-        tree = parametrized_tree(self.robot, program.tree, algorithm.layout, self.chosen)
+        tree = parametrized_tree(self.robot, program.tree, algorithm.layout, self.chosen, self.implicit_time)
         return replace(program, algorithm=parametrized(algorithm, self.names), tree=tree)
+
+    def holding(self, parameters: Mapping[str, Any]) -> ParameterInputs:
+        """The same with other values in place of the robot's own."""
+        made = copy(self)
+        given = self.given(tuple(self.values.values()), parameters)
+        made.values = {name: np.asarray(x) for name, x in zip(self.names, given, strict=True)}
+        return made
 
     def start(self, program: Program) -> int:
         """Where parameters stand among the inputs of a program that has them."""
@@ -82,8 +92,8 @@ class ParameterInputs:
                 raise InputError(self._unknown(name))
             check = parameter(name).check
             if check is not None and x is not None:
-                array, own = real_array(x, name), self.values[name]
-                if array.shape[array.ndim - own.ndim :] == own.shape:  # else the runner has something to say
+                array, shape = real_array(x, name), self.shapes[name]
+                if array.shape[array.ndim - len(shape) :] == shape:  # else the runner has something to say
                     check(array, name)
         if not parameters:
             return tuple(held)
