@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import fresh_floats
+from linkwork.inputs import ParameterName, fresh_floats
 from linkwork.model.model import Model
+from linkwork.model.parameters import own_values, parameter
 from linkwork.quantities.base import Array
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.quantities.functions import actuator_torques
@@ -129,3 +130,25 @@ def frame_wrenches(
     if any(wrench.ndim > 1 for wrench in rows):
         rows = [np.broadcast_to(wrench, (robots or 1, 6)) for wrench in rows]
     return tuple(given), fresh_floats(np.stack(rows, axis=-2) if rows else np.zeros((0, 6)), "wrenches")
+
+
+def robot_parameters(
+    robot: Model, parameters: Mapping[ParameterName, npt.ArrayLike], robots: int
+) -> dict[ParameterName, Array]:
+    """Parameters of robots by name, of the shape that the robot's own have, or where robots differ, of each."""
+    if not isinstance(parameters, Mapping):
+        raise InputError(
+            f"parameters is {type(parameters).__name__}, needs values by name: {{'mass': masses}}, see robot.parameters"
+        )
+    found: dict[ParameterName, Array] = {}
+    for name, values in parameters.items():
+        shape, x = own_values(robot, name).shape, fresh_floats(values, name)
+        if x.shape not in (shape, (robots, *shape)):
+            raise InputError(f"{name} has shape {x.shape}, robot '{robot.name}' needs {shape} or {(robots, *shape)}")
+        if not np.isfinite(x).all():
+            raise InputError(f"{name} holds numbers that are not finite")
+        check = parameter(name).check
+        if check is not None:
+            check(x, name)
+        found[name] = x
+    return found
