@@ -50,6 +50,10 @@ SLACK = 1e-5
 """What rotational inertias may be beyond those of any mass, as a part of their size: files round them."""
 
 
+def _as_check(x: Any, name: str) -> None:
+    """Stands for `Parameter.check`."""
+
+
 @dataclass(frozen=True, eq=False)
 class Parameter:
     """A parameter of robots."""
@@ -66,6 +70,12 @@ class Parameter:
     """Fields of a model in which the parameter has other values."""
     check: Callable[[Any, str], object] | None = None
     """Raises where values have no meaning, given also their name."""
+    quick: Callable[[Any, str], object] | None = _as_check
+    """What calls check; by default all of it."""
+
+    def __post_init__(self) -> None:
+        if self.quick is _as_check:
+            object.__setattr__(self, "quick", self.check)
 
 
 # Bodies ---------------------------------------------------------------------------------------------------------------
@@ -102,41 +112,48 @@ def _of_inertial_parameters(row: Floats) -> Inertia:
     return Inertia(mass, com, about_origin - mass * (com @ com * np.eye(3) - np.outer(com, com)))
 
 
-def check_rotational(I: Any, name: str) -> None:
-    """Raise unless some distribution of mass has each of these inertias about its center, ``(..., 3, 3)``.
+def check_rotational(six: Any, name: str) -> None:
+    """Raise unless some distribution of mass has each of these inertias about its center, ``(..., 6)``.
 
-    That is where the matrix of second moments of mass, ``tr(I) / 2 - I``, is positive semidefinite: no principal moment
-    is negative, and no two sum to less than the third. Its principal minors say so.
+    That is where the matrix of second moments of mass, ``S = tr(I) / 2 - I``, is positive semidefinite: no principal
+    moment is negative, and no two sum to less than the third. Its principal minors say so.
     """
-    half = 0.5 * np.trace(I, axis1=-2, axis2=-1)
-    S = half[..., None, None] * np.eye(3) - I
-    slack = SLACK * np.abs(I).max(axis=(-2, -1), initial=0.0)
-    S = S + slack[..., None, None] * np.eye(3)
-    a, b, c = S[..., 0, 0], S[..., 1, 1], S[..., 2, 2]
-    d, e, f = S[..., 0, 1], S[..., 0, 2], S[..., 1, 2]
-    minors = (a, b, c, a * b - d * d, a * c - e * e, b * c - f * f)
-    determinant = a * (b * c - f * f) - d * (d * c - e * f) + e * (d * f - b * e)
-    wrong = determinant < 0
-    for minor in minors:
-        wrong = wrong | (minor < 0)
-    if wrong.any():
-        at = tuple(int(k) for k in np.argwhere(wrong)[0])
-        low, middle, high = np.linalg.eigvalsh(I[at])
+    I = np.ascontiguousarray(np.moveaxis(np.asarray(six, dtype=np.float64), -1, 0))
+    xx, xy, yy, xz, yz, zz = I
+    half = 0.5 * (xx + yy + zz) + SLACK * np.abs(I).max(axis=0, initial=0.0)
+    a, b, c = half - xx, half - yy, half - zz
+    minor = b * c - yz * yz
+    least = np.minimum(np.minimum(a, np.minimum(b, c)), 0.0)
+    least = np.minimum(least, np.minimum(np.minimum(a * b - xy * xy, a * c - xz * xz), minor))
+    # determinant of S, whose mixed entries are those of -I
+    least = np.minimum(least, a * minor - xy * (xy * c + xz * yz) - xz * (xy * yz + b * xz))
+    if (least < 0).any():
+        at = tuple(int(k) for k in np.argwhere(least < 0)[0])
+        low, middle, high = np.linalg.eigvalsh(symmetric(I[(slice(None), *at)]))
         raise InputError(
             f"{name}: row {', '.join(map(str, at))} has principal moments of inertia {low:.4g}, {middle:.4g}, "
             f"{high:.4g}: no distribution of mass has these (none is negative, and no two sum to less than the third)"
         )
 
 
-def _check_inertia(x: Any, name: str) -> None:
-    check_rotational(symmetric(x), name)
+def _check_first(x: Any, name: str) -> None:
+    not_negative(x[..., 0], f"{name} (mass)")
 
 
 def _check_inertial(x: Any, name: str) -> None:
-    mass = not_negative(x[..., 0], f"{name} (mass)")
-    com = x[..., 1:4] / np.where(mass > 0, mass, 1.0)[..., None]
-    squares = np.einsum("...i,...i->...", com, com)[..., None, None] * np.eye(3) - com[..., :, None] * com[..., None, :]
-    check_rotational(symmetric(x[..., 4:]) - mass[..., None, None] * squares, name)
+    _check_first(x, name)
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.ascontiguousarray(np.moveaxis(x, -1, 0))
+    per = 1.0 / np.where(m > 0, m, 1.0)
+    squares = hx * hx, hy * hy, hz * hz
+    about_center = (
+        xx - per * (squares[1] + squares[2]),
+        xy + per * (hx * hy),
+        yy - per * (squares[0] + squares[2]),
+        xz + per * (hx * hz),
+        yz + per * (hy * hz),
+        zz - per * (squares[0] + squares[1]),
+    )
+    check_rotational(np.stack(about_center, axis=-1), name)
 
 
 # Joints ---------------------------------------------------------------------------------------------------------------
@@ -268,7 +285,8 @@ PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
             lambda robot, x: _with_inertias(
                 robot, [replace_inertia(I, rotational=symmetric(J)) for I, J in zip(_bodies(robot), x, strict=True)]
             ),
-            _check_inertia,
+            check_rotational,
+            quick=None,
         ),
         "inertial_parameters": Parameter(
             "bodies",
@@ -277,6 +295,7 @@ PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
             _inertial_parameters,
             lambda robot, x: _with_inertias(robot, [_of_inertial_parameters(row) for row in x]),
             _check_inertial,
+            quick=_check_first,
         ),
         "armature": _of_dofs("armature"),
         "damping": _of_dofs("damping"),

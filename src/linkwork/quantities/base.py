@@ -378,7 +378,7 @@ class ArrayEvaluator(BaseEvaluator):
         if alone:
             lead = outputs[0].shape[: max(0, outputs[0].ndim - len(runner.outputs[0]))]
             outputs[1:] = [np.empty((*lead, *shape), self._dtype) for shape in runner.outputs[1:]]
-        chosen = self._parameter_inputs.given(self._own_parameters, parameters)
+        chosen = self._parameter_inputs.given(self._own_parameters, parameters, once=True)
         arrays = [*cast(list[Array], self._all_inputs(self._inputs(inputs), chosen)), *outputs]
         step = bound_call(runner, arrays)
         verify = self._verification(alone)

@@ -73,7 +73,7 @@ class ParameterInputs:
     def holding(self, parameters: Mapping[str, Any]) -> ParameterInputs:
         """The same with other values in place of the robot's own."""
         made = copy(self)
-        given = self.given(tuple(self.values.values()), parameters)
+        given = self.given(tuple(self.values.values()), parameters, once=True)
         made.values = {name: np.asarray(x) for name, x in zip(self.names, given, strict=True)}
         return made
 
@@ -85,12 +85,16 @@ class ParameterInputs:
         """The robot's own values as arrays of one type, in order."""
         return tuple(np.ascontiguousarray(self.values[name], dtype=dtype) for name in self.names)
 
-    def given(self, held: Sequence[Array], parameters: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What is given by name, checked, and what is held where it is not."""
+    def given(self, held: Sequence[Array], parameters: Mapping[str, Any], *, once: bool = False) -> tuple[Any, ...]:
+        """What is given by name, checked, and what is held where it is not.
+
+        Checks take longer than forward dynamics where they are about inertias: where values are given ``once`` for
+        many calls, these are made too.
+        """
         for name, x in parameters.items():
             if name not in self.names:
                 raise InputError(self._unknown(name))
-            check = parameter(name).check
+            check = parameter(name).check if once else parameter(name).quick
             if check is not None and x is not None:
                 array, shape = real_array(x, name), self.shapes[name]
                 if array.shape[array.ndim - len(shape) :] == shape:  # else the runner has something to say

@@ -385,7 +385,7 @@ class Stepper(BaseEvaluator):
             if not isinstance(x, np.ndarray):
                 raise InputError(f"bind: {name} is {type(x).__name__}, needs a NumPy array")
         lead = q.shape[: max(q.ndim - 1, 0)]
-        chosen = self._parameter_inputs.given(self._own_parameters, parameters)
+        chosen = self._parameter_inputs.given(self._own_parameters, parameters, once=True)
         inputs = [q, v, self._no_torques if tau is None else tau, *self.held(commands, wrenches), *chosen]
         if self.given is not None:
             raise InputError(f"bind: contact points of '{self.source.name}' are found between steps; call the stepper")
