@@ -27,13 +27,14 @@ from linkwork.compilers.backends import default_threads, runner_for
 from linkwork.compilers.entry import SHAPES
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
-from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
+from linkwork.compilers.trace import MAX_OPERATIONS, Trace
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import BackendName, Lanes, Precision
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
+from linkwork.quantities.differentiable import Differentiable
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 
 Array = npt.NDArray[Any]
@@ -134,6 +135,7 @@ class BaseEvaluator:
 
     def _set_backend(self, backend: Backend) -> None:
         """Run the program by this backend; nothing has run yet."""
+        self._products: dict[str, Any] = {}
         self._backend = backend
         self._dtype: np.dtype[Any] = np.dtype(backend.dtype)
         self._runner: Runner | None = None
@@ -298,8 +300,7 @@ class BaseEvaluator:
 
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
-        traced = trace(self.counted_program.algorithm, self.program.tree, limit=sys.maxsize)
-        return OperationCount.of_trace(traced)
+        return OperationCount.of_trace(self.counted_program.trace(limit=sys.maxsize))
 
     # Copies --------------------------------------------------------------------------------------
 
@@ -326,7 +327,7 @@ def _remade(
     return made
 
 
-class ArrayEvaluator(BaseEvaluator):
+class ArrayEvaluator(BaseEvaluator, Differentiable):
     """An evaluator that is called with the arrays of its program: each is given, or held by the evaluator."""
 
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
