@@ -118,6 +118,7 @@ ParameterName = Literal[
     "damping",
     "stiffness",
     "rest",
+    "friction",
     "gravity",
     "joint_position",
     "anchor_position",

@@ -26,6 +26,7 @@ from linkwork.kernels.contact_step_admm import CONTACT_ADMM
 from linkwork.kernels.contact_step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
+from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.contact_lcaba import contact_lcaba_tree
 from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
 from linkwork.plans.tree import Tree
@@ -165,6 +166,7 @@ class ContactStep(ArrayEvaluator):
     def _planned(self) -> Program:
         moved = with_implicit_armature(self.robot, self.dt) if self.passive else without_passive_forces(self.robot)
         method = SOLVERS[self.solver]
+        moved = with_friction_rows(moved, self._parameter_inputs.chosen)
         tree = method.plan(moved, self.frames, self.limits, self.joint_friction)
         return Program.of_robot(self.robot, method.algorithm, tree)
 

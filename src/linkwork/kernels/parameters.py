@@ -313,8 +313,24 @@ def begin_contact_friction(tree: Array, w: Array) -> None:
 @kernel
 def set_contact_friction(tree: Array, w: Array, x: Array) -> None:
     """Coefficients of friction of all points of a pair."""
-    for k in range(tree.friction_slots):
-        w.tree_friction[tree.friction_slot[k]] = x[tree.friction_place[k]]
+    for k in range(tree.contact_friction_slots):
+        w.tree_friction[tree.contact_friction_slot[k]] = x[tree.contact_friction_place[k]]
+
+
+@kernel
+def begin_friction(tree: Array, w: Array) -> None:
+    """Bounds of forces of limits and dry friction, as planned."""
+    for b in range(tree.nboxes):
+        w.tree_box_lower[b] = tree.box_lower[b]
+        w.tree_box_upper[b] = tree.box_upper[b]
+
+
+@kernel
+def set_friction(tree: Array, w: Array, x: Array) -> None:
+    """Dry friction of joints."""
+    for k in range(tree.friction_count):
+        w.tree_box_lower[tree.friction_place[k]] = -x[k]
+        w.tree_box_upper[tree.friction_place[k]] = x[k]
 
 
 # Algorithms with parameters -------------------------------------------------------------------------------------------
@@ -355,6 +371,7 @@ WRITERS: Mapping[str, Writer] = {
     "gains": Writer(("kp", "kd"), set_gains, begin_gains),
     "actuator_gain": Writer(("actuator_gain",), set_actuator_gain, begin_actuator_gain),
     "actuator_bias": Writer(("actuator_bias",), set_actuator_bias, begin_actuator_bias),
+    "friction": Writer(("box_lower", "box_upper"), set_friction, begin_friction),
     "contact_friction": Writer(("friction",), set_contact_friction, begin_contact_friction),
 }
 """How parameters become arrays of the tree."""

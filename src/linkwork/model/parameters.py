@@ -12,6 +12,7 @@
 | damping             | (nv,)              | viscous damping of joints, N m s or N s/m                                   |
 | stiffness           | (nv,)              | stiffness of the joints' springs, N m or N/m                                |
 | rest                | (nv,)              | where these springs are at rest, rad or m                                   |
+| friction            | (nv,)              | dry friction of joints, N m or N; it acts in steps with contacts            |
 | gravity             | (3,)               | acceleration of free fall, m/s²                                             |
 | joint_position      | (joints, 3)        | positions of joints in the frames of their parents, m: link lengths         |
 | anchor_position     | (pairs, 2, 3)      | the points of a constraint between two places, in the frames of both, m     |
@@ -301,6 +302,7 @@ PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
         "damping": _of_dofs("damping"),
         "stiffness": _of_dofs("stiffness"),
         "rest": _of_dofs("rest"),
+        "friction": _of_dofs("friction"),
         "gravity": Parameter(
             "",
             (3,),

@@ -11,15 +11,16 @@ and gains are none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.errors import UnsupportedFeature
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.model.constraints import CenterOfMass
 from linkwork.model.joints import atoms_of
 from linkwork.model.model import Model
-from linkwork.model.parameters import acts_as_spring, own_values, pairs_of, parameter
+from linkwork.model.parameters import acts_as_spring, changed_fields, own_values, pairs_of, parameter
 from linkwork.plans.constraints import body_of_dof
 from linkwork.plans.layout import Layout, Shape
 from linkwork.plans.tree import Tree, build_tree, merged, regrouped, rounded, rounded_rotation, size_of
@@ -100,8 +101,10 @@ LAYOUTS: Mapping[str, Numbers] = {
     "gains": Numbers({**_place("gains"), "gains_rows": ("gains_count",)}, {}),  # first rows of constraints, and how many
     "actuator_gain": Numbers(_place("actuator_gain"), {}),  # actuators
     "actuator_bias": Numbers(_place("actuator_bias"), {}),
-    "contact_friction": Numbers(  # contact points, and the number that each has
-        {"friction_slot": ("friction_slots",), "friction_place": ("friction_slots",)}, {}
+    "friction": Numbers(_place("friction"), {}),  # boxes
+    "contact_friction": Numbers(  # contact points, and which of the given numbers each has
+        {"contact_friction_slot": ("contact_friction_slots",), "contact_friction_place": ("contact_friction_slots",)},
+        {},
     ),
 }
 """What plans have for each parameter."""
@@ -112,6 +115,7 @@ NEEDED: Mapping[str, str] = {
     "gains": "kp",
     "actuator_gain": "actuator_gain",
     "actuator_bias": "actuator_bias",
+    "friction": "box_lower",
     "contact_friction": "friction",
 }
 """Arrays of a layout without which a parameter has no effect on what is computed from it."""
@@ -275,7 +279,24 @@ def _gains(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
 def _friction(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
     pairs = tree.slot_contact.tolist()
     slots = [s for s, pair in enumerate(pairs) if pair in rows]
-    return {"friction_slot": slots, "friction_place": [rows.index(pairs[s]) for s in slots]}
+    return {"contact_friction_slot": slots, "contact_friction_place": [rows.index(pairs[s]) for s in slots]}
+
+
+def _dry_friction(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
+    boxes = {int(tree.box_v[b]): b for b in range(tree.nboxes) if tree.box_q[b] < 0}
+    if not all(k in boxes for k in rows):
+        raise InputError("friction is a parameter, and joint_friction=False leaves dry friction out")
+    return {"friction_place": [boxes[k] for k in rows]}
+
+
+def with_friction_rows(robot: Model, chosen: Sequence[Chosen]) -> Model:
+    """The robot with some dry friction wherever it is an input, so that its plans have a place for it."""
+    rows = [k for one in chosen if one.name == "friction" for k in one.rows]
+    if not rows:
+        return robot
+    own = own_values(robot, "friction")
+    own[rows] = np.where(own[rows] > 0, own[rows], 1.0)
+    return replace(robot, **changed_fields(robot, "friction", own))
 
 
 _FIELDS: Mapping[str, Callable[[Model, Tree, list[int]], dict[str, Any]]] = {
@@ -285,6 +306,7 @@ _FIELDS: Mapping[str, Callable[[Model, Tree, list[int]], dict[str, Any]]] = {
     "gains": _gains,
     "actuator_gain": lambda robot, tree, rows: {"actuator_gain_place": rows},
     "actuator_bias": lambda robot, tree, rows: {"actuator_bias_place": rows},
+    "friction": _dry_friction,
     "contact_friction": _friction,
 }
 """Fields of a plan for each parameter, beside those of inertias."""

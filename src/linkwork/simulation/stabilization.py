@@ -84,8 +84,8 @@ def check_step_parameters(names: Sequence[str], passive: bool, stabilized: bool,
             raise InputError(f"{name} is a parameter, and passive=False leaves springs and dampers out")
         if name == "gains" and (contact or not stabilized):
             raise InputError("gains is a parameter, and these steps have no Baumgarte stabilization: leave it out")
-        if name == "contact_friction" and not contact:
-            raise InputError("contact_friction is a parameter, and these steps have no contacts: leave it out")
+        if name in ("friction", "contact_friction") and not contact:
+            raise InputError(f"{name} is a parameter, and acts in steps with contacts alone: leave it out")
 
 
 def unstabilized(robot: Model) -> Model:

@@ -29,6 +29,7 @@ from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TRE
 from linkwork.plans.clusters import cluster_tree
 from linkwork.plans.contact_steps import contact_steps_tree
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
+from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
@@ -146,6 +147,10 @@ class Stepper(BaseEvaluator):
             stable = with_implicit_armature(stable, self.dt)
         if not passive:
             stable = replace(stable, gravity_compensation={})
+        implicit = self.dt if integrator == "euler" and passive else 0.0
+        own = replace(robot if passive else without_passive_forces(robot), constraints=stable.constraints)
+        inputs = ParameterInputs(own, parameters, implicit)
+        check_step_parameters(inputs.names, passive, bound and not minimal, self.contact)
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         frames = frame_names(wrenches)
         self.contact_inputs: ContactInputs | None = None
@@ -153,6 +158,7 @@ class Stepper(BaseEvaluator):
             # constraints close within a step: their gains have no meaning
             stable, dynamics = replace(stable, constraints=robot.constraints), "contact_newton"
             moved = stable if passive else without_passive_forces(stable)
+            moved = with_friction_rows(moved, inputs.chosen)
             tree = contact_steps_tree(moved, frames, limits is True, True, MAX_ITERATIONS)
             self.contact_inputs = ContactInputs(robot, tree, self.dt)
         elif minimal:
@@ -180,10 +186,6 @@ class Stepper(BaseEvaluator):
             "wrenches": frames,
             "contact": contact,
         }
-        implicit = self.dt if integrator == "euler" and passive else 0.0
-        own = replace(robot if passive else without_passive_forces(robot), constraints=stable.constraints)
-        inputs = ParameterInputs(own, parameters, implicit)
-        check_step_parameters(inputs.names, passive, bound and not minimal, self.contact)
         super().__init__(stable, f"{integrator} step", lambda: program, arguments, frames, threads, inputs)
 
     @property
