@@ -9,7 +9,7 @@ from typing import Any, Self
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import Trace
 from linkwork.dynamics.implicit_products import Implicit, composed
-from linkwork.dynamics.methods import METHODS
+from linkwork.dynamics.methods import METHODS, Plan
 from linkwork.dynamics.solution import ResultLayout, Solution
 from linkwork.dynamics.staged_products import staged
 from linkwork.inputs import ForwardMethod
@@ -39,7 +39,7 @@ class ForwardProducts(ArrayEvaluator):
     @property
     def differentiated(self) -> Differentiated:
         """What forward dynamics is differentiated by, and what of it: accelerations and constraint forces."""
-        optional = (*(["wrenches"] if self.frames else []), *(["target"] if self._bound else []))
+        optional = (*(["wrenches"] if self.frames else []), *(["target"] if self._bound else []), *self.parameters)
         results = {"acceleration": ("a", slice(None))}
         if self._bound:
             results["forces"] = ("result", ResultLayout(self.robot.nc).multipliers)
@@ -55,7 +55,23 @@ class ForwardProducts(ArrayEvaluator):
     @property
     def implicit(self) -> Implicit:
         """The equations that accelerations and constraint forces satisfy."""
-        return Implicit.of_forward_dynamics(self.linear_solver.program)
+        program = self.linear_solver._make_program() if self._in_stages else self._without_parameters()
+        return Implicit.of_forward_dynamics(program, self._parameter_inputs.program)
+
+    def _without_parameters(self) -> Program:
+        """`differentiated_program` of the robot's own parameters."""
+        fallback = METHODS[self.method].fallback
+        return self._make_program() if fallback is None else self._program_of(fallback)
+
+    def _program_of(self, plan: Plan) -> Program:
+        """The program of a plan."""
+        raise NotImplementedError
+
+    @property
+    def _in_stages(self) -> bool:
+        """Whether products have several programs."""
+        method = METHODS[self.method]
+        return self._bound and (method.iterates or method.falls_back or self._dense)
 
     @property
     def linear_solver(self) -> Self:
@@ -65,7 +81,8 @@ class ForwardProducts(ArrayEvaluator):
             return self
         if "solver" not in self._products:
             make: Any = type(self)
-            made = make(self.robot, regularization=self.regularization, wrenches=self.frames)
+            parameters = self._parameter_inputs.recipe
+            made = make(self.robot, regularization=self.regularization, wrenches=self.frames, parameters=parameters)
             self._products["solver"] = made
         found: Self = self._products["solver"]
         return found
@@ -79,10 +96,7 @@ class ForwardProducts(ArrayEvaluator):
         return solution.acceleration, solution.multipliers
 
     def _make(self, kind: type[Any]) -> Any:
-        method = METHODS[self.method]
-        if self._bound and (method.iterates or method.falls_back or self._dense):
-            return staged(self, kind)
-        return super()._make(kind)
+        return staged(self, kind) if self._in_stages else super()._make(kind)
 
     def product_trace(self, kind: str, by: Sequence[str], limit: int) -> Trace:
         """The straight-line program of a product.
@@ -95,4 +109,4 @@ class ForwardProducts(ArrayEvaluator):
         method = METHODS[self.method]
         if self._bound and (method.closed or not method.hard):
             return super().product_trace(kind, by, limit)
-        return composed(self.differentiated_program, self.differentiated, kind, by, limit)
+        return composed(self.differentiated_program, self.implicit, self.differentiated, kind, by, limit)

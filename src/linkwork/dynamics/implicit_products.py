@@ -28,15 +28,42 @@ from linkwork.compilers.derived_programs import Sweeps, TangentSpace, derived, w
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import Trace
 from linkwork.dynamics.linear_solve import linear_solve
-from linkwork.kernels.algorithm import resolve
-from linkwork.kernels.constrained_residual import CONSTRAINED_RESIDUAL
-from linkwork.kernels.rnea import RNEA
-from linkwork.plans.tree import without_passive_elements
+from linkwork.kernels.algorithm import Algorithm, Shape, resolve
+from linkwork.kernels.constrained_residual import WORK, constrained_residual, impact_residual
+from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE
+from linkwork.kernels.rnea import FORCE, WRENCHES, rnea
+from linkwork.plans.constraints import CONSTRAINED_TREE
 
 if TYPE_CHECKING:
     from linkwork.quantities.differentiable import Differentiated
 
 Shapes = dict[str, tuple[int, ...]]
+
+# Residuals: they are traced alone, native code is never made of them.
+_OUTPUTS: dict[str, Shape] = {"tau": ("nv",), "rows": ("nc",)}
+TREE_RESIDUAL = Algorithm(
+    "tree_residual",
+    rnea,
+    {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES},
+    {"tau": ("nv",)},
+    POSE | MOTION | ACCELERATION | FORCE,
+)
+CONSTRAINED_RESIDUAL = Algorithm(
+    "constrained_residual",
+    constrained_residual,
+    {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES, "multipliers": ("nc",)},
+    _OUTPUTS,
+    WORK,
+    CONSTRAINED_TREE,
+)
+IMPACT_RESIDUAL = Algorithm(
+    "impact_residual",
+    impact_residual,
+    {"q": ("nq",), "v": ("nv",), "restitution": ("nc",), "v1": ("nv",), "impulses": ("nc",)},
+    _OUTPUTS,
+    WORK,
+    CONSTRAINED_TREE,
+)
 
 
 @dataclass(frozen=True)
@@ -51,13 +78,16 @@ class Implicit:
     """Inputs of the evaluator that stand on the right-hand side, and the output of the residual that they equal."""
 
     @classmethod
-    def of_forward_dynamics(cls, source: Program) -> Implicit:
-        """The equations of a program of forward dynamics."""
-        tree = source.tree
+    def of_forward_dynamics(cls, source: Program, parametrized: Callable[[Program], Program]) -> Implicit:
+        """The equations of forward dynamics.
+
+        Args:
+            source: Its program, without parameters as inputs.
+            parametrized: Gives a program the parameters that are inputs.
+        """
         if "result" not in source.algorithm.outputs:
-            residual = replace(source, algorithm=RNEA, tree=without_passive_elements(tree))
-            return cls(residual, ("a",), {"tau": "tau"})
-        residual = replace(source, algorithm=CONSTRAINED_RESIDUAL)
+            return cls(parametrized(replace(source, algorithm=TREE_RESIDUAL)), ("a",), {"tau": "tau"})
+        residual = parametrized(replace(source, algorithm=CONSTRAINED_RESIDUAL))
         return cls(residual, ("a", "multipliers"), {"tau": "tau", "target": "rows"})
 
     @property
@@ -133,20 +163,22 @@ DUALS: Mapping[str, str] = {"tau": "p", "rows": "w"}
 """Outputs of residuals, and the solutions that they are multiplied with."""
 
 
-def composed(source: Program, known: Differentiated, kind: str, by: Sequence[str], limit: int) -> Trace:
+def composed(
+    source: Program, implicit: Implicit, known: Differentiated, kind: str, by: Sequence[str], limit: int
+) -> Trace:
     """The product of a method that does not iterate: function, solution and residual in one program.
 
     Args:
         source: The program of forward dynamics.
+        implicit: The equations that it solves.
         known: What it is differentiated by, and what of it.
         kind: ``"jvp"``, ``"vjp"`` or ``"hvp"``.
         by: Names of the inputs to differentiate by.
         limit: The most operations; `ProgramTooLarge` where there are more.
     """
     if kind == "hvp":
-        gradient = composed(source, known, "vjp", by, limit)
+        gradient = composed(source, implicit, known, "vjp", by, limit)
         return programs.jvp(gradient, whole(gradient), by, TangentSpace(source.tree), limit)
-    implicit = Implicit.of_forward_dynamics(source)
     traced = source.trace(limit)
     made = Composition()
     arrays: dict[str, Sequence[Any]] = {name: made.input(name, size) for name, size in traced.inputs}
@@ -154,7 +186,7 @@ def composed(source: Program, known: Differentiated, kind: str, by: Sequence[str
     arrays["a"] = found["a"]
     if "result" in found:
         arrays["multipliers"] = found["result"][known.results["forces"][1]]
-        solver = linear_solve(traced, source.tree)
+        solver = linear_solve(source, traced)
     else:
         solver = programs.jvp(traced, {"x": ("a", slice(None))}, ["tau"])
     if kind == "jvp":

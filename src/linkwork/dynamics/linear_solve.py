@@ -26,7 +26,7 @@ from linkwork.compilers.program import Program
 from linkwork.compilers.replay import replay, signed
 from linkwork.compilers.trace import Trace, with_carry
 from linkwork.errors import LinkworkError
-from linkwork.kernels.algorithm import Shape, resolve
+from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained import (
     DISABLED,
     STAGNATION,
@@ -38,17 +38,22 @@ from linkwork.kernels.constrained import (
 )
 from linkwork.kernels.scalar import where
 from linkwork.model.expressions import INPUT, Graph, Symbol
-from linkwork.plans.tree import Tree
 
-INPUTS: dict[str, Shape] = {
-    "q": ("nq",),
-    "force": ("nv",),
-    "regularization": ("nc",),
-    "rows": ("nc",),
-    "settings": ("nsettings",),
-}
+LINEAR = ("v", "tau", "wrenches", "target", "multipliers")
+"""Inputs of forward dynamics that the linear system does not depend on, right-hand sides apart."""
 OUTPUTS: dict[str, Shape] = {"x": ("nv",), "result": ("nresult",)}
 """As those of forward dynamics: ``result`` has progress, iterations, ``w``, and what each row misses."""
+
+
+def solve_inputs(source: Program) -> dict[str, tuple[int, ...]]:
+    """Shapes of the inputs of the linear system: configuration, right-hand sides, and what its matrix depends on.
+
+    Args:
+        source: A program of constrained forward dynamics.
+    """
+    shapes = dict(zip(source.algorithm.inputs, source.input_shapes(), strict=True))
+    matrix = {name: shape for name, shape in shapes.items() if name not in (*LINEAR, "q")}
+    return {"q": shapes["q"], "force": shapes["tau"], "rows": shapes["target"], **matrix}
 
 
 def solve_program(source: Program) -> Program:
@@ -61,24 +66,24 @@ def solve_program(source: Program) -> Program:
     return derived(
         source,
         f"{algorithm.name}_solve",
-        INPUTS,
+        solve_inputs(source),
         OUTPUTS,
-        lambda limit: linear_solve(source.trace(limit), source.tree, limit),
+        lambda limit: linear_solve(source, source.trace(limit), limit),
         key="solve",
         iterates=algorithm.iterate is not None,
         refines=algorithm.refine is not None,
     )
 
 
-def linear_solve(traced: Trace, tree: Tree, limit: int = sys.maxsize) -> Trace:
-    """The program of the linear system, of that of forward dynamics.
+def linear_solve(source: Program, traced: Trace, limit: int = sys.maxsize) -> Trace:
+    """The straight-line program of the linear system.
 
     Args:
-        traced: A program with the inputs and outputs of `kernels.constrained`; its graphs grow.
-        tree: The plan it was traced for.
+        source: A program with the inputs and outputs of `kernels.constrained`.
+        traced: Its trace; the graphs grow.
         limit: The most operations; `ProgramTooLarge` where there are more.
     """
-    return _LinearSolve(traced, tree).made(limit)
+    return _LinearSolve(source, traced).made(limit)
 
 
 FORCE, ROWS, X, RESULT, CARRY = -2, -3, -4, -5, -6
@@ -88,10 +93,11 @@ FORCE, ROWS, X, RESULT, CARRY = -2, -3, -4, -5, -6
 class _LinearSolve:
     """Tangents of a program of forward dynamics along torques and targets, on graphs of their own."""
 
-    def __init__(self, traced: Trace, tree: Tree) -> None:
-        self.traced, self.tree = traced, tree
-        self.nv, self.nc = int(tree.nv), int(tree.nc)
-        self.inputs = tuple((name, math.prod(resolve(shape, tree))) for name, shape in INPUTS.items())
+    def __init__(self, source: Program, traced: Trace) -> None:
+        self.traced, self.tree = traced, source.tree
+        self.nv, self.nc = int(source.tree.nv), int(source.tree.nc)
+        self.inputs = tuple((name, math.prod(shape)) for name, shape in solve_inputs(source).items())
+        self.matrix = [name for name, _ in traced.inputs if name not in LINEAR]
         self.numbers = {name: k for k, (name, _) in enumerate(traced.inputs)}
 
     def made(self, limit: int) -> Trace:
@@ -191,7 +197,7 @@ class _LinearSolve:
 
     def _carried(self, inputs: Mapping[str, Sequence[Any]], kept: Sequence[Symbol]) -> list[Any]:
         """What the first program carries of factors, on the graph of the linear program; None for all else."""
-        known = {self.numbers[name]: inputs[name] for name in ("q", "regularization", "settings")}
+        known = {self.numbers[name]: inputs[name] for name in self.matrix}
         other = dependent(self.traced.graph, lambda array, _: array not in known, through_all=True)
         wanted = tuple(symbol for symbol in kept if not other[symbol.i])
         program = replace(self.traced, outputs=(("carry", wanted),), carry=())
@@ -214,7 +220,7 @@ class _LinearSolve:
         rhs = {(self.numbers["tau"], j): program.graph.input(FORCE, j) for j in range(self.nv)}
         rhs |= {(self.numbers["target"], j): program.graph.input(ROWS, j) for j in range(self.nc)}
         rates = tuple(map(program.graph.symbol, tangents(program.graph, outputs, {**rhs, **directions})))
-        known: dict[int, Any] = {self.numbers[name]: inputs[name] for name in ("q", "regularization", "settings")}
+        known: dict[int, Any] = {self.numbers[name]: inputs[name] for name in self.matrix}
         known |= {FORCE: inputs["force"], ROWS: inputs["rows"], **others}
 
         def bring(array: int, place: int) -> Any:

@@ -137,10 +137,15 @@ class Stages(Product):
         """The stages after the function."""
         raise NotImplementedError
 
-    def _solved(self, q: Any, force: Any, rows: Any, out: Sequence[Any] = (None, None)) -> tuple[Array, Array]:
-        """The solution of the linear system, and the result with ``w``."""
+    def _of_system(self, inputs: Mapping[str, Any], force: Any, rows: Any) -> list[Any]:
+        """Inputs of the linear system."""
         R, settings = self._held_of_solver
-        x, result = self.solve_runner.evaluate([q, force, R, rows, settings], out)
+        given = {**inputs, "force": force, "rows": rows, "regularization": R, "settings": settings}
+        return [given[name] for name in self.solve_runner.names]
+
+    def _solved(self, inputs: Mapping[str, Any], force: Any, rows: Any, out: Sequence[Any]) -> tuple[Array, Array]:
+        """The solution of the linear system: ``x`` and ``w``."""
+        x, result = self.solve_runner.evaluate(self._of_system(inputs, force, rows), out)
         return x, result[..., HEAD : HEAD + self.robot.nc]
 
     def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
@@ -158,9 +163,11 @@ class Stages(Product):
         shapes = dict(zip(source.algorithm.outputs, source.output_shapes(), strict=True))
         first, result = (np.empty((*lead, *shape), self._dtype) for shape in shapes.values())
         state = [named[name] for name in (*known.given, *(name for name in known.optional if name == "wrenches"))]
-        if self._options(given).keys() - {"wrenches"}:
+        options = self._options(given)
+        if "target" in options:
             raise UnsupportedFeature(f"{self.quantity} is bound without targets: call it")
-        steps = [self._holder.bind(*state, out=(first, result))]
+        parameters = {name: x for name, x in options.items() if name != "wrenches"}
+        steps = [self._holder.bind(*state, out=(first, result), **parameters)]
         forces = np.empty((*lead, self.robot.nc), self._dtype)
         steps.append(lambda: np.copyto(forces, result[..., HEAD : HEAD + self.robot.nc]))
         named |= zip(self.implicit.solution, (first, forces), strict=True)
@@ -177,13 +184,12 @@ class Stages(Product):
         raise NotImplementedError
 
     def _bound_solve(
-        self, q: Array, force: Array, rows: Array, lead: tuple[int, ...], x: Array
+        self, inputs: Mapping[str, Any], force: Array, rows: Array, lead: tuple[int, ...], x: Array
     ) -> tuple[list[Callable[[], None]], Array]:
         """The bound linear system, which writes ``x``, and the array with ``w``."""
-        R, settings = self._held_of_solver
         result = np.empty((*lead, *self.solve_runner.outputs[1]), self._dtype)
         w = np.empty((*lead, self.robot.nc), self._dtype)
-        step = bound_call(self.solve_runner, [q, force, R, rows, settings, x, result])
+        step = bound_call(self.solve_runner, [*self._of_system(inputs, force, rows), x, result])
         return [step, lambda: np.copyto(w, result[..., HEAD : HEAD + self.robot.nc])], w
 
 
@@ -200,7 +206,7 @@ class StagedJacobianVectorProduct(Stages, JacobianVectorProduct):
 
     def _evaluated(self, inputs: dict[str, Any], out: Sequence[Any]) -> list[Array]:
         force, rows = self.runner.evaluate([inputs[name] for name in self.program.algorithm.inputs], [None, None])
-        x, w = self._solved(inputs["q"], force, rows, [out[0], None])
+        x, w = self._solved(inputs, force, rows, [out[0], None])
         if out[1] is not None:
             out[1][...] = w
             w = out[1]
@@ -209,7 +215,7 @@ class StagedJacobianVectorProduct(Stages, JacobianVectorProduct):
     def _bound(self, named: dict[str, Any], out: Sequence[Array], lead: tuple[int, ...]) -> list[Callable[[], None]]:
         right = [np.empty((*lead, *shape), self._dtype) for shape in self.runner.outputs]
         inputs = [named[name] for name in self.program.algorithm.inputs]
-        steps, w = self._bound_solve(named["q"], right[0], right[1], lead, out[0])
+        steps, w = self._bound_solve(named, right[0], right[1], lead, out[0])
         return [bound_call(self.runner, [*inputs, *right]), *steps, lambda: np.copyto(out[1], w)]
 
 
@@ -232,7 +238,7 @@ class StagedVectorJacobianProduct(Stages, VectorJacobianProduct):
         given = dict(zip(self.inputs, out, strict=True))
         y, y_forces = (inputs[name] for name in self._seeds)
         rows = -np.asarray(real_array(y_forces, "forces"), self._dtype)
-        p, w = self._solved(inputs["q"], y, rows, [given.get("tau"), None])
+        p, w = self._solved(inputs, y, rows, [given.get("tau"), None])
         inputs |= zip(DUALS.values(), (p, w), strict=True)
         moving = list(self.program.algorithm.outputs)
         found = {}
@@ -249,7 +255,7 @@ class StagedVectorJacobianProduct(Stages, VectorJacobianProduct):
         given = dict(zip(self.inputs, out, strict=True))
         y, y_forces = (named[name] for name in self._seeds)
         rows, p = np.empty((*lead, self.robot.nc), self._dtype), np.empty((*lead, self.robot.nv), self._dtype)
-        solve, w = self._bound_solve(named["q"], y, rows, lead, p)
+        solve, w = self._bound_solve(named, y, rows, lead, p)
         named |= zip(DUALS.values(), (p, w), strict=True)
         moving = list(self.program.algorithm.outputs)
         steps: list[Callable[[], None]] = [lambda: cast(None, np.negative(y_forces, out=rows)), *solve]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,7 +28,7 @@ class Differentiated:
     given: tuple[str, ...]
     """Inputs that a call must have, in their order."""
     optional: tuple[str, ...]
-    """Further inputs that a call may have, by name; zero where they are not given."""
+    """Further inputs that a call may have, by name; zero where they are not given, and parameters the robot's own."""
     results: Parts
     """Results, by name."""
     curved: tuple[str, ...] = ("q",)
@@ -50,6 +50,11 @@ class Differentiable:
     """Products that were made, by their classes; none on another backend."""
 
     @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Parameters of the robot that are inputs."""
+        raise NotImplementedError
+
+    @property
     def program(self) -> Program:
         """The kernel text and the plan of a robot."""
         raise NotImplementedError
@@ -59,7 +64,8 @@ class Differentiable:
         """What this evaluator is differentiated by, and what of it."""
         algorithm = self.program.algorithm
         optional = [name for name in algorithm.inputs if name == "wrenches" and self.frames]
-        given = [name for name in algorithm.inputs if name not in (*HELD, "wrenches")]
+        optional += self.parameters
+        given = [name for name in algorithm.inputs if name not in (*HELD, "wrenches", *self.parameters)]
         results = {name: (name, slice(None)) for name in algorithm.outputs}
         return Differentiated(tuple(given), tuple(optional), results)
 
@@ -116,12 +122,16 @@ class Differentiable:
         return kind(self)  # type: ignore[call-arg]
 
     def _inputs(self, given: Sequence[Any]) -> list[Any]:
-        """All inputs of the program from those given."""
+        """All inputs of the program from those given, without parameters."""
+        raise NotImplementedError
+
+    def _all_inputs(self, inputs: Sequence[Any]) -> list[Any]:
+        """All inputs of the program, with the parameters that the evaluator holds."""
         raise NotImplementedError
 
     def _inputs_with(self, state: Sequence[Any], optional: dict[str, Any]) -> list[Any]:
         """All inputs of the program from those that a call must have, and others by name."""
-        inputs = self._inputs(state)
+        inputs = self._all_inputs(self._inputs(state))
         names = list(self.program.algorithm.inputs)
         for name, x in optional.items():
             inputs[names.index(name)] = x

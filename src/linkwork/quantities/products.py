@@ -36,7 +36,7 @@ class Product(ArrayEvaluator):
     Args:
         evaluator: What is differentiated.
         by: Names of the inputs to differentiate by; by default all that a call must have, and wrenches where frames
-            were named.
+            were named, and parameters that are inputs.
     """
 
     kind: ClassVar[str]
@@ -51,7 +51,8 @@ class Product(ArrayEvaluator):
         self._known = evaluator.differentiated
         known = self._known
         if by is None:
-            by = [*known.given, *(name for name in known.optional if name == "wrenches")]
+            optional = ("wrenches", *evaluator.parameters)
+            by = [*known.given, *(name for name in known.optional if name in optional)]
         for name in by:
             if name not in known.inputs:
                 raise InputError(
