@@ -26,9 +26,9 @@ from linkwork.kernels.contact_step_admm import CONTACT_ADMM
 from linkwork.kernels.contact_step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.contact_lcaba import contact_lcaba_tree
 from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
+from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
@@ -239,7 +239,7 @@ class ContactStep(ArrayEvaluator):
         typed = self._for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])
         if typed is not self:
             return typed(q, v, tau, wrenches, given=given, start=forces, out=out, **parameters)
-        P = self._parameter_inputs.given(self._own_parameters, parameters) if parameters else self._own_parameters
+        P = self._given_parameters(parameters)
         if out is None and wrenches is None and given is None:  # the fast path for one state
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
             torques = self._no_torques if tau is None else tau

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from linkwork.dynamics.iterations import (
     iteration_settings,
     row_regularization,
 )
-from linkwork.dynamics.methods import AUTOMATIC, METHODS, Plan, best_method, methods_for, refusal
+from linkwork.dynamics.methods import AUTOMATIC, METHODS, Plan, best_method, check_parameters, methods_for, refusal
 from linkwork.dynamics.solution import PROGRESS, ResultLayout, Solution, SolvedBy
 from linkwork.errors import (
     InputError,
@@ -248,9 +248,7 @@ class ForwardDynamics(ArrayEvaluator):
             out: Array to write accelerations to; by default a new one.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        P = self._own_parameters
-        if parameters:
-            P = self._parameter_inputs.given(P, parameters)
+        P = self._given_parameters(parameters)
         if out is None and wrenches is multipliers is target is regularization is None:  # the fast path for one state
             a = _empty(self._nv, self._dtype)
             if not self._bound:
@@ -263,17 +261,16 @@ class ForwardDynamics(ArrayEvaluator):
                     q, v, tau, self._no_wrenches, self._regularization, zero, zero, *P, self._settings, a, result
                 ):
                     if self._hard and not self._pivots_suffice(result):
-                        return self._by_fallback()(q, v, tau, **parameters)
+                        return self._by_fallback()(q, v, tau, **cast(dict[str, Any], parameters))
                     if self._unchecked:
                         self._check_state(q, v, result)
                     return Solution(a, self._by, result)
+        given: dict[str, Any] = {"wrenches": wrenches, "multipliers": multipliers, "target": target}
+        given |= {"regularization": regularization, "out": out, **parameters}
         if not self._dense and self._given_method != "pv_early":
-            typed = self._for_type_of(
-                [q, v, tau, wrenches, multipliers, target, regularization, out, *parameters.values()]
-            )
+            typed = self._for_type_of([q, v, tau, *given.values()])
             if typed is not self:
-                rows = {"multipliers": multipliers, "target": target, "regularization": regularization}
-                return typed(q, v, tau, wrenches, **rows, out=out, **parameters)
+                return typed(q, v, tau, **given)
         W = self._no_wrenches if wrenches is None else wrenches
         if not self._bound:
             return Solution(self.runner.evaluate([q, v, tau, W, *P], [out])[0])
@@ -283,8 +280,7 @@ class ForwardDynamics(ArrayEvaluator):
             R = not_negative(regularization, "regularization").astype(self._dtype)
             other = self._for_regularization(R)
             if other is not self:
-                rows = {"multipliers": multipliers, "target": target, "regularization": R}
-                return other(q, v, tau, wrenches, **rows, out=out, **parameters)
+                return other(q, v, tau, **{**given, "regularization": R})
         if self._dense:
             return self._solve_dense(q, v, tau, W, R, target, out)
         inputs = [q, v, tau, W, R, target, zero if multipliers is None else multipliers, *P, settings]
@@ -298,8 +294,7 @@ class ForwardDynamics(ArrayEvaluator):
             if suffices:
                 raise
         if not suffices:
-            rows = {"multipliers": multipliers, "target": target, "regularization": regularization}
-            return self._by_fallback()(q, v, tau, wrenches, **rows, out=out, **parameters)
+            return self._by_fallback()(q, v, tau, **given)
         if self._unchecked:
             self._check_state(q, v, result)
         solution = Solution(a, self._by, result)
@@ -472,19 +467,6 @@ class ForwardDynamics(ArrayEvaluator):
         state: list[Any] = list(given[:3])
         W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
         return [*state, W, *self._held_inputs()]
-
-
-def check_parameters(parameters: Mapping[str, Array], method: str) -> None:
-    """Raise where forward dynamics does not depend on a parameter, or a method is planned for the robot's own."""
-    for name in ("damping", "stiffness", "rest", "actuator_gain", "actuator_bias"):
-        if name in parameters:
-            raise InputError(
-                f"forward dynamics takes all torques from tau and does not depend on {name}: leave it out. "
-                f"Evaluator(robot, '{'actuator_torques' if 'actuator' in name else 'passive_forces'}', "
-                f"parameters=['{name}']) gives torques that do, and so do steps of simulations"
-            )
-    if method in ("kkt", "approximate", "pv_early"):
-        raise UnsupportedFeature(f"{method} has no parameters as inputs; another method has, by default 'auto'")
 
 
 def _first_state(wrong: Array) -> str:

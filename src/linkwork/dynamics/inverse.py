@@ -244,7 +244,7 @@ class InverseDynamics(ClusterEvaluator):
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         W = self._no_wrenches if wrenches is None else wrenches
-        P = self._parameter_inputs.given(self._own_parameters, parameters) if parameters else self._own_parameters
+        P = self._given_parameters(parameters)
         if self.method != "rnea":
             results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given)), P), out)
             if self._exact:
@@ -258,7 +258,7 @@ class InverseDynamics(ClusterEvaluator):
             if not self._entry(q, v, a, W, *P, tau):
                 return tau
         typed = self._for_type_of((q, v, a, wrenches, out, *parameters.values()))
-        chosen = self._parameter_inputs.given(typed._own_parameters, parameters)
+        chosen = typed._given_parameters(parameters)
         return typed.runner.evaluate([*typed._inputs((q, v, a, wrenches)), *chosen], [out])[0]
 
     def solve(
@@ -284,7 +284,7 @@ class InverseDynamics(ClusterEvaluator):
         if self.method == "rnea":
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
         W = self._no_wrenches if wrenches is None else wrenches
-        P = self._parameter_inputs.given(self._own_parameters, parameters)
+        P = self._given_parameters(parameters)
         results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given)), P))
         tau, full, multipliers = results[:3]
         if self._exact:

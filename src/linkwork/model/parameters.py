@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parameters of a robot as arrays: what there is, in which units and frames, a robot's own values, and robots of others.
+"""Parameters of a robot as arrays: which there are, in which units and frames, its own values, and robots of others.
 
-| parameter           | shape              | what it is                                                                  |
-|---------------------|--------------------|-----------------------------------------------------------------------------|
-| mass                | (bodies,)          | masses, kg                                                                  |
-| com                 | (bodies, 3)        | centers of mass in the frames of the bodies, m                              |
-| inertia             | (bodies, 6)        | rotational inertias about the center of mass, axes of the body, kg m²:      |
-|                     |                    | xx, xy, yy, xz, yz, zz                                                      |
-| inertial_parameters | (bodies, 10)       | m, m c (3), and xx, xy, yy, xz, yz, zz about the origin of the body's frame |
-| armature            | (nv,)              | reflected inertia of rotors, kg m² or kg                                    |
-| damping             | (nv,)              | viscous damping of joints, N m s or N s/m                                   |
-| stiffness           | (nv,)              | stiffness of the joints' springs, N m or N/m                                |
-| rest                | (nv,)              | where these springs are at rest, rad or m                                   |
-| friction            | (nv,)              | dry friction of joints, N m or N; it acts in steps with contacts            |
-| gravity             | (3,)               | acceleration of free fall, m/s²                                             |
-| joint_position      | (joints, 3)        | positions of joints in the frames of their parents, m: link lengths         |
-| anchor_position     | (pairs, 2, 3)      | the points of a constraint between two places, in the frames of both, m     |
-| length              | (sized, )          | lengths of rods and radii of rolling bodies, m                              |
-| gains               | (constraints, 2)   | Baumgarte gains kp, kd of constraints, 1/s² and 1/s                         |
-| actuator_gain       | (actuators, 3)     | factors of commands: constant, of the length, of its rate                   |
-| actuator_bias       | (actuators, 3)     | forces without a command: constant, of the length, of its rate              |
-| contact_friction    | (contact pairs,)   | coefficients of friction                                                    |
+| parameter           | shape            | what it is                                                                  |
+|---------------------|------------------|-----------------------------------------------------------------------------|
+| mass                | (bodies,)        | masses, kg                                                                  |
+| com                 | (bodies, 3)      | centers of mass in the frames of the bodies, m                              |
+| inertia             | (bodies, 6)      | rotational inertias about the center of mass, axes of the body, kg m²:      |
+|                     |                  | xx, xy, yy, xz, yz, zz                                                      |
+| inertial_parameters | (bodies, 10)     | m, m c (3), and xx, xy, yy, xz, yz, zz about the origin of the body's frame |
+| armature            | (nv,)            | reflected inertia of rotors, kg m² or kg                                    |
+| damping             | (nv,)            | viscous damping of joints, N m s or N s/m                                   |
+| stiffness           | (nv,)            | stiffness of the joints' springs, N m or N/m                                |
+| rest                | (nv,)            | where these springs are at rest, rad or m                                   |
+| friction            | (nv,)            | dry friction of joints, N m or N; it acts in steps with contacts            |
+| gravity             | (3,)             | acceleration of free fall, m/s²                                             |
+| joint_position      | (joints, 3)      | positions of joints in the frames of their parents, m: link lengths         |
+| anchor_position     | (pairs, 2, 3)    | the points of a constraint between two places, in the frames of both, m     |
+| length              | (sized, )        | lengths of rods and radii of rolling bodies, m                              |
+| gains               | (constraints, 2) | Baumgarte gains kp, kd of constraints, 1/s² and 1/s                         |
+| actuator_gain       | (actuators, 3)   | factors of commands: constant, of the length, of its rate                   |
+| actuator_bias       | (actuators, 3)   | forces without a command: constant, of the length, of its rate              |
+| contact_friction    | (contact pairs,) | coefficients of friction                                                    |
 
 Rows are in the order of the model. ``inertial_parameters`` has the order of Pinocchio's ``Inertia.toDynamicParameters``
 and of `regressor`s.
@@ -130,7 +130,7 @@ def check_rotational(six: Any, name: str) -> None:
     least = np.minimum(least, a * minor - xy * (xy * c + xz * yz) - xz * (xy * yz + b * xz))
     if (least < 0).any():
         at = tuple(int(k) for k in np.argwhere(least < 0)[0])
-        low, middle, high = np.linalg.eigvalsh(symmetric(I[(slice(None), *at)]))
+        low, middle, high = np.linalg.eigvalsh(symmetric(np.moveaxis(I, 0, -1)[at]))
         raise InputError(
             f"{name}: row {', '.join(map(str, at))} has principal moments of inertia {low:.4g}, {middle:.4g}, "
             f"{high:.4g}: no distribution of mass has these (none is negative, and no two sum to less than the third)"
@@ -175,9 +175,9 @@ def _of_dofs(field: str) -> Parameter:
     def changes(robot: Model, x: Floats) -> dict[str, Any]:
         joints = []
         for joint in robot.joints:
-            part = x[robot.v_slice(joint.name)]
+            part: dict[str, Any] = {field: x[robot.v_slice(joint.name)]}
             kept = np.asarray(getattr(joint, field)).size != joint.type.nv
-            joints.append(joint if kept else replace(joint, **{field: part}))
+            joints.append(joint if kept else replace(joint, **part))
         return {"joints": tuple(joints)}
 
     return Parameter("degrees of freedom", (), _dof_names, own, changes, None if field == "rest" else not_negative)
@@ -239,8 +239,8 @@ def _with_gains(robot: Model, x: Floats) -> dict[str, Any]:
 
 def _of_actuators(field: str) -> Parameter:
     def changes(robot: Model, x: Floats) -> dict[str, Any]:
-        made = [replace(a, **{field: tuple(row.tolist())}) for a, row in zip(robot.actuators, x, strict=True)]
-        return {"actuators": tuple(made)}
+        new: list[dict[str, Any]] = [{field: tuple(row.tolist())} for row in x]
+        return {"actuators": tuple(replace(a, **one) for a, one in zip(robot.actuators, new, strict=True))}
 
     def own(robot: Model) -> Floats:
         return np.array([getattr(a, field) for a in robot.actuators]).reshape(-1, 3)

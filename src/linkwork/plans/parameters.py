@@ -93,12 +93,19 @@ LAYOUTS: Mapping[str, Numbers] = {
     "anchor_position": Numbers(
         _place("anchor_position"),  # pairs
         {
-            "anchor_rotation": ("anchor_position_count", 2, 3, 3),  # axes of the places in the kernels' frames of bodies
+            "anchor_rotation": (
+                "anchor_position_count",
+                2,
+                3,
+                3,
+            ),  # axes of the places in the kernels' frames of bodies
             "anchor_shift": ("anchor_position_count", 2, 3),  # and their origins
         },
     ),
     "length": Numbers(_place("length"), {}),  # pairs
-    "gains": Numbers({**_place("gains"), "gains_rows": ("gains_count",)}, {}),  # first rows of constraints, and how many
+    "gains": Numbers(
+        {**_place("gains"), "gains_rows": ("gains_count",)}, {}
+    ),  # first rows of constraints, and how many
     "actuator_gain": Numbers(_place("actuator_gain"), {}),  # actuators
     "actuator_bias": Numbers(_place("actuator_bias"), {}),
     "friction": Numbers(_place("friction"), {}),  # boxes
@@ -219,7 +226,11 @@ def _elements(robot: Model, tree: Tree, chosen: Sequence[Chosen], implicit_time:
         fields["damping"] = own["damping"][fields["damper_v"]]
     if "stiffness" in by_name or "rest" in by_name:
         v = np.flatnonzero(sprung)
-        at = {robot.v_slice(j.name).start + k: robot.q_slice(j.name).start + k for j in robot.joints for k in range(j.type.nv)}
+        at = {
+            robot.v_slice(j.name).start + k: robot.q_slice(j.name).start + k
+            for j in robot.joints
+            for k in range(j.type.nv)
+        }
         fields |= {"spring_v": v, "spring_q": [at[int(k)] for k in v]}
         fields |= {"stiffness": own["stiffness"][v], "rest": own["rest"][v]}
     return fields | {

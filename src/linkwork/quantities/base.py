@@ -120,8 +120,8 @@ class BaseEvaluator:
     ) -> None:
         check_robot(robot)
         self.robot = robot
-        known = isinstance(parameters, ParameterInputs)
-        self._parameter_inputs = parameters if known else ParameterInputs(robot, parameters)
+        known = parameters if isinstance(parameters, ParameterInputs) else ParameterInputs(robot, parameters)
+        self._parameter_inputs = known
         self.quantity = quantity
         self.frames = frame_names(frames)
         for name in self.frames:
@@ -191,6 +191,12 @@ class BaseEvaluator:
         """Take these values of parameters where a call gives none; nothing has run yet."""
         self._parameter_inputs = self._parameter_inputs.holding(values)
         self._own_parameters = self._parameter_inputs.held(self._dtype)
+
+    def _given_parameters(self, parameters: Mapping[str, Any], *, once: bool = False) -> tuple[Any, ...]:
+        """All parameters that are inputs, in order, from those given by name; ``once``: for many calls."""
+        if not parameters:
+            return self._own_parameters
+        return self._parameter_inputs.given(self._own_parameters, parameters, once=once)
 
     def _all_inputs(self, inputs: Sequence[Any], parameters: Sequence[Any] = ()) -> list[Any]:
         """All inputs of the program, from those without parameters; by default those of the robot."""
@@ -379,7 +385,7 @@ class ArrayEvaluator(BaseEvaluator, Differentiable):
         if alone:
             lead = outputs[0].shape[: max(0, outputs[0].ndim - len(runner.outputs[0]))]
             outputs[1:] = [np.empty((*lead, *shape), self._dtype) for shape in runner.outputs[1:]]
-        chosen = self._parameter_inputs.given(self._own_parameters, parameters, once=True)
+        chosen = self._given_parameters(parameters, once=True)
         arrays = [*cast(list[Array], self._all_inputs(self._inputs(inputs), chosen)), *outputs]
         step = bound_call(runner, arrays)
         verify = self._verification(alone)
@@ -469,7 +475,7 @@ class ProgramEvaluator(ArrayEvaluator):
             if not self._entry(*self._all_inputs(inputs), *results):
                 return results[0] if len(results) == 1 else tuple(results)
         typed = self._for_type_of([*inputs, *parameters.values(), *self._outputs(out)])
-        chosen = self._parameter_inputs.given(typed._own_parameters, parameters)
+        chosen = typed._given_parameters(parameters)
         results = typed.runner.evaluate(typed._all_inputs(typed._inputs(inputs), chosen), self._outputs(out))
         return results[0] if len(results) == 1 else tuple(results)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parameters of evaluators: which are inputs, the robot's own values where none are given, and checks of those given."""
+"""Parameters of evaluators: which are inputs, the robot's own values where none are given, and checks of others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from linkwork.compilers.program import Program
 from linkwork.errors import InputError
 from linkwork.inputs import ParameterName, real_array, suggest
-from linkwork.kernels.parameters import parameter_start, parametrized
+from linkwork.kernels.parametrized import parameter_start, parametrized
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values, parameter
 from linkwork.plans.parameters import INERTIAL, NEEDED, Chosen, parametrized_tree

@@ -89,8 +89,8 @@ def rollouts(
         wrenches: Constant external wrenches by frame, ``{"hand": [*moment, *force]}`` in the frame's axes, ``(6,)`` or
             ``(n, 6)`` each.
         parameters: Parameters of the robots, such as ``{"mass": masses}``, shaped as in `Mechanism.parameters`, or with
-            a first axis ``n``: every row then has a robot of its own (domain randomization). Stops at joint limits and
-            regularization are those of ``robot``.
+            a first axis ``n``: every row then has a robot of its own (domain randomization). Stops at joint limits,
+            regularization, and energies of the trajectory are those of ``robot``.
         controller: A `Controller` or a kernel, which is compiled with the steps and runs in lanes and threads as they
             do; its parameters may differ from robot to robot (``per_robot``). Another function is called with time and
             the states of all robots, ``(n, nq)`` and ``(n, nv)``, and returns torques ``(n, nv)`` or commands.
@@ -183,6 +183,7 @@ def _trajectory(batch: Batch, recorder: Recorder) -> Trajectory:
             f"{lost} of {len(batch.q)} robots stopped being finite, or their loops could not be closed: simulate one "
             "of them alone to see which; try a shorter dt, or other joints with robot.with_independent(...)"
         )
+    recorder.parameters = batch.parameters
     every: dict[str, Any] = {"record_every": batch.schedule.record, "control_every": batch.schedule.control}
     if recorder.contacts is not None:
         every["contact_pairs"] = [pair.name for pair in batch.robot.contacts]

@@ -280,7 +280,7 @@ class Stepper(BaseEvaluator):
         """
         if self.given is not None and steps != 1:
             return self._one_by_one(q, v, tau, steps, commands, wrenches, contact_state, parameters)
-        P = self._parameter_inputs.given(self._own_parameters, parameters) if parameters else self._own_parameters
+        P = self._given_parameters(parameters)
         u, _, _, R, timing = self.held(commands, contacts=contact_state, q=q)
         if tau is None:
             tau = self._no_torques
@@ -309,7 +309,7 @@ class Stepper(BaseEvaluator):
         commands: npt.ArrayLike | None,
         wrenches: npt.ArrayLike | None,
         row: Array | None,
-        parameters: Mapping[str, npt.ArrayLike],
+        parameters: Mapping[str, Any],
     ) -> StepResult:
         """Steps between which contact points are found."""
         made = None
@@ -387,7 +387,7 @@ class Stepper(BaseEvaluator):
             if not isinstance(x, np.ndarray):
                 raise InputError(f"bind: {name} is {type(x).__name__}, needs a NumPy array")
         lead = q.shape[: max(q.ndim - 1, 0)]
-        chosen = self._parameter_inputs.given(self._own_parameters, parameters, once=True)
+        chosen = self._given_parameters(parameters, once=True)
         inputs = [q, v, self._no_torques if tau is None else tau, *self.held(commands, wrenches), *chosen]
         if self.given is not None:
             raise InputError(f"bind: contact points of '{self.source.name}' are found between steps; call the stepper")
