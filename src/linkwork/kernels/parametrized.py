@@ -9,6 +9,7 @@ every parameter, in all backends, one robot a lane.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
