@@ -6,13 +6,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
+from linkwork.compilers.trace import MAX_OPERATIONS, Trace
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.dynamics.inverse import InverseDynamics
@@ -119,10 +119,9 @@ def _text(
     evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
 ) -> tuple[CText, OperationCount]:
     program = evaluator.exported_program
-    tree = program.tree
     if "regularization" in arguments and has_closed_forms(program.algorithm.layout):
-        tree = any_regularization(tree)  # a caller may give each row its own
-    traced = trace(program.algorithm, tree, limit)
+        program = replace(program, tree=any_regularization(program.tree))  # a caller may give each row its own
+    traced = program.trace(limit)
     held = _held(evaluator, arguments)
     for argument in arguments:
         if argument not in held:

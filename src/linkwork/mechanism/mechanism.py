@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import FrozenInstanceError, fields, replace
 from typing import TYPE_CHECKING, NoReturn, Self
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.mobility import Mobility
     from linkwork.dynamics.equilibrium import Equilibrium
-    from linkwork.inputs import Auto, ForwardMethod, JointProperty
+    from linkwork.inputs import Auto, ForwardMethod, JointProperty, ParameterName
     from linkwork.mechanism.contacts import Chosen, GroundLike
     from linkwork.mechanism.optimization import Progress
     from linkwork.mechanism.optimized import Optimized
@@ -187,6 +187,31 @@ class Mechanism(Model):
         from linkwork.closure.clusters import independent
 
         return independent(self, joints)
+
+    @property
+    def parameters(self) -> Mapping[ParameterName, Floats]:
+        """Parameters by name, as arrays with a row for each body, degree of freedom, constraint and so on.
+
+        ``robot.parameters["mass"]`` are the masses of the bodies. Each can be an input of evaluators, so that every row
+        of a batch has a robot of its own: see `ForwardDynamics` and `rollouts`.
+        """
+        from linkwork.model.parameters import PARAMETERS, own_values
+
+        names: tuple[ParameterName, ...] = tuple(PARAMETERS)  # type: ignore[arg-type]
+        return {name: own_values(self, name) for name in names}
+
+    def with_parameters(self, **values: npt.ArrayLike) -> Self:
+        """A new mechanism with other values of some parameters; this one is unchanged.
+
+        Args:
+            values: By name, shaped as in `parameters`.
+        """
+        from linkwork.model.parameters import changed_fields
+
+        made = self
+        for name, x in values.items():
+            made = replace(made, **changed_fields(made, name, x))
+        return made
 
     @named_options()
     def with_contacts(
