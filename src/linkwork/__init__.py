@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.methods import best_method, method_costs, methods_for
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.solution import Solution
-    from linkwork.export import export_c
+    from linkwork.export import export_c, export_casadi
     from linkwork.mechanism.optimized import Optimized
     from linkwork.quantities.base import OperationCount
     from linkwork.quantities.evaluator import Evaluator, operation_count
@@ -132,7 +132,7 @@ _LAZY = {
     "linkwork.dynamics.methods": ("best_method", "method_costs", "methods_for"),
     "linkwork.dynamics.solution": ("Solution",),
     "linkwork.dynamics.operational": ("OperationalInertia",),
-    "linkwork.export": ("export_c",),
+    "linkwork.export": ("export_c", "export_casadi"),
     "linkwork.mechanism.optimized": ("Optimized",),
     "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),
     "linkwork.quantities.functions": (
@@ -284,6 +284,7 @@ __all__ = [
     "constraint_target",
     "energy",
     "export_c",
+    "export_casadi",
     "frame_acceleration",
     "frame_jacobian",
     "frame_placement",
