@@ -83,8 +83,11 @@ MOST_FAILURES = 8.5
 """Where a solution is close, so many do."""
 LATE = 1e-3
 """It is where the residual is less than this part of the largest smoothing."""
-FLOOR = 0.3
-"""Smoothing is at least this part of the residual."""
+FLOOR, CENTERED = 0.3, 3.0
+"""Smoothing is at least this part of the residual, and this many times it where the step was not taken in full: where
+the path bends, the next step begins near to it."""
+WHOLE = 0.8
+"""Length from which on a step counts as full."""
 
 SMOOTHING, PREVIOUS, LARGEST, FACTOR, LEAST, STUCK, PATH, FRESH, SLACK, LENGTH, MERIT, CLOSE = range(12)
 """Entries of the solver's state: smoothing now, before, and the largest; its factor, and the least that it may be;
@@ -153,7 +156,8 @@ def update_smoothing(
     slower = minimum(sqrt(factor), MOST_SHRINK)
     fast = where(residual, NEAR * FAST * theta, where(t, 1.0, 0.0, 1.0), 0.0)
     faster = where(0.5, fast, maximum(factor * factor, state[LEAST]), factor)
-    less = minimum(theta, maximum(maximum(factor * theta, FLOOR * residual), LEAST_SMOOTHING * largest))
+    floor = where(t, WHOLE, CENTERED, FLOOR) * residual
+    less = minimum(theta, maximum(maximum(factor * theta, floor), LEAST_SMOOTHING * largest))
     far = where(LATE * largest, missed, 1.0, 0.0)
     count = state[STUCK] + stuck
     lost = where(FAILURES, count, where(MOST_FAILURES, count, 1.0, far), 0.0)
