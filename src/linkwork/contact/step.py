@@ -54,7 +54,7 @@ SOLVERS: Mapping[str, StepMethod] = MappingProxyType(
 
 MAX_ITERATIONS = SOLVERS["newton"].most
 """Of steps in simulations."""
-TOLERANCE = 1e-8
+TOLERANCE = 3e-9
 """The residual at which iterations end, as a part of the velocity at which bodies of the robot's size fall."""
 SINGLE_TOLERANCE = 1e-4
 """The least in single precision."""
