@@ -69,12 +69,16 @@ CAREFUL, LEAST_CAREFUL = (0.3, 0.6), (0.1, 0.4)
 LEAST_SMOOTHING = 1e-14
 """Smoothing at the end, as a part of that at the beginning."""
 
+SMALLEST = 0.01
+"""Smoothing of a warm start that misses nothing, as a part of the tolerance."""
 WARM = 0.3
 """A contact of a warm start goes on where less than this part of what its force can do would end it."""
 MORE_SLACK, MOST_SLACK = 10.0, 1e-4
 """Where steps get stuck, the slack of projections is so much larger, at most so much; and smaller again where steps
 reduce the residual to no less than `SLOW`."""
 SLOW = 0.5
+SLIDES = 0.9
+"""A contact of a warm start slides with more than this part of the force that friction can have."""
 SLIPPING = 0.3
 """Smoothing of a warm start with contacts that slide, as a part of gravity, or of their velocity over the step."""
 ROUND = 3.0
@@ -194,7 +198,7 @@ def update_smoothing(
 def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> Scalar:
     """Forces and ``y`` to linearize at first, and the smoothing there: what they miss.
 
-    Contacts that gravity would close are taken to close; forces of a warm start to go on.
+    Contacts that gravity would close are taken to close; those of a warm start to go on, sticking or sliding.
     """
     settings = problem.settings
     largest = 0.0
@@ -202,18 +206,20 @@ def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult)
         f = slot_vector(problem.forces0, s)
         set_slot_vector(f, result.forces, s)
         b = w.contact_b[s]
-        w.contact_y[s, 0] = b[0]
-        w.contact_y[s, 1] = b[1]
-        goes_on = where(b[2], WARM * settings.D[s] * f[2], 1.0, 0.0)
-        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2] - settings.gravity)
         mu = tree.friction[s]
+        goes_on = where(b[2], WARM * settings.D[s] * f[2], 1.0, 0.0)
+        slides = where(tangential_length(f), SLIDES * mu * f[2], 0.0, goes_on)
+        moves = 1.0 - goes_on + slides
+        w.contact_y[s, 0] = moves * b[0]
+        w.contact_y[s, 1] = moves * b[1]
+        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2] - settings.gravity)
         sigma = penalty(tree, s, settings)
         z = scaled_force(mu, f)
         p = project_cone(1.0, penalized(tree, s, settings, z, w.contact_y[s], 0.0))
         r = (z[0] - p[0], z[1] - p[1], z[2] - p[2])
         largest = maximum(largest, (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) / (sigma * sigma))
         slip = SLIPPING * minimum(tangential_length(b), settings.gravity)
-        largest = maximum(largest, goes_on * slip * slip)
+        largest = maximum(largest, slides * slip * slip)
     for k in range(tree.nboxes):
         result.boxes[k] = problem.boxes0[k]
         w.box_y[k] = w.box_b[k]
@@ -226,7 +232,7 @@ def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult)
         w.rows[i] = w.k[i]
     for k in range(tree.nv):
         result.a[k] = 0.0
-    return maximum(sqrt(largest), settings.tolerance / settings.dt)
+    return maximum(sqrt(largest), SMALLEST * settings.tolerance / settings.dt)
 
 
 @kernel
@@ -270,10 +276,11 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     linearize(tree, w, settings, result, theta, 0.0)
     for s in range(tree.nslots):  # P - G (b - y): forces at a = 0 of what is linear about the guess
         b = w.contact_b[s]
-        x = symmetric_product(w.contact_G[s], (0.0, 0.0, b[2] - w.contact_y[s, 2]))
+        y = w.contact_y[s]
+        x = symmetric_product(w.contact_G[s], (b[0] - y[0], b[1] - y[1], b[2] - y[2]))
         for k in range(3):
             w.contact_P[s, k] -= x[k]
-        w.contact_y[s, 2] = b[2]
+            w.contact_y[s, k] = b[k]
     for k in range(tree.nv):
         w.tau[k] = w.torque[k]
     for j in range(6):
