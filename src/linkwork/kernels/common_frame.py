@@ -9,7 +9,7 @@ linear part is not that of a point of the body), gravity is an acceleration of t
 
 | symbol  | meaning                                                                                       |
 |---------|-----------------------------------------------------------------------------------------------|
-| E, o    | rotation and position of body i in the common frame                                           |
+| Ec, oc  | rotation and position of body i in the common frame                                           |
 | V, A    | spatial velocity and acceleration of body i                                                   |
 | S       | column of the motion subspace of each degree of freedom                                       |
 | Psid    | ``v_p x S``: partial of the velocity of bodies beyond the joint by its coordinate             |
@@ -50,8 +50,8 @@ from linkwork.kernels.spatial import (
 from linkwork.model.joints import HELICAL
 
 COMMON_MOTION: dict[str, Shape] = POSE | {
-    "E": ("n", 3, 3),
-    "o": ("n", 3),
+    "Ec": ("n", 3, 3),
+    "oc": ("n", 3),
     "V": ("n", 6),
     "A": ("n", 6),
     "S": ("nv", 6),
@@ -93,16 +93,16 @@ def motion_columns(tree: Array, w: Array, q: Array, v: Array, one_frame: int) ->
     """Root to leaves: poses and velocities of bodies, and of each degree of freedom the columns that need no
     acceleration."""
     local = in_root_frame(tree, one_frame)
-    set_identity(w.E[0], w.o[0])
+    set_identity(w.Ec[0], w.oc[0])
     for j in range(6):
         w.V[0, j] = 0.0
     for i in range(1, tree.n):
         joint_transform(tree, w, i, q)
         if local == 1 and tree.parent[i] == 0:
-            set_identity(w.E[i], w.o[i])
+            set_identity(w.Ec[i], w.oc[i])
         else:
             h = tree.parent[i]
-            pose_from_parent(tree, w, i, w.E[h], w.o[h], w.E[i], w.o[i])
+            pose_from_parent(tree, w, i, w.Ec[h], w.oc[h], w.Ec[i], w.oc[i])
         motion_subspace(tree, w, i)
         body_velocity(tree, w, i, v)
 
@@ -123,13 +123,13 @@ def motion_subspace(tree: Array, w: Array, i: int) -> None:
     for k in range(dof_of(kind)):
         axis = axis_of(kind, k)
         S = w.S[tree.iv[i] + k]
-        z = (w.E[i, 0, axis % 3], w.E[i, 1, axis % 3], w.E[i, 2, axis % 3])
+        z = (w.Ec[i, 0, axis % 3], w.Ec[i, 1, axis % 3], w.Ec[i, 2, axis % 3])
         if axis >= 3:
             set_angular((0.0, 0.0, 0.0), S)
             set_linear(z, S)
         else:
             set_angular(z, S)
-            set_linear(cross(w.o[i], z), S)
+            set_linear(cross(w.oc[i], z), S)
             if kind == HELICAL:
                 set_linear(add(linear(S), scale(tree.pitch[i], z)), S)
 
@@ -199,8 +199,8 @@ def acceleration_columns(tree: Array, w: Array, v: Array, a: Array, one_frame: i
 @kernel
 def common_inertia(tree: Array, w: Array, i: int) -> None:
     """``b, J``: inertia of body ``i`` about the common origin, in common axes."""
-    c = rotate(w.E[i], tree.mc[i])
-    moved, J = shifted_inertia(tree.mass[i], c, rotate_symmetric(w.E[i], tree.I[i]), w.o[i])
+    c = rotate(w.Ec[i], tree.mc[i])
+    moved, J = shifted_inertia(tree.mass[i], c, rotate_symmetric(w.Ec[i], tree.I[i]), w.oc[i])
     set_vector(moved, w.b[i])
     for j in range(6):
         w.J[i, j] = J[j]
@@ -283,8 +283,8 @@ def net_forces(tree: Array, w: Array, wrenches: Array) -> None:
 @kernel
 def subtract_body_force(w: Array, i: int, moment: Vector, force: Vector) -> None:
     """``F_i = F_i - [moment; force]``, which is given in the axes of body ``i``, about its origin, and moves with it."""
-    common = rotate(w.E[i], force)
-    set_angular(sub(angular(w.F[i]), add(rotate(w.E[i], moment), cross(w.o[i], common))), w.F[i])
+    common = rotate(w.Ec[i], force)
+    set_angular(sub(angular(w.F[i]), add(rotate(w.Ec[i], moment), cross(w.oc[i], common))), w.F[i])
     set_linear(sub(linear(w.F[i]), common), w.F[i])
 
 
