@@ -28,21 +28,26 @@ from linkwork.kernels.common_frame import (
     motion_columns,
     world_acceleration,
 )
+from linkwork.kernels.constraint_rows import term_second_derivative
 from linkwork.kernels.constraints import CLOSURE, RATES, constraint_rows
 from linkwork.kernels.coupling_derivatives import JETS, coupling_derivatives
+from linkwork.kernels.functions import tape_second_rates
 from linkwork.kernels.joints import dof_of, rotate_to_child
 from linkwork.kernels.pair_derivatives import (
     PAIR_PARTIALS,
     force_cross,
     pair_frames,
-    pair_partials,
+    pair_pose_partials,
+    pair_velocity_partials,
     point_acceleration,
-    point_row,
+    point_pose_partial,
     point_velocity,
+    point_velocity_partial,
 )
 from linkwork.kernels.rnea_derivatives import spatial_dot
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import (
+    Triple,
     add,
     angular,
     cross,
@@ -87,57 +92,105 @@ def rows_in_common_frame(tree: Array, w: Array) -> None:
 
 
 @kernel
-def row_partials(tree: Array, w: Array) -> None:
-    """``W`` and ``Q`` of all rows of K, after `rows_in_common_frame` and `acceleration_columns`."""
+def velocity_partials(tree: Array, w: Array) -> None:
+    """``W`` of all rows of K, after `rows_in_common_frame`."""
     for p in range(tree.npairs):
-        pair_partials(tree, w, p)
+        pair_velocity_partials(tree, w, p)
     for t in range(tree.ncom):
-        center_partials(tree, w, t)
+        xd = moment_velocity(tree, w, t)
+        for k in range(tree.com_nrows[t]):
+            f = rotate(w.Ec[0], tree.com_axes[t, k])
+            point_velocity_partial(w, tree.com_k[t] + k, xd, f, tree.kd[tree.com_row[t] + k])
     for t in range(tree.ncombinations):
-        combination_partials(tree, w, t)
+        combination_velocity_partial(tree, w, t)
 
 
 @kernel
-def center_partials(tree: Array, w: Array, t: int) -> None:
-    """One body of a center of mass: rows ``[x x f; m f]`` with the world's axes f, x the first moment of mass."""
+def pose_partials(tree: Array, w: Array) -> None:
+    """``Q`` of all rows of K, after `velocity_partials` and `acceleration_columns`."""
+    for p in range(tree.npairs):
+        pair_pose_partials(tree, w, p)
+    for t in range(tree.ncom):
+        i = tree.com_body[t]
+        xd = moment_velocity(tree, w, t)
+        xdd = add(scale(tree.com_mass[t], linear(w.A[i])), cross(angular(w.A[i]), first_moment(tree, w, t)))
+        xdd = add(xdd, cross(angular(w.V[i]), xd))
+        for k in range(tree.com_nrows[t]):
+            row = tree.com_row[t] + k
+            f = rotate(w.Ec[0], tree.com_axes[t, k])
+            point_pose_partial(w, tree.com_k[t] + k, add(xdd, scale(tree.kd[row], xd)), f, tree.kp[row])
+    for t in range(tree.ncombinations):
+        combination_pose_partial(tree, w, t)
+
+
+# Centers of mass: rows [x x f; m f] with the world's axes f, x the first moment of mass of a body
+
+
+@kernel
+def first_moment(tree: Array, w: Array, t: int) -> Triple:
+    """First moment of one body of a center of mass."""
     i = tree.com_body[t]
-    m = tree.com_mass[t]
-    x = add(scale(m, w.oc[i]), rotate(w.Ec[i], tree.com_mc[t]))
-    omega = angular(w.V[i])
-    xd = add(scale(m, linear(w.V[i])), cross(omega, x))
-    xdd = add(add(scale(m, linear(w.A[i])), cross(angular(w.A[i]), x)), cross(omega, xd))
-    for k in range(tree.com_nrows[t]):
-        row = tree.com_row[t] + k
-        f = rotate(w.Ec[0], tree.com_axes[t, k])
-        kd = tree.kd[row]
-        point_row(w, tree.com_k[t] + k, xd, add(xdd, scale(kd, xd)), f, tree.kp[row], kd)
+    return add(scale(tree.com_mass[t], w.oc[i]), rotate(w.Ec[i], tree.com_mc[t]))
 
 
 @kernel
-def combination_partials(tree: Array, w: Array, t: int) -> None:
-    """One row of a linear combination on one body."""
-    i = tree.frame_body[tree.combination_frame[t]]
+def moment_velocity(tree: Array, w: Array, t: int) -> Triple:
+    """Rate of `first_moment`."""
+    V = w.V[tree.com_body[t]]
+    return add(scale(tree.com_mass[t], linear(V)), cross(angular(V), first_moment(tree, w, t)))
+
+
+# Linear combinations: rows [n + x x f; f] at a frame, with n, f constant in the world or in the body
+
+
+@kernel
+def frame_origin(tree: Array, w: Array, f: int) -> Triple:
+    """Where a frame is in the common frame."""
+    i = tree.frame_body[f]
+    return add(w.oc[i], rotate(w.Ec[i], tree.frame_position[f]))
+
+
+@kernel
+def combination_velocity_partial(tree: Array, w: Array, t: int) -> None:
+    """``W`` of one row of a linear combination on one body."""
+    frame = tree.combination_frame[t]
+    V = w.V[tree.frame_body[frame]]
     m = tree.combination_k[t]
     kd = tree.kd[tree.combination_row[t]]
-    n = angular(w.Kc[m])
-    f = linear(w.Kc[m])
-    if tree.combination_aligned[t] != 0:  # n and f at a point x, constant in the world: K = [n + x x f; f]
-        x = add(w.oc[i], rotate(w.Ec[i], tree.frame_position[tree.combination_frame[t]]))
-        c = tree.combination[t]
-        n = rotate(w.Ec[0], (c[0], c[1], c[2]))
-        xd = point_velocity(w.V[i], x)
-        xdd = add(point_acceleration(w.V[i], w.A[i], x), scale(kd, xd))
-        point_row(w, m, xd, xdd, f, 0.0, kd)
-        set_angular(add(angular(w.W[m]), cross(angular(w.V[i]), n)), w.W[m])
-        alpha = add(angular(w.A[i]), scale(kd, angular(w.V[i])))
-        set_angular(add(angular(w.Q[m]), cross(alpha, n)), w.Q[m])
-    else:  # K is constant in the body's axes; the world's acceleration, which rows are relative to, is not
-        Wn, Wf = force_cross(w.V[i], n, f)
+    if tree.combination_aligned[t] != 0:
+        point_velocity_partial(w, m, point_velocity(V, frame_origin(tree, w, frame)), linear(w.Kc[m]), kd)
+        n = rotate(w.Ec[0], (tree.combination[t, 0], tree.combination[t, 1], tree.combination[t, 2]))
+        set_angular(add(angular(w.W[m]), cross(angular(V), n)), w.W[m])
+    else:
+        n = angular(w.Kc[m])
+        f = linear(w.Kc[m])
+        Wn, Wf = force_cross(V, n, f)
         set_angular(add(Wn, scale(kd, n)), w.W[m])
         set_linear(add(Wf, scale(kd, f)), w.W[m])
-        Qn, Qf = force_cross(w.A[0], n, f)
+
+
+@kernel
+def combination_pose_partial(tree: Array, w: Array, t: int) -> None:
+    """``Q`` of the same: of a row that is constant in the body, the world's acceleration changes, which it is relative
+    to."""
+    frame = tree.combination_frame[t]
+    i = tree.frame_body[frame]
+    m = tree.combination_k[t]
+    kd = tree.kd[tree.combination_row[t]]
+    if tree.combination_aligned[t] != 0:
+        x = frame_origin(tree, w, frame)
+        n = rotate(w.Ec[0], (tree.combination[t, 0], tree.combination[t, 1], tree.combination[t, 2]))
+        xdd = add(point_acceleration(w.V[i], w.A[i], x), scale(kd, point_velocity(w.V[i], x)))
+        point_pose_partial(w, m, xdd, linear(w.Kc[m]), 0.0)
+        alpha = add(angular(w.A[i]), scale(kd, angular(w.V[i])))
+        set_angular(add(angular(w.Q[m]), cross(alpha, n)), w.Q[m])
+    else:
+        Qn, Qf = force_cross(w.A[0], angular(w.Kc[m]), linear(w.Kc[m]))
         set_angular(Qn, w.Q[m])
         set_linear(Qf, w.Q[m])
+
+
+# Rows on joints ---------------------------------------------------------------------------------------
 
 
 @kernel
@@ -158,9 +211,33 @@ def common_jacobian(tree: Array, w: Array, jacobian: Array) -> None:
 
 
 @kernel
+def row_accelerations(tree: Array, w: Array, q: Array, v: Array, s: Array) -> None:
+    """``s`` where no joint accelerates, and ``kd J v``, without errors; after `velocity_partials`.
+
+    Rows are linear in accelerations and quadratic in velocities of bodies: ``s = sum K . a + W . v / 2``.
+    """
+    for r in range(tree.nc):
+        s[r] = 0.0
+    for t in range(tree.nterms):
+        r = tree.term_row[t]
+        rate = v[tree.term_v[t]]
+        s[r] += term_second_derivative(tree, t, q) * (rate * rate) + tree.kd[r] * (w.dphi[t] * rate)
+    tape_second_rates(tree, w, v)
+    for e in range(tree.noutputs):
+        s[tree.output_row[e]] += w.tape_ddot[tree.output_node[e]]
+    for m in range(tree.nk):
+        r = tree.k_row[m]
+        i = tree.k_body[m]
+        s[r] += spatial_dot(w.Kc[m], w.A[i])
+        if i > 0:
+            half = spatial_dot(w.W[m], w.V[i]) + tree.kd[r] * spatial_dot(w.Kc[m], w.V[i])
+            s[r] += 0.5 * half
+
+
+@kernel
 def row_derivatives(tree: Array, w: Array, q: Array, v: Array, a: Array, ds_dq: Array, ds_dv: Array) -> None:
-    """``ds_dq`` and ``ds_dv`` of all rows, after `rows_in_common_frame` and `acceleration_columns`."""
-    row_partials(tree, w)
+    """``ds_dq`` and ``ds_dv`` of all rows, after `velocity_partials` and `acceleration_columns`."""
+    pose_partials(tree, w)
     for r in range(tree.nc):
         for k in range(tree.nv):
             ds_dq[r, k] = 0.0
@@ -185,6 +262,7 @@ def constraint_derivatives(tree: Array, w: Array, q: Array, v: Array, a: Array, 
     constraint_rows(tree, w, q, w.e)
     set_world(tree, w)
     rows_in_common_frame(tree, w)
+    velocity_partials(tree, w)
     row_derivatives(tree, w, q, v, a, ds_dq, ds_dv)
 
 

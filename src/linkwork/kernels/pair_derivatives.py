@@ -9,18 +9,20 @@ the spatial velocity and acceleration of the second body as seen from the first;
 displacement x. In the common frame (`common_frame`) its partials are three covectors on each body, which serve every
 joint on the body's way to the root (`constraint_derivatives`)::
 
-    V = VV + v_1 x* K      W = V + v_2 x* K      Q = PP + v_2 x* V + a_2 x* K
+    W = VV + (v_1 + v_2) x* K        Q = PP + v_2 x* (W - v_2 x* K) + a_2 x* K
 
 with ``PP`` and ``VV`` the partials by pose and by nu. The first body has the same with the other sign, since nothing
 changes where both move together; rows of vectors between two points (MEET) are the exception off the closed loop.
-Baumgarte's gains make ``s + kd J v + kp e`` of s: ``a + kd v`` in place of a, ``W + kd K``, ``Q + kp de/dq``.
+Baumgarte's gains make ``s + kd J v + kp e`` of s: ``eta + kd nu`` in place of eta, ``W + kd K``, ``Q + kp de/dq``. K and
+W depend on velocities alone; what accelerations there are with them follows (`constraint_derivatives`), and Q later.
 
 | symbol   | meaning                                                                             |
 |----------|-------------------------------------------------------------------------------------|
 | B        | axes of A in the common frame, in columns                                           |
 | b, c     | vector and scalar part of the quaternion of B in A; or b, the axis of B in A        |
 | g, H, T  | first, second and third derivatives of an error of turning by the axis b            |
-| pA, pB   | positions of the frames' origins; pBd, pBdd, pAd: their velocities, accelerations   |
+| pA, pB   | positions of the frames' origins                                                    |
+| nu12     | ``v_1 + v_2``                                                                       |
 | Kc, W, Q | covectors of a row on a body                                                        |
 
 Cost: a fixed number of operations for each row.
@@ -48,7 +50,7 @@ from linkwork.kernels.spatial import (
     set_vector,
     sub,
 )
-from linkwork.model.pairs import ABOUT_Z, ANY_SHIFT, ANY_TURN, MEET, NO_TURN, ON_LINE, ROD, ROLLING
+from linkwork.model.pairs import ABOUT_Z, ANY_SHIFT, ANY_TURN, MEET, NO_TURN, ON_LINE, ON_PLANE, ROD, ROLLING
 
 PAIR_PARTIALS: dict[str, Shape] = {
     "Kc": ("nk", 6),
@@ -59,8 +61,7 @@ PAIR_PARTIALS: dict[str, Shape] = {
     "pB": ("npairs", 3),
     "nu": (6,),
     "eta": (6,),
-    "a1": (6,),
-    "a2": (6,),
+    "nu12": (6,),
 }
 
 
@@ -80,86 +81,74 @@ def pair_frames(tree: Array, w: Array, p: int) -> None:
     set_vector(add(w.oc[j], rotate(w.Ec[j], tree.frame_position[b])), w.pB[p])
 
 
-# Rows -------------------------------------------------------------------------------------------------
+# Partials by velocities -------------------------------------------------------------------------------
 
 
 @kernel
-def relative_motion(w: Array, i: int, j: int, kd: Scalar) -> None:
-    """``nu`` and ``eta`` of body ``j`` relative to body ``i``, with ``a + kd v`` for accelerations."""
-    motion_cross(w.V[i], w.V[j], w.eta)
-    for k in range(6):
-        w.a1[k] = w.A[i, k] + kd * w.V[i, k]
-        w.a2[k] = w.A[j, k] + kd * w.V[j, k]
-        w.nu[k] = w.V[j, k] - w.V[i, k]
-        w.eta[k] = (w.a2[k] - w.a1[k]) - w.eta[k]
-
-
-@kernel
-def pair_partials(tree: Array, w: Array, p: int) -> None:
-    """``W`` and ``Q`` of all rows of a pair on its two bodies, after `pair_frames`."""
+def pair_velocity_partials(tree: Array, w: Array, p: int) -> None:
+    """``W`` of all rows of a pair on its two bodies, after `pair_frames`."""
     i = tree.frame_body[tree.pair_first[p]]
     j = tree.frame_body[tree.pair_second[p]]
     rotation = tree.pair_rotation[p]
-    relative_motion(w, i, j, tree.kd[tree.pair_row[p]])
+    for c in range(6):
+        w.nu[c] = w.V[j, c] - w.V[i, c]
+    zero = (0.0, 0.0, 0.0)
     k = 0
     if rotation == NO_TURN:
-        no_turn_partials(tree, w, p, i, j)
+        b = quaternion_vector(tree, w, p)
+        for r in range(3):
+            VV = scale(-dot(column(w.B[p], r), b), angular(w.nu))
+            set_velocity_partials(tree, w, p, i, j, r, VV, zero)
         k = 3
     elif rotation != ANY_TURN:
-        k = 2 if rotation == ABOUT_Z else 1
+        k = turn_rows(rotation)
         for r in range(k):
-            tilt_partials(tree, w, p, i, j, r)
-    if tree.pair_translation[p] == MEET:
-        meeting_partials(tree, w, p, i, j, k)
-    elif tree.pair_translation[p] == ROD:
-        rod_partials(tree, w, p, i, j, k)
-    elif tree.pair_translation[p] != ANY_SHIFT:
-        point_partials(tree, w, p, i, j, k)
+            set_velocity_partials(tree, w, p, i, j, r, tilt_velocity_partial(tree, w, p, r), zero)
+    translation = tree.pair_translation[p]
+    if translation == MEET:
+        meeting_velocity_partials(tree, w, p, i, j, k)
+    elif translation != ANY_SHIFT:
+        x = w.pB[p]
+        xd = point_velocity(w.nu, x)
+        for r in range(shift_rows(translation)):
+            f = linear(w.Kc[tree.pair_second_k[p] + k + r])
+            z = cross(f, angular(w.nu))
+            if translation == ROD:  # f = d / length changes with x
+                z = add(z, scale(2.0 * (1.0 / tree.pair_size[p]), xd))
+            set_velocity_partials(tree, w, p, i, j, k + r, add(cross(x, z), cross(xd, f)), z)
 
 
 @kernel
-def set_turn_row(tree: Array, w: Array, p: int, i: int, j: int, r: int, PP: Vector, VV: Vector) -> None:
-    """``W`` and ``Q`` of row ``r``, about an axis, on both bodies."""
-    row = tree.pair_row[p] + r
-    n = angular(w.Kc[tree.pair_second_k[p] + r])
-    omega = angular(w.V[j])
-    V = add(VV, cross(angular(w.V[i]), n))
-    W = add(add(V, cross(omega, n)), scale(tree.kd[row], n))
-    Q = add(add(PP, cross(omega, V)), add(cross(angular(w.a2), n), scale(tree.kp[row], n)))
-    zero = (0.0, 0.0, 0.0)
-    set_on_both(tree, w, p, r, W, zero, Q, zero)
+def shift_rows(translation: int) -> int:
+    """Rows of a pair that are about its origins."""
+    if translation == ON_LINE:
+        return 2
+    return 1 if translation == ON_PLANE or translation == ROD else 3
 
 
 @kernel
-def set_on_both(tree: Array, w: Array, p: int, r: int, Wn: Vector, Wf: Vector, Qn: Vector, Qf: Vector) -> None:
-    """Partials of row ``r`` on the second body, and with the other sign on the first."""
-    second = tree.pair_second_k[p] + r
+def set_velocity_partials(tree: Array, w: Array, p: int, i: int, j: int, r: int, Vn: Vector, Vf: Vector) -> None:
+    """``W`` of row ``r`` on both bodies, from ``VV = [Vn; Vf]``."""
     first = tree.pair_first_k[p] + r
-    set_angular(Wn, w.W[second])
-    set_linear(Wf, w.W[second])
-    set_angular(Qn, w.Q[second])
-    set_linear(Qf, w.Q[second])
-    for k in range(6):
-        w.W[first, k] = -w.W[second, k]
-        w.Q[first, k] = -w.Q[second, k]
+    second = tree.pair_second_k[p] + r
+    kd = tree.kd[tree.pair_row[p] + r]
+    n = angular(w.Kc[second])
+    f = linear(w.Kc[second])
+    if about_axis(tree, p, r) != 0:
+        f = (0.0, 0.0, 0.0)
+    for c in range(6):
+        w.nu12[c] = w.V[i, c] + w.V[j, c]
+    Xn, Xf = force_cross(w.nu12, n, f)
+    set_angular(add(add(Vn, Xn), scale(kd, n)), w.W[second])
+    set_linear(add(add(Vf, Xf), scale(kd, f)), w.W[second])
+    for c in range(6):
+        w.W[first, c] = -w.W[second, c]
 
 
 @kernel
-def no_turn_partials(tree: Array, w: Array, p: int, i: int, j: int) -> None:
-    """Rows ``s = e . (c drift + drift x b - |spin|² b / 2)`` along the axes e of A.
-
-    Along a rotation t, ``c`` changes by ``-t . b / 2`` and ``b`` by ``(c t + t x b) / 2``.
-    """
-    b = rotate(w.B[p], rotate_inverse(tree.pair_frame[p], orientation_vector(w, p)))
-    c = w.orientation[p, 0]
-    spin = angular(w.nu)
-    drift = angular(w.eta)
-    half_square = 0.5 * dot(spin, spin)
-    for r in range(3):
-        e = column(w.B[p], r)
-        z = sub(cross(e, drift), scale(half_square, e))
-        PP = scale(0.5, sub(add(scale(c, z), cross(b, z)), scale(dot(e, drift), b)))
-        set_turn_row(tree, w, p, i, j, r, PP, scale(-dot(e, b), spin))
+def quaternion_vector(tree: Array, w: Array, p: int) -> Triple:
+    """The vector part of the quaternion of B in A, in the common frame."""
+    return rotate(w.B[p], rotate_inverse(tree.pair_frame[p], orientation_vector(w, p)))
 
 
 @kernel
@@ -185,11 +174,138 @@ def along(k: int, x: Scalar, z: Scalar) -> Triple:
 
 
 @kernel
-def tilt_partials(tree: Array, w: Array, p: int, i: int, j: int, r: int) -> None:
-    """Rows ``s = g . bdd + bd . H bd`` of an error ``h(b_2) b_k``, in the axes of A.
+def tilt_velocity_partial(tree: Array, w: Array, p: int, r: int) -> Triple:
+    """``VV`` of a row ``s = g . bdd + bd . H bd`` of an error ``h(b_2) b_k``.
 
-    With ``bd = spin x b``, ``bdd = drift x b + spin x bd``.
+    In the axes of A, ``bd = spin x b`` and ``bdd = drift x b + spin x bd``.
     """
+    b = orientation_vector(w, p)
+    k, h, h1, h2, _ = tilt_error(tree, p, r, b)
+    spin = rotate_inverse(w.B[p], angular(w.nu))
+    bd = cross(spin, b)
+    g = along(k, h, h1 * b[k])
+    H_bd = along(k, h1 * bd[2], h1 * bd[k] + h2 * (b[k] * bd[2]))
+    return rotate(w.B[p], add(add(cross(bd, g), cross(b, cross(g, spin))), scale(2.0, cross(b, H_bd))))
+
+
+@kernel
+def point_velocity(V: Array, x: Vector) -> Triple:
+    """Velocity of the point ``x`` of a body."""
+    return add(linear(V), cross(angular(V), x))
+
+
+@kernel
+def meeting_velocity_partials(tree: Array, w: Array, p: int, i: int, j: int, k: int) -> None:
+    """Rows ``s = f . (pBdd - pAdd)`` along the axes f of A, of points that meet: `point_velocity_partial` of each."""
+    pAd = point_velocity(w.V[i], w.pA[p])
+    pBd = point_velocity(w.V[j], w.pB[p])
+    for r in range(3):
+        f = column(w.B[p], r)
+        kd = tree.kd[tree.pair_row[p] + k + r]
+        point_velocity_partial(w, tree.pair_second_k[p] + k + r, pBd, f, kd)
+        point_velocity_partial(w, tree.pair_first_k[p] + k + r, pAd, scale(-1.0, f), kd)
+
+
+@kernel
+def point_velocity_partial(w: Array, m: int, xd: Vector, f: Vector, kd: Scalar) -> None:
+    """``W = 2 xd x f`` of the acceleration along ``f`` of a point with the velocity ``xd``, and the gain."""
+    K = w.Kc[m]
+    set_angular(add(scale(2.0, cross(xd, f)), scale(kd, angular(K))), w.W[m])
+    set_linear(scale(kd, linear(K)), w.W[m])
+
+
+# Partials by poses ------------------------------------------------------------------------------------
+
+
+@kernel
+def pair_pose_partials(tree: Array, w: Array, p: int) -> None:
+    """``Q`` of all rows of a pair on its two bodies, after `pair_velocity_partials` and with accelerations."""
+    i = tree.frame_body[tree.pair_first[p]]
+    j = tree.frame_body[tree.pair_second[p]]
+    kd = tree.kd[tree.pair_row[p]]
+    motion_cross(w.V[i], w.V[j], w.eta)
+    for c in range(6):
+        w.nu[c] = w.V[j, c] - w.V[i, c]
+        w.eta[c] = ((w.A[j, c] - w.A[i, c]) - w.eta[c]) + kd * w.nu[c]
+    rotation = tree.pair_rotation[p]
+    zero = (0.0, 0.0, 0.0)
+    k = 0
+    if rotation == NO_TURN:
+        for r in range(3):
+            set_pose_partials(tree, w, p, j, r, no_turn_pose_partial(tree, w, p, r), zero)
+        k = 3
+    elif rotation != ANY_TURN:
+        k = turn_rows(rotation)
+        for r in range(k):
+            set_pose_partials(tree, w, p, j, r, tilt_pose_partial(tree, w, p, r), zero)
+    translation = tree.pair_translation[p]
+    if translation == MEET:
+        meeting_pose_partials(tree, w, p, j, k)
+    elif translation != ANY_SHIFT:
+        for r in range(shift_rows(translation)):
+            if translation == ROD:
+                y = rod_pose_partial(tree, w, p)
+            else:
+                f = linear(w.Kc[tree.pair_second_k[p] + k + r])
+                omega = angular(w.nu)
+                y = add(cross(f, angular(w.eta)), cross(omega, cross(omega, f)))
+            set_pose_partials(tree, w, p, j, k + r, cross(w.pB[p], y), y)
+
+
+@kernel
+def set_pose_partials(tree: Array, w: Array, p: int, j: int, r: int, Pn: Vector, Pf: Vector) -> None:
+    """``Q`` of row ``r`` on both bodies, from ``PP = [Pn; Pf]``."""
+    first = tree.pair_first_k[p] + r
+    second = tree.pair_second_k[p] + r
+    n = angular(w.Kc[second])
+    f = linear(w.Kc[second])
+    if about_axis(tree, p, r) != 0:
+        f = (0.0, 0.0, 0.0)
+    kp = tree.kp[tree.pair_row[p] + r]
+    if tree.pair_translation[p] == ROLLING and r < 2:  # bind velocities only
+        kp = 0.0
+    Xn, Xf = force_cross(w.V[j], n, f)
+    Yn, Yf = force_cross(w.V[j], sub(angular(w.W[second]), Xn), sub(linear(w.W[second]), Xf))
+    Xn, Xf = force_cross(w.A[j], n, f)
+    set_angular(add(add(Pn, scale(kp, n)), add(Xn, Yn)), w.Q[second])
+    set_linear(add(add(Pf, scale(kp, f)), add(Xf, Yf)), w.Q[second])
+    for c in range(6):
+        w.Q[first, c] = -w.Q[second, c]
+
+
+@kernel
+def about_axis(tree: Array, p: int, r: int) -> int:
+    """1 if row ``r`` of a pair is about an axis: it acts with a moment, and no force."""
+    return 1 if r < turn_rows(tree.pair_rotation[p]) else 0
+
+
+@kernel
+def turn_rows(rotation: int) -> int:
+    """Rows of a pair that are about axes."""
+    if rotation == ANY_TURN:
+        return 0
+    if rotation == NO_TURN:
+        return 3
+    return 2 if rotation == ABOUT_Z else 1
+
+
+@kernel
+def no_turn_pose_partial(tree: Array, w: Array, p: int, r: int) -> Triple:
+    """``PP`` of a row ``s = e . (c drift + drift x b - |spin|² b / 2)`` along an axis e of A.
+
+    Along a rotation t, ``c`` changes by ``-t . b / 2`` and ``b`` by ``(c t + t x b) / 2``.
+    """
+    b = quaternion_vector(tree, w, p)
+    spin = angular(w.nu)
+    drift = angular(w.eta)
+    e = column(w.B[p], r)
+    z = sub(cross(e, drift), scale(0.5 * dot(spin, spin), e))
+    return scale(0.5, sub(add(scale(w.orientation[p, 0], z), cross(b, z)), scale(dot(e, drift), b)))
+
+
+@kernel
+def tilt_pose_partial(tree: Array, w: Array, p: int, r: int) -> Triple:
+    """``PP`` of a row of `tilt_velocity_partial`."""
     b = orientation_vector(w, p)
     k, h, h1, h2, h3 = tilt_error(tree, p, r, b)
     spin = rotate_inverse(w.B[p], angular(w.nu))
@@ -201,15 +317,7 @@ def tilt_partials(tree: Array, w: Array, p: int, i: int, j: int, r: int) -> None
     H_bdd = along(k, h1 * bdd[2], h1 * bdd[k] + h2 * (b[k] * bdd[2]))
     T = along(k, h2 * (bd[2] * bd[2]), 2.0 * (h2 * (bd[k] * bd[2])) + h3 * (b[k] * (bd[2] * bd[2])))
     y = add(add(H_bdd, T), add(cross(g, drift), cross(spin, cross(spin, g))))
-    y = add(y, scale(2.0, cross(H_bd, spin)))
-    VV = add(add(cross(bd, g), cross(b, cross(g, spin))), scale(2.0, cross(b, H_bd)))
-    set_turn_row(tree, w, p, i, j, r, rotate(w.B[p], cross(b, y)), rotate(w.B[p], VV))
-
-
-@kernel
-def point_velocity(V: Array, x: Vector) -> Triple:
-    """Velocity of the point ``x`` of a body."""
-    return add(linear(V), cross(angular(V), x))
+    return rotate(w.B[p], cross(b, add(y, scale(2.0, cross(H_bd, spin)))))
 
 
 @kernel
@@ -219,92 +327,35 @@ def point_acceleration(V: Array, A: Array, x: Vector) -> Triple:
 
 
 @kernel
-def meeting_partials(tree: Array, w: Array, p: int, i: int, j: int, k: int) -> None:
-    """Rows ``s = f . (pBdd - pAdd)`` along the axes f of A, of points that meet: `point_row` of each body."""
-    pAd = point_velocity(w.V[i], w.pA[p])
-    pBd = point_velocity(w.V[j], w.pB[p])
-    pBdd = point_acceleration(w.V[j], w.a2, w.pB[p])
+def meeting_pose_partials(tree: Array, w: Array, p: int, j: int, k: int) -> None:
+    """``Q`` of points that meet: f turns with the first body, which its own acceleration does not feel."""
+    xd = point_velocity(w.V[j], w.pB[p])
+    xdd = point_acceleration(w.V[j], w.A[j], w.pB[p])
     for r in range(3):
         row = tree.pair_row[p] + k + r
-        first = tree.pair_first_k[p] + k + r
         second = tree.pair_second_k[p] + k + r
-        f = column(w.B[p], r)
-        point_row(w, second, pBd, pBdd, f, tree.kp[row], tree.kd[row])
-        # f turns with the first body, which its own acceleration does not feel
-        set_angular(scale(-2.0, cross(pAd, f)), w.W[first])
-        set_linear((0.0, 0.0, 0.0), w.W[first])
+        point_pose_partial(w, second, add(xdd, scale(tree.kd[row], xd)), column(w.B[p], r), tree.kp[row])
         for c in range(6):
-            w.W[first, c] += tree.kd[row] * w.Kc[first, c]
-            w.Q[first, c] = -w.Q[second, c]
+            w.Q[tree.pair_first_k[p] + k + r, c] = -w.Q[second, c]
 
 
 @kernel
-def point_row(w: Array, m: int, xd: Vector, xdd: Vector, f: Vector, kp: Scalar, kd: Scalar) -> None:
-    """``W`` and ``Q`` of the acceleration of a point along a constant ``f``: ``2 xd x f``, ``xdd x f``, and gains."""
-    set_angular(scale(2.0, cross(xd, f)), w.W[m])
-    set_linear((0.0, 0.0, 0.0), w.W[m])
-    set_angular(cross(xdd, f), w.Q[m])
-    set_linear((0.0, 0.0, 0.0), w.Q[m])
-    for c in range(6):
-        w.W[m, c] += kd * w.Kc[m, c]
-        w.Q[m, c] += kp * w.Kc[m, c]
+def point_pose_partial(w: Array, m: int, xdd: Vector, f: Vector, kp: Scalar) -> None:
+    """``Q = xdd x f`` of the acceleration along ``f`` of a point, and the gain."""
+    K = w.Kc[m]
+    set_angular(add(cross(xdd, f), scale(kp, angular(K))), w.Q[m])
+    set_linear(scale(kp, linear(K)), w.Q[m])
 
 
 @kernel
-def point_partials(tree: Array, w: Array, p: int, i: int, j: int, k: int) -> None:
-    """Rows ``K = [n + pB x f; f]`` with n, f constant in the first body: ON_LINE, ON_PLANE, ROLLING."""
-    translation = tree.pair_translation[p]
-    rows = 3 if translation == ROLLING else (2 if translation == ON_LINE else 1)
-    omega = angular(w.nu)
-    alpha = angular(w.eta)
-    xd = point_velocity(w.nu, w.pB[p])
-    for r in range(rows):
-        m = tree.pair_second_k[p] + k + r
-        f = linear(w.Kc[m])
-        y = add(cross(f, alpha), cross(omega, cross(omega, f)))
-        z = cross(f, omega)
-        VV = add(cross(w.pB[p], z), cross(xd, f))
-        kp = tree.kp[tree.pair_row[p] + k + r]
-        if translation == ROLLING and r < 2:  # bind velocities only
-            kp = 0.0
-        set_shift_row(tree, w, p, i, j, k + r, cross(w.pB[p], y), y, VV, z, kp)
-
-
-@kernel
-def rod_partials(tree: Array, w: Array, p: int, i: int, j: int, k: int) -> None:
-    """The row ``s = (d . xdd + xd . xd) / length``, with d = pB - pA and x the point pB as seen from the first body."""
-    each = 1.0 / tree.pair_size[p]
+def rod_pose_partial(tree: Array, w: Array, p: int) -> Triple:
+    """The force of ``PP`` at pB of the row ``s = (d . xdd + xd . xd) / length``, x being pB seen from the first body."""
     d = sub(w.pB[p], w.pA[p])
     omega = angular(w.nu)
     xd = point_velocity(w.nu, w.pB[p])
     xdd = point_acceleration(w.nu, w.eta, w.pB[p])
     y = add(add(xdd, cross(d, angular(w.eta))), cross(omega, cross(omega, d)))
-    y = scale(each, add(y, scale(2.0, cross(xd, omega))))
-    z = scale(each, add(scale(2.0, xd), cross(d, omega)))
-    VV = add(cross(w.pB[p], z), scale(each, cross(xd, d)))
-    set_shift_row(tree, w, p, i, j, k, cross(w.pB[p], y), y, VV, z, tree.kp[tree.pair_row[p] + k])
-
-
-@kernel
-def set_shift_row(
-    tree: Array, w: Array, p: int, i: int, j: int, r: int, Pn: Vector, Pf: Vector, Vn: Vector, Vf: Vector, kp: Scalar
-) -> None:
-    """``W`` and ``Q`` of row ``r`` on both bodies, from ``PP = [Pn; Pf]`` and ``VV = [Vn; Vf]``."""
-    kd = tree.kd[tree.pair_row[p] + r]
-    K = w.Kc[tree.pair_second_k[p] + r]
-    n = angular(K)
-    f = linear(K)
-    Xn, Xf = force_cross(w.V[i], n, f)
-    Vn = add(Vn, Xn)
-    Vf = add(Vf, Xf)
-    Xn, Xf = force_cross(w.V[j], n, f)
-    Wn = add(add(Vn, Xn), scale(kd, n))
-    Wf = add(add(Vf, Xf), scale(kd, f))
-    Xn, Xf = force_cross(w.V[j], Vn, Vf)
-    Yn, Yf = force_cross(w.a2, n, f)
-    Qn = add(add(Pn, scale(kp, n)), add(Xn, Yn))
-    Qf = add(add(Pf, scale(kp, f)), add(Xf, Yf))
-    set_on_both(tree, w, p, r, Wn, Wf, Qn, Qf)
+    return scale(1.0 / tree.pair_size[p], add(y, scale(2.0, cross(xd, omega))))
 
 
 @kernel
