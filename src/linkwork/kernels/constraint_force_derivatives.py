@@ -41,6 +41,7 @@ from linkwork.kernels.spatial import (
     set_angular,
     set_linear,
     sub,
+    subtract_scaled,
 )
 from linkwork.model.pairs import ABOUT_Z, ANY_SHIFT, ANY_TURN, MEET, NO_TURN, ON_LINE, ON_PLANE, ROD
 
@@ -51,8 +52,9 @@ FORCE_PARTIALS: dict[str, Shape] = {"y1": (6,), "y2": (6,), "y12": (6,)}
 def apply_constraint_wrenches(tree: Array, w: Array, multipliers: Array) -> None:
     """``F_i = F_i - f K``: constraint forces on bodies, as external wrenches."""
     for m in range(tree.nk):
-        for j in range(6):
-            w.F[tree.k_body[m], j] -= multipliers[tree.k_row[m]] * w.Kc[m, j]
+        i = tree.k_body[m]
+        if i > 0:
+            subtract_scaled(multipliers[tree.k_row[m]], w.Kc[m], w.F[i])
 
 
 @kernel
