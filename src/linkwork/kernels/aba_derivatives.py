@@ -25,6 +25,7 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.common_frame import (
     COMMON_INERTIA,
     COMMON_MOTION,
+    ROOT_FRAMES,
     acceleration_columns,
     body_inertias,
     composite_forces,
@@ -121,7 +122,7 @@ def accelerations_by_factor(tree: Array, w: Array, v: Array, tau: Array, wrenche
     """``a = M^-1 (tau - c)``, with bias forces ``c`` in the common frame."""
     for k in range(tree.nv):
         w.qdd0[k] = 0.0
-    acceleration_columns(tree, w, v, w.qdd0, 0)
+    acceleration_columns(tree, w, v, w.qdd0, ROOT_FRAMES)
     net_forces(tree, w, wrenches)
     composite_forces(tree, w)
     for i in range(1, tree.n):
@@ -233,14 +234,14 @@ def aba_derivatives(
     a: Array,
 ) -> None:
     """Derivatives of `aba.aba` by ``q`` (tangent space), ``v`` and ``tau``, and the accelerations themselves."""
-    motion_columns(tree, w, q, v, 0)
+    motion_columns(tree, w, q, v, ROOT_FRAMES)
     body_inertias(tree, w)
     composite_inertias(tree, w)
     inertial_columns(tree, w)
     mass_matrix_by_depth(tree, w)
     factorize_by_depth(tree, w)
     accelerations_by_factor(tree, w, v, tau, wrenches, a)
-    acceleration_columns(tree, w, v, a, 0)
+    acceleration_columns(tree, w, v, a, ROOT_FRAMES)
     net_forces(tree, w, wrenches)
     clear_columns(tree, w)
     torque_derivatives(tree, w, w.Yq, w.Yv)

@@ -49,6 +49,10 @@ from linkwork.kernels.spatial import (
 )
 from linkwork.model.joints import HELICAL
 
+ROOT_FRAMES, ONE_FRAME, WORLD_FRAME = range(3)
+"""What the common frame is: that of the root body that a body is connected to; the same where there is one root body,
+else the world's, so that there is one frame for all; the world's."""
+
 COMMON_MOTION: dict[str, Shape] = POSE | {
     "Ec": ("n", 3, 3),
     "oc": ("n", 3),
@@ -78,21 +82,22 @@ COMMON_INERTIA: dict[str, Shape] = {
 
 
 @kernel
-def in_root_frame(tree: Array, one_frame: int) -> int:
-    """1 if the common frame is that of a root body; 0 if it is the world's: ``one_frame`` asks for a single one, and
-    there are several roots."""
+def in_root_frame(tree: Array, frame: int) -> int:
+    """1 if the common frame is that of a root body, 0 if it is the world's."""
+    if frame == WORLD_FRAME:
+        return 0
     roots = 0
     for i in range(1, tree.n):
         if tree.parent[i] == 0:
             roots += 1
-    return 0 if one_frame != 0 and roots > 1 else 1
+    return 0 if frame == ONE_FRAME and roots > 1 else 1
 
 
 @kernel
-def motion_columns(tree: Array, w: Array, q: Array, v: Array, one_frame: int) -> None:
+def motion_columns(tree: Array, w: Array, q: Array, v: Array, frame: int) -> None:
     """Root to leaves: poses and velocities of bodies, and of each degree of freedom the columns that need no
     acceleration."""
-    local = in_root_frame(tree, one_frame)
+    local = in_root_frame(tree, frame)
     set_identity(w.Ec[0], w.oc[0])
     for j in range(6):
         w.V[0, j] = 0.0
@@ -164,14 +169,14 @@ def motion_cross(x: Array, y: Array, z: Array) -> None:
 
 
 @kernel
-def world_acceleration(tree: Array, w: Array, i: int, one_frame: int) -> Triple:
+def world_acceleration(tree: Array, w: Array, i: int, frame: int) -> Triple:
     """``-a_g`` in the common frame of the root body ``i``."""
     up = (-tree.gravity[0], -tree.gravity[1], -tree.gravity[2])
-    return rotate_to_child(tree, w, i, up) if in_root_frame(tree, one_frame) == 1 else up
+    return rotate_to_child(tree, w, i, up) if in_root_frame(tree, frame) == 1 else up
 
 
 @kernel
-def acceleration_columns(tree: Array, w: Array, v: Array, a: Array, one_frame: int) -> None:
+def acceleration_columns(tree: Array, w: Array, v: Array, a: Array, frame: int) -> None:
     """Root to leaves: ``a_i = a_p(i) + S a + v_i x S v`` and the columns ``Psidd``, after `motion_columns`."""
     for i in range(1, tree.n):
         o = tree.iv[i]
@@ -179,7 +184,7 @@ def acceleration_columns(tree: Array, w: Array, v: Array, a: Array, one_frame: i
         h = tree.parent[i]
         if h == 0:
             set_angular((0.0, 0.0, 0.0), w.A[0])
-            set_linear(world_acceleration(tree, w, i, one_frame), w.A[0])
+            set_linear(world_acceleration(tree, w, i, frame), w.A[0])
         for k in range(o, o + count):
             motion_cross(w.A[h], w.S[k], w.Psidd[k])
             Psid = w.Psid[k]
@@ -282,7 +287,7 @@ def net_forces(tree: Array, w: Array, wrenches: Array) -> None:
 
 @kernel
 def subtract_body_force(w: Array, i: int, moment: Vector, force: Vector) -> None:
-    """``F_i = F_i - [moment; force]``, which is given in the axes of body ``i``, about its origin, and moves with it."""
+    """``F_i = F_i - [moment; force]``, given in the axes of body ``i`` and about its origin: it moves with the body."""
     common = rotate(w.Ec[i], force)
     set_angular(sub(angular(w.F[i]), add(rotate(w.Ec[i], moment), cross(w.oc[i], common))), w.F[i])
     set_linear(sub(linear(w.F[i]), common), w.F[i])

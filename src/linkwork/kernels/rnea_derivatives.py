@@ -8,9 +8,9 @@ frame (symbols of motion and inertia: `common_frame`), with joint i at or before
     dtau_i/dq_j = S_i' (B Psid_j + I Psidd_j + S_j x* f)       dtau_i/dv_j = S_i' (B S_j + I Psid_Sd_j)
     dtau_j/dq_i = S_j' (B Psid_i + I Psidd_i)                  dtau_j/dv_i = S_j' (B S_i + I Psid_Sd_i)
 
-with the composite inertia ``I``, force ``f`` and ``B = sum (v x* I - I v x + (I v) xbar*)`` of body j; those of one joint
-are of the second kind. ``B`` has a simple form, which the papers do not use: it is zero on linear velocities, and the
-rest is twice ``[tr(N) 1 - N; -[p]x]``, twelve numbers a body.
+with the composite inertia ``I``, force ``f`` and ``B = sum (v x* I - I v x + (I v) xbar*)`` of body j; those of one
+joint are of the second kind. ``B`` has a simple form, which the papers do not use: it is zero on linear velocities, and
+the rest is twice ``[tr(N) 1 - N; -[p]x]``, twelve numbers a body.
 
 | symbol | meaning                                                                           |
 |--------|-----------------------------------------------------------------------------------|
@@ -28,6 +28,7 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.common_frame import (
     COMMON_INERTIA,
     COMMON_MOTION,
+    ROOT_FRAMES,
     acceleration_columns,
     body_inertias,
     composite_forces,
@@ -36,6 +37,7 @@ from linkwork.kernels.common_frame import (
     net_forces,
 )
 from linkwork.kernels.joints import dof_of
+from linkwork.kernels.passive import subtract_passive_torques
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
 from linkwork.kernels.spatial import (
@@ -192,11 +194,20 @@ def add_passive_derivatives(tree: Array, dtau_dq: Array, dtau_dv: Array) -> None
 
 @kernel
 def rnea_derivatives(
-    tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, dtau_dq: Array, dtau_dv: Array, M: Array
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    a: Array,
+    wrenches: Array,
+    dtau_dq: Array,
+    dtau_dv: Array,
+    M: Array,
+    tau: Array,
 ) -> None:
-    """Derivatives of `rnea.inverse_dynamics` by ``q`` (tangent space), ``v`` and ``a`` (the mass matrix)."""
-    motion_columns(tree, w, q, v, 0)
-    acceleration_columns(tree, w, v, a, 0)
+    """Derivatives of `rnea.inverse_dynamics` by ``q`` (tangent space), ``v``, ``a`` (the mass matrix), and torques."""
+    motion_columns(tree, w, q, v, ROOT_FRAMES)
+    acceleration_columns(tree, w, v, a, ROOT_FRAMES)
     body_inertias(tree, w)
     net_forces(tree, w, wrenches)
     composite_inertias(tree, w)
@@ -207,12 +218,16 @@ def rnea_derivatives(
     clear(tree.nv, dtau_dv)
     torque_derivatives(tree, w, dtau_dq, dtau_dv)
     add_passive_derivatives(tree, dtau_dq, dtau_dv)
+    for i in range(1, tree.n):
+        for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+            tau[k] = spatial_dot(w.S[k], w.fC[i]) + tree.armature[k] * a[k]
+    subtract_passive_torques(tree, q, v, tau)
 
 
 RNEA_DERIVATIVES = Algorithm(
     "rnea_derivatives",
     rnea_derivatives,
     {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES},
-    {"dtau_dq": ("nv", "nv"), "dtau_dv": ("nv", "nv"), "dtau_da": ("nv", "nv")},
+    {"dtau_dq": ("nv", "nv"), "dtau_dv": ("nv", "nv"), "dtau_da": ("nv", "nv"), "tau": ("nv",)},
     COMMON_MOTION | COMMON_INERTIA | TORQUE_COLUMNS,
 )
