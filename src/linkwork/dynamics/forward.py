@@ -17,8 +17,9 @@ from linkwork.closure.mobility import state_doubt
 from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.dynamics.constrained_derivatives import forward_derivatives
 from linkwork.dynamics.dense import solve_kkt
-from linkwork.dynamics.derivatives import JacobiansOf, forward_derivatives
+from linkwork.dynamics.derivatives import JacobiansOf
 from linkwork.dynamics.iterations import (
     EXPECTED,
     MAX_ITERATIONS,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Derivatives of constrained forward dynamics: accelerations and constraint forces, by `constrained_derivatives`.
 
-By the implicit function theorem at the solution of ``r = ID(q, v, a) - J' f - tau = 0``, ``s = J a + dJ/dt v - k = 0``::
+By the implicit function theorem where ``r = ID(q, v, a) - J' f - tau`` and ``s = J a + dJ/dt v - target`` are zero::
 
     [M  -J'] [da]     [dr]            da_dtau = M^-1 - P X P'      da_dtarget = P X
     [J    0] [df] = - [ds]            df_dtau = -X P'              df_dtarget = X

@@ -25,7 +25,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constraint_rows import orientation_vector
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.pair_derivatives import along, force_cross, tilt_error
+from linkwork.kernels.pair_derivatives import along, tilt_error
 from linkwork.kernels.rnea_derivatives import spatial_dot
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
 from linkwork.kernels.spatial import (

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constraint_rows import term_derivative, term_second_derivative
-from linkwork.kernels.functions import ADD, DIV, MUL, NEG, SIN, COS, SQRT, SUB, tape_rates
+from linkwork.kernels.functions import ADD, COS, DIV, MUL, NEG, SIN, SQRT, SUB, tape_rates
 from linkwork.kernels.scalar import Array, Scalar, kernel
 
 JETS: dict[str, Shape] = {"tape_adjoint_dot": ("ntape",), "tape_adjoint_ddot": ("ntape",), "tape_seed": ("nv",)}

@@ -13,8 +13,8 @@ joint on the body's way to the root (`constraint_derivatives`)::
 
 with ``PP`` and ``VV`` the partials by pose and by nu. The first body has the same with the other sign, since nothing
 changes where both move together; rows of vectors between two points (MEET) are the exception off the closed loop.
-Baumgarte's gains make ``s + kd J v + kp e`` of s: ``eta + kd nu`` in place of eta, ``W + kd K``, ``Q + kp de/dq``. K and
-W depend on velocities alone; what accelerations there are with them follows (`constraint_derivatives`), and Q later.
+Baumgarte's gains make ``s + kd J v + kp e`` of s: ``eta + kd nu`` in place of eta, ``W + kd K``, ``Q + kp de/dq``. W
+depends on velocities alone, and gives the row's bias too (`constraint_derivatives.row_accelerations`).
 
 | symbol   | meaning                                                                             |
 |----------|-------------------------------------------------------------------------------------|
@@ -349,7 +349,7 @@ def point_pose_partial(w: Array, m: int, xdd: Vector, f: Vector, kp: Scalar) -> 
 
 @kernel
 def rod_pose_partial(tree: Array, w: Array, p: int) -> Triple:
-    """The force of ``PP`` at pB of the row ``s = (d . xdd + xd . xd) / length``, x being pB seen from the first body."""
+    """The force of ``PP`` at pB of the row ``s = (d . xdd + xd . xd) / length``; x is pB as the first body sees it."""
     d = sub(w.pB[p], w.pA[p])
     omega = angular(w.nu)
     xd = point_velocity(w.nu, w.pB[p])

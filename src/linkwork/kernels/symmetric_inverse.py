@@ -7,8 +7,8 @@ the others. Of all solutions of ``A x = b`` the smallest in the metric of the we
 
     X = P G P',        P = 1 - N' (N R N')^-1 N R,        N: the null vectors in rows
 
-and where b contradicts itself, ``X b`` solves for what is left of it without that (the pseudoinverse in this metric: the
-limit of proximal iterations with R).
+and where b contradicts itself, ``X b`` solves for what is left of it without that: X is the pseudoinverse in this
+metric, the limit of proximal iterations with R.
 
 | symbol | meaning                                                     |
 |--------|-------------------------------------------------------------|
@@ -131,9 +131,7 @@ def smallest_solutions(n: int, w: Array, R: Array, X: Array) -> None:
 
 
 @kernel
-def weighted_inverse(
-    n: int, w: Array, softness: Array, R: Array, cut: Scalar, redundant: int, X: Array
-) -> Scalar:
+def weighted_inverse(n: int, w: Array, softness: Array, R: Array, cut: Scalar, redundant: int, X: Array) -> Scalar:
     """``X`` of the matrix in the lower triangle of ``U``; returns the least relative pivot.
 
     Where ``redundant`` is 0, dependent rows are not expected: of states in which there are some, their part is zero.
