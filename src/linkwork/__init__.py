@@ -69,7 +69,9 @@ if TYPE_CHECKING:
     from linkwork import zoo
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
+    from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
     from linkwork.closure.minimal import Minimal
+    from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask
     from linkwork.contact.dense import RowSolution, solve_contacts
     from linkwork.contact.geometry import ContactGeometry, ContactPoints
     from linkwork.contact.solution import ContactSolution
@@ -117,7 +119,9 @@ __version__ = "0.3.0"
 _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
+    "linkwork.closure.inverse_kinematics": ("InverseKinematicsSolution",),
     "linkwork.closure.minimal": ("Minimal",),
+    "linkwork.closure.tasks": ("CenterOfMassTask", "FrameTask", "PostureTask"),
     "linkwork.contact.dense": ("RowSolution", "solve_contacts"),
     "linkwork.contact.geometry": ("ContactGeometry", "ContactPoints"),
     "linkwork.contact.solution": ("ContactSolution",),
@@ -187,6 +191,7 @@ __all__ = [
     "Capsule",
     "Cardan",
     "CenterOfMass",
+    "CenterOfMassTask",
     "Constraint",
     "ContactGeometry",
     "ContactPair",
@@ -208,6 +213,7 @@ __all__ = [
     "Fixed",
     "Follows",
     "ForwardDynamics",
+    "FrameTask",
     "Free",
     "FunctionCoupling",
     "Gear",
@@ -220,6 +226,7 @@ __all__ = [
     "Inertia",
     "InputError",
     "InverseDynamics",
+    "InverseKinematicsSolution",
     "InverseSolution",
     "Joint",
     "JointCoupling",
@@ -246,6 +253,7 @@ __all__ = [
     "PointOnLine",
     "PointOnPlane",
     "PolynomialCoupling",
+    "PostureTask",
     "Prismatic",
     "ProgramTooLarge",
     "Revolute",
