@@ -344,7 +344,9 @@ class _Problem:
         if quality[k] >= OPEN_LOOPS:
             what = f"loops of '{self.robot.name}' stay open by {gap[k]:.3g} {after}"
         else:
-            what = f"{loops}but {' and '.join(self._misses(errors, k))} {after}: out of reach of these starts"
+            what = (
+                f"{loops and loops + 'but '}{', '.join(self._misses(errors, k))} {after}: out of reach of these starts"
+            )
         names = self._at_limits(q[k])
         more = ", ..." if len(names) > NAMED else ""
         hint = f"; at their limits: {', '.join(names[:NAMED])}{more} (limits=False lets them pass)" if names else ""
