@@ -18,6 +18,7 @@ from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.dynamics.dense import solve_kkt
+from linkwork.dynamics.derivatives import JacobiansOf, forward_derivatives
 from linkwork.dynamics.iterations import (
     EXPECTED,
     MAX_ITERATIONS,
@@ -86,6 +87,9 @@ class ForwardDynamics(ArrayEvaluator):
             force]`` at the frame's origin in the frame's axes.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
+
+    derivatives = JacobiansOf(forward_derivatives)
+    """Jacobians by ``q, v, tau``: ``fd.derivatives(q, v, tau)``, an evaluator on the same backend."""
 
     def __init__(
         self,
