@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from linkwork.compilers.derived_programs import Parts
+from linkwork.compilers import derived_programs as programs
+from linkwork.compilers.derived_programs import Parts, TangentSpace
 from linkwork.compilers.program import Program
+from linkwork.compilers.trace import Trace
 
 if TYPE_CHECKING:
     from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
@@ -26,7 +28,7 @@ class Differentiated:
     given: tuple[str, ...]
     """Inputs that a call must have, in their order."""
     optional: tuple[str, ...]
-    """Further inputs that a call may have, by name; zero where they are not given."""
+    """Further inputs that a call may have, by name; zero where they are not given, and parameters the robot's own."""
     results: Parts
     """Results, by name."""
     curved: tuple[str, ...] = ("q",)
@@ -48,6 +50,11 @@ class Differentiable:
     """Products that were made, by their classes; none on another backend."""
 
     @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Parameters of the robot that are inputs."""
+        raise NotImplementedError
+
+    @property
     def program(self) -> Program:
         """The kernel text and the plan of a robot."""
         raise NotImplementedError
@@ -57,9 +64,33 @@ class Differentiable:
         """What this evaluator is differentiated by, and what of it."""
         algorithm = self.program.algorithm
         optional = [name for name in algorithm.inputs if name == "wrenches" and self.frames]
-        given = [name for name in algorithm.inputs if name not in (*HELD, "wrenches")]
+        optional += self.parameters
+        given = [name for name in algorithm.inputs if name not in (*HELD, "wrenches", *self.parameters)]
         results = {name: (name, slice(None)) for name in algorithm.outputs}
         return Differentiated(tuple(given), tuple(optional), results)
+
+    @property
+    def differentiated_program(self) -> Program:
+        """The program that products are made of."""
+        return self.traced_program
+
+    @property
+    def traced_program(self) -> Program:
+        """What straight-line code is made of."""
+        raise NotImplementedError
+
+    def product_trace(self, kind: str, by: Sequence[str], limit: int) -> Trace:
+        """The straight-line program of a product: by default, a sweep over that of the evaluator.
+
+        Args:
+            kind: ``"jvp"``, ``"vjp"`` or ``"hvp"``.
+            by: Names of the inputs to differentiate by.
+            limit: The most operations; `ProgramTooLarge` where there are more.
+        """
+        source, known = self.differentiated_program, self.differentiated
+        sweep = {"jvp": programs.jvp, "vjp": programs.vjp, "hvp": programs.hvp}[kind]
+        space = TangentSpace(source.tree, known.curved, known.curved_results)
+        return sweep(source.trace(limit), known.results, by, space, limit)
 
     @property
     def jvp(self) -> JacobianVectorProduct:
@@ -91,12 +122,16 @@ class Differentiable:
         return kind(self)  # type: ignore[call-arg]
 
     def _inputs(self, given: Sequence[Any]) -> list[Any]:
-        """All inputs of the program from those given."""
+        """All inputs of the program from those given, without parameters."""
+        raise NotImplementedError
+
+    def _all_inputs(self, inputs: Sequence[Any]) -> list[Any]:
+        """All inputs of the program, with the parameters that the evaluator holds."""
         raise NotImplementedError
 
     def _inputs_with(self, state: Sequence[Any], optional: dict[str, Any]) -> list[Any]:
         """All inputs of the program from those that a call must have, and others by name."""
-        inputs = self._inputs(state)
+        inputs = self._all_inputs(self._inputs(state))
         names = list(self.program.algorithm.inputs)
         for name, x in optional.items():
             inputs[names.index(name)] = x

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Quantity, Reference
-from linkwork.kernels import aba, actuation, crba, kinematics, passive, rnea
+from linkwork.kernels import aba, actuation, coriolis, crba, kinematics, momentum_matrix, passive, rnea
 from linkwork.kernels import centroidal as centroid
 from linkwork.kernels import constraints as loops
 from linkwork.kernels.algorithm import Algorithm
@@ -18,6 +18,7 @@ from linkwork.plans.actuation import actuation_tree
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, OperationCount, ProgramEvaluator, frame_names, thread_count
+from linkwork.quantities.parameters import ParameterNames
 
 __all__ = [
     "Array",
@@ -37,14 +38,20 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "mass_matrix": crba.CRBA,
         "inverse_mass_product": aba.INVERSE_MASS,
         "bias_forces": rnea.BIAS,
+        "coriolis_matrix": coriolis.CORIOLIS,
         "passive_forces": passive.PASSIVE,
         "gravity_forces": rnea.GRAVITY,
         "frame_placement": kinematics.PLACEMENTS,
         "frame_velocity": kinematics.VELOCITIES,
         "frame_acceleration": kinematics.ACCELERATIONS,
         "frame_jacobian": kinematics.JACOBIANS,
+        "frame_jacobian_rate": momentum_matrix.JACOBIAN_RATES,
         "center_of_mass": centroid.CENTER_OF_MASS,
+        "center_of_mass_jacobian": momentum_matrix.COM_JACOBIAN,
+        "center_of_mass_jacobian_rate": momentum_matrix.COM_JACOBIAN_RATE,
         "centroidal_momentum": centroid.MOMENTUM,
+        "centroidal_momentum_matrix": momentum_matrix.MOMENTUM_MATRIX,
+        "centroidal_momentum_matrix_rate": momentum_matrix.MOMENTUM_MATRIX_RATE,
         "energy": centroid.ENERGIES,
         "constraint_error": loops.ERRORS,
         "constraint_jacobian": loops.CONSTRAINT_JACOBIAN,
@@ -84,6 +91,7 @@ class Evaluator(ProgramEvaluator):
         reference: Axes of vectors at frames: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's
             origin; ``"world"``, the world's at its own origin.
         threads: Threads that share a large batch; by default as many as there are cores.
+        parameters: Parameters of the robot that are inputs, such as ``["mass"]``: see `ForwardDynamics`.
     """
 
     def __init__(
@@ -93,6 +101,7 @@ class Evaluator(ProgramEvaluator):
         frames: Sequence[str] = (),
         reference: Reference = "local",
         threads: int | None = None,
+        parameters: ParameterNames = (),
     ) -> None:
         check_robot(robot)
         if quantity not in QUANTITIES:
@@ -114,7 +123,7 @@ class Evaluator(ProgramEvaluator):
             return plan_of(robot, frames, REFERENCES[reference])
 
         arguments = {"robot": robot, "quantity": quantity, "frames": names, "reference": reference}
-        super().__init__(robot, quantity, QUANTITIES[quantity], plan, names, threads, arguments)
+        super().__init__(robot, quantity, QUANTITIES[quantity], plan, names, threads, arguments, parameters)
 
 
 def operation_count(evaluator: BaseEvaluator) -> OperationCount:
