@@ -67,6 +67,9 @@ class ContactFunction(Protocol):
     def problem_inputs(self, q: Any, v: Any, optional: Mapping[str, Any], dtype: Any) -> list[Any]:
         """Inputs of the system: q, v, tau, wrenches, given, start, settings."""
 
+    def applied_torques(self, q: Any, v: Any, tau: Any, optional: Mapping[str, Any]) -> Any:
+        """Torques given, and those of stops and actuators."""
+
     def solution(self, q: Any, v: Any, tau: Any, optional: Mapping[str, Any]) -> tuple[Array, Array, Array]:
         """The state after the step, and the result."""
 
@@ -154,20 +157,17 @@ class ContactDerivatives:
     # At the solution ---------------------------------------------------------------------------------------------
 
     def at(
-        self, q: Any, v: Any, tau: Any, optional: Mapping[str, Any], result: Any, smoothing: float | None
+        self, state: Sequence[Any], optional: Mapping[str, Any], result: Array, smoothing: float | None
     ) -> tuple[list[Any], Array, Array]:
         """Inputs of linear systems, the result to differentiate at, and the smoothing, an acceleration.
 
         Args:
-            q: Configuration.
-            v: Joint velocities.
-            tau: Joint torques.
-            optional: Commands, wrenches and given contact points, by name.
-            result: The result of the step; None: it is made now.
+            state: q, v and tau.
+            optional: Commands and wrenches, by name.
+            result: The result of the step.
             smoothing: Of the smoothed problem, in m/s; None: the step itself.
         """
-        if result is None:
-            _, _, result = self.step.solution(q, v, tau, optional)
+        q, v, tau = state
         inputs = self.step.problem_inputs(q, v, optional, self.dtype)
         settings = inputs[-1]
         dt, tolerance = float(settings[2]), float(settings[0])
@@ -175,7 +175,8 @@ class ContactDerivatives:
             return inputs, result, np.array([tolerance / dt])
         theta = np.array([above_zero(smoothing, "smoothing") / dt])
         most = np.array([SMOOTHED_TOLERANCE * theta[0], SMOOTHED_ITERATIONS])
-        applied = self.step.problem_inputs(q, v, {**optional, "tau": tau}, self.dtype)
+        applied = list(inputs)
+        applied[2] = self.step.applied_torques(q, v, tau, optional)
         found = self._smoothed.evaluate([*applied, result, theta, most], [None] * 4)
         return inputs, found[2], theta
 
@@ -203,7 +204,8 @@ class ContactDerivatives:
         changes = self._sensitivity.evaluate([*inputs, result, theta, *rates], [None] * 4)
         dresult = np.zeros((*changes[0].shape[:-1], result.shape[-1]))
         dresult[..., HEAD : HEAD + self.step.robot.nv] = changes[0]
-        return tuple(self._state_rates(*state, along["dq"], along["dv"], result=result, dresult=dresult, **optional))  # type: ignore[return-value]
+        dq1, dv1 = self._state_rates(*state, along["dq"], along["dv"], result=result, dresult=dresult, **optional)
+        return dq1, dv1
 
     def reverse(
         self,

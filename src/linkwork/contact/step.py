@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -215,16 +215,17 @@ class ContactStep(ArrayEvaluator):
             made = self._products["derivatives"] = ContactDerivatives(ContactStepFunction(self))
         return made
 
-    @property
-    def jvp(self) -> ContactJacobianProduct:
+    def _jvp(self) -> ContactJacobianProduct:
         """Rates of the state after the step: ``step.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
         return ContactJacobianProduct(self._derivatives())
 
-    @property
-    def vjp(self) -> ContactAdjointProduct:
+    def _vjp(self) -> ContactAdjointProduct:
         """Gradients of a function of the state after the step: ``step.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv,
         dtau)``."""
         return ContactAdjointProduct(self._derivatives())
+
+    jvp: Any = property(_jvp)  # implicit functions have products of their own
+    vjp: Any = property(_vjp)
 
     @property
     def derivatives(self) -> ContactJacobian:

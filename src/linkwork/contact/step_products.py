@@ -65,10 +65,21 @@ class ContactStepFunction:
         Args:
             q: Configuration.
             v: Joint velocities.
-            optional: Torques and wrenches, by name.
+            optional: Wrenches, by name.
             dtype: Of arrays that are made.
         """
-        return self.step._inputs([q, v, optional.get("tau"), optional.get("wrenches")])
+        return self.step._inputs([q, v, None, optional.get("wrenches")])
+
+    def applied_torques(self, q: Any, v: Any, tau: Any, optional: Mapping[str, Any]) -> Any:
+        """Torques given: there are no others.
+
+        Args:
+            q: Configuration.
+            v: Joint velocities.
+            tau: Joint torques.
+            optional: Wrenches, by name.
+        """
+        return tau
 
     def solution(self, q: Any, v: Any, tau: Any, optional: Mapping[str, Any]) -> tuple[Array, Array, Array]:
         """The state after the step, and the result.
@@ -102,10 +113,10 @@ class _StepProduct:
         state = checked_state(q, v, tau, step.robot.nv)
         optional = {} if wrenches is None else {"wrenches": np.asarray(wrenches, float)}
         if solution is None:
-            q1, v1, result = step.solution(*state, optional)
+            q1, v1, result = step.solution(state[0], state[1], state[2], optional)
         else:
             q1, v1, result = solution.q, solution.v, solution._result
-        return state, optional, self._derivatives.at(*state, optional, result, smoothing), (q1, v1)
+        return state, optional, self._derivatives.at(state, optional, result, smoothing), (q1, v1)
 
 
 class ContactJacobianProduct(_StepProduct):

@@ -120,6 +120,26 @@ CONTACT_EQUATIONS = Algorithm(
 
 
 @kernel
+def applied_torques(
+    tree: Array, w: Array, q: Array, v: Array, tau: Array, u: Array, passive: Array, timing: Array, applied: Array
+) -> None:
+    """``applied``: torques given, and those of stops and actuators."""
+    copy_numbers(tau, applied, tree.nv)
+    add_stop_torques(tree, q, v, passive, applied)
+    drive_joints(tree, w, q, v, u, timing[COMMANDED], applied)
+
+
+APPLIED_TORQUES = Algorithm(
+    "applied_torques",
+    applied_torques,
+    {"q": ("nq",), "v": ("nv",), "tau": ("nv",), "commands": ("nu",), "passive": ("nv", 7), "timing": (2,)},
+    {"applied": ("nv",)},
+    NEWTON_WORK | DRIVE_WORK,
+    CONTACT_STEPS_TREE,
+)
+
+
+@kernel
 def driven_equations(
     tree: Array,
     w: Array,
@@ -140,9 +160,7 @@ def driven_equations(
     box_y: Array,
 ) -> None:
     """The same of a step under stops and actuators."""
-    copy_numbers(tau, w.applied, tree.nv)
-    add_stop_torques(tree, q, v, passive, w.applied)
-    drive_joints(tree, w, q, v, u, timing[COMMANDED], w.applied)
+    applied_torques(tree, w, q, v, tau, u, passive, timing, w.applied)
     first = tree.nsettings + tree.nstart
     for s in range(tree.ngiven):
         copy_numbers(R[first + 7 * s : first + 7 * s + 7], w.given[s], 7)

@@ -12,7 +12,7 @@ derivatives, stages, springs, stops, actuators, stabilization and corrections of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Backend, Program
+from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, state_columns, unit_directions
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, Lanes, Precision
@@ -27,11 +28,18 @@ from linkwork.kernels.steps import STEPS, single
 from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator, OperationCount
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
+from linkwork.simulation.contact_derivatives import (
+    ContactStepperJacobian,
+    ContactStepperJvp,
+    ContactStepperVjp,
+    StepperFunction,
+)
 
 if TYPE_CHECKING:
     from linkwork.simulation.stepper import Stepper
 
 P = TypeVar("P")
+T = TypeVar("T")
 
 RESULTS = {"q1": ("q1", slice(None)), "v1": ("v1", slice(None))}
 """What is differentiated: the state after the step."""
@@ -165,6 +173,7 @@ class DifferentiableSteps:
     """What steps have for their derivatives."""
 
     integrator: Integrator
+    contact: bool
     _products: dict[str, Any]
     """What was made for derivatives, by name; none on another backend."""
 
@@ -188,26 +197,33 @@ class DifferentiableSteps:
 
     @property
     def _function(self) -> StepFunction:
-        made: StepFunction | None = self._products.get("function")
+        return self._kept("function", lambda: StepFunction(cast("Stepper", self)))
+
+    def _kept(self, name: str, make: Callable[[], T]) -> T:
+        """What was made for derivatives under a name, or is made now."""
+        made: T | None = self._products.get(name)
         if made is None:
-            made = self._products["function"] = StepFunction(cast("Stepper", self))
+            made = self._products[name] = make()
         return made
 
     @property
-    def jvp(self) -> JacobianVectorProduct:
+    def _contacts(self) -> ContactDerivatives:
+        return self._kept("contacts", lambda: ContactDerivatives(StepperFunction(cast("Stepper", self))))
+
+    @property
+    def jvp(self) -> JacobianVectorProduct | ContactStepperJvp:
         """Products with the Jacobian of a step: ``stepper.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
-        return self._function.jvp
+        return ContactStepperJvp(self._contacts) if self.contact else self._function.jvp
 
     @property
-    def vjp(self) -> VectorJacobianProduct:
+    def vjp(self) -> VectorJacobianProduct | ContactStepperVjp:
         """Products with its transpose: ``stepper.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv, dtau)``, and more where
-        there are actuators or frames with wrenches (`VectorJacobianProduct.inputs`)."""
-        return self._function.vjp
+        there are actuators or frames with wrenches (``stepper.vjp.inputs``)."""
+        return ContactStepperVjp(self._contacts) if self.contact else self._function.vjp
 
     @property
-    def derivatives(self) -> StepJacobian:
+    def derivatives(self) -> StepJacobian | ContactStepperJacobian:
         """The Jacobian of a step: ``stepper.derivatives(q, v, tau)`` gives `StepDerivatives`."""
-        made: StepJacobian | None = self._products.get("jacobian")
-        if made is None:
-            made = self._products["jacobian"] = StepJacobian(self._function)
-        return made
+        if self.contact:
+            return ContactStepperJacobian(self._contacts)
+        return self._kept("jacobian", lambda: StepJacobian(self._function))
