@@ -61,14 +61,15 @@ class StepFunction(ArrayEvaluator):
             {"stepper": stepper},
             stepper.frames,
             stepper._backend.threads,
+            stepper._parameter_inputs,
         )
         self._set_backend(stepper._backend)
 
     @property
     def differentiated(self) -> Differentiated:
-        """State and torques; commands where there are actuators, wrenches where frames were named."""
+        """State and torques; commands where there are actuators, wrenches where frames were named, parameters."""
         optional = ("commands",) * self.stepper.takes_commands + ("wrenches",) * bool(self.frames)
-        return Differentiated(("q", "v", "tau"), optional, RESULTS, ("q",), ("q1",))
+        return Differentiated(("q", "v", "tau"), (*optional, *self.parameters), RESULTS, ("q",), ("q1",))
 
     def _make(self, kind: type[P]) -> P:
         return kind(self, self.differentiated.inputs)  # type: ignore[call-arg]
@@ -85,7 +86,9 @@ class StepFunction(ArrayEvaluator):
         q, v, tau = state
         stepper = self.stepper if self.stepper.dtype == self._dtype else self._stepper_of_type()
         held = stepper.held(optional.get("commands"), optional.get("wrenches"))
-        return [q, v, np.zeros(self.robot.nv, self._dtype) if tau is None else tau, *held]
+        inputs = [q, v, np.zeros(self.robot.nv, self._dtype) if tau is None else tau, *held]
+        parameters = {name: x for name, x in optional.items() if name in self.parameters}
+        return self._all_inputs(inputs, self._given_parameters(parameters))
 
     def _stepper_of_type(self) -> Stepper:
         return self.stepper.native(self._dtype.name)  # type: ignore[arg-type]
@@ -177,10 +180,7 @@ class DifferentiableSteps:
     _products: dict[str, Any]
     """What was made for derivatives, by name; none on another backend."""
 
-    @property
-    def program(self) -> Program:
-        """The kernel text and the plan of a robot."""
-        raise NotImplementedError
+    _make_program: Callable[[], Program]
 
     @property
     def single_step_program(self) -> Program:
@@ -188,7 +188,8 @@ class DifferentiableSteps:
 
         With constraint forces in three iterations: those of one have eight digits, and derivatives fewer.
         """
-        program, algorithm = self.program, self.program.algorithm
+        program = self._make_program()
+        algorithm = program.algorithm
         if self.integrator == "dopri5":
             return program
         if "lcaba1" in algorithm.name:
