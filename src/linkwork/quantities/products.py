@@ -154,7 +154,8 @@ class Product(ArrayEvaluator):
             elif self._may_be_left_out(name):
                 x = None
             else:
-                raise InputError(f"{self.quantity} takes {self._signature()}; {keyword} was not given")
+                missing = "y" if name.startswith("y_") else keyword
+                raise InputError(f"{self.quantity} takes {self._signature()}; {missing} was not given")
             further.append(zero if x is None else x)
         left = [name for name, x in given.items() if x is not None]
         if rest or left:
@@ -172,7 +173,7 @@ class Product(ArrayEvaluator):
     def _signature(self) -> str:
         """Words for the arguments of a call."""
         known = self._known
-        seeds = [f"y_{name}" if len(known.results) > 1 else "y" for name in known.results] if self.seeded else []
+        seeds = ["y", *(f"{name} (seeds)" for name in list(known.results)[1:])] if self.seeded else []
         directions = [f"d{name}" for name in self.inputs if name in known.given] if self.directed else []
         return ", ".join([*known.given, *seeds, *directions])
 
