@@ -17,7 +17,9 @@ from linkwork.closure.mobility import state_doubt
 from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.dynamics.constrained_derivatives import forward_derivatives
 from linkwork.dynamics.dense import solve_kkt
+from linkwork.dynamics.derivatives import JacobiansOf
 from linkwork.dynamics.forward_products import ForwardProducts
 from linkwork.dynamics.iterations import (
     EXPECTED,
@@ -91,6 +93,9 @@ class ForwardDynamics(ForwardProducts):
             as ``{"mass": ["hand"]}``, makes those of some bodies, joints or constraints inputs alone.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
+
+    derivatives = JacobiansOf(forward_derivatives)
+    """Jacobians by ``q, v, tau``: ``fd.derivatives(q, v, tau)``, an evaluator on the same backend."""
 
     def __init__(
         self,
