@@ -107,6 +107,8 @@ class Stages(Product):
             given: By name: inputs that need not be given (``wrenches``, ``target``), seeds of further results
                 (``forces``), and directions of such inputs (``dwrenches``, ``dtarget``).
         """
+        if self._too_large() is not None:
+            return self._by_jacobians(arrays, given, out)
         typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else _listed(out))])
         inputs = typed._by_name(arrays, given)
         if solution is None:

@@ -15,19 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.derived_programs import derived
 from linkwork.compilers.program import Backend, Program
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
 from linkwork.inputs import Lanes, Precision
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.base import Array, ArrayEvaluator, bound_call
 
 _empty = np.empty
+
+SHORT: Mapping[str, str] = {"acceleration": "a", "forces": "f"}
+"""Results as Jacobians call them: ``da_dq``."""
 
 
 class Product(ArrayEvaluator):
@@ -69,6 +72,10 @@ class Product(ArrayEvaluator):
     def _straight(backend: Backend) -> Backend:
         """Where there is no kernel text: straight-line code in place of native code."""
         return backend if backend.name == "plain" else replace(backend, name="specialized")
+
+    def _set_backend(self, backend: Backend) -> None:
+        super()._set_backend(backend)
+        self._excess: ProgramTooLarge | None = None
 
     def by(self, *inputs: str) -> Self:
         """The same, differentiating by these inputs alone.
@@ -186,6 +193,8 @@ class Product(ArrayEvaluator):
             given: By name: inputs that need not be given (``wrenches``, ``target``), seeds of further results, and
                 directions of such inputs (``dwrenches``, ``dtarget``).
         """
+        if self._too_large() is not None:
+            return self._by_jacobians(arrays, given, out)
         typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else self._outputs(out))])
         inputs = typed._arranged(arrays, given)
         if out is None:
@@ -197,6 +206,47 @@ class Product(ArrayEvaluator):
     def _packed(self, results: Sequence[Array]) -> Any:
         """Results as a call returns them."""
         return tuple(results)
+
+    # Where a program would be too large ------------------------------------------------------------------------
+
+    def _too_large(self) -> ProgramTooLarge | None:
+        """Why there is no program, where Jacobians can take its place."""
+        if self._runner is None and self._excess is None:
+            try:
+                self.runner  # noqa: B018
+            except ProgramTooLarge as error:
+                if not hasattr(type(self.evaluator), "derivatives") or (self.seeded and self.directed):
+                    raise
+                self._excess = error
+        return self._excess
+
+    def _by_jacobians(self, arrays: Sequence[Any], given: Mapping[str, Any], out: Any) -> Any:
+        """The product with the Jacobians of `derivatives`, which native code computes for robots of any size."""
+        known = self._known
+        state, rest = arrays[: len(known.given)], list(arrays[len(known.given) :])
+        options = {name: x for name, x in given.items() if name in known.optional and x is not None}
+        jacobians = cast(Any, self.evaluator).derivatives(*state, **options)
+        blocks = {
+            (result, name): getattr(jacobians, f"d{SHORT.get(result, result)}_d{name}", None)
+            for result in known.results
+            for name in self.inputs
+        }
+        lost = [pair for pair, block in blocks.items() if block is None]
+        if self._excess is not None and lost:
+            raise self._excess
+        found = self._multiplied(blocks, rest, given)
+        if out is None:
+            return self._packed(found)
+        outputs = list(out) if isinstance(out, tuple | list) else [out]
+        for made, to in zip(found, outputs, strict=True):
+            to[...] = made
+        return self._packed(outputs)
+
+    def _multiplied(
+        self, blocks: Mapping[tuple[str, str], Any], rest: Sequence[Any], given: Mapping[str, Any]
+    ) -> list[Array]:
+        """Products of Jacobians, by results and inputs, with directions or seeds."""
+        raise NotImplementedError
 
     def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
@@ -242,6 +292,17 @@ class JacobianVectorProduct(Product):
     def _packed(self, results: Sequence[Array]) -> Any:
         return results[0] if len(results) == 1 else tuple(results)
 
+    def _multiplied(
+        self, blocks: Mapping[tuple[str, str], Any], rest: Sequence[Any], given: Mapping[str, Any]
+    ) -> list[Array]:
+        directions = dict(zip(self.inputs, rest, strict=False))
+        directions |= {name: given[f"d{name}"] for name in self.inputs if given.get(f"d{name}") is not None}
+        found: dict[str, Any] = {}
+        for (result, name), block in blocks.items():
+            if name in directions:
+                found[result] = found.get(result, 0.0) + np.einsum("...ij,...j->...i", block, directions[name])
+        return list(found.values())
+
 
 class VectorJacobianProduct(Product):
     """Seeds of an evaluator's results times its Jacobian, by each input: ``fd.vjp(q, v, tau, y)``.
@@ -253,6 +314,17 @@ class VectorJacobianProduct(Product):
 
     kind = "vjp"
     seeded = True
+
+    def _multiplied(
+        self, blocks: Mapping[tuple[str, str], Any], rest: Sequence[Any], given: Mapping[str, Any]
+    ) -> list[Array]:
+        seeds = dict(zip(self._known.results, rest, strict=False))
+        seeds |= {name: given[name] for name in self._known.results if given.get(name) is not None}
+        found: dict[str, Any] = {}
+        for (result, name), block in blocks.items():
+            if result in seeds:
+                found[name] = found.get(name, 0.0) + np.einsum("...i,...ij->...j", seeds[result], block)
+        return list(found.values())
 
 
 class HessianVectorProduct(Product):
