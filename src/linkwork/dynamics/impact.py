@@ -149,7 +149,10 @@ class ImpactDynamics(ArrayEvaluator):
     @property
     def linear_solver(self) -> ForwardDynamics:
         """Forward dynamics whose program solves the linear system of derivatives."""
-        return ForwardDynamics(self.robot, self.method, regularization=self.regularization)
+        if "solver" not in self._products:
+            self._products["solver"] = ForwardDynamics(self.robot, self.method, regularization=self.regularization)
+        found: ForwardDynamics = self._products["solver"]
+        return found
 
     @property
     def implicit(self) -> Implicit:
