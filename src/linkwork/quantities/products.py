@@ -33,6 +33,35 @@ SHORT: Mapping[str, str] = {"acceleration": "a", "forces": "f"}
 """Results as Jacobians call them: ``da_dq``."""
 
 
+class Rates(tuple[Array, ...]):
+    """Rates of several results: a tuple whose arrays have names, ``d`` and that of the result.
+
+    Args:
+        names: Names of the arrays.
+        arrays: The arrays.
+    """
+
+    names: tuple[str, ...]
+
+    def __new__(cls, names: Sequence[str], arrays: Sequence[Array]) -> Self:
+        made = super().__new__(cls, tuple(arrays))
+        made.names = tuple(names)
+        return made
+
+    def __getattr__(self, name: str) -> Array:
+        if name in self.__dict__.get("names", ()):
+            found: Array = self[self.names.index(name)]
+            return found
+        raise AttributeError(f"there is no '{name}' among rates; there are {', '.join(self.__dict__.get('names', ()))}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rates, (self.names, tuple(self))
+
+    def __repr__(self) -> str:
+        each = ", ".join(f"{name}={x!r}" for name, x in zip(self.names, self, strict=True))
+        return f"Rates({each})"
+
+
 class Product(ArrayEvaluator):
     """A product with the Jacobian of an evaluator, or of its gradient.
 
@@ -290,7 +319,9 @@ class JacobianVectorProduct(Product):
         return self._part_shapes(source)
 
     def _packed(self, results: Sequence[Array]) -> Any:
-        return results[0] if len(results) == 1 else tuple(results)
+        if len(results) == 1:
+            return results[0]
+        return Rates([f"d{SHORT.get(name, name)}" for name in self._known.results], results)
 
     def _multiplied(
         self, blocks: Mapping[tuple[str, str], Any], rest: Sequence[Any], given: Mapping[str, Any]
