@@ -206,13 +206,8 @@ def hvp(
         space: Which arrays are configurations.
         limit: The most operations; `ProgramTooLarge` where there are more.
     """
-    sweeps = Sweeps(traced, space)
-    gradient = sweeps.reverse(of, _seeds(sweeps, of), by)
-    directions = {name: sweeps.input(f"d{name}", sweeps.width(name)) for name in by}
-    flat = [sweeps.graph.symbol(x) for name in by for x in gradient[name]]
-    rates = iter(tangents(sweeps.graph, flat, sweeps.directions(directions)))
-    found = {name: [next(rates) for _ in gradient[name]] for name in by}
-    return sweeps.trace(f"{traced.name}_hvp", found, limit)
+    gradient = vjp(traced, of, by, space)
+    return replace(jvp(gradient, whole(gradient), by, space, limit), name=f"{traced.name}_hvp")
 
 
 def _seeds(sweeps: Sweeps, of: Parts) -> dict[str, list[Symbol]]:

@@ -94,13 +94,16 @@ def _value(graph: Graph, i: int) -> Any:
     return Symbol(graph, i, False) if value is None else value
 
 
-def dependent(graph: Graph, inputs: Callable[[int, int], bool], size: int | None = None) -> bytearray:
+def dependent(
+    graph: Graph, inputs: Callable[[int, int], bool], size: int | None = None, through_all: bool = False
+) -> bytearray:
     """Which nodes depend on some inputs, through operations that have a derivative.
 
     Args:
         graph: The graph of a trace.
         inputs: ``inputs(array, place)``: whether an input is one of them.
         size: How many nodes to look at; by default all.
+        through_all: Whether to count what is compared and rounded as well, which has no derivative.
     """
     nodes = graph.nodes
     marks = bytearray(len(nodes) if size is None else size)
@@ -109,8 +112,8 @@ def dependent(graph: Graph, inputs: Callable[[int, int], bool], size: int | None
         op = node[0]
         if op is INPUT:
             marks[i] = inputs(node[1], node[2])
-        elif op is not CONST and op is not RINT:
-            marks[i] = any(marks[k] for k in (node[3:] if op is SELECT else node[1:]))
+        elif op is not CONST and (through_all or op is not RINT):
+            marks[i] = any(marks[k] for k in (node[3:] if op is SELECT and not through_all else node[1:]))
     return marks
 
 

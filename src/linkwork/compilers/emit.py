@@ -22,18 +22,33 @@ BINARY = {ADD: "fadd", SUB: "fsub", MUL: "fmul", DIV: "fdiv"}
 
 
 def straight_line(
-    trace: Trace, t: Type, load: Callable[[int, int], list[str]], store: Callable[..., list[str]]
+    trace: Trace,
+    t: Type,
+    load: Callable[[int, int], list[str]],
+    store: Callable[..., list[str]],
+    at_once: bool = False,
 ) -> list[str]:
     """The instructions of a trace; ``load`` and ``store`` say where numbers come from and go to.
 
     ``load(node, angle)`` gives the lines that define ``%v<node>`` for an INPUT, SIN or COS node,
-    ``store(array, place, value)`` those that put an output away.
+    ``store(array, place, value)`` those that put an output away: ``at_once`` where no input is an output as well, which
+    keeps fewer numbers alive.
     """
     nodes, lines = trace.graph.nodes, list[str]()
+    waiting: dict[int, list[tuple[int, int]]] = {}
+    for k, symbols in enumerate(trace.results):
+        for j, symbol in enumerate(symbols):
+            waiting.setdefault(symbol.i, []).append((k, j))
 
     def value(i: int) -> str:
         node = nodes[i]
         return t.number(node[1]) if node[0] is CONST else f"%v{i}"
+
+    def put_away(k: int, j: int) -> list[str]:
+        symbol = trace.results[k][j]
+        if not symbol.minus:
+            return store(k, j, value(symbol.i))
+        return [f"%n{k}.{j} = fneg {t.name} {value(symbol.i)}", *store(k, j, f"%n{k}.{j}")]
 
     for i in trace.needed():
         node = nodes[i]
@@ -54,13 +69,12 @@ def straight_line(
             below, bound, then, otherwise = (value(k) for k in node[1:])
             lines.append(f"%m{i} = fcmp olt {t.name} {below}, {bound}")
             lines.append(f"%v{i} = select {mask} %m{i}, {t.name} {then}, {t.name} {otherwise}")
-    for k, symbols in enumerate(trace.results):
-        for j, symbol in enumerate(symbols):
-            result = value(symbol.i)
-            if symbol.minus:
-                lines.append(f"%n{k}.{j} = fneg {t.name} {result}")
-                result = f"%n{k}.{j}"
-            lines += store(k, j, result)
+        if at_once and op is not CONST:
+            for k, j in waiting.pop(i, ()):
+                lines += put_away(k, j)
+    for places in waiting.values():
+        for k, j in places:
+            lines += put_away(k, j)
     return lines
 
 
@@ -297,7 +311,7 @@ def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int], own_
             lines.append(f"call void @linkwork_sincos(ptr %g{group}, ptr %h{group})")
         return lines
 
-    body = straight_line(trace, t, load, store)
+    body = straight_line(trace, t, load, store, at_once=not own_angles)
     late = first_angles() if own_angles and given else []
     if len(given) < len(angles):
         late += [

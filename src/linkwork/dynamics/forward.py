@@ -17,7 +17,10 @@ from linkwork.closure.mobility import state_doubt
 from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.dynamics.constrained_derivatives import forward_derivatives
 from linkwork.dynamics.dense import solve_kkt
+from linkwork.dynamics.derivatives import JacobiansOf
+from linkwork.dynamics.forward_products import ForwardProducts
 from linkwork.dynamics.iterations import (
     EXPECTED,
     MAX_ITERATIONS,
@@ -45,7 +48,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
+from linkwork.quantities.base import Array, frame_names
 from linkwork.quantities.parameters import ParameterNames
 
 LEAST_BLOCK_PIVOT = 1e-6
@@ -59,7 +62,7 @@ _UNSET = np.zeros(0)
 _empty = np.empty
 
 
-class ForwardDynamics(ArrayEvaluator):
+class ForwardDynamics(ForwardProducts):
     """Accelerations of a robot under torques, and the forces of its constraints: ``fd(q, v, tau).acceleration``.
 
     ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the proximal one with the fewest operations
@@ -90,6 +93,9 @@ class ForwardDynamics(ArrayEvaluator):
             as ``{"mass": ["hand"]}``, makes those of some bodies, joints or constraints inputs alone.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
+
+    derivatives = JacobiansOf(forward_derivatives)
+    """Jacobians by ``q, v, tau``: ``fd.derivatives(q, v, tau)``, an evaluator on the same backend."""
 
     def __init__(
         self,

@@ -29,6 +29,7 @@ from linkwork.dynamics.contact_forces import (
     bearing_tree,
     missing,
 )
+from linkwork.dynamics.derivatives import JacobiansOf, inverse_derivatives, regressor
 from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs, torque_limits
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, InverseMethod, not_negative
@@ -112,6 +113,11 @@ class InverseDynamics(ClusterEvaluator):
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: How many share a large batch.
     """
+
+    derivatives = JacobiansOf(inverse_derivatives)
+    """Jacobians by ``q, v, a``: ``id.derivatives(q, v, a)``, an evaluator on the same backend."""
+    regressor = JacobiansOf(regressor)
+    """Torques as a linear function of inertial parameters: ``id.regressor(q, v, a)``, an evaluator as well."""
 
     def __init__(
         self,

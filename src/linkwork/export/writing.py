@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS, Trace
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
@@ -87,8 +88,8 @@ def export_c(
     text, counted = _text(evaluator, called, number, arguments, max_operations)
     header = source.with_suffix(".h")
     facts = _facts(evaluator, text, counted)
-    _write(header, _header(evaluator, text, facts))
-    _write(source, _source(header.name, text))
+    write_text(header, _header(evaluator, text, facts))
+    write_text(source, _source(header.name, text))
     return CProgram(called, source, header, dtype, text.inputs, text.outputs, counted, text.stack)
 
 
@@ -115,10 +116,17 @@ def identifier(text: str, exact: bool = False) -> str:
     return text if exact else made
 
 
-def _text(
-    evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
-) -> tuple[CText, OperationCount]:
-    program = evaluator.exported_program
+def straight_program(
+    evaluator: BaseEvaluator, program: Program, arguments: Sequence[str], limit: int
+) -> tuple[Trace, dict[str, list[float]]]:
+    """The trace of a program of an evaluator with inputs that are known, and these.
+
+    Args:
+        evaluator: What to export.
+        program: A program of it.
+        arguments: Inputs that are not to be known, beside those that every call needs.
+        limit: The most operations.
+    """
     if "regularization" in arguments and has_closed_forms(program.algorithm.layout):
         program = replace(program, tree=any_regularization(program.tree))  # a caller may give each row its own
     traced = program.trace(limit)
@@ -128,13 +136,26 @@ def _text(
             extra = f"; there are {', '.join(held)}" if held else ": it has all inputs as arguments"
             raise InputError(f"{evaluator.quantity} has no input '{argument}' to make an argument of{extra}")
     known = {array: values for array, values in held.items() if array not in arguments}
-    straight = fixed(traced, known)
-    given = [array for array, _ in traced.inputs if array not in known]
+    return fixed(traced, known), known
+
+
+def _text(
+    evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
+) -> tuple[CText, OperationCount]:
+    straight, known = straight_program(evaluator, evaluator.exported_program, arguments, limit)
+    given = [array for array, _ in straight.inputs if array not in known]
     counted = OperationCount.of_trace(straight)
-    return CText(name, straight, number, given, _iterations(traced, known, number)), counted
+    return CText(name, straight, number, given, iterations_of(straight, known, number)), counted
 
 
-def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
+def iterations_of(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
+    """When iterations of a program stop.
+
+    Args:
+        traced: The program.
+        known: Values of inputs that are no arguments.
+        number: Type of numbers in C.
+    """
     if traced.iterate is None or "settings" not in known:
         return Iterations("settings[0]", "settings[1]", "settings[2]")
     tolerance, most, *others = known["settings"]
@@ -236,7 +257,13 @@ def _source(header: str, text: CText) -> str:
     return "\n".join([begin, f'#include "{header}"', "", "#include <math.h>", "", text.source()])
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Write a file, or say why not.
+
+    Args:
+        path: The file.
+        text: What is in it, ASCII.
+    """
     try:
         path.write_text(text, encoding="ascii")
     except OSError as error:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from linkwork.closure.actuation import Actuation
+    from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
     from linkwork.closure.mobility import Mobility
+    from linkwork.closure.tasks import Task
     from linkwork.dynamics.equilibrium import Equilibrium
     from linkwork.inputs import Auto, ForwardMethod, JointProperty, ParameterName
     from linkwork.mechanism.contacts import Chosen, GroundLike
@@ -118,6 +120,46 @@ class Mechanism(Model):
             seed=seed,
             limits=limits,
         ).q
+
+    def inverse_kinematics(
+        self,
+        *tasks: Task,
+        q: npt.ArrayLike | None = None,
+        fixed: Sequence[str] = (),
+        limits: bool = True,
+        tolerance: float = 1e-9,
+        max_iterations: int = 100,
+        attempts: int = 20,
+        seed: int = 0,
+    ) -> InverseKinematicsSolution:
+        """Configurations that bring frames or the center of mass to targets, with loops closed and within limits.
+
+        Errors of targets, by their weights, are made as small as loops and limits allow. A target out of reach is no
+        error: ``converged`` is False then, and ``message`` says more. See `closure.inverse_kinematics`.
+
+        Args:
+            tasks: `FrameTask`, `CenterOfMassTask`, and at most one `PostureTask`.
+            q: Where to start, ``(..., nq)``; by default the posture, the pose ``"assembled"`` or `neutral`.
+            fixed: Joints that stay where they are.
+            limits: Whether joint limits hold.
+            tolerance: A target is met where errors are below it, in rad and lengths of the robot.
+            max_iterations: The most iterations of each attempt.
+            attempts: How often to start, from the second time on nearer to a random configuration each time.
+            seed: Of the random numbers.
+        """
+        from linkwork.closure.inverse_kinematics import inverse_kinematics
+
+        return inverse_kinematics(
+            self,
+            *tasks,
+            q=q,
+            fixed=fixed,
+            limits=limits,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            attempts=attempts,
+            seed=seed,
+        )
 
     def sweep(
         self,

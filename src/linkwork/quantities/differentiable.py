@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from linkwork.compilers.derived_programs import Parts
+from linkwork.compilers import derived_programs as programs
+from linkwork.compilers.derived_programs import Parts, TangentSpace
 from linkwork.compilers.program import Program
+from linkwork.compilers.trace import Trace
 
 if TYPE_CHECKING:
     from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
@@ -66,6 +68,29 @@ class Differentiable:
         given = [name for name in algorithm.inputs if name not in (*HELD, "wrenches", *self.parameters)]
         results = {name: (name, slice(None)) for name in algorithm.outputs}
         return Differentiated(tuple(given), tuple(optional), results)
+
+    @property
+    def differentiated_program(self) -> Program:
+        """The program that products are made of."""
+        return self.traced_program
+
+    @property
+    def traced_program(self) -> Program:
+        """What straight-line code is made of."""
+        raise NotImplementedError
+
+    def product_trace(self, kind: str, by: Sequence[str], limit: int) -> Trace:
+        """The straight-line program of a product: by default, a sweep over that of the evaluator.
+
+        Args:
+            kind: ``"jvp"``, ``"vjp"`` or ``"hvp"``.
+            by: Names of the inputs to differentiate by.
+            limit: The most operations; `ProgramTooLarge` where there are more.
+        """
+        source, known = self.differentiated_program, self.differentiated
+        sweep = {"jvp": programs.jvp, "vjp": programs.vjp, "hvp": programs.hvp}[kind]
+        space = TangentSpace(source.tree, known.curved, known.curved_results)
+        return sweep(source.trace(limit), known.results, by, space, limit)
 
     @property
     def jvp(self) -> JacobianVectorProduct:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Quantity, Reference
-from linkwork.kernels import aba, actuation, crba, kinematics, passive, rnea
+from linkwork.kernels import aba, actuation, coriolis, crba, kinematics, momentum_matrix, passive, rnea
 from linkwork.kernels import centroidal as centroid
 from linkwork.kernels import constraints as loops
 from linkwork.kernels.algorithm import Algorithm
@@ -38,14 +38,20 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "mass_matrix": crba.CRBA,
         "inverse_mass_product": aba.INVERSE_MASS,
         "bias_forces": rnea.BIAS,
+        "coriolis_matrix": coriolis.CORIOLIS,
         "passive_forces": passive.PASSIVE,
         "gravity_forces": rnea.GRAVITY,
         "frame_placement": kinematics.PLACEMENTS,
         "frame_velocity": kinematics.VELOCITIES,
         "frame_acceleration": kinematics.ACCELERATIONS,
         "frame_jacobian": kinematics.JACOBIANS,
+        "frame_jacobian_rate": momentum_matrix.JACOBIAN_RATES,
         "center_of_mass": centroid.CENTER_OF_MASS,
+        "center_of_mass_jacobian": momentum_matrix.COM_JACOBIAN,
+        "center_of_mass_jacobian_rate": momentum_matrix.COM_JACOBIAN_RATE,
         "centroidal_momentum": centroid.MOMENTUM,
+        "centroidal_momentum_matrix": momentum_matrix.MOMENTUM_MATRIX,
+        "centroidal_momentum_matrix_rate": momentum_matrix.MOMENTUM_MATRIX_RATE,
         "energy": centroid.ENERGIES,
         "constraint_error": loops.ERRORS,
         "constraint_jacobian": loops.CONSTRAINT_JACOBIAN,

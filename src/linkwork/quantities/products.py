@@ -20,10 +20,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers import derived_programs as programs
-from linkwork.compilers.derived_programs import TangentSpace, derived
+from linkwork.compilers.derived_programs import derived
 from linkwork.compilers.program import Backend, Program
-from linkwork.compilers.trace import Trace
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Lanes, Precision
 from linkwork.kernels.algorithm import resolve
@@ -85,14 +83,7 @@ class Product(ArrayEvaluator):
     # The program -----------------------------------------------------------------------------------------------
 
     def _planned(self) -> Program:
-        return self._program_of(self._swept)
-
-    def _swept(self, source: Program, limit: int) -> Trace:
-        """The trace of the product: a sweep over that of the evaluator."""
-        raise NotImplementedError
-
-    def _program_of(self, make: Callable[[Program, int], Trace]) -> Program:
-        source = self.evaluator.traced_program
+        source = self.evaluator.differentiated_program
         if source.derivation is None and source.algorithm.iterate is not None:
             raise UnsupportedFeature(
                 f"{self.evaluator.quantity} of '{self.robot.name}' iterates ({source.algorithm.name}): its products "
@@ -104,14 +95,9 @@ class Product(ArrayEvaluator):
             f"{source.algorithm.name}_{self.kind}",
             {**shapes, **self._further_inputs(source)},
             self._result_shapes(source),
-            lambda limit: make(source, limit),
+            lambda limit: self.evaluator.product_trace(self.kind, self.inputs, limit),
             key=f"{self.kind} of {', '.join(self._known.results)} by {', '.join(self.inputs)}",
         )
-
-    @property
-    def _space(self) -> TangentSpace:
-        known = self._known
-        return TangentSpace(self.evaluator.program.tree, known.curved, known.curved_results)
 
     def _direction_shapes(self, source: Program) -> dict[str, tuple[int, ...]]:
         """Shapes of derivatives by inputs: that of ``v`` for a configuration."""
@@ -146,7 +132,7 @@ class Product(ArrayEvaluator):
         same = self.evaluator.dtype == self._dtype
         self._holder = self.evaluator if same else self.evaluator.native(self._dtype.name)  # type: ignore[arg-type]
         self._holder._prepare_inputs()
-        shapes = self._further_inputs(self.evaluator.traced_program)
+        shapes = self._further_inputs(self.evaluator.differentiated_program)
         self._zeros = {name: np.zeros(shape, self._dtype) for name, shape in shapes.items()}
 
     def _arranged(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> list[Any]:
@@ -249,9 +235,6 @@ class JacobianVectorProduct(Product):
     kind = "jvp"
     directed = True
 
-    def _swept(self, source: Program, limit: int) -> Trace:
-        return programs.jvp(source.trace(limit), self._known.results, self.inputs, self._space, limit)
-
     def _result_shapes(self, source: Program) -> dict[str, tuple[int, ...]]:
         return self._part_shapes(source)
 
@@ -270,9 +253,6 @@ class VectorJacobianProduct(Product):
     kind = "vjp"
     seeded = True
 
-    def _swept(self, source: Program, limit: int) -> Trace:
-        return programs.vjp(source.trace(limit), self._known.results, self.inputs, self._space, limit)
-
 
 class HessianVectorProduct(Product):
     """The derivative of `vjp` along a direction, the seeds held: ``id.hvp(q, v, a, y, dq, dv, da)``.
@@ -285,6 +265,3 @@ class HessianVectorProduct(Product):
     kind = "hvp"
     seeded = True
     directed = True
-
-    def _swept(self, source: Program, limit: int) -> Trace:
-        return programs.hvp(source.trace(limit), self._known.results, self.inputs, self._space, limit)

@@ -36,6 +36,7 @@ from linkwork.quantities.evaluator import check_actuators
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.simulation.contact_inputs import ContactInputs
 from linkwork.simulation.contacts import ContactRow, has_contacts
+from linkwork.simulation.derivatives import DifferentiableSteps
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.stabilization import (
@@ -53,7 +54,7 @@ INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5
 _empty = np.empty
 
 
-class Stepper(BaseEvaluator):
+class Stepper(BaseEvaluator, DifferentiableSteps):
     """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``, or ``Stepper(robot)(q, v, commands=u).q``.
 
     | integrator | what it is                                                                                        |
