@@ -266,11 +266,29 @@ def constraint_derivatives(tree: Array, w: Array, q: Array, v: Array, a: Array, 
     row_derivatives(tree, w, q, v, a, ds_dq, ds_dv)
 
 
+@kernel
+def constraint_error_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
+    """Derivatives of the errors: rows with a gain of one, where nothing moves (`plans.constraint_derivatives`)."""
+    for k in range(tree.nv):
+        w.qdd0[k] = 0.0
+    constraint_derivatives(tree, w, q, w.qdd0, w.qdd0, jacobian, w.ds_dv)
+
+
+_WORK: dict[str, Shape] = ROW_PARTIALS | CLOSURE | RATES | {"e": ("nc",)}
+
 CONSTRAINT_DERIVATIVES = Algorithm(
     "constraint_derivatives",
     constraint_derivatives,
     {"q": ("nq",), "v": ("nv",), "a": ("nv",)},
     {"ds_dq": ("nc", "nv"), "ds_dv": ("nc", "nv")},
-    ROW_PARTIALS | CLOSURE | RATES | {"e": ("nc",)},
+    _WORK,
+    DERIVATIVE_TREE,
+)
+ERROR_JACOBIAN = Algorithm(
+    "constraint_error_jacobian",
+    constraint_error_jacobian,
+    {"q": ("nq",)},
+    {"jacobian": ("nc", "nv")},
+    _WORK | {"qdd0": ("nv",), "ds_dv": ("nc", "nv")},
     DERIVATIVE_TREE,
 )
