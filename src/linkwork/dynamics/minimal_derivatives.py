@@ -6,8 +6,8 @@ On closed loops ``q`` and ``v`` follow the independent degrees of freedom y (`Mi
 
     J Gamma = -d(J v)/dq G,        rows of Gamma that belong to y are zero
 
-so that of any solution x of the first equation ``Gamma = x - G x_y``; forward dynamics has one, ``da_dtarget`` times the
-right-hand side. Accelerations follow by the chain rule: ``dy''/dy = (da_dq G + da_dv Gamma)_y``.
+so that with any solution x of the first equation ``Gamma = x - G x_y``; forward dynamics has one, ``da_dtarget`` times
+its right-hand side. Accelerations follow by the chain rule: ``dy''/dy = (da_dq G + da_dv Gamma)_y``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from linkwork.closure.minimal import Minimal
 from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives
-from linkwork.dynamics.derivatives import ForwardDerivatives
+from linkwork.dynamics.derivatives import ForwardDerivatives, ForwardJacobians
 from linkwork.errors import InputError
 from linkwork.inputs import real_array
 from linkwork.model.checks import check_robot
@@ -64,7 +64,7 @@ def minimal_derivatives(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, tau: n
     if rates.shape[-1:] != (robot.nv,):
         raise InputError(f"v has shape {rates.shape}, needs (..., {robot.nv})")
     jacobians = evaluator(q, rates, tau)
-    if isinstance(evaluator, ForwardDerivatives):
+    if isinstance(jacobians, ForwardJacobians):
         G = np.broadcast_to(np.eye(robot.nv), jacobians.da_dq.shape).copy()
         followed = np.zeros_like(G)
     else:
