@@ -8,6 +8,7 @@ an `InputError`.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -189,7 +190,7 @@ class Runner:
     def _flattened(self, x: Array, own: tuple[int, ...], lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
         """One batch axis, or none where every state shares the array."""
         if any(size != 1 for size in own):
-            x = np.broadcast_to(x, (*lead, *shape)).reshape((-1, *shape))
+            x = np.broadcast_to(x, (*lead, *shape)).reshape((math.prod(lead), *shape))  # of no numbers, too
         else:
             x = x.reshape(shape)
         return np.require(x, requirements=["C", "A"])

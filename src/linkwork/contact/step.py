@@ -6,15 +6,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.contact.coal import GivenContacts, MeshKind
+from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
+from linkwork.contact.step_products import (
+    ContactAdjointProduct,
+    ContactJacobian,
+    ContactJacobianProduct,
+    ContactStepFunction,
+    need_double,
+)
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import row_regularization
 from linkwork.errors import InputError, NotConverged, StateWarning
@@ -197,6 +205,32 @@ class ContactStep(ArrayEvaluator):
         if self._given is None:
             self._given = GivenContacts(self.robot, self.meshes)
         return self._given
+
+    # Derivatives ---------------------------------------------------------------------------------------------------
+
+    def _derivatives(self) -> ContactDerivatives:
+        made: ContactDerivatives | None = self._products.get("derivatives")
+        if made is None:
+            need_double(self._dtype)
+            made = self._products["derivatives"] = ContactDerivatives(ContactStepFunction(self))
+        return made
+
+    def _jvp(self) -> ContactJacobianProduct:
+        """Rates of the state after the step: ``step.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
+        return ContactJacobianProduct(self._derivatives())
+
+    def _vjp(self) -> ContactAdjointProduct:
+        """Gradients of a function of the state after the step: ``step.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv,
+        dtau)``."""
+        return ContactAdjointProduct(self._derivatives())
+
+    jvp: Any = property(_jvp)  # implicit functions have products of their own
+    vjp: Any = property(_vjp)
+
+    @property
+    def derivatives(self) -> ContactJacobian:
+        """The Jacobian of the step: ``step.derivatives(q, v, tau)`` gives `StepDerivatives`."""
+        return ContactJacobian(self._derivatives())
 
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         self.runner  # noqa: B018
