@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A thousand arms, each with masses, friction and motors of its own, under one controller; and what an arm carries."""
+"""A thousand arms, each with masses and friction of its own, under one controller; and what an arm carries."""
 
 import numpy as np
 
