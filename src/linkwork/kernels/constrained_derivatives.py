@@ -305,6 +305,7 @@ def constrained_derivatives(
     regularization: Array,
     target: Array,
     cut: Array,
+    negligible: Array,
     da_dq: Array,
     da_dv: Array,
     da_dtau: Array,
@@ -336,7 +337,7 @@ def constrained_derivatives(
     for r in range(tree.nc):
         for c in range(tree.nc, tree.nrow_columns):
             w.X[r, c] = 0.0
-    pivot[0] = weighted_inverse(tree.nc, w, softness, regularization, cut[0], tree.redundant, w.X)
+    pivot[0] = weighted_inverse(tree.nc, w, softness, regularization, cut, negligible, tree.redundant, w.X)
     solve_constrained(tree, w, tau, a, f)
     acceleration_columns(tree, w, v, a, 1)
     net_forces(tree, w, wrenches)
@@ -365,7 +366,8 @@ CONSTRAINED_DERIVATIVES = Algorithm(
         "softness": ("nc",),
         "regularization": ("nc",),
         "target": ("nc",),
-        "cut": (1,),
+        "cut": (2,),
+        "negligible": ("nc",),
     },
     {
         "da_dq": ("nv", "nv"),

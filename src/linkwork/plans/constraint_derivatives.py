@@ -37,8 +37,8 @@ TURN_ROWS = (0, 3, 2, 1)
 """Rows of each kind of `pairs` that are about axes."""
 
 
-def derivative_tree(robot: Model, frames: Sequence[str] = (), gains: bool = True, redundant: bool = True) -> Tree:
-    """The arrays that derivatives of constraints read; without ``gains``, Baumgarte's are zero.
+def derivative_tree(robot: Model, frames: Sequence[str] = (), redundant: bool = True) -> Tree:
+    """The arrays that derivatives of constrained dynamics read.
 
     ``redundant`` says whether some rows depend on others: then forces are the smallest ones.
     """
@@ -51,7 +51,6 @@ def derivative_tree(robot: Model, frames: Sequence[str] = (), gains: bool = True
         for k in range(count):
             if k < TURN_ROWS[int(tree.pair_rotation[p])] or not meets:
                 roots[tree.pair_first_k[p] + k] = roots[tree.pair_second_k[p] + k] = root
-    zero = {} if gains else {"kp": np.zeros(tree.nc), "kd": np.zeros(tree.nc), "has_gains": 0}
     starts = zip(tree.row_start.tolist(), tree.row_count.tolist(), strict=True)
     supports = [tree.row_dof[start : start + count].tolist() for start, count in starts]
     bound = np.isin(np.arange(tree.nv), tree.row_dof)
@@ -62,8 +61,19 @@ def derivative_tree(robot: Model, frames: Sequence[str] = (), gains: bool = True
         k_root=roots,
         is_bound=bound,
         **path_fields(tree, supports),
-        **zero,
     )
+
+
+def row_tree(robot: Model) -> Tree:
+    """What derivatives of rows alone read: the same without Baumgarte's gains."""
+    tree = derivative_tree(robot)
+    return tree._replace(has_gains=0, kp=np.zeros(tree.nc), kd=np.zeros(tree.nc))
+
+
+def error_tree(robot: Model) -> Tree:
+    """What derivatives of errors read, which are rows with a gain of one where nothing moves or accelerates."""
+    tree = derivative_tree(robot)
+    return tree._replace(has_gains=1, kp=np.ones(tree.nc), kd=np.zeros(tree.nc), gravity=np.zeros(3))
 
 
 def _common_body(tree: Tree, i: int, j: int) -> int:
