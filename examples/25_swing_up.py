@@ -3,6 +3,7 @@
 
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.linalg import solve_discrete_are
 from scipy.sparse import csc_matrix
@@ -10,11 +11,10 @@ from scipy.sparse.linalg import spsolve
 
 import linkwork as lw
 
-SECONDS, N = 1.0, 80  # how long it takes, and in how many intervals
-h = SECONDS / N
+SECONDS, N, h = 1.0, 80, 1.0 / 80  # how long it takes, in how many intervals, and how long these are
 
 robot = lw.zoo.four_bar_cart_pole()
-fd, minimal = lw.ForwardDynamics(robot), lw.Minimal(robot)
+minimal = lw.Minimal(robot)
 free, ny, n = minimal.index, minimal.ny, 2 * minimal.ny  # states x = (y, y') of rail and crank; other joints follow
 hanging, upright = (np.concatenate([robot.poses[name][free], np.zeros(ny)]) for name in ("assembled", "upright"))
 
@@ -28,18 +28,11 @@ def closed(q, x):
 
 def dynamics(q, x, u):
     """Rates of all states at once, and their derivatives by x and by the force on the cart, ``(k, n, n + 1)``."""
-    rate, tau = x[:, ny:], u[:, None] * np.eye(robot.nv)[free[0]]
-    G, d = minimal.matrix(q), fd.derivatives(q, minimal.velocity(q, rate), tau)
-    # How v changes with y: the second derivative of q(y), a quadratic form, of which accelerations without y'' are the
-    # values. What is mixed in it follows from sums and differences.
-    bend = [[minimal.acceleration(q, minimal.velocity(q, rate + s * e), 0 * e) for s in (1, -1)] for e in np.eye(ny)]
-    v_by_y = np.stack([(plus - minus) / 4 for plus, minus in bend], axis=-1)
+    d = lw.minimal_derivatives(robot, q, minimal.velocity(q, x[:, ny:]), u[:, None] * np.eye(robot.nv)[free[0]])
     D = np.zeros((len(x), n, n + 1))
     D[:, :ny, ny:n] = np.eye(ny)
-    D[:, ny:, :ny] = (d.da_dq @ G + d.da_dv @ v_by_y)[:, free]
-    D[:, ny:, ny:n] = (d.da_dv @ G)[:, free]
-    D[:, ny:, n] = d.da_dtau[:, free, free[0]]
-    return np.concatenate([rate, d.a[:, free]], axis=1), D
+    D[:, ny:] = np.concatenate([d.ddy_dy, d.ddy_drate, d.ddy_dtau[:, :, free[:1]]], axis=2)
+    return np.concatenate([x[:, ny:], d.ddy], axis=1), D
 
 
 def defects(x, f):
@@ -95,5 +88,12 @@ start = closed(q[:1], hanging[None] + [0.02, 0.05, 0.0, 0.0])[0]
 run = lw.simulate(robot, start, seconds=3.0, dt=1e-3, integrator="rk4", controller=control, record_every=25)
 off = np.abs([*run.q[-1, free], *run.v[-1, free]] - upright).max()
 print(f"two seconds later it is {off:.0e} off upright, the loop open by {run.errors.max():.0e}")
+figure, axes = plt.subplots(figsize=(9, 1.8), layout="constrained")
+for k, q in enumerate(run.q[:45:4]):  # ten pictures a second, one beside the other
+    crank, coupler, rocker = lw.frame_placement(robot, q, ["crank", "coupler", "rocker"]).position
+    corner = lw.frame_placement(robot, q, "rocker").act((0.4, 0.0, 0.0))
+    axes.plot(*(np.array([crank, coupler, corner, rocker, crank])[:, [0, 2]] + [0.6 * k, 0.0]).T, "o-", ms=4)
+axes.set_xticks(0.6 * np.arange(12), [f"{k / 10} s" for k in range(12)])
+axes.set(aspect="equal", yticks=[], ylim=(-0.5, 0.5))
 Path("out").mkdir(exist_ok=True)
-run.plot("out/swing_up.png")
+figure.savefig("out/swing_up.png")
