@@ -3,7 +3,8 @@
 
 Featherstone's expanded parent array, with ancestors numbered by depth: rows of ``M = L' D L`` and of ``L^-1`` have an
 entry for each ancestor, and those of an ancestor are the first of its descendants'. Columns are handled four at a time,
-in *lines*: a line is related to a degree of freedom if one of its columns is that of an ancestor or descendant.
+in *lines*: a line is related to a degree of freedom if one of its columns is that of an ancestor or descendant. Rows are
+handled four at a time as well, in *blocks* of degrees of freedom that lie on one path.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ PATH_TREE = TREE.extended(
         "ndepth",  # degrees of freedom of the longest path, rounded up to lines
         "ncolumns",  # degrees of freedom, rounded up to lines
         "nrelated",
+        "nblocks",
+        "nrows",  # degrees of freedom, and one that stands for none
     ),
     integers={
         "depth": ("nv",),  # ancestors of each degree of freedom
@@ -33,6 +36,8 @@ PATH_TREE = TREE.extended(
         "related_start": ("nv",),  # first columns of the lines that are related to it: first and count
         "related_count": ("nv",),
         "related_column": ("nrelated",),
+        "block": ("nblocks", LINE),  # four degrees of freedom, from the root; ``nv`` for none
+        "block_end": ("nblocks",),  # the last of them, whose path has the others
     },
     floats={},
 )
@@ -59,6 +64,7 @@ def path_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LOC
             related[k].add(i // LINE * LINE)
             related[i].add(k // LINE * LINE)
     lines = ragged(sorted(columns) for columns in related)
+    blocks = _blocks(paths)
     return PATH_TREE.build(
         tree,
         ndepth=ndepth,
@@ -68,4 +74,28 @@ def path_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LOC
         related_start=lines.start,
         related_count=lines.count,
         related_column=lines.entries,
+        nrows=tree.nv + 1,
+        block=[[*block, *[tree.nv] * (LINE - len(block))] for block in blocks],
+        block_end=[block[-1] for block in blocks],
     )
+
+
+def _blocks(paths: list[list[int]]) -> list[list[int]]:
+    """Degrees of freedom in blocks of at most four on a path, few blocks: longest paths first."""
+    length = [0] * len(paths)
+    for path in reversed(paths):
+        for above, k in enumerate(reversed(path)):
+            length[k] = max(length[k], above)
+    children: list[list[int]] = [[] for _ in paths]
+    starts = []
+    for k, path in enumerate(paths):
+        (children[path[-2]] if len(path) > 1 else starts).append(k)
+    blocks = []
+    while starts:
+        chain = [starts.pop()]
+        while children[chain[-1]]:
+            others = sorted(children[chain[-1]], key=length.__getitem__)
+            starts += others[:-1]
+            chain.append(others[-1])
+        blocks += [chain[k : k + LINE] for k in range(0, len(chain), LINE)]
+    return sorted(blocks)
