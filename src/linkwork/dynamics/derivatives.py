@@ -310,6 +310,6 @@ def need_tree(method: InverseMethod, what: str) -> None:
     """Raise unless the method is that of a tree."""
     if method != "rnea":
         raise UnsupportedFeature(
-            f"there is no {what} of inverse dynamics by '{method}', which chooses one of many torques that do the same; "
+            f"inverse dynamics by '{method}' has no {what}: it chooses one of many torques that do the same; "
             "take InverseDynamics(robot, 'rnea'), which knows no constraints"
         )

@@ -3,8 +3,8 @@
 
 Featherstone's expanded parent array, with ancestors numbered by depth: rows of ``M = L' D L`` and of ``L^-1`` have an
 entry for each ancestor, and those of an ancestor are the first of its descendants'. Columns are handled four at a time,
-in *lines*: a line is related to a degree of freedom if one of its columns is that of an ancestor or descendant. Rows are
-handled four at a time as well, in *blocks* of degrees of freedom that lie on one path.
+in *lines*: a line is related to a degree of freedom if one of its columns is that of an ancestor or descendant. Rows
+are handled four at a time as well, in *blocks* of degrees of freedom that lie on one path.
 """
 
 from __future__ import annotations
