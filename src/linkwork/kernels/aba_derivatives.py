@@ -5,25 +5,23 @@ Carpentier and Mansard, Analytical derivatives of rigid body dynamics algorithms
 the acceleration ``a`` that forward dynamics gives, ``M da = dtau - dtau_dq dq - dtau_dv dv``. Here by the sparse factor
 ``M = L' D L`` (Featherstone, Rigid Body Dynamics Algorithms, Section 6.5) and the inverse of ``L``, which has the same
 sparsity: with ``Y = L^-T dtau_dq``, nonzero for related joints alone as ``dtau_dq`` is, ``da_dq = -L^-1 D^-1 Y`` takes
-for each number as many products as its row and column have ancestors in common. So does ``M^-1 = L^-1 D^-1 L^-T``. The
-products are done for four rows on one path, four of their ancestors and four columns at a time.
+for each number as many products as its row and column have ancestors in common. So does ``M^-1 = L^-1 D^-1 L^-T``.
+Columns are handled four at a time: what they need stays in the first-level cache, in lanes as well.
 
 | symbol | meaning                                                                                   |
 |--------|-------------------------------------------------------------------------------------------|
 | L, D   | factor of the mass matrix, rows by depth (`plans.aba_derivatives`), and ``1 / D``         |
 | Linv   | ``L^-1``, rows by depth, the unit diagonal included; LinvD: ``L^-1 D^-1``                   |
-| Tqs ... | ``dtau_dq`` and ``dtau_dv``                                                              |
-| Yq, Yv | ``L^-T dtau_dq``, ``L^-T dtau_dv``                                                        |
-| Ya     | ``L^-T``                                                                                  |
-| Xq ... | four rows of results                                                                      |
+| Bq, Bv | ``dtau_dq``, ``dtau_dv``                                                                  |
+| Yq, Yv | ``L^-T dtau_dq``, ``L^-T dtau_dv``, four columns                                          |
+| Ya     | ``L^-T``, four columns                                                                    |
+| X      | four numbers of a row of each result                                                      |
 
 Symbols of motion and inertia: `common_frame`, `rnea_derivatives`. Cost: O(n d^2 + n^2 c), with d the depth of the tree
 and c <= d the mean number of ancestors that two joints share; the results are 3 n^2 numbers.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.common_frame import (
@@ -41,31 +39,31 @@ from linkwork.kernels.joints import dof_of
 from linkwork.kernels.panels import (
     ZERO,
     entries,
+    line,
     minus_scaled,
     plus_scaled,
     set_entries,
+    set_line,
 )
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.rnea_derivatives import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
-from linkwork.kernels.scalar import Array, Vector, kernel
+from linkwork.kernels.scalar import Array, kernel
 from linkwork.plans.aba_derivatives import LINE, PATH_TREE
 
 FACTOR: dict[str, Shape] = {
     "L": ("nv", "ndepth"),
     "D": ("nv",),
-    "Linv": ("nrows", "ndepth"),
-    "LinvD": ("nrows", "ndepth"),
+    "Linv": ("nv", "ndepth"),
+    "LinvD": ("nv", "ndepth"),
     "qdd0": ("nv",),
 }
 COLUMNS: dict[str, Shape] = {
-    "Tqs": ("nrows", "ncolumns"),
-    "Tvs": ("nrows", "ncolumns"),
-    "Yq": ("nv", "ncolumns"),
-    "Yv": ("nv", "ncolumns"),
-    "Ya": ("nv", "ncolumns"),
-    "Xq": (LINE, "ncolumns"),
-    "Xv": (LINE, "ncolumns"),
-    "Xa": (LINE, "ncolumns"),
+    "Bq": ("nv", "ncolumns"),
+    "Bv": ("nv", "ncolumns"),
+    "Yq": ("nv", LINE),
+    "Yv": ("nv", LINE),
+    "Ya": ("nv", LINE),
+    "X": (3, LINE),
 }
 
 
@@ -100,13 +98,11 @@ def factorize_by_depth(tree: Array, w: Array) -> None:
 
 @kernel
 def invert_factor(tree: Array, w: Array) -> None:
-    """``L^-1`` and ``L^-1 D^-1``, roots first; a row of zeros at the end."""
-    for k in range(tree.nrows):
-        for t in range(0, tree.ndepth, LINE):
-            set_entries(ZERO, w.Linv[k], t)
-            set_entries(ZERO, w.LinvD[k], t)
+    """``L^-1`` and ``L^-1 D^-1``, roots first."""
     for k in range(tree.nv):
         d = tree.depth[k]
+        for t in range(0, d + 1, LINE):
+            set_entries(ZERO, w.Linv[k], t)
         w.Linv[k, d] = 1.0
         for s in range(d - 1, -1, -1):
             i = tree.path[k, s]
@@ -146,154 +142,88 @@ def accelerations_by_factor(tree: Array, w: Array, v: Array, tau: Array, wrenche
     solve_by_depth(tree, w, a)
 
 
-# Columns ---------------------------------------------------------------------------------------------
+# Columns, a line of four at a time ---------------------------------------------------------------------
 
 
 @kernel
-def clear_columns(tree: Array, w: Array) -> None:
-    """``Tqs = Tvs = Yq = Yv = Ya = 0``."""
-    for k in range(tree.nrows):
-        for c in range(0, tree.ncolumns, LINE):
-            set_entries(ZERO, w.Tqs[k], c)
-            set_entries(ZERO, w.Tvs[k], c)
-            if k < tree.nv:
-                set_entries(ZERO, w.Yq[k], c)
-                set_entries(ZERO, w.Yv[k], c)
-                set_entries(ZERO, w.Ya[k], c)
-
-
-class Rows(NamedTuple):
-    """Four rows of a matrix."""
-
-    r0: Array
-    r1: Array
-    r2: Array
-    r3: Array
+def clear_related(tree: Array, w: Array) -> None:
+    """``Bq = Bv = 0`` where entries are read."""
+    for l in range(tree.nlines):
+        for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
+            set_entries(ZERO, w.Bq[tree.line_dof[e]], LINE * l)
+            set_entries(ZERO, w.Bv[tree.line_dof[e]], LINE * l)
 
 
 @kernel
-def rows_of(A: Array, i: Vector) -> Rows:
-    """Four rows by their numbers."""
-    return Rows(A[i[0]], A[i[1]], A[i[2]], A[i[3]])
-
-
-@kernel
-def path_lines(tree: Array, k: int, t: int) -> tuple[int, int, int, int]:
-    """Four degrees of freedom of a path."""
-    return tree.path[k, t], tree.path[k, t + 1], tree.path[k, t + 2], tree.path[k, t + 3]
-
-
-@kernel
-def block_rows(tree: Array, b: int) -> tuple[int, int, int, int]:
-    """The degrees of freedom of a block."""
-    return tree.block[b, 0], tree.block[b, 1], tree.block[b, 2], tree.block[b, 3]
-
-
-@kernel
-def add_products(x: Vector, Y: Rows, c: int, X: Array) -> None:
-    """``X = X + x Y`` of four rows, in the line that begins with column ``c``."""
-    z = plus_scaled(plus_scaled(entries(X, c), x[0], entries(Y.r0, c)), x[1], entries(Y.r1, c))
-    set_entries(plus_scaled(plus_scaled(z, x[2], entries(Y.r2, c)), x[3], entries(Y.r3, c)), X, c)
-
-
-@kernel
-def subtract_products(x: Vector, Y: Rows, c: int, X: Array) -> None:
-    """``X = X - x Y`` of four rows, in the line that begins with column ``c``."""
-    z = minus_scaled(minus_scaled(entries(X, c), x[0], entries(Y.r0, c)), x[1], entries(Y.r1, c))
-    set_entries(minus_scaled(minus_scaled(z, x[2], entries(Y.r2, c)), x[3], entries(Y.r3, c)), X, c)
-
-
-@kernel
-def half_solve_columns(tree: Array, w: Array) -> None:
-    """``Y = L^-T T`` of related columns, a block of rows after the other, and ``Ya = L^-T``."""
-    for b in range(tree.nblocks):
-        k = block_rows(tree, b)
-        end = tree.block_end[b]
-        first = tree.related_start[k[0]]
-        Tq = rows_of(w.Tqs, k)
-        Tv = rows_of(w.Tvs, k)
-        for t in range(0, tree.depth[end] + 1, LINE):
-            i = path_lines(tree, end, t)
-            Yq = rows_of(w.Yq, i)
-            Yv = rows_of(w.Yv, i)
-            l0 = entries(w.Linv[k[0]], t)
-            l1 = entries(w.Linv[k[1]], t)
-            l2 = entries(w.Linv[k[2]], t)
-            l3 = entries(w.Linv[k[3]], t)
-            for e in range(first, first + tree.related_count[k[0]]):
-                c = tree.related_column[e]
-                add_products((l0[0], l1[0], l2[0], l3[0]), Tq, c, Yq.r0)
-                add_products((l0[1], l1[1], l2[1], l3[1]), Tq, c, Yq.r1)
-                add_products((l0[2], l1[2], l2[2], l3[2]), Tq, c, Yq.r2)
-                add_products((l0[3], l1[3], l2[3], l3[3]), Tq, c, Yq.r3)
-                add_products((l0[0], l1[0], l2[0], l3[0]), Tv, c, Yv.r0)
-                add_products((l0[1], l1[1], l2[1], l3[1]), Tv, c, Yv.r1)
-                add_products((l0[2], l1[2], l2[2], l3[2]), Tv, c, Yv.r2)
-                add_products((l0[3], l1[3], l2[3], l3[3]), Tv, c, Yv.r3)
-    for k in range(tree.nv):
+def half_solve_line(tree: Array, w: Array, l: int) -> None:
+    """``Y = L^-T B`` in the columns of line ``l``: ``B`` is ``dtau_dq``, ``dtau_dv`` and the identity."""
+    first = tree.line_start[l]
+    last = first + tree.line_count[l]
+    for e in range(first, last):
+        i = tree.line_dof[e]
+        set_line(ZERO, w.Yq, i)
+        set_line(ZERO, w.Yv, i)
+        set_line(ZERO, w.Ya, i)
+    for e in range(first, last):
+        k = tree.line_dof[e]
+        q = entries(w.Bq[k], LINE * l)
+        v = entries(w.Bv[k], LINE * l)
         for t in range(tree.depth[k] + 1):
-            w.Ya[tree.path[k, t], k] = w.Linv[k, t]
+            i = tree.path[k, t]
+            set_line(plus_scaled(line(w.Yq, i), w.Linv[k, t], q), w.Yq, i)
+            set_line(plus_scaled(line(w.Yv, i), w.Linv[k, t], v), w.Yv, i)
+    for c in range(LINE):
+        k = LINE * l + c
+        if k < tree.nv:
+            for t in range(tree.depth[k] + 1):
+                w.Ya[tree.path[k, t], c] = w.Linv[k, t]
 
 
 @kernel
-def block_of_results(tree: Array, w: Array, b: int) -> None:
-    """Rows of a block: ``Xq, Xv = -L^-1 D^-1 Y`` and, up to the diagonal, ``Xa = L^-1 D^-1 Ya``."""
-    for r in range(LINE):
-        for c in range(0, tree.ncolumns, LINE):
-            set_entries(ZERO, w.Xq[r], c)
-            set_entries(ZERO, w.Xv[r], c)
-            set_entries(ZERO, w.Xa[r], c)
-    k = block_rows(tree, b)
-    end = tree.block_end[b]
-    for t in range(0, tree.depth[end] + 1, LINE):
-        i = path_lines(tree, end, t)
-        Yq = rows_of(w.Yq, i)
-        Yv = rows_of(w.Yv, i)
-        Ya = rows_of(w.Ya, i)
-        x0 = entries(w.LinvD[k[0]], t)
-        x1 = entries(w.LinvD[k[1]], t)
-        x2 = entries(w.LinvD[k[2]], t)
-        x3 = entries(w.LinvD[k[3]], t)
-        for e in range(tree.related_start[i[0]], tree.related_start[i[0]] + tree.related_count[i[0]]):
-            c = tree.related_column[e]
-            subtract_products(x0, Yq, c, w.Xq[0])
-            subtract_products(x1, Yq, c, w.Xq[1])
-            subtract_products(x2, Yq, c, w.Xq[2])
-            subtract_products(x3, Yq, c, w.Xq[3])
-            subtract_products(x0, Yv, c, w.Xv[0])
-            subtract_products(x1, Yv, c, w.Xv[1])
-            subtract_products(x2, Yv, c, w.Xv[2])
-            subtract_products(x3, Yv, c, w.Xv[3])
-            if c <= end:
-                add_products(x0, Ya, c, w.Xa[0])
-                add_products(x1, Ya, c, w.Xa[1])
-                add_products(x2, Ya, c, w.Xa[2])
-                add_products(x3, Ya, c, w.Xa[3])
+def store_line(n: int, X: Array, row: int, l: int, out: Array) -> None:
+    """Columns of line ``l`` of a row of the result, which has ``n`` of them."""
+    if LINE * l + LINE <= n:
+        set_entries(line(X, row), out, LINE * l)
+    else:
+        for c in range(n - LINE * l):
+            out[LINE * l + c] = X[row, c]
 
 
 @kernel
-def store_row(n: int, X: Array, row: Array) -> None:
-    """``row = X``, ``n`` numbers."""
-    for c in range(0, n - LINE + 1, LINE):
-        set_entries(entries(X, c), row, c)
-    for c in range(n - n % LINE, n):
-        row[c] = X[c]
+def solve_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array) -> None:
+    """Row ``k`` of ``-L^-1 D^-1 Y``, in the columns of line ``l``."""
+    set_line(ZERO, w.X, 0)
+    set_line(ZERO, w.X, 1)
+    for t in range(tree.reach[k, l]):
+        i = tree.path[k, t]
+        set_line(minus_scaled(line(w.X, 0), w.LinvD[k, t], line(w.Yq, i)), w.X, 0)
+        set_line(minus_scaled(line(w.X, 1), w.LinvD[k, t], line(w.Yv, i)), w.X, 1)
+    store_line(tree.nv, w.X, 0, l, da_dq[k])
+    store_line(tree.nv, w.X, 1, l, da_dv[k])
+
+
+@kernel
+def inverse_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
+    """Row ``k`` of ``M^-1 = L^-1 D^-1 L^-T``, in the columns of line ``l``, and the same in column ``k``."""
+    set_line(ZERO, w.X, 2)
+    for t in range(tree.common[k, l]):
+        set_line(plus_scaled(line(w.X, 2), w.LinvD[k, t], line(w.Ya, tree.path[k, t])), w.X, 2)
+    for c in range(LINE):
+        j = LINE * l + c
+        if j <= k:
+            da_dtau[k, j] = w.X[2, c]
+            da_dtau[j, k] = w.X[2, c]
 
 
 @kernel
 def solve_columns(tree: Array, w: Array, da_dq: Array, da_dv: Array, da_dtau: Array) -> None:
     """``da_dq = -M^-1 dtau_dq``, ``da_dv = -M^-1 dtau_dv``, ``da_dtau = M^-1``."""
-    for b in range(tree.nblocks):
-        block_of_results(tree, w, b)
-        for r in range(LINE):
-            k = tree.block[b, r]
-            if k < tree.nv:
-                store_row(tree.nv, w.Xq[r], da_dq[k])
-                store_row(tree.nv, w.Xv[r], da_dv[k])
-                for j in range(k):
-                    da_dtau[j, k] = w.Xa[r, j]
-                    da_dtau[k, j] = w.Xa[r, j]
-                da_dtau[k, k] = w.Xa[r, k]
+    for l in range(tree.nlines):
+        half_solve_line(tree, w, l)
+        for k in range(tree.nv):
+            solve_line(tree, w, l, k, da_dq, da_dv)
+        for k in range(LINE * l, tree.nv):
+            inverse_line(tree, w, l, k, da_dtau)
 
 
 @kernel
@@ -319,10 +249,9 @@ def aba_derivatives(
     accelerations_by_factor(tree, w, v, tau, wrenches, a)
     acceleration_columns(tree, w, v, a, ROOT_FRAMES)
     net_forces(tree, w, wrenches)
-    clear_columns(tree, w)
-    torque_derivatives(tree, w, w.Tqs, w.Tvs)
+    clear_related(tree, w)
+    torque_derivatives(tree, w, w.Bq, w.Bv)
     invert_factor(tree, w)
-    half_solve_columns(tree, w)
     solve_columns(tree, w, da_dq, da_dv, da_dtau)
 
 
