@@ -326,6 +326,6 @@ def need_tree(method: InverseMethod, what: str) -> None:
     """Raise unless the method is that of a tree."""
     if method != "rnea":
         raise UnsupportedFeature(
-            f"the {what} of inverse dynamics by '{method}' is not defined: torques of constrained robots are one choice "
-            "of many; take InverseDynamics(robot, 'rnea'), which knows no constraints"
+            f"inverse dynamics by '{method}' has no {what}: it chooses one of many torques that do the same; "
+            "take InverseDynamics(robot, 'rnea'), which knows no constraints"
         )
