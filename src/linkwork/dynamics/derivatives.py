@@ -68,14 +68,15 @@ class InverseJacobians(NamedTuple):
 class _Jacobians(ArrayEvaluator):
     """An evaluator of all Jacobians of a function of ``q, v`` and one more vector."""
 
-    record: ClassVar[Callable[..., Any]]
+    record: ClassVar[type[Any]]
 
     def _evaluate(
         self, inputs: tuple[Any, Any, Any], wrenches: npt.ArrayLike | None, out: Sequence[Array] | Array | None
     ) -> Any:
         W = self._no_wrenches if wrenches is None else wrenches
-        if out is None:
-            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
+        given = isinstance(out, tuple)
+        if out is None or given:
+            results = [_empty(shape, self._dtype) for shape in self._output_shapes] if out is None else out
             if not self._entry(*inputs, W, *results):
                 return self.record(*results)
         typed = self._for_type_of([*inputs, wrenches, *self._outputs(out)])
@@ -93,7 +94,7 @@ class ForwardDerivatives(_Jacobians):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
-    record: ClassVar[Callable[..., Any]] = ForwardJacobians
+    record: ClassVar[type[Any]] = ForwardJacobians
 
     def __init__(self, robot: Model, *, wrenches: Sequence[str] = (), threads: int | None = None) -> None:
         frames = frame_names(wrenches)
@@ -136,7 +137,7 @@ class InverseDerivatives(_Jacobians):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
-    record: ClassVar[Callable[..., Any]] = InverseJacobians
+    record: ClassVar[type[Any]] = InverseJacobians
 
     def __init__(
         self, robot: Model, *, passive: bool = True, wrenches: Sequence[str] = (), threads: int | None = None
