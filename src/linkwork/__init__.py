@@ -69,7 +69,9 @@ if TYPE_CHECKING:
     from linkwork import zoo
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
+    from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
     from linkwork.closure.minimal import Minimal
+    from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask
     from linkwork.contact.dense import RowSolution, solve_contacts
     from linkwork.contact.geometry import ContactGeometry, ContactPoints
     from linkwork.contact.solution import ContactSolution
@@ -84,7 +86,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.methods import best_method, method_costs, methods_for
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.solution import Solution
-    from linkwork.export import export_c
+    from linkwork.export import export_c, export_casadi
     from linkwork.mechanism.optimized import Optimized
     from linkwork.quantities.base import OperationCount
     from linkwork.quantities.evaluator import Evaluator, operation_count
@@ -123,7 +125,9 @@ __version__ = "0.3.0"
 _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
+    "linkwork.closure.inverse_kinematics": ("InverseKinematicsSolution",),
     "linkwork.closure.minimal": ("Minimal",),
+    "linkwork.closure.tasks": ("CenterOfMassTask", "FrameTask", "PostureTask"),
     "linkwork.contact.dense": ("RowSolution", "solve_contacts"),
     "linkwork.contact.geometry": ("ContactGeometry", "ContactPoints"),
     "linkwork.contact.solution": ("ContactSolution",),
@@ -138,7 +142,7 @@ _LAZY = {
     "linkwork.dynamics.methods": ("best_method", "method_costs", "methods_for"),
     "linkwork.dynamics.solution": ("Solution",),
     "linkwork.dynamics.operational": ("OperationalInertia",),
-    "linkwork.export": ("export_c",),
+    "linkwork.export": ("export_c", "export_casadi"),
     "linkwork.mechanism.optimized": ("Optimized",),
     "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),
     "linkwork.quantities.functions": (
@@ -199,6 +203,7 @@ __all__ = [
     "Capsule",
     "Cardan",
     "CenterOfMass",
+    "CenterOfMassTask",
     "Constraint",
     "ContactGeometry",
     "ContactPair",
@@ -220,6 +225,7 @@ __all__ = [
     "Fixed",
     "Follows",
     "ForwardDynamics",
+    "FrameTask",
     "Free",
     "FunctionCoupling",
     "Gear",
@@ -232,6 +238,7 @@ __all__ = [
     "Inertia",
     "InputError",
     "InverseDynamics",
+    "InverseKinematicsSolution",
     "InverseSolution",
     "Joint",
     "JointCoupling",
@@ -258,6 +265,7 @@ __all__ = [
     "PointOnLine",
     "PointOnPlane",
     "PolynomialCoupling",
+    "PostureTask",
     "Prismatic",
     "ProgramTooLarge",
     "Revolute",
@@ -301,6 +309,7 @@ __all__ = [
     "coriolis_matrix",
     "energy",
     "export_c",
+    "export_casadi",
     "frame_acceleration",
     "frame_jacobian",
     "frame_jacobian_rate",

@@ -288,13 +288,6 @@ def on_backend_of(evaluator: BaseEvaluator, other: E) -> E:
     return made
 
 
-def forward_derivatives(fd: Any) -> ForwardDerivatives:
-    """The evaluator of the Jacobians of a `ForwardDynamics`, by its method."""
-    if fd._bound:
-        raise UnsupportedFeature(f"derivatives of {fd.method} are not there: constraints are enabled")
-    return ForwardDerivatives(fd.robot, wrenches=fd.frames)
-
-
 def inverse_derivatives(inverse: Any) -> InverseDerivatives:
     """The evaluator of the Jacobians of an `InverseDynamics`."""
     need_tree(inverse.method, "derivatives")
