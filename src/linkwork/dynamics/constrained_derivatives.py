@@ -33,6 +33,10 @@ DEPENDENT = 1e-11
 """Rows whose pivot is a smaller part of their diagonal entry depend on rows before them."""
 SINGLE_DEPENDENT = 1e-5
 """The same in single precision."""
+GROWTH = 8.0
+"""How many times the rounding of a pivot it may be off (`factorize_semidefinite`)."""
+NEGLIGIBLE = 1e-18
+"""Pivots below this part of the inverse inertia that a row feels (`scales`) are rounding errors of a row of zeros."""
 INDEPENDENT = 1e-3
 """The least singular value of rows that are independent, each of length one."""
 
@@ -69,7 +73,7 @@ class ConstrainedJacobians(NamedTuple):
     f: Array
     """The constraint forces, ``(..., nc)``."""
     pivot: Array
-    """``(..., 1)``: how independent rows are, the least pivot of ``J M^-1 J'`` relative to its diagonal entry; below 1e-11,
+    """``(..., 1)``: how independent rows are, the least pivot of ``J M^-1 J'`` relative to its diagonal entry; zero where
     rows depend on others. Relative errors of results are those of rounding, over this."""
 
 
@@ -101,7 +105,7 @@ class ConstrainedDerivatives(ArrayEvaluator):
             )
         self.method = method
         self.regularization = above_zero(regularization, "regularization")
-        self._softness = self._weights = self._no_target = self._cut = _UNSET
+        self._softness = self._weights = self._no_target = self._cut = self._negligible = _UNSET
         frames = frame_names(wrenches)
 
         def program() -> Program:
@@ -138,13 +142,15 @@ class ConstrainedDerivatives(ArrayEvaluator):
         self._no_target = np.zeros(robot.nc, dtype=dtype)
         rounded = (OPEN * loop_rounding(robot)) ** 2
         least = DEPENDENT if dtype == "float64" else SINGLE_DEPENDENT
-        self._cut = np.array([max(least, rounded)], dtype=dtype)
+        self._cut = np.array([max(least, rounded), GROWTH * float(np.finfo(dtype).eps)], dtype=dtype)
+        self._negligible = (max(NEGLIGIBLE, rounded) * scales_of(robot).rows).astype(dtype)
 
     def _held_inputs(self, target: npt.ArrayLike | None = None) -> tuple[Any, ...]:
         """Inputs that a call need not give: softness, regularization, target and what counts as dependent."""
         if not self._cut.size:
             self._prepare_inputs()
-        return self._softness, self._weights, self._no_target if target is None else target, self._cut
+        target = self._no_target if target is None else target
+        return self._softness, self._weights, target, self._cut, self._negligible
 
     def _set_backend(self, backend: Any) -> None:
         super()._set_backend(backend)
@@ -177,7 +183,7 @@ class ConstrainedDerivatives(ArrayEvaluator):
         """
         if out is None and wrenches is target is None and self._cut.size:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
-            held = self._softness, self._weights, self._no_target, self._cut
+            held = self._softness, self._weights, self._no_target, self._cut, self._negligible
             if results and not self._entry(q, v, tau, self._no_wrenches, *held, *results):
                 return self._verified(ConstrainedJacobians(*results))
         typed = self._for_type_of([q, v, tau, wrenches, target, *self._outputs(out)])
