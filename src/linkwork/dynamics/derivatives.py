@@ -70,7 +70,7 @@ class InverseJacobians(NamedTuple):
 class _Jacobians(ArrayEvaluator):
     """An evaluator of all Jacobians of a function of ``q, v`` and one more vector."""
 
-    record: ClassVar[Callable[..., Any]]
+    record: ClassVar[type[Any]]
 
     def _evaluate(
         self,
@@ -81,8 +81,8 @@ class _Jacobians(ArrayEvaluator):
     ) -> Any:
         W = self._no_wrenches if wrenches is None else wrenches
         P = self._given_parameters(parameters)
-        if out is None:
-            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
+        if out is None or isinstance(out, tuple):
+            results = [_empty(shape, self._dtype) for shape in self._output_shapes] if out is None else out
             if not self._entry(*inputs, W, *P, *results):
                 return self.record(*results)
         typed = self._for_type_of([*inputs, wrenches, *self._outputs(out), *parameters.values()])
@@ -102,7 +102,7 @@ class ForwardDerivatives(_Jacobians):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
-    record: ClassVar[Callable[..., Any]] = ForwardJacobians
+    record: ClassVar[type[Any]] = ForwardJacobians
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class InverseDerivatives(_Jacobians):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
-    record: ClassVar[Callable[..., Any]] = InverseJacobians
+    record: ClassVar[type[Any]] = InverseJacobians
 
     def __init__(
         self,
