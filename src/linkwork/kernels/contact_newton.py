@@ -129,7 +129,8 @@ def step_length(
     for _ in range(TRIALS):
         trial = 0.5 * trial
         if any_below(-open, 0.0):
-            x = merit(tree, w, settings, result, theta, trial)
+            # by `where` of the same condition, so that straight-line programs can branch around all of it
+            x = where(0.0, open, merit(tree, w, settings, result, theta, trial), DISABLED)
             enough = where(x, maximum((1.0 - REDUCTION * trial) * before, close * (NEAR * theta)), open, 0.0)
             better = where(x, best, open, enough)
             t = where(0.5, better, trial, t)
