@@ -271,7 +271,7 @@ def _stepper(
 ) -> Stepper:
     options = {**dict(steps.options), "threads": threads}
     made = replace(steps, options=tuple(options.items())).stepper(robot, control, control_every)
-    return made.compile(threads=threads) if compile and not made.contact else made
+    return made.compile(threads=threads) if compile else made
 
 
 def _job(batch: Batch) -> Arrays:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,15 @@ import numpy.typing as npt
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Backend, Program
+from linkwork.compilers.run import Runner
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
-from linkwork.errors import InputError, NotFinite, UnsupportedFeature
+from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS
+from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
 from linkwork.kernels.steps import STEPS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
@@ -33,6 +34,7 @@ from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.simulation.contact_inputs import ContactInputs
+from linkwork.simulation.contact_programs import ContactStepsRunner
 from linkwork.simulation.contacts import ContactRow, has_contacts
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.open_loops import open_loops
@@ -204,13 +206,15 @@ class Stepper(BaseEvaluator):
         self._adaptive = self.integrator == "dopri5"
         self._sizes = [shape[0] for shape in self.program.output_shapes()]
 
-    def _on(self, backend: Backend) -> Self:
-        if self.contact and backend.name == "specialized":
-            raise UnsupportedFeature(
-                f"steps of '{self.source.name}' with contacts iterate, which straight-line programs do not: they run "
-                "native code; contact=False leaves contacts out"
-            )
-        return super()._on(backend)
+    def _new_runner(self) -> Runner:
+        if not self.contact or self._backend.name != "specialized":
+            return super()._new_runner()
+        step = replace(self.program, algorithm=SINGLE_CONTACT_STEPS["contact_newton"])
+        return ContactStepsRunner(self.program, self._backend, step, self._torque_program())
+
+    def _torque_program(self) -> Program | None:
+        """The controller by itself, if there is one."""
+        return None
 
     def _solver_settings(self, dtype: str) -> Array:
         """Regularization of rows; with contacts, settings of their solver and no forces to start from."""
