@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwork.compilers import batch
+from linkwork.compilers import batch, uneven
 from linkwork.compilers.branches import Branch, scheduled
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.sincos import LIMIT, sincos_double, sincos_single
@@ -181,7 +181,8 @@ def module(trace: Trace, dtype: str, lanes: int) -> str:
     for name, further in trace.further.items():
         parts.append(function(name, further, t, st, set(), own_angles=True))
     places = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in given]
-    return "\n".join([*parts, batch.function(_body(trace, t, places), t)])
+    loop = uneven.function if trace.uneven and lanes > 1 else batch.function
+    return "\n".join([*parts, loop(_body(trace, t, places), t)])
 
 
 def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
@@ -219,7 +220,8 @@ def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
 
     iterate = None if trace.iterate is None else lambda rows: [called("iterate", rows)]
     refine = None if trace.refine is None else lambda rows: [called("refine", rows)]
-    return batch.Body(prologue, [str(size) for size in sizes], inputs, call, iterate, buffers, spares, refine)
+    carry = ("%carry", len(trace.carry))
+    return batch.Body(prologue, [str(size) for size in sizes], inputs, call, iterate, buffers, spares, refine, carry)
 
 
 def _angles_in_lanes(t: Type, angles: list[tuple[int, int]], rows: Sequence[str]) -> list[str]:

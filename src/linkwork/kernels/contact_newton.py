@@ -376,4 +376,5 @@ CONTACT_NEWTON = Algorithm(
     CONTACT_LCABA_TREE,
     contact_newton_iterate,
     view=contact_view,
+    uneven=True,
 )

@@ -30,7 +30,7 @@ from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.stage import COMMANDED, Dynamics, StepInputs, stop_torque
 from linkwork.kernels.steps import Step, repeated
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
-from linkwork.plans.contact_steps import CONTACT_STEPS_TREE, TOTALS
+from linkwork.plans.contact_steps import CONTACT_PROGRAM_TREE, CONTACT_STEPS_TREE, TOTALS
 
 FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED = range(TOTALS)
 """Entries of the totals."""
@@ -231,7 +231,6 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
         tau: Array,
         u: Array,
         wrenches: Array,
-        passive: Array,
         before: Array,
         given: Array,
         timing: Array,
@@ -240,12 +239,11 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
         v1: Array,
         flat: Array,
     ) -> None:
-        applied_torques(tree, w, q, v, StepInputs(tau, u, wrenches, passive, settings, timing))
-        problem, previous = contact_view(
-            tree, q, v, w.applied, wrenches, given, w.start, settings, q1, v1, before
-        )
-        keep_forces(tree, problem, previous)
-        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, settings, q1, v1, flat)
+        known = tree.solver_settings
+        applied_torques(tree, w, q, v, StepInputs(tau, u, wrenches, tree.joint_passive, known, timing))
+        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, before)
+        keep_forces(tree, problem, result)
+        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, flat)
         solve(tree, w, problem, result)
         set_totals(tree, w, problem, result, before, flat)
 
@@ -258,7 +256,6 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
         tau: Array,
         u: Array,
         wrenches: Array,
-        passive: Array,
         before: Array,
         given: Array,
         timing: Array,
@@ -267,7 +264,8 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
         v1: Array,
         flat: Array,
     ) -> None:
-        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, settings, q1, v1, flat)
+        known = tree.solver_settings
+        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, flat)
         iterate(tree, w, problem, result)
         set_totals(tree, w, problem, result, before, flat)
 
@@ -277,15 +275,14 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
         "tau": ("nv",),
         "commands": ("nu",),
         "wrenches": WRENCHES,
-        "passive": ("nv", 7),
         "before": ("nresult",),
         "given": ("ngiven", 7),
         "timing": (2,),
-        "settings": ("nsettings",),
+        "settings": (2,),
     }
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "result": ("nresult",)}
     work = dict(solver.work) | DRIVE_WORK | APPLIED
-    return Algorithm(f"step_{solver.name}", first, inputs, outputs, work, CONTACT_STEPS_TREE, iteration)
+    return Algorithm(f"step_{solver.name}", first, inputs, outputs, work, CONTACT_PROGRAM_TREE, iteration, uneven=True)
 
 
 CONTACT_STEPS: dict[tuple[str, str], Step] = {

@@ -33,6 +33,29 @@ CONTACT_STEPS_TREE = actuated_layout(
 """A mechanism with its contacts and actuators, for steps in time."""
 
 
+CONTACT_PROGRAM_TREE = CONTACT_STEPS_TREE.extended(
+    "contact_program",
+    (),
+    {},
+    {
+        "solver_settings": ("nsettings",),  # settings of the solver, as `kernels.contact_problem` has them
+        "joint_passive": ("nv", 7),  # passive parameters of joints, as `kernels.stage` has them
+    },
+)
+"""The same for a program of one step, in which parameters of steps are constants."""
+
+
+def contact_program_tree(tree: Tree, settings: Sequence[float], passive: Sequence[Sequence[float]]) -> Tree:
+    """The arrays of a program of one step with these parameters.
+
+    Args:
+        tree: Arrays for steps with contacts.
+        settings: Settings of the solver.
+        passive: Passive parameters of joints.
+    """
+    return CONTACT_PROGRAM_TREE.build(tree, solver_settings=settings, joint_passive=passive)
+
+
 def contact_steps_tree(
     model: Model, frames: Sequence[str], limits: bool, joint_friction: bool, iterations: int
 ) -> Tree:

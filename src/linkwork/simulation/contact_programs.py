@@ -20,6 +20,7 @@ from linkwork.compilers.backends import runner_for
 from linkwork.compilers.entry import DONE, OVERFLOW, SHAPES
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Entry, Runner
+from linkwork.contact.solution import ITERATIONS, RESIDUAL
 from linkwork.kernels.control import END, EVERY, FIRST, WAIT
 from linkwork.kernels.stage import DT
 from linkwork.plans.contact_lcaba import HEAD
@@ -27,8 +28,6 @@ from linkwork.quantities.base import Array
 
 PART = 512
 """Robots that go through all steps together."""
-RESIDUAL, ITERATIONS = range(2)
-"""Entries of the result of a step."""
 UNSOLVED = 1e30
 """A residual that no step starts from."""
 
@@ -126,10 +125,10 @@ class _Robots:
         self.settings = names["settings"].reshape(-1, 2)[0]
         held, ns = names["regularization"], tree.nsettings
         points = held[..., ns + tree.nstart :]
-        self.own = {name: names[name] for name in ("commands", "wrenches", "passive")}
+        self.own = {name: names[name] for name in ("commands", "wrenches")}
         self.own["given"] = np.ascontiguousarray(points.reshape(*points.shape[:-1], tree.ngiven, 7))
         self.own["timing"] = np.ascontiguousarray(names["timing"].reshape(-1, names["timing"].shape[-1])[0, :2])
-        self.own["settings"] = np.ascontiguousarray(held.reshape(-1, held.shape[-1])[0, :ns])
+        self.own["settings"] = np.ascontiguousarray(held.reshape(-1, held.shape[-1])[0, :2])
         self.parameters = {name: names[name] for name in ("shared", "own") if name in names}
         self.q, self.v, self.tau = (self._full(names[name], lead) for name in ("q", "v", "tau"))
         self.before = np.zeros((*lead, tree.nresult), dtype)
@@ -160,7 +159,7 @@ class _Robots:
         found = [y[:count] for y in self.spare[self.count % 2]]
         if last and count == len(self.outputs[0]):  # into the arrays of the caller
             found = [self.outputs[0], self.outputs[1], self.outputs[-2]]
-        inputs = [self.q, self.v, self.tau, *(self.own[name] for name in ("commands", "wrenches", "passive"))]
+        inputs = [self.q, self.v, self.tau, *(self.own[name] for name in ("commands", "wrenches"))]
         inputs += [self.before, *(self.own[name] for name in ("given", "timing", "settings"))]
         status = runner.run(inputs, found, count)
         if status not in (DONE, OVERFLOW):

@@ -28,7 +28,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
 from linkwork.plans.clusters import cluster_tree
-from linkwork.plans.contact_steps import contact_steps_tree
+from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
@@ -209,7 +209,9 @@ class Stepper(BaseEvaluator):
     def _new_runner(self) -> Runner:
         if not self.contact or self._backend.name != "specialized":
             return super()._new_runner()
-        step = replace(self.program, algorithm=SINGLE_CONTACT_STEPS["contact_newton"])
+        tree = self.program.tree
+        known = contact_program_tree(tree, self._R[: tree.nsettings], self._passive)
+        step = replace(self.program, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known)
         return ContactStepsRunner(self.program, self._backend, step, self._torque_program())
 
     def _torque_program(self) -> Program | None:
