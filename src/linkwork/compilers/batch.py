@@ -111,11 +111,14 @@ def _over_blocks(body: Body, t: Type) -> str:
     lines = [*header(body, t), "  br i1 %any, label %shared, label %end", "shared:"]
     for k in range(body.inputs):
         lines += [f"  call void @spread(ptr %base{k}, i64 %stride{k}, i64 {body.sizes[k]}, ptr {rows[k]})"]
-    lines += ["  br label %block", "block:", "  %i = phi i64 [ 0, %shared ], [ %next, %done ]", *block_index(t, "%count")]
+    lines += [
+        "  br label %block",
+        "block:",
+        "  %i = phi i64 [ 0, %shared ], [ %next, %done ]",
+        *block_index(t, "%count"),
+    ]
     for k in range(body.inputs):
-        lines += [
-            f"  call void @gather(ptr %base{k}, i64 %stride{k}, ptr %index, i64 {body.sizes[k]}, ptr {rows[k]})"
-        ]
+        lines += [f"  call void @gather(ptr %base{k}, i64 %stride{k}, ptr %index, i64 {body.sizes[k]}, ptr {rows[k]})"]
     lines += [f"  {line}" for line in body.call(rows)]
     if body.iterate is not None:
         outputs = list(zip(rows[body.inputs :], body.sizes[body.inputs :], body.spares, strict=True))

@@ -64,7 +64,10 @@ def straight_line(
         name = item.selects[0]
         test = [f"%c{name} = fcmp olt {t.name} {value(item.below)}, {value(item.bound)}"]
         if t.lanes > 1:
-            test += [f"%b{name} = bitcast {mask} %c{name} to i{t.lanes}", f"%any{name} = icmp ne i{t.lanes} %b{name}, 0"]
+            test += [
+                f"%b{name} = bitcast {mask} %c{name} to i{t.lanes}",
+                f"%any{name} = icmp ne i{t.lanes} %b{name}, 0",
+            ]
         taken = f"%any{name}" if t.lanes > 1 else f"%c{name}"
         test += [f"br i1 {taken}, label %then{name}, label %after{name}", f"then{name}:"]
         test += [line for i in item.body for line in instructions(i)]

@@ -55,7 +55,18 @@ C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
 RECORD = Layout(
     "entry",
-    sizes=("kernel", "context", "arrays", "inputs", "array_type", "type_number", "byte_order", "units", "bytes", "chunk"),
+    sizes=(
+        "kernel",
+        "context",
+        "arrays",
+        "inputs",
+        "array_type",
+        "type_number",
+        "byte_order",
+        "units",
+        "bytes",
+        "chunk",
+    ),
     integers={
         "rank": ("arrays",),  # axes of one state's array
         "extent": ("arrays",),  # where its sizes begin in `extents`

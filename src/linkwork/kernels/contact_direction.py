@@ -177,9 +177,7 @@ def conjugate_residual(tree: Array, w: Array, k: int, least: Scalar, left: Scala
         w.eta[s] = where(least, left, w.eta[s] + y * w.krylov[k, s], w.eta[s])
         w.eta_r[s] = where(least, left, w.eta_r[s] - y * w.krylov_A[k, s], w.eta_r[s])
         for i in range(3):
-            w.contact_dy[s, i] = where(
-                least, left, w.contact_dy[s, i] + y * w.krylov_dy[k, s, i], w.contact_dy[s, i]
-            )
+            w.contact_dy[s, i] = where(least, left, w.contact_dy[s, i] + y * w.krylov_dy[k, s, i], w.contact_dy[s, i])
     for i in range(tree.nv):
         w.da0[i] = where(least, left, w.da0[i] + y * w.krylov_da[k, i], w.da0[i])
     for r in range(tree.nc):

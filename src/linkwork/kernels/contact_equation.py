@@ -159,7 +159,7 @@ def linearize_contact(
 
 @kernel
 def box_projection(tree: Array, k: int, x: Scalar, tau: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """The smoothed projection on the interval of box ``k``, its derivative, and one less that; a limit has one bound."""
+    """The smoothed projection on the interval of a box, its derivative, and one less that; limits have one bound."""
     lower = tree.box_lower[k]
     a = x - lower
     qa = sqrt(a * a + 4.0 * tau)

@@ -19,6 +19,8 @@ Other symbols as in `contact_problem` and `contact_direction`. Cost of a step: t
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.cones import clamp, project_cone, tangential_length
 from linkwork.kernels.constrained import DISABLED, STAGNATION, force_residual, maximum, minimum
@@ -50,7 +52,7 @@ from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.lcaba import constraint_residual
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import symmetric_product
-from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
+from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, KNOWN_CONTACT_TREE
 
 TRIALS = 9
 """Lengths of a step that are tried, each half of that before."""
@@ -60,6 +62,8 @@ SHORT = 0.05
 """Where steps are shorter, smoothing goes back."""
 NEAR = 3.0
 """Smoothing goes down where the residual is less than this many times it."""
+APART = 1.0 + 1e-9
+"""So that the residual is less, and rounding does not decide that it is."""
 FAST = 0.1
 """And faster, where it is less than this part of that."""
 SHRINK, LEAST_SHRINK, MOST_SHRINK = 0.1, 0.02, 0.8
@@ -271,7 +275,7 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     no_changes(tree, w)
     now = merit(tree, w, settings, result, theta, 0.0)
     result.state[LARGEST] = maximum(theta, now)
-    result.state[SMOOTHING] = maximum(theta, now / NEAR)
+    result.state[SMOOTHING] = maximum(theta, APART * now / NEAR)
     result.state[PREVIOUS] = minimum(result.state[SMOOTHING] / SHRINK, result.state[LARGEST])
     result.state[FACTOR] = SHRINK
     result.state[LEAST] = LEAST_SHRINK
@@ -378,3 +382,25 @@ CONTACT_NEWTON = Algorithm(
     view=contact_view,
     uneven=True,
 )
+
+
+@kernel
+def known_contact_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    given: Array,
+    start: Array,
+    settings: Array,
+    q1: Array,
+    v1: Array,
+    flat: Array,
+) -> tuple[ContactProblem, ContactResult]:
+    """The same with the settings of the plan; the loop reads the tolerance and the most iterations of those given."""
+    return contact_view(tree, q, v, tau, wrenches, given, start, tree.solver_settings, q1, v1, flat)
+
+
+KNOWN_CONTACT_NEWTON = replace(CONTACT_NEWTON, layout=KNOWN_CONTACT_TREE, view=known_contact_view)
+"""The same with settings that are constants of a straight-line program."""

@@ -85,9 +85,7 @@ def controller_torques(control: Control, layout: Layout) -> Algorithm:
     torques = torque_kernel(control)
 
     @kernel
-    def at_time(
-        tree: Array, w: Array, q: Array, v: Array, time: Array, shared: Array, own: Array, tau: Array
-    ) -> None:
+    def at_time(tree: Array, w: Array, q: Array, v: Array, time: Array, shared: Array, own: Array, tau: Array) -> None:
         torques(tree, time[0], q, v, shared, own, tau)
 
     inputs: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "time": (1,)}

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy.typing as npt
+
 from linkwork.model.model import Model
 from linkwork.plans.actuation import actuated_layout, with_actuators
-from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, contact_lcaba_tree
+from linkwork.plans.contact_lcaba import CONTACT_CONSTANTS, CONTACT_LCABA_TREE, contact_lcaba_tree
 from linkwork.plans.tree import Tree
 
 TOTALS = 5
@@ -38,14 +40,14 @@ CONTACT_PROGRAM_TREE = CONTACT_STEPS_TREE.extended(
     (),
     {},
     {
-        "solver_settings": ("nsettings",),  # settings of the solver, as `kernels.contact_problem` has them
+        **CONTACT_CONSTANTS,
         "joint_passive": ("nv", 7),  # passive parameters of joints, as `kernels.stage` has them
     },
 )
 """The same for a program of one step, in which parameters of steps are constants."""
 
 
-def contact_program_tree(tree: Tree, settings: Sequence[float], passive: Sequence[Sequence[float]]) -> Tree:
+def contact_program_tree(tree: Tree, settings: npt.ArrayLike, passive: npt.ArrayLike) -> Tree:
     """The arrays of a program of one step with these parameters.
 
     Args:

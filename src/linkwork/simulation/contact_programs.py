@@ -24,6 +24,7 @@ from linkwork.contact.solution import ITERATIONS, RESIDUAL
 from linkwork.kernels.control import END, EVERY, FIRST, WAIT
 from linkwork.kernels.stage import DT
 from linkwork.plans.contact_lcaba import HEAD
+from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array
 
 PART = 512
@@ -194,7 +195,7 @@ class _Robots:
 
     def _drop(self) -> None:
         """Robots that are not finite any more are left where they are."""
-        good = np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1)
+        good: Array = np.asarray(np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1))
         lost = self.rows[~good]
         self._put(lost, ~good, np.nan)
         self.rows = self.rows[good]
@@ -220,9 +221,9 @@ class _Robots:
         self._put(self.rows, np.ones(len(self.rows), dtype=bool), 1.0)
 
 
-def _put_forces(tree: object, result: Array, start: Array) -> None:
+def _put_forces(tree: Tree, result: Array, start: Array) -> None:
     """Forces to start from in the places of a result (`kernels.contact_problem`)."""
-    ns, nb, nc, h = tree.nslots, tree.nboxes, tree.nc, HEAD + tree.nv  # type: ignore[attr-defined]
+    ns, nb, nc, h = tree.nslots, tree.nboxes, tree.nc, HEAD + tree.nv
     result[..., h : h + 3 * ns] = start[..., : 3 * ns]
     result[..., h + 7 * ns + nc : h + 7 * ns + nc + nb] = start[..., 3 * ns : 3 * ns + nb]
     result[..., h + 7 * ns : h + 7 * ns + nc] = start[..., 3 * ns + nb :]
