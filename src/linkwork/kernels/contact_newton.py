@@ -250,21 +250,27 @@ def no_changes(tree: Array, w: Array) -> None:
 @kernel
 def linearize(
     tree: Array, w: Array, settings: ContactSettings, result: ContactResult, theta: Scalar, fresh: Scalar
-) -> None:
-    """All contacts and boxes; where ``fresh`` is one there are none, so that the step leads to free motion."""
+) -> Scalar:
+    """All contacts and boxes; where ``fresh`` is one there are none, so that the step leads to free motion.
+
+    Returns:
+        The residual ``|(z - P) / sigma|``.
+    """
     there = 1.0 - fresh
+    square = 0.0
     for s in range(tree.nslots):
         y = (w.contact_y[s, 0], w.contact_y[s, 1], w.contact_y[s, 2])
-        linearize_contact(tree, w, s, settings, slot_vector(result.forces, s), y, theta)
+        square = square + linearize_contact(tree, w, s, settings, slot_vector(result.forces, s), y, theta)
         for k in range(3):
             w.contact_P[s, k] *= there
             w.contact_g[s, k] *= there
         for k in range(6):
             w.contact_G[s, k] *= there
     for b in range(tree.nboxes):
-        linearize_box(tree, w, b, settings, result.boxes[b], w.box_y[b], theta)
+        square = square + linearize_box(tree, w, b, settings, result.boxes[b], w.box_y[b], theta)
         w.box_P[b] *= there
         w.box_G[b] *= there
+    return sqrt(square)
 
 
 @kernel
@@ -371,14 +377,12 @@ def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, resul
     fresh = result.state[FRESH]
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
-    linearize(tree, w, settings, result, theta, fresh)
-    no_changes(tree, w)
-    before = merit(tree, w, settings, result, theta, 0.0)
+    before = linearize(tree, w, settings, result, theta, fresh)
     newton_direction(tree, w, settings, result, before)
     t, now = step_length(tree, w, settings, result, theta, before)
-    whole = merit(tree, w, settings, result, theta, 1.0)
-    t = where(0.5, fresh, 1.0, t)
-    now = where(0.5, fresh, whole, now)
+    if any_below(0.5 - fresh, 0.0):
+        t = where(0.5, fresh, 1.0, t)
+        now = where(0.5, fresh, merit(tree, w, settings, result, theta, 1.0), now)
     take_step(tree, w, result, t)
     leave_contradictions(tree, w, settings)
     missed = problem_residual(tree, w, problem, result, w.row_forces)
