@@ -46,7 +46,7 @@ class StepMethod(NamedTuple):
 
 SOLVERS: Mapping[str, StepMethod] = MappingProxyType(
     {
-        "newton": StepMethod(CONTACT_NEWTON, contact_lcaba_tree, 100),
+        "newton": StepMethod(CONTACT_NEWTON, contact_lcaba_tree, 200),
         "admm": StepMethod(CONTACT_ADMM, contact_admm_tree, 2000),
         "pgs": StepMethod(CONTACT_PGS, contact_rows_tree, 20_000),
     }
@@ -55,7 +55,7 @@ SOLVERS: Mapping[str, StepMethod] = MappingProxyType(
 
 MAX_ITERATIONS = SOLVERS["newton"].most
 """Of steps in simulations."""
-TOLERANCE = 1e-8
+TOLERANCE = 3e-9
 """The residual at which iterations end, as a part of the velocity at which bodies of the robot's size fall."""
 SINGLE_TOLERANCE = 1e-4
 """The least in single precision."""
@@ -93,7 +93,7 @@ class ContactStep(ArrayEvaluator):
         solver: How to solve for contact forces.
         tolerance: What contacts, loops and joints may miss when iterations end (`ContactSolution.residual`), as a part
             of the velocity at which bodies of the robot's size fall, which is about 1 m/s.
-        max_iterations: The most iterations; by default 100 of ``newton``, 2000 of ``admm``, 20 000 of
+        max_iterations: The most iterations; by default 200 of ``newton``, 2000 of ``admm``, 20 000 of
             ``pgs``.
         limits: Whether joint limits hold; else joints pass them.
         joint_friction: Whether the dry friction of joints acts.

@@ -44,9 +44,9 @@ from linkwork.kernels.lcaba import (
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import symmetric_product
 
-DIRECTIONS = 3
+DIRECTIONS = 5
 """The most conjugate residuals of a step."""
-INEXACT = 0.03
+INEXACT = 0.01
 """What they may leave, as a part of the residual of contacts."""
 
 NEWTON_WORK: dict[str, Shape] = PROBLEM_WORK | {

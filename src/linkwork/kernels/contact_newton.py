@@ -68,27 +68,41 @@ FAST = 0.1
 """And faster, where it is less than this part of that."""
 SHRINK, LEAST_SHRINK, MOST_SHRINK = 0.1, 0.02, 0.8
 """The factor by which it does: at first, and its bounds."""
+CAREFUL, LEAST_CAREFUL = (0.3, 0.6), (0.1, 0.4)
+"""The same on later paths: of the first round, and of the second."""
 LEAST_SMOOTHING = 1e-14
 """Smoothing at the end, as a part of that at the beginning."""
 
+SMALLEST = 0.01
+"""Smoothing of a warm start that misses nothing, as a part of the tolerance."""
 WARM = 0.3
 """A contact of a warm start goes on where less than this part of what its force can do would end it."""
-MORE_SLACK, LEAST_SLACK, MOST_SLACK = 10.0, 1e-9, 1e-4
-"""Where steps get stuck, the slack of projections is so much larger; and smaller again where steps reduce the residual
-to no less than `SLOW`. The bounds of both."""
+MORE_SLACK, MOST_SLACK = 10.0, 1e-4
+"""Where steps get stuck, the slack of projections is so much larger, at most so much; and smaller again where steps
+reduce the residual to no less than `SLOW`."""
 SLOW = 0.5
+SLIDES = 0.9
+"""A contact of a warm start slides with more than this part of the force that friction can have."""
 SLIPPING = 0.3
 """Smoothing of a warm start with contacts that slide, as a part of gravity, or of their velocity over the step."""
+ROUND = 3.0
+"""Paths of a round; the second round goes along them more slowly."""
 FAILURES = 3.5
 """More steps that got stuck than this lead to another path: another weight of ``w`` against ``z``."""
 
 
 MOST_FAILURES = 8.5
 """Where a solution is close, so many do."""
+FIRST, ABOVE = 0.1, 1.001
+"""The first step ends iterations only with this part of the tolerance, else its residual is said to be above it: what
+steps of a simulation that start warm leave has one sign, and adds up."""
 LATE = 1e-3
 """It is where the residual is less than this part of the largest smoothing."""
-FLOOR = 0.3
-"""Smoothing is at least this part of the residual."""
+FLOOR, CENTERED = 0.3, 3.0
+"""Smoothing is at least this part of the residual, and this many times it where the step was not taken in full: where
+the path bends, the next step begins near to it."""
+WHOLE = 0.8
+"""Length from which on a step counts as full."""
 
 SMOOTHING, PREVIOUS, LARGEST, FACTOR, LEAST, STUCK, PATH, FRESH, SLACK, LENGTH, MERIT, CLOSE = range(12)
 """Entries of the solver's state: smoothing now, before, and the largest; its factor, and the least that it may be;
@@ -158,12 +172,14 @@ def update_smoothing(
     slower = minimum(sqrt(factor), MOST_SHRINK)
     fast = where(residual, NEAR * FAST * theta, where(t, 1.0, 0.0, 1.0), 0.0)
     faster = where(0.5, fast, maximum(factor * factor, state[LEAST]), factor)
-    less = minimum(theta, maximum(maximum(factor * theta, FLOOR * residual), LEAST_SMOOTHING * largest))
+    floor = where(t, WHOLE, CENTERED, FLOOR) * residual
+    less = minimum(theta, maximum(maximum(factor * theta, floor), LEAST_SMOOTHING * largest))
     far = where(LATE * largest, missed, 1.0, 0.0)
     count = state[STUCK] + stuck
     lost = where(FAILURES, count, where(MOST_FAILURES, count, 1.0, far), 0.0)
     path = state[PATH] + lost
-    state[PATH] = where(2.5, path, 0.0, path)
+    state[PATH] = where(2.0 * ROUND - 0.5, path, 0.0, path)
+    second = where(ROUND - 0.5, path, 1.0, 0.0)
     state[FRESH] = lost
     state[STUCK] = where(0.5, lost, 0.0, count)
     state[SMOOTHING] = where(0.5, lost, largest, where(0.5, stuck, before, where(0.5, near, less, theta)))
@@ -171,22 +187,23 @@ def update_smoothing(
     state[PREVIOUS] = where(0.5, lost, largest, earlier)
     state[CLOSE] = 1.0 - far
     kept = where(0.5, stuck - far, maximum(state[LEAST], slower), state[LEAST])
-    state[LEAST] = where(0.5, lost, LEAST_SHRINK, kept)
+    state[LEAST] = where(0.5, lost, where(0.5, second, LEAST_CAREFUL[1], LEAST_CAREFUL[0]), kept)
     slow = where(SLOW * start, residual, 1.0 - stuck, 0.0) - near
     more = minimum(MORE_SLACK * state[SLACK], MOST_SLACK)
-    less_slack = maximum(state[SLACK] / MORE_SLACK, LEAST_SLACK)
+    less_slack = maximum(state[SLACK] / MORE_SLACK, first_slack)
     slack = where(0.5, stuck, more, where(0.5, slow, less_slack, state[SLACK]))
     state[SLACK] = where(0.5, far, first_slack, slack)
     state[LENGTH] = t
     state[MERIT] = residual
-    state[FACTOR] = where(0.5, lost, SHRINK, where(0.5, stuck, slower, where(0.5, near, faster, factor)))
+    first = where(0.5, second, CAREFUL[1], CAREFUL[0])
+    state[FACTOR] = where(0.5, lost, first, where(0.5, stuck, slower, where(0.5, near, faster, factor)))
 
 
 @kernel
 def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> Scalar:
     """Forces and ``y`` to linearize at first, and the smoothing there: what they miss.
 
-    Contacts that gravity would close are taken to close; forces of a warm start to go on.
+    Contacts that gravity would close are taken to close; those of a warm start to go on, sticking or sliding.
     """
     settings = problem.settings
     largest = 0.0
@@ -194,18 +211,20 @@ def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult)
         f = slot_vector(problem.forces0, s)
         set_slot_vector(f, result.forces, s)
         b = w.contact_b[s]
-        w.contact_y[s, 0] = b[0]
-        w.contact_y[s, 1] = b[1]
-        goes_on = where(b[2], WARM * settings.D[s] * f[2], 1.0, 0.0)
-        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2] - settings.gravity)
         mu = tree.friction[s]
+        goes_on = where(b[2], WARM * settings.D[s] * f[2], 1.0, 0.0)
+        slides = where(tangential_length(f), SLIDES * mu * f[2], 0.0, goes_on)
+        moves = 1.0 - goes_on + slides
+        w.contact_y[s, 0] = moves * b[0]
+        w.contact_y[s, 1] = moves * b[1]
+        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2] - settings.gravity)
         sigma = penalty(tree, s, settings)
         z = scaled_force(mu, f)
         p = project_cone(1.0, penalized(tree, s, settings, z, w.contact_y[s], 0.0))
         r = (z[0] - p[0], z[1] - p[1], z[2] - p[2])
         largest = maximum(largest, (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) / (sigma * sigma))
         slip = SLIPPING * minimum(tangential_length(b), settings.gravity)
-        largest = maximum(largest, goes_on * slip * slip)
+        largest = maximum(largest, slides * slip * slip)
     for k in range(tree.nboxes):
         result.boxes[k] = problem.boxes0[k]
         w.box_y[k] = w.box_b[k]
@@ -218,7 +237,7 @@ def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult)
         w.rows[i] = w.k[i]
     for k in range(tree.nv):
         result.a[k] = 0.0
-    return maximum(sqrt(largest), settings.tolerance / settings.dt)
+    return maximum(sqrt(largest), SMALLEST * settings.tolerance / settings.dt)
 
 
 @kernel
@@ -236,21 +255,27 @@ def no_changes(tree: Array, w: Array) -> None:
 @kernel
 def linearize(
     tree: Array, w: Array, settings: ContactSettings, result: ContactResult, theta: Scalar, fresh: Scalar
-) -> None:
-    """All contacts and boxes; where ``fresh`` is one there are none, so that the step leads to free motion."""
+) -> Scalar:
+    """All contacts and boxes; where ``fresh`` is one there are none, so that the step leads to free motion.
+
+    Returns:
+        The residual ``|(z - P) / sigma|``.
+    """
     there = 1.0 - fresh
+    square = 0.0
     for s in range(tree.nslots):
         y = (w.contact_y[s, 0], w.contact_y[s, 1], w.contact_y[s, 2])
-        linearize_contact(tree, w, s, settings, slot_vector(result.forces, s), y, theta)
+        square = square + linearize_contact(tree, w, s, settings, slot_vector(result.forces, s), y, theta)
         for k in range(3):
             w.contact_P[s, k] *= there
             w.contact_g[s, k] *= there
         for k in range(6):
             w.contact_G[s, k] *= there
     for b in range(tree.nboxes):
-        linearize_box(tree, w, b, settings, result.boxes[b], w.box_y[b], theta)
+        square = square + linearize_box(tree, w, b, settings, result.boxes[b], w.box_y[b], theta)
         w.box_P[b] *= there
         w.box_G[b] *= there
+    return sqrt(square)
 
 
 @kernel
@@ -262,10 +287,11 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     linearize(tree, w, settings, result, theta, 0.0)
     for s in range(tree.nslots):  # P - G (b - y): forces at a = 0 of what is linear about the guess
         b = w.contact_b[s]
-        x = symmetric_product(w.contact_G[s], (0.0, 0.0, b[2] - w.contact_y[s, 2]))
+        y = w.contact_y[s]
+        x = symmetric_product(w.contact_G[s], (b[0] - y[0], b[1] - y[1], b[2] - y[2]))
         for k in range(3):
             w.contact_P[s, k] -= x[k]
-        w.contact_y[s, 2] = b[2]
+            w.contact_y[s, k] = b[k]
     for k in range(tree.nv):
         w.tau[k] = w.torque[k]
     for j in range(6):
@@ -282,8 +308,9 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     result.state[STUCK] = 0.0
     result.state[SLACK] = settings.slack
     result.state[PATH] = 0.0
-    result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
-    update_smoothing(result.state, 0.9, DISABLED, now, result.residual[0] / settings.dt, settings.slack)
+    missed = problem_residual(tree, w, problem, result, w.rows)
+    result.residual[0] = where(missed, FIRST * settings.tolerance, missed, maximum(missed, ABOVE * settings.tolerance))
+    update_smoothing(result.state, 0.9, DISABLED, now, missed / settings.dt, settings.slack)
     result.iterations[0] = 1.0
     write_step(tree, w, problem, result)
 
@@ -347,22 +374,20 @@ def write_best_step(tree: Array, w: Array, problem: ContactProblem, result: Cont
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
     theta = result.state[SMOOTHING]
-    # on every second path De Saxcé's correction comes as smoothing goes: from the convex problem, which has no traps
-    path = result.state[PATH]
+    # on the second path De Saxcé's correction comes as smoothing goes: from the convex problem, which has no traps
+    path = result.state[PATH] - where(ROUND - 0.5, result.state[PATH], ROUND, 0.0)
     fading = 1.0 - minimum(theta / result.state[LARGEST], 1.0)
-    saxce = where(0.5, path, where(1.5, path, where(2.5, path, fading, 1.0), fading), 1.0)
-    settings = on_path(problem.settings, result.state[PATH], result.state[SLACK], saxce)
+    saxce = where(0.5, path, where(1.5, path, 1.0, fading), 1.0)
+    settings = on_path(problem.settings, path, result.state[SLACK], saxce)
     fresh = result.state[FRESH]
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
-    linearize(tree, w, settings, result, theta, fresh)
-    no_changes(tree, w)
-    before = merit(tree, w, settings, result, theta, 0.0)
+    before = linearize(tree, w, settings, result, theta, fresh)
     newton_direction(tree, w, settings, result, before)
     t, now = step_length(tree, w, settings, result, theta, before)
-    whole = merit(tree, w, settings, result, theta, 1.0)
-    t = where(0.5, fresh, 1.0, t)
-    now = where(0.5, fresh, whole, now)
+    if any_below(0.5 - fresh, 0.0):
+        t = where(0.5, fresh, 1.0, t)
+        now = where(0.5, fresh, merit(tree, w, settings, result, theta, 1.0), now)
     take_step(tree, w, result, t)
     leave_contradictions(tree, w, settings)
     missed = problem_residual(tree, w, problem, result, w.row_forces)
