@@ -207,6 +207,10 @@ def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult)
     """
     settings = problem.settings
     largest = 0.0
+    bears = 0.0
+    for s in range(tree.nslots):
+        bears = maximum(bears, problem.forces0[3 * s + 2])
+    falls = where(0.0, bears, 0.0, settings.gravity)
     for s in range(tree.nslots):
         f = slot_vector(problem.forces0, s)
         set_slot_vector(f, result.forces, s)
@@ -217,7 +221,7 @@ def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult)
         moves = 1.0 - goes_on + slides
         w.contact_y[s, 0] = moves * b[0]
         w.contact_y[s, 1] = moves * b[1]
-        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2] - settings.gravity)
+        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2] - falls)
         sigma = penalty(tree, s, settings)
         z = scaled_force(mu, f)
         p = project_cone(1.0, penalized(tree, s, settings, z, w.contact_y[s], 0.0))

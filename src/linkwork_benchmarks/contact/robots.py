@@ -72,7 +72,7 @@ def cassie_stance() -> Stance:
         raise Unable(f"no file {CASSIE}")
     robot = zoo.cassie_on_ground(lw.load(CASSIE), friction=FRICTION)
     q = robot.poses[zoo.ASSEMBLED]
-    points, held = lw.ContactGeometry(robot)(q).points, []
+    points, held = lw.ContactGeometry(robot)(q).points, list[lw.Point]()
     for k, pair in enumerate(robot.contacts):
         foot = lw.frame_placement(robot, q, pair.second.body)
         for at in points[4 * k : 4 * k + 3]:
