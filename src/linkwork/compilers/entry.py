@@ -55,7 +55,18 @@ C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
 RECORD = Layout(
     "entry",
-    sizes=("kernel", "context", "arrays", "inputs", "array_type", "type_number", "byte_order", "units", "bytes"),
+    sizes=(
+        "kernel",
+        "context",
+        "arrays",
+        "inputs",
+        "array_type",
+        "type_number",
+        "byte_order",
+        "units",
+        "bytes",
+        "chunk",
+    ),
     integers={
         "rank": ("arrays",),  # axes of one state's array
         "extent": ("arrays",),  # where its sizes begin in `extents`
@@ -170,7 +181,7 @@ def compute(e: Any, states: int, bases: Any, steps: Any, rows: Any) -> int:
     """Chunks of states: inputs are looked at, the kernel is called, results are looked at."""
     done = 0
     while done < states:
-        n = CHUNK if states - done > CHUNK else states - done
+        n = e.chunk if states - done > e.chunk else states - done
         for k in range(e.arrays):
             rows[k] = bases[k] + done * steps[k] * e.bytes
             if k < e.inputs:
@@ -258,8 +269,11 @@ def entry_point(
     shapes: Sequence[tuple[int, ...]],
     inputs: int,
     units: Sequence[tuple[int, int]],
+    chunk: int = CHUNK,
 ) -> Callable[..., int]:
     """A function of arrays, inputs then outputs, that runs a kernel and answers with a status.
+
+    The kernel is called for at most ``chunk`` states at a time.
 
     It owns the kernel's ``code`` and ``context`` (whose ``address`` the kernel is given; None for none): they live as
     long as it does.
@@ -287,6 +301,7 @@ def entry_point(
             ord(dtype.byteorder),
             len(units),
             dtype.itemsize,
+            chunk,
             *(array.ctypes.data for array in arrays),
         ],
         dtype=np.int64,

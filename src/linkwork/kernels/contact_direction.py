@@ -171,16 +171,34 @@ def conjugate_residual(tree: Array, w: Array, k: int, least: Scalar, left: Scala
         x = x + w.krylov_A[k, s] * w.krylov_A[k, s]
         y = y + w.krylov_A[k, s] * w.eta_r[s]
     w.krylov_norm[k] = where(0.0, x, 1.0 / where(0.0, x, x, 1.0), 0.0)
-    y = where(least, left, y * w.krylov_norm[k], 0.0)
+    # by `where` of the same condition, so that straight-line programs can branch around all of it
+    y = y * w.krylov_norm[k]
     for s in range(tree.nslots):
-        w.eta[s] += y * w.krylov[k, s]
-        w.eta_r[s] -= y * w.krylov_A[k, s]
+        w.eta[s] = where(least, left, w.eta[s] + y * w.krylov[k, s], w.eta[s])
+        w.eta_r[s] = where(least, left, w.eta_r[s] - y * w.krylov_A[k, s], w.eta_r[s])
         for i in range(3):
-            w.contact_dy[s, i] += y * w.krylov_dy[k, s, i]
+            w.contact_dy[s, i] = where(least, left, w.contact_dy[s, i] + y * w.krylov_dy[k, s, i], w.contact_dy[s, i])
     for i in range(tree.nv):
-        w.da0[i] += y * w.krylov_da[k, i]
+        w.da0[i] = where(least, left, w.da0[i] + y * w.krylov_da[k, i], w.da0[i])
     for r in range(tree.nc):
-        w.drows[r] += y * w.krylov_rows[k, r]
+        w.drows[r] = where(least, left, w.drows[r] + y * w.krylov_rows[k, r], w.drows[r])
+    if k + 1 < DIRECTIONS:
+        keep_direction(tree, w, k, least, left)
+
+
+@kernel
+def keep_direction(tree: Array, w: Array, k: int, least: Scalar, left: Scalar) -> None:
+    """Direction ``k`` for those that follow; where there is none, zeros."""
+    w.krylov_norm[k] = where(least, left, w.krylov_norm[k], 0.0)
+    for s in range(tree.nslots):
+        w.krylov[k, s] = where(least, left, w.krylov[k, s], 0.0)
+        w.krylov_A[k, s] = where(least, left, w.krylov_A[k, s], 0.0)
+        for i in range(3):
+            w.krylov_dy[k, s, i] = where(least, left, w.krylov_dy[k, s, i], 0.0)
+    for i in range(tree.nv):
+        w.krylov_da[k, i] = where(least, left, w.krylov_da[k, i], 0.0)
+    for r in range(tree.nc):
+        w.krylov_rows[k, r] = where(least, left, w.krylov_rows[k, r], 0.0)
 
 
 @kernel

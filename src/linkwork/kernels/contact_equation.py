@@ -15,7 +15,7 @@ Other symbols as in `contact_newton`. Cost: linear in contacts, about 150 operat
 
 from __future__ import annotations
 
-from linkwork.kernels.cones import smooth_cone, smooth_plus, spectral
+from linkwork.kernels.cones import smooth_cone, smooth_parts, smooth_plus, spectral
 from linkwork.kernels.constrained import maximum
 from linkwork.kernels.contact_problem import ContactResult, ContactSettings, slot_vector
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
@@ -160,15 +160,25 @@ def linearize_contact(
 
 
 @kernel
-def box_projection(x: Scalar, lower: Scalar, upper: Scalar, tau: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """The smoothed projection on ``[lower, upper]``, its derivative, and one less that."""
+def box_projection(tree: Array, k: int, x: Scalar, tau: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """The smoothed projection on the interval of a box, its derivative, and one less that; limits have one bound."""
+    lower = tree.box_lower[k]
     a = x - lower
-    b = x - upper
     qa = sqrt(a * a + 4.0 * tau)
-    qb = sqrt(b * b + 4.0 * tau)
-    pa = smooth_plus(a, qa, tau)
-    pb = smooth_plus(b, qb, tau)
-    return lower + pa - pb, pa / qa - pb / qb, smooth_plus(-a, qa, tau) / qa + pb / qb
+    pa, na = smooth_parts(a, qa, tau)
+    ia = 1.0 / qa
+    P = lower + pa
+    slope = pa * ia
+    rest = na * ia
+    if tree.box_q[k] < 0:
+        b = x - tree.box_upper[k]
+        qb = sqrt(b * b + 4.0 * tau)
+        pb = smooth_plus(b, qb, tau)
+        outside = pb / qb
+        P = P - pb
+        slope = slope - outside
+        rest = rest + outside
+    return P, slope, rest
 
 
 @kernel
@@ -176,7 +186,7 @@ def box_equation(tree: Array, b: int, settings: ContactSettings, f: Scalar, y: S
     """The square of ``(f - P) / sigma``, as a velocity."""
     sigma = settings.penalty / settings.box_D[b]
     tau = box_smoothing(sigma, theta / settings.box_unit[b])
-    P, _, _ = box_projection(f - sigma * y, tree.box_lower[b], tree.box_upper[b], tau)
+    P, _, _ = box_projection(tree, b, f - sigma * y, tau)
     x = settings.box_unit[b] * (f - P) / sigma
     return x * x
 
@@ -188,7 +198,7 @@ def linearize_box(
     """``P, G`` of a limit, or of dry friction; returns the square of ``(f - P) / sigma``, as a velocity."""
     sigma = settings.penalty / settings.box_D[b]
     tau = box_smoothing(sigma, theta / settings.box_unit[b])
-    P, slope, rest = box_projection(f - sigma * y, tree.box_lower[b], tree.box_upper[b], tau)
+    P, slope, rest = box_projection(tree, b, f - sigma * y, tau)
     inverse = 1.0 / maximum(rest, settings.slack)
     w.box_P[b] = f - inverse * (f - P)
     w.box_G[b] = sigma * inverse * slope
