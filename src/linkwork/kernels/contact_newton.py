@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.cones import clamp, project_cone, tangential_length
+from linkwork.kernels.cones import clamp, magnitude, project_cone, tangential_length
 from linkwork.kernels.constrained import DISABLED, STAGNATION, force_residual, maximum, minimum
 from linkwork.kernels.contact_direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact_equation import (
@@ -203,14 +203,15 @@ def update_smoothing(
 def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> Scalar:
     """Forces and ``y`` to linearize at first, and the smoothing there: what they miss.
 
-    Contacts that gravity would close are taken to close; those of a warm start to go on, sticking or sliding.
+    Contacts of a warm start are taken to go on, sticking or sliding, and others that do not approach to stay open.
+    Without a start all that gravity closes are taken to stick, as they do in a pile at rest.
     """
     settings = problem.settings
     largest = 0.0
     bears = 0.0
     for s in range(tree.nslots):
         bears = maximum(bears, problem.forces0[3 * s + 2])
-    falls = where(0.0, bears, 0.0, settings.gravity)
+    cold = where(0.0, bears, 0.0, 1.0)
     for s in range(tree.nslots):
         f = slot_vector(problem.forces0, s)
         set_slot_vector(f, result.forces, s)
@@ -218,10 +219,14 @@ def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult)
         mu = tree.friction[s]
         goes_on = where(b[2], WARM * settings.D[s] * f[2], 1.0, 0.0)
         slides = where(tangential_length(f), SLIDES * mu * f[2], 0.0, goes_on)
+        rests = where(magnitude(b[2]), settings.gravity, cold, 0.0)
+        f = (f[0], f[1], where(0.5, rests, settings.gravity / settings.D[s], f[2]))
+        set_slot_vector(f, result.forces, s)
+        goes_on = maximum(goes_on, rests)
         moves = 1.0 - goes_on + slides
         w.contact_y[s, 0] = moves * b[0]
         w.contact_y[s, 1] = moves * b[1]
-        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2] - falls)
+        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2])
         sigma = penalty(tree, s, settings)
         z = scaled_force(mu, f)
         p = project_cone(1.0, penalized(tree, s, settings, z, w.contact_y[s], 0.0))
