@@ -380,7 +380,7 @@ class Stepper(BaseEvaluator):
         if self.given is not None:
             raise InputError(f"bind: contact points of '{self.source.name}' are found between steps; call the stepper")
         if self.contact:
-            inputs[6] = np.ascontiguousarray(np.broadcast_to(self._R, (*lead, self._R.size)))
+            inputs[6] = np.array(np.broadcast_to(self._R, (*lead, self._R.size)), order="C")
         if self.integrator != "dopri5":
             inputs.append(self.repeats(count(steps, "steps")))
         elif steps != 1:
