@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.inverse_solution import InverseSolution
     from linkwork.dynamics.kkt import KKT, KKTFactor
     from linkwork.dynamics.methods import best_method, method_costs, methods_for
+    from linkwork.dynamics.minimal_derivatives import minimal_derivatives
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.solution import Solution
     from linkwork.export import export_c, export_casadi
@@ -101,7 +102,9 @@ if TYPE_CHECKING:
         centroidal_momentum_matrix,
         centroidal_momentum_matrix_rate,
         constraint_bias,
+        constraint_derivatives,
         constraint_error,
+        constraint_error_jacobian,
         constraint_jacobian,
         constraint_target,
         coriolis_matrix,
@@ -151,6 +154,7 @@ _LAZY = {
     "linkwork.dynamics.inverse_solution": ("InverseSolution",),
     "linkwork.dynamics.kkt": ("KKT", "KKTFactor"),
     "linkwork.dynamics.methods": ("best_method", "method_costs", "methods_for"),
+    "linkwork.dynamics.minimal_derivatives": ("minimal_derivatives",),
     "linkwork.dynamics.solution": ("Solution",),
     "linkwork.dynamics.operational": ("OperationalInertia",),
     "linkwork.export": ("export_c", "export_casadi"),
@@ -167,7 +171,9 @@ _LAZY = {
         "centroidal_momentum_matrix",
         "centroidal_momentum_matrix_rate",
         "constraint_bias",
+        "constraint_derivatives",
         "constraint_error",
+        "constraint_error_jacobian",
         "constraint_jacobian",
         "constraint_target",
         "coriolis_matrix",
@@ -327,7 +333,9 @@ __all__ = [
     "clusters",
     "compose",
     "constraint_bias",
+    "constraint_derivatives",
     "constraint_error",
+    "constraint_error_jacobian",
     "constraint_jacobian",
     "constraint_target",
     "coriolis_matrix",
@@ -349,6 +357,7 @@ __all__ = [
     "mass_matrix",
     "method_costs",
     "methods_for",
+    "minimal_derivatives",
     "operation_count",
     "passive_forces",
     "rollouts",

@@ -86,6 +86,8 @@ Quantity = Literal[
     "constraint_jacobian",
     "constraint_bias",
     "constraint_target",
+    "constraint_derivatives",
+    "constraint_error_jacobian",
     "actuator_torques",
     "gravity_compensation",
 ]

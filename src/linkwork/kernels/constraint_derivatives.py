@@ -12,7 +12,7 @@ target. With ``a = 0`` these are derivatives of `constraint_bias`, with ``v = 0`
 
 | symbol   | meaning                                                             |
 |----------|---------------------------------------------------------------------|
-| Kc, W, Q | covectors of each row of K in the common frame                      |
+| Kc, Wc, Qc | covectors of each row of K in the common frame                      |
 | k_root   | the body before which a row of K has no derivatives                 |
 
 Cost: O(m d), with m rows and d the joints that support them.
@@ -160,13 +160,13 @@ def combination_velocity_partial(tree: Array, w: Array, t: int) -> None:
     if tree.combination_aligned[t] != 0:
         point_velocity_partial(w, m, point_velocity(V, frame_origin(tree, w, frame)), linear(w.Kc[m]), kd)
         n = rotate(w.Ec[0], (tree.combination[t, 0], tree.combination[t, 1], tree.combination[t, 2]))
-        set_angular(add(angular(w.W[m]), cross(angular(V), n)), w.W[m])
+        set_angular(add(angular(w.Wc[m]), cross(angular(V), n)), w.Wc[m])
     else:
         n = angular(w.Kc[m])
         f = linear(w.Kc[m])
         Wn, Wf = force_cross(V, n, f)
-        set_angular(add(Wn, scale(kd, n)), w.W[m])
-        set_linear(add(Wf, scale(kd, f)), w.W[m])
+        set_angular(add(Wn, scale(kd, n)), w.Wc[m])
+        set_linear(add(Wf, scale(kd, f)), w.Wc[m])
 
 
 @kernel
@@ -183,11 +183,11 @@ def combination_pose_partial(tree: Array, w: Array, t: int) -> None:
         xdd = add(point_acceleration(w.V[i], w.A[i], x), scale(kd, point_velocity(w.V[i], x)))
         point_pose_partial(w, m, xdd, linear(w.Kc[m]), 0.0)
         alpha = add(angular(w.A[i]), scale(kd, angular(w.V[i])))
-        set_angular(add(angular(w.Q[m]), cross(alpha, n)), w.Q[m])
+        set_angular(add(angular(w.Qc[m]), cross(alpha, n)), w.Qc[m])
     else:
         Qn, Qf = force_cross(w.A[0], angular(w.Kc[m]), linear(w.Kc[m]))
-        set_angular(Qn, w.Q[m])
-        set_linear(Qf, w.Q[m])
+        set_angular(Qn, w.Qc[m])
+        set_linear(Qf, w.Qc[m])
 
 
 # Rows on joints ---------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def row_accelerations(tree: Array, w: Array, q: Array, v: Array, s: Array) -> No
         i = tree.k_body[m]
         s[r] += spatial_dot(w.Kc[m], w.A[i])
         if i > 0:
-            half = spatial_dot(w.W[m], w.V[i]) + tree.kd[r] * spatial_dot(w.Kc[m], w.V[i])
+            half = spatial_dot(w.Wc[m], w.V[i]) + tree.kd[r] * spatial_dot(w.Kc[m], w.V[i])
             s[r] += 0.5 * half
 
 
@@ -247,9 +247,9 @@ def row_derivatives(tree: Array, w: Array, q: Array, v: Array, a: Array, ds_dq: 
         i = tree.k_body[m]
         while i > tree.k_root[m]:
             for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
-                by_pose = spatial_dot(w.Q[m], w.S[k]) + spatial_dot(w.W[m], w.Psid[k])
+                by_pose = spatial_dot(w.Qc[m], w.S[k]) + spatial_dot(w.Wc[m], w.Psid[k])
                 ds_dq[r, k] += by_pose + spatial_dot(w.Kc[m], w.Psidd[k])
-                ds_dv[r, k] += spatial_dot(w.W[m], w.S[k]) + spatial_dot(w.Kc[m], w.Psid_Sd[k])
+                ds_dv[r, k] += spatial_dot(w.Wc[m], w.S[k]) + spatial_dot(w.Kc[m], w.Psid_Sd[k])
             i = tree.parent[i]
     coupling_derivatives(tree, w, q, v, a, ds_dq, ds_dv)
 
@@ -266,11 +266,29 @@ def constraint_derivatives(tree: Array, w: Array, q: Array, v: Array, a: Array, 
     row_derivatives(tree, w, q, v, a, ds_dq, ds_dv)
 
 
+@kernel
+def constraint_error_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
+    """Derivatives of the errors: rows with a gain of one, where nothing moves (`plans.constraint_derivatives`)."""
+    for k in range(tree.nv):
+        w.qdd0[k] = 0.0
+    constraint_derivatives(tree, w, q, w.qdd0, w.qdd0, jacobian, w.ds_dv)
+
+
+_WORK: dict[str, Shape] = ROW_PARTIALS | CLOSURE | RATES | {"e": ("nc",)}
+
 CONSTRAINT_DERIVATIVES = Algorithm(
     "constraint_derivatives",
     constraint_derivatives,
     {"q": ("nq",), "v": ("nv",), "a": ("nv",)},
     {"ds_dq": ("nc", "nv"), "ds_dv": ("nc", "nv")},
-    ROW_PARTIALS | CLOSURE | RATES | {"e": ("nc",)},
+    _WORK,
+    DERIVATIVE_TREE,
+)
+ERROR_JACOBIAN = Algorithm(
+    "constraint_error_jacobian",
+    constraint_error_jacobian,
+    {"q": ("nq",)},
+    {"jacobian": ("nc", "nv")},
+    _WORK | {"qdd0": ("nv",), "ds_dv": ("nc", "nv")},
     DERIVATIVE_TREE,
 )

@@ -108,7 +108,7 @@ def tape_second_rates(tree: Array, w: Array, v: Array) -> None:
 
 @kernel
 def tape_rates(tree: Array, w: Array, v: Array, acceleration: Array, accelerates: int) -> None:
-    """First and second time derivatives of all nodes, after `tape_forward`; no joint ``accelerates`` where that is 0."""
+    """First and second time derivatives of all nodes, after `tape_forward`; with ``accelerates`` 0, no joint does."""
     x = w.tape
     d = w.tape_dot
     y = w.tape_ddot

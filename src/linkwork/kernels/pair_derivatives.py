@@ -23,7 +23,7 @@ depends on velocities alone, and gives the row's bias too (`constraint_derivativ
 | g, H, T  | first, second and third derivatives of an error of turning by the axis b            |
 | pA, pB   | positions of the frames' origins                                                    |
 | nu12     | ``v_1 + v_2``                                                                       |
-| Kc, W, Q | covectors of a row on a body                                                        |
+| Kc, Wc, Qc | covectors of a row on a body                                                        |
 
 Cost: a fixed number of operations for each row.
 """
@@ -54,8 +54,8 @@ from linkwork.model.pairs import ABOUT_Z, ANY_SHIFT, ANY_TURN, MEET, NO_TURN, ON
 
 PAIR_PARTIALS: dict[str, Shape] = {
     "Kc": ("nk", 6),
-    "W": ("nk", 6),
-    "Q": ("nk", 6),
+    "Wc": ("nk", 6),
+    "Qc": ("nk", 6),
     "B": ("npairs", 3, 3),
     "pA": ("npairs", 3),
     "pB": ("npairs", 3),
@@ -139,10 +139,10 @@ def set_velocity_partials(tree: Array, w: Array, p: int, i: int, j: int, r: int,
     for c in range(6):
         w.nu12[c] = w.V[i, c] + w.V[j, c]
     Xn, Xf = force_cross(w.nu12, n, f)
-    set_angular(add(add(Vn, Xn), scale(kd, n)), w.W[second])
-    set_linear(add(add(Vf, Xf), scale(kd, f)), w.W[second])
+    set_angular(add(add(Vn, Xn), scale(kd, n)), w.Wc[second])
+    set_linear(add(add(Vf, Xf), scale(kd, f)), w.Wc[second])
     for c in range(6):
-        w.W[first, c] = -w.W[second, c]
+        w.Wc[first, c] = -w.Wc[second, c]
 
 
 @kernel
@@ -210,8 +210,8 @@ def meeting_velocity_partials(tree: Array, w: Array, p: int, i: int, j: int, k: 
 def point_velocity_partial(w: Array, m: int, xd: Vector, f: Vector, kd: Scalar) -> None:
     """``W = 2 xd x f`` of the acceleration along ``f`` of a point with the velocity ``xd``, and the gain."""
     K = w.Kc[m]
-    set_angular(add(scale(2.0, cross(xd, f)), scale(kd, angular(K))), w.W[m])
-    set_linear(scale(kd, linear(K)), w.W[m])
+    set_angular(add(scale(2.0, cross(xd, f)), scale(kd, angular(K))), w.Wc[m])
+    set_linear(scale(kd, linear(K)), w.Wc[m])
 
 
 # Partials by poses ------------------------------------------------------------------------------------
@@ -265,12 +265,12 @@ def set_pose_partials(tree: Array, w: Array, p: int, j: int, r: int, Pn: Vector,
     if tree.pair_translation[p] == ROLLING and r < 2:  # bind velocities only
         kp = 0.0
     Xn, Xf = force_cross(w.V[j], n, f)
-    Yn, Yf = force_cross(w.V[j], sub(angular(w.W[second]), Xn), sub(linear(w.W[second]), Xf))
+    Yn, Yf = force_cross(w.V[j], sub(angular(w.Wc[second]), Xn), sub(linear(w.Wc[second]), Xf))
     Xn, Xf = force_cross(w.A[j], n, f)
-    set_angular(add(add(Pn, scale(kp, n)), add(Xn, Yn)), w.Q[second])
-    set_linear(add(add(Pf, scale(kp, f)), add(Xf, Yf)), w.Q[second])
+    set_angular(add(add(Pn, scale(kp, n)), add(Xn, Yn)), w.Qc[second])
+    set_linear(add(add(Pf, scale(kp, f)), add(Xf, Yf)), w.Qc[second])
     for c in range(6):
-        w.Q[first, c] = -w.Q[second, c]
+        w.Qc[first, c] = -w.Qc[second, c]
 
 
 @kernel
@@ -336,15 +336,15 @@ def meeting_pose_partials(tree: Array, w: Array, p: int, j: int, k: int) -> None
         second = tree.pair_second_k[p] + k + r
         point_pose_partial(w, second, add(xdd, scale(tree.kd[row], xd)), column(w.B[p], r), tree.kp[row])
         for c in range(6):
-            w.Q[tree.pair_first_k[p] + k + r, c] = -w.Q[second, c]
+            w.Qc[tree.pair_first_k[p] + k + r, c] = -w.Qc[second, c]
 
 
 @kernel
 def point_pose_partial(w: Array, m: int, xdd: Vector, f: Vector, kp: Scalar) -> None:
     """``Q = xdd x f`` of the acceleration along ``f`` of a point, and the gain."""
     K = w.Kc[m]
-    set_angular(add(cross(xdd, f), scale(kp, angular(K))), w.Q[m])
-    set_linear(scale(kp, linear(K)), w.Q[m])
+    set_angular(add(cross(xdd, f), scale(kp, angular(K))), w.Qc[m])
+    set_linear(scale(kp, linear(K)), w.Qc[m])
 
 
 @kernel

@@ -91,8 +91,9 @@ WRITERS: Mapping[str, Writer] = {
 
 
 def parameter_start(algorithm: Algorithm) -> int:
-    """Where parameters stand among the inputs of an algorithm: last, but before the settings of iterations."""
-    return len(algorithm.inputs) - (algorithm.iteration is not None)
+    """Where parameters stand among the inputs of an algorithm, or would: last, but before ``settings``."""
+    names = list(algorithm.inputs)
+    return len(names) - (names[-1:] == ["settings"])
 
 
 @cache

@@ -13,7 +13,8 @@ metric, the limit of proximal iterations with R.
 | symbol | meaning                                                     |
 |--------|-------------------------------------------------------------|
 | U      | A in the lower triangle, then ``L`` below the diagonal      |
-| Linv   | ``L^-1``, here called Z                                     |
+| Z      | ``L^-1``                                                    |
+| root   | roots of the diagonal                                       |
 | pivot  | ``1 / D``, zero where a row depends on others               |
 | null   | 1 where a row depends on others, else 0                     |
 | C      | ``N R N'``, and ones on the diagonal of independent rows    |
@@ -26,7 +27,10 @@ from __future__ import annotations
 from linkwork.kernels.aba import factorize_ldl, solve_ldl
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained import DISABLED
-from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
+
+EXPECTED = 1e-3
+"""Rows whose relative pivots are all larger do not depend on each other, whatever counts as zero."""
 
 INVERSE: dict[str, Shape] = {
     "U": ("nc", "nc"),
@@ -36,20 +40,23 @@ INVERSE: dict[str, Shape] = {
     "pivot": ("nc",),
     "null": ("nc",),
     "row": ("nc",),
+    "root": ("nc",),
 }
 
 
 @kernel
-def factorize_semidefinite(n: int, w: Array, softness: Array, cut: Scalar) -> Scalar:
-    """``U = L D L'`` in place, ``pivot`` and ``null``; returns the least pivot, relative to its diagonal entry.
+def factorize_semidefinite(n: int, w: Array, softness: Array, cut: Array, negligible: Array) -> Scalar:
+    """``U = L D L'`` in place, ``Z``, ``pivot`` and ``null``; returns the least pivot, relative to its diagonal entry.
 
-    Rows that are not enabled have a softness beyond `DISABLED`: they count as rows without entries.
+    A pivot is ``z A z'`` with the row z of ``L^-1``. It is zero below ``cut[0]`` of the diagonal entry, below
+    ``negligible``, and below what rounding may leave of such a product, ``cut[1]`` of ``(sum |z_k| sqrt(A_kk))²``. Rows
+    that are not enabled have a softness beyond `DISABLED`: they count as rows without entries.
     """
     least = 1.0
     for r in range(n):
         on = where(softness[r], DISABLED, 1.0, 0.0)
         diagonal = w.U[r, r] + where(softness[r], DISABLED, softness[r], 0.0)
-        bound = cut * diagonal
+        w.root[r] = sqrt(where(0.0, diagonal, diagonal, 0.0))
         for s in range(r):
             x = w.U[r, s]
             for k in range(s):
@@ -60,31 +67,40 @@ def factorize_semidefinite(n: int, w: Array, softness: Array, cut: Scalar) -> Sc
             x = on * (w.U[r, s] * w.pivot[s])
             pivot = pivot - w.U[r, s] * x
             w.U[r, s] = x
+        noise = w.root[r] + inverse_row(r, w)
+        bound = larger(larger(cut[0] * diagonal, cut[1] * (noise * noise)), negligible[r])
         found = where(bound, pivot, on, 0.0)
         w.pivot[r] = where(0.0, found, 1.0 / where(bound, pivot, pivot, 1.0), 0.0)
         w.null[r] = on - found
-        relative = where(0.0, diagonal, pivot / where(0.0, diagonal, diagonal, 1.0), 0.0)
+        relative = where(0.0, found, pivot / where(0.0, diagonal, diagonal, 1.0), 0.0)
         relative = where(0.5, on, relative, 1.0)
         least = where(relative, least, relative, least)
     return least
 
 
 @kernel
-def invert_unit_lower(n: int, U: Array, Z: Array) -> None:
-    """``Z = L^-1`` of the unit lower triangle below the diagonal of ``U``."""
-    for r in range(n):
-        for s in range(r):
-            x = -U[r, s]
-            for k in range(s + 1, r):
-                x = x - U[r, k] * Z[k, s]
-            Z[r, s] = x
-        Z[r, r] = 1.0
+def larger(x: Scalar, y: Scalar) -> Scalar:
+    """The larger of two numbers."""
+    return where(x, y, y, x)
+
+
+@kernel
+def inverse_row(r: int, w: Array) -> Scalar:
+    """Row ``r`` of ``Z = L^-1``, and ``sum |z_k| sqrt(A_kk)`` before the diagonal."""
+    total = 0.0
+    for s in range(r):
+        x = -w.U[r, s]
+        for k in range(s + 1, r):
+            x = x - w.U[r, k] * w.Z[k, s]
+        w.Z[r, s] = x
+        total = total + where(x, 0.0, -x, x) * w.root[s]
+    w.Z[r, r] = 1.0
+    return total
 
 
 @kernel
 def invert_semidefinite(n: int, w: Array, X: Array) -> None:
     """``X = L^-T D^+ L^-1``, after `factorize_semidefinite`."""
-    invert_unit_lower(n, w.U, w.Z)
     for r in range(n):
         for s in range(r + 1):
             x = w.Z[r, s] * w.pivot[r]
@@ -131,14 +147,16 @@ def smallest_solutions(n: int, w: Array, R: Array, X: Array) -> None:
 
 
 @kernel
-def weighted_inverse(n: int, w: Array, softness: Array, R: Array, cut: Scalar, redundant: int, X: Array) -> Scalar:
+def weighted_inverse(
+    n: int, w: Array, softness: Array, R: Array, cut: Array, negligible: Array, redundant: int, X: Array
+) -> Scalar:
     """``X`` of the matrix in the lower triangle of ``U``; returns the least relative pivot.
 
     Where ``redundant`` is 0, dependent rows are not expected: of states in which there are some, their part is zero.
     """
-    least = factorize_semidefinite(n, w, softness, cut)
+    least = factorize_semidefinite(n, w, softness, cut, negligible)
     invert_semidefinite(n, w, X)
     if redundant != 0:
-        if any_below(least, 1e-6):
+        if any_below(least, EXPECTED):
             smallest_solutions(n, w, R, X)
     return least

@@ -8,13 +8,24 @@ from types import MappingProxyType
 
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Quantity, Reference
-from linkwork.kernels import aba, actuation, coriolis, crba, kinematics, momentum_matrix, passive, rnea
+from linkwork.kernels import (
+    aba,
+    actuation,
+    constraint_derivatives,
+    coriolis,
+    crba,
+    kinematics,
+    momentum_matrix,
+    passive,
+    rnea,
+)
 from linkwork.kernels import centroidal as centroid
 from linkwork.kernels import constraints as loops
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuation import actuation_tree
+from linkwork.plans.constraint_derivatives import error_tree, row_tree
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, OperationCount, ProgramEvaluator, frame_names, thread_count
@@ -57,6 +68,8 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "constraint_jacobian": loops.CONSTRAINT_JACOBIAN,
         "constraint_bias": loops.CONSTRAINT_BIAS,
         "constraint_target": loops.TARGET,
+        "constraint_derivatives": constraint_derivatives.CONSTRAINT_DERIVATIVES,
+        "constraint_error_jacobian": constraint_derivatives.ERROR_JACOBIAN,
         "actuator_torques": actuation.ACTUATOR_TORQUES,
         "gravity_compensation": actuation.GRAVITY_COMPENSATION,
     }
@@ -66,6 +79,10 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
 
 OF_CONSTRAINTS = ("constraint_error", "constraint_jacobian", "constraint_bias", "constraint_target")
 """Quantities that depend on the constraints of a robot; the others are those of its tree."""
+
+
+OF_ROWS = MappingProxyType({"constraint_derivatives": row_tree, "constraint_error_jacobian": error_tree})
+"""Plans of the derivatives of constraint rows."""
 
 
 OF_ACTUATORS = ("actuator_torques", "gravity_compensation")
@@ -119,6 +136,8 @@ class Evaluator(ProgramEvaluator):
         def plan(robot: Model, frames: Sequence[str]) -> Tree:
             if quantity in OF_ACTUATORS:
                 return actuation_tree(robot)
+            if quantity in OF_ROWS:
+                return OF_ROWS[quantity](robot)
             plan_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
             return plan_of(robot, frames, REFERENCES[reference])
 

@@ -382,6 +382,45 @@ def constraint_target(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: 
     return result
 
 
+class RowDerivatives(NamedTuple):
+    """Derivatives of the accelerations ``s = J a + dJ/dt v`` of constraint rows, with ``a`` held."""
+
+    ds_dq: Array
+    """By configuration, in the tangent space at q, ``(..., nc, nv)``."""
+    ds_dv: Array
+    """By velocity, ``(..., nc, nv)``."""
+
+
+def constraint_derivatives(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> RowDerivatives:
+    """Derivatives of the accelerations ``s = J a + dJ/dt v`` of all rows by ``q`` and ``v``.
+
+    With ``a = 0`` they are those of `constraint_bias`; with ``v = 0``, ``ds_dq`` is that of ``J a``, of any vector a.
+    Gains are not part of them.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        a: Joint accelerations, ``(..., nv)``.
+    """
+    return RowDerivatives(*_evaluator(robot, "constraint_derivatives")(q, v, a))
+
+
+def constraint_error_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The derivative of `constraint_error` by configuration, ``(..., nc, nv)``, in the tangent space at q.
+
+    It is `constraint_jacobian` but for points that are to meet and are apart (rows of those are rates of the vector
+    between them, errors its components in the first frame), and for rows that bind velocities only: zeros here.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "constraint_error_jacobian")(q, out=out)
+    return result
+
+
 def _need_mass(robot: Model) -> None:
     check_robot(robot)
     if robot.mass == 0:
