@@ -17,7 +17,7 @@ import linkwork as lw
 MODELS = Path(os.environ.get("LINKWORK_MODELS", Path(__file__).resolve().parents[2] / "shared" / "models"))
 FILE = MODELS / "cassie" / "cassie.xml"
 ENDS = {"toe": (-0.052821, 0.092622, 0.0), "heel": (0.069746, -0.010224, 0.0)}  # of the foot's capsule in the file,
-RADIUS, DT, N = 0.02, 1e-3, int(sys.argv[1]) if len(sys.argv) > 1 else 6  # its radius; steps; pushes are N x N
+RADIUS, DT, N = 0.02, 1e-3, int(sys.argv[1]) if len(sys.argv) > 1 else 5  # its radius; steps; pushes are N x N
 
 if not FILE.is_file():
     print(f"no {FILE.name} in {FILE.parent}: set LINKWORK_MODELS to the folder of models")

@@ -30,7 +30,7 @@ PICTURES = {
 def main(names: list[str]) -> None:
     """Draw these pictures, or all."""
     mpl.use("svg")
-    sys.argv = sys.argv[:1]
+    sys.argv = [sys.argv[0], "12"]  # pushes of the regulator: finer than in the example
     mpl.rcParams["savefig.bbox"] = "tight"
     for name in names or PICTURES:
         if name not in PICTURES:
