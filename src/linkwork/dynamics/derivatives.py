@@ -74,7 +74,7 @@ class _Jacobians(ArrayEvaluator):
         self, inputs: tuple[Any, Any, Any], wrenches: npt.ArrayLike | None, out: Sequence[Array] | Array | None
     ) -> Any:
         W = self._no_wrenches if wrenches is None else wrenches
-        given = isinstance(out, tuple)
+        given = isinstance(out, tuple) and getattr(out[-1], "ndim", 0) == 1  # of one state
         if out is None or given:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes] if out is None else out
             if not self._entry(*inputs, W, *results):
