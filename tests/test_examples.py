@@ -77,6 +77,11 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         r"jump: loops closed, but 'left toe' stays 0\.\d+ m from its target",
         r"feet of 1000 random states: (9[5-9]\.\d|100\.0)% found, \d+ a second",
     ),
+    "27_domain_randomization": (
+        r"kp = 400: +2\.6° off the target, the model alone; +2\.6° in the middle of 1000 arms, +3\.4° at worst",
+        rf"simulated alone, it ends {TRUE} rad from there",
+        rf"the hand carries 1\.700 kg at \[ 0\.08  0\.01 -0\.02\] m: off by {TINY}",
+    ),
     "demo": (r"specialized differs from plain Python by", r"the crank turned [\d.]+ times"),
 }
 """What each example must print, as regular expressions."""

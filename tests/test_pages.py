@@ -49,6 +49,12 @@ def test_inverse_kinematics(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"# {printed[2]}" in code.splitlines()
 
 
+def test_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    """Robots that differ are those that are rebuilt; gradients agree."""
+    exec(code_of("parameters.md"), {})
+    assert capsys.readouterr().out.splitlines() == ["True", "(1,)", "(500, 3)", "True"]
+
+
 def test_delassus(capsys: pytest.CaptureFixture[str]) -> None:
     """The page's claims hold: solvers agree, feet stand after the impact, contacts have three rows each."""
     names: dict[str, object] = {}

@@ -5,28 +5,37 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.contact.coal import GivenContacts, MeshKind
+from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
+from linkwork.contact.step_products import (
+    ContactAdjointProduct,
+    ContactJacobian,
+    ContactJacobianProduct,
+    ContactStepFunction,
+    need_double,
+)
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import row_regularization
 from linkwork.errors import InputError, NotConverged, StateWarning
 from linkwork.inputs import ContactSolver, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_equation import ROUNDINGS
-from linkwork.kernels.contact_newton import CONTACT_NEWTON
+from linkwork.kernels.contact_newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
 from linkwork.kernels.contact_step_admm import CONTACT_ADMM
 from linkwork.kernels.contact_step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.contact_lcaba import contact_lcaba_tree
+from linkwork.plans.contact_lcaba import KNOWN_CONTACT_TREE, contact_lcaba_tree
 from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree
@@ -170,6 +179,21 @@ class ContactStep(ArrayEvaluator):
         tree = method.plan(moved, self.frames, self.limits, self.joint_friction)
         return Program.of_robot(self.robot, method.algorithm, tree)
 
+    @property
+    def traced_program(self) -> Program:
+        """With ``newton``, settings are constants of the program, by which divisions fold."""
+        if self.solver != "newton":
+            return self.program
+        if not len(self._settings):
+            self._prepare_inputs()
+        tree = KNOWN_CONTACT_TREE.build(self.program.tree, solver_settings=self._settings)
+        return replace(self.program, algorithm=KNOWN_CONTACT_NEWTON, tree=tree)
+
+    @property
+    def exported_program(self) -> Program:
+        """Settings are an input of exported C."""
+        return self.program
+
     def _prepare_inputs(self) -> None:
         tree, dtype = self.program.tree, self._dtype.name
         self._settings = step_settings(
@@ -197,6 +221,32 @@ class ContactStep(ArrayEvaluator):
         if self._given is None:
             self._given = GivenContacts(self.robot, self.meshes)
         return self._given
+
+    # Derivatives ---------------------------------------------------------------------------------------------------
+
+    def _derivatives(self) -> ContactDerivatives:
+        made: ContactDerivatives | None = self._products.get("derivatives")
+        if made is None:
+            need_double(self._dtype)
+            made = self._products["derivatives"] = ContactDerivatives(ContactStepFunction(self))
+        return made
+
+    def _jvp(self) -> ContactJacobianProduct:
+        """Rates of the state after the step: ``step.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
+        return ContactJacobianProduct(self._derivatives())
+
+    def _vjp(self) -> ContactAdjointProduct:
+        """Gradients of a function of the state after the step: ``step.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv,
+        dtau)``."""
+        return ContactAdjointProduct(self._derivatives())
+
+    jvp: Any = property(_jvp)  # implicit functions have products of their own
+    vjp: Any = property(_vjp)
+
+    @property
+    def derivatives(self) -> ContactJacobian:
+        """The Jacobian of the step: ``step.derivatives(q, v, tau)`` gives `StepDerivatives`."""
+        return ContactJacobian(self._derivatives())
 
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         self.runner  # noqa: B018

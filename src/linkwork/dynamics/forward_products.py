@@ -48,15 +48,22 @@ class ForwardProducts(ArrayEvaluator):
     @property
     def differentiated_program(self) -> Program:
         """The program that products are made of: a plan that needs no fallback."""
-        if self._dense or METHODS[self.method].falls_back:
+        if self._in_stages:
             return self.linear_solver.program
-        return self.exported_program
+        if "program" not in self._products:
+            self._products["program"] = self.exported_program
+        found: Program = self._products["program"]
+        return found
 
     @property
     def implicit(self) -> Implicit:
         """The equations that accelerations and constraint forces satisfy."""
-        program = self.linear_solver._make_program() if self._in_stages else self._without_parameters()
-        return Implicit.of_forward_dynamics(program, self._parameter_inputs.program)
+        if "implicit" not in self._products:
+            program = self.linear_solver._make_program() if self._in_stages else self._without_parameters()
+            made = Implicit.of_forward_dynamics(program, self._parameter_inputs.program)
+            self._products["implicit"] = made
+        found: Implicit = self._products["implicit"]
+        return found
 
     def _without_parameters(self) -> Program:
         """`differentiated_program` of the robot's own parameters."""

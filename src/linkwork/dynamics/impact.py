@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.dynamics.forward import ForwardDynamics
-from linkwork.dynamics.implicit_products import IMPACT_RESIDUAL, Implicit
+from linkwork.dynamics.implicit_products import IMPACT_RESIDUAL, Implicit, with_text
 from linkwork.dynamics.iterations import (
     MAX_ITERATIONS,
     REGULARIZATION,
@@ -150,13 +149,15 @@ class ImpactDynamics(ArrayEvaluator):
     @property
     def linear_solver(self) -> ForwardDynamics:
         """Forward dynamics whose program solves the linear system of derivatives."""
-        return ForwardDynamics(self.robot, self.method, regularization=self.regularization)
+        if "solver" not in self._products:
+            self._products["solver"] = ForwardDynamics(self.robot, self.method, regularization=self.regularization)
+        found: ForwardDynamics = self._products["solver"]
+        return found
 
     @property
     def implicit(self) -> Implicit:
         """The equations that velocities after the impact and impulses satisfy."""
-        residual = replace(self.linear_solver.program, algorithm=IMPACT_RESIDUAL)
-        return Implicit(residual, ("v1", "impulses"), {})
+        return Implicit(with_text(self.linear_solver.program, IMPACT_RESIDUAL), ("v1", "impulses"), {})
 
     def solved(self, solution: Impact) -> tuple[Array, Array]:
         """Velocities after an impact, and its impulses.

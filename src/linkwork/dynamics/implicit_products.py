@@ -86,8 +86,8 @@ class Implicit:
             parametrized: Gives a program the parameters that are inputs.
         """
         if "result" not in source.algorithm.outputs:
-            return cls(parametrized(replace(source, algorithm=TREE_RESIDUAL)), ("a",), {"tau": "tau"})
-        residual = parametrized(replace(source, algorithm=CONSTRAINED_RESIDUAL))
+            return cls(parametrized(with_text(source, TREE_RESIDUAL)), ("a",), {"tau": "tau"})
+        residual = parametrized(with_text(source, CONSTRAINED_RESIDUAL))
         return cls(residual, ("a", "multipliers"), {"tau": "tau", "target": "rows"})
 
     @property
@@ -161,6 +161,16 @@ RIGHT_SIDES: Mapping[str, str] = {"tau": "force", "rows": "rows"}
 """Outputs of residuals, and the right-hand sides of the linear system that they change."""
 DUALS: Mapping[str, str] = {"tau": "p", "rows": "w"}
 """Outputs of residuals, and the solutions that they are multiplied with."""
+
+
+def with_text(source: Program, algorithm: Algorithm) -> Program:
+    """A program that reads the same plan by another text.
+
+    Args:
+        source: The program.
+        algorithm: Text that reads a part of what the program's own does.
+    """
+    return replace(source, algorithm=replace(algorithm, layout=source.algorithm.layout))
 
 
 def composed(

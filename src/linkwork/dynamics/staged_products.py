@@ -70,6 +70,9 @@ class Stages(Product):
             solver = solver.native(self._dtype.name)  # type: ignore[arg-type]
         R, _, _, settings = solver._held_inputs()
         self._held_of_solver = R, settings
+        source = self.evaluator.differentiated_program
+        self._input_names = [*source.algorithm.inputs, *self._further_inputs(source)]
+        self._result_names = list(self._result_shapes(source))
 
     def compile(self, *arguments: Any, **keywords: Any) -> Self:
         """The same with its programs compiled now; see `Evaluator.compile`.
@@ -107,29 +110,31 @@ class Stages(Product):
             given: By name: inputs that need not be given (``wrenches``, ``target``), seeds of further results
                 (``forces``), and directions of such inputs (``dwrenches``, ``dtarget``).
         """
+        if self._too_large() is not None:
+            return self._by_jacobians(arrays, given, out)
         typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else _listed(out))])
         inputs = typed._by_name(arrays, given)
         if solution is None:
             solution = typed._holder(*(inputs[name] for name in self._known.given), **self._options(given))
-        inputs |= zip(self.implicit.solution, self.evaluator.solved(solution), strict=True)
+        first, second = self.evaluator.solved(solution)
+        inputs |= zip(self.implicit.solution, (first, np.ascontiguousarray(second)), strict=True)
         return self._packed(typed._evaluated(inputs, self._given_out(out)))
 
     def _by_name(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """All inputs, seeds and directions, by name."""
-        source = self.evaluator.differentiated_program
-        names = [*source.algorithm.inputs, *self._further_inputs(source)]
-        return dict(zip(names, self._arranged(arrays, given), strict=True))
+        arranged = self._arranged(arrays, given)  # makes the names
+        return dict(zip(self._input_names, arranged, strict=True))
 
     def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         return {name: given[name] for name in self._known.optional if given.get(name) is not None}
 
     def _given_out(self, out: Any) -> list[Any]:
-        count = len(self._result_shapes(self.evaluator.differentiated_program))
+        self.runner  # noqa: B018  makes the names
         if out is None:
-            return [None] * count
+            return [None] * len(self._result_names)
         outputs = _listed(out)
-        if len(outputs) != count:
-            names = ", ".join(self._result_shapes(self.evaluator.differentiated_program))
+        if len(outputs) != len(self._result_names):
+            names = ", ".join(self._result_names)
             raise InputError(f"{self.quantity} writes {names}: out needs as many arrays; found {len(outputs)}")
         return outputs
 
@@ -146,7 +151,7 @@ class Stages(Product):
     def _solved(self, inputs: Mapping[str, Any], force: Any, rows: Any, out: Sequence[Any]) -> tuple[Array, Array]:
         """The solution of the linear system: ``x`` and ``w``."""
         x, result = self.solve_runner.evaluate(self._of_system(inputs, force, rows), out)
-        return x, result[..., HEAD : HEAD + self.robot.nc]
+        return x, np.ascontiguousarray(result[..., HEAD : HEAD + self.robot.nc])
 
     def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``: for control loops.

@@ -91,8 +91,9 @@ WRITERS: Mapping[str, Writer] = {
 
 
 def parameter_start(algorithm: Algorithm) -> int:
-    """Where parameters stand among the inputs of an algorithm: last, but before the settings of iterations."""
-    return len(algorithm.inputs) - (algorithm.iteration is not None)
+    """Where parameters stand among the inputs of an algorithm, or would: last, but before ``settings``."""
+    names = list(algorithm.inputs)
+    return len(names) - (names[-1:] == ["settings"])
 
 
 @cache
@@ -150,11 +151,11 @@ def parametrized(algorithm: Algorithm, names: tuple[str, ...]) -> Algorithm:
         algorithm.outputs,
         {**algorithm.work, **work},
         layout,
-        None if algorithm.iterate is None else on_tree(algorithm.iterate),
-        algorithm.folded,
-        None,
-        None if algorithm.refine is None else on_tree(algorithm.refine),
-        algorithm.shared,
+        iteration=None if algorithm.iterate is None else on_tree(algorithm.iterate),
+        folded=algorithm.folded,
+        refinement=None if algorithm.refine is None else on_tree(algorithm.refine),
+        uneven=algorithm.uneven,
+        shared=algorithm.shared,
     )
 
 

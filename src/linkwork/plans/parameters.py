@@ -159,7 +159,8 @@ def parametrized_tree(
     for one in chosen:
         fields |= _FIELDS[one.name](robot, tree, list(one.rows)) if one.name in _FIELDS else {}
     fields |= {f"{one.name}_count": len(one.rows) for one in chosen if one.name != "gravity"}
-    return parametrized_layout(layout, [one.name for one in chosen]).build(tree, **fields)
+    base = layout.type(*(getattr(tree, field) for field in layout.type._fields))  # of a plan that may have more
+    return parametrized_layout(layout, [one.name for one in chosen]).build(base, **fields)
 
 
 def _rigid(robot: Model, tree: Tree, chosen: Sequence[Chosen]) -> dict[str, Any]:

@@ -15,19 +15,52 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.derived_programs import derived
 from linkwork.compilers.program import Backend, Program
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
 from linkwork.inputs import Lanes, Precision
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.base import Array, ArrayEvaluator, bound_call
 
 _empty = np.empty
+
+SHORT: Mapping[str, str] = {"acceleration": "a", "forces": "f"}
+"""Results as Jacobians call them: ``da_dq``."""
+
+
+class Rates(tuple[Array, ...]):
+    """Rates of several results: a tuple whose arrays have names, ``d`` and that of the result.
+
+    Args:
+        names: Names of the arrays.
+        arrays: The arrays.
+    """
+
+    names: tuple[str, ...]
+
+    def __new__(cls, names: Sequence[str], arrays: Sequence[Array]) -> Self:
+        """A tuple of arrays, and their names."""
+        made = super().__new__(cls, tuple(arrays))
+        made.names = tuple(names)
+        return made
+
+    def __getattr__(self, name: str) -> Array:
+        if name in self.__dict__.get("names", ()):
+            found: Array = self[self.names.index(name)]
+            return found
+        raise AttributeError(f"there is no '{name}' among rates; there are {', '.join(self.__dict__.get('names', ()))}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rates, (self.names, tuple(self))
+
+    def __repr__(self) -> str:
+        each = ", ".join(f"{name}={x!r}" for name, x in zip(self.names, self, strict=True))
+        return f"Rates({each})"
 
 
 class Product(ArrayEvaluator):
@@ -69,6 +102,10 @@ class Product(ArrayEvaluator):
     def _straight(backend: Backend) -> Backend:
         """Where there is no kernel text: straight-line code in place of native code."""
         return backend if backend.name == "plain" else replace(backend, name="specialized")
+
+    def _set_backend(self, backend: Backend) -> None:
+        super()._set_backend(backend)
+        self._excess: ProgramTooLarge | None = None
 
     def by(self, *inputs: str) -> Self:
         """The same, differentiating by these inputs alone.
@@ -154,7 +191,8 @@ class Product(ArrayEvaluator):
             elif self._may_be_left_out(name):
                 x = None
             else:
-                raise InputError(f"{self.quantity} takes {self._signature()}; {keyword} was not given")
+                missing = "y" if name.startswith("y_") else keyword
+                raise InputError(f"{self.quantity} takes {self._signature()}; {missing} was not given")
             further.append(zero if x is None else x)
         left = [name for name, x in given.items() if x is not None]
         if rest or left:
@@ -172,7 +210,7 @@ class Product(ArrayEvaluator):
     def _signature(self) -> str:
         """Words for the arguments of a call."""
         known = self._known
-        seeds = [f"y_{name}" if len(known.results) > 1 else "y" for name in known.results] if self.seeded else []
+        seeds = ["y", *(f"{name} (seeds)" for name in list(known.results)[1:])] if self.seeded else []
         directions = [f"d{name}" for name in self.inputs if name in known.given] if self.directed else []
         return ", ".join([*known.given, *seeds, *directions])
 
@@ -185,6 +223,8 @@ class Product(ArrayEvaluator):
             given: By name: inputs that need not be given (``wrenches``, ``target``), seeds of further results, and
                 directions of such inputs (``dwrenches``, ``dtarget``).
         """
+        if self._too_large() is not None:
+            return self._by_jacobians(arrays, given, out)
         typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else self._outputs(out))])
         inputs = typed._arranged(arrays, given)
         if out is None:
@@ -196,6 +236,47 @@ class Product(ArrayEvaluator):
     def _packed(self, results: Sequence[Array]) -> Any:
         """Results as a call returns them."""
         return tuple(results)
+
+    # Where a program would be too large ------------------------------------------------------------------------
+
+    def _too_large(self) -> ProgramTooLarge | None:
+        """Why there is no program, where Jacobians can take its place."""
+        if self._runner is None and self._excess is None:
+            try:
+                self.runner  # noqa: B018
+            except ProgramTooLarge as error:
+                if not hasattr(type(self.evaluator), "derivatives") or (self.seeded and self.directed):
+                    raise
+                self._excess = error
+        return self._excess
+
+    def _by_jacobians(self, arrays: Sequence[Any], given: Mapping[str, Any], out: Any) -> Any:
+        """The product with the Jacobians of `derivatives`, which native code computes for robots of any size."""
+        known = self._known
+        state, rest = arrays[: len(known.given)], list(arrays[len(known.given) :])
+        options = {name: x for name, x in given.items() if name in known.optional and x is not None}
+        jacobians = cast(Any, self.evaluator).derivatives(*state, **options)
+        blocks = {
+            (result, name): getattr(jacobians, f"d{SHORT.get(result, result)}_d{name}", None)
+            for result in known.results
+            for name in self.inputs
+        }
+        lost = [pair for pair, block in blocks.items() if block is None]
+        if self._excess is not None and lost:
+            raise self._excess
+        found = self._multiplied(blocks, rest, given)
+        if out is None:
+            return self._packed(found)
+        outputs = list(out) if isinstance(out, tuple | list) else [out]
+        for made, to in zip(found, outputs, strict=True):
+            to[...] = made
+        return self._packed(outputs)
+
+    def _multiplied(
+        self, blocks: Mapping[tuple[str, str], Any], rest: Sequence[Any], given: Mapping[str, Any]
+    ) -> list[Array]:
+        """Products of Jacobians, by results and inputs, with directions or seeds."""
+        raise NotImplementedError
 
     def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
@@ -239,7 +320,20 @@ class JacobianVectorProduct(Product):
         return self._part_shapes(source)
 
     def _packed(self, results: Sequence[Array]) -> Any:
-        return results[0] if len(results) == 1 else tuple(results)
+        if len(results) == 1:
+            return results[0]
+        return Rates([f"d{SHORT.get(name, name)}" for name in self._known.results], results)
+
+    def _multiplied(
+        self, blocks: Mapping[tuple[str, str], Any], rest: Sequence[Any], given: Mapping[str, Any]
+    ) -> list[Array]:
+        directions = dict(zip(self.inputs, rest, strict=False))
+        directions |= {name: given[f"d{name}"] for name in self.inputs if given.get(f"d{name}") is not None}
+        found: dict[str, Any] = {}
+        for (result, name), block in blocks.items():
+            if name in directions:
+                found[result] = found.get(result, 0.0) + np.einsum("...ij,...j->...i", block, directions[name])
+        return list(found.values())
 
 
 class VectorJacobianProduct(Product):
@@ -252,6 +346,17 @@ class VectorJacobianProduct(Product):
 
     kind = "vjp"
     seeded = True
+
+    def _multiplied(
+        self, blocks: Mapping[tuple[str, str], Any], rest: Sequence[Any], given: Mapping[str, Any]
+    ) -> list[Array]:
+        seeds = dict(zip(self._known.results, rest, strict=False))
+        seeds |= {name: given[name] for name in self._known.results if given.get(name) is not None}
+        found: dict[str, Any] = {}
+        for (result, name), block in blocks.items():
+            if result in seeds:
+                found[name] = found.get(name, 0.0) + np.einsum("...i,...ij->...j", seeds[result], block)
+        return list(found.values())
 
 
 class HessianVectorProduct(Product):

@@ -12,25 +12,34 @@ derivatives, stages, springs, stops, actuators, stabilization and corrections of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Backend, Program
+from linkwork.contact.derivatives import ContactDerivatives
+from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, state_columns, unit_directions
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, Lanes, Precision
 from linkwork.kernels.steps import STEPS, single
-from linkwork.quantities.base import Array, ArrayEvaluator, BaseEvaluator, OperationCount
+from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator, OperationCount
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
+from linkwork.simulation.contact_derivatives import (
+    ContactStepperJacobian,
+    ContactStepperJvp,
+    ContactStepperVjp,
+    StepperFunction,
+)
 
 if TYPE_CHECKING:
     from linkwork.simulation.stepper import Stepper
 
 P = TypeVar("P")
+T = TypeVar("T")
 
 RESULTS = {"q1": ("q1", slice(None)), "v1": ("v1", slice(None))}
 """What is differentiated: the state after the step."""
@@ -52,14 +61,15 @@ class StepFunction(ArrayEvaluator):
             {"stepper": stepper},
             stepper.frames,
             stepper._backend.threads,
+            stepper._parameter_inputs,
         )
         self._set_backend(stepper._backend)
 
     @property
     def differentiated(self) -> Differentiated:
-        """State and torques; commands where there are actuators, wrenches where frames were named."""
+        """State and torques; commands where there are actuators, wrenches where frames were named, parameters."""
         optional = ("commands",) * self.stepper.takes_commands + ("wrenches",) * bool(self.frames)
-        return Differentiated(("q", "v", "tau"), optional, RESULTS, ("q",), ("q1",))
+        return Differentiated(("q", "v", "tau"), (*optional, *self.parameters), RESULTS, ("q",), ("q1",))
 
     def _make(self, kind: type[P]) -> P:
         return kind(self, self.differentiated.inputs)  # type: ignore[call-arg]
@@ -76,53 +86,12 @@ class StepFunction(ArrayEvaluator):
         q, v, tau = state
         stepper = self.stepper if self.stepper.dtype == self._dtype else self._stepper_of_type()
         held = stepper.held(optional.get("commands"), optional.get("wrenches"))
-        return [q, v, np.zeros(self.robot.nv, self._dtype) if tau is None else tau, *held]
+        inputs = [q, v, np.zeros(self.robot.nv, self._dtype) if tau is None else tau, *held]
+        parameters = {name: x for name, x in optional.items() if name in self.parameters}
+        return self._all_inputs(inputs, self._given_parameters(parameters))
 
     def _stepper_of_type(self) -> Stepper:
         return self.stepper.native(self._dtype.name)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, eq=False)
-class StepDerivatives:
-    """Derivatives of the state after a step, in tangent spaces. Leading axes are those of the batch."""
-
-    q1: Array
-    """Configuration after the step, ``(..., nq)``."""
-    v1: Array
-    """Joint velocities after it, ``(..., nv)``."""
-    dq1_dq: Array
-    """``(..., nv, nv)``, as all of the following: what a change of ``q`` in its tangent space changes ``q1`` by."""
-    dq1_dv: Array
-    dq1_dtau: Array
-    dv1_dq: Array
-    dv1_dv: Array
-    dv1_dtau: Array
-    dq1_dcommands: Array | None = None
-    """``(..., nv, actuators)``; None where there are no actuators."""
-    dv1_dcommands: Array | None = None
-
-    @property
-    def A(self) -> Array:
-        """Of the state after the step by that before it, ``(..., 2 nv, 2 nv)``: ``dx1 = A dx + B dtau``."""
-        return np.concatenate(
-            [
-                np.concatenate([self.dq1_dq, self.dq1_dv], axis=-1),
-                np.concatenate([self.dv1_dq, self.dv1_dv], axis=-1),
-            ],
-            axis=-2,
-        )
-
-    @property
-    def B(self) -> Array:
-        """Of the state after the step by joint torques, ``(..., 2 nv, nv)``."""
-        return np.concatenate([self.dq1_dtau, self.dv1_dtau], axis=-2)
-
-    @property
-    def B_commands(self) -> Array:
-        """Of the state after the step by commands of the actuators, ``(..., 2 nv, actuators)``."""
-        if self.dq1_dcommands is None or self.dv1_dcommands is None:
-            raise InputError("the robot has no actuators whose commands to differentiate by")
-        return np.concatenate([self.dq1_dcommands, self.dv1_dcommands], axis=-2)
 
 
 class StepJacobian(BaseEvaluator):
@@ -186,40 +155,32 @@ class StepJacobian(BaseEvaluator):
             commands: Commands of the actuators, ``(..., actuators)``, as for the stepper.
             wrenches: External wrenches, ``(..., frames, 6)``, as for the stepper.
         """
-        function, nv = self.function, self.robot.nv
-        after = function.stepper(q, v, tau, commands=commands, wrenches=wrenches)
-        blocks = ["q", "v", "tau", *(["commands"] if commands is not None else [])]
-        given = {
-            "q": _one_more(q, 1),
-            "v": _one_more(v, 1),
-            "tau": _one_more(np.zeros(nv) if tau is None else tau, 1),
-        }
-        sizes = [nv, nv, nv, np.shape(commands)[-1] if commands is not None else 0]
-        units = np.eye(sum(sizes))
-        parts = np.split(units, np.cumsum(sizes)[:-1], axis=-1)
-        further = {} if commands is None else {"commands": _one_more(commands, 1), "dcommands": parts[3]}
+        nv = self.robot.nv
+        after = self.function.stepper(q, v, tau, commands=commands, wrenches=wrenches)
+        sizes = {"q": nv, "v": nv, "tau": nv}
+        further: dict[str, Any] = {}
+        if commands is not None:
+            sizes["commands"] = np.shape(commands)[-1]
+            further["commands"] = one_more_axis(commands)
         if wrenches is not None:
-            further["wrenches"] = _one_more(wrenches, 2)
-        rates = self._jvp(given["q"], given["v"], given["tau"], *parts[:3], **further)
-        edges = np.cumsum(sizes)[: len(blocks) - 1]
-        found: dict[str, Array] = {}
-        for name, columns in zip(("q1", "v1"), rates, strict=True):
-            for block, part in zip(blocks, np.split(np.swapaxes(columns, -1, -2), edges, axis=-1), strict=True):
-                found[f"d{name}_d{block}"] = part
-        return StepDerivatives(after.q, after.v, **found)
+            further["wrenches"] = one_more_axis(wrenches, 2)
+        units = unit_directions(sizes)
+        if commands is not None:
+            further["dcommands"] = units["commands"]
+        state = [one_more_axis(x) for x in (q, v, np.zeros(nv, self.dtype) if tau is None else tau)]
+        rates = self._jvp(*state, units["q"], units["v"], units["tau"], **further)
+        return StepDerivatives(after.q, after.v, **state_columns(rates, sizes))
 
 
 class DifferentiableSteps:
     """What steps have for their derivatives."""
 
     integrator: Integrator
+    contact: bool
     _products: dict[str, Any]
     """What was made for derivatives, by name; none on another backend."""
 
-    @property
-    def program(self) -> Program:
-        """The kernel text and the plan of a robot."""
-        raise NotImplementedError
+    _make_program: Callable[[], Program]
 
     @property
     def single_step_program(self) -> Program:
@@ -227,7 +188,8 @@ class DifferentiableSteps:
 
         With constraint forces in three iterations: those of one have eight digits, and derivatives fewer.
         """
-        program, algorithm = self.program, self.program.algorithm
+        program = self._make_program()
+        algorithm = program.algorithm
         if self.integrator == "dopri5":
             return program
         if "lcaba1" in algorithm.name:
@@ -236,32 +198,33 @@ class DifferentiableSteps:
 
     @property
     def _function(self) -> StepFunction:
-        made: StepFunction | None = self._products.get("function")
+        return self._kept("function", lambda: StepFunction(cast("Stepper", self)))
+
+    def _kept(self, name: str, make: Callable[[], T]) -> T:
+        """What was made for derivatives under a name, or is made now."""
+        made: T | None = self._products.get(name)
         if made is None:
-            made = self._products["function"] = StepFunction(cast("Stepper", self))
+            made = self._products[name] = make()
         return made
 
     @property
-    def jvp(self) -> JacobianVectorProduct:
+    def _contacts(self) -> ContactDerivatives:
+        return self._kept("contacts", lambda: ContactDerivatives(StepperFunction(cast("Stepper", self))))
+
+    @property
+    def jvp(self) -> JacobianVectorProduct | ContactStepperJvp:
         """Products with the Jacobian of a step: ``stepper.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
-        return self._function.jvp
+        return ContactStepperJvp(self._contacts) if self.contact else self._function.jvp
 
     @property
-    def vjp(self) -> VectorJacobianProduct:
+    def vjp(self) -> VectorJacobianProduct | ContactStepperVjp:
         """Products with its transpose: ``stepper.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv, dtau)``, and more where
-        there are actuators or frames with wrenches (`VectorJacobianProduct.inputs`)."""
-        return self._function.vjp
+        there are actuators or frames with wrenches (``stepper.vjp.inputs``)."""
+        return ContactStepperVjp(self._contacts) if self.contact else self._function.vjp
 
     @property
-    def derivatives(self) -> StepJacobian:
+    def derivatives(self) -> StepJacobian | ContactStepperJacobian:
         """The Jacobian of a step: ``stepper.derivatives(q, v, tau)`` gives `StepDerivatives`."""
-        made: StepJacobian | None = self._products.get("jacobian")
-        if made is None:
-            made = self._products["jacobian"] = StepJacobian(self._function)
-        return made
-
-
-def _one_more(x: npt.ArrayLike, inner: int) -> Array:
-    """An array with one batch axis more, for directions."""
-    array = np.asarray(x)
-    return np.expand_dims(array, array.ndim - inner)
+        if self.contact:
+            return ContactStepperJacobian(self._contacts)
+        return self._kept("jacobian", lambda: StepJacobian(self._function))
