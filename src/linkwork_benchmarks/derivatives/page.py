@@ -64,8 +64,8 @@ def _times(results: Results, dynamics: str, title: str) -> str:
     )
     text = (
         f"Microseconds a state, and how many times faster than Pinocchio. Batches of {BATCH} states; *stores alone* is "
-        "what writing a constant to all results takes. Straight-line programs are not made where they are so large that "
-        "native code, which handles four columns in one instruction, is faster."
+        "what writing a constant to all results takes. Straight-line programs are not made where they are so large "
+        "that native code, which handles four columns in one instruction, is faster."
     )
     return f"## {title}\n\n{text}\n\n{tables.table(titles, rows)}"
 
@@ -81,8 +81,8 @@ def _growth(results: Results) -> str:
                 cells = [tables.whole(counts[0]), f"{counts[0] / nv**2:.1f}", tables.whole(counts[1])]
                 rows.append([s.family, str(nv), *cells, f"{counts[1] / (3 * nv**2):.1f}"])
     text = (
-        "Operations of all Jacobians. Those of inverse dynamics have an entry for each pair of a joint and an ancestor, "
-        "n d in all with the depth d: on chains n², on stars a number that is linear in n. Those of forward dynamics "
+        "Operations of all Jacobians. Those of inverse dynamics have an entry for each pair of a joint and an "
+        "ancestor, n d in all with the depth d: on chains n², on stars a number that is linear in n. Those of forward dynamics "
         "are full, 3 n² numbers. Each takes as many products as its row and column have ancestors in common: on stars "
         "as many as the base has degrees of freedom, on chains up to n."
     )
