@@ -204,8 +204,8 @@ class Regressor(ArrayEvaluator):
     """Torques as a linear function of inertial parameters: ``id.regressor(q, v, a)`` is ``Y`` with ``tau = Y pi``.
 
     ``pi`` are ten numbers for each body of ``robot.body_names``, in Pinocchio's order: mass, first moment (3), and
-    ``Ixx, Ixy, Iyy, Ixz, Iyz, Izz`` about the origin of the body's frame; `inertial_parameters` gives those of the
-    robot. What is no property of a body is not in it: torques of armatures (``robot.armature * a``), of springs and
+    ``Ixx, Ixy, Iyy, Ixz, Iyz, Izz`` about the origin of the body's frame: those of the robot are
+    ``robot.parameters["inertial_parameters"].ravel()``. What is no property of a body is not in it: torques of armatures (``robot.armature * a``), of springs and
     dampers (`passive_forces`), and of external wrenches.
 
     Args:
@@ -251,15 +251,6 @@ class Regressor(ArrayEvaluator):
         if not out.flags.c_contiguous:
             raise InputError("out for the regressor is not C-contiguous: pass np.ascontiguousarray(out)")
         return [out.reshape(*out.shape[:-2], *self.runner.outputs[0])]
-
-
-def inertial_parameters(robot: Model) -> Array:
-    """The inertial parameters ``pi`` of a robot's bodies, ``(10 bodies,)``, as its `Regressor` takes them.
-
-    Args:
-        robot: The mechanism.
-    """
-    return own_values(robot, "inertial_parameters").reshape(-1)
 
 
 # Attributes of evaluators ---------------------------------------------------------------------------------------------
