@@ -28,7 +28,6 @@ from linkwork.kernels.aba_derivatives import ABA_DERIVATIVES
 from linkwork.kernels.regressor import REGRESSOR
 from linkwork.kernels.rnea_derivatives import RNEA_DERIVATIVES
 from linkwork.model.model import Model
-from linkwork.model.parameters import own_values
 from linkwork.plans.aba_derivatives import path_tree
 from linkwork.plans.tree import tree_of, without_passive_elements
 from linkwork.quantities.base import Array, ArrayEvaluator, BaseEvaluator, frame_names
@@ -205,8 +204,8 @@ class Regressor(ArrayEvaluator):
 
     ``pi`` are ten numbers for each body of ``robot.body_names``, in Pinocchio's order: mass, first moment (3), and
     ``Ixx, Ixy, Iyy, Ixz, Iyz, Izz`` about the origin of the body's frame: those of the robot are
-    ``robot.parameters["inertial_parameters"].ravel()``. What is no property of a body is not in it: torques of armatures (``robot.armature * a``), of springs and
-    dampers (`passive_forces`), and of external wrenches.
+    ``robot.parameters["inertial_parameters"].ravel()``. What is no property of a body is not in it: torques of
+    armatures (``robot.armature * a``), of springs and dampers (`passive_forces`), and of external wrenches.
 
     Args:
         robot: The mechanism.

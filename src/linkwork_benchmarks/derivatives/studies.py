@@ -78,15 +78,15 @@ def _jacobians(scenario: Jacobians, settings: Settings, journal: Journal) -> Non
         return found[0]
 
     contenders = [
-        Contender("pinocchio", call, arguments[few], 1, unused),
-        Contender("native", native, one_by_one, 1, unused),
+        Contender("pinocchio", call, arguments[few], len(one_by_one), unused),
+        Contender("native", native, one_by_one, len(one_by_one), unused),
         Contender("batch", native.bind(*states, out=out), [()], scenario.batch, unused),
         Contender("stores", fill, [()], scenario.batch, unused),
     ]
     if scenario.compiled:
         program = native.compile()
         contenders += [
-            Contender("specialized", program, one_by_one, 1, unused),
+            Contender("specialized", program, one_by_one, len(one_by_one), unused),
             Contender("specialized_batch", program.bind(*states, out=out), [()], scenario.batch, unused),
         ]
     for contender, seconds in zip(contenders, best_times(contenders, settings), strict=True):
