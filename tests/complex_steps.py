@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import cmath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import _loosened
-from linkwork.kernels.algorithm import resolve
+from linkwork.kernels.algorithm import Algorithm, resolve
 from linkwork.kernels.tangent_space import coordinate_rates
+from linkwork.mechanism import Mechanism
 
 Floats = npt.NDArray[np.float64]
 
@@ -106,3 +107,42 @@ def _objects(values: list[Step], shape: Any, tree: Any) -> Any:
     made = np.empty(len(values), dtype=object)
     made[:] = values
     return made.reshape(resolve(shape, tree))
+
+
+def run(algorithm: Algorithm, tree: Any, *inputs: npt.ArrayLike) -> list[npt.NDArray[np.complex128]]:
+    """The outputs of a text for complex inputs."""
+    loose = _loosened(algorithm, tree)
+    arrays = [_steps(np.asarray(x, dtype=np.complex128)) for x in inputs]
+    outputs = [np.full(resolve(shape, tree), 0.0, dtype=object) for shape in algorithm.outputs.values()]
+    work = [np.full(resolve(shape, tree), 0.0, dtype=object) for shape in algorithm.work.values()]
+    algorithm.text(loose, algorithm.work_type(*work), *arrays, *outputs)
+    return [np.array([_complex(x) for x in out.ravel()]).reshape(out.shape) for out in outputs]
+
+
+def _steps(x: npt.NDArray[np.complex128]) -> npt.NDArray[Any]:
+    made = np.empty(x.shape, dtype=object)
+    for k in np.ndindex(*x.shape):
+        made[k] = Step(complex(x[k]))
+    return made
+
+
+def tangent_map(robot: Mechanism, q: Floats) -> Floats:
+    """``(nq, nv)``: rates of the numbers in ``q`` by joint velocities, from differences of a smooth map at zero."""
+    h, E = 1e-3, np.eye(robot.nv)
+
+    def at(t: float) -> Floats:
+        return np.array([robot.integrate(q, t * e) for e in E])
+
+    thrice = 45 * (at(h) - at(-h)) - 9 * (at(2 * h) - at(-2 * h)) + (at(3 * h) - at(-3 * h))
+    return np.asarray(thrice / (60 * h)).T
+
+
+def by_configuration(robot: Mechanism, q: Floats, f: Callable[[Any], Any]) -> Floats:
+    """The derivative of ``f(q)`` in the tangent space at ``q``, in columns."""
+    columns = [np.imag(f(q + 1j * STEP * t)) / STEP for t in tangent_map(robot, q).T]
+    return np.stack(columns, axis=-1)
+
+
+def by_vector(x: Floats, f: Callable[[Any], Any]) -> Floats:
+    """The derivative of ``f(x)`` by a vector, in columns."""
+    return np.stack([np.imag(f(x + 1j * STEP * e)) / STEP for e in np.eye(len(x))], axis=-1)

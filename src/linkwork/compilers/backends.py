@@ -13,11 +13,12 @@ import numpy as np
 from linkwork.compilers import cache as disk
 from linkwork.compilers import emit, llvm, native
 from linkwork.compilers.batch import SYMBOL
-from linkwork.compilers.entry import entry_point
+from linkwork.compilers.entry import CHUNK, entry_point
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Array, Entry, Runner, thread_pool
 from linkwork.compilers.trace import Trace
+from linkwork.compilers.uneven import GROUP
 from linkwork.errors import InputError
 
 STACK = 1 << 20
@@ -110,7 +111,8 @@ class SpecializedRunner(Runner):
         return self._single
 
     def _new_entry(self, code: llvm.Code) -> Entry:
-        return entry_point(code, None, self.dtype, self.shapes, len(self.inputs), self.program.units)
+        chunk = GROUP if self.program.algorithm.uneven else CHUNK
+        return entry_point(code, None, self.dtype, self.shapes, len(self.inputs), self.program.units, chunk)
 
     def own_entry(self, batched: bool) -> Entry:
         """Scalar code or lanes; programs share nothing that changes."""

@@ -137,8 +137,8 @@ class _Adjoint:
 
 
 def _factored(terms: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Terms ``c b`` with common factors taken out: first those of the same ``b``, then those of the same ``c``."""
-    for side in (1, 0):
+    """Terms ``c b`` with common factors taken out: first those of the same ``c``, then those of the same ``b``."""
+    for side in (0, 1):
         groups: dict[Any, list[tuple[Any, Any]]] = {}
         for term in terms:
             key, other = term[side], term[1 - side]

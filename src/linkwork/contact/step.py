@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -29,12 +30,12 @@ from linkwork.errors import InputError, NotConverged, StateWarning
 from linkwork.inputs import ContactSolver, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_equation import ROUNDINGS
-from linkwork.kernels.contact_newton import CONTACT_NEWTON
+from linkwork.kernels.contact_newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
 from linkwork.kernels.contact_step_admm import CONTACT_ADMM
 from linkwork.kernels.contact_step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.contact_lcaba import contact_lcaba_tree
+from linkwork.plans.contact_lcaba import KNOWN_CONTACT_TREE, contact_lcaba_tree
 from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree
@@ -177,6 +178,21 @@ class ContactStep(ArrayEvaluator):
         moved = with_friction_rows(moved, self._parameter_inputs.chosen)
         tree = method.plan(moved, self.frames, self.limits, self.joint_friction)
         return Program.of_robot(self.robot, method.algorithm, tree)
+
+    @property
+    def traced_program(self) -> Program:
+        """With ``newton``, settings are constants of the program, by which divisions fold."""
+        if self.solver != "newton":
+            return self.program
+        if not len(self._settings):
+            self._prepare_inputs()
+        tree = KNOWN_CONTACT_TREE.build(self.program.tree, solver_settings=self._settings)
+        return replace(self.program, algorithm=KNOWN_CONTACT_NEWTON, tree=tree)
+
+    @property
+    def exported_program(self) -> Program:
+        """Settings are an input of exported C."""
+        return self.program
 
     def _prepare_inputs(self) -> None:
         tree, dtype = self.program.tree, self._dtype.name

@@ -74,7 +74,7 @@ class ConstrainedJacobians(NamedTuple):
     f: Array
     """The constraint forces, ``(..., nc)``."""
     pivot: Array
-    """``(..., 1)``: how independent rows are, the least pivot of ``J M^-1 J'`` relative to its diagonal entry; zero where
+    """``(..., 1)``: how independent rows are, the least pivot of ``J M^-1 J'`` relative to its diagonal; zero where
     rows depend on others. Relative errors of results are those of rounding, over this."""
 
 

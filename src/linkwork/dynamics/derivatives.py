@@ -70,7 +70,7 @@ class InverseJacobians(NamedTuple):
 class _Jacobians(ArrayEvaluator):
     """An evaluator of all Jacobians of a function of ``q, v`` and one more vector."""
 
-    record: ClassVar[Callable[..., Any]]
+    record: ClassVar[type[Any]]
 
     def _evaluate(
         self,
@@ -81,8 +81,8 @@ class _Jacobians(ArrayEvaluator):
     ) -> Any:
         W = self._no_wrenches if wrenches is None else wrenches
         P = self._given_parameters(parameters)
-        if out is None:
-            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
+        if out is None or isinstance(out, tuple):
+            results = [_empty(shape, self._dtype) for shape in self._output_shapes] if out is None else out
             if not self._entry(*inputs, W, *P, *results):
                 return self.record(*results)
         typed = self._for_type_of([*inputs, wrenches, *self._outputs(out), *parameters.values()])
@@ -102,7 +102,7 @@ class ForwardDerivatives(_Jacobians):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
-    record: ClassVar[Callable[..., Any]] = ForwardJacobians
+    record: ClassVar[type[Any]] = ForwardJacobians
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class InverseDerivatives(_Jacobians):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
-    record: ClassVar[Callable[..., Any]] = InverseJacobians
+    record: ClassVar[type[Any]] = InverseJacobians
 
     def __init__(
         self,
@@ -326,6 +326,6 @@ def need_tree(method: InverseMethod, what: str) -> None:
     """Raise unless the method is that of a tree."""
     if method != "rnea":
         raise UnsupportedFeature(
-            f"the {what} of inverse dynamics by '{method}' is not defined: torques of constrained robots are one choice "
-            "of many; take InverseDynamics(robot, 'rnea'), which knows no constraints"
+            f"inverse dynamics by '{method}' has no {what}: it chooses one of many torques that do the same; "
+            "take InverseDynamics(robot, 'rnea'), which knows no constraints"
         )

@@ -12,6 +12,7 @@ within the cones of friction that do, the smallest (`contact_forces`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ from linkwork.model.model import Model
 from linkwork.plans.actuated import actuated_tree
 from linkwork.plans.tree import Tree, tree_of, without_passive_elements
 from linkwork.quantities.base import Array, frame_names
+from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.parameters import ParameterNames
 from linkwork.quantities.scales import joint_units, scales_of
 
@@ -307,6 +309,12 @@ class InverseDynamics(ClusterEvaluator):
         state: list[Any] = list(given[:3])
         W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
         return [*state, W, *self._extra(given[4] if len(given) > 4 else None)]
+
+    @property
+    def differentiated(self) -> Differentiated:
+        """What inverse dynamics is differentiated by, and what of it: the torques."""
+        found = super(ClusterEvaluator, self).differentiated
+        return replace(found, results={"tau": found.results["tau"]})
 
     # Checks of results ---------------------------------------------------------------------------
 

@@ -4,16 +4,18 @@
 Carpentier and Mansard, Analytical derivatives of rigid body dynamics algorithms, 2018: with ``tau`` inverse dynamics at
 the acceleration ``a`` that forward dynamics gives, ``M da = dtau - dtau_dq dq - dtau_dv dv``. Here by the sparse factor
 ``M = L' D L`` (Featherstone, Rigid Body Dynamics Algorithms, Section 6.5) and the inverse of ``L``, which has the same
-sparsity: with ``Y = -D^-1 L^-T dtau_dq``, nonzero for related joints alone as ``dtau_dq`` is, ``da_dq = L^-1 Y`` takes
+sparsity: with ``Y = L^-T dtau_dq``, nonzero for related joints alone as ``dtau_dq`` is, ``da_dq = -L^-1 D^-1 Y`` takes
 for each number as many products as its row and column have ancestors in common. So does ``M^-1 = L^-1 D^-1 L^-T``.
+Columns are handled four at a time: what they need stays in the first-level cache, in lanes as well.
 
 | symbol | meaning                                                                                   |
 |--------|-------------------------------------------------------------------------------------------|
 | L, D   | factor of the mass matrix, rows by depth (`plans.aba_derivatives`), and ``1 / D``         |
-| Linv   | ``L^-1``, rows by depth, the unit diagonal included                                       |
-| Yq, Yv | ``dtau_dq``, then ``-D^-1 L^-T dtau_dq``; the same by v                                   |
-| Ya     | ``D^-1 L^-T``                                                                             |
-| Xq ... | a row of ``L^-1 Yq``                                                                      |
+| Linv   | ``L^-1``, rows by depth, the unit diagonal included; LinvD: ``L^-1 D^-1``                   |
+| Bq, Bv | ``dtau_dq``, ``dtau_dv``                                                                  |
+| Yq, Yv | ``L^-T dtau_dq``, ``L^-T dtau_dv``, four columns                                          |
+| Ya     | ``L^-T``, four columns                                                                    |
+| X      | four numbers of a row of each result                                                      |
 
 Symbols of motion and inertia: `common_frame`, `rnea_derivatives`. Cost: O(n d^2 + n^2 c), with d the depth of the tree
 and c <= d the mean number of ancestors that two joints share; the results are 3 n^2 numbers.
@@ -36,25 +38,34 @@ from linkwork.kernels.common_frame import (
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.panels import (
     ZERO,
+    Four,
     entries,
+    line,
     minus_scaled,
     plus_scaled,
     scaled,
     set_entries,
+    set_line,
 )
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.rnea_derivatives import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
-from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.plans.aba_derivatives import LINE, PATH_TREE
 
-FACTOR: dict[str, Shape] = {"L": ("nv", "ndepth"), "D": ("nv",), "Linv": ("nv", "ndepth"), "qdd0": ("nv",)}
+FACTOR: dict[str, Shape] = {
+    "L": ("nv", "ndepth"),
+    "D": ("nv",),
+    "Linv": ("nv", "ndepth"),
+    "LinvD": ("nv", "ndepth"),
+    "qdd0": ("nv",),
+}
 COLUMNS: dict[str, Shape] = {
-    "Yq": ("nv", "ncolumns"),
-    "Yv": ("nv", "ncolumns"),
-    "Ya": ("nv", "ncolumns"),
-    "Xq": ("ncolumns",),
-    "Xv": ("ncolumns",),
-    "Xa": ("ncolumns",),
+    "Bq": ("nv", "ncolumns"),
+    "Bv": ("nv", "ncolumns"),
+    "Yq": ("nv", LINE),
+    "Yv": ("nv", LINE),
+    "Ya": ("nv", LINE),
+    "X": (3, LINE),
 }
 
 
@@ -89,16 +100,19 @@ def factorize_by_depth(tree: Array, w: Array) -> None:
 
 @kernel
 def invert_factor(tree: Array, w: Array) -> None:
-    """``L^-1``, roots first."""
+    """``L^-1`` and ``L^-1 D^-1``, roots first."""
     for k in range(tree.nv):
         d = tree.depth[k]
         for t in range(0, tree.ndepth, LINE):
             set_entries(ZERO, w.Linv[k], t)
+            set_entries(ZERO, w.LinvD[k], t)
         w.Linv[k, d] = 1.0
         for s in range(d - 1, -1, -1):
             i = tree.path[k, s]
             for t in range(0, s + 1, LINE):
                 set_entries(minus_scaled(entries(w.Linv[k], t), w.L[k, s], entries(w.Linv[i], t)), w.Linv[k], t)
+        for t in range(d + 1):
+            w.LinvD[k, t] = w.Linv[k, t] * w.D[tree.path[k, t]]
 
 
 @kernel
@@ -131,93 +145,105 @@ def accelerations_by_factor(tree: Array, w: Array, v: Array, tau: Array, wrenche
     solve_by_depth(tree, w, a)
 
 
-# Columns ---------------------------------------------------------------------------------------------
+# Columns, a line of four at a time ---------------------------------------------------------------------
 
 
 @kernel
-def clear_columns(tree: Array, w: Array) -> None:
-    """``Yq = Yv = Ya = 0``."""
-    for k in range(tree.nv):
-        for c in range(0, tree.ncolumns, LINE):
-            set_entries(ZERO, w.Yq[k], c)
-            set_entries(ZERO, w.Yv[k], c)
-            set_entries(ZERO, w.Ya[k], c)
+def clear_related(tree: Array, w: Array) -> None:
+    """``Bq = Bv = 0`` where entries are read."""
+    for l in range(tree.nlines):
+        for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
+            set_entries(ZERO, w.Bq[tree.line_dof[e]], LINE * l)
+            set_entries(ZERO, w.Bv[tree.line_dof[e]], LINE * l)
 
 
 @kernel
-def half_solve_columns(tree: Array, w: Array) -> None:
-    """``Y = -D^-1 L^-T Y`` of related columns, leaves first, and ``Ya = D^-1 L^-T``."""
-    for k in range(tree.nv - 1, -1, -1):
-        first = tree.related_start[k]
-        for s in range(tree.depth[k]):
-            i = tree.path[k, s]
-            x = w.L[k, s]
-            for e in range(first, first + tree.related_count[k]):
-                c = tree.related_column[e]
-                set_entries(minus_scaled(entries(w.Yq[i], c), x, entries(w.Yq[k], c)), w.Yq[i], c)
-                set_entries(minus_scaled(entries(w.Yv[i], c), x, entries(w.Yv[k], c)), w.Yv[i], c)
-            w.Ya[i, k] = w.Linv[k, s] * w.D[i]
-        w.Ya[k, k] = w.D[k]
-        minus = -w.D[k]
-        for e in range(first, first + tree.related_count[k]):
-            c = tree.related_column[e]
-            set_entries(scaled(minus, entries(w.Yq[k], c)), w.Yq[k], c)
-            set_entries(scaled(minus, entries(w.Yv[k], c)), w.Yv[k], c)
+def half_solve_line(tree: Array, w: Array, l: int) -> None:
+    """``Y = L^-T B`` in the columns of line ``l``: ``B`` is ``dtau_dq``, ``dtau_dv`` and the identity."""
+    first = tree.line_start[l]
+    last = first + tree.line_count[l]
+    for i in range(tree.nv):
+        set_line(ZERO, w.Yq, i)
+        set_line(ZERO, w.Yv, i)
+        set_line(ZERO, w.Ya, i)
+    for e in range(first, last):
+        k = tree.line_dof[e]
+        q = entries(w.Bq[k], LINE * l)
+        v = entries(w.Bv[k], LINE * l)
+        for t in range(tree.depth[k] + 1):
+            i = tree.path[k, t]
+            set_line(plus_scaled(line(w.Yq, i), w.Linv[k, t], q), w.Yq, i)
+            set_line(plus_scaled(line(w.Yv, i), w.Linv[k, t], v), w.Yv, i)
+    for c in range(LINE):
+        k = LINE * l + c
+        if k < tree.nv:
+            for t in range(tree.depth[k] + 1):
+                w.Ya[tree.path[k, t], c] = w.Linv[k, t]
 
 
 @kernel
-def add_four_rows(
-    x0: object, x1: object, x2: object, x3: object, y0: Array, y1: Array, y2: Array, y3: Array, c: int, X: Array
-) -> None:
-    """``X = X + x0 y0 + x1 y1 + x2 y2 + x3 y3`` in the line that begins with column ``c``."""
-    z = plus_scaled(plus_scaled(entries(X, c), x0, entries(y0, c)), x1, entries(y1, c))
-    set_entries(plus_scaled(plus_scaled(z, x2, entries(y2, c)), x3, entries(y3, c)), X, c)
+def store_line(n: int, X: Array, row: int, l: int, out: Array) -> None:
+    """Columns of line ``l`` of a row of the result, which has ``n`` of them."""
+    if LINE * l + LINE <= n:
+        set_entries(line(X, row), out, LINE * l)
+    else:
+        for c in range(n - LINE * l):
+            out[LINE * l + c] = X[row, c]
 
 
 @kernel
-def inverse_factor_rows(tree: Array, w: Array, k: int) -> None:
-    """Row ``k`` of ``L^-1 Y``: ``Xq, Xv``, and ``Xa`` up to the diagonal."""
-    for c in range(0, tree.ncolumns, LINE):
-        set_entries(ZERO, w.Xq, c)
-        set_entries(ZERO, w.Xv, c)
-        set_entries(ZERO, w.Xa, c)
-    for t in range(0, tree.depth[k] + 1, LINE):
-        x0 = w.Linv[k, t]
-        x1 = w.Linv[k, t + 1]
-        x2 = w.Linv[k, t + 2]
-        x3 = w.Linv[k, t + 3]
-        i0 = tree.path[k, t]
-        i1 = tree.path[k, t + 1]
-        i2 = tree.path[k, t + 2]
-        i3 = tree.path[k, t + 3]
-        for e in range(tree.related_start[i0], tree.related_start[i0] + tree.related_count[i0]):
-            c = tree.related_column[e]
-            add_four_rows(x0, x1, x2, x3, w.Yq[i0], w.Yq[i1], w.Yq[i2], w.Yq[i3], c, w.Xq)
-            add_four_rows(x0, x1, x2, x3, w.Yv[i0], w.Yv[i1], w.Yv[i2], w.Yv[i3], c, w.Xv)
-            if c <= k:
-                add_four_rows(x0, x1, x2, x3, w.Ya[i0], w.Ya[i1], w.Ya[i2], w.Ya[i3], c, w.Xa)
+def two_products(x: Scalar, y: Scalar, Y: Array, i: int, j: int) -> Four:
+    """``x Y_i + y Y_j`` of lines."""
+    return plus_scaled(scaled(x, line(Y, i)), y, line(Y, j))
 
 
 @kernel
-def store_row(n: int, X: Array, row: Array) -> None:
-    """``row = X``, ``n`` numbers."""
-    for c in range(0, n - LINE + 1, LINE):
-        set_entries(entries(X, c), row, c)
-    for c in range(n - n % LINE, n):
-        row[c] = X[c]
+def add_two_products(x: Scalar, y: Scalar, Y: Array, i: int, j: int, X: Array, row: int) -> None:
+    """``X_row = X_row + x Y_i + y Y_j`` of lines."""
+    set_line(plus_scaled(plus_scaled(line(X, row), x, line(Y, i)), y, line(Y, j)), X, row)
+
+
+@kernel
+def solve_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array) -> None:
+    """Row ``k`` of ``-L^-1 D^-1 Y``, in the columns of line ``l``: two steps of the path at a time.
+
+    Beyond what is related to the line ``Y`` is zero, beyond the end of the path ``LinvD``.
+    """
+    path = tree.path[k]
+    x = w.LinvD[k]
+    set_line(two_products(-x[0], -x[1], w.Yq, path[0], path[1]), w.X, 0)
+    set_line(two_products(-x[0], -x[1], w.Yv, path[0], path[1]), w.X, 1)
+    for t in range(2, tree.reach[k, l], 2):
+        add_two_products(-x[t], -x[t + 1], w.Yq, path[t], path[t + 1], w.X, 0)
+        add_two_products(-x[t], -x[t + 1], w.Yv, path[t], path[t + 1], w.X, 1)
+    store_line(tree.nv, w.X, 0, l, da_dq[k])
+    store_line(tree.nv, w.X, 1, l, da_dv[k])
+
+
+@kernel
+def inverse_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
+    """Row ``k`` of ``M^-1 = L^-1 D^-1 L^-T``, in the columns of line ``l``, and the same in column ``k``."""
+    path = tree.path[k]
+    x = w.LinvD[k]
+    set_line(two_products(x[0], x[1], w.Ya, path[0], path[1]), w.X, 2)
+    for t in range(2, tree.common[k, l], 2):
+        add_two_products(x[t], x[t + 1], w.Ya, path[t], path[t + 1], w.X, 2)
+    for c in range(LINE):
+        j = LINE * l + c
+        if j <= k:
+            da_dtau[k, j] = w.X[2, c]
+            da_dtau[j, k] = w.X[2, c]
 
 
 @kernel
 def solve_columns(tree: Array, w: Array, da_dq: Array, da_dv: Array, da_dtau: Array) -> None:
-    """``da_dq = L^-1 Yq``, ``da_dv = L^-1 Yv``, ``da_dtau = L^-1 Ya``."""
-    for k in range(tree.nv):
-        inverse_factor_rows(tree, w, k)
-        store_row(tree.nv, w.Xq, da_dq[k])
-        store_row(tree.nv, w.Xv, da_dv[k])
-        for j in range(k):
-            da_dtau[j, k] = w.Xa[j]
-            da_dtau[k, j] = w.Xa[j]
-        da_dtau[k, k] = w.Xa[k]
+    """``da_dq = -M^-1 dtau_dq``, ``da_dv = -M^-1 dtau_dv``, ``da_dtau = M^-1``."""
+    for l in range(tree.nlines):
+        half_solve_line(tree, w, l)
+        for k in range(tree.nv):
+            solve_line(tree, w, l, k, da_dq, da_dv)
+        for k in range(LINE * l, tree.nv):
+            inverse_line(tree, w, l, k, da_dtau)
 
 
 @kernel
@@ -243,10 +269,9 @@ def aba_derivatives(
     accelerations_by_factor(tree, w, v, tau, wrenches, a)
     acceleration_columns(tree, w, v, a, ROOT_FRAMES)
     net_forces(tree, w, wrenches)
-    clear_columns(tree, w)
-    torque_derivatives(tree, w, w.Yq, w.Yv)
+    clear_related(tree, w)
+    torque_derivatives(tree, w, w.Bq, w.Bv)
     invert_factor(tree, w)
-    half_solve_columns(tree, w)
     solve_columns(tree, w, da_dq, da_dv, da_dtau)
 
 

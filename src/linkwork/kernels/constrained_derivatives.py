@@ -8,8 +8,8 @@ By the implicit function theorem where ``r = ID(q, v, a) - J' f - tau`` and ``s 
 
 with ``P = M^-1 J'`` and ``X`` the inverse of ``J P``, the operational-space inertia matrix; of redundant rows its
 pseudoinverse in the metric of the regularization, which gives the smallest forces (`symmetric_inverse`). All by
-the sparse factor ``M = L' D L`` (`aba_derivatives`): with ``Y = -D^-1 L^-T dr``, related columns alone,
-``df = X (-ds - J L^-1 Y)`` and ``da = L^-1 (Y + D^-1 L^-T J' df)``.
+the sparse factor ``M = L' D L`` (`aba_derivatives`), four columns at a time: with ``Y = L^-T dr``, related ones alone,
+``df = X (-ds + J L^-1 D^-1 Y)`` and ``da = L^-1 D^-1 (-Y + L^-T J' df)``.
 
 Every exact method has these derivatives: where rows are redundant, accelerations do not depend on how forces share.
 
@@ -17,8 +17,9 @@ Every exact method has these derivatives: where rows are redundant, acceleration
 |------------|-----------------------------------------------------------------------------------------|
 | Jc, JD     | ``J L^-1``, and ``D^-1 (J L^-1)'``                                                      |
 | Pj, X, T   | above, and ``T = P X``                                                                  |
-| Yq, Yv, Ya | columns by q, v and tau, of `aba_derivatives`                                           |
-| dfq, dfv   | ``-ds - J L^-1 Y``; df after the product with X                                         |
+| Bq ... Ya  | ``dr_dq``, and columns by q, v and tau, of `aba_derivatives`                             |
+| uq, uv     | four columns of ``-ds + J L^-1 D^-1 Y``; dfq, dfv of ``df``; Tl of ``T'``                 |
+| Xl         | four numbers of a row of each result                                                    |
 | k, error   | right-hand sides of rows; errors of constraints                                         |
 
 Cost: O(n d² + n² c + m n d + m² n + m³), with m rows; the results are (n + m) (3 n + m) numbers.
@@ -31,13 +32,12 @@ from typing import NamedTuple
 from linkwork.kernels.aba_derivatives import (
     COLUMNS,
     FACTOR,
-    add_four_rows,
-    clear_columns,
+    clear_related,
     factorize_by_depth,
-    half_solve_columns,
+    half_solve_line,
     invert_factor,
     mass_matrix_by_depth,
-    store_row,
+    store_line,
 )
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.common_frame import (
@@ -66,7 +66,7 @@ from linkwork.kernels.constraint_force_derivatives import (
 from linkwork.kernels.constraints import CLOSURE, RATES, constraint_rows
 from linkwork.kernels.coupling_derivatives import coupling_force_derivatives
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.panels import ZERO, entries, minus_scaled, plus, plus_scaled, set_entries
+from linkwork.kernels.panels import ZERO, entries, line, minus_scaled, plus_scaled, scaled, set_entries, set_line
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.rnea_derivatives import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
 from linkwork.kernels.scalar import Array, kernel
@@ -82,12 +82,14 @@ ROWS: dict[str, Shape] = {
     "Pj": ("nv", "nrow_columns"),
     "T": ("nv", "nrow_columns"),
     "X": ("nc", "nrow_columns"),
-    "ds_dq": ("nc", "nv"),
-    "ds_dv": ("nc", "nv"),
-    "uq": ("nc", "ncolumns"),
-    "uv": ("nc", "ncolumns"),
-    "dfq": ("nc", "ncolumns"),
-    "dfv": ("nc", "ncolumns"),
+    "ds_dq": ("nc", "ncolumns"),
+    "ds_dv": ("nc", "ncolumns"),
+    "uq": ("nc", LINE),
+    "uv": ("nc", LINE),
+    "dfq": ("nc", LINE),
+    "dfv": ("nc", LINE),
+    "Tl": ("nc", LINE),
+    "Xl": (3, LINE),
     "z": ("nv",),
 }
 
@@ -182,115 +184,124 @@ def solve_constrained(tree: Array, w: Array, tau: Array, a: Array, f: Array) -> 
 
 @kernel
 def target_columns(tree: Array, w: Array) -> None:
-    """``P = M^-1 J'`` and ``T = P X``."""
+    """``P = M^-1 J'`` and ``T = P X``, rows of P padded with zeros."""
     for k in range(tree.nv):
         for c in range(0, tree.nrow_columns, LINE):
-            x = entries(w.JD[k], c)
+            set_entries(entries(w.JD[k], c), w.Pj[k], c)
             for t in range(tree.depth[k]):
-                x = minus_scaled(x, w.L[k, t], entries(w.Pj[tree.path[k, t]], c))
-            set_entries(x, w.Pj[k], c)
+                x = w.L[k, t]
+                set_entries(minus_scaled(entries(w.Pj[k], c), x, entries(w.Pj[tree.path[k, t]], c)), w.Pj[k], c)
         for c in range(0, tree.nrow_columns, LINE):
-            x = ZERO
+            set_entries(ZERO, w.T[k], c)
             for s in range(tree.nc):
-                x = plus_scaled(x, w.Pj[k, s], entries(w.X[s], c))
-            set_entries(x, w.T[k], c)
+                set_entries(plus_scaled(entries(w.T[k], c), w.Pj[k, s], entries(w.X[s], c)), w.T[k], c)
 
 
 @kernel
-def force_columns(tree: Array, w: Array) -> None:
-    """``df = X (-ds - J L^-1 Y)`` by q and v."""
+def set_force_line(tree: Array, w: Array, l: int) -> None:
+    """``df = X (-ds + J L^-1 D^-1 Y)`` in the columns of line ``l``."""
     for r in range(tree.nc):
-        for k in range(tree.nv):
-            w.uq[r, k] = -w.ds_dq[r, k]
-            w.uv[r, k] = -w.ds_dv[r, k]
-        for k in range(tree.nv, tree.ncolumns):
-            w.uq[r, k] = 0.0
-            w.uv[r, k] = 0.0
-        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
-            k = tree.row_dof[e]
-            x = w.Jc[r, k]
-            for n in range(tree.related_start[k], tree.related_start[k] + tree.related_count[k]):
-                c = tree.related_column[n]
-                set_entries(minus_scaled(entries(w.uq[r], c), x, entries(w.Yq[k], c)), w.uq[r], c)
-                set_entries(minus_scaled(entries(w.uv[r], c), x, entries(w.Yv[k], c)), w.uv[r], c)
-    for c in range(0, tree.ncolumns, LINE):
-        for r in range(tree.nc):
-            x = ZERO
-            y = ZERO
-            for s in range(tree.nc):
-                x = plus_scaled(x, w.X[r, s], entries(w.uq[s], c))
-                y = plus_scaled(y, w.X[r, s], entries(w.uv[s], c))
-            set_entries(x, w.dfq[r], c)
-            set_entries(y, w.dfv[r], c)
-
-
-@kernel
-def add_forces(tree: Array, w: Array) -> None:
-    """``Y = Y + D^-1 L^-T J' df``, for degrees of freedom that support rows."""
+        set_line(scaled(-1.0, entries(w.ds_dq[r], LINE * l)), w.uq, r)
+        set_line(scaled(-1.0, entries(w.ds_dv[r], LINE * l)), w.uv, r)
+    for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
+        k = tree.line_dof[e]
+        if tree.is_bound[k] != 0:
+            q = line(w.Yq, k)
+            v = line(w.Yv, k)
+            for n in range(tree.dof_row_start[k], tree.dof_row_start[k] + tree.dof_row_count[k]):
+                r = tree.dof_row[n]
+                set_line(plus_scaled(line(w.uq, r), w.JD[k, r], q), w.uq, r)
+                set_line(plus_scaled(line(w.uv, r), w.JD[k, r], v), w.uv, r)
     for r in range(tree.nc):
-        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
-            k = tree.row_dof[e]
-            x = w.JD[k, r]
-            for c in range(0, tree.ncolumns, LINE):
-                set_entries(plus_scaled(entries(w.Yq[k], c), x, entries(w.dfq[r], c)), w.Yq[k], c)
-                set_entries(plus_scaled(entries(w.Yv[k], c), x, entries(w.dfv[r], c)), w.Yv[k], c)
+        set_line(ZERO, w.dfq, r)
+        set_line(ZERO, w.dfv, r)
+        for s in range(tree.nc):
+            set_line(plus_scaled(line(w.dfq, r), w.X[r, s], line(w.uq, s)), w.dfq, r)
+            set_line(plus_scaled(line(w.dfv, r), w.X[r, s], line(w.uv, s)), w.dfv, r)
 
 
 @kernel
-def acceleration_rows(tree: Array, w: Array, k: int) -> None:
-    """Row ``k`` of ``L^-1 Y``: ``Xq, Xv``, and ``Xa`` up to the diagonal."""
-    for c in range(0, tree.ncolumns, LINE):
-        set_entries(ZERO, w.Xq, c)
-        set_entries(ZERO, w.Xv, c)
-        set_entries(ZERO, w.Xa, c)
-    for t in range(0, tree.depth[k] + 1, LINE):
-        x = (w.Linv[k, t], w.Linv[k, t + 1], w.Linv[k, t + 2], w.Linv[k, t + 3])
+def add_force_line(tree: Array, w: Array, l: int) -> None:
+    """``Y = -D^-1 Y + D^-1 L^-T J' df`` in the columns of line ``l``."""
+    for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
+        k = tree.line_dof[e]
+        set_line(scaled(-w.D[k], line(w.Yq, k)), w.Yq, k)
+        set_line(scaled(-w.D[k], line(w.Yv, k)), w.Yv, k)
+    for b in range(tree.nbound):
+        k = tree.bound[b]
+        for n in range(tree.dof_row_start[k], tree.dof_row_start[k] + tree.dof_row_count[k]):
+            r = tree.dof_row[n]
+            set_line(plus_scaled(line(w.Yq, k), w.JD[k, r], line(w.dfq, r)), w.Yq, k)
+            set_line(plus_scaled(line(w.Yv, k), w.JD[k, r], line(w.dfv, r)), w.Yv, k)
+
+
+@kernel
+def acceleration_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array) -> None:
+    """Row ``k`` of ``L^-1 Y``, in the columns of line ``l``."""
+    set_line(ZERO, w.Xl, 0)
+    set_line(ZERO, w.Xl, 1)
+    reach = tree.reach[k, l]
+    bound = tree.bound_depth[k]
+    for t in range(reach if reach > bound else bound):
         i = tree.path[k, t]
-        i1 = tree.path[k, t + 1]
-        i2 = tree.path[k, t + 2]
-        i3 = tree.path[k, t + 3]
-        for e in range(tree.related_start[i], tree.related_start[i] + tree.related_count[i]):
-            c = tree.related_column[e]
-            if tree.is_bound[i] == 0:
-                add_four_rows(x[0], x[1], x[2], x[3], w.Yq[i], w.Yq[i1], w.Yq[i2], w.Yq[i3], c, w.Xq)
-                add_four_rows(x[0], x[1], x[2], x[3], w.Yv[i], w.Yv[i1], w.Yv[i2], w.Yv[i3], c, w.Xv)
-            if c <= k:
-                add_four_rows(x[0], x[1], x[2], x[3], w.Ya[i], w.Ya[i1], w.Ya[i2], w.Ya[i3], c, w.Xa)
-        if tree.is_bound[i] != 0:
-            for c in range(0, tree.ncolumns, LINE):
-                add_four_rows(x[0], x[1], x[2], x[3], w.Yq[i], w.Yq[i1], w.Yq[i2], w.Yq[i3], c, w.Xq)
-                add_four_rows(x[0], x[1], x[2], x[3], w.Yv[i], w.Yv[i1], w.Yv[i2], w.Yv[i3], c, w.Xv)
+        set_line(plus_scaled(line(w.Xl, 0), w.Linv[k, t], line(w.Yq, i)), w.Xl, 0)
+        set_line(plus_scaled(line(w.Xl, 1), w.Linv[k, t], line(w.Yv, i)), w.Xl, 1)
+    store_line(tree.nv, w.Xl, 0, l, da_dq[k])
+    store_line(tree.nv, w.Xl, 1, l, da_dv[k])
 
 
 @kernel
-def torque_row(tree: Array, w: Array, k: int, da_dtau: Array) -> None:
-    """Row and column ``k`` of ``M^-1 - P T'``, up to the diagonal, with a row of ``M^-1`` in ``Xa``."""
-    for j in range(k + 1):
-        x = ZERO
-        for c in range(0, tree.nrow_columns, LINE):
-            y = entries(w.T[j], c)
-            z = entries(w.Pj[k], c)
-            x = plus(x, (y[0] * z[0], y[1] * z[1], y[2] * z[2], y[3] * z[3]))
-        entry = w.Xa[j] - ((x[0] + x[1]) + (x[2] + x[3]))
-        da_dtau[j, k] = entry
-        da_dtau[k, j] = entry
-
-
-@kernel
-def store_columns(tree: Array, w: Array, outputs: Jacobians) -> None:
-    """All derivatives, row by row."""
-    for k in range(tree.nv):
-        acceleration_rows(tree, w, k)
-        store_row(tree.nv, w.Xq, outputs.da_dq[k])
-        store_row(tree.nv, w.Xv, outputs.da_dv[k])
-        torque_row(tree, w, k, outputs.da_dtau)
-        for r in range(tree.nc):
-            outputs.da_dtarget[k, r] = w.T[k, r]
-            outputs.df_dtau[r, k] = -w.T[k, r]
+def torque_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
+    """Row ``k`` of ``M^-1 - P T'``, in the columns of line ``l``, and the same in column ``k``."""
+    set_line(ZERO, w.Xl, 2)
+    for t in range(tree.common[k, l]):
+        set_line(plus_scaled(line(w.Xl, 2), w.LinvD[k, t], line(w.Ya, tree.path[k, t])), w.Xl, 2)
     for r in range(tree.nc):
-        store_row(tree.nv, w.dfq[r], outputs.df_dq[r])
-        store_row(tree.nv, w.dfv[r], outputs.df_dv[r])
-        store_row(tree.nc, w.X[r], outputs.df_dtarget[r])
+        set_line(minus_scaled(line(w.Xl, 2), w.Pj[k, r], line(w.Tl, r)), w.Xl, 2)
+    for c in range(LINE):
+        j = LINE * l + c
+        if j <= k:
+            da_dtau[k, j] = w.Xl[2, c]
+            da_dtau[j, k] = w.Xl[2, c]
+
+
+@kernel
+def set_torque_line(tree: Array, w: Array, l: int, da_dtarget: Array, df_dtau: Array) -> None:
+    """``T'`` in the columns of line ``l``; gives ``da_dtarget = T`` and ``df_dtau = -T'``."""
+    for r in range(tree.nc):
+        for c in range(LINE):
+            k = LINE * l + c
+            w.Tl[r, c] = w.T[k, r] if k < tree.nv else 0.0
+            if k < tree.nv:
+                da_dtarget[k, r] = w.T[k, r]
+                df_dtau[r, k] = -w.T[k, r]
+
+
+@kernel
+def solve_lines(tree: Array, w: Array, outputs: Jacobians) -> None:
+    """All derivatives, four columns at a time."""
+    for r in range(tree.nc):
+        for k in range(tree.nv, tree.ncolumns):
+            w.ds_dq[r, k] = 0.0
+            w.ds_dv[r, k] = 0.0
+    for l in range(tree.nlines):
+        for b in range(tree.nbound):
+            set_line(ZERO, w.Yq, tree.bound[b])
+            set_line(ZERO, w.Yv, tree.bound[b])
+        half_solve_line(tree, w, l)
+        set_force_line(tree, w, l)
+        add_force_line(tree, w, l)
+        set_torque_line(tree, w, l, outputs.da_dtarget, outputs.df_dtau)
+        for r in range(tree.nc):
+            store_line(tree.nv, w.dfq, r, l, outputs.df_dq[r])
+            store_line(tree.nv, w.dfv, r, l, outputs.df_dv[r])
+        for k in range(tree.nv):
+            acceleration_line(tree, w, l, k, outputs.da_dq, outputs.da_dv)
+        for k in range(LINE * l, tree.nv):
+            torque_line(tree, w, l, k, outputs.da_dtau)
+    for r in range(tree.nc):
+        for s in range(tree.nc):
+            outputs.df_dtarget[r, s] = w.X[r, s]
 
 
 @kernel
@@ -342,17 +353,14 @@ def constrained_derivatives(
     acceleration_columns(tree, w, v, a, 1)
     net_forces(tree, w, wrenches)
     apply_constraint_wrenches(tree, w, f)
-    clear_columns(tree, w)
-    torque_derivatives(tree, w, w.Yq, w.Yv)
-    wrench_derivatives(tree, w, f, w.Yq)
+    clear_related(tree, w)
+    torque_derivatives(tree, w, w.Bq, w.Bv)
+    wrench_derivatives(tree, w, f, w.Bq)
     row_derivatives(tree, w, q, v, a, w.ds_dq, w.ds_dv)
-    coupling_force_derivatives(tree, w, q, f, w.Yq)
+    coupling_force_derivatives(tree, w, q, f, w.Bq)
     invert_factor(tree, w)
-    half_solve_columns(tree, w)
     target_columns(tree, w)
-    force_columns(tree, w)
-    add_forces(tree, w)
-    store_columns(tree, w, outputs)
+    solve_lines(tree, w, outputs)
 
 
 CONSTRAINED_DERIVATIVES = Algorithm(

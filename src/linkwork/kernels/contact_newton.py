@@ -19,8 +19,10 @@ Other symbols as in `contact_problem` and `contact_direction`. Cost of a step: t
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.cones import clamp, project_cone, tangential_length
+from linkwork.kernels.cones import clamp, magnitude, project_cone, tangential_length
 from linkwork.kernels.constrained import DISABLED, STAGNATION, force_residual, maximum, minimum
 from linkwork.kernels.contact_direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact_equation import (
@@ -50,7 +52,7 @@ from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.lcaba import constraint_residual
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import symmetric_product
-from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
+from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, KNOWN_CONTACT_TREE
 
 TRIALS = 9
 """Lengths of a step that are tried, each half of that before."""
@@ -60,6 +62,8 @@ SHORT = 0.05
 """Where steps are shorter, smoothing goes back."""
 NEAR = 3.0
 """Smoothing goes down where the residual is less than this many times it."""
+APART = 1.0 + 1e-9
+"""So that the residual is less, and rounding does not decide that it is."""
 FAST = 0.1
 """And faster, where it is less than this part of that."""
 SHRINK, LEAST_SHRINK, MOST_SHRINK = 0.1, 0.02, 0.8
@@ -122,7 +126,7 @@ def take_step(tree: Array, w: Array, result: ContactResult, t: Scalar) -> None:
         w.box_y[b] += t * w.box_dy[b]
         result.boxes[b] += t * w.box_df[b]
     for r in range(tree.nc):
-        result.multipliers[r] += t * w.mu[r] * (w.rows[r] + w.drows[r])
+        result.multipliers[r] += t * w.dmultipliers[r]
         w.rows[r] += t * w.drows[r]
 
 
@@ -143,7 +147,8 @@ def step_length(
     for _ in range(TRIALS):
         trial = 0.5 * trial
         if any_below(-open, 0.0):
-            x = merit(tree, w, settings, result, theta, trial)
+            # by `where` of the same condition, so that straight-line programs can branch around all of it
+            x = where(0.0, open, merit(tree, w, settings, result, theta, trial), DISABLED)
             enough = where(x, maximum((1.0 - REDUCTION * trial) * before, close * (NEAR * theta)), open, 0.0)
             better = where(x, best, open, enough)
             t = where(0.5, better, trial, t)
@@ -198,10 +203,15 @@ def update_smoothing(
 def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> Scalar:
     """Forces and ``y`` to linearize at first, and the smoothing there: what they miss.
 
-    Contacts that gravity would close are taken to close; those of a warm start to go on, sticking or sliding.
+    Contacts of a warm start are taken to go on, sticking or sliding, and others that do not approach to stay open.
+    Without a start all that gravity closes are taken to stick, as they do in a pile at rest.
     """
     settings = problem.settings
     largest = 0.0
+    bears = 0.0
+    for s in range(tree.nslots):
+        bears = maximum(bears, problem.forces0[3 * s + 2])
+    cold = where(0.0, bears, 0.0, 1.0)
     for s in range(tree.nslots):
         f = slot_vector(problem.forces0, s)
         set_slot_vector(f, result.forces, s)
@@ -209,10 +219,14 @@ def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult)
         mu = tree.friction[s]
         goes_on = where(b[2], WARM * settings.D[s] * f[2], 1.0, 0.0)
         slides = where(tangential_length(f), SLIDES * mu * f[2], 0.0, goes_on)
+        rests = where(magnitude(b[2]), settings.gravity, cold, 0.0)
+        f = (f[0], f[1], where(0.5, rests, settings.gravity / settings.D[s], f[2]))
+        set_slot_vector(f, result.forces, s)
+        goes_on = maximum(goes_on, rests)
         moves = 1.0 - goes_on + slides
         w.contact_y[s, 0] = moves * b[0]
         w.contact_y[s, 1] = moves * b[1]
-        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2] - settings.gravity)
+        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2])
         sigma = penalty(tree, s, settings)
         z = scaled_force(mu, f)
         p = project_cone(1.0, penalized(tree, s, settings, z, w.contact_y[s], 0.0))
@@ -250,21 +264,27 @@ def no_changes(tree: Array, w: Array) -> None:
 @kernel
 def linearize(
     tree: Array, w: Array, settings: ContactSettings, result: ContactResult, theta: Scalar, fresh: Scalar
-) -> None:
-    """All contacts and boxes; where ``fresh`` is one there are none, so that the step leads to free motion."""
+) -> Scalar:
+    """All contacts and boxes; where ``fresh`` is one there are none, so that the step leads to free motion.
+
+    Returns:
+        The residual ``|(z - P) / sigma|``.
+    """
     there = 1.0 - fresh
+    square = 0.0
     for s in range(tree.nslots):
         y = (w.contact_y[s, 0], w.contact_y[s, 1], w.contact_y[s, 2])
-        linearize_contact(tree, w, s, settings, slot_vector(result.forces, s), y, theta)
+        square = square + linearize_contact(tree, w, s, settings, slot_vector(result.forces, s), y, theta)
         for k in range(3):
             w.contact_P[s, k] *= there
             w.contact_g[s, k] *= there
         for k in range(6):
             w.contact_G[s, k] *= there
     for b in range(tree.nboxes):
-        linearize_box(tree, w, b, settings, result.boxes[b], w.box_y[b], theta)
+        square = square + linearize_box(tree, w, b, settings, result.boxes[b], w.box_y[b], theta)
         w.box_P[b] *= there
         w.box_G[b] *= there
+    return sqrt(square)
 
 
 @kernel
@@ -290,7 +310,7 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     no_changes(tree, w)
     now = merit(tree, w, settings, result, theta, 0.0)
     result.state[LARGEST] = maximum(theta, now)
-    result.state[SMOOTHING] = maximum(theta, now / NEAR)
+    result.state[SMOOTHING] = maximum(theta, APART * now / NEAR)
     result.state[PREVIOUS] = minimum(result.state[SMOOTHING] / SHRINK, result.state[LARGEST])
     result.state[FACTOR] = SHRINK
     result.state[LEAST] = LEAST_SHRINK
@@ -371,14 +391,12 @@ def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, resul
     fresh = result.state[FRESH]
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
-    linearize(tree, w, settings, result, theta, fresh)
-    no_changes(tree, w)
-    before = merit(tree, w, settings, result, theta, 0.0)
+    before = linearize(tree, w, settings, result, theta, fresh)
     newton_direction(tree, w, settings, result, before)
     t, now = step_length(tree, w, settings, result, theta, before)
-    whole = merit(tree, w, settings, result, theta, 1.0)
-    t = where(0.5, fresh, 1.0, t)
-    now = where(0.5, fresh, whole, now)
+    if any_below(0.5 - fresh, 0.0):
+        t = where(0.5, fresh, 1.0, t)
+        now = where(0.5, fresh, merit(tree, w, settings, result, theta, 1.0), now)
     take_step(tree, w, result, t)
     leave_contradictions(tree, w, settings)
     missed = problem_residual(tree, w, problem, result, w.row_forces)
@@ -396,4 +414,27 @@ CONTACT_NEWTON = Algorithm(
     CONTACT_LCABA_TREE,
     contact_newton_iterate,
     view=contact_view,
+    uneven=True,
 )
+
+
+@kernel
+def known_contact_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    given: Array,
+    start: Array,
+    settings: Array,
+    q1: Array,
+    v1: Array,
+    flat: Array,
+) -> tuple[ContactProblem, ContactResult]:
+    """The same with the settings of the plan; the loop reads the tolerance and the most iterations of those given."""
+    return contact_view(tree, q, v, tau, wrenches, given, start, tree.solver_settings, q1, v1, flat)
+
+
+KNOWN_CONTACT_NEWTON = replace(CONTACT_NEWTON, layout=KNOWN_CONTACT_TREE, view=known_contact_view)
+"""The same with settings that are constants of a straight-line program."""

@@ -151,11 +151,11 @@ def parametrized(algorithm: Algorithm, names: tuple[str, ...]) -> Algorithm:
         algorithm.outputs,
         {**algorithm.work, **work},
         layout,
-        None if algorithm.iterate is None else on_tree(algorithm.iterate),
-        algorithm.folded,
-        None,
-        None if algorithm.refine is None else on_tree(algorithm.refine),
-        algorithm.shared,
+        iteration=None if algorithm.iterate is None else on_tree(algorithm.iterate),
+        folded=algorithm.folded,
+        refinement=None if algorithm.refine is None else on_tree(algorithm.refine),
+        uneven=algorithm.uneven,
+        shared=algorithm.shared,
     )
 
 

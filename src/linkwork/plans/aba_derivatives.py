@@ -3,12 +3,12 @@
 
 Featherstone's expanded parent array, with ancestors numbered by depth: rows of ``M = L' D L`` and of ``L^-1`` have an
 entry for each ancestor, and those of an ancestor are the first of its descendants'. Columns are handled four at a time,
-in *lines*: a line is related to a degree of freedom if one of its columns is that of an ancestor or descendant.
+in *lines*. Two degrees of freedom are related if one is an ancestor of the other, or both are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,19 +19,22 @@ from linkwork.plans.layout import Shape, ragged
 from linkwork.plans.tree import LOCAL, TREE, Tree, tree_of
 
 LINE = 4
-"""Columns of a line, and steps of a path that are taken together."""
+"""Columns of a line."""
 
 PATH_SIZES = (
     "ndepth",  # degrees of freedom of the longest path, rounded up to lines
+    "nlines",
     "ncolumns",  # degrees of freedom, rounded up to lines
     "nrelated",
 )
 PATH_INTEGERS: dict[str, Shape] = {
     "depth": ("nv",),  # ancestors of each degree of freedom
     "path": ("nv", "ndepth"),  # these from the root, the degree of freedom itself, zeros
-    "related_start": ("nv",),  # first columns of the lines that are related to it: first and count
-    "related_count": ("nv",),
-    "related_column": ("nrelated",),
+    "line_start": ("nlines",),  # degrees of freedom that are related to one of a line: first and count
+    "line_count": ("nlines",),
+    "line_dof": ("nrelated",),
+    "reach": ("nv", "nlines"),  # how many of a path, from the root, are related to one of a line
+    "common": ("nv", "nlines"),  # how many are the same or ancestors of one of a line
 }
 
 PATH_TREE = TREE.extended("paths", sizes=PATH_SIZES, integers=PATH_INTEGERS, floats={})
@@ -44,7 +47,7 @@ def path_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LOC
     return PATH_TREE.build(tree, **path_fields(tree))
 
 
-def path_fields(tree: Tree, coupled: Iterable[Sequence[int]] = ()) -> dict[str, Any]:
+def path_fields(tree: Tree, coupled: Iterable[Collection[int]] = ()) -> dict[str, Any]:
     """The fields of paths, for a layout that has them.
 
     ``coupled`` are sets of degrees of freedom that are related besides, each with all ancestors of its members.
@@ -56,26 +59,31 @@ def path_fields(tree: Tree, coupled: Iterable[Sequence[int]] = ()) -> dict[str, 
         for k in range(int(tree.iv[i]), int(tree.iv[i]) + DOF[int(tree.kind[i])]):
             before = paths[k] = [*before, k]
         last[i] = before
+    above = [set(path) for path in paths]
+    related = [set(path) for path in paths]
+    for k, path in enumerate(paths):
+        for i in path:
+            related[i].add(k)
+    for group in coupled:
+        for k in group:
+            related[k].update(group)
     longest = max((len(path) for path in paths), default=0)
-    ndepth = -(-longest // LINE) * LINE
-    table = np.zeros((tree.nv, ndepth), dtype=np.int64)
-    related: list[set[int]] = [set() for _ in range(tree.nv)]
+    lines = [range(first, min(first + LINE, tree.nv)) for first in range(0, tree.nv, LINE)]
+    near = [set().union(*(related[c] for c in line)) for line in lines]
+    beyond = [set().union(*(above[c] for c in line)) for line in lines]
+    rows = ragged(sorted(dofs) for dofs in near)
+    table = np.zeros((tree.nv, -(-longest // LINE) * LINE), dtype=np.int64)
     for k, path in enumerate(paths):
         table[k, : len(path)] = path
-        for i in path:
-            related[k].add(i // LINE * LINE)
-            related[i].add(k // LINE * LINE)
-    for group in coupled:
-        lines_of_group = {k // LINE * LINE for k in group}
-        for k in group:
-            related[k] |= lines_of_group
-    lines = ragged(sorted(columns) for columns in related)
     return {
-        "ndepth": ndepth,
-        "ncolumns": -(-tree.nv // LINE) * LINE,
+        "ndepth": table.shape[1],
+        "nlines": len(lines),
+        "ncolumns": LINE * len(lines),
         "depth": [len(path) - 1 for path in paths],
         "path": table,
-        "related_start": lines.start,
-        "related_count": lines.count,
-        "related_column": lines.entries,
+        "line_start": rows.start,
+        "line_count": rows.count,
+        "line_dof": rows.entries,
+        "reach": [[len(above[k] & dofs) for dofs in near] for k in range(tree.nv)],
+        "common": [[len(above[k] & dofs) for dofs in beyond] for k in range(tree.nv)],
     }

@@ -14,6 +14,7 @@ import numpy as np
 from linkwork.model.model import Model
 from linkwork.model.pairs import MEET
 from linkwork.plans.aba_derivatives import LINE, PATH_INTEGERS, PATH_SIZES, path_fields
+from linkwork.plans.layout import ragged
 from linkwork.plans.ltl import LTL_TREE, ltl_tree
 from linkwork.plans.tree import Tree
 
@@ -22,12 +23,18 @@ DERIVATIVE_TREE = LTL_TREE.extended(
     sizes=(
         *PATH_SIZES,
         "nrow_columns",  # rows, rounded up to lines
+        "nbound",
         "redundant",  # 1 if rows may depend on others
     ),
     integers={
         **PATH_INTEGERS,
         "k_root": ("nk",),  # the body before which a row of K has no derivatives
         "is_bound": ("nv",),  # 1 for degrees of freedom that support rows
+        "bound": ("nbound",),  # these
+        "dof_row_start": ("nv",),  # rows that a degree of freedom supports: first and count
+        "dof_row_count": ("nv",),
+        "dof_row": ("nsupport",),
+        "bound_depth": ("nv",),  # how many of a path, from the root, support rows
     },
     floats={},
 )
@@ -52,15 +59,22 @@ def derivative_tree(robot: Model, frames: Sequence[str] = (), redundant: bool = 
             if k < TURN_ROWS[int(tree.pair_rotation[p])] or not meets:
                 roots[tree.pair_first_k[p] + k] = roots[tree.pair_second_k[p] + k] = root
     starts = zip(tree.row_start.tolist(), tree.row_count.tolist(), strict=True)
-    supports = [tree.row_dof[start : start + count].tolist() for start, count in starts]
+    supports = [set(tree.row_dof[start : start + count].tolist()) for start, count in starts]
     bound = np.isin(np.arange(tree.nv), tree.row_dof)
+    rows = ragged([r for r, support in enumerate(supports) if k in support] for k in range(tree.nv))
+    paths = path_fields(tree, supports)
     return DERIVATIVE_TREE.build(
         tree,
         nrow_columns=-(-tree.nc // LINE) * LINE,
         redundant=int(redundant),
         k_root=roots,
         is_bound=bound,
-        **path_fields(tree, supports),
+        bound=np.flatnonzero(bound),
+        dof_row_start=rows.start,
+        dof_row_count=rows.count,
+        dof_row=rows.entries,
+        bound_depth=[int(bound[path[: d + 1]].sum()) for path, d in zip(paths["path"], paths["depth"], strict=True)],
+        **paths,
     )
 
 

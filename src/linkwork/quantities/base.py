@@ -227,11 +227,15 @@ class BaseEvaluator:
             with _LOCK:
                 if self._runner is None:
                     self._prepare_inputs()
-                    specialized = self._backend.name == "specialized"
-                    runner = runner_for(self.traced_program if specialized else self.program, self._backend)
+                    runner = self._new_runner()
                     self._output_shapes = runner.outputs
                     self._runner = runner
         return self._runner
+
+    def _new_runner(self) -> Runner:
+        """What runs the program on the backend."""
+        specialized = self._backend.name == "specialized"
+        return runner_for(self.traced_program if specialized else self.program, self._backend)
 
     @property
     def backend(self) -> BackendName:

@@ -44,6 +44,7 @@ class Rates(tuple[Array, ...]):
     names: tuple[str, ...]
 
     def __new__(cls, names: Sequence[str], arrays: Sequence[Array]) -> Self:
+        """A tuple of arrays, and their names."""
         made = super().__new__(cls, tuple(arrays))
         made.names = tuple(names)
         return made

@@ -63,7 +63,7 @@ def rollouts(
     parameters: Mapping[ParameterName, npt.ArrayLike] | None = None,
     controller: Controller | ControlFunction | None = None,
     record_every: int | None = None,
-    compile: bool = True,
+    compile: bool | None = None,
     threads: int | None = None,
     executor: Executor | Any | None = None,
     part: int = 1024,
@@ -95,8 +95,8 @@ def rollouts(
             do; its parameters may differ from robot to robot (``per_robot``). Another function is called with time and
             the states of all robots, ``(n, nq)`` and ``(n, nv)``, and returns torques ``(n, nv)`` or commands.
         record_every: Steps between two states that are kept; by default the first and the last one.
-        compile: Whether steps are a program made for this robot, or code for any robot, as those with contacts always
-            are.
+        compile: Whether steps are a program made for this robot, or code for any robot; by default a program, but with
+            contacts, whose programs are large: making one takes half a minute for Cassie.
         threads: Threads that share the states; by default as many as there are cores.
         executor: Of threads, processes, or Dask's ``client.get_executor()``: parts are its jobs, each on one core. Jobs
             whose worker is lost are given out again, and results are the same to the last bit.
@@ -144,7 +144,7 @@ def rollouts(
         pushed,
         controller,
         output,
-        compile=compile,
+        compile=not steps.touching(robot) if compile is None else bool(compile),
         threads=threads,
         parameters=varied,
     )
@@ -287,7 +287,7 @@ def _stepper(
 ) -> Stepper:
     options = {**dict(steps.options), "threads": threads}
     made = replace(steps, options=tuple(options.items())).stepper(robot, control, control_every)
-    return made.compile(threads=threads) if compile and not made.contact else made
+    return made.compile(threads=threads) if compile else made
 
 
 def _job(batch: Batch) -> Arrays:

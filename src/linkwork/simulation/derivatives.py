@@ -12,7 +12,7 @@ derivatives, stages, springs, stops, actuators, stabilization and corrections of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -22,12 +22,11 @@ import numpy.typing as npt
 from linkwork.compilers.program import Backend, Program
 from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, state_columns, unit_directions
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import InputError
 from linkwork.inputs import Integrator, Lanes, Precision
 from linkwork.kernels.steps import STEPS, single
-from linkwork.quantities.base import Array, ArrayEvaluator, BaseEvaluator, OperationCount
+from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator, OperationCount
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.parameters import ParameterInputs
 from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
 from linkwork.simulation.contact_derivatives import (
     ContactStepperJacobian,
@@ -62,15 +61,15 @@ class StepFunction(ArrayEvaluator):
             {"stepper": stepper},
             stepper.frames,
             stepper._backend.threads,
+            stepper._parameter_inputs,
         )
         self._set_backend(stepper._backend)
 
     @property
     def differentiated(self) -> Differentiated:
-        """State and torques; commands where there are actuators, wrenches where frames were named; parameters."""
+        """State and torques; commands where there are actuators, wrenches where frames were named, parameters."""
         optional = ("commands",) * self.stepper.takes_commands + ("wrenches",) * bool(self.frames)
-        optional += tuple(self.stepper.parameters)
-        return Differentiated(("q", "v", "tau"), optional, RESULTS, ("q",), ("q1",))
+        return Differentiated(("q", "v", "tau"), (*optional, *self.parameters), RESULTS, ("q",), ("q1",))
 
     def _make(self, kind: type[P]) -> P:
         return kind(self, self.differentiated.inputs)  # type: ignore[call-arg]
@@ -87,9 +86,9 @@ class StepFunction(ArrayEvaluator):
         q, v, tau = state
         stepper = self.stepper if self.stepper.dtype == self._dtype else self._stepper_of_type()
         held = stepper.held(optional.get("commands"), optional.get("wrenches"))
-        given = {name: x for name, x in optional.items() if name in stepper.parameters}
-        torque = np.zeros(self.robot.nv, self._dtype) if tau is None else tau
-        return [q, v, torque, *held, *stepper._given_parameters(given)]
+        inputs = [q, v, np.zeros(self.robot.nv, self._dtype) if tau is None else tau, *held]
+        parameters = {name: x for name, x in optional.items() if name in self.parameters}
+        return self._all_inputs(inputs, self._given_parameters(parameters))
 
     def _stepper_of_type(self) -> Stepper:
         return self.stepper.native(self._dtype.name)  # type: ignore[arg-type]
@@ -146,7 +145,6 @@ class StepJacobian(BaseEvaluator):
         *,
         commands: npt.ArrayLike | None = None,
         wrenches: npt.ArrayLike | None = None,
-        **parameters: npt.ArrayLike,
     ) -> StepDerivatives:
         """Derivatives of the state after one step. Leading axes are batch axes and broadcast.
 
@@ -156,14 +154,11 @@ class StepJacobian(BaseEvaluator):
             tau: Joint torques, ``(..., nv)``; by default none.
             commands: Commands of the actuators, ``(..., actuators)``, as for the stepper.
             wrenches: External wrenches, ``(..., frames, 6)``, as for the stepper.
-            parameters: Parameters of the robot that are inputs, by name, as for the stepper.
         """
-        nv, stepper = self.robot.nv, self.function.stepper
-        given: dict[str, Any] = dict(parameters)
-        after = stepper(q, v, tau, commands=commands, wrenches=wrenches, **given)
+        nv = self.robot.nv
+        after = self.function.stepper(q, v, tau, commands=commands, wrenches=wrenches)
         sizes = {"q": nv, "v": nv, "tau": nv}
-        shapes = stepper._parameter_inputs.shapes
-        further: dict[str, Any] = {name: one_more_axis(x, len(shapes[name])) for name, x in given.items()}
+        further: dict[str, Any] = {}
         if commands is not None:
             sizes["commands"] = np.shape(commands)[-1]
             further["commands"] = one_more_axis(commands)
@@ -182,20 +177,10 @@ class DifferentiableSteps:
 
     integrator: Integrator
     contact: bool
-    _make_program: Callable[[], Program]
-    _parameter_inputs: ParameterInputs
     _products: dict[str, Any]
     """What was made for derivatives, by name; none on another backend."""
 
-    @property
-    def program(self) -> Program:
-        """The kernel text and the plan of a robot."""
-        raise NotImplementedError
-
-    @property
-    def parameters(self) -> Mapping[str, Array]:
-        """Parameters of the robot that are inputs."""
-        raise NotImplementedError
+    _make_program: Callable[[], Program]
 
     @property
     def single_step_program(self) -> Program:
@@ -203,13 +188,13 @@ class DifferentiableSteps:
 
         With constraint forces in three iterations: those of one have eight digits, and derivatives fewer.
         """
-        if self.integrator == "dopri5":
-            return self.program
         program = self._make_program()
         algorithm = program.algorithm
+        if self.integrator == "dopri5":
+            return program
         if "lcaba1" in algorithm.name:
             algorithm = STEPS[self.integrator, algorithm.name.removeprefix("euler_").replace("lcaba1", "lcaba3")]
-        return self._parameter_inputs.program(replace(program, algorithm=single(algorithm)))
+        return replace(program, algorithm=single(algorithm))
 
     @property
     def _function(self) -> StepFunction:
@@ -224,11 +209,6 @@ class DifferentiableSteps:
 
     @property
     def _contacts(self) -> ContactDerivatives:
-        if self.parameters:
-            raise UnsupportedFeature(
-                "derivatives of steps with contacts are those of the robot's own parameters: make the stepper without "
-                f"parameters={list(self.parameters)}, of robot.with_parameters(...)"
-            )
         return self._kept("contacts", lambda: ContactDerivatives(StepperFunction(cast("Stepper", self))))
 
     @property

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,20 +14,21 @@ import numpy.typing as npt
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Backend, Program
+from linkwork.compilers.run import Runner
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
-from linkwork.errors import InputError, NotFinite, UnsupportedFeature
+from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS
+from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
 from linkwork.kernels.steps import STEPS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
 from linkwork.plans.clusters import cluster_tree
-from linkwork.plans.contact_steps import contact_steps_tree
+from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import tree_of
@@ -35,6 +36,7 @@ from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_nam
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.simulation.contact_inputs import ContactInputs
+from linkwork.simulation.contact_programs import ContactStepsRunner
 from linkwork.simulation.contacts import ContactRow, has_contacts
 from linkwork.simulation.derivatives import DifferentiableSteps
 from linkwork.simulation.given_pairs import with_usable_contacts
@@ -216,13 +218,17 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         self._adaptive = self.integrator == "dopri5"
         self._sizes = [shape[0] for shape in self.program.output_shapes()]
 
-    def _on(self, backend: Backend) -> Self:
-        if self.contact and backend.name == "specialized":
-            raise UnsupportedFeature(
-                f"steps of '{self.source.name}' with contacts iterate, which straight-line programs do not: they run "
-                "native code; contact=False leaves contacts out"
-            )
-        return super()._on(backend)
+    def _new_runner(self) -> Runner:
+        if not self.contact or self._backend.name != "specialized":
+            return super()._new_runner()
+        tree = self.program.tree
+        known = contact_program_tree(tree, self._R[: tree.nsettings], self._passive)
+        step = replace(self.program, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known)
+        return ContactStepsRunner(self.program, self._backend, step, self._torque_program())
+
+    def _torque_program(self) -> Program | None:
+        """The controller by itself, if there is one."""
+        return None
 
     def _solver_settings(self, dtype: str) -> Array:
         """Regularization of rows; with contacts, settings of their solver and no forces to start from."""
@@ -393,7 +399,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         if self.given is not None:
             raise InputError(f"bind: contact points of '{self.source.name}' are found between steps; call the stepper")
         if self.contact:
-            inputs[6] = np.array(np.broadcast_to(self._R, (*lead, self._R.size)))
+            inputs[6] = np.array(np.broadcast_to(self._R, (*lead, self._R.size)), order="C")
         if self.integrator != "dopri5":
             inputs.append(self.repeats(count(steps, "steps")))
         elif steps != 1:
