@@ -17,7 +17,6 @@ import linkages
 import linkwork as lw
 import test_zoo
 from catalog import bound
-from complex_steps import by_configuration, by_vector, run
 from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives, ConstrainedJacobians, rows_depend
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
 from linkwork.kernels.constraints import CONSTRAINT_BIAS, CONSTRAINT_JACOBIAN, ERRORS, TARGET
@@ -26,6 +25,7 @@ from linkwork.mechanism import Mechanism
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import tree_of, without_passive_elements
 from states import Floats, assert_close, random_state
+from stepped_text import by_configuration, by_vector, run
 
 EXACT = 1e-11
 """Of complex steps, which leave rounding errors alone."""

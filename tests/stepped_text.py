@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel text on complex numbers: derivatives by complex steps, exact to rounding, of texts that know no derivatives."""
+"""Kernel text on complex numbers: derivatives by complex steps of texts that know none, exact to rounding."""
 
 from __future__ import annotations
 
