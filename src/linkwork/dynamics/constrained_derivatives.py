@@ -73,8 +73,8 @@ class ConstrainedJacobians(NamedTuple):
     f: Array
     """The constraint forces, ``(..., nc)``."""
     pivot: Array
-    """``(..., 1)``: how independent rows are, the least pivot of ``J M^-1 J'`` relative to its diagonal entry; zero where
-    rows depend on others. Relative errors of results are those of rounding, over this."""
+    """``(..., 1)``: how independent rows are, the least pivot of ``J M^-1 J'`` relative to its diagonal entry; zero
+    where rows depend on others. Relative errors of results are those of rounding, over this."""
 
 
 class ConstrainedDerivatives(ArrayEvaluator):
