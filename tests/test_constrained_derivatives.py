@@ -25,7 +25,7 @@ from linkwork.mechanism import Mechanism
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import tree_of, without_passive_elements
 from states import Floats, assert_close, random_state
-from stepped_text import by_configuration, by_vector, run
+from complex_steps import by_configuration, by_vector, run
 
 EXACT = 1e-11
 """Of complex steps, which leave rounding errors alone."""

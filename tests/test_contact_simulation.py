@@ -291,11 +291,6 @@ def test_a_step_is_that_of_contact_step() -> None:
     assert_close(stepped.contacts["box0:box1"].impulses, step.impulses["box0:box1"], 1e-12, scale=0.01)
 
 
-def test_steps_with_contacts_have_no_straight_line_program() -> None:
-    with pytest.raises(lw.UnsupportedFeature, match="with contacts iterate"):
-        lw.Stepper(zoo.sliding_box()).compile()
-
-
 def test_steps_in_single_precision_slide_as_far() -> None:
     scene, v = zoo.sliding_box(friction=0.4), np.array([1.0, 0, 0, 0, 0, 0], dtype=np.float32)
     stepper = lw.Stepper(scene).native("float32")

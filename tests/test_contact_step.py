@@ -59,7 +59,7 @@ def test_a_step_obeys_the_laws_of_contact(speed: float, seed: int) -> None:
     assert s.converged and s.residual < TOLERANCE
     missed = laws_of_contact(robot, q, v, s, DT)
     assert max(missed.values()) < 1e-7, missed
-    assert missed["dynamics"] < 1e-12
+    assert missed["dynamics"] < 1e-10  # rounding, of penalties that are 1e7 times the inertia
 
 
 @pytest.mark.parametrize("masses", [[1.0] * 5, [1.0, 1.0, 1000.0], [1000.0, 1.0, 1e-3]], ids=str)

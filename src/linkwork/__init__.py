@@ -69,7 +69,9 @@ if TYPE_CHECKING:
     from linkwork import zoo
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
+    from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
     from linkwork.closure.minimal import Minimal
+    from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask
     from linkwork.contact.dense import RowSolution, solve_contacts
     from linkwork.contact.geometry import ContactGeometry, ContactPoints
     from linkwork.contact.solution import ContactSolution
@@ -85,7 +87,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.minimal_derivatives import minimal_derivatives
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.solution import Solution
-    from linkwork.export import export_c
+    from linkwork.export import export_c, export_casadi
     from linkwork.mechanism.optimized import Optimized
     from linkwork.quantities.base import OperationCount
     from linkwork.quantities.evaluator import Evaluator, operation_count
@@ -126,7 +128,9 @@ __version__ = "0.3.0"
 _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
+    "linkwork.closure.inverse_kinematics": ("InverseKinematicsSolution",),
     "linkwork.closure.minimal": ("Minimal",),
+    "linkwork.closure.tasks": ("CenterOfMassTask", "FrameTask", "PostureTask"),
     "linkwork.contact.dense": ("RowSolution", "solve_contacts"),
     "linkwork.contact.geometry": ("ContactGeometry", "ContactPoints"),
     "linkwork.contact.solution": ("ContactSolution",),
@@ -142,7 +146,7 @@ _LAZY = {
     "linkwork.dynamics.minimal_derivatives": ("minimal_derivatives",),
     "linkwork.dynamics.solution": ("Solution",),
     "linkwork.dynamics.operational": ("OperationalInertia",),
-    "linkwork.export": ("export_c",),
+    "linkwork.export": ("export_c", "export_casadi"),
     "linkwork.mechanism.optimized": ("Optimized",),
     "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),
     "linkwork.quantities.functions": (
@@ -205,6 +209,7 @@ __all__ = [
     "Capsule",
     "Cardan",
     "CenterOfMass",
+    "CenterOfMassTask",
     "Constraint",
     "ContactGeometry",
     "ContactPair",
@@ -226,6 +231,7 @@ __all__ = [
     "Fixed",
     "Follows",
     "ForwardDynamics",
+    "FrameTask",
     "Free",
     "FunctionCoupling",
     "Gear",
@@ -238,6 +244,7 @@ __all__ = [
     "Inertia",
     "InputError",
     "InverseDynamics",
+    "InverseKinematicsSolution",
     "InverseSolution",
     "Joint",
     "JointCoupling",
@@ -264,6 +271,7 @@ __all__ = [
     "PointOnLine",
     "PointOnPlane",
     "PolynomialCoupling",
+    "PostureTask",
     "Prismatic",
     "ProgramTooLarge",
     "Revolute",
@@ -309,6 +317,7 @@ __all__ = [
     "coriolis_matrix",
     "energy",
     "export_c",
+    "export_casadi",
     "frame_acceleration",
     "frame_jacobian",
     "frame_jacobian_rate",

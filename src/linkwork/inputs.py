@@ -117,6 +117,27 @@ JointProperty = Literal["limits", "damping", "friction"]
 JointLimits = bool | Literal["soft"]
 """Whether joint limits are stops; ``"soft"``: springs, also where they could hold exactly."""
 
+ParameterName = Literal[
+    "mass",
+    "com",
+    "inertia",
+    "inertial_parameters",
+    "armature",
+    "damping",
+    "stiffness",
+    "rest",
+    "friction",
+    "gravity",
+    "joint_position",
+    "anchor_position",
+    "length",
+    "gains",
+    "actuator_gain",
+    "actuator_bias",
+    "contact_friction",
+]
+"""Parameters of robots that can be inputs: `model.parameters.PARAMETERS`."""
+
 TimeConstant = float | Literal["auto"] | None
 """Seconds in which open loops close again; None: they do not."""
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from linkwork.compilers.lane_rows import gather, keep, scatter, spread
 from linkwork.compilers.lanes import Type
 
 SYMBOL = "linkwork_kernel"
@@ -44,6 +45,9 @@ class Body:
     """With lanes, memory for each output of a kernel that iterates."""
     refine: Callable[[Sequence[str]], list[str]] | None = None
     """The same as ``iterate``, where iterations are about to end."""
+    carry: tuple[str, int] | None = None
+    """With lanes, memory for what a further iteration reads beside arrays, and how many numbers it is; where it is
+    given, states that go on are gathered anew for each iteration (`uneven`)."""
 
     def further(self, rows: Sequence[str]) -> dict[str, list[str]]:
         """Instructions of further iterations by name."""
@@ -55,10 +59,10 @@ def function(body: Body, t: Type) -> str:
     """The loop, and with lanes the functions that it calls."""
     if t.lanes == 1:
         return _over_states(body, t)
-    return "\n".join([_gather(t), _spread(t), _scatter(t), _keep(t), _over_blocks(body, t)])
+    return "\n".join([gather(t), spread(t), scatter(t), keep(t), _over_blocks(body, t)])
 
 
-def _header(body: Body, t: Type) -> list[str]:
+def header(body: Body, t: Type) -> list[str]:
     """The opening: base addresses and row distances of all arrays."""
     lines = [f"define void @{SYMBOL}(ptr %arrays, ptr %strides, i64 %count, ptr noalias %c) {{", "entry:"]
     for k in range(len(body.sizes)):
@@ -68,6 +72,8 @@ def _header(body: Body, t: Type) -> list[str]:
             f"  %ps{k} = getelementptr i64, ptr %strides, i64 {k}",
             f"  %stride{k} = load i64, ptr %ps{k}",
         ]
+    if t.lanes > 1:
+        lines.append(f"  %index = alloca [{t.lanes} x i64], align 64")
     return [*lines, *(f"  {line}" for line in body.prologue), "  %any = icmp sgt i64 %count, 0"]
 
 
@@ -75,7 +81,7 @@ def _over_states(body: Body, t: Type) -> str:
     """One state after another."""
     rows = [f"%row{k}" for k in range(len(body.sizes))]
     lines = [
-        *_header(body, t),
+        *header(body, t),
         "  br i1 %any, label %state, label %end",
         "state:",
         "  %i = phi i64 [ 0, %entry ], [ %next, %done ]",
@@ -87,7 +93,7 @@ def _over_states(body: Body, t: Type) -> str:
         lines += [
             "  br label %check",
             "check:",
-            *_unfinished(t, rows[body.inputs - 1], rows[-1], body.refine is not None),
+            *unfinished(t, rows[body.inputs - 1], rows[-1], body.refine is not None),
             "  br i1 %open, label %go, label %done",
             "go:",
             f"  {'br i1 %ending, label %refine, label %iterate' if body.refine is not None else 'br label %iterate'}",
@@ -102,22 +108,25 @@ def _over_states(body: Body, t: Type) -> str:
 def _over_blocks(body: Body, t: Type) -> str:
     """As many states at a time as there are lanes."""
     rows = list(body.buffers)
-    lines = [*_header(body, t), "  br i1 %any, label %shared, label %end", "shared:"]
+    lines = [*header(body, t), "  br i1 %any, label %shared, label %end", "shared:"]
     for k in range(body.inputs):
         lines += [f"  call void @spread(ptr %base{k}, i64 %stride{k}, i64 {body.sizes[k]}, ptr {rows[k]})"]
-    lines += ["  br label %block", "block:", "  %i = phi i64 [ 0, %shared ], [ %next, %done ]"]
+    lines += [
+        "  br label %block",
+        "block:",
+        "  %i = phi i64 [ 0, %shared ], [ %next, %done ]",
+        *block_index(t, "%count"),
+    ]
     for k in range(body.inputs):
-        lines += [
-            f"  call void @gather(ptr %base{k}, i64 %stride{k}, i64 %i, i64 %count, i64 {body.sizes[k]}, ptr {rows[k]})"
-        ]
+        lines += [f"  call void @gather(ptr %base{k}, i64 %stride{k}, ptr %index, i64 {body.sizes[k]}, ptr {rows[k]})"]
     lines += [f"  {line}" for line in body.call(rows)]
     if body.iterate is not None:
         outputs = list(zip(rows[body.inputs :], body.sizes[body.inputs :], body.spares, strict=True))
         lines += [
             "  br label %check",
             "check:",
-            *_unfinished(t, rows[body.inputs - 1], rows[-1], body.refine is not None),
-            *_counted(t, "open"),
+            *unfinished(t, rows[body.inputs - 1], rows[-1], body.refine is not None),
+            *counted(t, "open"),
             "  br i1 %none.open, label %finished, label %go",
             "go:",
         ]
@@ -129,9 +138,26 @@ def _over_blocks(body: Body, t: Type) -> str:
             lines += _masked(t, name, masks[name], texts[name], then, outputs)
         lines += ["finished:"]
     for k in range(body.inputs, len(rows)):
-        row = f"ptr %base{k}, i64 %stride{k}, i64 %i, i64 %count, i64 {body.sizes[k]}"
+        row = f"ptr %base{k}, i64 %stride{k}, ptr %index, i64 %states, i64 {body.sizes[k]}"
         lines += [f"  call void @scatter(ptr {rows[k]}, {row})"]
     return "\n".join([*lines, "  br label %done", "done:", *_next_or_end("block", t.lanes)])
+
+
+def block_index(t: Type, count: str) -> list[str]:
+    """``%index``: states from ``%i`` on, one a lane, the last one again beyond the end; ``%states``: how many."""
+    lanes, vector = t.lanes, f"<{t.lanes} x i64>"
+    return [
+        f"  %i.one = insertelement {vector} poison, i64 %i, i32 0",
+        f"  %i.all = shufflevector {vector} %i.one, {vector} poison, <{lanes} x i32> zeroinitializer",
+        f"  %i.lanes = add {vector} %i.all, <{', '.join(f'i64 {lane}' for lane in range(lanes))}>",
+        f"  %i.end = sub i64 {count}, 1",
+        f"  %e.one = insertelement {vector} poison, i64 %i.end, i32 0",
+        f"  %e.all = shufflevector {vector} %e.one, {vector} poison, <{lanes} x i32> zeroinitializer",
+        f"  %i.in = icmp slt {vector} %i.lanes, %e.all",
+        f"  %i.rows = select <{lanes} x i1> %i.in, {vector} %i.lanes, {vector} %e.all",
+        f"  store {vector} %i.rows, ptr %index",
+        f"  %states = sub i64 {count}, %i",
+    ]
 
 
 def _next_or_end(block: str, step: int) -> list[str]:
@@ -145,7 +171,7 @@ def _next_or_end(block: str, step: int) -> list[str]:
     ]
 
 
-def _counted(t: Type, mask: str) -> list[str]:
+def counted(t: Type, mask: str) -> list[str]:
     """``%all.mask`` and ``%none.mask``: whether all lanes are in a mask, or none."""
     return [
         f"  %bits.{mask} = bitcast <{t.lanes} x i1> %{mask} to i{t.lanes}",
@@ -161,7 +187,7 @@ def _masked(
     of = f"<{t.lanes} x i1> %{mask}"
     return [
         f"{name}:",
-        *(_counted(t, mask) if mask != "open" else ()),
+        *(counted(t, mask) if mask != "open" else ()),
         f"  br i1 %none.{mask}, label %{then}, label %some.{name}",
         f"some.{name}:",
         f"  br i1 %all.{mask}, label %run.{name}, label %save.{name}",
@@ -177,7 +203,7 @@ def _masked(
     ]
 
 
-def _unfinished(t: Type, settings: str, progress: str, ends: bool) -> list[str]:
+def unfinished(t: Type, settings: str, progress: str, ends: bool) -> list[str]:
     """``%open``: which lanes have to go on; where a text ``ends`` iterations, ``%ending`` of them, and ``%going``."""
     load = f"load {t.name}, ptr"
     mask = "i1" if t.lanes == 1 else f"<{t.lanes} x i1>"
@@ -209,211 +235,3 @@ def _unfinished(t: Type, settings: str, progress: str, ends: bool) -> list[str]:
             f"  %going = and {mask} %open, %others",
         ]
     return lines
-
-
-# Rows and lanes -------------------------------------------------------------------------------------------------------
-
-
-def _transposed(t: Type, prefix: str, rows: list[str]) -> tuple[list[str], list[str]]:
-    """Instructions that turn one vector per row into one vector per column, and the columns' names.
-
-    Each stage exchanges one bit of the row number with the same bit of the column number.
-    """
-    lines, lanes, step = list[str](), t.lanes, 1
-    while step < lanes:
-        low = [j + lanes - step if j & step else j for j in range(lanes)]
-        high = [j + lanes if j & step else j + step for j in range(lanes)]
-        fresh = list(rows)
-        for i in range(lanes):
-            if not i & step:
-                for name, mask, place in (("l", low, i), ("h", high, i + step)):
-                    picks = ", ".join(f"i32 {k}" for k in mask)
-                    fresh[place] = f"%{prefix}.{name}{step}.{i}"
-                    lines.append(
-                        f"  {fresh[place]} = shufflevector {t.name} {rows[i]}, {t.name} {rows[i + step]}, "
-                        f"<{lanes} x i32> <{picks}>"
-                    )
-        rows, step = fresh, 2 * step
-    return lines, rows
-
-
-def _spread(t: Type) -> str:
-    """An input that all states share, in all lanes."""
-    return f"""
-define internal void @spread(ptr %from, i64 %stride, i64 %size, ptr noalias %to) noinline {{
-entry:
-  %shared = icmp eq i64 %stride, 0
-  %some = icmp sgt i64 %size, 0
-  %go = and i1 %shared, %some
-  br i1 %go, label %number, label %end
-number:
-  %j = phi i64 [ 0, %entry ], [ %next, %number ]
-  %p = getelementptr {t.scalar}, ptr %from, i64 %j
-  %x = load {t.scalar}, ptr %p
-  %one = insertelement {t.name} poison, {t.scalar} %x, i32 0
-  %all = shufflevector {t.name} %one, {t.name} poison, <{t.lanes} x i32> zeroinitializer
-  %q = getelementptr {t.name}, ptr %to, i64 %j
-  store {t.name} %all, ptr %q
-  %next = add i64 %j, 1
-  %more = icmp slt i64 %next, %size
-  br i1 %more, label %number, label %end
-end:
-  ret void
-}}"""
-
-
-def _keep(t: Type) -> str:
-    """``to = x where the mask is set, else y``, number by number."""
-    return f"""
-define internal void @keep(ptr %to, ptr %y, ptr %x, <{t.lanes} x i1> %mask, i64 %size) noinline {{
-entry:
-  %some = icmp sgt i64 %size, 0
-  br i1 %some, label %number, label %end
-number:
-  %j = phi i64 [ 0, %entry ], [ %next, %number ]
-  %px = getelementptr {t.name}, ptr %x, i64 %j
-  %py = getelementptr {t.name}, ptr %y, i64 %j
-  %pz = getelementptr {t.name}, ptr %to, i64 %j
-  %vx = load {t.name}, ptr %px
-  %vy = load {t.name}, ptr %py
-  %vz = select <{t.lanes} x i1> %mask, {t.name} %vx, {t.name} %vy
-  store {t.name} %vz, ptr %pz
-  %next = add i64 %j, 1
-  %more = icmp slt i64 %next, %size
-  br i1 %more, label %number, label %end
-end:
-  ret void
-}}"""
-
-
-def _rows_of_lanes(t: Type, base: str) -> list[str]:
-    """``%r0 ...``: the rows of a block's states, the last one again and again beyond the end."""
-    lines = ["  %last = sub i64 %count, 1"]
-    for lane in range(t.lanes):
-        lines += [
-            f"  %n{lane} = add i64 %first, {lane}",
-            f"  %in{lane} = icmp slt i64 %n{lane}, %last",
-            f"  %m{lane} = select i1 %in{lane}, i64 %n{lane}, i64 %last",
-            f"  %o{lane} = mul i64 %m{lane}, %stride",
-            f"  %r{lane} = getelementptr {t.scalar}, ptr {base}, i64 %o{lane}",
-        ]
-    return lines
-
-
-def _gather(t: Type) -> str:
-    """Rows of a block of states into lanes: square blocks are transposed, what is left goes number by number."""
-    lanes = range(t.lanes)
-    turned, columns = _transposed(t, "t", [f"%l{lane}" for lane in lanes])
-    lines = [
-        "define internal void @gather(ptr %from, i64 %stride, i64 %first, i64 %count, i64 %size, ptr noalias %to) "
-        "noinline {",
-        "entry:",
-        "  %shared = icmp eq i64 %stride, 0",
-        "  br i1 %shared, label %end, label %rows",
-        "rows:",
-        *_rows_of_lanes(t, "%from"),
-        f"  %whole = and i64 %size, -{t.lanes}",
-        "  %blocks = icmp sgt i64 %whole, 0",
-        "  br i1 %blocks, label %block, label %tail",
-        "block:",
-        "  %i = phi i64 [ 0, %rows ], [ %inext, %block ]",
-    ]
-    for lane in lanes:
-        lines += [
-            f"  %p{lane} = getelementptr {t.scalar}, ptr %r{lane}, i64 %i",
-            f"  %l{lane} = load {t.name}, ptr %p{lane}, align {t.bytes}",
-        ]
-    lines += [*turned, f"  %at = getelementptr {t.name}, ptr %to, i64 %i"]
-    for j, column in enumerate(columns):
-        lines += [f"  %q{j} = getelementptr {t.name}, ptr %at, i64 {j}", f"  store {t.name} {column}, ptr %q{j}"]
-    lines += [
-        f"  %inext = add i64 %i, {t.lanes}",
-        "  %imore = icmp slt i64 %inext, %whole",
-        "  br i1 %imore, label %block, label %tail",
-        "tail:",
-        "  %left = icmp slt i64 %whole, %size",
-        "  br i1 %left, label %number, label %end",
-        "number:",
-        "  %j = phi i64 [ %whole, %tail ], [ %jnext, %number ]",
-    ]
-    packed = "poison"
-    for lane in lanes:
-        lines += [
-            f"  %g{lane} = getelementptr {t.scalar}, ptr %r{lane}, i64 %j",
-            f"  %x{lane} = load {t.scalar}, ptr %g{lane}",
-            f"  %v{lane} = insertelement {t.name} {packed}, {t.scalar} %x{lane}, i32 {lane}",
-        ]
-        packed = f"%v{lane}"
-    lines += [
-        f"  %d = getelementptr {t.name}, ptr %to, i64 %j",
-        f"  store {t.name} {packed}, ptr %d",
-        "  %jnext = add i64 %j, 1",
-        "  %jmore = icmp slt i64 %jnext, %size",
-        "  br i1 %jmore, label %number, label %end",
-        "end:",
-        "  ret void",
-        "}",
-    ]
-    return "\n".join(lines)
-
-
-def _scatter(t: Type) -> str:
-    """Lanes into rows: transposed if every lane is a state, else only the lanes that are."""
-    lanes = range(t.lanes)
-    turned, rows = _transposed(t, "t", [f"%l{lane}" for lane in lanes])
-    lines = [
-        "define internal void @scatter(ptr noalias %from, ptr %to, i64 %stride, i64 %first, i64 %count, i64 %size) "
-        "noinline {",
-        "entry:",
-        *_rows_of_lanes(t, "%to"),
-        "  %states = sub i64 %count, %first",
-        f"  %full = icmp sge i64 %states, {t.lanes}",
-        f"  %most = select i1 %full, i64 {t.lanes}, i64 %states",
-        f"  %multiple = and i64 %size, -{t.lanes}",
-        "  %whole = select i1 %full, i64 %multiple, i64 0",
-        "  %blocks = icmp sgt i64 %whole, 0",
-        "  br i1 %blocks, label %block, label %tail",
-        "block:",
-        "  %i = phi i64 [ 0, %entry ], [ %inext, %block ]",
-        f"  %at = getelementptr {t.name}, ptr %from, i64 %i",
-    ]
-    for j in lanes:
-        lines += [f"  %c{j} = getelementptr {t.name}, ptr %at, i64 {j}", f"  %l{j} = load {t.name}, ptr %c{j}"]
-    lines += turned
-    for lane, row in enumerate(rows):
-        lines += [
-            f"  %p{lane} = getelementptr {t.scalar}, ptr %r{lane}, i64 %i",
-            f"  store {t.name} {row}, ptr %p{lane}, align {t.bytes}",
-        ]
-    lines += [
-        f"  %inext = add i64 %i, {t.lanes}",
-        "  %imore = icmp slt i64 %inext, %whole",
-        "  br i1 %imore, label %block, label %tail",
-        "tail:",
-        "  %left = icmp slt i64 %whole, %size",
-        "  br i1 %left, label %number, label %end",
-        "number:",
-        "  %j = phi i64 [ %whole, %tail ], [ %jnext, %written ]",
-        f"  %n = getelementptr {t.name}, ptr %from, i64 %j",
-        "  br label %lane",
-        "lane:",
-        "  %k = phi i64 [ 0, %number ], [ %knext, %lane ]",
-        f"  %s = getelementptr {t.scalar}, ptr %n, i64 %k",
-        f"  %x = load {t.scalar}, ptr %s",
-        "  %row = add i64 %first, %k",
-        "  %o = mul i64 %row, %stride",
-        "  %oj = add i64 %o, %j",
-        f"  %d = getelementptr {t.scalar}, ptr %to, i64 %oj",
-        f"  store {t.scalar} %x, ptr %d",
-        "  %knext = add i64 %k, 1",
-        "  %kmore = icmp slt i64 %knext, %most",
-        "  br i1 %kmore, label %lane, label %written",
-        "written:",
-        "  %jnext = add i64 %j, 1",
-        "  %jmore = icmp slt i64 %jnext, %size",
-        "  br i1 %jmore, label %number, label %end",
-        "end:",
-        "  ret void",
-        "}",
-    ]
-    return "\n".join(lines)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwork.compilers import batch
+from linkwork.compilers import batch, uneven
+from linkwork.compilers.branches import Branch, scheduled
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.sincos import LIMIT, sincos_double, sincos_single
 from linkwork.compilers.trace import Trace, is_zero, mostly_zero, trace_function
@@ -34,7 +35,8 @@ def straight_line(
     ``store(array, place, value)`` those that put an output away: ``at_once`` where no input is an output as well, which
     keeps fewer numbers alive.
     """
-    nodes, lines = trace.graph.nodes, list[str]()
+    nodes, lines, block = trace.graph.nodes, list[str](), "entry"
+    mask = "i1" if t.lanes == 1 else f"<{t.lanes} x i1>"
     waiting: dict[int, list[tuple[int, int]]] = {}
     for k, symbols in enumerate(trace.results):
         for j, symbol in enumerate(symbols):
@@ -44,34 +46,63 @@ def straight_line(
         node = nodes[i]
         return t.number(node[1]) if node[0] is CONST else f"%v{i}"
 
+    def instructions(i: int) -> list[str]:
+        node = nodes[i]
+        op = node[0]
+        if op in BINARY:
+            return [f"%v{i} = {BINARY[op]} contract {t.name} {value(node[1])}, {value(node[2])}"]
+        if op is INPUT or op is SIN or op is COS:
+            return load(i, node[1])
+        if op is NEG:
+            return [f"%v{i} = fneg {t.name} {value(node[1])}"]
+        if op is SQRT or op is RINT:
+            return [f"%v{i} = call {t.name} @llvm.{op}.{t.suffix}({t.name} {value(node[1])})"]
+        if op is FMA:
+            arguments = ", ".join(f"{t.name} {value(k)}" for k in node[1:])
+            return [f"%v{i} = call {t.name} @llvm.fma.{t.suffix}({arguments})"]
+        if op is SELECT:
+            below, bound, then, otherwise = (value(k) for k in node[1:])
+            return [
+                f"%m{i} = fcmp olt {t.name} {below}, {bound}",
+                f"%v{i} = select {mask} %m{i}, {t.name} {then}, {t.name} {otherwise}",
+            ]
+        return []
+
+    def branch(item: Branch, before: str) -> list[str]:
+        """The body behind a test of all lanes; selects are chosen there, else they have their other values."""
+        name = item.selects[0]
+        test = [f"%c{name} = fcmp olt {t.name} {value(item.below)}, {value(item.bound)}"]
+        if t.lanes > 1:
+            test += [
+                f"%b{name} = bitcast {mask} %c{name} to i{t.lanes}",
+                f"%any{name} = icmp ne i{t.lanes} %b{name}, 0",
+            ]
+        taken = f"%any{name}" if t.lanes > 1 else f"%c{name}"
+        test += [f"br i1 {taken}, label %then{name}, label %after{name}", f"then{name}:"]
+        test += [line for i in item.body for line in instructions(i)]
+        after = [f"br label %after{name}", f"after{name}:"]
+        for i in item.selects:
+            then, otherwise = value(nodes[i][3]), value(nodes[i][4])
+            test.append(f"%s{i} = select {mask} %c{name}, {t.name} {then}, {t.name} {otherwise}")
+            after.append(f"%v{i} = phi {t.name} [ %s{i}, %then{name} ], [ {otherwise}, %{before} ]")
+        return test + after
+
     def put_away(k: int, j: int) -> list[str]:
         symbol = trace.results[k][j]
         if not symbol.minus:
             return store(k, j, value(symbol.i))
         return [f"%n{k}.{j} = fneg {t.name} {value(symbol.i)}", *store(k, j, f"%n{k}.{j}")]
 
-    for i in trace.needed():
-        node = nodes[i]
-        op = node[0]
-        if op in BINARY:
-            lines.append(f"%v{i} = {BINARY[op]} contract {t.name} {value(node[1])}, {value(node[2])}")
-        elif op is INPUT or op is SIN or op is COS:
-            lines += load(i, node[1])
-        elif op is NEG:
-            lines.append(f"%v{i} = fneg {t.name} {value(node[1])}")
-        elif op is SQRT or op is RINT:
-            lines.append(f"%v{i} = call {t.name} @llvm.{op}.{t.suffix}({t.name} {value(node[1])})")
-        elif op is FMA:
-            arguments = ", ".join(f"{t.name} {value(k)}" for k in node[1:])
-            lines.append(f"%v{i} = call {t.name} @llvm.fma.{t.suffix}({arguments})")
-        elif op is SELECT:
-            mask = "i1" if t.lanes == 1 else f"<{t.lanes} x i1>"
-            below, bound, then, otherwise = (value(k) for k in node[1:])
-            lines.append(f"%m{i} = fcmp olt {t.name} {below}, {bound}")
-            lines.append(f"%v{i} = select {mask} %m{i}, {t.name} {then}, {t.name} {otherwise}")
-        if at_once and op is not CONST:
-            for k, j in waiting.pop(i, ()):
-                lines += put_away(k, j)
+    for item in scheduled(trace):
+        if isinstance(item, Branch):
+            lines += branch(item, block)
+            block = f"after{item.selects[0]}"
+        else:
+            lines += instructions(item)
+        if at_once:
+            for i in item.selects if isinstance(item, Branch) else (item,):
+                for k, j in waiting.pop(i, ()) if nodes[i][0] is not CONST else ():
+                    lines += put_away(k, j)
     for places in waiting.values():
         for k, j in places:
             lines += put_away(k, j)
@@ -168,7 +199,8 @@ def module(trace: Trace, dtype: str, lanes: int) -> str:
     for name, further in trace.further.items():
         parts.append(function(name, further, t, st, set(), own_angles=True))
     places = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in given]
-    return "\n".join([*parts, batch.function(_body(trace, t, places), t)])
+    loop = uneven.function if trace.uneven and lanes > 1 else batch.function
+    return "\n".join([*parts, loop(_body(trace, t, places), t)])
 
 
 def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
@@ -206,7 +238,8 @@ def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
 
     iterate = None if trace.iterate is None else lambda rows: [called("iterate", rows)]
     refine = None if trace.refine is None else lambda rows: [called("refine", rows)]
-    return batch.Body(prologue, [str(size) for size in sizes], inputs, call, iterate, buffers, spares, refine)
+    carry = ("%carry", len(trace.carry))
+    return batch.Body(prologue, [str(size) for size in sizes], inputs, call, iterate, buffers, spares, refine, carry)
 
 
 def _angles_in_lanes(t: Type, angles: list[tuple[int, int]], rows: Sequence[str]) -> list[str]:
@@ -321,7 +354,7 @@ def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int], own_
         late += [f"store [{st.lanes} x {t.scalar}] zeroinitializer, ptr %late"]
     parameters = ", ".join(f"ptr noalias %a{k}" for k in range(arrays + 1))
     head = f"define internal void @{name}({parameters}, ptr noalias %angles) noinline {{"
-    return f"{head}\n  {_indent(late + body)}\n  ret void\n}}"
+    return f"{head}\nentry:\n  {_indent(late + body)}\n  ret void\n}}"
 
 
 def _indent(lines: Sequence[str]) -> str:

@@ -60,7 +60,18 @@ C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
 RECORD = Layout(
     "entry",
-    sizes=("kernel", "context", "arrays", "inputs", "array_type", "type_number", "byte_order", "units", "bytes"),
+    sizes=(
+        "kernel",
+        "context",
+        "arrays",
+        "inputs",
+        "array_type",
+        "type_number",
+        "byte_order",
+        "units",
+        "bytes",
+        "chunk",
+    ),
     integers={
         "rank": ("arrays",),  # axes of one state's array
         "extent": ("arrays",),  # where its sizes begin in `extents`
@@ -176,7 +187,7 @@ def compute(e: Any, states: int, bases: Any, steps: Any, rows: Any) -> int:
     results = 0
     for k in range(e.inputs, e.arrays):
         results = results + e.width[k] * e.bytes
-    chunk = CHUNK
+    chunk = e.chunk
     while chunk * e.bytes > WIDEST and chunk * results > NEAR:
         chunk = chunk // 2
     done = 0
@@ -269,8 +280,11 @@ def entry_point(
     shapes: Sequence[tuple[int, ...]],
     inputs: int,
     units: Sequence[tuple[int, int]],
+    chunk: int = CHUNK,
 ) -> Callable[..., int]:
     """A function of arrays, inputs then outputs, that runs a kernel and answers with a status.
+
+    The kernel is called for at most ``chunk`` states at a time.
 
     It owns the kernel's ``code`` and ``context`` (whose ``address`` the kernel is given; None for none): they live as
     long as it does.
@@ -298,6 +312,7 @@ def entry_point(
             ord(dtype.byteorder),
             len(units),
             dtype.itemsize,
+            chunk,
             *(array.ctypes.data for array in arrays),
         ],
         dtype=np.int64,

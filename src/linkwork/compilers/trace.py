@@ -36,6 +36,8 @@ class Trace:
     """The program of a further iteration. Its inputs are all arrays of the first: inputs, outputs, and ``carry``."""
     refine: Trace | None = None
     """The same for an iteration with which iterations may end."""
+    uneven: bool = False
+    """Whether states need iterations of very different number (`Algorithm.uneven`)."""
 
     @property
     def further(self) -> dict[str, Trace]:
@@ -142,7 +144,7 @@ def _traced_iterations(algorithm: Algorithm, loose: Tree, first: Trace, work: Se
         for name, text in texts.items()
         if text is not None
     }
-    return with_carry(first, list(places), further)
+    return replace(with_carry(first, list(places), further), uneven=algorithm.uneven)
 
 
 def _traced_iteration(

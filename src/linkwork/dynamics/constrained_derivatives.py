@@ -27,6 +27,7 @@ from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
+from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.scales import quantity, scales_of
 
 DEPENDENT = 1e-11
@@ -73,8 +74,8 @@ class ConstrainedJacobians(NamedTuple):
     f: Array
     """The constraint forces, ``(..., nc)``."""
     pivot: Array
-    """``(..., 1)``: how independent rows are, the least pivot of ``J M^-1 J'`` relative to its diagonal entry; zero
-    where rows depend on others. Relative errors of results are those of rounding, over this."""
+    """``(..., 1)``: how independent rows are, the least pivot of ``J M^-1 J'`` relative to its diagonal; zero where
+    rows depend on others. Relative errors of results are those of rounding, over this."""
 
 
 class ConstrainedDerivatives(ArrayEvaluator):
@@ -86,6 +87,7 @@ class ConstrainedDerivatives(ArrayEvaluator):
             are as soft as their regularization.
         regularization: As in `ForwardDynamics`: what forces of redundant rows are weighed by.
         wrenches: Names of the frames that external wrenches act on; they are held in the axes of these frames.
+        parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
@@ -96,6 +98,7 @@ class ConstrainedDerivatives(ArrayEvaluator):
         *,
         regularization: float = REGULARIZATION,
         wrenches: Sequence[str] = (),
+        parameters: ParameterNames | ParameterInputs = (),
         threads: int | None = None,
     ) -> None:
         if not METHODS[method].exact:
@@ -117,7 +120,7 @@ class ConstrainedDerivatives(ArrayEvaluator):
             "regularization": self.regularization,
             "wrenches": frames,
         }
-        super().__init__(robot, "forward_dynamics_derivatives", program, arguments, frames, threads)
+        super().__init__(robot, "forward_dynamics_derivatives", program, arguments, frames, threads, parameters)
 
     @property
     def traced_program(self) -> Program:
@@ -127,7 +130,8 @@ class ConstrainedDerivatives(ArrayEvaluator):
         """
         redundant = rows_depend(self.robot)
         tree = derivative_tree(self.robot, self.frames, redundant=redundant)
-        return self.program if redundant else Program.of_robot(self.robot, CONSTRAINED_DERIVATIVES, tree)
+        made = Program.of_robot(self.robot, CONSTRAINED_DERIVATIVES, tree)
+        return self.program if redundant else self._parameter_inputs.program(made)
 
     @property
     def counted_program(self) -> Program:
@@ -170,6 +174,7 @@ class ConstrainedDerivatives(ArrayEvaluator):
         *,
         target: npt.ArrayLike | None = None,
         out: Sequence[Array] | Array | None = None,
+        **parameters: npt.ArrayLike,
     ) -> ConstrainedJacobians:
         """Derivatives of accelerations and constraint forces, and these. Leading axes are batch axes and broadcast.
 
@@ -180,14 +185,17 @@ class ConstrainedDerivatives(ArrayEvaluator):
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
             target: Accelerations of rows beyond those of their gains, ``(..., nc)``.
             out: Arrays to write all fields of `ConstrainedJacobians` to, or one for ``da_dq``; by default new ones.
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
+        P = self._given_parameters(parameters)
         if out is None and wrenches is target is None and self._cut.size:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
             held = self._softness, self._weights, self._no_target, self._cut, self._negligible
-            if results and not self._entry(q, v, tau, self._no_wrenches, *held, *results):
+            if results and not self._entry(q, v, tau, self._no_wrenches, *held, *P, *results):
                 return self._verified(ConstrainedJacobians(*results))
-        typed = self._for_type_of([q, v, tau, wrenches, target, *self._outputs(out)])
-        outputs = typed.runner.evaluate(typed._inputs((q, v, tau, wrenches, target)), self._outputs(out))
+        typed = self._for_type_of([q, v, tau, wrenches, target, *self._outputs(out), *parameters.values()])
+        arrays = typed._all_inputs(typed._inputs((q, v, tau, wrenches, target)), P)
+        outputs = typed.runner.evaluate(arrays, self._outputs(out))
         return self._verified(ConstrainedJacobians(*outputs))
 
     def _verified(self, result: ConstrainedJacobians) -> ConstrainedJacobians:
@@ -234,5 +242,11 @@ def rows_depend(robot: Model) -> bool:
 def forward_derivatives(fd: Any) -> ForwardDerivatives | ConstrainedDerivatives:
     """The evaluator of the Jacobians of a `ForwardDynamics`, by its method."""
     if not fd._bound:
-        return ForwardDerivatives(fd.robot, wrenches=fd.frames)
-    return ConstrainedDerivatives(fd.robot, fd.method, regularization=fd.regularization, wrenches=fd.frames)
+        return ForwardDerivatives(fd.robot, wrenches=fd.frames, parameters=fd._parameter_inputs)
+    return ConstrainedDerivatives(
+        fd.robot,
+        fd.method,
+        regularization=fd.regularization,
+        wrenches=fd.frames,
+        parameters=fd._parameter_inputs,
+    )

@@ -14,7 +14,7 @@ columns. Rows come first: ``da_dq[..., i, j]`` is that of ``a[i]`` by ``q[j]``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, overload
 
@@ -28,9 +28,11 @@ from linkwork.kernels.aba_derivatives import ABA_DERIVATIVES
 from linkwork.kernels.regressor import REGRESSOR
 from linkwork.kernels.rnea_derivatives import RNEA_DERIVATIVES
 from linkwork.model.model import Model
+from linkwork.model.parameters import own_values
 from linkwork.plans.aba_derivatives import path_tree
 from linkwork.plans.tree import tree_of, without_passive_elements
 from linkwork.quantities.base import Array, ArrayEvaluator, BaseEvaluator, frame_names
+from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 
 MOST_OPERATIONS = 60_000
 """Operations of the largest program that derivatives of a compiled evaluator are compiled to: native code handles four
@@ -68,18 +70,24 @@ class InverseJacobians(NamedTuple):
 class _Jacobians(ArrayEvaluator):
     """An evaluator of all Jacobians of a function of ``q, v`` and one more vector."""
 
-    record: ClassVar[Callable[..., Any]]
+    record: ClassVar[type[Any]]
 
     def _evaluate(
-        self, inputs: tuple[Any, Any, Any], wrenches: npt.ArrayLike | None, out: Sequence[Array] | Array | None
+        self,
+        inputs: tuple[Any, Any, Any],
+        wrenches: npt.ArrayLike | None,
+        out: Sequence[Array] | Array | None,
+        parameters: Mapping[str, npt.ArrayLike],
     ) -> Any:
         W = self._no_wrenches if wrenches is None else wrenches
-        if out is None:
-            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
-            if not self._entry(*inputs, W, *results):
+        P = self._given_parameters(parameters)
+        if out is None or isinstance(out, tuple):
+            results = [_empty(shape, self._dtype) for shape in self._output_shapes] if out is None else out
+            if not self._entry(*inputs, W, *P, *results):
                 return self.record(*results)
-        typed = self._for_type_of([*inputs, wrenches, *self._outputs(out)])
-        return self.record(*typed.runner.evaluate(typed._inputs((*inputs, wrenches)), self._outputs(out)))
+        typed = self._for_type_of([*inputs, wrenches, *self._outputs(out), *parameters.values()])
+        arrays = typed._all_inputs(typed._inputs((*inputs, wrenches)), P)
+        return self.record(*typed.runner.evaluate(arrays, self._outputs(out)))
 
 
 class ForwardDerivatives(_Jacobians):
@@ -90,19 +98,27 @@ class ForwardDerivatives(_Jacobians):
     Args:
         robot: The mechanism.
         wrenches: Names of the frames that external wrenches act on; they are held in the axes of these frames.
+        parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
-    record: ClassVar[Callable[..., Any]] = ForwardJacobians
+    record: ClassVar[type[Any]] = ForwardJacobians
 
-    def __init__(self, robot: Model, *, wrenches: Sequence[str] = (), threads: int | None = None) -> None:
+    def __init__(
+        self,
+        robot: Model,
+        *,
+        wrenches: Sequence[str] = (),
+        parameters: ParameterNames | ParameterInputs = (),
+        threads: int | None = None,
+    ) -> None:
         frames = frame_names(wrenches)
 
         def program() -> Program:
             return Program.of_robot(robot, ABA_DERIVATIVES, path_tree(robot, frames))
 
         arguments = {"robot": robot, "wrenches": frames}
-        super().__init__(robot, "forward_dynamics_derivatives", program, arguments, frames, threads)
+        super().__init__(robot, "forward_dynamics_derivatives", program, arguments, frames, threads, parameters)
 
     def __call__(
         self,
@@ -112,6 +128,7 @@ class ForwardDerivatives(_Jacobians):
         wrenches: npt.ArrayLike | None = None,
         *,
         out: Sequence[Array] | Array | None = None,
+        **parameters: npt.ArrayLike,
     ) -> ForwardJacobians:
         """Derivatives of accelerations, and these. Leading axes are batch axes and broadcast.
 
@@ -121,8 +138,9 @@ class ForwardDerivatives(_Jacobians):
             tau: Joint torques, ``(..., nv)``.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
             out: Arrays to write ``da_dq, da_dv, da_dtau, a`` to, or one for ``da_dq``; by default new ones.
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        result: ForwardJacobians = self._evaluate((q, v, tau), wrenches, out)
+        result: ForwardJacobians = self._evaluate((q, v, tau), wrenches, out, parameters)
         return result
 
 
@@ -133,13 +151,20 @@ class InverseDerivatives(_Jacobians):
         robot: The mechanism.
         passive: Whether springs and dampers of joints do their part, as in `InverseDynamics`.
         wrenches: Names of the frames that external wrenches act on; they are held in the axes of these frames.
+        parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
-    record: ClassVar[Callable[..., Any]] = InverseJacobians
+    record: ClassVar[type[Any]] = InverseJacobians
 
     def __init__(
-        self, robot: Model, *, passive: bool = True, wrenches: Sequence[str] = (), threads: int | None = None
+        self,
+        robot: Model,
+        *,
+        passive: bool = True,
+        wrenches: Sequence[str] = (),
+        parameters: ParameterNames | ParameterInputs = (),
+        threads: int | None = None,
     ) -> None:
         frames = frame_names(wrenches)
 
@@ -148,7 +173,7 @@ class InverseDerivatives(_Jacobians):
             return Program.of_robot(robot, RNEA_DERIVATIVES, tree if passive else without_passive_elements(tree))
 
         arguments = {"robot": robot, "passive": bool(passive), "wrenches": frames}
-        super().__init__(robot, "inverse_dynamics_derivatives", program, arguments, frames, threads)
+        super().__init__(robot, "inverse_dynamics_derivatives", program, arguments, frames, threads, parameters)
 
     def __call__(
         self,
@@ -158,6 +183,7 @@ class InverseDerivatives(_Jacobians):
         wrenches: npt.ArrayLike | None = None,
         *,
         out: Sequence[Array] | Array | None = None,
+        **parameters: npt.ArrayLike,
     ) -> InverseJacobians:
         """Derivatives of torques, and these. Leading axes are batch axes and broadcast.
 
@@ -167,8 +193,9 @@ class InverseDerivatives(_Jacobians):
             a: Joint accelerations, ``(..., nv)``.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
             out: Arrays to write ``dtau_dq, dtau_dv, dtau_da, tau`` to, or one for ``dtau_dq``; by default new ones.
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        result: InverseJacobians = self._evaluate((q, v, a), wrenches, out)
+        result: InverseJacobians = self._evaluate((q, v, a), wrenches, out, parameters)
         return result
 
 
@@ -231,13 +258,7 @@ def inertial_parameters(robot: Model) -> Array:
     Args:
         robot: The mechanism.
     """
-    rows = []
-    for name in robot.body_names:
-        inertia = robot.inertias[name]
-        I = inertia.about_origin()
-        moments = I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]
-        rows.append([inertia.mass, *(inertia.mass * inertia.com), *moments])
-    return np.array(rows, dtype=np.float64).reshape(-1)
+    return own_values(robot, "inertial_parameters").reshape(-1)
 
 
 # Attributes of evaluators ---------------------------------------------------------------------------------------------
@@ -290,7 +311,9 @@ def on_backend_of(evaluator: BaseEvaluator, other: E) -> E:
 def inverse_derivatives(inverse: Any) -> InverseDerivatives:
     """The evaluator of the Jacobians of an `InverseDynamics`."""
     need_tree(inverse.method, "derivatives")
-    return InverseDerivatives(inverse.robot, passive=inverse.passive, wrenches=inverse.frames)
+    return InverseDerivatives(
+        inverse.robot, passive=inverse.passive, wrenches=inverse.frames, parameters=inverse._parameter_inputs
+    )
 
 
 def regressor(inverse: Any) -> Regressor:

@@ -38,16 +38,18 @@ from linkwork.kernels.common_frame import (
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.panels import (
     ZERO,
+    Four,
     entries,
     line,
     minus_scaled,
     plus_scaled,
+    scaled,
     set_entries,
     set_line,
 )
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.rnea_derivatives import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
-from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.plans.aba_derivatives import LINE, PATH_TREE
 
 FACTOR: dict[str, Shape] = {
@@ -101,8 +103,9 @@ def invert_factor(tree: Array, w: Array) -> None:
     """``L^-1`` and ``L^-1 D^-1``, roots first."""
     for k in range(tree.nv):
         d = tree.depth[k]
-        for t in range(0, d + 1, LINE):
+        for t in range(0, tree.ndepth, LINE):
             set_entries(ZERO, w.Linv[k], t)
+            set_entries(ZERO, w.LinvD[k], t)
         w.Linv[k, d] = 1.0
         for s in range(d - 1, -1, -1):
             i = tree.path[k, s]
@@ -159,8 +162,7 @@ def half_solve_line(tree: Array, w: Array, l: int) -> None:
     """``Y = L^-T B`` in the columns of line ``l``: ``B`` is ``dtau_dq``, ``dtau_dv`` and the identity."""
     first = tree.line_start[l]
     last = first + tree.line_count[l]
-    for e in range(first, last):
-        i = tree.line_dof[e]
+    for i in range(tree.nv):
         set_line(ZERO, w.Yq, i)
         set_line(ZERO, w.Yv, i)
         set_line(ZERO, w.Ya, i)
@@ -190,14 +192,30 @@ def store_line(n: int, X: Array, row: int, l: int, out: Array) -> None:
 
 
 @kernel
+def two_products(x: Scalar, y: Scalar, Y: Array, i: int, j: int) -> Four:
+    """``x Y_i + y Y_j`` of lines."""
+    return plus_scaled(scaled(x, line(Y, i)), y, line(Y, j))
+
+
+@kernel
+def add_two_products(x: Scalar, y: Scalar, Y: Array, i: int, j: int, X: Array, row: int) -> None:
+    """``X_row = X_row + x Y_i + y Y_j`` of lines."""
+    set_line(plus_scaled(plus_scaled(line(X, row), x, line(Y, i)), y, line(Y, j)), X, row)
+
+
+@kernel
 def solve_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array) -> None:
-    """Row ``k`` of ``-L^-1 D^-1 Y``, in the columns of line ``l``."""
-    set_line(ZERO, w.X, 0)
-    set_line(ZERO, w.X, 1)
-    for t in range(tree.reach[k, l]):
-        i = tree.path[k, t]
-        set_line(minus_scaled(line(w.X, 0), w.LinvD[k, t], line(w.Yq, i)), w.X, 0)
-        set_line(minus_scaled(line(w.X, 1), w.LinvD[k, t], line(w.Yv, i)), w.X, 1)
+    """Row ``k`` of ``-L^-1 D^-1 Y``, in the columns of line ``l``: two steps of the path at a time.
+
+    Beyond what is related to the line ``Y`` is zero, beyond the end of the path ``LinvD``.
+    """
+    path = tree.path[k]
+    x = w.LinvD[k]
+    set_line(two_products(-x[0], -x[1], w.Yq, path[0], path[1]), w.X, 0)
+    set_line(two_products(-x[0], -x[1], w.Yv, path[0], path[1]), w.X, 1)
+    for t in range(2, tree.reach[k, l], 2):
+        add_two_products(-x[t], -x[t + 1], w.Yq, path[t], path[t + 1], w.X, 0)
+        add_two_products(-x[t], -x[t + 1], w.Yv, path[t], path[t + 1], w.X, 1)
     store_line(tree.nv, w.X, 0, l, da_dq[k])
     store_line(tree.nv, w.X, 1, l, da_dv[k])
 
@@ -205,9 +223,11 @@ def solve_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array
 @kernel
 def inverse_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
     """Row ``k`` of ``M^-1 = L^-1 D^-1 L^-T``, in the columns of line ``l``, and the same in column ``k``."""
-    set_line(ZERO, w.X, 2)
-    for t in range(tree.common[k, l]):
-        set_line(plus_scaled(line(w.X, 2), w.LinvD[k, t], line(w.Ya, tree.path[k, t])), w.X, 2)
+    path = tree.path[k]
+    x = w.LinvD[k]
+    set_line(two_products(x[0], x[1], w.Ya, path[0], path[1]), w.X, 2)
+    for t in range(2, tree.common[k, l], 2):
+        add_two_products(x[t], x[t + 1], w.Ya, path[t], path[t + 1], w.X, 2)
     for c in range(LINE):
         j = LINE * l + c
         if j <= k:

@@ -49,6 +49,9 @@ class Algorithm:
     view: Callable[..., tuple[Any, ...]] | None = None
     """A kernel ``view(tree, *inputs, *outputs)`` that returns the arguments of the others, after ``tree, work``."""
     refinement: Callable[..., None] | None = None
+    uneven: bool = False
+    """Whether some states need many more iterations than others: straight-line programs then gather those that go on,
+    so that lanes do not wait for one another (`compilers.uneven`)."""
     shared: tuple[str, ...] = ()
     """Work arrays that the kernels only read, as another algorithm left them for one state (a factor): native code in
     lanes applies it to one input a lane (`compilers.workspace`)."""

@@ -110,6 +110,14 @@ def smooth_plus(x: Scalar, q: Scalar, tau: Scalar) -> Scalar:
     return where(0.0, x, 0.5 * (x + q), 2.0 * tau / where(0.0, x, 1.0, q - x))
 
 
+@kernel
+def smooth_parts(x: Scalar, q: Scalar, tau: Scalar) -> tuple[Scalar, Scalar]:
+    """`smooth_plus` of ``x`` and of ``-x``, whose product is ``tau``, with one division."""
+    larger = 0.5 * (where(0.0, x, x, -x) + q)
+    smaller = tau / larger
+    return where(0.0, x, larger, smaller), where(0.0, x, smaller, larger)
+
+
 class SmoothCone(NamedTuple):
     """The smoothed projection ``P`` on the cone ``|x_t| <= x_n``, and the eigenvalues of its derivative.
 
@@ -140,10 +148,8 @@ def smooth_cone(x: Vector, tau: Scalar) -> SmoothCone:
     b = x[2] - r
     qa = sqrt(a * a + 4.0 * tau)
     qb = sqrt(b * b + 4.0 * tau)
-    pa = smooth_plus(a, qa, tau)
-    pb = smooth_plus(b, qb, tau)
-    na = smooth_plus(-a, qa, tau)
-    nb = smooth_plus(-b, qb, tau)
+    pa, na = smooth_parts(a, qa, tau)
+    pb, nb = smooth_parts(b, qb, tau)
     ia = 1.0 / qa
     ib = 1.0 / qb
     both = 1.0 / (qa + qb)

@@ -15,7 +15,7 @@ Other symbols as in `contact_newton`. Cost: linear in contacts, about 150 operat
 
 from __future__ import annotations
 
-from linkwork.kernels.cones import smooth_cone, smooth_plus, spectral
+from linkwork.kernels.cones import smooth_cone, smooth_parts, smooth_plus, spectral
 from linkwork.kernels.constrained import maximum
 from linkwork.kernels.contact_problem import ContactResult, ContactSettings, slot_vector
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
@@ -118,8 +118,8 @@ def contact_equation(tree: Array, s: int, settings: ContactSettings, f: Vector, 
 @kernel
 def linearize_contact(
     tree: Array, w: Array, s: int, settings: ContactSettings, f: Vector, y: Vector, theta: Scalar
-) -> None:
-    """``P, G, g, t`` of a contact with the force ``f`` at ``y``.
+) -> Scalar:
+    """``P, G, g, t`` of a contact with the force ``f`` at ``y``; returns the square of ``(z - P) / sigma``.
 
     With ``D`` the derivative of the projection, ``(1 - D) dz = -r - sigma D dw``; compliance ``c`` in ``dw`` makes
     ``G - c g g' / (1 + c g_n)`` of ``G = sigma (1 - D)^-1 D``, ``g = G (0, 0, 1)``, and likewise of ``(1 - D)^-1 r``.
@@ -131,7 +131,8 @@ def linearize_contact(
     plus = 1.0 / maximum(c.not_plus, settings.slack)
     minus = 1.0 / maximum(c.not_minus, settings.slack)
     across = 1.0 / maximum(c.not_across, settings.slack)
-    r = symmetric_product(spectral(c.t, plus, minus, across), (z[0] - c.P[0], z[1] - c.P[1], z[2] - c.P[2]))
+    d = (z[0] - c.P[0], z[1] - c.P[1], z[2] - c.P[2])
+    r = symmetric_product(spectral(c.t, plus, minus, across), d)
     G = spectral(c.t, sigma * plus * c.plus, sigma * minus * c.minus, sigma * across * c.across)
     compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
     share = compliance / (1.0 + compliance * G[5])
@@ -152,21 +153,32 @@ def linearize_contact(
     x = settings.saxce * mu * mu * where(0.0, length, 1.0 / where(0.0, length, length, 1.0), 0.0)
     w.contact_t[s, 0] = x * y[0]
     w.contact_t[s, 1] = x * y[1]
+    return (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) / (sigma * sigma)
 
 
 # The equation of a limit, or of dry friction ------------------------------------------------------------------------
 
 
 @kernel
-def box_projection(x: Scalar, lower: Scalar, upper: Scalar, tau: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """The smoothed projection on ``[lower, upper]``, its derivative, and one less that."""
+def box_projection(tree: Array, k: int, x: Scalar, tau: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """The smoothed projection on the interval of a box, its derivative, and one less that; limits have one bound."""
+    lower = tree.box_lower[k]
     a = x - lower
-    b = x - upper
     qa = sqrt(a * a + 4.0 * tau)
-    qb = sqrt(b * b + 4.0 * tau)
-    pa = smooth_plus(a, qa, tau)
-    pb = smooth_plus(b, qb, tau)
-    return lower + pa - pb, pa / qa - pb / qb, smooth_plus(-a, qa, tau) / qa + pb / qb
+    pa, na = smooth_parts(a, qa, tau)
+    ia = 1.0 / qa
+    P = lower + pa
+    slope = pa * ia
+    rest = na * ia
+    if tree.box_q[k] < 0:
+        b = x - tree.box_upper[k]
+        qb = sqrt(b * b + 4.0 * tau)
+        pb = smooth_plus(b, qb, tau)
+        outside = pb / qb
+        P = P - pb
+        slope = slope - outside
+        rest = rest + outside
+    return P, slope, rest
 
 
 @kernel
@@ -174,7 +186,7 @@ def box_equation(tree: Array, b: int, settings: ContactSettings, f: Scalar, y: S
     """The square of ``(f - P) / sigma``, as a velocity."""
     sigma = settings.penalty / settings.box_D[b]
     tau = box_smoothing(sigma, theta / settings.box_unit[b])
-    P, _, _ = box_projection(f - sigma * y, tree.box_lower[b], tree.box_upper[b], tau)
+    P, _, _ = box_projection(tree, b, f - sigma * y, tau)
     x = settings.box_unit[b] * (f - P) / sigma
     return x * x
 
@@ -182,14 +194,16 @@ def box_equation(tree: Array, b: int, settings: ContactSettings, f: Scalar, y: S
 @kernel
 def linearize_box(
     tree: Array, w: Array, b: int, settings: ContactSettings, f: Scalar, y: Scalar, theta: Scalar
-) -> None:
-    """``P, G`` of a limit, or of dry friction."""
+) -> Scalar:
+    """``P, G`` of a limit, or of dry friction; returns the square of ``(f - P) / sigma``, as a velocity."""
     sigma = settings.penalty / settings.box_D[b]
     tau = box_smoothing(sigma, theta / settings.box_unit[b])
-    P, slope, rest = box_projection(f - sigma * y, tree.box_lower[b], tree.box_upper[b], tau)
+    P, slope, rest = box_projection(tree, b, f - sigma * y, tau)
     inverse = 1.0 / maximum(rest, settings.slack)
     w.box_P[b] = f - inverse * (f - P)
     w.box_G[b] = sigma * inverse * slope
+    x = settings.box_unit[b] * (f - P) / sigma
+    return x * x
 
 
 @kernel

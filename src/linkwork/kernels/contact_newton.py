@@ -19,8 +19,10 @@ Other symbols as in `contact_problem` and `contact_direction`. Cost of a step: t
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.cones import clamp, project_cone, tangential_length
+from linkwork.kernels.cones import clamp, magnitude, project_cone, tangential_length
 from linkwork.kernels.constrained import DISABLED, STAGNATION, force_residual, maximum, minimum
 from linkwork.kernels.contact_direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact_equation import (
@@ -50,7 +52,7 @@ from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.lcaba import constraint_residual
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import symmetric_product
-from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
+from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, KNOWN_CONTACT_TREE
 
 TRIALS = 9
 """Lengths of a step that are tried, each half of that before."""
@@ -60,31 +62,47 @@ SHORT = 0.05
 """Where steps are shorter, smoothing goes back."""
 NEAR = 3.0
 """Smoothing goes down where the residual is less than this many times it."""
+APART = 1.0 + 1e-9
+"""So that the residual is less, and rounding does not decide that it is."""
 FAST = 0.1
 """And faster, where it is less than this part of that."""
 SHRINK, LEAST_SHRINK, MOST_SHRINK = 0.1, 0.02, 0.8
 """The factor by which it does: at first, and its bounds."""
+CAREFUL, LEAST_CAREFUL = (0.3, 0.6), (0.1, 0.4)
+"""The same on later paths: of the first round, and of the second."""
 LEAST_SMOOTHING = 1e-14
 """Smoothing at the end, as a part of that at the beginning."""
 
+SMALLEST = 0.01
+"""Smoothing of a warm start that misses nothing, as a part of the tolerance."""
 WARM = 0.3
 """A contact of a warm start goes on where less than this part of what its force can do would end it."""
-MORE_SLACK, LEAST_SLACK, MOST_SLACK = 10.0, 1e-9, 1e-4
-"""Where steps get stuck, the slack of projections is so much larger; and smaller again where steps reduce the residual
-to no less than `SLOW`. The bounds of both."""
+MORE_SLACK, MOST_SLACK = 10.0, 1e-4
+"""Where steps get stuck, the slack of projections is so much larger, at most so much; and smaller again where steps
+reduce the residual to no less than `SLOW`."""
 SLOW = 0.5
+SLIDES = 0.9
+"""A contact of a warm start slides with more than this part of the force that friction can have."""
 SLIPPING = 0.3
 """Smoothing of a warm start with contacts that slide, as a part of gravity, or of their velocity over the step."""
+ROUND = 3.0
+"""Paths of a round; the second round goes along them more slowly."""
 FAILURES = 3.5
 """More steps that got stuck than this lead to another path: another weight of ``w`` against ``z``."""
 
 
 MOST_FAILURES = 8.5
 """Where a solution is close, so many do."""
+FIRST, ABOVE = 0.1, 1.001
+"""The first step ends iterations only with this part of the tolerance, else its residual is said to be above it: what
+steps of a simulation that start warm leave has one sign, and adds up."""
 LATE = 1e-3
 """It is where the residual is less than this part of the largest smoothing."""
-FLOOR = 0.3
-"""Smoothing is at least this part of the residual."""
+FLOOR, CENTERED = 0.3, 3.0
+"""Smoothing is at least this part of the residual, and this many times it where the step was not taken in full: where
+the path bends, the next step begins near to it."""
+WHOLE = 0.8
+"""Length from which on a step counts as full."""
 
 SMOOTHING, PREVIOUS, LARGEST, FACTOR, LEAST, STUCK, PATH, FRESH, SLACK, LENGTH, MERIT, CLOSE = range(12)
 """Entries of the solver's state: smoothing now, before, and the largest; its factor, and the least that it may be;
@@ -108,7 +126,7 @@ def take_step(tree: Array, w: Array, result: ContactResult, t: Scalar) -> None:
         w.box_y[b] += t * w.box_dy[b]
         result.boxes[b] += t * w.box_df[b]
     for r in range(tree.nc):
-        result.multipliers[r] += t * w.mu[r] * (w.rows[r] + w.drows[r])
+        result.multipliers[r] += t * w.dmultipliers[r]
         w.rows[r] += t * w.drows[r]
 
 
@@ -129,7 +147,8 @@ def step_length(
     for _ in range(TRIALS):
         trial = 0.5 * trial
         if any_below(-open, 0.0):
-            x = merit(tree, w, settings, result, theta, trial)
+            # by `where` of the same condition, so that straight-line programs can branch around all of it
+            x = where(0.0, open, merit(tree, w, settings, result, theta, trial), DISABLED)
             enough = where(x, maximum((1.0 - REDUCTION * trial) * before, close * (NEAR * theta)), open, 0.0)
             better = where(x, best, open, enough)
             t = where(0.5, better, trial, t)
@@ -153,12 +172,14 @@ def update_smoothing(
     slower = minimum(sqrt(factor), MOST_SHRINK)
     fast = where(residual, NEAR * FAST * theta, where(t, 1.0, 0.0, 1.0), 0.0)
     faster = where(0.5, fast, maximum(factor * factor, state[LEAST]), factor)
-    less = minimum(theta, maximum(maximum(factor * theta, FLOOR * residual), LEAST_SMOOTHING * largest))
+    floor = where(t, WHOLE, CENTERED, FLOOR) * residual
+    less = minimum(theta, maximum(maximum(factor * theta, floor), LEAST_SMOOTHING * largest))
     far = where(LATE * largest, missed, 1.0, 0.0)
     count = state[STUCK] + stuck
     lost = where(FAILURES, count, where(MOST_FAILURES, count, 1.0, far), 0.0)
     path = state[PATH] + lost
-    state[PATH] = where(2.5, path, 0.0, path)
+    state[PATH] = where(2.0 * ROUND - 0.5, path, 0.0, path)
+    second = where(ROUND - 0.5, path, 1.0, 0.0)
     state[FRESH] = lost
     state[STUCK] = where(0.5, lost, 0.0, count)
     state[SMOOTHING] = where(0.5, lost, largest, where(0.5, stuck, before, where(0.5, near, less, theta)))
@@ -166,41 +187,53 @@ def update_smoothing(
     state[PREVIOUS] = where(0.5, lost, largest, earlier)
     state[CLOSE] = 1.0 - far
     kept = where(0.5, stuck - far, maximum(state[LEAST], slower), state[LEAST])
-    state[LEAST] = where(0.5, lost, LEAST_SHRINK, kept)
+    state[LEAST] = where(0.5, lost, where(0.5, second, LEAST_CAREFUL[1], LEAST_CAREFUL[0]), kept)
     slow = where(SLOW * start, residual, 1.0 - stuck, 0.0) - near
     more = minimum(MORE_SLACK * state[SLACK], MOST_SLACK)
-    less_slack = maximum(state[SLACK] / MORE_SLACK, LEAST_SLACK)
+    less_slack = maximum(state[SLACK] / MORE_SLACK, first_slack)
     slack = where(0.5, stuck, more, where(0.5, slow, less_slack, state[SLACK]))
     state[SLACK] = where(0.5, far, first_slack, slack)
     state[LENGTH] = t
     state[MERIT] = residual
-    state[FACTOR] = where(0.5, lost, SHRINK, where(0.5, stuck, slower, where(0.5, near, faster, factor)))
+    first = where(0.5, second, CAREFUL[1], CAREFUL[0])
+    state[FACTOR] = where(0.5, lost, first, where(0.5, stuck, slower, where(0.5, near, faster, factor)))
 
 
 @kernel
 def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> Scalar:
     """Forces and ``y`` to linearize at first, and the smoothing there: what they miss.
 
-    Contacts that gravity would close are taken to close; forces of a warm start to go on.
+    Contacts of a warm start are taken to go on, sticking or sliding, and others that do not approach to stay open.
+    Without a start all that gravity closes are taken to stick, as they do in a pile at rest.
     """
     settings = problem.settings
     largest = 0.0
+    bears = 0.0
+    for s in range(tree.nslots):
+        bears = maximum(bears, problem.forces0[3 * s + 2])
+    cold = where(0.0, bears, 0.0, 1.0)
     for s in range(tree.nslots):
         f = slot_vector(problem.forces0, s)
         set_slot_vector(f, result.forces, s)
         b = w.contact_b[s]
-        w.contact_y[s, 0] = b[0]
-        w.contact_y[s, 1] = b[1]
-        goes_on = where(b[2], WARM * settings.D[s] * f[2], 1.0, 0.0)
-        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2] - settings.gravity)
         mu = tree.friction[s]
+        goes_on = where(b[2], WARM * settings.D[s] * f[2], 1.0, 0.0)
+        slides = where(tangential_length(f), SLIDES * mu * f[2], 0.0, goes_on)
+        rests = where(magnitude(b[2]), settings.gravity, cold, 0.0)
+        f = (f[0], f[1], where(0.5, rests, settings.gravity / settings.D[s], f[2]))
+        set_slot_vector(f, result.forces, s)
+        goes_on = maximum(goes_on, rests)
+        moves = 1.0 - goes_on + slides
+        w.contact_y[s, 0] = moves * b[0]
+        w.contact_y[s, 1] = moves * b[1]
+        w.contact_y[s, 2] = where(0.5, goes_on, 0.0, b[2])
         sigma = penalty(tree, s, settings)
         z = scaled_force(mu, f)
         p = project_cone(1.0, penalized(tree, s, settings, z, w.contact_y[s], 0.0))
         r = (z[0] - p[0], z[1] - p[1], z[2] - p[2])
         largest = maximum(largest, (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) / (sigma * sigma))
         slip = SLIPPING * minimum(tangential_length(b), settings.gravity)
-        largest = maximum(largest, goes_on * slip * slip)
+        largest = maximum(largest, slides * slip * slip)
     for k in range(tree.nboxes):
         result.boxes[k] = problem.boxes0[k]
         w.box_y[k] = w.box_b[k]
@@ -213,7 +246,7 @@ def guess(tree: Array, w: Array, problem: ContactProblem, result: ContactResult)
         w.rows[i] = w.k[i]
     for k in range(tree.nv):
         result.a[k] = 0.0
-    return maximum(sqrt(largest), settings.tolerance / settings.dt)
+    return maximum(sqrt(largest), SMALLEST * settings.tolerance / settings.dt)
 
 
 @kernel
@@ -231,21 +264,27 @@ def no_changes(tree: Array, w: Array) -> None:
 @kernel
 def linearize(
     tree: Array, w: Array, settings: ContactSettings, result: ContactResult, theta: Scalar, fresh: Scalar
-) -> None:
-    """All contacts and boxes; where ``fresh`` is one there are none, so that the step leads to free motion."""
+) -> Scalar:
+    """All contacts and boxes; where ``fresh`` is one there are none, so that the step leads to free motion.
+
+    Returns:
+        The residual ``|(z - P) / sigma|``.
+    """
     there = 1.0 - fresh
+    square = 0.0
     for s in range(tree.nslots):
         y = (w.contact_y[s, 0], w.contact_y[s, 1], w.contact_y[s, 2])
-        linearize_contact(tree, w, s, settings, slot_vector(result.forces, s), y, theta)
+        square = square + linearize_contact(tree, w, s, settings, slot_vector(result.forces, s), y, theta)
         for k in range(3):
             w.contact_P[s, k] *= there
             w.contact_g[s, k] *= there
         for k in range(6):
             w.contact_G[s, k] *= there
     for b in range(tree.nboxes):
-        linearize_box(tree, w, b, settings, result.boxes[b], w.box_y[b], theta)
+        square = square + linearize_box(tree, w, b, settings, result.boxes[b], w.box_y[b], theta)
         w.box_P[b] *= there
         w.box_G[b] *= there
+    return sqrt(square)
 
 
 @kernel
@@ -257,10 +296,11 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     linearize(tree, w, settings, result, theta, 0.0)
     for s in range(tree.nslots):  # P - G (b - y): forces at a = 0 of what is linear about the guess
         b = w.contact_b[s]
-        x = symmetric_product(w.contact_G[s], (0.0, 0.0, b[2] - w.contact_y[s, 2]))
+        y = w.contact_y[s]
+        x = symmetric_product(w.contact_G[s], (b[0] - y[0], b[1] - y[1], b[2] - y[2]))
         for k in range(3):
             w.contact_P[s, k] -= x[k]
-        w.contact_y[s, 2] = b[2]
+            w.contact_y[s, k] = b[k]
     for k in range(tree.nv):
         w.tau[k] = w.torque[k]
     for j in range(6):
@@ -270,15 +310,16 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     no_changes(tree, w)
     now = merit(tree, w, settings, result, theta, 0.0)
     result.state[LARGEST] = maximum(theta, now)
-    result.state[SMOOTHING] = maximum(theta, now / NEAR)
+    result.state[SMOOTHING] = maximum(theta, APART * now / NEAR)
     result.state[PREVIOUS] = minimum(result.state[SMOOTHING] / SHRINK, result.state[LARGEST])
     result.state[FACTOR] = SHRINK
     result.state[LEAST] = LEAST_SHRINK
     result.state[STUCK] = 0.0
     result.state[SLACK] = settings.slack
     result.state[PATH] = 0.0
-    result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
-    update_smoothing(result.state, 0.9, DISABLED, now, result.residual[0] / settings.dt, settings.slack)
+    missed = problem_residual(tree, w, problem, result, w.rows)
+    result.residual[0] = where(missed, FIRST * settings.tolerance, missed, maximum(missed, ABOVE * settings.tolerance))
+    update_smoothing(result.state, 0.9, DISABLED, now, missed / settings.dt, settings.slack)
     result.iterations[0] = 1.0
     write_step(tree, w, problem, result)
 
@@ -342,22 +383,20 @@ def write_best_step(tree: Array, w: Array, problem: ContactProblem, result: Cont
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
     theta = result.state[SMOOTHING]
-    # on every second path De Saxcé's correction comes as smoothing goes: from the convex problem, which has no traps
-    path = result.state[PATH]
+    # on the second path De Saxcé's correction comes as smoothing goes: from the convex problem, which has no traps
+    path = result.state[PATH] - where(ROUND - 0.5, result.state[PATH], ROUND, 0.0)
     fading = 1.0 - minimum(theta / result.state[LARGEST], 1.0)
-    saxce = where(0.5, path, where(1.5, path, where(2.5, path, fading, 1.0), fading), 1.0)
-    settings = on_path(problem.settings, result.state[PATH], result.state[SLACK], saxce)
+    saxce = where(0.5, path, where(1.5, path, 1.0, fading), 1.0)
+    settings = on_path(problem.settings, path, result.state[SLACK], saxce)
     fresh = result.state[FRESH]
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
-    linearize(tree, w, settings, result, theta, fresh)
-    no_changes(tree, w)
-    before = merit(tree, w, settings, result, theta, 0.0)
+    before = linearize(tree, w, settings, result, theta, fresh)
     newton_direction(tree, w, settings, result, before)
     t, now = step_length(tree, w, settings, result, theta, before)
-    whole = merit(tree, w, settings, result, theta, 1.0)
-    t = where(0.5, fresh, 1.0, t)
-    now = where(0.5, fresh, whole, now)
+    if any_below(0.5 - fresh, 0.0):
+        t = where(0.5, fresh, 1.0, t)
+        now = where(0.5, fresh, merit(tree, w, settings, result, theta, 1.0), now)
     take_step(tree, w, result, t)
     leave_contradictions(tree, w, settings)
     missed = problem_residual(tree, w, problem, result, w.row_forces)
@@ -375,4 +414,27 @@ CONTACT_NEWTON = Algorithm(
     CONTACT_LCABA_TREE,
     contact_newton_iterate,
     view=contact_view,
+    uneven=True,
 )
+
+
+@kernel
+def known_contact_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    given: Array,
+    start: Array,
+    settings: Array,
+    q1: Array,
+    v1: Array,
+    flat: Array,
+) -> tuple[ContactProblem, ContactResult]:
+    """The same with the settings of the plan; the loop reads the tolerance and the most iterations of those given."""
+    return contact_view(tree, q, v, tau, wrenches, given, start, tree.solver_settings, q1, v1, flat)
+
+
+KNOWN_CONTACT_NEWTON = replace(CONTACT_NEWTON, layout=KNOWN_CONTACT_TREE, view=known_contact_view)
+"""The same with settings that are constants of a straight-line program."""

@@ -264,7 +264,7 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
         w.box_b[b] = (tree.box_sign[b] * v[k] + stabilized(gap, problem.settings, most)) / h
 
 
-SAME_GAP = 10.0
+SAME_GAP = 30.0
 """Gaps of less than this many times what the tolerance allows in a step are zero: several contacts of a face stay on it
 together."""
 

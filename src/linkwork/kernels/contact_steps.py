@@ -25,14 +25,18 @@ from linkwork.kernels.constrained import maximum
 from linkwork.kernels.contact_newton import CONTACT_NEWTON
 from linkwork.kernels.contact_problem import ContactProblem, ContactResult, contact_view
 from linkwork.kernels.joints import dof_of
+from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.stage import COMMANDED, Dynamics, StepInputs, stop_torque
 from linkwork.kernels.steps import Step, repeated
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
-from linkwork.plans.contact_steps import CONTACT_STEPS_TREE, TOTALS
+from linkwork.plans.contact_steps import CONTACT_PROGRAM_TREE, CONTACT_STEPS_TREE, TOTALS
 
 FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED = range(TOTALS)
 """Entries of the totals."""
+
+
+APPLIED: dict[str, Shape] = {"applied": ("nv",), "start": ("nstart",)}
 
 
 @kernel
@@ -54,7 +58,7 @@ def begin_contacts(tree: Array, inputs: StepInputs, flat: Array) -> None:
 
 @kernel
 def keep_forces(tree: Array, problem: ContactProblem, result: ContactResult) -> None:
-    """Forces of the step before, to start from; none, where it was not solved."""
+    """Forces of the step before, whose result this is, to start from; none, where it was not solved."""
     solved = where(problem.settings.tolerance, result.residual[0], 0.0, 1.0)
     for k in range(3 * tree.nslots):
         problem.forces0[k] = solved * result.forces[k]
@@ -135,6 +139,14 @@ def add_totals(tree: Array, w: Array, problem: ContactProblem, result: ContactRe
     totals[MISSED] += where(problem.settings.tolerance, result.residual[0], 1.0, 0.0)
 
 
+@kernel
+def applied_torques(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs) -> None:
+    """``applied``: torques given, those of stops that are springs, and those of actuators."""
+    copy_numbers(inputs.tau, w.applied, tree.nv)
+    add_stop_torques(tree, q, v, inputs.passive, w.applied)
+    drive_joints(tree, w, q, v, inputs.u, inputs.timing[COMMANDED], w.applied)
+
+
 def contact_step(solver: Algorithm) -> Step:
     """A step of semi-implicit Euler with contacts, by a solver of `contact_problem`."""
     solve, iterate = solver.kernel, solver.iteration
@@ -144,9 +156,7 @@ def contact_step(solver: Algorithm) -> Step:
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
         settings = inputs.R[0 : tree.nsettings]
         size = tree.nresult - TOTALS
-        copy_numbers(inputs.tau, w.applied, tree.nv)
-        add_stop_torques(tree, q, v, inputs.passive, w.applied)
-        drive_joints(tree, w, q, v, inputs.u, inputs.timing[COMMANDED], w.applied)
+        applied_torques(tree, w, q, v, inputs)
         problem, result = contact_view(
             tree, q, v, w.applied, inputs.wrenches, w.given, w.start, settings, w.qs, w.vs, flat
         )
@@ -174,10 +184,8 @@ def contact_step(solver: Algorithm) -> Step:
                     choose_result(tree, better, flat, w.qs, w.vs, w.missed, size)
         add_totals(tree, w, problem, result, flat[size : size + TOTALS])
 
-    work: dict[str, Shape] = {
-        "applied": ("nv",),
+    work: dict[str, Shape] = APPLIED | {
         "given": ("ngiven", 7),
-        "start": ("nstart",),
         "qs": ("nq",),
         "vs": ("nv",),
         "kept": ("nkept",),
@@ -197,6 +205,86 @@ def contact_step(solver: Algorithm) -> Step:
     return Step("euler", dynamics, step, work)
 
 
+def single_contact_step(solver: Algorithm) -> Algorithm:
+    """One step with contacts. Iterations are those of the algorithm, so that straight-line programs can have them.
+
+    ``before`` is the result of the step before, with forces to start from and totals; that of the step ends with these
+    totals and its own. Where iterations do not reach the tolerance, another attempt from zero forces is the caller's.
+    """
+    solve, iterate = solver.kernel, solver.iteration
+    assert iterate is not None
+
+    @kernel
+    def set_totals(
+        tree: Array, w: Array, problem: ContactProblem, result: ContactResult, before: Array, flat: Array
+    ) -> None:
+        size = tree.nresult - TOTALS
+        copy_numbers(before[size : size + TOTALS], flat[size : size + TOTALS], TOTALS)
+        add_totals(tree, w, problem, result, flat[size : size + TOTALS])
+
+    @kernel
+    def first(
+        tree: Array,
+        w: Array,
+        q: Array,
+        v: Array,
+        tau: Array,
+        u: Array,
+        wrenches: Array,
+        before: Array,
+        given: Array,
+        timing: Array,
+        settings: Array,
+        q1: Array,
+        v1: Array,
+        flat: Array,
+    ) -> None:
+        known = tree.solver_settings
+        applied_torques(tree, w, q, v, StepInputs(tau, u, wrenches, tree.joint_passive, known, timing))
+        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, before)
+        keep_forces(tree, problem, result)
+        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, flat)
+        solve(tree, w, problem, result)
+        set_totals(tree, w, problem, result, before, flat)
+
+    @kernel
+    def iteration(
+        tree: Array,
+        w: Array,
+        q: Array,
+        v: Array,
+        tau: Array,
+        u: Array,
+        wrenches: Array,
+        before: Array,
+        given: Array,
+        timing: Array,
+        settings: Array,
+        q1: Array,
+        v1: Array,
+        flat: Array,
+    ) -> None:
+        known = tree.solver_settings
+        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, flat)
+        iterate(tree, w, problem, result)
+        set_totals(tree, w, problem, result, before, flat)
+
+    inputs: dict[str, Shape] = {
+        "q": ("nq",),
+        "v": ("nv",),
+        "tau": ("nv",),
+        "commands": ("nu",),
+        "wrenches": WRENCHES,
+        "before": ("nresult",),
+        "given": ("ngiven", 7),
+        "timing": (2,),
+        "settings": (2,),
+    }
+    outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "result": ("nresult",)}
+    work = dict(solver.work) | DRIVE_WORK | APPLIED
+    return Algorithm(f"step_{solver.name}", first, inputs, outputs, work, CONTACT_PROGRAM_TREE, iteration, uneven=True)
+
+
 CONTACT_STEPS: dict[tuple[str, str], Step] = {
     (one.name, one.dynamics.name): one for one in (contact_step(CONTACT_NEWTON),)
 }
@@ -204,3 +292,6 @@ CONTACT_STEPS: dict[tuple[str, str], Step] = {
 
 REPEATED_CONTACT_STEPS: dict[tuple[str, str], Algorithm] = {key: repeated(one) for key, one in CONTACT_STEPS.items()}
 """Algorithms of steps with contacts, by integrator and solver."""
+
+SINGLE_CONTACT_STEPS: dict[str, Algorithm] = {one.name: single_contact_step(one) for one in (CONTACT_NEWTON,)}
+"""Algorithms of one step with contacts, by solver."""

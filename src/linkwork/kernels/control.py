@@ -31,6 +31,7 @@ from linkwork.kernels.steps import (
     copy_state,
     store_state,
 )
+from linkwork.plans.layout import Layout
 
 FIRST, EVERY, WAIT, END = range(2, 6)
 """Entries of the timing, after those of `steps`."""
@@ -77,6 +78,19 @@ def torque_kernel(control: Control) -> Callable[..., None]:
         text(tree, time, q, v, *unpack((shared, own), slots), tau)
 
     return torques_of_tree if control.takes_tree else torques
+
+
+def controller_torques(control: Control, layout: Layout) -> Algorithm:
+    """The torques of a controller at a time and state, by themselves."""
+    torques = torque_kernel(control)
+
+    @kernel
+    def at_time(tree: Array, w: Array, q: Array, v: Array, time: Array, shared: Array, own: Array, tau: Array) -> None:
+        torques(tree, time[0], q, v, shared, own, tau)
+
+    inputs: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "time": (1,)}
+    inputs |= {"shared": (control.shared,), "own": (control.own,)}
+    return Algorithm(f"torques_{control.text.__name__}", at_time, inputs, {"tau": ("nv",)}, {}, layout)
 
 
 def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:

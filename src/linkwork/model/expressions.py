@@ -163,6 +163,8 @@ class Symbol:
         """For `scalar.where`."""
         if type(then) is float and type(otherwise) is float and then == otherwise:
             return then
+        if type(below) is float and type(bound) is float:
+            return then if below < bound else otherwise
         g = self.g
         parts = [g.symbol(x).signed() for x in (below, bound, then, otherwise)]
         return Symbol(g, g.node(SELECT, *parts), False)

@@ -15,6 +15,7 @@ import numpy as np
 from linkwork.model.model import Model
 from linkwork.plans.constraints import body_of_dof
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, contact_tables
+from linkwork.plans.layout import Shape
 from linkwork.plans.lcaba import LCABA_TREE, lcaba_tree_of_compliances
 from linkwork.plans.tree import Tree, build_tree
 
@@ -45,6 +46,13 @@ CONTACT_LCABA_TREE = LCABA_TREE.extended(
     },
 )
 """A mechanism with its constraints, contacts and the order of elimination."""
+
+
+CONTACT_CONSTANTS: dict[str, Shape] = {"solver_settings": ("nsettings",)}
+"""Settings of the solver, as `kernels.contact_problem` has them: of programs in which they are constants."""
+
+KNOWN_CONTACT_TREE = CONTACT_LCABA_TREE.extended("known_contact", (), {}, CONTACT_CONSTANTS)
+"""The same with settings of the solver."""
 
 
 def contact_lcaba_tree(

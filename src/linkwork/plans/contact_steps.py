@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy.typing as npt
+
 from linkwork.model.model import Model
 from linkwork.plans.actuation import actuated_layout, with_actuators
-from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, contact_lcaba_tree
+from linkwork.plans.contact_lcaba import CONTACT_CONSTANTS, CONTACT_LCABA_TREE, contact_lcaba_tree
 from linkwork.plans.tree import Tree
 
 TOTALS = 5
@@ -31,6 +33,29 @@ CONTACT_STEPS_TREE = actuated_layout(
     )
 )
 """A mechanism with its contacts and actuators, for steps in time."""
+
+
+CONTACT_PROGRAM_TREE = CONTACT_STEPS_TREE.extended(
+    "contact_program",
+    (),
+    {},
+    {
+        **CONTACT_CONSTANTS,
+        "joint_passive": ("nv", 7),  # passive parameters of joints, as `kernels.stage` has them
+    },
+)
+"""The same for a program of one step, in which parameters of steps are constants."""
+
+
+def contact_program_tree(tree: Tree, settings: npt.ArrayLike, passive: npt.ArrayLike) -> Tree:
+    """The arrays of a program of one step with these parameters.
+
+    Args:
+        tree: Arrays for steps with contacts.
+        settings: Settings of the solver.
+        passive: Passive parameters of joints.
+    """
+    return CONTACT_PROGRAM_TREE.build(tree, solver_settings=settings, joint_passive=passive)
 
 
 def contact_steps_tree(

@@ -29,6 +29,7 @@ from linkwork.plans.constraint_derivatives import error_tree, row_tree
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, OperationCount, ProgramEvaluator, frame_names, thread_count
+from linkwork.quantities.parameters import ParameterNames
 
 __all__ = [
     "Array",
@@ -107,6 +108,7 @@ class Evaluator(ProgramEvaluator):
         reference: Axes of vectors at frames: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's
             origin; ``"world"``, the world's at its own origin.
         threads: Threads that share a large batch; by default as many as there are cores.
+        parameters: Parameters of the robot that are inputs, such as ``["mass"]``: see `ForwardDynamics`.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class Evaluator(ProgramEvaluator):
         frames: Sequence[str] = (),
         reference: Reference = "local",
         threads: int | None = None,
+        parameters: ParameterNames = (),
     ) -> None:
         check_robot(robot)
         if quantity not in QUANTITIES:
@@ -139,7 +142,7 @@ class Evaluator(ProgramEvaluator):
             return plan_of(robot, frames, REFERENCES[reference])
 
         arguments = {"robot": robot, "quantity": quantity, "frames": names, "reference": reference}
-        super().__init__(robot, quantity, QUANTITIES[quantity], plan, names, threads, arguments)
+        super().__init__(robot, quantity, QUANTITIES[quantity], plan, names, threads, arguments, parameters)
 
 
 def operation_count(evaluator: BaseEvaluator) -> OperationCount:

@@ -57,7 +57,7 @@ class ContactInputs:
             return settings
         tree = self.tree
         lead = np.shape(q)[:-1] if row is None else np.broadcast_shapes(np.shape(q)[:-1], row.shape[:-1])
-        found = np.array(np.broadcast_to(settings, (*lead, settings.size)))
+        found = np.array(np.broadcast_to(settings, (*lead, settings.size)), order="C")
         points = tree.nsettings + tree.nstart
         if row is not None:
             found[..., tree.nsettings : points] = self.row.start(row, float(settings[0]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from traceback import walk_tb
 from types import MappingProxyType
@@ -19,10 +20,11 @@ import numpy.typing as npt
 
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language import Source, source_of
+from linkwork.compilers.program import Program
 from linkwork.errors import InputError, KernelError
 from linkwork.inputs import Integrator, fresh_floats
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.control import Control, Slot, controlled, torque_kernel
+from linkwork.kernels.control import Control, Slot, controlled, controller_torques, torque_kernel
 from linkwork.model.expressions import Graph
 from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
@@ -317,6 +319,10 @@ class ControlledStepper(Stepper):
 
     def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
         return _algorithm(integrator, dynamics, self.control)
+
+    def _torque_program(self) -> Program:
+        layout = self.program.algorithm.layout
+        return replace(self.program, algorithm=controller_torques(self.control, layout))
 
     def settings(self, now: int, steps: int, *, final: bool) -> tuple[Array, Array]:
         """Timing and settings for so many steps from step ``now`` on; before the first ones, there is a call of none.

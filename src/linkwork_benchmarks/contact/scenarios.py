@@ -41,7 +41,19 @@ class Growth(NamedScenario):
     sizes: tuple[int, ...]
 
 
-Scenario = Solve | Growth | Motions
+@dataclass(frozen=True)
+class OnGround(NamedScenario):
+    """Cassie on the ground in a batch on one core, beside ``mj_step``."""
+
+    NAME = "robots.cassie.{motion}"
+
+    motion: str
+    seconds: float
+    robots: int = 4096
+    rounds: int = 3
+
+
+Scenario = Solve | Growth | OnGround | Motions
 
 SIZES = (10, 20, 50, 100, 200, 500)
 
@@ -69,6 +81,9 @@ SCENARIOS: tuple[Scenario, ...] = (
     Solve(PYRAMID, lambda: pyramid(10), ("box_pyramid", (10,)), most=10_000),
     Growth("boxes", SIZES),
     Growth("swimmer", SIZES),
+    OnGround("standing", 0.5),
+    OnGround("pushed", 0.2),
+    OnGround("dropped", 0.2),
     *MOTIONS,
 )
 
@@ -80,5 +95,7 @@ def smaller(scenario: Scenario) -> Scenario:
             return replace(scenario, most=2_000)
         case Growth():
             return replace(scenario, sizes=tuple(n for n in scenario.sizes if n <= 50))
+        case OnGround():
+            return replace(scenario, robots=64, rounds=1, seconds=0.02)
         case _:
             return smaller_motion(scenario)

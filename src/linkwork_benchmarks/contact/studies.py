@@ -12,9 +12,9 @@ import linkwork as lw
 from linkwork import zoo
 from linkwork.contact.dense import row_solver
 from linkwork.errors import LinkworkError
-from linkwork_benchmarks.contact import ours, pinocchio
+from linkwork_benchmarks.contact import ours, pinocchio, robots
 from linkwork_benchmarks.contact.motions import Beside, Fact, Impacts, Moving, RandomScenes, measure_motion
-from linkwork_benchmarks.contact.scenarios import RESIDUAL, Growth, Solve, masses
+from linkwork_benchmarks.contact.scenarios import RESIDUAL, Growth, OnGround, Solve, masses
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus import dense
 from linkwork_benchmarks.peers import Unable
@@ -110,6 +110,21 @@ def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
         say(f"  {name:<24}{seconds * 1e6:12.2f} µs, {run.iterations} iterations")
 
 
+def _on_ground(scenario: OnGround, settings: Settings, journal: Journal) -> None:
+    try:
+        found = robots.measured(scenario.motion, scenario.robots, scenario.seconds, scenario.rounds)
+    except (Unable, LinkworkError) as reason:
+        journal.note(f"{scenario.name} was not measured: {reason}")
+        return
+    journal.metrics |= {f"{scenario.name}.{key}": value for key, value in found.items()}
+    say("  " + ", ".join(f"{key} {value:.3g}" for key, value in found.items()))
+
+
 measure = measure_by_type(
-    {Solve: _solve, Growth: _growth, **dict.fromkeys((Fact, Moving, Impacts, RandomScenes, Beside), measure_motion)}
+    {
+        Solve: _solve,
+        Growth: _growth,
+        OnGround: _on_ground,
+        **dict.fromkeys((Fact, Moving, Impacts, RandomScenes, Beside), measure_motion),
+    }
 )

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Steps with contacts by straight-line programs: one call of machine code a step, for many robots at once.
+
+Steps of native code repeat in machine code (`kernels.contact_steps`), iterations within steps. A straight-line program
+has one loop, that of its iterations; so there is a call for each step, which starts from the result of the one before.
+Robots are taken in parts that stay in the cache from step to step.
+
+What a step does besides is the same: where iterations from the forces of the step before fail, it is solved from none;
+a robot that stops being finite is left where it is. A controller that is kernel text is a program of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwork.compilers.backends import runner_for
+from linkwork.compilers.entry import DONE, OVERFLOW, SHAPES
+from linkwork.compilers.program import Backend, Program
+from linkwork.compilers.run import Entry, Runner
+from linkwork.contact.solution import ITERATIONS, RESIDUAL
+from linkwork.kernels.control import END, EVERY, FIRST, WAIT
+from linkwork.kernels.stage import DT
+from linkwork.plans.contact_lcaba import HEAD
+from linkwork.plans.tree import Tree
+from linkwork.quantities.base import Array
+
+PART = 512
+"""Robots that go through all steps together."""
+UNSOLVED = 1e30
+"""A residual that no step starts from."""
+
+
+class ContactStepsRunner(Runner):
+    """Runs steps of `Stepper` with contacts by programs of one step, and of its controller.
+
+    Args:
+        program: The steps as native code repeats them, for which this stands in.
+        backend: How programs are run.
+        step: One step (`kernels.contact_steps.single_contact_step`).
+        torques: The controller, if there is one (`kernels.control.controller_torques`).
+    """
+
+    def __init__(self, program: Program, backend: Backend, step: Program, torques: Program | None = None) -> None:
+        super().__init__(program, backend)
+        self._step = runner_for(step, backend)
+        self._torques = None if torques is None else runner_for(torques, backend)
+
+    @property
+    def entry(self) -> Entry:
+        """For one state whose arrays fit as they are."""
+
+        def alone(*arrays: Array) -> int:
+            if any(getattr(x, "ndim", -1) != len(shape) for x, shape in zip(arrays, self.shapes, strict=True)):
+                return SHAPES
+            if self.misfit(arrays) is not None:
+                return SHAPES
+            return self.run(arrays[: len(self.inputs)], arrays[len(self.inputs) :], 1)
+
+        return alone
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
+        """In parts, each of which makes all steps."""
+        own = [x.ndim > len(shape) for x, shape in zip(inputs, self.inputs, strict=True)]
+        if outputs[-1].ndim == 1:
+            return self._advance([x[None] if k == 0 else x for k, x in enumerate(inputs)], [y[None] for y in outputs])
+        status = DONE
+        for start in range(0, count, PART):
+            rows = slice(start, start + PART)
+            part = [x[rows] if each else x for x, each in zip(inputs, own, strict=True)]
+            status = max(status, self._advance(part, [y[rows] for y in outputs]))
+        return status
+
+    def _advance(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> int:
+        """All steps of one part; ``q`` and all outputs have a batch axis."""
+        robots = _Robots(self, inputs, outputs)
+        steps = int(robots.settings[1]) - 1
+        if not steps:
+            status = self._check_numbers(inputs)
+            if status != DONE:
+                return status
+        status = robots.control()
+        for k in range(steps):
+            if status != DONE or not len(robots.rows):
+                break
+            status = robots.step(last=k == steps - 1)
+            if status == DONE:
+                status = robots.control()
+        robots.write()
+        if status in (DONE, OVERFLOW) and not all(np.isfinite(y).all() for y in outputs):
+            return OVERFLOW
+        return status
+
+
+@dataclass
+class _Clock:
+    """When a controller is due (`kernels.control`)."""
+
+    timing: Array
+    next: float
+
+    def due(self, count: int) -> bool:
+        """Whether it is after so many steps, counted from one."""
+        if not (count < self.timing[END] and self.next - count < 0.5):
+            return False
+        self.next = count + float(self.timing[EVERY])
+        return True
+
+    def time(self, count: int) -> float:
+        """The time then."""
+        return (float(self.timing[FIRST]) + count - 1.0) * float(self.timing[DT])
+
+
+class _Robots:
+    """The state of a part between two steps: those robots that are still finite."""
+
+    def __init__(self, runner: ContactStepsRunner, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        tree, self.runner, self.outputs = runner.program.tree, runner, outputs
+        self.torques = runner._torques
+        names = dict(zip(runner.program.algorithm.inputs, inputs, strict=True))
+        lead, dtype = (len(outputs[0]),), runner.dtype
+        self.rows = np.arange(*lead)
+        self.count = 1
+        self.settings = names["settings"].reshape(-1, 2)[0]
+        held, ns = names["regularization"], tree.nsettings
+        points = held[..., ns + tree.nstart :]
+        self.own = {name: names[name] for name in ("commands", "wrenches")}
+        self.own["given"] = np.ascontiguousarray(points.reshape(*points.shape[:-1], tree.ngiven, 7))
+        self.own["timing"] = np.ascontiguousarray(names["timing"].reshape(-1, names["timing"].shape[-1])[0, :2])
+        self.own["settings"] = np.ascontiguousarray(held.reshape(-1, held.shape[-1])[0, :2])
+        self.parameters = {name: names[name] for name in ("shared", "own") if name in names}
+        self.q, self.v, self.tau = (self._full(names[name], lead) for name in ("q", "v", "tau"))
+        self.before = np.zeros((*lead, tree.nresult), dtype)
+        _put_forces(tree, self.before, held[..., ns : ns + tree.nstart])
+        self.spare = [[np.empty((*lead, *shape), dtype) for shape in runner._step.outputs] for _ in range(2)]
+        self.clock = None
+        if self.torques is not None:
+            timing = names["timing"].reshape(-1, 6)[0]
+            self.clock = _Clock(timing, 1.0 + float(timing[WAIT]))
+        self.written = False
+
+    def _full(self, x: Array, lead: tuple[int, ...]) -> Array:
+        return x if x.ndim > 1 else np.ascontiguousarray(np.broadcast_to(x, (*lead, x.shape[-1])))
+
+    def control(self) -> int:
+        """Torques of the controller for the steps that follow, if it is due."""
+        if self.clock is None or self.torques is None or not self.clock.due(self.count):
+            return DONE
+        time = np.array([self.clock.time(self.count)], self.q.dtype)
+        tau = np.empty_like(self.v)
+        status = self.torques.run([self.q, self.v, time, *self.parameters.values()], [tau], len(self.q))
+        self.tau = tau
+        return status
+
+    def step(self, last: bool) -> int:
+        """One step of all robots."""
+        runner, count = self.runner._step, len(self.rows)
+        found = [y[:count] for y in self.spare[self.count % 2]]
+        if last and count == len(self.outputs[0]):  # into the arrays of the caller
+            found = [self.outputs[0], self.outputs[1], self.outputs[-2]]
+        inputs = [self.q, self.v, self.tau, *(self.own[name] for name in ("commands", "wrenches"))]
+        inputs += [self.before, *(self.own[name] for name in ("given", "timing", "settings"))]
+        status = runner.run(inputs, found, count)
+        if status not in (DONE, OVERFLOW):
+            return status
+        if status == OVERFLOW:  # an entry point ends where something is not finite
+            for k in range(count):
+                rows = [x[k : k + 1] if x.ndim > len(s) else x for x, s in zip(inputs, runner.inputs, strict=True)]
+                runner.run(rows, [y[k : k + 1] for y in found], 1)
+        self._solve_again(inputs, found)
+        self.q, self.v, self.before = found
+        if status == OVERFLOW:
+            self._drop()
+        self.count += 1
+        return DONE
+
+    def _solve_again(self, inputs: list[Array], found: list[Array]) -> None:
+        """Steps whose iterations failed, from zero forces; the better of both results."""
+        tolerance = float(self.own["settings"][0])
+        missed = np.flatnonzero(found[2][:, RESIDUAL] > tolerance)
+        if not len(missed):
+            return
+        runner = self.runner._step
+        rows = [x[missed] if x.ndim > len(s) else x for x, s in zip(inputs, runner.inputs, strict=True)]
+        before = list(self.runner._step.program.algorithm.inputs).index("before")
+        rows[before][:, RESIDUAL] = UNSOLVED
+        again = [np.full_like(y[missed], np.nan) for y in found]
+        runner.run(rows, again, len(missed))
+        again[2][:, ITERATIONS] += found[2][missed, ITERATIONS]
+        better = again[2][:, RESIDUAL] < found[2][missed, RESIDUAL]
+        for x, y in zip(found, again, strict=True):
+            x[missed[better]] = y[better]
+
+    def _drop(self) -> None:
+        """Robots that are not finite any more are left where they are."""
+        good: Array = np.asarray(np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1))
+        lost = self.rows[~good]
+        self._put(lost, ~good, np.nan)
+        self.rows = self.rows[good]
+        self.q, self.v, self.tau, self.before = (x[good] for x in (self.q, self.v, self.tau, self.before))
+        shapes = dict(zip(self.runner._step.program.algorithm.inputs, self.runner._step.inputs, strict=True))
+        for name, x in self.own.items():
+            self.own[name] = x[good] if x.ndim > len(shapes[name]) else x
+        for name, x in self.parameters.items():
+            self.parameters[name] = x[good] if x.ndim > 1 else x
+
+    def _put(self, rows: Array, which: Array, finite: float) -> None:
+        results = [self.q, self.v, self.before] if self.torques is None else [self.q, self.v, self.tau, self.before]
+        for y, x in zip(self.outputs, results, strict=False):
+            if y is not x:
+                y[rows] = x[which]
+        self.outputs[-1][rows, 0] = finite
+        self.outputs[-1][rows, 1] = self.count
+        if self.clock is not None:
+            self.outputs[-1][rows, 2] = self.clock.next
+
+    def write(self) -> None:
+        """The state after the last step, to the arrays of the caller."""
+        self._put(self.rows, np.ones(len(self.rows), dtype=bool), 1.0)
+
+
+def _put_forces(tree: Tree, result: Array, start: Array) -> None:
+    """Forces to start from in the places of a result (`kernels.contact_problem`)."""
+    ns, nb, nc, h = tree.nslots, tree.nboxes, tree.nc, HEAD + tree.nv
+    result[..., h : h + 3 * ns] = start[..., : 3 * ns]
+    result[..., h + 7 * ns + nc : h + 7 * ns + nc + nb] = start[..., 3 * ns : 3 * ns + nb]
+    result[..., h + 7 * ns : h + 7 * ns + nc] = start[..., 3 * ns + nb :]
