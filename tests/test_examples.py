@@ -70,6 +70,18 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         r"7\.51 N: held",
         r"15\.02 N: lost",
     ),
+    "23_inverse_kinematics": (
+        rf"squat: loops closed, all targets met; \d+ iterations, loops open by {TRUE}",
+        rf"the center of mass is {TINY} m beside the middle of the foot",
+        r"step: loops closed, all targets met",
+        r"jump: loops closed, but 'left toe' stays 0\.\d+ m from its target",
+        r"feet of 1000 random states: (9[5-9]\.\d|100\.0)% found, \d+ a second",
+    ),
+    "27_domain_randomization": (
+        r"kp = 400: +2\.6° off the target, the model alone; +2\.6° in the middle of 1000 arms, +3\.4° at worst",
+        rf"simulated alone, it ends {TRUE} rad from there",
+        rf"the hand carries 1\.700 kg at \[ 0\.08  0\.01 -0\.02\] m: off by {TINY}",
+    ),
     "demo": (r"specialized differs from plain Python by", r"the crank turned [\d.]+ times"),
 }
 """What each example must print, as regular expressions."""
@@ -81,11 +93,13 @@ PICTURES = {
     "19_cassie_on_the_ground": ("cassie_pushed.png", "cassie_contact_forces.png"),
     "21_stack_and_cards": ("card_house.png", "card_house_falls.png"),
     "22_hand_and_cube": ("hand_and_cube.png", "hand_and_cube_falls.png"),
+    "23_inverse_kinematics": ("inverse_kinematics.png",),
 }
 NEEDS = {
     "12_cassie_standing": "cassie/cassie.xml",
     "15_digit_knee": "digit/digit-v3.xml",
     "19_cassie_on_the_ground": "cassie/cassie.xml",
+    "23_inverse_kinematics": "cassie/cassie.xml",
 }
 """Examples that do nothing without a file, and which."""
 

@@ -28,7 +28,7 @@ from linkwork.kernels.scalar import any_below, fma, kernel, rint, sincos, sqrt, 
 from linkwork.plans.layout import Layout
 
 TYPES = [Type(dtype, lanes) for dtype in ("float64", "float32") for lanes in (1, 4)]
-each_type = pytest.mark.parametrize("t", TYPES, ids=lambda t: f"{t.dtype}x{t.lanes}")
+unlike_types = pytest.mark.parametrize("t", [TYPES[0], TYPES[-1]], ids=lambda t: f"{t.dtype}x{t.lanes}")
 
 SMALL = Layout(
     "small",
@@ -61,9 +61,9 @@ ALGORITHMS = warm.all_algorithms()
 
 
 @pytest.mark.slow
-@each_type
+@unlike_types
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_every_algorithm_is_well_formed_in_every_type(name: str, t: Type) -> None:
+def test_every_algorithm_is_well_formed(name: str, t: Type) -> None:
     llvm.parsed(native.module(ALGORITHMS[name], t), llvm.machine())
 
 
@@ -96,7 +96,8 @@ def test_every_kernel_of_the_package_is_part_of_an_algorithm_or_of_the_entry_poi
     monkeypatch.setattr(Unit, "function", function)
     for one in ALGORITHMS.values():
         native.module(one, SCALAR)
-    native.module(ALGORITHMS["pv"], Type("float64", 2))  # lines of four numbers are text in lanes alone
+    for name in ("pv", "aba_derivatives"):
+        native.module(ALGORITHMS[name], Type("float64", 2))  # lines of four numbers are text in lanes alone
     entry.module("float64")
     names = {f"{function.__module__}.{function.__qualname__}" for function in kernels - reached}
     assert not names

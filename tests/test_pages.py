@@ -39,6 +39,22 @@ def test_clusters(capsys: pytest.CaptureFixture[str]) -> None:
     np.testing.assert_allclose(names["joint_torque"], [1.0, 0.5, 0.2], rtol=1e-12)  # type: ignore[call-overload]
 
 
+def test_inverse_kinematics(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the page names in comments is what is printed."""
+    code = code_of("inverse-kinematics.md")
+    exec(code, {})
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "loops closed, all targets met"
+    assert printed[1] == "True ['center_of_mass', 'platform']" and printed[3] == "True (200, 25)"
+    assert f"# {printed[2]}" in code.splitlines()
+
+
+def test_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    """Robots that differ are those that are rebuilt; gradients agree."""
+    exec(code_of("parameters.md"), {})
+    assert capsys.readouterr().out.splitlines() == ["True", "(1,)", "(500, 3)", "True"]
+
+
 def test_delassus(capsys: pytest.CaptureFixture[str]) -> None:
     """The page's claims hold: solvers agree, feet stand after the impact, contacts have three rows each."""
     names: dict[str, object] = {}

@@ -48,6 +48,8 @@ FACTS = {
     "five-bar, point": Fact(of(zoo.five_bar, "point"), 4, 4, 3, 2),
     "slider-crank": Fact(of(zoo.slider_crank), 3, 3, 5, 1),
     "slider-crank, line": Fact(of(zoo.slider_crank, "line"), 3, 3, 2, 1),
+    "four-bar cart-pole": Fact(of(zoo.four_bar_cart_pole), 4, 4, 5, 2),
+    "four-bar cart-pole, line": Fact(of(zoo.four_bar_cart_pole, "line"), 4, 4, 2, 2),
     "watt": Fact(of(zoo.watt), 5, 5, 10, 1),
     "watt, point": Fact(of(zoo.watt, "point"), 5, 5, 6, 1),
     "jansen": Fact(of(zoo.jansen), 7, 7, 15, 1),

@@ -69,7 +69,9 @@ if TYPE_CHECKING:
     from linkwork import zoo
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
+    from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
     from linkwork.closure.minimal import Minimal
+    from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask
     from linkwork.contact.dense import RowSolution, solve_contacts
     from linkwork.contact.geometry import ContactGeometry, ContactPoints
     from linkwork.contact.solution import ContactSolution
@@ -82,9 +84,10 @@ if TYPE_CHECKING:
     from linkwork.dynamics.inverse_solution import InverseSolution
     from linkwork.dynamics.kkt import KKT, KKTFactor
     from linkwork.dynamics.methods import best_method, method_costs, methods_for
+    from linkwork.dynamics.minimal_derivatives import minimal_derivatives
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.solution import Solution
-    from linkwork.export import export_c
+    from linkwork.export import export_c, export_casadi
     from linkwork.mechanism.optimized import Optimized
     from linkwork.quantities.base import OperationCount
     from linkwork.quantities.evaluator import Evaluator, operation_count
@@ -93,14 +96,22 @@ if TYPE_CHECKING:
         actuator_torques,
         bias_forces,
         center_of_mass,
+        center_of_mass_jacobian,
+        center_of_mass_jacobian_rate,
         centroidal_momentum,
+        centroidal_momentum_matrix,
+        centroidal_momentum_matrix_rate,
         constraint_bias,
+        constraint_derivatives,
         constraint_error,
+        constraint_error_jacobian,
         constraint_jacobian,
         constraint_target,
+        coriolis_matrix,
         energy,
         frame_acceleration,
         frame_jacobian,
+        frame_jacobian_rate,
         frame_placement,
         frame_velocity,
         gravity_compensation,
@@ -117,7 +128,9 @@ __version__ = "0.3.0"
 _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
+    "linkwork.closure.inverse_kinematics": ("InverseKinematicsSolution",),
     "linkwork.closure.minimal": ("Minimal",),
+    "linkwork.closure.tasks": ("CenterOfMassTask", "FrameTask", "PostureTask"),
     "linkwork.contact.dense": ("RowSolution", "solve_contacts"),
     "linkwork.contact.geometry": ("ContactGeometry", "ContactPoints"),
     "linkwork.contact.solution": ("ContactSolution",),
@@ -130,9 +143,10 @@ _LAZY = {
     "linkwork.dynamics.inverse_solution": ("InverseSolution",),
     "linkwork.dynamics.kkt": ("KKT", "KKTFactor"),
     "linkwork.dynamics.methods": ("best_method", "method_costs", "methods_for"),
+    "linkwork.dynamics.minimal_derivatives": ("minimal_derivatives",),
     "linkwork.dynamics.solution": ("Solution",),
     "linkwork.dynamics.operational": ("OperationalInertia",),
-    "linkwork.export": ("export_c",),
+    "linkwork.export": ("export_c", "export_casadi"),
     "linkwork.mechanism.optimized": ("Optimized",),
     "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),
     "linkwork.quantities.functions": (
@@ -140,14 +154,22 @@ _LAZY = {
         "actuator_torques",
         "bias_forces",
         "center_of_mass",
+        "center_of_mass_jacobian",
+        "center_of_mass_jacobian_rate",
         "centroidal_momentum",
+        "centroidal_momentum_matrix",
+        "centroidal_momentum_matrix_rate",
         "constraint_bias",
+        "constraint_derivatives",
         "constraint_error",
+        "constraint_error_jacobian",
         "constraint_jacobian",
         "constraint_target",
+        "coriolis_matrix",
         "energy",
         "frame_acceleration",
         "frame_jacobian",
+        "frame_jacobian_rate",
         "frame_placement",
         "frame_velocity",
         "gravity_compensation",
@@ -187,6 +209,7 @@ __all__ = [
     "Capsule",
     "Cardan",
     "CenterOfMass",
+    "CenterOfMassTask",
     "Constraint",
     "ContactGeometry",
     "ContactPair",
@@ -208,6 +231,7 @@ __all__ = [
     "Fixed",
     "Follows",
     "ForwardDynamics",
+    "FrameTask",
     "Free",
     "FunctionCoupling",
     "Gear",
@@ -220,6 +244,7 @@ __all__ = [
     "Inertia",
     "InputError",
     "InverseDynamics",
+    "InverseKinematicsSolution",
     "InverseSolution",
     "Joint",
     "JointCoupling",
@@ -246,6 +271,7 @@ __all__ = [
     "PointOnLine",
     "PointOnPlane",
     "PolynomialCoupling",
+    "PostureTask",
     "Prismatic",
     "ProgramTooLarge",
     "Revolute",
@@ -275,17 +301,26 @@ __all__ = [
     "best_method",
     "bias_forces",
     "center_of_mass",
+    "center_of_mass_jacobian",
+    "center_of_mass_jacobian_rate",
     "centroidal_momentum",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum_matrix_rate",
     "clusters",
     "compose",
     "constraint_bias",
+    "constraint_derivatives",
     "constraint_error",
+    "constraint_error_jacobian",
     "constraint_jacobian",
     "constraint_target",
+    "coriolis_matrix",
     "energy",
     "export_c",
+    "export_casadi",
     "frame_acceleration",
     "frame_jacobian",
+    "frame_jacobian_rate",
     "frame_placement",
     "frame_velocity",
     "gravity_compensation",
@@ -297,6 +332,7 @@ __all__ = [
     "mass_matrix",
     "method_costs",
     "methods_for",
+    "minimal_derivatives",
     "operation_count",
     "passive_forces",
     "rollouts",

@@ -67,19 +67,27 @@ Quantity = Literal[
     "mass_matrix",
     "inverse_mass_product",
     "bias_forces",
+    "coriolis_matrix",
     "passive_forces",
     "gravity_forces",
     "frame_placement",
     "frame_velocity",
     "frame_acceleration",
     "frame_jacobian",
+    "frame_jacobian_rate",
     "center_of_mass",
+    "center_of_mass_jacobian",
+    "center_of_mass_jacobian_rate",
     "centroidal_momentum",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum_matrix_rate",
     "energy",
     "constraint_error",
     "constraint_jacobian",
     "constraint_bias",
     "constraint_target",
+    "constraint_derivatives",
+    "constraint_error_jacobian",
     "actuator_torques",
     "gravity_compensation",
 ]
@@ -108,6 +116,27 @@ JointProperty = Literal["limits", "damping", "friction"]
 
 JointLimits = bool | Literal["soft"]
 """Whether joint limits are stops; ``"soft"``: springs, also where they could hold exactly."""
+
+ParameterName = Literal[
+    "mass",
+    "com",
+    "inertia",
+    "inertial_parameters",
+    "armature",
+    "damping",
+    "stiffness",
+    "rest",
+    "friction",
+    "gravity",
+    "joint_position",
+    "anchor_position",
+    "length",
+    "gains",
+    "actuator_gain",
+    "actuator_bias",
+    "contact_friction",
+]
+"""Parameters of robots that can be inputs: `model.parameters.PARAMETERS`."""
 
 TimeConstant = float | Literal["auto"] | None
 """Seconds in which open loops close again; None: they do not."""

@@ -174,7 +174,7 @@ class _Problem:
         self.free = np.ones(robot.nv, dtype=bool)
         for name in (fixed,) if isinstance(fixed, str) else fixed:
             self.free[robot.v_slice(name)] = False
-        self.in_q, self.in_v = _plain_numbers(robot)
+        self.in_q, self.in_v = plain_numbers(robot)
         self.lower, self.upper = np.full(robot.nq, -FAR), np.full(robot.nq, FAR)
         if limits:
             at = self.in_q[self.free[self.in_v]]
@@ -314,7 +314,7 @@ def _descent_of(robot: Model) -> ProgramEvaluator:
 
 
 @computed_once
-def _plain_numbers(robot: Model) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def plain_numbers(robot: Model) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Where in q and in v the joints stand whose coordinates are plain numbers."""
     plain = [joint.name for joint in robot.joints if joint.type.group is lie.VECTOR]
     in_q = [k for name in plain for k in _indices(robot.q_slice(name))]

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
 from linkwork.quantities.base import Array, ArrayEvaluator
+from linkwork.quantities.differentiable import Differentiated
 
 ALGORITHMS: Mapping[str, Algorithm] = {"explicit": kernels.EXPLICIT_FORM, "closing_step": kernels.CLOSING_STEP}
 
@@ -167,6 +169,13 @@ class ClusterEvaluator(ArrayEvaluator):
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
         return lambda arrays: self._verify(arrays[-1])
+
+    @property
+    def differentiated(self) -> Differentiated:
+        """What this evaluator is differentiated by, and what of it: all outputs but the least pivot."""
+        found = super().differentiated
+        *names, _ = found.results
+        return replace(found, results={name: found.results[name] for name in names})
 
 
 class _Clustered(ClusterEvaluator):

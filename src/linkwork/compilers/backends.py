@@ -14,11 +14,10 @@ from linkwork.compilers import cache as disk
 from linkwork.compilers import emit, llvm, native
 from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.entry import CHUNK, entry_point
-from linkwork.compilers.fingerprint import fingerprint
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Array, Entry, Runner, thread_pool
-from linkwork.compilers.trace import Trace, trace
+from linkwork.compilers.trace import Trace
 from linkwork.compilers.uneven import GROUP
 from linkwork.errors import InputError
 
@@ -130,14 +129,12 @@ class _SpecializedCode:
     def __init__(self, program: Program, dtype: str, limit: int) -> None:
         self.program, self.dtype, self.limit = program, dtype, limit
         self._trace: Trace | None = None
-        self._content = disk.key(
-            program.algorithm.name, *map(fingerprint, program.algorithm.texts), program.plan_bytes(), dtype, str(limit)
-        )
+        self._content = disk.key(*program.content(), dtype, str(limit))
 
     def trace(self) -> Trace:
         """The straight-line program before code is made of it."""
         if self._trace is None:
-            self._trace = trace(self.program.algorithm, self.program.tree, self.limit)
+            self._trace = self.program.trace(self.limit)
         return self._trace
 
     def _name(self, lanes: int) -> str:

@@ -23,15 +23,24 @@ BINARY = {ADD: "fadd", SUB: "fsub", MUL: "fmul", DIV: "fdiv"}
 
 
 def straight_line(
-    trace: Trace, t: Type, load: Callable[[int, int], list[str]], store: Callable[..., list[str]]
+    trace: Trace,
+    t: Type,
+    load: Callable[[int, int], list[str]],
+    store: Callable[..., list[str]],
+    at_once: bool = False,
 ) -> list[str]:
     """The instructions of a trace; ``load`` and ``store`` say where numbers come from and go to.
 
     ``load(node, angle)`` gives the lines that define ``%v<node>`` for an INPUT, SIN or COS node,
-    ``store(array, place, value)`` those that put an output away.
+    ``store(array, place, value)`` those that put an output away: ``at_once`` where no input is an output as well, which
+    keeps fewer numbers alive.
     """
     nodes, lines, block = trace.graph.nodes, list[str](), "entry"
     mask = "i1" if t.lanes == 1 else f"<{t.lanes} x i1>"
+    waiting: dict[int, list[tuple[int, int]]] = {}
+    for k, symbols in enumerate(trace.results):
+        for j, symbol in enumerate(symbols):
+            waiting.setdefault(symbol.i, []).append((k, j))
 
     def value(i: int) -> str:
         node = nodes[i]
@@ -78,19 +87,25 @@ def straight_line(
             after.append(f"%v{i} = phi {t.name} [ %s{i}, %then{name} ], [ {otherwise}, %{before} ]")
         return test + after
 
+    def put_away(k: int, j: int) -> list[str]:
+        symbol = trace.results[k][j]
+        if not symbol.minus:
+            return store(k, j, value(symbol.i))
+        return [f"%n{k}.{j} = fneg {t.name} {value(symbol.i)}", *store(k, j, f"%n{k}.{j}")]
+
     for item in scheduled(trace):
         if isinstance(item, Branch):
             lines += branch(item, block)
             block = f"after{item.selects[0]}"
         else:
             lines += instructions(item)
-    for k, symbols in enumerate(trace.results):
-        for j, symbol in enumerate(symbols):
-            result = value(symbol.i)
-            if symbol.minus:
-                lines.append(f"%n{k}.{j} = fneg {t.name} {result}")
-                result = f"%n{k}.{j}"
-            lines += store(k, j, result)
+        if at_once:
+            for i in item.selects if isinstance(item, Branch) else (item,):
+                for k, j in waiting.pop(i, ()) if nodes[i][0] is not CONST else ():
+                    lines += put_away(k, j)
+    for places in waiting.values():
+        for k, j in places:
+            lines += put_away(k, j)
     return lines
 
 
@@ -329,7 +344,7 @@ def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int], own_
             lines.append(f"call void @linkwork_sincos(ptr %g{group}, ptr %h{group})")
         return lines
 
-    body = straight_line(trace, t, load, store)
+    body = straight_line(trace, t, load, store, at_once=not own_angles)
     late = first_angles() if own_angles and given else []
     if len(given) < len(angles):
         late += [

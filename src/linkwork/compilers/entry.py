@@ -35,7 +35,12 @@ DONE, SHAPES, NOT_FINITE, NO_DIRECTION, OVERFLOW = range(5)
 have unit length and have none, or one beyond all bounds; result not finite."""
 
 CHUNK = 64
-"""States between two looks at the numbers: small enough that they are still in the cache."""
+"""States between two looks at the numbers, at most: few enough that they are still in the cache."""
+
+NEAR = 1 << 19
+"""Bytes of results that are still in the cache (of the second level) when they are looked at."""
+WIDEST = 64
+"""Bytes of a vector register, at most: chunks are not smaller than its lanes."""
 
 RELEASED = 8
 """Beyond so many states, other threads of Python may run meanwhile."""
@@ -179,9 +184,15 @@ def have_directions(e: Any, x: Any, states: int) -> int:
 @kernel
 def compute(e: Any, states: int, bases: Any, steps: Any, rows: Any) -> int:
     """Chunks of states: inputs are looked at, the kernel is called, results are looked at."""
+    results = 0
+    for k in range(e.inputs, e.arrays):
+        results = results + e.width[k] * e.bytes
+    chunk = e.chunk
+    while chunk * e.bytes > WIDEST and chunk * results > NEAR:
+        chunk = chunk // 2
     done = 0
     while done < states:
-        n = e.chunk if states - done > e.chunk else states - done
+        n = chunk if states - done > chunk else states - done
         for k in range(e.arrays):
             rows[k] = bases[k] + done * steps[k] * e.bytes
             if k < e.inputs:
@@ -350,7 +361,22 @@ def module(dtype: str) -> str:
     from linkwork.compilers.language import INTEGER, STATE, Fixed, Int, array_type, tables
     from linkwork.compilers.lowering import Unit
 
-    t, v = Type(dtype, 1), Type(dtype, 4)
+    t, v, w = Type(dtype, 1), Type(dtype, 4), Type(dtype, 8)
+    starts = [f"  %sum{k} = phi {w.name} [ zeroinitializer, %entry ], [ %next{k}, %block ]" for k in range(4)]
+    sums = "\n".join(
+        [
+            *starts,
+            *(
+                f"  %b{k} = add i64 %b, {8 * k}\n"
+                f"  %q{k} = getelementptr {t.scalar}, ptr %x, i64 %b{k}\n"
+                f"  %x{k} = load {w.name}, ptr %q{k}, align {t.bytes}\n"
+                f"  %d{k} = fsub {w.name} %x{k}, %x{k}\n"
+                f"  %next{k} = fadd {w.name} %sum{k}, %d{k}"
+                for k in range(4)
+            ),
+        ]
+    )
+    ends = "\n".join(f"  %end{k} = phi {w.name} [ zeroinitializer, %entry ], [ %next{k}, %block ]" for k in range(4))
     integers = array_type(INTEGER, ("arrays",))
     foreign: dict[Callable[..., Any], Foreign] = {
         words: Foreign("words", array_type(INTEGER, ("arrays",), writable=False)),
@@ -415,16 +441,33 @@ define internal void @call_kernel(ptr %c, i64 %kernel, ptr %rows, ptr %steps, i6
   ret void
 }}
 
-; x - x is NaN for NaN and infinity
+; x - x is NaN for NaN and infinity; four sums, so that none waits for another
 define internal i64 @is_finite(ptr %c, i64 %address, i64 %n) {{
 entry:
   %x = inttoptr i64 %address to ptr
+  %most = and i64 %n, -32
+  %many = icmp sgt i64 %most, 0
+  br i1 %many, label %block, label %few
+block:
+  %b = phi i64 [ 0, %entry ], [ %b32, %block ]
+{sums}
+  %b32 = add i64 %b, 32
+  %bmore = icmp slt i64 %b32, %most
+  br i1 %bmore, label %block, label %few
+few:
+{ends}
+  %e01 = fadd {w.name} %end0, %end1
+  %e23 = fadd {w.name} %end2, %end3
+  %ends = fadd {w.name} %e01, %e23
+  %lost = fcmp uno {w.name} %ends, zeroinitializer
+  %lostbits = bitcast <8 x i1> %lost to i8
+  %sound = icmp eq i8 %lostbits, 0
   %whole = and i64 %n, -4
-  %some = icmp sgt i64 %whole, 0
+  %some = icmp sgt i64 %whole, %most
   br i1 %some, label %wide, label %after
 wide:
-  %i = phi i64 [ 0, %entry ], [ %i4, %wide ]
-  %bad = phi <4 x i1> [ zeroinitializer, %entry ], [ %worse, %wide ]
+  %i = phi i64 [ %most, %few ], [ %i4, %wide ]
+  %bad = phi <4 x i1> [ zeroinitializer, %few ], [ %worse, %wide ]
   %p = getelementptr {t.scalar}, ptr %x, i64 %i
   %a = load {v.name}, ptr %p, align {t.bytes}
   %d = fsub {v.name} %a, %a
@@ -434,9 +477,10 @@ wide:
   %more = icmp slt i64 %i4, %whole
   br i1 %more, label %wide, label %after
 after:
-  %found = phi <4 x i1> [ zeroinitializer, %entry ], [ %worse, %wide ]
+  %found = phi <4 x i1> [ zeroinitializer, %few ], [ %worse, %wide ]
   %bits = bitcast <4 x i1> %found to i4
-  %clean = icmp eq i4 %bits, 0
+  %right = icmp eq i4 %bits, 0
+  %clean = and i1 %right, %sound
   br label %rest
 rest:
   %j = phi i64 [ %whole, %after ], [ %j1, %one ]
@@ -445,8 +489,8 @@ rest:
   br i1 %left, label %one, label %end
 one:
   %r = getelementptr {t.scalar}, ptr %x, i64 %j
-  %b = load {t.scalar}, ptr %r
-  %e = fsub {t.scalar} %b, %b
+  %y = load {t.scalar}, ptr %r
+  %e = fsub {t.scalar} %y, %y
   %ok = fcmp ord {t.scalar} %e, 0.0
   %still = and i1 %good, %ok
   %j1 = add i64 %j, 1

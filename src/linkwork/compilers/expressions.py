@@ -269,6 +269,8 @@ class Expressions(Writer):
         if isinstance(base, Record):
             base = base.fields
         if isinstance(base, tuple):
+            if isinstance(node.slice, ast.Slice):
+                return self.part_of_tuple(node, base, node.slice)
             return self.of_tuple(node, base, self.indices(node.slice))
         if not isinstance(base, Array):
             raise self.error(node, f"{word(type_of(base))} has no entries")
@@ -289,6 +291,13 @@ class Expressions(Writer):
         if any(isinstance(part, ast.Slice) for part in parts):
             raise self.error(node, "slices are for the first axis alone, and to read")
         return [self.expression(part) for part in parts]
+
+    def part_of_tuple(self, node: ast.AST, value: tuple[Any, ...], part: ast.Slice) -> Value:
+        """``x[a:b]`` of a tuple, whose bounds are constants."""
+        bounds = [None if end is None else self.expression(end) for end in (part.lower, part.upper)]
+        if part.step is not None or not all(end is None or isinstance(end, int) for end in bounds):
+            raise self.error(node, "parts of a tuple have constant bounds, and no step")
+        return value[bounds[0] : bounds[1]]
 
     def of_tuple(self, node: ast.AST, value: tuple[Any, ...], at: list[Value]) -> Value:
         """An entry of a tuple: known, or found by an integer."""

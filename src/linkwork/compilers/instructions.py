@@ -13,7 +13,7 @@ import difflib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -99,10 +99,20 @@ class Module:
         self._functions: dict[Any, Lowered | None] = {}
         """Those that are written; None while one is being written."""
         self._sincos = ""
+        self._tables: dict[Any, Table] = {}
 
     def function(self, function: Callable[..., Any], kinds: Sequence[Any], caller: Source, node: ast.AST) -> Lowered:
         """The machine code of a kernel for arguments of these types."""
         raise NotImplementedError
+
+    def table_with(self, tree: Table, work: Table, fields: tuple[tuple[str, str], ...]) -> Table:
+        """A table with work arrays, read-only, in place of some of its own: the same one for the same arguments."""
+        key = (tree, work, fields)
+        if key not in self._tables:
+            given = {field: work.arrays[name] for field, name in fields}
+            moved = {field: (place, replace(kind, writable=False)) for field, (place, kind) in given.items()}
+            self._tables[key] = Table(tree.name, tree.sizes, {**tree.arrays, **moved})
+        return self._tables[key]
 
     def sincos(self, caller: Source, node: ast.AST) -> str:
         """The name of the function for sine and cosine."""

@@ -66,12 +66,26 @@ def _line(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     return _unpacked(writer, _loaded(writer, node, array, [k, 0]))
 
 
-def _set_line(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
-    x, array, k = arguments
+def _entries(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    array, k = arguments
+    return _unpacked(writer, _loaded(writer, node, array, [k]))
+
+
+def _stored(writer: Writer, node: ast.Call, x: Value, array: Array, at: list[Value]) -> Value:
     vector, unit = _packed(writer, node, x), writer.unit
-    place = writer.address(node, array, [k, 0])
+    place = writer.address(node, array, at)
     writer.emit(f"store {_type(writer)} {vector}, ptr {place}, align {unit.t.bytes}{unit.alias(array.type)}")
     return None
+
+
+def _set_line(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    x, array, k = arguments
+    return _stored(writer, node, x, array, [k, 0])
+
+
+def _set_entries(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    x, array, k = arguments
+    return _stored(writer, node, x, array, [k])
 
 
 def _scaled(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
@@ -106,6 +120,8 @@ def _sum_of_products(writer: Writer, node: ast.Call, arguments: list[Value]) -> 
 LINE_FUNCTIONS: dict[Any, Callable[[Writer, ast.Call, list[Value]], Value]] = {
     panels.line: _line,
     panels.set_line: _set_line,
+    panels.entries: _entries,
+    panels.set_entries: _set_entries,
     panels.scaled: _scaled,
     panels.plus: _plus,
     panels.plus_scaled: _with_scaled("fadd"),

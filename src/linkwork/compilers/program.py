@@ -3,18 +3,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.compilers.fingerprint import fingerprint
+from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
 from linkwork.inputs import BackendName
 from linkwork.kernels.algorithm import Algorithm, resolve
 from linkwork.plans.tree import Tree, unit_ranges
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """How a program is made of the traces of others, as derivatives are."""
+
+    key: str
+    """What is made of them: with their texts and plans, it names machine code in the cache."""
+    sources: tuple[Program, ...]
+    """The programs that are traced."""
+    trace: Callable[[int], Trace]
+    """Makes the straight-line program, of at most so many operations."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,8 @@ class Program:
     """Name of the robot."""
     motors: int = 0
     """Number of motors, for the message about torques of motors in place of torques of joints."""
+    derivation: Derivation | None = None
+    """Of a program without kernel text of its own: what its straight-line code is made of."""
 
     @classmethod
     def of_robot(cls, robot: Model, algorithm: Algorithm, tree: Tree) -> Program:
@@ -54,6 +70,21 @@ class Program:
     def without_iterations(self) -> Program:
         """The same, ending after the first iteration."""
         return replace(self, algorithm=replace(self.algorithm, iteration=None, refinement=None))
+
+    def trace(self, limit: int = MAX_OPERATIONS) -> Trace:
+        """The straight-line program.
+
+        Args:
+            limit: The most operations; `ProgramTooLarge` where there are more.
+        """
+        return trace(self.algorithm, self.tree, limit) if self.derivation is None else self.derivation.trace(limit)
+
+    def content(self) -> tuple[str | bytes, ...]:
+        """All that straight-line code depends on, beside the text of the package: parts of its name in the cache."""
+        if self.derivation is not None:
+            parts = [part for source in self.derivation.sources for part in source.content()]
+            return (self.algorithm.name, self.derivation.key, *parts)
+        return (self.algorithm.name, *map(fingerprint, self.algorithm.texts), self.plan_bytes())
 
     def plan_bytes(self) -> bytes:
         """All integers and arrays of the plan that the algorithm reads: what traced code depends on."""

@@ -8,6 +8,7 @@ an `InputError`.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -116,8 +117,8 @@ class Runner:
 
     def evaluate(self, arguments: Sequence[npt.ArrayLike], out: Sequence[Array | None]) -> list[Array]:
         """Compute for anything array-like; leading axes broadcast. Results go to ``out`` where it is given."""
-        if self.checks and all(given is None for given in out):
-            quick = self._run_unprepared(arguments)
+        if self.checks:
+            quick = self._run_unprepared(arguments, out)
             if quick is not None:
                 return quick
         inputs = [
@@ -152,7 +153,7 @@ class Runner:
                 results[k] = given
         return results
 
-    def _run_unprepared(self, arguments: Sequence[Any]) -> list[Array] | None:
+    def _run_unprepared(self, arguments: Sequence[Any], out: Sequence[Array | None]) -> list[Array] | None:
         """Results for one batch of arrays that need no preparation, if that is what they are."""
         batches = [
             x.shape
@@ -162,7 +163,10 @@ class Runner:
         count = batches[0][0] if batches else 0
         if count < 2 or (self.threads > 1 and count >= 2 * SHARE):
             return None
-        results = [np.empty((count, *shape), dtype=self.dtype) for shape in self.outputs]
+        results = [
+            np.empty((count, *shape), dtype=self.dtype) if given is None else given
+            for given, shape in zip(out, self.outputs, strict=True)
+        ]
         return results if self.run(arguments, results, count) == entries.DONE else None
 
     def _prepared(self, name: str, x: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
@@ -186,7 +190,7 @@ class Runner:
     def _flattened(self, x: Array, own: tuple[int, ...], lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
         """One batch axis, or none where every state shares the array."""
         if any(size != 1 for size in own):
-            x = np.broadcast_to(x, (*lead, *shape)).reshape((-1, *shape))
+            x = np.broadcast_to(x, (*lead, *shape)).reshape((math.prod(lead), *shape))  # of no numbers, too
         else:
             x = x.reshape(shape)
         return np.require(x, requirements=["C", "A"])

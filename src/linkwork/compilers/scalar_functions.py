@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwork.compilers.instructions import Writer
-from linkwork.compilers.language import STATE, Array, Bool, Float, Record, Value, array_type, is_number
+from linkwork.compilers.language import STATE, Array, Bool, Float, Record, Table, Value, array_type, is_number
 from linkwork.kernels import scalar
 
 
@@ -60,6 +60,16 @@ def _unpack(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     return tuple(parts)
 
 
+def _with_arrays(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    if len(arguments) != 3 or not all(isinstance(x, Table) for x in arguments[:2]) or type(arguments[2]) is not tuple:
+        raise writer.error(node, "with_arrays takes tree, w and a constant tuple of pairs of names")
+    tree, work, fields = arguments
+    for field, name in fields:
+        if field not in tree.arrays or name not in work.arrays:
+            raise writer.error(node, f"with_arrays: there is no array {field} of tree, or no work array {name}")
+    return writer.unit.table_with(tree, work, fields)
+
+
 def _sincos(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     t, (x,) = writer.unit.t, _floats(writer, node, arguments, 1, "sincos")
     name = writer.unit.sincos(writer.source, node)
@@ -91,6 +101,7 @@ SCALAR_FUNCTIONS: dict[Any, Callable[[Writer, ast.Call, list[Value]], Value]] = 
     scalar.where: _where,
     scalar.any_below: _any_below,
     scalar.unpack: _unpack,
+    scalar.with_arrays: _with_arrays,
     scalar.sincos: _sincos,
     len: _length,
     float: _float,

@@ -115,7 +115,7 @@ class ContactGeometry(ArrayEvaluator):
             return super()._inputs([given[0], self.given(given[0]).astype(self._dtype, copy=False)])
         return super()._inputs(given)
 
-    def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
+    def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
 
         Where pairs have no kernel text, ``given`` is read, too, and the caller fills it: ``given[...] =
@@ -124,13 +124,14 @@ class ContactGeometry(ArrayEvaluator):
         Args:
             inputs: ``q``, and ``given (..., ngiven, 7)`` where there are such pairs; read as they are at every call.
             out: Array that every call writes gaps to, or a tuple of three for gaps, points and frames.
+            parameters: None: contact points have no parameters as inputs.
         """
         if len(inputs) == 1 and self.given.pairs:
             raise InputError(
                 f"{self.given.pairs[0]} has no kernel text: bind q and given, an array of shape "
                 f"(..., {self.given.count}, 7), and fill it before each call, given[...] = geometry.given(q)"
             )
-        return super().bind(*inputs, out=out)
+        return super().bind(*inputs, out=out, **parameters)
 
     def __call__(self, q: npt.ArrayLike, *, out: Array | Sequence[Array] | None = None) -> ContactPoints:
         """Gaps, points and frames of all slots. Leading axes are batch axes.

@@ -7,15 +7,23 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.contact.coal import GivenContacts, MeshKind
+from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
+from linkwork.contact.step_products import (
+    ContactAdjointProduct,
+    ContactJacobian,
+    ContactJacobianProduct,
+    ContactStepFunction,
+    need_double,
+)
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import row_regularization
 from linkwork.errors import InputError, NotConverged, StateWarning
@@ -29,8 +37,10 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import KNOWN_CONTACT_TREE, contact_lcaba_tree
 from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
+from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
+from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.scales import joint_units, typical_row_units
 
 
@@ -104,6 +114,8 @@ class ContactStep(ArrayEvaluator):
             and `ContactSolution.converged` says so.
         wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
             force]`` at the frame's origin in the frame's axes.
+        parameters: Parameters of the robot that are inputs, such as ``["contact_friction", "mass"]``, further arguments
+            of a call: see `ForwardDynamics`. Scales of the solver are those of the robot's own values.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
@@ -122,6 +134,7 @@ class ContactStep(ArrayEvaluator):
         meshes: MeshKind = "auto",
         strict: bool = False,
         wrenches: Sequence[str] = (),
+        parameters: ParameterNames = (),
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
@@ -154,11 +167,15 @@ class ContactStep(ArrayEvaluator):
             "strict": self.strict,
             "wrenches": frames,
         }
-        super().__init__(robot, "contact_step", self._planned, arguments, frames, threads)
+        own = robot if self.passive else without_passive_forces(robot)
+        inputs = ParameterInputs(own, parameters, self.dt if self.passive else 0.0)
+        check_contact_parameters(inputs.names, self.passive)
+        super().__init__(robot, "contact_step", self._planned, arguments, frames, threads, inputs)
 
     def _planned(self) -> Program:
         moved = with_implicit_armature(self.robot, self.dt) if self.passive else without_passive_forces(self.robot)
         method = SOLVERS[self.solver]
+        moved = with_friction_rows(moved, self._parameter_inputs.chosen)
         tree = method.plan(moved, self.frames, self.limits, self.joint_friction)
         return Program.of_robot(self.robot, method.algorithm, tree)
 
@@ -205,6 +222,32 @@ class ContactStep(ArrayEvaluator):
             self._given = GivenContacts(self.robot, self.meshes)
         return self._given
 
+    # Derivatives ---------------------------------------------------------------------------------------------------
+
+    def _derivatives(self) -> ContactDerivatives:
+        made: ContactDerivatives | None = self._products.get("derivatives")
+        if made is None:
+            need_double(self._dtype)
+            made = self._products["derivatives"] = ContactDerivatives(ContactStepFunction(self))
+        return made
+
+    def _jvp(self) -> ContactJacobianProduct:
+        """Rates of the state after the step: ``step.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
+        return ContactJacobianProduct(self._derivatives())
+
+    def _vjp(self) -> ContactAdjointProduct:
+        """Gradients of a function of the state after the step: ``step.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv,
+        dtau)``."""
+        return ContactAdjointProduct(self._derivatives())
+
+    jvp: Any = property(_jvp)  # implicit functions have products of their own
+    vjp: Any = property(_vjp)
+
+    @property
+    def derivatives(self) -> ContactJacobian:
+        """The Jacobian of the step: ``step.derivatives(q, v, tau)`` gives `StepDerivatives`."""
+        return ContactJacobian(self._derivatives())
+
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         self.runner  # noqa: B018
         defaults = [None, None, self._no_torques, self._no_wrenches, self._no_points, self._cold_start, self._settings]
@@ -227,6 +270,7 @@ class ContactStep(ArrayEvaluator):
         given: npt.ArrayLike | None = None,
         start: ContactSolution | npt.ArrayLike | None = None,
         out: tuple[Array, Array] | None = None,
+        **parameters: npt.ArrayLike,
     ) -> ContactSolution:
         """The state after the step, and impulses. Leading axes are batch axes and broadcast.
 
@@ -239,23 +283,25 @@ class ContactStep(ArrayEvaluator):
                 world; by default those that coal finds.
             start: The solution of the step before (warm start), or its `ContactSolution.warm_start`.
             out: Arrays to write the configuration and velocities after the step to; by default new ones.
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         forces = start.warm_start if isinstance(start, ContactSolution) else start
-        typed = self._for_type_of([q, v, tau, wrenches, given, forces, *(out or ())])
+        typed = self._for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])
         if typed is not self:
-            return typed(q, v, tau, wrenches, given=given, start=forces, out=out)
+            return typed(q, v, tau, wrenches, given=given, start=forces, out=out, **parameters)
+        P = self._given_parameters(parameters)
         if out is None and wrenches is None and given is None:  # the fast path for one state
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
             torques = self._no_torques if tau is None else tau
             begin = self._cold_start if forces is None else forces
-            held = self._no_wrenches, self._no_points, begin, self._settings
+            held = self._no_wrenches, self._no_points, begin, *P, self._settings
             if not self._entry(q, v, torques, *held, *results):
                 self._check(results[2])
                 return ContactSolution(results[0], results[1], results[2], self._layout)
         runner = self.runner
         if given is None and self.program.tree.ngiven:
             given = self.given(q)
-        inputs = self._inputs([q, v, tau, wrenches, given, forces])
+        inputs = self._all_inputs(self._inputs([q, v, tau, wrenches, given, forces]), P)
         outputs = [None, None, None] if out is None else [*out, None]
         q1, v1, result = runner.evaluate(inputs, outputs)
         self._check(result)
@@ -278,6 +324,15 @@ class ContactStep(ArrayEvaluator):
         if self.strict:
             raise NotConverged(message)
         warnings.warn(message, StateWarning, stacklevel=3)
+
+
+def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
+    """Raise where a step with contacts does not depend on a parameter that is to be an input."""
+    for name in names:
+        if name in ("damping", "stiffness", "rest") and not passive:
+            raise InputError(f"{name} is a parameter, and passive=False leaves springs and dampers out")
+        if name in ("gains", "actuator_gain", "actuator_bias"):
+            raise InputError(f"a step with contacts does not depend on {name}: leave it out")
 
 
 def penetration_time(stabilization: TimeConstant, dt: float) -> float:

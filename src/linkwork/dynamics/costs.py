@@ -7,7 +7,7 @@ import json
 
 from linkwork.compilers import cache as disk
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import MAX_OPERATIONS, trace
+from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.errors import ProgramTooLarge
 from linkwork.quantities.base import OperationCount
 
@@ -21,7 +21,7 @@ def program_cost(program: Program) -> OperationCount | None:
 
     def make() -> bytes:
         try:
-            traced = trace(program.algorithm, program.tree, MOST_COUNTED)
+            traced = program.trace(MOST_COUNTED)
         except ProgramTooLarge:
             return b"null"
         counted = OperationCount.of_trace(traced)

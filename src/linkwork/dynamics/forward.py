@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,10 @@ from linkwork.closure.mobility import state_doubt
 from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.dynamics.constrained_derivatives import forward_derivatives
 from linkwork.dynamics.dense import solve_kkt
+from linkwork.dynamics.derivatives import JacobiansOf
+from linkwork.dynamics.forward_products import ForwardProducts
 from linkwork.dynamics.iterations import (
     EXPECTED,
     MAX_ITERATIONS,
@@ -27,7 +30,7 @@ from linkwork.dynamics.iterations import (
     iteration_settings,
     row_regularization,
 )
-from linkwork.dynamics.methods import AUTOMATIC, METHODS, Plan, best_method, methods_for, refusal
+from linkwork.dynamics.methods import AUTOMATIC, METHODS, Plan, best_method, check_parameters, methods_for, refusal
 from linkwork.dynamics.solution import PROGRESS, ResultLayout, Solution, SolvedBy
 from linkwork.errors import (
     InputError,
@@ -45,7 +48,8 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
+from linkwork.quantities.base import Array, frame_names
+from linkwork.quantities.parameters import ParameterNames
 
 LEAST_BLOCK_PIVOT = 1e-6
 """The least pivot of rows that end at a base. Below it their block is nearly singular: `Method.fallback` is taken."""
@@ -58,7 +62,7 @@ _UNSET = np.zeros(0)
 _empty = np.empty
 
 
-class ForwardDynamics(ArrayEvaluator):
+class ForwardDynamics(ForwardProducts):
     """Accelerations of a robot under torques, and the forces of its constraints: ``fd(q, v, tau).acceleration``.
 
     ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the proximal one with the fewest operations
@@ -84,8 +88,14 @@ class ForwardDynamics(ArrayEvaluator):
             `Solution.converged` says so.
         wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
             force]`` at the frame's origin in the frame's axes.
+        parameters: Parameters of the robot that are inputs, such as ``["mass", "gravity"]`` (`robot.parameters`): each
+            is a further argument of a call, so that every row of a batch may have a robot of its own. A mapping, such
+            as ``{"mass": ["hand"]}``, makes those of some bodies, joints or constraints inputs alone.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
+
+    derivatives = JacobiansOf(forward_derivatives)
+    """Jacobians by ``q, v, tau``: ``fd.derivatives(q, v, tau)``, an evaluator on the same backend."""
 
     def __init__(
         self,
@@ -97,6 +107,7 @@ class ForwardDynamics(ArrayEvaluator):
         max_iterations: int = MAX_ITERATIONS,
         strict: bool = False,
         wrenches: Sequence[str] = (),
+        parameters: ParameterNames = (),
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
@@ -138,7 +149,9 @@ class ForwardDynamics(ArrayEvaluator):
             "strict": self.strict,
             "wrenches": frames,
         }
-        super().__init__(robot, "forward_dynamics", self._planned, arguments, frames, threads)
+        super().__init__(robot, "forward_dynamics", self._planned, arguments, frames, threads, parameters)
+        if self._own_parameters:
+            check_parameters(self.parameters, method)
 
     @property
     def method(self) -> ForwardMethod:
@@ -156,6 +169,10 @@ class ForwardDynamics(ArrayEvaluator):
     def _program_of(self, plan: Plan) -> Program:
         return Program.of_robot(self.robot, METHODS[self.method].algorithm or aba.ABA, plan(self.robot, self.frames))
 
+    def _other_program(self, plan: Plan) -> Program:
+        """The program of another plan, with the parameters of this evaluator."""
+        return self._parameter_inputs.program(self._program_of(plan))
+
     def _prepare_inputs(self) -> None:
         robot, method, dtype = self.robot, METHODS[self.method], self._dtype.name
         tolerance, iterations = self.tolerance, self.max_iterations if method.iterates else 1
@@ -167,7 +184,7 @@ class ForwardDynamics(ArrayEvaluator):
         self._settings = iteration_settings(robot, self.regularization, tolerance, iterations, dtype)
         self._by = SolvedBy(robot, self.method, float(self._settings[0]) if method.iterates else np.inf)
         if self._has_fallback and method.fallback is not None:
-            other = self._program_of(method.fallback)
+            other = self._other_program(method.fallback)
             if other.plan_bytes() != self.program.plan_bytes():
                 self._fallback_plan, self._least_pivot = other, LEAST_BLOCK_PIVOT
 
@@ -221,6 +238,7 @@ class ForwardDynamics(ArrayEvaluator):
         target: npt.ArrayLike | None = None,
         regularization: npt.ArrayLike | None = None,
         out: Array | None = None,
+        **parameters: npt.ArrayLike,
     ) -> Solution:
         """Accelerations, and the forces of constraints. Leading axes are batch axes and broadcast.
 
@@ -234,42 +252,44 @@ class ForwardDynamics(ArrayEvaluator):
             regularization: Replaces the regularization of each row, ``(..., nc)``, in accelerations for a unit of its
                 force.
             out: Array to write accelerations to; by default a new one.
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
+        P = self._given_parameters(parameters)
         if out is None and wrenches is multipliers is target is regularization is None:  # the fast path for one state
             a = _empty(self._nv, self._dtype)
             if not self._bound:
-                if not self._entry(q, v, tau, self._no_wrenches, a):
+                if not self._entry(q, v, tau, self._no_wrenches, *P, a):
                     return Solution(a)
             elif self._quick:
                 result = _empty(self._result_size, self._dtype)
                 zero = self._zero_rows
                 if not self._entry(
-                    q, v, tau, self._no_wrenches, self._regularization, zero, zero, self._settings, a, result
+                    q, v, tau, self._no_wrenches, self._regularization, zero, zero, *P, self._settings, a, result
                 ):
                     if self._hard and not self._pivots_suffice(result):
-                        return self._by_fallback()(q, v, tau)
+                        return self._by_fallback()(q, v, tau, **cast(dict[str, Any], parameters))
                     if self._unchecked:
                         self._check_state(q, v, result)
                     return Solution(a, self._by, result)
+        given: dict[str, Any] = {"wrenches": wrenches, "multipliers": multipliers, "target": target}
+        given |= {"regularization": regularization, "out": out, **parameters}
         if not self._dense and self._given_method != "pv_early":
-            typed = self._for_type_of([q, v, tau, wrenches, multipliers, target, regularization, out])
+            typed = self._for_type_of([q, v, tau, *given.values()])
             if typed is not self:
-                return typed(
-                    q, v, tau, wrenches, multipliers=multipliers, target=target, regularization=regularization, out=out
-                )
+                return typed(q, v, tau, **given)
         W = self._no_wrenches if wrenches is None else wrenches
         if not self._bound:
-            return Solution(self.runner.evaluate([q, v, tau, W], [out])[0])
+            return Solution(self.runner.evaluate([q, v, tau, W, *P], [out])[0])
         R, zero, _, settings = self._held_inputs()
         target = zero if target is None else target
         if regularization is not None:
             R = not_negative(regularization, "regularization").astype(self._dtype)
             other = self._for_regularization(R)
             if other is not self:
-                return other(q, v, tau, wrenches, multipliers=multipliers, target=target, regularization=R, out=out)
+                return other(q, v, tau, **{**given, "regularization": R})
         if self._dense:
             return self._solve_dense(q, v, tau, W, R, target, out)
-        inputs = [q, v, tau, W, R, target, zero if multipliers is None else multipliers, settings]
+        inputs = [q, v, tau, W, R, target, zero if multipliers is None else multipliers, *P, settings]
         try:
             a, result = self.runner.evaluate(inputs, [out, None])
             suffices = not self._hard or self._pivots_suffice(result)
@@ -280,9 +300,7 @@ class ForwardDynamics(ArrayEvaluator):
             if suffices:
                 raise
         if not suffices:
-            return self._by_fallback()(
-                q, v, tau, wrenches, multipliers=multipliers, target=target, regularization=regularization, out=out
-            )
+            return self._by_fallback()(q, v, tau, **given)
         if self._unchecked:
             self._check_state(q, v, result)
         solution = Solution(a, self._by, result)
@@ -366,7 +384,7 @@ class ForwardDynamics(ArrayEvaluator):
 
     # Entry points --------------------------------------------------------------------------------
 
-    def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
+    def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
         """A call without arguments; see `Evaluator.bind`. ``out`` is a, or (a, result), the result as `ResultLayout`.
 
         With the result nothing is raised where rows are dependent: of a hard method, its first number says how
@@ -375,9 +393,10 @@ class ForwardDynamics(ArrayEvaluator):
         Args:
             inputs: ``q``, ``v``, ``tau`` and, where frames were named, wrenches.
             out: ``(a, result)``, or ``a`` alone; of a tree, ``a``.
+            parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
         """
         self._need_kernel("bind")
-        return super().bind(*inputs, out=out)
+        return super().bind(*inputs, out=out, **parameters)
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
         if not self._hard or (not alone and self._fallback_plan is None):
@@ -435,7 +454,7 @@ class ForwardDynamics(ArrayEvaluator):
     def exported_program(self) -> Program:
         """What `export_c` writes: a plan that needs no fallback."""
         fallback = METHODS[self.method].fallback
-        return self.traced_program if fallback is None else self._program_of(fallback)
+        return self.traced_program if fallback is None else self._other_program(fallback)
 
     @property
     def counted_program(self) -> Program:

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
+from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.dynamics.implicit_products import IMPACT_RESIDUAL, Implicit, with_text
 from linkwork.dynamics.iterations import (
     MAX_ITERATIONS,
     REGULARIZATION,
@@ -21,6 +23,7 @@ from linkwork.dynamics.iterations import (
 from linkwork.dynamics.methods import best_method
 from linkwork.dynamics.row_ends import prox_bbo_tree
 from linkwork.dynamics.solution import PROGRESS, NamedRows, ResultLayout
+from linkwork.dynamics.staged_products import staged
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, ImpactMethod, above_zero, count, real_array
 from linkwork.kernels import impact
@@ -29,6 +32,7 @@ from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.quantities.base import Array, ArrayEvaluator
+from linkwork.quantities.differentiable import Differentiated
 
 METHODS: Mapping[str, Any] = MappingProxyType(
     {"prox_bbo": (impact.IMPACT_ROWS, prox_bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree_of_compliances)}
@@ -135,6 +139,36 @@ class ImpactDynamics(ArrayEvaluator):
 
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         return super()._inputs([*given, *self._held] if len(given) == 3 else given)
+
+    @property
+    def differentiated(self) -> Differentiated:
+        """What an impact is differentiated by, and what of it: velocities after it, and impulses."""
+        impulses = ("result", ResultLayout(self.robot.nc).multipliers)
+        return Differentiated(("q", "v", "restitution"), (), {"velocity": ("after", slice(None)), "impulses": impulses})
+
+    @property
+    def linear_solver(self) -> ForwardDynamics:
+        """Forward dynamics whose program solves the linear system of derivatives."""
+        if "solver" not in self._products:
+            self._products["solver"] = ForwardDynamics(self.robot, self.method, regularization=self.regularization)
+        found: ForwardDynamics = self._products["solver"]
+        return found
+
+    @property
+    def implicit(self) -> Implicit:
+        """The equations that velocities after the impact and impulses satisfy."""
+        return Implicit(with_text(self.linear_solver.program, IMPACT_RESIDUAL), ("v1", "impulses"), {})
+
+    def solved(self, solution: Impact) -> tuple[Array, Array]:
+        """Velocities after an impact, and its impulses.
+
+        Args:
+            solution: What a call returned.
+        """
+        return solution.velocity, solution._result[..., ResultLayout(self.robot.nc).multipliers]
+
+    def _make(self, kind: type[Any]) -> Any:
+        return staged(self, kind)
 
     def __call__(
         self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, out: Array | None = None

@@ -12,6 +12,7 @@ within the cones of friction that do, the smallest (`contact_forces`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from linkwork.dynamics.contact_forces import (
     bearing_tree,
     missing,
 )
+from linkwork.dynamics.derivatives import JacobiansOf, inverse_derivatives, regressor
 from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs, torque_limits
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, InverseMethod, not_negative
@@ -41,6 +43,8 @@ from linkwork.model.model import Model
 from linkwork.plans.actuated import actuated_tree
 from linkwork.plans.tree import Tree, tree_of, without_passive_elements
 from linkwork.quantities.base import Array, frame_names
+from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.parameters import ParameterNames
 from linkwork.quantities.scales import joint_units, scales_of
 
 _empty = np.empty
@@ -108,8 +112,14 @@ class InverseDynamics(ClusterEvaluator):
             `actuated` then.
         max_gap: Contact points that are open by more bear nothing, in m; by default a thousandth of the robot's size.
         limits: Whether torques stay within `torque_limits`, with contact forces chosen to suit.
+        parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: How many share a large batch.
     """
+
+    derivatives = JacobiansOf(inverse_derivatives)
+    """Jacobians by ``q, v, a``: ``id.derivatives(q, v, a)``, an evaluator on the same backend."""
+    regressor = JacobiansOf(regressor)
+    """Torques as a linear function of inertial parameters: ``id.regressor(q, v, a)``, an evaluator as well."""
 
     def __init__(
         self,
@@ -121,6 +131,7 @@ class InverseDynamics(ClusterEvaluator):
         contacts: bool | str | Sequence[str] = False,
         max_gap: float | None = None,
         limits: bool = False,
+        parameters: ParameterNames = (),
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
@@ -156,7 +167,12 @@ class InverseDynamics(ClusterEvaluator):
             "max_gap": self.max_gap,
             "limits": self.limits,
         }
-        super().__init__(robot, "inverse_dynamics", self._planned, arguments, frames, threads)
+        super().__init__(robot, "inverse_dynamics", self._planned, arguments, frames, threads, parameters)
+        for name in self.parameters:
+            if name in ("damping", "stiffness", "rest") and not self.passive:
+                raise InputError(f"{name} is a parameter, and passive=False leaves springs and dampers out")
+        if self.parameters and self.method == "approximate":
+            raise UnsupportedFeature("approximate has no parameters as inputs: 'cluster' has")
 
     def _planned(self) -> Program:
         algorithm = CONTACT_FORCES if self._bears else ALGORITHMS[self.method]
@@ -222,6 +238,7 @@ class InverseDynamics(ClusterEvaluator):
         *,
         given: npt.ArrayLike | None = None,
         out: Array | None = None,
+        **parameters: npt.ArrayLike,
     ) -> Array:
         """Torques of all joints, ``(..., nv)``. Leading axes are batch axes and broadcast.
 
@@ -232,10 +249,12 @@ class InverseDynamics(ClusterEvaluator):
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
             given: Contact points of pairs of meshes, ``(..., ngiven, 7)``: ``ContactGeometry(robot).given(q)``.
             out: Array to write the result to; by default a new one.
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         W = self._no_wrenches if wrenches is None else wrenches
+        P = self._given_parameters(parameters)
         if self.method != "rnea":
-            results = self._evaluate((q, v, a, W, *self._extra(given)), out)
+            results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given)), P), out)
             if self._exact:
                 self._check_allowed(a, results[1])
             if self._bears:
@@ -244,10 +263,11 @@ class InverseDynamics(ClusterEvaluator):
             return torque
         tau = _empty(self._nv, self._dtype) if out is None else out
         if out is None or (type(tau) is np.ndarray and tau.ndim == 1):
-            if not self._entry(q, v, a, W, tau):
+            if not self._entry(q, v, a, W, *P, tau):
                 return tau
-        typed = self._for_type_of((q, v, a, wrenches, out))
-        return typed.runner.evaluate(typed._inputs((q, v, a, wrenches)), [out])[0]
+        typed = self._for_type_of((q, v, a, wrenches, out, *parameters.values()))
+        chosen = typed._given_parameters(parameters)
+        return typed.runner.evaluate([*typed._inputs((q, v, a, wrenches)), *chosen], [out])[0]
 
     def solve(
         self,
@@ -257,6 +277,7 @@ class InverseDynamics(ClusterEvaluator):
         wrenches: npt.ArrayLike | None = None,
         *,
         given: npt.ArrayLike | None = None,
+        **parameters: npt.ArrayLike,
     ) -> InverseSolution:
         """Torques, the accelerations they make, and the forces of constraints.
 
@@ -266,11 +287,13 @@ class InverseDynamics(ClusterEvaluator):
             a: Accelerations to make, ``(..., nv)``.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
             given: Contact points of pairs of meshes, ``(..., ngiven, 7)``: ``ContactGeometry(robot).given(q)``.
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         if self.method == "rnea":
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
         W = self._no_wrenches if wrenches is None else wrenches
-        results = self._evaluate((q, v, a, W, *self._extra(given)))
+        P = self._given_parameters(parameters)
+        results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given)), P))
         tau, full, multipliers = results[:3]
         if self._exact:
             self._check_allowed(a, full)
@@ -286,6 +309,12 @@ class InverseDynamics(ClusterEvaluator):
         state: list[Any] = list(given[:3])
         W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
         return [*state, W, *self._extra(given[4] if len(given) > 4 else None)]
+
+    @property
+    def differentiated(self) -> Differentiated:
+        """What inverse dynamics is differentiated by, and what of it: the torques."""
+        found = super(ClusterEvaluator, self).differentiated
+        return replace(found, results={"tau": found.results["tau"]})
 
     # Checks of results ---------------------------------------------------------------------------
 

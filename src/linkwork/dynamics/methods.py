@@ -11,7 +11,7 @@ compute the accelerations all the same, and of all multipliers the smallest; `lt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import get_args
@@ -23,6 +23,7 @@ from linkwork.dynamics.iterations import EXPECTED
 from linkwork.dynamics.local_loops import loops_in_clusters
 from linkwork.dynamics.row_ends import prox_bbo_tree, prox_pv_tree, pv_tree, world_tree
 from linkwork.dynamics.row_ranks import pv_early_plan
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import ForwardMethod
 from linkwork.kernels import aba, approximate, bbo, cluster_aba, cluster_lcaba, lcaba, ltl, projection
 from linkwork.kernels import pv_early as early
@@ -114,6 +115,19 @@ def refusal(robot: Model, name: str) -> str | None:
             if isinstance(constraint, VelocityCoupling) and robot.joint(constraint.joints[0]).type.nv > 1:
                 return f"{constraint} is of a joint with several degrees of freedom"
     return None
+
+
+def check_parameters(names: Iterable[str], method: str) -> None:
+    """Raise where forward dynamics does not depend on a parameter, or a method is planned for the robot's own."""
+    for name in names:
+        if name in ("damping", "stiffness", "rest", "actuator_gain", "actuator_bias"):
+            raise InputError(
+                f"forward dynamics takes all torques from tau and does not depend on {name}: leave it out. "
+                f"Evaluator(robot, '{'actuator_torques' if 'actuator' in name else 'passive_forces'}', "
+                f"parameters=['{name}']) gives torques that do, and so do steps of simulations"
+            )
+    if method in ("kkt", "approximate", "pv_early"):
+        raise UnsupportedFeature(f"{method} has no parameters as inputs; another method has, by default 'auto'")
 
 
 def methods_for(robot: Model) -> tuple[ForwardMethod, ...]:

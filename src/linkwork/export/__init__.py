@@ -8,10 +8,14 @@
 | c_source | the text of these as C                                                    |
 | comments | what the text says of itself: sizes, order of q and v, conventions        |
 | writing  | `export_c`: from an evaluator to files                                    |
+| patterns | patterns of matrices, column by column                                    |
+| casadi   | `export_casadi`: a function and its derivatives, as CasADi wants them;    |
+|          | `casadi_functions` has their traces, `casadi_text` their text             |
 """
 
 from __future__ import annotations
 
+from linkwork.export.casadi import CasadiProgram, export_casadi
 from linkwork.export.writing import CProgram, export_c, exportable
 
-__all__ = ["CProgram", "export_c", "exportable"]
+__all__ = ["CProgram", "CasadiProgram", "export_c", "export_casadi", "exportable"]

@@ -35,13 +35,14 @@ WORK, CARRY = "work", "carry"
 _BINARY = {ADD: "+", SUB: "-", MUL: "*", DIV: "/"}
 _FUNCTIONS = {SQRT: "sqrt", SIN: "sin", COS: "cos", RINT: "rint", FMA: "fma"}
 
-_PART = """\
+PART = """\
 #if defined(__GNUC__)
 #define LINKWORK_PART static __attribute__((noinline)) /* compilers take too long for one long function */
 #else
 #define LINKWORK_PART static
 #endif
 """
+"""What functions of parts begin with."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,14 @@ class CText:
 
     def source(self) -> str:
         """All functions, the one to call last."""
-        texts = [_PART]
+        return "\n".join([PART, self.functions()])
+
+    def functions(self, static: bool = False) -> str:
+        """The same without the macro that they begin with; ``static``: for this file alone."""
+        texts = []
         for label, program in self._programs.items():
             texts += [self._function(program, k, label) for k in range(len(program.parts))]
-        return "\n".join([*texts, self._main()])
+        return "\n".join([*texts, f"static {self._main()}" if static else self._main()])
 
     def _main(self) -> str:
         lines = [self.prototype(), "{"]

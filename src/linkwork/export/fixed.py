@@ -6,35 +6,15 @@ The nodes are run once more, on a new graph: constants fold and zeros vanish as 
 
 from __future__ import annotations
 
-import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from linkwork.compilers.replay import replay, signed
 from linkwork.compilers.trace import Trace, with_carry
 from linkwork.errors import InputError
-from linkwork.kernels import scalar
-from linkwork.model.expressions import (
-    ADD,
-    CONST,
-    COS,
-    DIV,
-    FMA,
-    INPUT,
-    MUL,
-    NEG,
-    RINT,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-    Graph,
-    Symbol,
-)
-
-Bring = Callable[[int, int], Any]
-"""``bring(array, place)``: what stands there, a number or a symbol."""
+from linkwork.model.expressions import DIV, Graph, Symbol
 
 
 def fixed(traced: Trace, known: Mapping[str, Sequence[float]]) -> Trace:
@@ -45,9 +25,9 @@ def fixed(traced: Trace, known: Mapping[str, Sequence[float]]) -> Trace:
     def bring(array: int, place: int) -> Any:
         return values[array][place] if array in values else graph.input(array, place)
 
-    result = _run(traced, graph, bring)
+    result = replay(traced, bring, {DIV: _divided})
     first = replace(traced, graph=graph, outputs=_outputs(traced, graph, result), carry=(), iterate=None, refine=None)
-    carried = [_of(result, symbol) for symbol in traced.carry]
+    carried = [signed(result, symbol) for symbol in traced.carry]
     places: dict[int, int] = {}
     further = {name: _iteration(first, text, carried, values, places) for name, text in traced.further.items()}
     return with_carry(first, list(places), further)
@@ -78,54 +58,15 @@ def _iteration(
         symbol = graph.input(carry, places.setdefault(x.i, len(places)))
         return -symbol if x.minus else symbol
 
-    result = _run(further, graph, bring)
+    result = replay(further, bring, {DIV: _divided})
     return replace(further, graph=graph, outputs=_outputs(further, graph, result))
 
 
-def _run(traced: Trace, graph: Graph, bring: Bring) -> dict[int, Any]:
-    """What each node is worth on another graph: a number, or a symbol of that graph."""
-    result: dict[int, Any] = {}
-    for i in traced.needed():
-        operation, *operands = traced.graph.nodes[i]
-        if operation is INPUT:
-            result[i] = bring(*operands)
-        elif operation is CONST:
-            result[i] = operands[0]
-        else:
-            result[i] = _ACTIONS[operation](*(result[k] for k in operands))
-    return result
-
-
-def _of(values: Mapping[int, Any], symbol: Symbol) -> Any:
-    return -values[symbol.i] if symbol.minus else values[symbol.i]
-
-
 def _outputs(traced: Trace, graph: Graph, values: Mapping[int, Any]) -> tuple[tuple[str, tuple[Symbol, ...]], ...]:
-    return tuple((name, tuple(graph.symbol(_of(values, s)) for s in symbols)) for name, symbols in traced.outputs)
+    return tuple((name, tuple(graph.symbol(signed(values, s)) for s in symbols)) for name, symbols in traced.outputs)
 
 
 def _divided(x: Any, y: Any) -> Any:
     if isinstance(y, float) and y == 0.0:
         raise InputError("with these settings the program divides by zero: give rows a regularization above zero")
     return x / y
-
-
-def _chosen(below: Any, bound: Any, then: Any, otherwise: Any) -> Any:
-    if isinstance(below, float) and isinstance(bound, float):
-        return then if below < bound else otherwise
-    return scalar.where(below, bound, then, otherwise)
-
-
-_ACTIONS: Mapping[str, Callable[..., Any]] = {
-    ADD: operator.add,
-    SUB: operator.sub,
-    MUL: operator.mul,
-    DIV: _divided,
-    NEG: operator.neg,
-    SQRT: scalar.sqrt,
-    RINT: scalar.rint,
-    FMA: scalar.fma,
-    SELECT: _chosen,
-    SIN: lambda x: scalar.sincos(x)[0],
-    COS: lambda x: scalar.sincos(x)[1],
-}

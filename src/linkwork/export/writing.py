@@ -6,13 +6,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
+from linkwork.compilers.program import Program
+from linkwork.compilers.trace import MAX_OPERATIONS, Trace
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.dynamics.inverse import InverseDynamics
@@ -87,8 +88,8 @@ def export_c(
     text, counted = _text(evaluator, called, number, arguments, max_operations)
     header = source.with_suffix(".h")
     facts = _facts(evaluator, text, counted)
-    _write(header, _header(evaluator, text, facts))
-    _write(source, _source(header.name, text))
+    write_text(header, _header(evaluator, text, facts))
+    write_text(source, _source(header.name, text))
     return CProgram(called, source, header, dtype, text.inputs, text.outputs, counted, text.stack)
 
 
@@ -115,27 +116,46 @@ def identifier(text: str, exact: bool = False) -> str:
     return text if exact else made
 
 
-def _text(
-    evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
-) -> tuple[CText, OperationCount]:
-    program = evaluator.exported_program
-    tree = program.tree
+def straight_program(
+    evaluator: BaseEvaluator, program: Program, arguments: Sequence[str], limit: int
+) -> tuple[Trace, dict[str, list[float]]]:
+    """The trace of a program of an evaluator with inputs that are known, and these.
+
+    Args:
+        evaluator: What to export.
+        program: A program of it.
+        arguments: Inputs that are not to be known, beside those that every call needs.
+        limit: The most operations.
+    """
     if "regularization" in arguments and has_closed_forms(program.algorithm.layout):
-        tree = any_regularization(tree)  # a caller may give each row its own
-    traced = trace(program.algorithm, tree, limit)
+        program = replace(program, tree=any_regularization(program.tree))  # a caller may give each row its own
+    traced = program.trace(limit)
     held = _held(evaluator, arguments)
     for argument in arguments:
         if argument not in held:
             extra = f"; there are {', '.join(held)}" if held else ": it has all inputs as arguments"
             raise InputError(f"{evaluator.quantity} has no input '{argument}' to make an argument of{extra}")
     known = {array: values for array, values in held.items() if array not in arguments}
-    straight = fixed(traced, known)
-    given = [array for array, _ in traced.inputs if array not in known]
+    return fixed(traced, known), known
+
+
+def _text(
+    evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
+) -> tuple[CText, OperationCount]:
+    straight, known = straight_program(evaluator, evaluator.exported_program, arguments, limit)
+    given = [array for array, _ in straight.inputs if array not in known]
     counted = OperationCount.of_trace(straight)
-    return CText(name, straight, number, given, _iterations(traced, known, number)), counted
+    return CText(name, straight, number, given, iterations_of(straight, known, number)), counted
 
 
-def _iterations(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
+def iterations_of(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
+    """When iterations of a program stop.
+
+    Args:
+        traced: The program.
+        known: Values of inputs that are no arguments.
+        number: Type of numbers in C.
+    """
     if traced.iterate is None or "settings" not in known:
         return Iterations("settings[0]", "settings[1]", "settings[2]")
     tolerance, most, *others = known["settings"]
@@ -237,7 +257,13 @@ def _source(header: str, text: CText) -> str:
     return "\n".join([begin, f'#include "{header}"', "", "#include <math.h>", "", text.source()])
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Write a file, or say why not.
+
+    Args:
+        path: The file.
+        text: What is in it, ASCII.
+    """
     try:
         path.write_text(text, encoding="ascii")
     except OSError as error:

@@ -14,8 +14,10 @@ contact is found by a few conjugate residuals (GCR), each of which is a product 
 | box_P, box_G, box_dy, box_df | the same of limits and dry friction                                           |
 | da0                          | what a full step changes joint accelerations by                               |
 | rows, drows                  | ``k - J_l a`` of loops, and what a full step changes it by                    |
+| dmultipliers                 | what a full step changes forces of loops by                                   |
 | eta, eta_r                   | ``eta`` of each contact, and the residual of its equation                     |
 | q_after, v_after             | the state after the step of an iterate                                        |
+| refined_da, _dy, _rows       | what a second proximal iteration of loops changes                             |
 | krylov, krylov_A             | directions of GCR, and their images; other ``krylov_``: what they change      |
 
 Other symbols as in `contact_problem`. Cost: that of `lcaba`, of its two sweeps for each direction, linear in contacts.
@@ -24,7 +26,8 @@ Other symbols as in `contact_problem`. Cost: that of `lcaba`, of its two sweeps 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained import clear_forces
+from linkwork.kernels.cones import magnitude
+from linkwork.kernels.constrained import DISABLED, clear_forces, maximum
 from linkwork.kernels.contact_problem import (
     PROBLEM_WORK,
     ContactResult,
@@ -48,6 +51,8 @@ DIRECTIONS = 5
 """The most conjugate residuals of a step."""
 INEXACT = 0.01
 """What they may leave, as a part of the residual of contacts."""
+OPEN = 0.03
+"""What loops may miss after one proximal iteration, as a part of the tolerance; else there is a second one."""
 
 NEWTON_WORK: dict[str, Shape] = PROBLEM_WORK | {
     "contact_P": ("nslots", 3),
@@ -74,6 +79,10 @@ NEWTON_WORK: dict[str, Shape] = PROBLEM_WORK | {
     "krylov_dy": (DIRECTIONS, "nslots", 3),
     "krylov_rows": (DIRECTIONS, "nc"),
     "da0": ("nv",),
+    "dmultipliers": ("nc",),
+    "refined_da": ("nv",),
+    "refined_dy": ("nslots", 3),
+    "refined_rows": ("nc",),
 }
 
 
@@ -218,6 +227,35 @@ def find_eta(tree: Array, w: Array, residual: Scalar) -> None:
 
 
 @kernel
+def refine_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
+    """``dmultipliers``, and a second proximal iteration of loops by the same factor, where they miss too much."""
+    largest = 0.0
+    for r in range(tree.nc):
+        left = w.rows[r] + w.drows[r]
+        w.dmultipliers[r] = w.mu[r] * left
+        missed = settings.row_unit[r] * magnitude(left)
+        largest = maximum(largest, where(settings.R[r], DISABLED, missed, 0.0))
+    least = OPEN * settings.tolerance / settings.dt
+    if any_below(least - largest, 0.0):
+        clear_forces(tree, w)
+        for k in range(tree.nv):
+            w.tau[k] = 0.0
+        apply_constraint_forces(tree, w, w.dmultipliers)
+        changes_of_forces(tree, w, w.refined_da, w.refined_dy, w.refined_rows)
+        for k in range(tree.nv):
+            w.da0[k] = where(least, largest, w.da0[k] + w.refined_da[k], w.da0[k])
+        for s in range(tree.nslots):
+            for k in range(3):
+                more = w.contact_dy[s, k] + w.refined_dy[s, k]
+                w.contact_dy[s, k] = where(least, largest, more, w.contact_dy[s, k])
+        for r in range(tree.nc):
+            left = w.rows[r] + w.drows[r] + w.refined_rows[r]
+            more = w.dmultipliers[r] + w.mu[r] * left
+            w.dmultipliers[r] = where(least, largest, more, w.dmultipliers[r])
+            w.drows[r] = where(least, largest, w.drows[r] + w.refined_rows[r], w.drows[r])
+
+
+@kernel
 def newton_direction(tree: Array, w: Array, settings: ContactSettings, result: ContactResult, residual: Scalar) -> None:
     """``da0``, and what it changes rows and forces by, of forces ``f`` and torques ``tau`` that are out of balance."""
     factorize_contacts(tree, w, settings)
@@ -226,6 +264,7 @@ def newton_direction(tree: Array, w: Array, settings: ContactSettings, result: C
     apply_row_forces(tree, w, result.multipliers)
     changes_of_forces(tree, w, w.da0, w.contact_dy, w.drows)
     find_eta(tree, w, residual)
+    refine_rows(tree, w, settings)
     for b in range(tree.nboxes):
         w.box_dy[b] = tree.box_sign[b] * w.da0[tree.box_v[b]]
     forces_of_step(tree, w, result)

@@ -126,7 +126,7 @@ def take_step(tree: Array, w: Array, result: ContactResult, t: Scalar) -> None:
         w.box_y[b] += t * w.box_dy[b]
         result.boxes[b] += t * w.box_df[b]
     for r in range(tree.nc):
-        result.multipliers[r] += t * w.mu[r] * (w.rows[r] + w.drows[r])
+        result.multipliers[r] += t * w.dmultipliers[r]
         w.rows[r] += t * w.drows[r]
 
 

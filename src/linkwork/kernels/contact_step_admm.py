@@ -29,13 +29,13 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.cones import clamp, magnitude, project_cone, tangential_length
 from linkwork.kernels.constrained import force_residual, maximum
 from linkwork.kernels.contact_admm import BLOCK
+from linkwork.kernels.contact_direction import factorize_contacts
 from linkwork.kernels.contact_problem import (
     INPUTS,
     OUTPUTS,
     ContactProblem,
     ContactResult,
     ContactSettings,
-    add_contact_inertia,
     apply_contact_force,
     contact_view,
     problem_residual,
@@ -48,10 +48,8 @@ from linkwork.kernels.contact_rows import SMALLEST
 from linkwork.kernels.contact_step import STEP_WORK, no_forces, row_changes, rows_of_motion
 from linkwork.kernels.lcaba import (
     apply_constraint_forces,
-    articulate_coupled,
     coupled_accelerations,
     coupled_bias_forces,
-    init_augmented_inertias,
 )
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, HEAD
@@ -97,18 +95,6 @@ def admm_view(
     o = tree.nresult - 3 * tree.nslots - tree.nboxes
     e = o + 3 * tree.nslots
     return problem, result, Centers(flat[o:e], flat[e : tree.nresult], settings[1])
-
-
-@kernel
-def factorize_springs(tree: Array, w: Array, settings: ContactSettings) -> None:
-    """The factor of ``M + J' G J``, loops included."""
-    init_augmented_inertias(tree, w, settings.R)
-    for c in range(tree.ncontacts):
-        for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
-            add_contact_inertia(tree, w, c, s, w.contact_G[s])
-    for b in range(tree.nboxes):
-        w.joint_inertia[tree.box_v[b]] += w.box_G[b]
-    articulate_coupled(tree, w)
 
 
 @kernel
@@ -301,7 +287,7 @@ def contact_admm_iterate(
     settings = problem.settings
     c = result.state[PENALTY]
     set_springs(tree, w, settings, c)
-    factorize_springs(tree, w, settings)
+    factorize_contacts(tree, w, settings)
     w.measure[0] = 1.0
     w.measure[1] = 1.0
     force_residual(tree, w, w.torque, result.a)

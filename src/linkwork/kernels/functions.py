@@ -103,6 +103,12 @@ def tape_reverse(tree: Array, w: Array, e: int) -> None:
 @kernel
 def tape_second_rates(tree: Array, w: Array, v: Array) -> None:
     """Second time derivatives of all nodes while no joint accelerates, after `tape_forward`."""
+    tape_rates(tree, w, v, v, 0)
+
+
+@kernel
+def tape_rates(tree: Array, w: Array, v: Array, acceleration: Array, accelerates: int) -> None:
+    """First and second time derivatives of all nodes, after `tape_forward`; with ``accelerates`` 0, no joint does."""
     x = w.tape
     d = w.tape_dot
     y = w.tape_ddot
@@ -112,7 +118,7 @@ def tape_second_rates(tree: Array, w: Array, v: Array) -> None:
         b = tree.tape_right[s]
         if op == INPUT:
             d[s] = v[b]
-            y[s] = 0.0
+            y[s] = acceleration[b] if accelerates != 0 else 0.0
         elif op == CONST:
             d[s] = 0.0
             y[s] = 0.0

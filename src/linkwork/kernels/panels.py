@@ -36,6 +36,21 @@ def set_line(x: Vector, A: Array, k: int) -> None:
 
 
 @kernel
+def entries(x: Array, k: int) -> Four:
+    """Four neighbors of a vector, from entry ``k`` on."""
+    return x[k], x[k + 1], x[k + 2], x[k + 3]
+
+
+@kernel
+def set_entries(y: Vector, x: Array, k: int) -> None:
+    """Set four neighbors of a vector, from entry ``k`` on."""
+    x[k] = y[0]
+    x[k + 1] = y[1]
+    x[k + 2] = y[2]
+    x[k + 3] = y[3]
+
+
+@kernel
 def scaled(a: Scalar, x: Vector) -> Four:
     """``a x``."""
     return a * x[0], a * x[1], a * x[2], a * x[3]

@@ -93,6 +93,14 @@ def unpack(arrays: Sequence[Array], places: Sequence[tuple[int, int, tuple[int, 
     return tuple(parts)
 
 
+def with_arrays(tree: Array, w: Array, fields: Sequence[tuple[str, str]]) -> Array:
+    """``tree`` with work arrays in place of some of its arrays, by pairs of names: ``(("mass", "tree_mass"),)``.
+
+    It costs nothing: kernels that read ``tree.mass`` read ``w.tree_mass``, numbers of the state.
+    """
+    return tree._replace(**{field: getattr(w, name) for field, name in fields})
+
+
 def fma(a: Scalar, b: Scalar, c: Scalar) -> Scalar:
     """``a * b + c`` with one rounding."""
     for x in (a, b, c):

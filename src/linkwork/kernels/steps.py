@@ -282,6 +282,43 @@ def repeated(one: Step) -> Algorithm:
     return Algorithm(name, first, inputs, outputs, work, dynamics.layout, iteration, dynamics.folded, steps_view)
 
 
+def single(repeating: Algorithm) -> Algorithm:
+    """One step as a straight line, of an algorithm that repeats it: what derivatives of a step are taken of.
+
+    Args:
+        repeating: An algorithm that `repeated` made.
+    """
+    assert repeating.iteration is not None
+    first, iteration = repeating.kernel, repeating.iteration
+
+    @kernel
+    def view(
+        tree: Array,
+        q: Array,
+        v: Array,
+        tau: Array,
+        u: Array,
+        wrenches: Array,
+        passive: Array,
+        R: Array,
+        timing: Array,
+        q1: Array,
+        v1: Array,
+        flat: Array,
+        progress: Array,
+    ) -> tuple[Start, End]:
+        return Start(q, v, StepInputs(tau, u, wrenches, passive, R, timing)), End(q1, v1, flat, progress)
+
+    @kernel
+    def once(tree: Array, w: Array, start: Start, end: End) -> None:
+        first(tree, w, start, end)
+        iteration(tree, w, start, end)
+
+    inputs = {name: shape for name, shape in repeating.inputs.items() if name != "settings"}
+    name, outputs, work = f"{repeating.name}_once", repeating.outputs, repeating.work
+    return Algorithm(name, once, inputs, outputs, work, repeating.layout, folded=repeating.folded, view=view)
+
+
 def with_error_estimate(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
     """One step with an estimate of its error, of ``x`` and of ``v``."""
     once = repeated(runge_kutta(scheme, dynamics))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import FrozenInstanceError, fields, replace
 from typing import TYPE_CHECKING, NoReturn, Self
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from linkwork.closure.actuation import Actuation
+    from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
     from linkwork.closure.mobility import Mobility
+    from linkwork.closure.tasks import Task
     from linkwork.dynamics.equilibrium import Equilibrium
-    from linkwork.inputs import Auto, ForwardMethod, JointProperty
+    from linkwork.inputs import Auto, ForwardMethod, JointProperty, ParameterName
     from linkwork.mechanism.contacts import Chosen, GroundLike
     from linkwork.mechanism.optimization import Progress
     from linkwork.mechanism.optimized import Optimized
@@ -119,6 +121,46 @@ class Mechanism(Model):
             limits=limits,
         ).q
 
+    def inverse_kinematics(
+        self,
+        *tasks: Task,
+        q: npt.ArrayLike | None = None,
+        fixed: Sequence[str] = (),
+        limits: bool = True,
+        tolerance: float = 1e-9,
+        max_iterations: int = 100,
+        attempts: int = 20,
+        seed: int = 0,
+    ) -> InverseKinematicsSolution:
+        """Configurations that bring frames or the center of mass to targets, with loops closed and within limits.
+
+        Errors of targets, by their weights, are made as small as loops and limits allow. A target out of reach is no
+        error: ``converged`` is False then, and ``message`` says more. See `closure.inverse_kinematics`.
+
+        Args:
+            tasks: `FrameTask`, `CenterOfMassTask`, and at most one `PostureTask`.
+            q: Where to start, ``(..., nq)``; by default the posture, the pose ``"assembled"`` or `neutral`.
+            fixed: Joints that stay where they are.
+            limits: Whether joint limits hold.
+            tolerance: A target is met where errors are below it, in rad and lengths of the robot.
+            max_iterations: The most iterations of each attempt.
+            attempts: How often to start, from the second time on nearer to a random configuration each time.
+            seed: Of the random numbers.
+        """
+        from linkwork.closure.inverse_kinematics import inverse_kinematics
+
+        return inverse_kinematics(
+            self,
+            *tasks,
+            q=q,
+            fixed=fixed,
+            limits=limits,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            attempts=attempts,
+            seed=seed,
+        )
+
     def sweep(
         self,
         joints: str | Sequence[str],
@@ -187,6 +229,31 @@ class Mechanism(Model):
         from linkwork.closure.clusters import independent
 
         return independent(self, joints)
+
+    @property
+    def parameters(self) -> Mapping[ParameterName, Floats]:
+        """Parameters by name, as arrays with a row for each body, degree of freedom, constraint and so on.
+
+        ``robot.parameters["mass"]`` are the masses of the bodies. Each can be an input of evaluators, so that every row
+        of a batch has a robot of its own: see `ForwardDynamics` and `rollouts`.
+        """
+        from linkwork.model.parameters import PARAMETERS, own_values
+
+        names: tuple[ParameterName, ...] = tuple(PARAMETERS)  # type: ignore[arg-type]
+        return {name: own_values(self, name) for name in names}
+
+    def with_parameters(self, **values: npt.ArrayLike) -> Self:
+        """A new mechanism with other values of some parameters; this one is unchanged.
+
+        Args:
+            values: By name, shaped as in `parameters`.
+        """
+        from linkwork.model.parameters import changed_fields
+
+        made = self
+        for name, x in values.items():
+            made = replace(made, **changed_fields(made, name, x))
+        return made
 
     @named_options()
     def with_contacts(

@@ -13,7 +13,7 @@ Body 0 is the world. Body ``i`` hangs on ``parent[i] < i``, at rest at rotation 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -387,17 +387,26 @@ def _slides(joints: list[_TreeJoint], rotation: list[Floats], length: float) -> 
 
 
 def regrouped(
-    parent: Integers, kind: Integers, P: Floats, p: Floats, mass: Floats, mc: Floats, I: Floats
+    parent: Integers,
+    kind: Integers,
+    P: Floats,
+    p: Floats,
+    mass: Floats,
+    mc: Floats,
+    I: Floats,
+    kept: Collection[int] = (),
 ) -> tuple[Floats, Floats, Floats]:
     """Inertia moved, leaves first, from each body to its parent where no motion of the joint makes a difference.
 
     These are the base parameters of system identification. A thin rod along the axis of a revolute joint, of mass
     ``m``, first moment ``(0, 0, b)`` and inertia ``(J, J, 0)``, may be on either side of it; so may a rotational
     inertia at a prismatic joint, and a mass at the center of a spherical one. Torques, accelerations, momenta and
-    energies do not change.
+    energies do not change. Bodies that are ``kept`` keep what they have: their joints are not where the plan has them.
     """
     mass, mc, I = mass.copy(), mc.copy(), I.copy()
     for i in range(len(mass) - 1, 0, -1):
+        if i in kept:
+            continue
         m, b, J = 0.0, np.zeros(3), np.zeros((3, 3))
         if kind[i] == REVOLUTE:
             m, b, J = mass[i], np.array([0.0, 0.0, mc[i, 2]]), np.diag([I[i, 1, 1], I[i, 1, 1], 0.0])

@@ -27,13 +27,15 @@ from linkwork.compilers.backends import default_threads, runner_for
 from linkwork.compilers.entry import SHAPES
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
-from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
+from linkwork.compilers.trace import MAX_OPERATIONS, Trace
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import BackendName, Lanes, Precision
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
+from linkwork.quantities.differentiable import Differentiable
+from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 
 Array = npt.NDArray[Any]
 
@@ -100,6 +102,7 @@ class BaseEvaluator:
         arguments: Keyword arguments that make an equal evaluator of the same class.
         frames: Frames that the quantity is about, or that external wrenches act on.
         threads: Threads that share a large batch; by default as many as there are cores.
+        parameters: Parameters of the robot that are inputs.
     """
 
     __call__: Callable[..., Any]
@@ -113,20 +116,26 @@ class BaseEvaluator:
         arguments: Mapping[str, Any],
         frames: str | Sequence[str] = (),
         threads: int | None = None,
+        parameters: ParameterNames | ParameterInputs = (),
     ) -> None:
         check_robot(robot)
         self.robot = robot
+        known = parameters if isinstance(parameters, ParameterInputs) else ParameterInputs(robot, parameters)
+        self._parameter_inputs = known
         self.quantity = quantity
         self.frames = frame_names(frames)
         for name in self.frames:
             robot.frame(name)
         self._arguments = dict(arguments)
+        if self._parameter_inputs.names:
+            self._arguments["parameters"] = self._parameter_inputs.recipe
         self._make_program = program
         self._program: Program | None = None
         self._set_backend(Backend(threads=thread_count(threads), single_for_single=True))
 
     def _set_backend(self, backend: Backend) -> None:
         """Run the program by this backend; nothing has run yet."""
+        self._products: dict[str, Any] = {}
         self._backend = backend
         self._dtype: np.dtype[Any] = np.dtype(backend.dtype)
         self._runner: Runner | None = None
@@ -134,6 +143,7 @@ class BaseEvaluator:
         self._entry: Callable[..., int] = self._first_call
         self._output_shapes: Sequence[tuple[int, ...]] = ()
         self._no_wrenches = np.zeros((len(self.frames), 6), dtype=backend.dtype)
+        self._own_parameters = self._parameter_inputs.held(backend.dtype)
 
     def _first_call(self, *arrays: Any) -> int:
         """The entry point before there is one: calls take the general path, which knows what is missing.
@@ -156,8 +166,44 @@ class BaseEvaluator:
         if self._program is None:
             with _LOCK:
                 if self._program is None:
-                    self._program = self._make_program()
+                    self._program = self._parameter_inputs.program(self._make_program())
         return self._program
+
+    @property
+    def parameters(self) -> Mapping[str, Array]:
+        """Parameters of the robot that are inputs, with its own values: those of a call that gives no others."""
+        return MappingProxyType(self._parameter_inputs.values)
+
+    def with_parameters(self, **values: npt.ArrayLike) -> Self:
+        """The same evaluator with other values of its parameters, where a call gives none.
+
+        Args:
+            values: By name, ``(..., rows)``: leading axes are batch axes and broadcast with those of calls.
+        """
+        other = self._on(self._backend)
+        other._hold(values)
+        if self._runner is not None:
+            other._prepare_inputs()
+            other._runner, other._output_shapes = self._runner, self._output_shapes
+        return other
+
+    def _hold(self, values: Mapping[str, Any]) -> None:
+        """Take these values of parameters where a call gives none; nothing has run yet."""
+        self._parameter_inputs = self._parameter_inputs.holding(values)
+        self._own_parameters = self._parameter_inputs.held(self._dtype)
+
+    def _given_parameters(self, parameters: Mapping[str, Any], *, once: bool = False) -> tuple[Any, ...]:
+        """All parameters that are inputs, in order, from those given by name; ``once``: for many calls."""
+        if not parameters:
+            return self._own_parameters
+        return self._parameter_inputs.given(self._own_parameters, parameters, once=once)
+
+    def _all_inputs(self, inputs: Sequence[Any], parameters: Sequence[Any] = ()) -> list[Any]:
+        """All inputs of the program, from those without parameters; by default those of the robot."""
+        if not self._own_parameters:
+            return list(inputs)
+        start = self._parameter_inputs.start(self.program)
+        return [*inputs[:start], *(parameters or self._own_parameters), *inputs[start:]]
 
     @property
     def traced_program(self) -> Program:
@@ -264,8 +310,7 @@ class BaseEvaluator:
 
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
-        traced = trace(self.counted_program.algorithm, self.program.tree, limit=sys.maxsize)
-        return OperationCount.of_trace(traced)
+        return OperationCount.of_trace(self.counted_program.trace(limit=sys.maxsize))
 
     # Copies --------------------------------------------------------------------------------------
 
@@ -274,26 +319,31 @@ class BaseEvaluator:
         return self._arguments
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (type(self), self._recipe(), self._backend)
+        return _remade, (type(self), self._recipe(), self._backend, dict(self.parameters))
 
     def __repr__(self) -> str:
         by = f" by {self.method}" if hasattr(self, "method") else ""
         return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}'{by}, {self.backend}, {self._dtype}>"
 
 
-def _remade(kind: type[BaseEvaluator], arguments: Mapping[str, Any], backend: Backend) -> BaseEvaluator:
+def _remade(
+    kind: type[BaseEvaluator], arguments: Mapping[str, Any], backend: Backend, parameters: Mapping[str, Any]
+) -> BaseEvaluator:
     """An evaluator from what `BaseEvaluator.__reduce__` says of it."""
     made = kind(**arguments)
     made._set_backend(backend)
+    if parameters:
+        made._hold(parameters)
     return made
 
 
-class ArrayEvaluator(BaseEvaluator):
+class ArrayEvaluator(BaseEvaluator, Differentiable):
     """An evaluator that is called with the arrays of its program: each is given, or held by the evaluator."""
 
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         """All inputs of the program from those given, with zero external wrenches if none are given."""
-        names = list(self.program.algorithm.inputs)
+        parameters = self._parameter_inputs.names
+        names = [name for name in self.program.algorithm.inputs if name not in parameters]
         inputs: list[Any] = list(given)
         if names[-1] == "wrenches":
             if len(inputs) == len(names) - 1:
@@ -322,7 +372,7 @@ class ArrayEvaluator(BaseEvaluator):
             )
         return list(out)
 
-    def bind(self, *inputs: Array, out: Array | Sequence[Array]) -> Callable[[], None]:
+    def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
 
         ``out`` is the array of the main output, or a tuple of all outputs in their order; an error names them. The
@@ -332,13 +382,15 @@ class ArrayEvaluator(BaseEvaluator):
         Args:
             inputs: Arrays that every call reads as they then are.
             out: Array that every call writes, or a tuple of as many as there are results.
+            parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
         """
         runner, outputs = self.runner, self._outputs(out)
         alone = isinstance(out, np.ndarray) and len(outputs) > 1
         if alone:
             lead = outputs[0].shape[: max(0, outputs[0].ndim - len(runner.outputs[0]))]
             outputs[1:] = [np.empty((*lead, *shape), self._dtype) for shape in runner.outputs[1:]]
-        arrays = [*cast(list[Array], self._inputs(inputs)), *outputs]
+        chosen = self._given_parameters(parameters, once=True)
+        arrays = [*cast(list[Array], self._all_inputs(self._inputs(inputs), chosen)), *outputs]
         step = bound_call(runner, arrays)
         verify = self._verification(alone)
         if verify is None:
@@ -388,6 +440,7 @@ class ProgramEvaluator(ArrayEvaluator):
         plan: Makes the plan that the algorithm reads, from the robot and the frames.
         frames: Frames that the quantity is about, or that external wrenches act on.
         threads: Threads that share a large batch; by default as many as there are cores.
+        parameters: Parameters of the robot that are inputs (`parameters` of a robot), further arguments of a call.
         arguments: Of a subclass: keyword arguments that make an equal evaluator of that class.
     """
 
@@ -400,6 +453,7 @@ class ProgramEvaluator(ArrayEvaluator):
         frames: str | Sequence[str] = (),
         threads: int | None = None,
         arguments: Mapping[str, Any] | None = None,
+        parameters: ParameterNames = (),
     ) -> None:
         names = frame_names(frames)
         if arguments is None:
@@ -408,21 +462,25 @@ class ProgramEvaluator(ArrayEvaluator):
         def program() -> Program:
             return Program.of_robot(robot, algorithm, plan(robot, names))
 
-        super().__init__(robot, quantity, program, arguments, names, threads)
+        super().__init__(robot, quantity, program, arguments, names, threads, parameters)
 
-    def __call__(self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None) -> Any:
+    def __call__(
+        self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None, **parameters: npt.ArrayLike
+    ) -> Any:
         """Evaluate: one array, or a tuple where the quantity has several.
 
         Args:
             inputs: Arrays, in the order of the quantity's inputs; leading axes are batch axes and broadcast.
             out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
+            parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
         """
-        if out is None:
+        if out is None and not parameters:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
-            if not self._entry(*inputs, *results):
+            if not self._entry(*self._all_inputs(inputs), *results):
                 return results[0] if len(results) == 1 else tuple(results)
-        typed = self._for_type_of([*inputs, *self._outputs(out)])
-        results = typed.runner.evaluate(typed._inputs(inputs), self._outputs(out))
+        typed = self._for_type_of([*inputs, *parameters.values(), *self._outputs(out)])
+        chosen = typed._given_parameters(parameters)
+        results = typed.runner.evaluate(typed._all_inputs(typed._inputs(inputs), chosen), self._outputs(out))
         return results[0] if len(results) == 1 else tuple(results)
 
 

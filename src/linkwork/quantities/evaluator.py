@@ -8,16 +8,28 @@ from types import MappingProxyType
 
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Quantity, Reference
-from linkwork.kernels import aba, actuation, crba, kinematics, passive, rnea
+from linkwork.kernels import (
+    aba,
+    actuation,
+    constraint_derivatives,
+    coriolis,
+    crba,
+    kinematics,
+    momentum_matrix,
+    passive,
+    rnea,
+)
 from linkwork.kernels import centroidal as centroid
 from linkwork.kernels import constraints as loops
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuation import actuation_tree
+from linkwork.plans.constraint_derivatives import error_tree, row_tree
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, OperationCount, ProgramEvaluator, frame_names, thread_count
+from linkwork.quantities.parameters import ParameterNames
 
 __all__ = [
     "Array",
@@ -37,19 +49,27 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "mass_matrix": crba.CRBA,
         "inverse_mass_product": aba.INVERSE_MASS,
         "bias_forces": rnea.BIAS,
+        "coriolis_matrix": coriolis.CORIOLIS,
         "passive_forces": passive.PASSIVE,
         "gravity_forces": rnea.GRAVITY,
         "frame_placement": kinematics.PLACEMENTS,
         "frame_velocity": kinematics.VELOCITIES,
         "frame_acceleration": kinematics.ACCELERATIONS,
         "frame_jacobian": kinematics.JACOBIANS,
+        "frame_jacobian_rate": momentum_matrix.JACOBIAN_RATES,
         "center_of_mass": centroid.CENTER_OF_MASS,
+        "center_of_mass_jacobian": momentum_matrix.COM_JACOBIAN,
+        "center_of_mass_jacobian_rate": momentum_matrix.COM_JACOBIAN_RATE,
         "centroidal_momentum": centroid.MOMENTUM,
+        "centroidal_momentum_matrix": momentum_matrix.MOMENTUM_MATRIX,
+        "centroidal_momentum_matrix_rate": momentum_matrix.MOMENTUM_MATRIX_RATE,
         "energy": centroid.ENERGIES,
         "constraint_error": loops.ERRORS,
         "constraint_jacobian": loops.CONSTRAINT_JACOBIAN,
         "constraint_bias": loops.CONSTRAINT_BIAS,
         "constraint_target": loops.TARGET,
+        "constraint_derivatives": constraint_derivatives.CONSTRAINT_DERIVATIVES,
+        "constraint_error_jacobian": constraint_derivatives.ERROR_JACOBIAN,
         "actuator_torques": actuation.ACTUATOR_TORQUES,
         "gravity_compensation": actuation.GRAVITY_COMPENSATION,
     }
@@ -59,6 +79,10 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
 
 OF_CONSTRAINTS = ("constraint_error", "constraint_jacobian", "constraint_bias", "constraint_target")
 """Quantities that depend on the constraints of a robot; the others are those of its tree."""
+
+
+OF_ROWS = MappingProxyType({"constraint_derivatives": row_tree, "constraint_error_jacobian": error_tree})
+"""Plans of the derivatives of constraint rows."""
 
 
 OF_ACTUATORS = ("actuator_torques", "gravity_compensation")
@@ -84,6 +108,7 @@ class Evaluator(ProgramEvaluator):
         reference: Axes of vectors at frames: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's
             origin; ``"world"``, the world's at its own origin.
         threads: Threads that share a large batch; by default as many as there are cores.
+        parameters: Parameters of the robot that are inputs, such as ``["mass"]``: see `ForwardDynamics`.
     """
 
     def __init__(
@@ -93,6 +118,7 @@ class Evaluator(ProgramEvaluator):
         frames: Sequence[str] = (),
         reference: Reference = "local",
         threads: int | None = None,
+        parameters: ParameterNames = (),
     ) -> None:
         check_robot(robot)
         if quantity not in QUANTITIES:
@@ -110,11 +136,13 @@ class Evaluator(ProgramEvaluator):
         def plan(robot: Model, frames: Sequence[str]) -> Tree:
             if quantity in OF_ACTUATORS:
                 return actuation_tree(robot)
+            if quantity in OF_ROWS:
+                return OF_ROWS[quantity](robot)
             plan_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
             return plan_of(robot, frames, REFERENCES[reference])
 
         arguments = {"robot": robot, "quantity": quantity, "frames": names, "reference": reference}
-        super().__init__(robot, quantity, QUANTITIES[quantity], plan, names, threads, arguments)
+        super().__init__(robot, quantity, QUANTITIES[quantity], plan, names, threads, arguments, parameters)
 
 
 def operation_count(evaluator: BaseEvaluator) -> OperationCount:

@@ -65,6 +65,21 @@ def bias_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array 
     return result
 
 
+def coriolis_matrix(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The matrix ``C(q, v)``, ``(..., nv, nv)``: ``C v`` is the part of `bias_forces` that velocities cause.
+
+    Of all such matrices it is the one for which ``dM/dt - 2 C`` is skew-symmetric.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "coriolis_matrix")(q, v, out=out)
+    return result
+
+
 def gravity_forces(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
     """The torques that hold the robot still, ``(..., nv)``.
 
@@ -203,6 +218,23 @@ def frame_jacobian(robot: Model, q: npt.ArrayLike, frame: str | Sequence[str], r
     return result[..., 0, :, :] if isinstance(frame, str) else result
 
 
+def frame_jacobian_rate(
+    robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, frame: str | Sequence[str], reference: Reference = "local"
+) -> Array:
+    """``dJ/dt``, ``(..., 6, nv)``: how `frame_jacobian` changes while the robot moves with ``v``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
+        reference: Axes of the result: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's origin;
+            ``"world"``, the world's at its own origin.
+    """
+    result: Array = _evaluator(robot, "frame_jacobian_rate", frame, reference)(q, v)
+    return result[..., 0, :, :] if isinstance(frame, str) else result
+
+
 def center_of_mass(robot: Model, q: npt.ArrayLike) -> Array:
     """Center of mass in the world, ``(..., 3)``.
 
@@ -210,9 +242,37 @@ def center_of_mass(robot: Model, q: npt.ArrayLike) -> Array:
         robot: The mechanism.
         q: Configuration, ``(..., nq)``.
     """
-    if robot.mass == 0:
-        raise InputError(f"robot '{robot.name}' has no mass")
+    _need_mass(robot)
     result: Array = _evaluator(robot, "center_of_mass")(q)
+    return result
+
+
+def center_of_mass_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The matrix ``J(q)``, ``(..., 3, nv)``: ``J v`` is the velocity of the center of mass, in the world's axes.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
+    _need_mass(robot)
+    result: Array = _evaluator(robot, "center_of_mass_jacobian")(q, out=out)
+    return result
+
+
+def center_of_mass_jacobian_rate(
+    robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None
+) -> Array:
+    """``dJ/dt``, ``(..., 3, nv)``: ``J a + dJ/dt v`` is the acceleration of the center of mass.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
+    _need_mass(robot)
+    result: Array = _evaluator(robot, "center_of_mass_jacobian_rate")(q, v, out=out)
     return result
 
 
@@ -224,9 +284,37 @@ def centroidal_momentum(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Arr
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``.
     """
-    if robot.mass == 0:
-        raise InputError(f"robot '{robot.name}' has no mass")
+    _need_mass(robot)
     result: Array = _evaluator(robot, "centroidal_momentum")(q, v)
+    return result
+
+
+def centroidal_momentum_matrix(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The matrix ``A(q)``, ``(..., 6, nv)``: ``A v`` is the `centroidal_momentum`.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
+    _need_mass(robot)
+    result: Array = _evaluator(robot, "centroidal_momentum_matrix")(q, out=out)
+    return result
+
+
+def centroidal_momentum_matrix_rate(
+    robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None
+) -> Array:
+    """``dA/dt``, ``(..., 6, nv)``: ``A a + dA/dt v`` is the rate of the `centroidal_momentum`.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
+    _need_mass(robot)
+    result: Array = _evaluator(robot, "centroidal_momentum_matrix_rate")(q, v, out=out)
     return result
 
 
@@ -292,6 +380,51 @@ def constraint_target(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: 
     """
     result: Array = _evaluator(robot, "constraint_target")(q, v, out=out)
     return result
+
+
+class RowDerivatives(NamedTuple):
+    """Derivatives of the accelerations ``s = J a + dJ/dt v`` of constraint rows, with ``a`` held."""
+
+    ds_dq: Array
+    """By configuration, in the tangent space at q, ``(..., nc, nv)``."""
+    ds_dv: Array
+    """By velocity, ``(..., nc, nv)``."""
+
+
+def constraint_derivatives(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> RowDerivatives:
+    """Derivatives of the accelerations ``s = J a + dJ/dt v`` of all rows by ``q`` and ``v``.
+
+    With ``a = 0`` they are those of `constraint_bias`; with ``v = 0``, ``ds_dq`` is that of ``J a``, of any vector a.
+    Gains are not part of them.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        a: Joint accelerations, ``(..., nv)``.
+    """
+    return RowDerivatives(*_evaluator(robot, "constraint_derivatives")(q, v, a))
+
+
+def constraint_error_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """The derivative of `constraint_error` by configuration, ``(..., nc, nv)``, in the tangent space at q.
+
+    It is `constraint_jacobian` but for points that are to meet and are apart (rows of those are rates of the vector
+    between them, errors its components in the first frame), and for rows that bind velocities only: zeros here.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = _evaluator(robot, "constraint_error_jacobian")(q, out=out)
+    return result
+
+
+def _need_mass(robot: Model) -> None:
+    check_robot(robot)
+    if robot.mass == 0:
+        raise InputError(f"robot '{robot.name}' has no mass")
 
 
 def _evaluator(

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import fresh_floats
+from linkwork.inputs import ParameterName, fresh_floats
 from linkwork.model.model import Model
+from linkwork.model.parameters import own_values, parameter
 from linkwork.quantities.base import Array
-from linkwork.quantities.evaluator import check_actuators
+from linkwork.quantities.evaluator import Evaluator, check_actuators
 from linkwork.quantities.functions import actuator_torques
 
 ControlFunction = Callable[[float, Array, Array], npt.ArrayLike]
@@ -100,11 +102,25 @@ def not_finite(what: str, number: int, robot: int | None = None) -> str:
     return f"{what} {number}{'' if robot is None else f' of robot {robot}'} is not finite"
 
 
-def torques_of_actuators(robot: Model, q: Array, v: Array, commands: Array) -> Array:
-    """Joint torques of actuators in recorded states; zero where there are no commands, or the state is not finite."""
+def torques_of_actuators(
+    robot: Model, q: Array, v: Array, commands: Array, parameters: Mapping[ParameterName, Array] = MappingProxyType({})
+) -> Array:
+    """Joint torques of actuators in recorded states; zero where there are no commands, or the state is not finite.
+
+    ``parameters`` are those of robots that differ, as `robot_parameters` gives them.
+    """
     live = np.isfinite(commands).all(axis=-1) & np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1)
     torque = np.zeros_like(v)
-    torque[live] = actuator_torques(robot, q[live], v[live], commands[live])
+    own: dict[ParameterName, Array] = {}
+    for name in ("actuator_gain", "actuator_bias"):
+        if name in parameters:
+            own[name] = np.broadcast_to(parameters[name], (*live.shape, len(robot.actuators), 3))[live]
+    if own:
+        torque[live] = Evaluator(robot, "actuator_torques", parameters=list(own))(
+            q[live], v[live], commands[live], **own
+        )
+    else:
+        torque[live] = actuator_torques(robot, q[live], v[live], commands[live])
     return torque
 
 
@@ -129,3 +145,25 @@ def frame_wrenches(
     if any(wrench.ndim > 1 for wrench in rows):
         rows = [np.broadcast_to(wrench, (robots or 1, 6)) for wrench in rows]
     return tuple(given), fresh_floats(np.stack(rows, axis=-2) if rows else np.zeros((0, 6)), "wrenches")
+
+
+def robot_parameters(
+    robot: Model, parameters: Mapping[ParameterName, npt.ArrayLike], robots: int
+) -> dict[ParameterName, Array]:
+    """Parameters of robots by name, of the shape that the robot's own have, or where robots differ, of each."""
+    if not isinstance(parameters, Mapping):
+        raise InputError(
+            f"parameters is {type(parameters).__name__}, needs values by name: {{'mass': masses}}, see robot.parameters"
+        )
+    found: dict[ParameterName, Array] = {}
+    for name, values in parameters.items():
+        shape, x = own_values(robot, name).shape, fresh_floats(values, name)
+        if x.shape not in (shape, (robots, *shape)):
+            raise InputError(f"{name} has shape {x.shape}, robot '{robot.name}' needs {shape} or {(robots, *shape)}")
+        if not np.isfinite(x).all():
+            raise InputError(f"{name} holds numbers that are not finite")
+        check = parameter(name).check
+        if check is not None:
+            check(x, name)
+        found[name] = x
+    return found

@@ -6,7 +6,7 @@ A robot that stops being finite holds NaN from there on, and is left out of furt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -21,15 +21,21 @@ from linkwork.simulation.propagators import one_by_one
 from linkwork.simulation.stepper import Stepper
 
 
-def batch_steps(stepper: Stepper, make: Callable[[float], Stepper], wrenches: Array) -> Propagate:
-    """The same steps for all robots; a shorter one is made by a stepper of its own."""
+def batch_steps(
+    stepper: Stepper, make: Callable[[float], Stepper], wrenches: Array, parameters: Sequence[Array] = ()
+) -> Propagate:
+    """The same steps for all robots; a shorter one is made by a stepper of its own.
+
+    ``parameters`` are those that are inputs of the steps, in order, for all robots or for each.
+    """
     dt = stepper.dt
 
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         by, steps = (stepper, int(stop - start)) if stop - start >= 1 else (make((stop - start) * dt), 1)
         q, v, actuation, _, contacts = state
         live, nc = _finite(q, v), by.source.nc
-        inputs = [q, v, actuation.tau, *by.held(actuation.commands, wrenches, contacts, q), by.repeats(steps)]
+        held = by.held(actuation.commands, wrenches, contacts, q)
+        inputs = [q, v, actuation.tau, *held, *parameters, by.repeats(steps)]
         q1, v1, found, progress = _step(by, inputs, live)
         good = progress[:, 1] == steps + 1
         forces = np.zeros((len(q), nc))
@@ -42,18 +48,23 @@ def batch_steps(stepper: Stepper, make: Callable[[float], Stepper], wrenches: Ar
 
 
 def controlled_batch_steps(
-    stepper: ControlledStepper, partial: Propagate, controller: Controller, wrenches: Array, end: float
+    stepper: ControlledStepper,
+    partial: Propagate,
+    controller: Controller,
+    wrenches: Array,
+    end: float,
+    parameters: Sequence[Array] = (),
 ) -> tuple[Propagate, Feedback]:
     """Steps and controls between them, all in machine code; and the controller by itself, for a start.
 
-    At the ``end``, in steps of the clock, the controller is not called.
+    At the ``end``, in steps of the clock, the controller is not called. ``parameters``: as for `batch_steps`.
     """
-    parameters, dt = controller.packed(), stepper.dt
+    given, dt = (*controller.packed(), *parameters), stepper.dt
 
     def advance(state: State, now: int, steps: int, final: bool) -> State:
         held = stepper.held(None, wrenches, state.contacts, state.q)[:-1]
         timing, settings = stepper.settings(now, steps, final=final)
-        inputs = [state.q, state.v, state.actuation.tau, *held, timing, *parameters, settings]
+        inputs = [state.q, state.v, state.actuation.tau, *held, timing, *given, settings]
         live = _finite(state.q, state.v)
         q1, v1, tau1, found, progress = _step(stepper, inputs, live)
         wrong = np.argwhere(~np.isfinite(tau1))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Unpack
 
@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, LinkworkError
-from linkwork.inputs import Integrator, StepMethod, above_zero, count, named_options
+from linkwork.inputs import Integrator, ParameterName, StepMethod, above_zero, count, named_options
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
+from linkwork.model.parameters import own_values
 from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import (
     Actuation,
@@ -24,6 +25,7 @@ from linkwork.simulation.actuation import (
     ControllerOutput,
     constant_actuation,
     frame_wrenches,
+    robot_parameters,
 )
 from linkwork.simulation.batch_propagators import batch_steps, controlled_batch_steps
 from linkwork.simulation.contacts import warn_of_missed_steps
@@ -58,6 +60,7 @@ def rollouts(
     tau: npt.ArrayLike | None = None,
     commands: npt.ArrayLike | None = None,
     wrenches: Mapping[str, npt.ArrayLike] | None = None,
+    parameters: Mapping[ParameterName, npt.ArrayLike] | None = None,
     controller: Controller | ControlFunction | None = None,
     record_every: int | None = None,
     compile: bool | None = None,
@@ -85,6 +88,9 @@ def rollouts(
         commands: Constant commands of the actuators, ``(actuators,)`` or ``(n, actuators)``.
         wrenches: Constant external wrenches by frame, ``{"hand": [*moment, *force]}`` in the frame's axes, ``(6,)`` or
             ``(n, 6)`` each.
+        parameters: Parameters of the robots, such as ``{"mass": masses}``, shaped as in `Mechanism.parameters`, or with
+            a first axis ``n``: every row then has a robot of its own (domain randomization). Stops at joint limits,
+            regularization, and energies of the trajectory are those of ``robot``.
         controller: A `Controller` or a kernel, which is compiled with the steps and runs in lanes and threads as they
             do; its parameters may differ from robot to robot (``per_robot``). Another function is called with time and
             the states of all robots, ``(n, nq)`` and ``(n, nv)``, and returns torques ``(n, nv)`` or commands.
@@ -126,6 +132,8 @@ def rollouts(
     if method not in ("auto", "minimal"):
         raise InputError(f"no method {method!r} of rollouts, whose steps are compiled; there are auto, minimal")
     steps = StepSettings.of(integrator, h, method, frames, None, options).started_at(robot, at)
+    varied = robot_parameters(robot, parameters or {}, len(at))
+    steps = replace(steps, parameters=tuple(varied))
     batch = Batch(
         robot,
         steps,
@@ -138,6 +146,7 @@ def rollouts(
         output,
         compile=not steps.touching(robot) if compile is None else bool(compile),
         threads=threads,
+        parameters=varied,
     )
     if executor is None:
         with progress_bar(progress, schedule.end - schedule.start, robot.name) as report:
@@ -174,6 +183,7 @@ def _trajectory(batch: Batch, recorder: Recorder) -> Trajectory:
             f"{lost} of {len(batch.q)} robots stopped being finite, or their loops could not be closed: simulate one "
             "of them alone to see which; try a shorter dt, or other joints with robot.with_independent(...)"
         )
+    recorder.parameters = batch.parameters
     every: dict[str, Any] = {"record_every": batch.schedule.record, "control_every": batch.schedule.control}
     if recorder.contacts is not None:
         every["contact_pairs"] = [pair.name for pair in batch.robot.contacts]
@@ -198,13 +208,18 @@ class Batch:
     threads: int | None
     alone: bool = False
     """Whether it is a job of an executor: it then shares no stepper with other threads."""
+    parameters: Mapping[ParameterName, Array] = field(default_factory=dict)
+    """Parameters of all robots, or with a first axis, of each."""
 
     def rows(self, rows: slice) -> Batch:
         """Some of the robots, on one core."""
         controller = self.controller.part(rows) if isinstance(self.controller, Controller) else self.controller
         wrenches = self.wrenches[rows] if self.wrenches.ndim > 2 else self.wrenches
+        shapes = {name: own_values(self.robot, name).ndim for name in self.parameters}
+        parameters = {name: x[rows] if x.ndim > shapes[name] else x for name, x in self.parameters.items()}
         return replace(
             self,
+            parameters=parameters,
             q=self.q[rows],
             v=self.v[rows],
             constant=self.constant.rows(rows),
@@ -233,19 +248,20 @@ class Batch:
     def _plan(self, recorder: Recorder) -> tuple[list[Stop], Propagate, Feedback | None]:
         """Stops, what leads from one to the next, and what controls at them."""
         controller, schedule, wrenches = self.controller, self.schedule, self.wrenches
+        given = tuple(self.parameters.values())
         if isinstance(controller, Controller):
             stepper = self._stepper(controller.control, schedule.control)
             assert isinstance(stepper, ControlledStepper)
-            partial = batch_steps(stepper, self._shortened, wrenches)
+            partial = batch_steps(stepper, self._shortened, wrenches, given)
             return schedule.stops_of_kernel(), *controlled_batch_steps(
-                stepper, partial, controller, wrenches, schedule.end
+                stepper, partial, controller, wrenches, schedule.end, given
             )
         stepper = self._stepper()
-        propagate = batch_steps(stepper, self._shortened, wrenches)
+        propagate = batch_steps(stepper, self._shortened, wrenches, given)
         if controller is None:
             return schedule.stops(), propagate, None
         feedback = function_feedback(self.robot, controller, self.output, self.constant, len(self.q))
-        if is_compiled(controller) and not stepper.contact:
+        if is_compiled(controller) and not stepper.contact and not given:
             how = (controller, self.output, self.constant, wrenches, schedule, recorder)
             return schedule.outer_stops(), numba_steps(stepper, propagate, *how), feedback
         return schedule.stops(), propagate, feedback

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.errors import InputError
+from linkwork.inputs import ParameterName
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
 from linkwork.simulation.actuation import (
@@ -62,6 +63,8 @@ class Recorder:
 
     def __init__(self, robot: Model, times: Array, batch: tuple[int, ...] = (), contacts: int | None = None) -> None:
         self.robot, self.times = robot, times
+        self.parameters: Mapping[ParameterName, Array] = {}
+        """Parameters of robots that differ."""
         self.count = 0
         """How many states were kept so far."""
         widths = (robot.nq, robot.nv, robot.nv, robot.nc, len(robot.actuators))
@@ -93,7 +96,7 @@ class Recorder:
         times, q, v, tau, multipliers, commands = arrays
         if not np.isfinite(commands).any():
             return Trajectory(self.robot, times, q, v, tau, multipliers, settings, ended, None, contacts)
-        tau = tau + torques_of_actuators(self.robot, q, v, commands)
+        tau = tau + torques_of_actuators(self.robot, q, v, commands, self.parameters)
         return Trajectory(self.robot, times, q, v, tau, multipliers, settings, ended, commands, contacts)
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from linkwork.dynamics.implicit import with_implicit_armature
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, JointLimits, SimulationMethod, TimeConstant, fresh_floats
+from linkwork.inputs import Integrator, JointLimits, ParameterName, SimulationMethod, TimeConstant, fresh_floats
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
 from linkwork.quantities.base import Array
@@ -100,6 +100,8 @@ class StepSettings:
     """Further ones of `Stepper`."""
     contact: bool | None = None
     """Whether contact pairs touch; None: if the robot has any."""
+    parameters: tuple[ParameterName, ...] = ()
+    """Parameters of the robot that are inputs of the steps."""
 
     @classmethod
     def of(
@@ -159,6 +161,7 @@ class StepSettings:
             "stops_at": self.stops_at,
             "wrenches": self.frames,
             "contact": self.contact,
+            "parameters": self.parameters,
             **dict(self.options),
         }
         return Stepper(robot, **how) if control is None else ControlledStepper(robot, control, control_every, **how)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -67,6 +68,24 @@ def stabilized(robot: Model, time_constant: TimeConstant, dt: float) -> Model:
         return robot
     pulled = tuple(c if any(c.gains or ()) else replace(c, gains=None, time_constant=time) for c in robot.constraints)
     return replace(robot, constraints=pulled)
+
+
+def check_step_parameters(names: Sequence[str], passive: bool, stabilized: bool, contact: bool) -> None:
+    """Raise where steps do not depend on a parameter that is to be an input.
+
+    Args:
+        names: Names of parameters.
+        passive: Whether springs and dampers act.
+        stabilized: Whether loops are pulled closed by gains.
+        contact: Whether contacts touch.
+    """
+    for name in names:
+        if name in ("damping", "stiffness", "rest") and not passive:
+            raise InputError(f"{name} is a parameter, and passive=False leaves springs and dampers out")
+        if name == "gains" and (contact or not stabilized):
+            raise InputError("gains is a parameter, and these steps have no Baumgarte stabilization: leave it out")
+        if name in ("friction", "contact_friction") and not contact:
+            raise InputError(f"{name} is a parameter, and acts in steps with contacts alone: leave it out")
 
 
 def unstabilized(robot: Model) -> Model:

@@ -30,16 +30,20 @@ from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TRE
 from linkwork.plans.clusters import cluster_tree
 from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
+from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
 from linkwork.quantities.evaluator import check_actuators
+from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.simulation.contact_inputs import ContactInputs
 from linkwork.simulation.contact_programs import ContactStepsRunner
 from linkwork.simulation.contacts import ContactRow, has_contacts
+from linkwork.simulation.derivatives import DifferentiableSteps
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.stabilization import (
     AUTO,
+    check_step_parameters,
     passive_parameters,
     stabilized,
     unstabilized,
@@ -52,7 +56,7 @@ INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5
 _empty = np.empty
 
 
-class Stepper(BaseEvaluator):
+class Stepper(BaseEvaluator, DifferentiableSteps):
     """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``, or ``Stepper(robot)(q, v, commands=u).q``.
 
     | integrator | what it is                                                                                        |
@@ -90,6 +94,8 @@ class Stepper(BaseEvaluator):
             need coal where it is not installed (a `ModelWarning`). Then dry friction of joints acts, too, and loops
             close in every step: ``time_constant``, ``regularization`` and ``iterations`` have no meaning. ``euler``
             alone has contacts.
+        parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`. Stops,
+            regularization and settings of contact solvers stay those of the robot's own values.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
@@ -108,6 +114,7 @@ class Stepper(BaseEvaluator):
         stops_at: npt.ArrayLike | None = None,
         wrenches: Sequence[str] = (),
         contact: bool | None = None,
+        parameters: ParameterNames = (),
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
@@ -143,6 +150,10 @@ class Stepper(BaseEvaluator):
             stable = with_implicit_armature(stable, self.dt)
         if not passive:
             stable = replace(stable, gravity_compensation={})
+        implicit = self.dt if integrator == "euler" and passive else 0.0
+        own = replace(robot if passive else without_passive_forces(robot), constraints=stable.constraints)
+        inputs = ParameterInputs(own, parameters, implicit)
+        check_step_parameters(inputs.names, passive, bound and not minimal, self.contact)
         self.takes_commands = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         frames = frame_names(wrenches)
         self.contact_inputs: ContactInputs | None = None
@@ -150,6 +161,7 @@ class Stepper(BaseEvaluator):
             # constraints close within a step: their gains have no meaning
             stable, dynamics = replace(stable, constraints=robot.constraints), "contact_newton"
             moved = stable if passive else without_passive_forces(stable)
+            moved = with_friction_rows(moved, inputs.chosen)
             tree = contact_steps_tree(moved, frames, limits is True, True, MAX_ITERATIONS)
             self.contact_inputs = ContactInputs(robot, tree, self.dt)
         elif minimal:
@@ -177,7 +189,7 @@ class Stepper(BaseEvaluator):
             "wrenches": frames,
             "contact": contact,
         }
-        super().__init__(stable, f"{integrator} step", lambda: program, arguments, frames, threads)
+        super().__init__(stable, f"{integrator} step", lambda: program, arguments, frames, threads, inputs)
 
     @property
     def contact_row(self) -> ContactRow | None:
@@ -257,6 +269,7 @@ class Stepper(BaseEvaluator):
         commands: npt.ArrayLike | None = None,
         wrenches: npt.ArrayLike | None = None,
         contact_state: Array | None = None,
+        **parameters: npt.ArrayLike,
     ) -> StepResult:
         """The state after some steps under constant torques. Leading axes are batch axes and broadcast.
 
@@ -270,23 +283,25 @@ class Stepper(BaseEvaluator):
             wrenches: External wrenches on the frames that the stepper was made with, ``(..., frames, 6)``, each
                 ``[moment, force]`` in the frame's axes; by default none.
             contact_state: `StepResult.contact_state` of the steps before, whose forces these start from (warm start).
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         if self.given is not None and steps != 1:
-            return self._one_by_one(q, v, tau, steps, commands, wrenches, contact_state)
+            return self._one_by_one(q, v, tau, steps, commands, wrenches, contact_state, parameters)
+        P = self._given_parameters(parameters)
         u, _, _, R, timing = self.held(commands, contacts=contact_state, q=q)
         if tau is None:
             tau = self._no_torques
         if wrenches is None:
             wrenches = self._no_wrenches
         if self._adaptive:
-            return self._estimated([q, v, tau, u, wrenches, self._passive, R, timing], steps)
+            return self._estimated([q, v, tau, u, wrenches, self._passive, R, timing, *P], steps)
         settings = self._once if type(steps) is int and steps == 1 else self.repeats(count(steps, "steps"))
         nq, nv, nfound, nprogress = self._sizes
         q1, v1 = _empty(nq, self._dtype), _empty(nv, self._dtype)
         found, progress = _empty(nfound, self._dtype), _empty(nprogress, self._dtype)
-        if self._entry(q, v, tau, u, wrenches, self._passive, R, timing, settings, q1, v1, found, progress):
+        if self._entry(q, v, tau, u, wrenches, self._passive, R, timing, *P, settings, q1, v1, found, progress):
             # not one state whose arrays fit as they are
-            given = [q, v, tau, u, wrenches, self._passive, R, timing, settings]
+            given = [q, v, tau, u, wrenches, self._passive, R, timing, *P, settings]
             q1, v1, found, progress = self._evaluated(given)
         if self.minimal:
             self.check_loops(progress)
@@ -301,11 +316,12 @@ class Stepper(BaseEvaluator):
         commands: npt.ArrayLike | None,
         wrenches: npt.ArrayLike | None,
         row: Array | None,
+        parameters: Mapping[str, Any],
     ) -> StepResult:
         """Steps between which contact points are found."""
         made = None
         for _ in range(count(steps, "steps")):
-            made = self(q, v, tau, commands=commands, wrenches=wrenches, contact_state=row)
+            made = self(q, v, tau, commands=commands, wrenches=wrenches, contact_state=row, **parameters)
             q, v, row = made.q, made.v, self.contacts_of(made._found, row)
         assert made is not None
         made._progress[..., 1] += steps - 1
@@ -356,6 +372,7 @@ class Stepper(BaseEvaluator):
         wrenches: Array | None = None,
         steps: int = 1,
         out: tuple[Array, Array] | None = None,
+        **parameters: Array,
     ) -> Callable[[], None]:
         """A call without arguments that makes so many steps, allocating nothing: for control loops.
 
@@ -371,16 +388,18 @@ class Stepper(BaseEvaluator):
             steps: How many steps each call makes.
             out: Arrays ``(q, v)`` that every call writes; by default ``q`` and ``v`` themselves are moved on, so that
                 calls follow one another.
+            parameters: Parameters of the robot that are inputs, by name; by default the robot's own.
         """
         for name, x in (("q", q), ("v", v)):
             if not isinstance(x, np.ndarray):
                 raise InputError(f"bind: {name} is {type(x).__name__}, needs a NumPy array")
         lead = q.shape[: max(q.ndim - 1, 0)]
-        inputs = [q, v, self._no_torques if tau is None else tau, *self.held(commands, wrenches)]
+        chosen = self._given_parameters(parameters, once=True)
+        inputs = [q, v, self._no_torques if tau is None else tau, *self.held(commands, wrenches), *chosen]
         if self.given is not None:
             raise InputError(f"bind: contact points of '{self.source.name}' are found between steps; call the stepper")
         if self.contact:
-            inputs[6] = np.ascontiguousarray(np.broadcast_to(self._R, (*lead, self._R.size)))
+            inputs[6] = np.array(np.broadcast_to(self._R, (*lead, self._R.size)), order="C")
         if self.integrator != "dopri5":
             inputs.append(self.repeats(count(steps, "steps")))
         elif steps != 1:

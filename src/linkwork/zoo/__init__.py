@@ -22,7 +22,7 @@ from linkwork.zoo.contacts import pyramid, stack, swimmer
 from linkwork.zoo.grasps import hand_and_cube, pinched_capsule
 from linkwork.zoo.hopping import hopper
 from linkwork.zoo.humanoids import humanoid_fallen, humanoid_standing, small_humanoid
-from linkwork.zoo.linkages import HOLY_NUMBERS, five_bar, four_bar, jansen, slider_crank, watt
+from linkwork.zoo.linkages import HOLY_NUMBERS, five_bar, four_bar, four_bar_cart_pole, jansen, slider_crank, watt
 from linkwork.zoo.places import ASSEMBLED
 from linkwork.zoo.platforms import delta, delta_pose, stewart, stewart_pose
 from linkwork.zoo.quadrupeds import quadruped, quadruped_fallen, quadruped_standing
@@ -70,6 +70,7 @@ __all__ = [
     "dominoes",
     "five_bar",
     "four_bar",
+    "four_bar_cart_pole",
     "geared_chain",
     "go2_on_ground",
     "hand_and_cube",

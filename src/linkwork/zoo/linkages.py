@@ -257,6 +257,45 @@ def slider_crank(
     return build.pose(ASSEMBLED, pose).build()
 
 
+def four_bar_cart_pole(
+    closure: Closure = "hinge",
+    ground: float = 0.12,
+    crank: float = 0.4,
+    coupler: float = 0.25,
+    cart: float = 1.0,
+) -> Mechanism:
+    """A cart on a rail with a four-bar in the place of the pole: two cranks and a coupler; two degrees of freedom.
+
+    The rail alone is driven. The ground link, on the cart, is the shortest, so that cranks and coupler turn all the way
+    round without a dead center. Poses: ``"assembled"``, in which it hangs, cranks crossed, and ``"upright"``.
+
+    Args:
+        closure: How the loop is cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
+        ground: Distance of the two pins on the cart, in meters.
+        crank: Length of both cranks, in meters.
+        coupler: Length of the coupler, in meters.
+        cart: Mass of the cart, in kilogrammes.
+    """
+    if not 0 < ground < coupler or not ground + coupler < 2 * crank:
+        raise InputError(
+            "a four-bar that turns all the way round has ground < coupler and ground + coupler < 2 crank; found ground "
+            f"{ground}, coupler {coupler}, crank {crank}"
+        )
+    build = Builder("four-bar cart-pole").body("cart", Inertia.box(cart, (0.3, 0.1, 0.1)))
+    build.joint("rail", Prismatic("x"), WORLD, "cart", actuated=True)
+    for name, length in (("crank", crank), ("coupler", coupler), ("rocker", crank)):
+        build.body(name, Bar({"start": (0, 0), "end": (length, 0)}, 0.0).inertia())
+    build.joint("A", Revolute(AXIS), "cart", "crank", (-0.5 * ground, 0, 0))
+    build.joint("B", Revolute(AXIS), "crank", "coupler", (crank, 0, 0))
+    build.joint("D", Revolute(AXIS), "cart", "rocker", (0.5 * ground, 0, 0))
+    build.constrain(_closing_pin("C", closure, "coupler", "rocker", (coupler, 0, 0), (crank, 0, 0)))
+    crossed, open_ = (float(np.arcsin(0.5 * across / crank)) for across in (coupler + ground, coupler - ground))
+    down, up = -0.5 * np.pi, 0.5 * np.pi
+    build.pose(ASSEMBLED, {"rail": 0.0, "A": down + crossed, "B": -np.pi - down - crossed, "D": down - crossed})
+    build.pose("upright", {"rail": 0.0, "A": up + open_, "B": -up - open_, "D": up - open_})
+    return build.build()
+
+
 def watt(closure: Closure = "hinge", angle: float = 1.0) -> Mechanism:
     """Watt's six-bar chain: a four-bar A B C D whose coupler and rocker reach on to E and F, and bars from there to G.
 

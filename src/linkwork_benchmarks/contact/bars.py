@@ -19,6 +19,9 @@ SPEEDUPS = {ONE: 1.0, TEN: 5.0, THOUSAND: 50.0, TWENTY: 20.0}
 """How many times faster a whole step by Newton's method is to be than the faster of Pinocchio's solvers alone."""
 MOST_STEPS = 20
 EXPONENT = 1.1
+MOTIONS = ("standing", "pushed", "dropped")
+MUJOCO, OPEN = 8.0, 1e-6
+"""How many times faster than ``mj_step`` a step of Cassie in a batch is to be, and how far its loops may be open."""
 
 
 class Bar(NamedTuple):
@@ -78,4 +81,17 @@ def bars(metrics: Metrics) -> list[Bar]:
         said = "not measured" if power is None else f"{power:.2f}"
         asked = f"time of a Newton step by the number of {family}: exponent at most {EXPONENT:g}"
         found.append(Bar(asked, said, None if power is None else power <= EXPONENT))
-    return found
+    return [*found, *(on_ground(metrics, motion) for motion in MOTIONS)]
+
+
+def on_ground(metrics: Metrics, motion: str) -> Bar:
+    """What is asked of Cassie on the ground."""
+    name = f"robots.cassie.{motion}"
+    ratio, opened = metrics.get(f"{name}.compiled.ratio"), metrics.get(f"{name}.compiled.open")
+    asked = (
+        f"Cassie {motion}, 8 contact points, batch of 4096 on one core: at least {MUJOCO:g} times `mj_step`, loops "
+        f"open by less than {OPEN:g} m"
+    )
+    if ratio is None or opened is None:
+        return Bar(asked, "not measured", None)
+    return Bar(asked, f"{ratio:.1f} times, {opened:.0e} m", ratio >= MUJOCO and opened < OPEN)

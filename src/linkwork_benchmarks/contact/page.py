@@ -33,6 +33,7 @@ def write(results: Results, page: Path | None = None) -> Path:
         _introduction(results),
         _solved(results),
         _growth(results),
+        _robots(results),
         *motions,
         _bars(results),
         tables.notes(results),
@@ -97,6 +98,33 @@ def _growth(results: Results) -> str:
     return (
         "## Growth\n\nTime of a whole step over its iterations: stacks of boxes at rest, and a swimmer with two "
         f"spheres under each link that slides.\n\n{tables.table(titles, rows)}"
+    )
+
+
+def _robots(results: Results) -> str:
+    metrics, rows = results["metrics"], []
+    for motion in bars.MOTIONS:
+        found = {
+            key.removeprefix(f"robots.cassie.{motion}."): value
+            for key, value in metrics.items()
+            if key.startswith(f"robots.cassie.{motion}.")
+        }
+        if found:
+            rows.append(
+                (
+                    motion,
+                    *(f"{found[f'{name}.us']:.2f}" for name in ("compiled", "native", "mujoco")),
+                    f"{found['compiled.ratio']:.1f}",
+                    f"{found['compiled.open']:.0e}",
+                )
+            )
+    titles = ("Cassie", "compiled, µs", "native, µs", "`mj_step`, µs", "times", "loops open by, m")
+    return (
+        ""
+        if not rows
+        else "## Robots\n\nCassie on two feet with four contact points each, under a controller that holds it: time of "
+        "a step of 1 ms of a robot in a batch of 4096 on one core, contacts solved to 3e-9, and MuJoCo's step of the "
+        f"same scene with its own contacts.\n\n{tables.table(titles, rows)}"
     )
 
 

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jacobians of constrained forward dynamics: `ForwardDynamics.derivatives` of a robot that is bound.
+
+All exact methods solve one problem and have the same derivatives. One text gives them (`constrained_derivatives` of the
+kernels), at whatever state the robot is in: loops open or closed, rows redundant or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.closure.mobility import loop_rounding, nearby
+from linkwork.closure.tolerances import LEAST_PIVOT, OPEN
+from linkwork.compilers.program import Program
+from linkwork.dynamics.derivatives import ForwardDerivatives
+from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
+from linkwork.dynamics.methods import METHODS
+from linkwork.errors import NotFinite, SingularConstraints, UnsupportedFeature
+from linkwork.inputs import ForwardMethod, above_zero
+from linkwork.kernels.constrained_derivatives import CONSTRAINED_DERIVATIVES
+from linkwork.model.computed import computed_once
+from linkwork.model.model import Model
+from linkwork.plans.clusters import enabled_rows
+from linkwork.plans.constraint_derivatives import derivative_tree
+from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
+from linkwork.quantities.parameters import ParameterInputs, ParameterNames
+from linkwork.quantities.scales import quantity, scales_of
+
+DEPENDENT = 1e-11
+"""Rows whose pivot is a smaller part of their diagonal entry depend on rows before them."""
+SINGLE_DEPENDENT = 1e-5
+"""The same in single precision."""
+GROWTH = 8.0
+"""How many times the rounding of a pivot it may be off (`factorize_semidefinite`)."""
+NEGLIGIBLE = 1e-18
+"""Pivots below this part of the inverse inertia that a row feels (`scales`) are rounding errors of a row of zeros."""
+INDEPENDENT = 1e-3
+"""The least singular value of rows that are independent, each of length one."""
+
+_UNSET = np.zeros(0)
+_empty = np.empty
+
+
+class ConstrainedJacobians(NamedTuple):
+    """Derivatives of constrained forward dynamics. Leading axes are those of the batch.
+
+    Derivatives by ``q`` are in the tangent space at q. The gains of constraints are part of them: a target depends on
+    the state through these. Of rows that depend on others, forces change by the smallest numbers that keep the
+    constraints: accelerations are those of every method, forces those of the proximal ones.
+    """
+
+    da_dq: Array
+    """Accelerations by configuration, ``(..., nv, nv)``."""
+    da_dv: Array
+    """By velocity, ``(..., nv, nv)``."""
+    da_dtau: Array
+    """By torque, ``(..., nv, nv)``."""
+    df_dq: Array
+    """Constraint forces by configuration, ``(..., nc, nv)``."""
+    df_dv: Array
+    """By velocity, ``(..., nc, nv)``."""
+    df_dtau: Array
+    """By torque, ``(..., nc, nv)``."""
+    da_dtarget: Array
+    """Accelerations by the targets of rows, ``(..., nv, nc)``."""
+    df_dtarget: Array
+    """Constraint forces by these, ``(..., nc, nc)``: the operational-space inertia of the rows."""
+    a: Array
+    """The accelerations themselves, ``(..., nv)``."""
+    f: Array
+    """The constraint forces, ``(..., nc)``."""
+    pivot: Array
+    """``(..., 1)``: how independent rows are, the least pivot of ``J M^-1 J'`` relative to its diagonal; zero where
+    rows depend on others. Relative errors of results are those of rounding, over this."""
+
+
+class ConstrainedDerivatives(ArrayEvaluator):
+    """Jacobians of constrained forward dynamics: ``fd.derivatives(q, v, tau)``, see `ConstrainedJacobians`.
+
+    Args:
+        robot: The mechanism.
+        method: The method whose derivatives these are. All exact ones have the same; `pv_soft` has those of rows that
+            are as soft as their regularization.
+        regularization: As in `ForwardDynamics`: what forces of redundant rows are weighed by.
+        wrenches: Names of the frames that external wrenches act on; they are held in the axes of these frames.
+        parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
+        threads: Threads that share a large batch; by default as many as there are cores.
+    """
+
+    def __init__(
+        self,
+        robot: Model,
+        method: ForwardMethod = "prox_ltl",
+        *,
+        regularization: float = REGULARIZATION,
+        wrenches: Sequence[str] = (),
+        parameters: ParameterNames | ParameterInputs = (),
+        threads: int | None = None,
+    ) -> None:
+        if not METHODS[method].exact:
+            raise UnsupportedFeature(
+                f"{method} solves another problem than its constraints', whose derivatives are not known here: use an "
+                "exact method, cluster or prox_bbo for instance"
+            )
+        self.method = method
+        self.regularization = above_zero(regularization, "regularization")
+        self._softness = self._weights = self._no_target = self._cut = self._negligible = _UNSET
+        frames = frame_names(wrenches)
+
+        def program() -> Program:
+            return Program.of_robot(robot, CONSTRAINED_DERIVATIVES, derivative_tree(robot, frames))
+
+        arguments = {
+            "robot": robot,
+            "method": method,
+            "regularization": self.regularization,
+            "wrenches": frames,
+        }
+        super().__init__(robot, "forward_dynamics_derivatives", program, arguments, frames, threads, parameters)
+
+    @property
+    def traced_program(self) -> Program:
+        """What `compile` makes straight-line code of.
+
+        Without the part that finds the smallest forces where no rows depend on others.
+        """
+        redundant = rows_depend(self.robot)
+        tree = derivative_tree(self.robot, self.frames, redundant=redundant)
+        made = Program.of_robot(self.robot, CONSTRAINED_DERIVATIVES, tree)
+        return self.program if redundant else self._parameter_inputs.program(made)
+
+    @property
+    def counted_program(self) -> Program:
+        """What `operation_count` counts."""
+        return self.traced_program
+
+    def _prepare_inputs(self) -> None:
+        robot, dtype = self.robot, self._dtype.name
+        self._weights = row_regularization(robot, self.regularization, dtype)
+        soft = self.method == "pv_soft"
+        self._softness = self._weights if soft else np.where(self._weights < OFF, 0.0, OFF).astype(dtype)
+        self._no_target = np.zeros(robot.nc, dtype=dtype)
+        rounded = (OPEN * loop_rounding(robot)) ** 2
+        least = DEPENDENT if dtype == "float64" else SINGLE_DEPENDENT
+        self._cut = np.array([max(least, rounded), GROWTH * float(np.finfo(dtype).eps)], dtype=dtype)
+        self._negligible = (max(NEGLIGIBLE, rounded) * scales_of(robot).rows).astype(dtype)
+
+    def _held_inputs(self, target: npt.ArrayLike | None = None) -> tuple[Any, ...]:
+        """Inputs that a call need not give: softness, regularization, target and what counts as dependent."""
+        if not self._cut.size:
+            self._prepare_inputs()
+        target = self._no_target if target is None else target
+        return self._softness, self._weights, target, self._cut, self._negligible
+
+    def _set_backend(self, backend: Any) -> None:
+        super()._set_backend(backend)
+        self._cut = _UNSET
+
+    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+        state: list[Any] = list(given[:3])
+        W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
+        return [*state, W, *self._held_inputs(given[4] if len(given) > 4 else None)]
+
+    def __call__(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        *,
+        target: npt.ArrayLike | None = None,
+        out: Sequence[Array] | Array | None = None,
+        **parameters: npt.ArrayLike,
+    ) -> ConstrainedJacobians:
+        """Derivatives of accelerations and constraint forces, and these. Leading axes are batch axes and broadcast.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            tau: Joint torques, ``(..., nv)``.
+            wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+            target: Accelerations of rows beyond those of their gains, ``(..., nc)``.
+            out: Arrays to write all fields of `ConstrainedJacobians` to, or one for ``da_dq``; by default new ones.
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
+        """
+        P = self._given_parameters(parameters)
+        if out is None and wrenches is target is None and self._cut.size:
+            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
+            held = self._softness, self._weights, self._no_target, self._cut, self._negligible
+            if results and not self._entry(q, v, tau, self._no_wrenches, *held, *P, *results):
+                return self._verified(ConstrainedJacobians(*results))
+        typed = self._for_type_of([q, v, tau, wrenches, target, *self._outputs(out), *parameters.values()])
+        arrays = typed._all_inputs(typed._inputs((q, v, tau, wrenches, target)), P)
+        outputs = typed.runner.evaluate(arrays, self._outputs(out))
+        return self._verified(ConstrainedJacobians(*outputs))
+
+    def _verified(self, result: ConstrainedJacobians) -> ConstrainedJacobians:
+        """Raise an error where the method needs rows that are independent and they are not."""
+        if METHODS[self.method].hard and self.method != "pv_early" and not METHODS[self.method].closed:
+            if not (result.pivot > LEAST_PIVOT).all():
+                raise SingularConstraints(
+                    f"the constraints of '{self.robot.name}' are not independent, which {self.method} cannot solve; a "
+                    "proximal method can, and its derivatives are defined: prox_bbo for instance"
+                )
+        return result
+
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
+        if not METHODS[self.method].hard:
+            return None
+
+        def verify(arrays: Sequence[Array]) -> None:
+            self._verified(ConstrainedJacobians(*arrays[-len(ConstrainedJacobians._fields) :]))
+
+        return verify
+
+
+@computed_once
+def rows_depend(robot: Model) -> bool:
+    """Whether some rows of a robot's constraints depend on others, at typical configurations with closed loops."""
+    rows = enabled_rows(robot)
+    jacobian, weights = quantity(robot, "constraint_jacobian"), 1 / np.sqrt(scales_of(robot).joints)
+    poses = [q for q, _ in nearby(robot)[:3]] or [next(iter(robot.poses.values()), robot.neutral())]
+    if len(rows) > robot.nv:
+        return True
+    for q in poses:
+        try:
+            J = jacobian(q)[rows] * weights
+        except (ArithmeticError, ValueError, NotFinite):  # a function of joints has no value here
+            return True
+        length = np.linalg.norm(J, axis=1)
+        if not (length > 0).all():
+            return True
+        if float(np.linalg.svd(J / length[:, None], compute_uv=False).min(initial=1.0)) < INDEPENDENT:
+            return True
+    return False
+
+
+def forward_derivatives(fd: Any) -> ForwardDerivatives | ConstrainedDerivatives:
+    """The evaluator of the Jacobians of a `ForwardDynamics`, by its method."""
+    if not fd._bound:
+        return ForwardDerivatives(fd.robot, wrenches=fd.frames, parameters=fd._parameter_inputs)
+    return ConstrainedDerivatives(
+        fd.robot,
+        fd.method,
+        regularization=fd.regularization,
+        wrenches=fd.frames,
+        parameters=fd._parameter_inputs,
+    )

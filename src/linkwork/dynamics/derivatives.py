@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jacobians of forward and inverse dynamics, and the regressor: `ForwardDynamics.derivatives`,
+`InverseDynamics.derivatives`, `InverseDynamics.regressor`.
+
+Derivatives by ``q`` are in the tangent space at q: ``f(robot.integrate(q, d)) = f(q) + df_dq d + ...``, with ``nv``
+columns. Rows come first: ``da_dq[..., i, j]`` is that of ``a[i]`` by ``q[j]``.
+
+| class           | of                                                                       |
+|-----------------|--------------------------------------------------------------------------|
+| ForwardJacobians, InverseJacobians | results                                                |
+| ForwardDerivatives, InverseDerivatives, Regressor | evaluators                              |
+| JacobiansOf     | the attribute of an evaluator that gives another one, on its own backend |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.compilers.program import Program
+from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
+from linkwork.inputs import InverseMethod
+from linkwork.kernels.aba_derivatives import ABA_DERIVATIVES
+from linkwork.kernels.regressor import REGRESSOR
+from linkwork.kernels.rnea_derivatives import RNEA_DERIVATIVES
+from linkwork.model.model import Model
+from linkwork.model.parameters import own_values
+from linkwork.plans.aba_derivatives import path_tree
+from linkwork.plans.tree import tree_of, without_passive_elements
+from linkwork.quantities.base import Array, ArrayEvaluator, BaseEvaluator, frame_names
+from linkwork.quantities.parameters import ParameterInputs, ParameterNames
+
+MOST_OPERATIONS = 60_000
+"""Operations of the largest program that derivatives of a compiled evaluator are compiled to: native code handles four
+columns in one instruction, and is faster where programs are larger."""
+
+_empty = np.empty
+
+
+class ForwardJacobians(NamedTuple):
+    """Derivatives of forward dynamics of a tree. Leading axes are those of the batch."""
+
+    da_dq: Array
+    """Accelerations by configuration, in tangent space, ``(..., nv, nv)``."""
+    da_dv: Array
+    """By velocity, ``(..., nv, nv)``."""
+    da_dtau: Array
+    """By torque, ``(..., nv, nv)``: the inverse of the mass matrix."""
+    a: Array
+    """The accelerations themselves, ``(..., nv)``."""
+
+
+class InverseJacobians(NamedTuple):
+    """Derivatives of inverse dynamics of a tree. Leading axes are those of the batch."""
+
+    dtau_dq: Array
+    """Torques by configuration, in tangent space, ``(..., nv, nv)``."""
+    dtau_dv: Array
+    """By velocity, ``(..., nv, nv)``."""
+    dtau_da: Array
+    """By acceleration, ``(..., nv, nv)``: the mass matrix."""
+    tau: Array
+    """The torques themselves, ``(..., nv)``."""
+
+
+class _Jacobians(ArrayEvaluator):
+    """An evaluator of all Jacobians of a function of ``q, v`` and one more vector."""
+
+    record: ClassVar[type[Any]]
+
+    def _evaluate(
+        self,
+        inputs: tuple[Any, Any, Any],
+        wrenches: npt.ArrayLike | None,
+        out: Sequence[Array] | Array | None,
+        parameters: Mapping[str, npt.ArrayLike],
+    ) -> Any:
+        W = self._no_wrenches if wrenches is None else wrenches
+        P = self._given_parameters(parameters)
+        if out is None or isinstance(out, tuple):
+            results = [_empty(shape, self._dtype) for shape in self._output_shapes] if out is None else out
+            if not self._entry(*inputs, W, *P, *results):
+                return self.record(*results)
+        typed = self._for_type_of([*inputs, wrenches, *self._outputs(out), *parameters.values()])
+        arrays = typed._all_inputs(typed._inputs((*inputs, wrenches)), P)
+        return self.record(*typed.runner.evaluate(arrays, self._outputs(out)))
+
+
+class ForwardDerivatives(_Jacobians):
+    """Jacobians of forward dynamics of a tree: ``fd.derivatives(q, v, tau)``, see `ForwardJacobians`.
+
+    Constraints of the robot are not known to it: those of a robot whose constraints are all disabled.
+
+    Args:
+        robot: The mechanism.
+        wrenches: Names of the frames that external wrenches act on; they are held in the axes of these frames.
+        parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
+        threads: Threads that share a large batch; by default as many as there are cores.
+    """
+
+    record: ClassVar[type[Any]] = ForwardJacobians
+
+    def __init__(
+        self,
+        robot: Model,
+        *,
+        wrenches: Sequence[str] = (),
+        parameters: ParameterNames | ParameterInputs = (),
+        threads: int | None = None,
+    ) -> None:
+        frames = frame_names(wrenches)
+
+        def program() -> Program:
+            return Program.of_robot(robot, ABA_DERIVATIVES, path_tree(robot, frames))
+
+        arguments = {"robot": robot, "wrenches": frames}
+        super().__init__(robot, "forward_dynamics_derivatives", program, arguments, frames, threads, parameters)
+
+    def __call__(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        *,
+        out: Sequence[Array] | Array | None = None,
+        **parameters: npt.ArrayLike,
+    ) -> ForwardJacobians:
+        """Derivatives of accelerations, and these. Leading axes are batch axes and broadcast.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            tau: Joint torques, ``(..., nv)``.
+            wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+            out: Arrays to write ``da_dq, da_dv, da_dtau, a`` to, or one for ``da_dq``; by default new ones.
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
+        """
+        result: ForwardJacobians = self._evaluate((q, v, tau), wrenches, out, parameters)
+        return result
+
+
+class InverseDerivatives(_Jacobians):
+    """Jacobians of inverse dynamics of a tree: ``id.derivatives(q, v, a)``, see `InverseJacobians`.
+
+    Args:
+        robot: The mechanism.
+        passive: Whether springs and dampers of joints do their part, as in `InverseDynamics`.
+        wrenches: Names of the frames that external wrenches act on; they are held in the axes of these frames.
+        parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
+        threads: Threads that share a large batch; by default as many as there are cores.
+    """
+
+    record: ClassVar[type[Any]] = InverseJacobians
+
+    def __init__(
+        self,
+        robot: Model,
+        *,
+        passive: bool = True,
+        wrenches: Sequence[str] = (),
+        parameters: ParameterNames | ParameterInputs = (),
+        threads: int | None = None,
+    ) -> None:
+        frames = frame_names(wrenches)
+
+        def program() -> Program:
+            tree = tree_of(robot, frames)
+            return Program.of_robot(robot, RNEA_DERIVATIVES, tree if passive else without_passive_elements(tree))
+
+        arguments = {"robot": robot, "passive": bool(passive), "wrenches": frames}
+        super().__init__(robot, "inverse_dynamics_derivatives", program, arguments, frames, threads, parameters)
+
+    def __call__(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        a: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        *,
+        out: Sequence[Array] | Array | None = None,
+        **parameters: npt.ArrayLike,
+    ) -> InverseJacobians:
+        """Derivatives of torques, and these. Leading axes are batch axes and broadcast.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            a: Joint accelerations, ``(..., nv)``.
+            wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+            out: Arrays to write ``dtau_dq, dtau_dv, dtau_da, tau`` to, or one for ``dtau_dq``; by default new ones.
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
+        """
+        result: InverseJacobians = self._evaluate((q, v, a), wrenches, out, parameters)
+        return result
+
+
+class Regressor(ArrayEvaluator):
+    """Torques as a linear function of inertial parameters: ``id.regressor(q, v, a)`` is ``Y`` with ``tau = Y pi``.
+
+    ``pi`` are ten numbers for each body of ``robot.body_names``, in Pinocchio's order: mass, first moment (3), and
+    ``Ixx, Ixy, Iyy, Ixz, Iyz, Izz`` about the origin of the body's frame; `inertial_parameters` gives those of the
+    robot. What is no property of a body is not in it: torques of armatures (``robot.armature * a``), of springs and
+    dampers (`passive_forces`), and of external wrenches.
+
+    Args:
+        robot: The mechanism.
+        threads: Threads that share a large batch; by default as many as there are cores.
+    """
+
+    def __init__(self, robot: Model, *, threads: int | None = None) -> None:
+        bodies = robot.body_names
+
+        def program() -> Program:
+            return Program.of_robot(robot, REGRESSOR, tree_of(robot, bodies))
+
+        super().__init__(robot, "regressor", program, {"robot": robot}, (), threads)
+        self._shape = robot.nv, 10 * len(bodies)
+
+    def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *, out: Array | None = None) -> Array:
+        """The regressor ``Y``, ``(..., nv, 10 bodies)``. Leading axes are batch axes and broadcast.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            a: Joint accelerations, ``(..., nv)``.
+            out: Array to write the result to; by default a new one.
+        """
+        if out is None:
+            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
+            if results and not self._entry(q, v, a, *results):
+                return results[0].reshape(self._shape)
+        typed = self._for_type_of([q, v, a, out])
+        made: Array = typed.runner.evaluate(typed._inputs((q, v, a)), typed._outputs(out))[0]
+        return made.reshape(*made.shape[:-3], *self._shape) if out is None else out
+
+    def _outputs(self, out: Array | Sequence[Array] | None) -> list[Any]:
+        """The array of the result, seen as ``(..., nv, bodies, 10)``."""
+        if out is None:
+            return [None]
+        if not isinstance(out, np.ndarray) or out.shape[-2:] != self._shape:
+            found = f"an array of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+            raise InputError(
+                f"out for the regressor needs an array (..., {', '.join(map(str, self._shape))}), not {found}"
+            )
+        if not out.flags.c_contiguous:
+            raise InputError("out for the regressor is not C-contiguous: pass np.ascontiguousarray(out)")
+        return [out.reshape(*out.shape[:-2], *self.runner.outputs[0])]
+
+
+def inertial_parameters(robot: Model) -> Array:
+    """The inertial parameters ``pi`` of a robot's bodies, ``(10 bodies,)``, as its `Regressor` takes them.
+
+    Args:
+        robot: The mechanism.
+    """
+    return own_values(robot, "inertial_parameters").reshape(-1)
+
+
+# Attributes of evaluators ---------------------------------------------------------------------------------------------
+
+E = TypeVar("E", bound=BaseEvaluator)
+
+
+class JacobiansOf(Generic[E]):
+    """An attribute of an evaluator: another one, about its derivatives, that runs on its backend. Made at first use.
+
+    Args:
+        make: Makes it; its backend is set afterwards.
+    """
+
+    def __init__(self, make: Callable[[Any], E]) -> None:
+        self._make = make
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"_{name}_on"
+
+    @overload
+    def __get__(self, evaluator: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, evaluator: BaseEvaluator, owner: type) -> E: ...
+    def __get__(self, evaluator: BaseEvaluator | None, owner: type) -> Any:
+        if evaluator is None:
+            return self
+        backend, made = evaluator.__dict__.get(self._name, (None, None))
+        if backend is not evaluator._backend:  # copies on other backends have their own
+            backend, made = evaluator._backend, on_backend_of(evaluator, self._make(evaluator))
+            evaluator.__dict__[self._name] = backend, made
+        return made
+
+
+def on_backend_of(evaluator: BaseEvaluator, other: E) -> E:
+    """Another evaluator on the backend of the first; on native code where a program would be too large."""
+    backend = evaluator._backend
+    if backend.name != "specialized":
+        return other._on(backend)
+    limit = min(backend.max_operations, MOST_OPERATIONS)
+    made = other._on(replace(backend, max_operations=limit))
+    try:
+        made._entry = made.runner.entry  # code is made now
+    except ProgramTooLarge:
+        return other._on(replace(backend, name="native"))
+    return made
+
+
+def inverse_derivatives(inverse: Any) -> InverseDerivatives:
+    """The evaluator of the Jacobians of an `InverseDynamics`."""
+    need_tree(inverse.method, "derivatives")
+    return InverseDerivatives(
+        inverse.robot, passive=inverse.passive, wrenches=inverse.frames, parameters=inverse._parameter_inputs
+    )
+
+
+def regressor(inverse: Any) -> Regressor:
+    """The evaluator of the regressor of an `InverseDynamics`."""
+    need_tree(inverse.method, "regressor")
+    return Regressor(inverse.robot)
+
+
+def need_tree(method: InverseMethod, what: str) -> None:
+    """Raise unless the method is that of a tree."""
+    if method != "rnea":
+        raise UnsupportedFeature(
+            f"inverse dynamics by '{method}' has no {what}: it chooses one of many torques that do the same; "
+            "take InverseDynamics(robot, 'rnea'), which knows no constraints"
+        )

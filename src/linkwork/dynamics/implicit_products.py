@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Products with Jacobians of forward dynamics and impacts, by the implicit function theorem.
+
+A solution satisfies ``F = b``, with the residuals ``F(q, v, ...; a, lambda)`` of `kernels.constrained_residual`, and
+``b`` what stands on the right-hand side: torques and targets. With ``K`` the matrix of the linear system, the
+derivative of ``F`` by the solution::
+
+    jvp:  K (da, dlambda) = db - dF                   the residual's tangent, then a solution
+    vjp:  K (p, w) = (y_a, -y_lambda)                 a solution (K is symmetric in x and -w), then
+          y' d(a, lambda) = (p, -w)' (db - dF)        the residual's adjoint
+
+Of a tree, and of methods that take rows to be independent, function, solution and residual are one straight-line
+program, which factorizes once. Methods that iterate have three in sequence: the function with its own iterations, then
+these. Iterations are differentiated at their fixed point: how many there were does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwork.compilers import derived_programs as programs
+from linkwork.compilers.composition import Composition
+from linkwork.compilers.derived_programs import Sweeps, TangentSpace, derived, whole
+from linkwork.compilers.program import Program
+from linkwork.compilers.trace import Trace
+from linkwork.dynamics.linear_solve import linear_solve
+from linkwork.kernels.algorithm import Algorithm, Shape, resolve
+from linkwork.kernels.constrained_residual import WORK, constrained_residual, impact_residual
+from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE
+from linkwork.kernels.rnea import FORCE, WRENCHES, rnea
+from linkwork.plans.constraints import CONSTRAINED_TREE
+
+if TYPE_CHECKING:
+    from linkwork.quantities.differentiable import Differentiated
+
+Shapes = dict[str, tuple[int, ...]]
+
+# Residuals: they are traced alone, native code is never made of them.
+_OUTPUTS: dict[str, Shape] = {"tau": ("nv",), "rows": ("nc",)}
+TREE_RESIDUAL = Algorithm(
+    "tree_residual",
+    rnea,
+    {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES},
+    {"tau": ("nv",)},
+    POSE | MOTION | ACCELERATION | FORCE,
+)
+CONSTRAINED_RESIDUAL = Algorithm(
+    "constrained_residual",
+    constrained_residual,
+    {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES, "multipliers": ("nc",)},
+    _OUTPUTS,
+    WORK,
+    CONSTRAINED_TREE,
+)
+IMPACT_RESIDUAL = Algorithm(
+    "impact_residual",
+    impact_residual,
+    {"q": ("nq",), "v": ("nv",), "restitution": ("nc",), "v1": ("nv",), "impulses": ("nc",)},
+    _OUTPUTS,
+    WORK,
+    CONSTRAINED_TREE,
+)
+
+
+@dataclass(frozen=True)
+class Implicit:
+    """Equations that a solution satisfies, and what they depend on."""
+
+    residual: Program
+    """Makes ``F``: output ``tau`` and, with constraints, ``rows``."""
+    solution: tuple[str, ...]
+    """Its inputs that are the solution: accelerations, then constraint forces."""
+    right: Mapping[str, str]
+    """Inputs of the evaluator that stand on the right-hand side, and the output of the residual that they equal."""
+
+    @classmethod
+    def of_forward_dynamics(cls, source: Program, parametrized: Callable[[Program], Program]) -> Implicit:
+        """The equations of forward dynamics.
+
+        Args:
+            source: Its program, without parameters as inputs.
+            parametrized: Gives a program the parameters that are inputs.
+        """
+        if "result" not in source.algorithm.outputs:
+            return cls(parametrized(with_text(source, TREE_RESIDUAL)), ("a",), {"tau": "tau"})
+        residual = parametrized(with_text(source, CONSTRAINED_RESIDUAL))
+        return cls(residual, ("a", "multipliers"), {"tau": "tau", "target": "rows"})
+
+    @property
+    def shapes(self) -> Shapes:
+        """Shapes of the residual's inputs."""
+        return dict(zip(self.residual.algorithm.inputs, self.residual.input_shapes(), strict=True))
+
+    def moving(self, by: Sequence[str]) -> list[str]:
+        """Those of the inputs to differentiate by that the residual depends on."""
+        return [name for name in by if name in self.residual.algorithm.inputs]
+
+    def width(self, name: str) -> tuple[int, ...]:
+        """The shape of a derivative by an input."""
+        tree = self.residual.tree
+        if name in self.right:
+            return resolve(self.residual.algorithm.outputs[self.right[name]], tree)
+        return (int(tree.nv),) if name == "q" else self.shapes[name]
+
+    # Traces ----------------------------------------------------------------------------------------------------
+
+    def forward(self, by: Sequence[str], limit: int) -> Trace:
+        """``db - dF``: further inputs ``d<input>``, outputs ``force`` and ``rows``."""
+        sweeps = Sweeps(self.residual.trace(limit), TangentSpace(self.residual.tree))
+        directions = {name: sweeps.input(f"d{name}", int(np.prod(self.width(name)))) for name in by}
+        moving = {name: directions[name] for name in self.moving(by)}
+        rates = sweeps.forward(whole(sweeps.traced), moving)
+        given = {output: directions[name] for name, output in self.right.items() if name in directions}
+        sides = {}
+        for output, rate in rates.items():
+            b = given.get(output, [0.0] * len(rate))
+            sides[RIGHT_SIDES[output]] = [x - y for x, y in zip(b, rate, strict=True)]
+        return sweeps.trace("residual_jvp", sides, limit)
+
+    def reverse(self, by: Sequence[str], limit: int) -> Trace:
+        """``(p, -w)' (db - dF)`` by inputs that the residual depends on: further inputs ``p`` and ``w``."""
+        sweeps = Sweeps(self.residual.trace(limit), TangentSpace(self.residual.tree))
+        parts = whole(sweeps.traced)
+        seeds: dict[str, list[Any]] = {}
+        for name in parts:
+            w = sweeps.input(DUALS[name], len(sweeps.part(name, slice(None))))
+            seeds[name] = [-x for x in w] if name == "tau" else list(w)
+        return sweeps.trace("residual_vjp", sweeps.reverse(parts, seeds, self.moving(by)), limit)
+
+    # Programs of their own -------------------------------------------------------------------------------------
+
+    def forward_program(self, by: Sequence[str]) -> Program:
+        """`forward` as a program."""
+        inputs = {**self.shapes, **{f"d{name}": self.width(name) for name in by}}
+        outputs = {RIGHT_SIDES[name]: shape for name, shape in self.residual.algorithm.outputs.items()}
+        return self._derived("jvp", by, inputs, outputs, lambda limit: self.forward(by, limit))
+
+    def reverse_program(self, by: Sequence[str]) -> Program:
+        """`reverse` as a program."""
+        duals = {DUALS[name]: shape for name, shape in self.residual.algorithm.outputs.items()}
+        outputs = {name: self.width(name) for name in self.moving(by)}
+        return self._derived("vjp", by, {**self.shapes, **duals}, outputs, lambda limit: self.reverse(by, limit))
+
+    def _derived(
+        self,
+        kind: str,
+        by: Sequence[str],
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
+        make: Callable[[int], Trace],
+    ) -> Program:
+        name = f"{self.residual.algorithm.name}_{kind}"
+        return derived(self.residual, name, inputs, outputs, make, key=f"implicit {kind} by {', '.join(by)}")
+
+
+RIGHT_SIDES: Mapping[str, str] = {"tau": "force", "rows": "rows"}
+"""Outputs of residuals, and the right-hand sides of the linear system that they change."""
+DUALS: Mapping[str, str] = {"tau": "p", "rows": "w"}
+"""Outputs of residuals, and the solutions that they are multiplied with."""
+
+
+def with_text(source: Program, algorithm: Algorithm) -> Program:
+    """A program that reads the same plan by another text.
+
+    Args:
+        source: The program.
+        algorithm: Text that reads a part of what the program's own does.
+    """
+    return replace(source, algorithm=replace(algorithm, layout=source.algorithm.layout))
+
+
+def composed(
+    source: Program, implicit: Implicit, known: Differentiated, kind: str, by: Sequence[str], limit: int
+) -> Trace:
+    """The product of a method that does not iterate: function, solution and residual in one program.
+
+    Args:
+        source: The program of forward dynamics.
+        implicit: The equations that it solves.
+        known: What it is differentiated by, and what of it.
+        kind: ``"jvp"``, ``"vjp"`` or ``"hvp"``.
+        by: Names of the inputs to differentiate by.
+        limit: The most operations; `ProgramTooLarge` where there are more.
+    """
+    if kind == "hvp":
+        gradient = composed(source, implicit, known, "vjp", by, limit)
+        return programs.jvp(gradient, whole(gradient), by, TangentSpace(source.tree), limit)
+    traced = source.trace(limit)
+    made = Composition()
+    arrays: dict[str, Sequence[Any]] = {name: made.input(name, size) for name, size in traced.inputs}
+    found = made.run(traced, arrays)
+    arrays["a"] = found["a"]
+    if "result" in found:
+        arrays["multipliers"] = found["result"][known.results["forces"][1]]
+        solver = linear_solve(source, traced)
+    else:
+        solver = programs.jvp(traced, {"x": ("a", slice(None))}, ["tau"])
+    if kind == "jvp":
+        for name in by:
+            arrays[f"d{name}"] = made.input(f"d{name}", int(np.prod(implicit.width(name))))
+        right = made.run(implicit.forward(by, limit), arrays)
+        x, forces = _solved(made, solver, arrays, right, known)
+        return made.trace(f"{traced.name}_jvp", {"acceleration": x, **forces}, limit)
+    seeds = {
+        name: made.input(f"y_{name}", len(arrays[s])) for name, s in zip(known.results, implicit.solution, strict=True)
+    }
+    right = {"force": seeds["acceleration"], "rows": [-y for y in seeds.get("forces", [])]}
+    x, forces = _solved(made, solver, arrays, right, known)
+    w = forces.get("forces", [])
+    found = made.run(implicit.reverse(by, limit), {**arrays, "p": x, "w": w})
+    found |= {"tau": x, "target": [-y for y in w]}
+    return made.trace(f"{traced.name}_vjp", {name: found[name] for name in by}, limit)
+
+
+def _solved(
+    made: Composition, solver: Trace, arrays: Mapping[str, Any], right: Mapping[str, Any], known: Differentiated
+) -> tuple[list[Any], dict[str, list[Any]]]:
+    """The solution of the linear system, within another program: ``x``, and ``w`` where there are constraints."""
+    found = made.run(solver, {**arrays, **right, "dtau": right["force"]})
+    if "result" not in found:
+        return found["x"], {}
+    return found["x"], {"forces": found["result"][known.results["forces"][1]]}

@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Derivatives of constrained forward dynamics: accelerations and constraint forces, by `constrained_derivatives`.
+
+By the implicit function theorem where ``r = ID(q, v, a) - J' f - tau`` and ``s = J a + dJ/dt v - target`` are zero::
+
+    [M  -J'] [da]     [dr]            da_dtau = M^-1 - P X P'      da_dtarget = P X
+    [J    0] [df] = - [ds]            df_dtau = -X P'              df_dtarget = X
+
+with ``P = M^-1 J'`` and ``X`` the inverse of ``J P``, the operational-space inertia matrix; of redundant rows its
+pseudoinverse in the metric of the regularization, which gives the smallest forces (`symmetric_inverse`). All by
+the sparse factor ``M = L' D L`` (`aba_derivatives`), four columns at a time: with ``Y = L^-T dr``, related ones alone,
+``df = X (-ds + J L^-1 D^-1 Y)`` and ``da = L^-1 D^-1 (-Y + L^-T J' df)``.
+
+Every exact method has these derivatives: where rows are redundant, accelerations do not depend on how forces share.
+
+| symbol     | meaning                                                                                 |
+|------------|-----------------------------------------------------------------------------------------|
+| Jc, JD     | ``J L^-1``, and ``D^-1 (J L^-1)'``                                                      |
+| Pj, X, T   | above, and ``T = P X``                                                                  |
+| Bq ... Ya  | ``dr_dq``, and columns by q, v and tau, of `aba_derivatives`                             |
+| uq, uv     | four columns of ``-ds + J L^-1 D^-1 Y``; dfq, dfv of ``df``; Tl of ``T'``                 |
+| Xl         | four numbers of a row of each result                                                    |
+| k, error   | right-hand sides of rows; errors of constraints                                         |
+
+Cost: O(n d² + n² c + m n d + m² n + m³), with m rows; the results are (n + m) (3 n + m) numbers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwork.kernels.aba_derivatives import (
+    COLUMNS,
+    FACTOR,
+    clear_related,
+    factorize_by_depth,
+    half_solve_line,
+    invert_factor,
+    mass_matrix_by_depth,
+    store_line,
+)
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.common_frame import (
+    COMMON_INERTIA,
+    acceleration_columns,
+    body_inertias,
+    composite_forces,
+    composite_inertias,
+    motion_columns,
+    net_forces,
+)
+from linkwork.kernels.constraint_derivatives import (
+    ROW_PARTIALS,
+    common_jacobian,
+    row_accelerations,
+    row_derivatives,
+    rows_in_common_frame,
+    set_world,
+    velocity_partials,
+)
+from linkwork.kernels.constraint_force_derivatives import (
+    FORCE_PARTIALS,
+    apply_constraint_wrenches,
+    wrench_derivatives,
+)
+from linkwork.kernels.constraints import CLOSURE, RATES, constraint_rows
+from linkwork.kernels.coupling_derivatives import coupling_force_derivatives
+from linkwork.kernels.joints import dof_of
+from linkwork.kernels.panels import ZERO, entries, line, minus_scaled, plus_scaled, scaled, set_entries, set_line
+from linkwork.kernels.rnea import WRENCHES
+from linkwork.kernels.rnea_derivatives import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
+from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.symmetric_inverse import INVERSE, weighted_inverse
+from linkwork.plans.aba_derivatives import LINE
+from linkwork.plans.constraint_derivatives import DERIVATIVE_TREE
+
+ROWS: dict[str, Shape] = {
+    "k": ("nc",),
+    "error": ("nc",),
+    "Jc": ("nc", "nv"),
+    "JD": ("nv", "nrow_columns"),
+    "Pj": ("nv", "nrow_columns"),
+    "T": ("nv", "nrow_columns"),
+    "X": ("nc", "nrow_columns"),
+    "ds_dq": ("nc", "ncolumns"),
+    "ds_dv": ("nc", "ncolumns"),
+    "uq": ("nc", LINE),
+    "uv": ("nc", LINE),
+    "dfq": ("nc", LINE),
+    "dfv": ("nc", LINE),
+    "Tl": ("nc", LINE),
+    "Xl": (3, LINE),
+    "z": ("nv",),
+}
+
+
+class Jacobians(NamedTuple):
+    """Derivatives of accelerations ``a`` and constraint forces ``f``."""
+
+    da_dq: Array
+    da_dv: Array
+    da_dtau: Array
+    df_dq: Array
+    df_dv: Array
+    df_dtau: Array
+    da_dtarget: Array
+    df_dtarget: Array
+
+
+# The solution -----------------------------------------------------------------------------------------
+
+
+@kernel
+def setup_rows(tree: Array, w: Array, q: Array, v: Array, target: Array) -> None:
+    """Rows in the common frame, ``J``, and their right-hand sides ``k``; after `acceleration_columns` with a = 0."""
+    constraint_rows(tree, w, q, w.error)
+    set_world(tree, w)
+    rows_in_common_frame(tree, w)
+    velocity_partials(tree, w)
+    row_accelerations(tree, w, q, v, w.k)
+    for r in range(tree.nc):
+        w.k[r] = target[r] - w.k[r] - tree.kp[r] * w.error[r]
+    common_jacobian(tree, w, w.Jc)
+
+
+@kernel
+def rows_by_factor(tree: Array, w: Array) -> None:
+    """``Jc = J L^-1`` and ``JD = D^-1 Jc'`` (**proximal** Algorithm 1, pass over the constraints)."""
+    for k in range(tree.nv):
+        for c in range(0, tree.nrow_columns, LINE):
+            set_entries(ZERO, w.JD[k], c)
+    for r in range(tree.nc):
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            k = tree.row_dof[e]
+            x = w.Jc[r, k]
+            for t in range(tree.depth[k]):
+                w.Jc[r, tree.path[k, t]] -= w.L[k, t] * x
+            w.JD[k, r] = x * w.D[k]
+
+
+@kernel
+def delassus_rows(tree: Array, w: Array) -> None:
+    """``J M^-1 J'``, the lower triangle."""
+    for r in range(tree.nc):
+        for s in range(r + 1):
+            w.U[r, s] = 0.0
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            k = tree.row_dof[e]
+            x = w.Jc[r, k]
+            for s in range(r + 1):
+                w.U[r, s] += x * w.JD[k, s]
+
+
+@kernel
+def solve_constrained(tree: Array, w: Array, tau: Array, a: Array, f: Array) -> None:
+    """``f = X (k - J M^-1 (tau - c))`` and ``a = M^-1 (tau - c + J' f)``, with bias forces in ``fC``."""
+    for i in range(1, tree.n):
+        for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+            w.z[k] = tau[k] - spatial_dot(w.S[k], w.fC[i])
+    for k in range(tree.nv - 1, -1, -1):
+        for t in range(tree.depth[k]):
+            w.z[tree.path[k, t]] -= w.L[k, t] * w.z[k]
+        w.z[k] = w.z[k] * w.D[k]
+    for r in range(tree.nc):
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            w.k[r] -= w.Jc[r, tree.row_dof[e]] * w.z[tree.row_dof[e]]
+    for r in range(tree.nc):
+        x = 0.0
+        for s in range(tree.nc):
+            x = x + w.X[r, s] * w.k[s]
+        f[r] = x
+    for k in range(tree.nv):
+        x = w.z[k]
+        if tree.is_bound[k] != 0:
+            for r in range(tree.nc):
+                x = x + w.JD[k, r] * f[r]
+        for t in range(tree.depth[k]):
+            x = x - w.L[k, t] * a[tree.path[k, t]]
+        a[k] = x
+
+
+# Blocks of the inverse of the KKT matrix --------------------------------------------------------------
+
+
+@kernel
+def target_columns(tree: Array, w: Array) -> None:
+    """``P = M^-1 J'`` and ``T = P X``, rows of P padded with zeros."""
+    for k in range(tree.nv):
+        for c in range(0, tree.nrow_columns, LINE):
+            set_entries(entries(w.JD[k], c), w.Pj[k], c)
+            for t in range(tree.depth[k]):
+                x = w.L[k, t]
+                set_entries(minus_scaled(entries(w.Pj[k], c), x, entries(w.Pj[tree.path[k, t]], c)), w.Pj[k], c)
+        for c in range(0, tree.nrow_columns, LINE):
+            set_entries(ZERO, w.T[k], c)
+            for s in range(tree.nc):
+                set_entries(plus_scaled(entries(w.T[k], c), w.Pj[k, s], entries(w.X[s], c)), w.T[k], c)
+
+
+@kernel
+def set_force_line(tree: Array, w: Array, l: int) -> None:
+    """``df = X (-ds + J L^-1 D^-1 Y)`` in the columns of line ``l``."""
+    for r in range(tree.nc):
+        set_line(scaled(-1.0, entries(w.ds_dq[r], LINE * l)), w.uq, r)
+        set_line(scaled(-1.0, entries(w.ds_dv[r], LINE * l)), w.uv, r)
+    for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
+        k = tree.line_dof[e]
+        if tree.is_bound[k] != 0:
+            q = line(w.Yq, k)
+            v = line(w.Yv, k)
+            for n in range(tree.dof_row_start[k], tree.dof_row_start[k] + tree.dof_row_count[k]):
+                r = tree.dof_row[n]
+                set_line(plus_scaled(line(w.uq, r), w.JD[k, r], q), w.uq, r)
+                set_line(plus_scaled(line(w.uv, r), w.JD[k, r], v), w.uv, r)
+    for r in range(tree.nc):
+        set_line(ZERO, w.dfq, r)
+        set_line(ZERO, w.dfv, r)
+        for s in range(tree.nc):
+            set_line(plus_scaled(line(w.dfq, r), w.X[r, s], line(w.uq, s)), w.dfq, r)
+            set_line(plus_scaled(line(w.dfv, r), w.X[r, s], line(w.uv, s)), w.dfv, r)
+
+
+@kernel
+def add_force_line(tree: Array, w: Array, l: int) -> None:
+    """``Y = -D^-1 Y + D^-1 L^-T J' df`` in the columns of line ``l``."""
+    for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
+        k = tree.line_dof[e]
+        set_line(scaled(-w.D[k], line(w.Yq, k)), w.Yq, k)
+        set_line(scaled(-w.D[k], line(w.Yv, k)), w.Yv, k)
+    for b in range(tree.nbound):
+        k = tree.bound[b]
+        for n in range(tree.dof_row_start[k], tree.dof_row_start[k] + tree.dof_row_count[k]):
+            r = tree.dof_row[n]
+            set_line(plus_scaled(line(w.Yq, k), w.JD[k, r], line(w.dfq, r)), w.Yq, k)
+            set_line(plus_scaled(line(w.Yv, k), w.JD[k, r], line(w.dfv, r)), w.Yv, k)
+
+
+@kernel
+def acceleration_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array) -> None:
+    """Row ``k`` of ``L^-1 Y``, in the columns of line ``l``."""
+    set_line(ZERO, w.Xl, 0)
+    set_line(ZERO, w.Xl, 1)
+    reach = tree.reach[k, l]
+    bound = tree.bound_depth[k]
+    for t in range(reach if reach > bound else bound):
+        i = tree.path[k, t]
+        set_line(plus_scaled(line(w.Xl, 0), w.Linv[k, t], line(w.Yq, i)), w.Xl, 0)
+        set_line(plus_scaled(line(w.Xl, 1), w.Linv[k, t], line(w.Yv, i)), w.Xl, 1)
+    store_line(tree.nv, w.Xl, 0, l, da_dq[k])
+    store_line(tree.nv, w.Xl, 1, l, da_dv[k])
+
+
+@kernel
+def torque_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
+    """Row ``k`` of ``M^-1 - P T'``, in the columns of line ``l``, and the same in column ``k``."""
+    set_line(ZERO, w.Xl, 2)
+    for t in range(tree.common[k, l]):
+        set_line(plus_scaled(line(w.Xl, 2), w.LinvD[k, t], line(w.Ya, tree.path[k, t])), w.Xl, 2)
+    for r in range(tree.nc):
+        set_line(minus_scaled(line(w.Xl, 2), w.Pj[k, r], line(w.Tl, r)), w.Xl, 2)
+    for c in range(LINE):
+        j = LINE * l + c
+        if j <= k:
+            da_dtau[k, j] = w.Xl[2, c]
+            da_dtau[j, k] = w.Xl[2, c]
+
+
+@kernel
+def set_torque_line(tree: Array, w: Array, l: int, da_dtarget: Array, df_dtau: Array) -> None:
+    """``T'`` in the columns of line ``l``; gives ``da_dtarget = T`` and ``df_dtau = -T'``."""
+    for r in range(tree.nc):
+        for c in range(LINE):
+            k = LINE * l + c
+            w.Tl[r, c] = w.T[k, r] if k < tree.nv else 0.0
+            if k < tree.nv:
+                da_dtarget[k, r] = w.T[k, r]
+                df_dtau[r, k] = -w.T[k, r]
+
+
+@kernel
+def solve_lines(tree: Array, w: Array, outputs: Jacobians) -> None:
+    """All derivatives, four columns at a time."""
+    for r in range(tree.nc):
+        for k in range(tree.nv, tree.ncolumns):
+            w.ds_dq[r, k] = 0.0
+            w.ds_dv[r, k] = 0.0
+    for l in range(tree.nlines):
+        for b in range(tree.nbound):
+            set_line(ZERO, w.Yq, tree.bound[b])
+            set_line(ZERO, w.Yv, tree.bound[b])
+        half_solve_line(tree, w, l)
+        set_force_line(tree, w, l)
+        add_force_line(tree, w, l)
+        set_torque_line(tree, w, l, outputs.da_dtarget, outputs.df_dtau)
+        for r in range(tree.nc):
+            store_line(tree.nv, w.dfq, r, l, outputs.df_dq[r])
+            store_line(tree.nv, w.dfv, r, l, outputs.df_dv[r])
+        for k in range(tree.nv):
+            acceleration_line(tree, w, l, k, outputs.da_dq, outputs.da_dv)
+        for k in range(LINE * l, tree.nv):
+            torque_line(tree, w, l, k, outputs.da_dtau)
+    for r in range(tree.nc):
+        for s in range(tree.nc):
+            outputs.df_dtarget[r, s] = w.X[r, s]
+
+
+@kernel
+def constrained_derivatives(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    softness: Array,
+    regularization: Array,
+    target: Array,
+    cut: Array,
+    negligible: Array,
+    da_dq: Array,
+    da_dv: Array,
+    da_dtau: Array,
+    df_dq: Array,
+    df_dv: Array,
+    df_dtau: Array,
+    da_dtarget: Array,
+    df_dtarget: Array,
+    a: Array,
+    f: Array,
+    pivot: Array,
+) -> None:
+    """Derivatives of accelerations and constraint forces, these themselves, and the least pivot of the rows."""
+    outputs = Jacobians(da_dq, da_dv, da_dtau, df_dq, df_dv, df_dtau, da_dtarget, df_dtarget)
+    motion_columns(tree, w, q, v, 1)
+    body_inertias(tree, w)
+    composite_inertias(tree, w)
+    inertial_columns(tree, w)
+    mass_matrix_by_depth(tree, w)
+    factorize_by_depth(tree, w)
+    for k in range(tree.nv):
+        w.qdd0[k] = 0.0
+    acceleration_columns(tree, w, v, w.qdd0, 1)
+    net_forces(tree, w, wrenches)
+    composite_forces(tree, w)
+    setup_rows(tree, w, q, v, target)
+    rows_by_factor(tree, w)
+    delassus_rows(tree, w)
+    for r in range(tree.nc):
+        for c in range(tree.nc, tree.nrow_columns):
+            w.X[r, c] = 0.0
+    pivot[0] = weighted_inverse(tree.nc, w, softness, regularization, cut, negligible, tree.redundant, w.X)
+    solve_constrained(tree, w, tau, a, f)
+    acceleration_columns(tree, w, v, a, 1)
+    net_forces(tree, w, wrenches)
+    apply_constraint_wrenches(tree, w, f)
+    clear_related(tree, w)
+    torque_derivatives(tree, w, w.Bq, w.Bv)
+    wrench_derivatives(tree, w, f, w.Bq)
+    row_derivatives(tree, w, q, v, a, w.ds_dq, w.ds_dv)
+    coupling_force_derivatives(tree, w, q, f, w.Bq)
+    invert_factor(tree, w)
+    target_columns(tree, w)
+    solve_lines(tree, w, outputs)
+
+
+CONSTRAINED_DERIVATIVES = Algorithm(
+    "constrained_derivatives",
+    constrained_derivatives,
+    {
+        "q": ("nq",),
+        "v": ("nv",),
+        "tau": ("nv",),
+        "wrenches": WRENCHES,
+        "softness": ("nc",),
+        "regularization": ("nc",),
+        "target": ("nc",),
+        "cut": (2,),
+        "negligible": ("nc",),
+    },
+    {
+        "da_dq": ("nv", "nv"),
+        "da_dv": ("nv", "nv"),
+        "da_dtau": ("nv", "nv"),
+        "df_dq": ("nc", "nv"),
+        "df_dv": ("nc", "nv"),
+        "df_dtau": ("nc", "nv"),
+        "da_dtarget": ("nv", "nc"),
+        "df_dtarget": ("nc", "nc"),
+        "a": ("nv",),
+        "f": ("nc",),
+        "pivot": (1,),
+    },
+    ROW_PARTIALS
+    | COMMON_INERTIA
+    | TORQUE_COLUMNS
+    | FACTOR
+    | COLUMNS
+    | CLOSURE
+    | RATES
+    | FORCE_PARTIALS
+    | INVERSE
+    | ROWS,
+    DERIVATIVE_TREE,
+)

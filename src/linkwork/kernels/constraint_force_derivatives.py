@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Derivatives of the torques of constraint forces, ``J' f`` with ``f`` held, by configuration.
+
+A constraint acts on each of its bodies with a wrench, a sum of ``f K`` over its rows. What the joints do to a wrench
+that is constant in its body's axes is part of the derivatives of inverse dynamics (`rnea_derivatives`, as of all
+external wrenches); here is the rest, how wrenches change as seen from their bodies. Of a pair of frames this depends on
+the relative displacement x of the two bodies alone::
+
+    y1 = -DF[x]        y2 = DF[x] - x x* F         F: wrench on the second body, DF: its change as seen from the first
+
+so that joint k before the second body has ``S_k . y2``, before the first ``S_k . y1``, and one before both their sum.
+
+| symbol      | meaning                                                                  |
+|-------------|--------------------------------------------------------------------------|
+| y1, y2      | change of the wrenches on the first and the second body                  |
+| turn_moment | moment of the rows about axes                                            |
+| shift_force | force of the other rows, and their moment about pB                       |
+| t, u        | rotation and translation of a displacement                               |
+
+Symbols of pairs are those of `pair_derivatives`. Cost: O(d²) for each constraint, with d the joints that support it.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.constraint_rows import orientation_vector
+from linkwork.kernels.joints import dof_of
+from linkwork.kernels.pair_derivatives import along, tilt_error
+from linkwork.kernels.rnea_derivatives import spatial_dot
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
+from linkwork.kernels.spatial import (
+    Triple,
+    add,
+    angular,
+    cross,
+    dot,
+    linear,
+    rotate,
+    rotate_inverse,
+    scale,
+    set_angular,
+    set_linear,
+    sub,
+    subtract_scaled,
+)
+from linkwork.model.pairs import ABOUT_Z, ANY_SHIFT, ANY_TURN, MEET, NO_TURN, ON_LINE, ON_PLANE, ROD
+
+FORCE_PARTIALS: dict[str, Shape] = {"y1": (6,), "y2": (6,), "y12": (6,)}
+
+
+@kernel
+def apply_constraint_wrenches(tree: Array, w: Array, multipliers: Array) -> None:
+    """``F_i = F_i - f K``: constraint forces on bodies, as external wrenches."""
+    for m in range(tree.nk):
+        i = tree.k_body[m]
+        if i > 0:
+            subtract_scaled(multipliers[tree.k_row[m]], w.Kc[m], w.F[i])
+
+
+@kernel
+def wrench_derivatives(tree: Array, w: Array, multipliers: Array, dr_dq: Array) -> None:
+    """Subtract what changes of the wrenches on bodies do to torques, after `pair_frames`."""
+    for p in range(tree.npairs):
+        pair_wrench_derivatives(tree, w, p, multipliers, dr_dq)
+    for t in range(tree.ncom):
+        center_wrench_derivatives(tree, w, t, multipliers, dr_dq)
+    for t in range(tree.ncombinations):
+        if tree.combination_aligned[t] != 0:
+            combination_wrench_derivatives(tree, w, t, multipliers, dr_dq)
+
+
+# Pairs of frames --------------------------------------------------------------------------------------
+
+
+@kernel
+def pair_wrench_derivatives(tree: Array, w: Array, p: int, multipliers: Array, dr_dq: Array) -> None:
+    """The columns of all joints between the two bodies of a pair and the body where their ways to the root meet."""
+    first = tree.frame_body[tree.pair_first[p]]
+    second = tree.frame_body[tree.pair_second[p]]
+    root = common_body(tree, first, second)
+    i = second
+    while i != root:
+        for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+            set_wrench_changes(tree, w, p, multipliers, angular(w.S[j]), linear(w.S[j]))
+            subtract_column(tree, w, first, second, root, j, dr_dq)
+        i = tree.parent[i]
+    i = first
+    while i != root:
+        for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+            set_wrench_changes(tree, w, p, multipliers, scale(-1.0, angular(w.S[j])), scale(-1.0, linear(w.S[j])))
+            subtract_column(tree, w, first, second, root, j, dr_dq)
+        i = tree.parent[i]
+
+
+@kernel
+def common_body(tree: Array, i: int, j: int) -> int:
+    """The body where the ways of two bodies to the root meet."""
+    while i != j:
+        if i > j:
+            i = tree.parent[i]
+        else:
+            j = tree.parent[j]
+    return i
+
+
+@kernel
+def subtract_column(tree: Array, w: Array, first: int, second: int, root: int, j: int, dr_dq: Array) -> None:
+    """``dr_dq[k, j] -= S_k . y`` for all joints before the two bodies."""
+    subtract_products(tree, w, second, root, w.y2, j, dr_dq)
+    subtract_products(tree, w, first, root, w.y1, j, dr_dq)
+    if root != 0:
+        for c in range(6):
+            w.y12[c] = w.y1[c] + w.y2[c]
+        subtract_products(tree, w, root, 0, w.y12, j, dr_dq)
+
+
+@kernel
+def subtract_products(tree: Array, w: Array, i: int, root: int, y: Array, j: int, dr_dq: Array) -> None:
+    """``dr_dq[k, j] -= S_k . y`` for the joints between body ``i`` and ``root``."""
+    while i != root:
+        for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+            dr_dq[k, j] -= spatial_dot(w.S[k], y)
+        i = tree.parent[i]
+
+
+@kernel
+def set_wrench_changes(tree: Array, w: Array, p: int, multipliers: Array, t: Vector, u: Vector) -> None:
+    """``y1, y2`` of a pair for a relative displacement of the second body, a rotation ``t`` and a translation ``u``."""
+    rotation = tree.pair_rotation[p]
+    zero = (0.0, 0.0, 0.0)
+    set_angular(zero, w.y1)
+    set_linear(zero, w.y1)
+    set_angular(zero, w.y2)
+    set_linear(zero, w.y2)
+    k = 0
+    if rotation != ANY_TURN:
+        k = 3 if rotation == NO_TURN else (2 if rotation == ABOUT_Z else 1)
+        moment = zero
+        for r in range(k):
+            row = tree.pair_row[p] + r
+            moment = add(moment, scale(multipliers[row], angular(w.Kc[tree.pair_second_k[p] + r])))
+        change = moment_change(tree, w, p, multipliers, t)
+        set_angular(scale(-1.0, change), w.y1)
+        set_angular(sub(change, cross(t, moment)), w.y2)
+    if tree.pair_translation[p] != ANY_SHIFT:
+        add_shift_changes(tree, w, p, k, multipliers, t, u)
+
+
+@kernel
+def moment_change(tree: Array, w: Array, p: int, multipliers: Array, t: Vector) -> Triple:
+    """Change of the moment of rows about axes along the rotation ``t``, as seen from the first body."""
+    o = tree.pair_row[p]
+    B = w.B[p]
+    if tree.pair_rotation[p] == NO_TURN:  # of c f + b x f
+        b = rotate(B, rotate_inverse(tree.pair_frame[p], orientation_vector(w, p)))
+        f = rotate(B, (multipliers[o], multipliers[o + 1], multipliers[o + 2]))
+        x = sub(scale(dot(t, f), b), add(scale(dot(b, f), t), scale(dot(t, b), f)))
+        return scale(0.5, add(scale(w.orientation[p, 0], cross(t, f)), x))
+    b = orientation_vector(w, p)
+    bt = cross(rotate_inverse(B, t), b)
+    change = (0.0, 0.0, 0.0)
+    for r in range(2 if tree.pair_rotation[p] == ABOUT_Z else 1):  # of b x g
+        k, h, h1, h2, _ = tilt_error(tree, p, r, b)
+        g = along(k, h, h1 * b[k])
+        H_bt = along(k, h1 * bt[2], h1 * bt[k] + h2 * (b[k] * bt[2]))
+        change = add(change, scale(multipliers[o + r], add(cross(bt, g), cross(b, H_bt))))
+    return rotate(B, change)
+
+
+@kernel
+def add_shift_changes(tree: Array, w: Array, p: int, start: int, multipliers: Array, t: Vector, u: Vector) -> None:
+    """What the rows after ``start`` add to ``y1, y2``."""
+    translation = tree.pair_translation[p]
+    n = (0.0, 0.0, 0.0)
+    f = (0.0, 0.0, 0.0)
+    rows = 2 if translation == ON_LINE else (1 if translation == ON_PLANE or translation == ROD else 3)
+    for r in range(rows):
+        K = w.Kc[tree.pair_second_k[p] + start + r]
+        x = multipliers[tree.pair_row[p] + start + r]
+        n = add(n, scale(x, angular(K)))
+        f = add(f, scale(x, linear(K)))
+    moved = add(u, cross(t, w.pB[p]))
+    change = (0.0, 0.0, 0.0)
+    if translation == ROD:
+        change = scale(multipliers[tree.pair_row[p] + start] * (1.0 / tree.pair_size[p]), moved)
+        turned = cross(w.pA[p], change)
+    else:
+        turned = cross(moved, f)
+    xn = add(cross(t, n), cross(u, f))  # x x* F
+    xf = cross(t, f)
+    set_angular(add(angular(w.y2), sub(turned, xn)), w.y2)
+    set_linear(add(linear(w.y2), sub(change, xf)), w.y2)
+    if translation != MEET:
+        set_angular(sub(angular(w.y1), turned), w.y1)
+        set_linear(sub(linear(w.y1), change), w.y1)
+
+
+# Centers of mass and linear combinations --------------------------------------------------------------
+
+
+@kernel
+def center_wrench_derivatives(tree: Array, w: Array, t: int, multipliers: Array, dr_dq: Array) -> None:
+    """Of one body of a center of mass, whose wrench ``[x x f; m f]`` keeps its direction f in the world."""
+    body = tree.com_body[t]
+    f = (0.0, 0.0, 0.0)
+    for k in range(tree.com_nrows[t]):
+        f = add(f, scale(multipliers[tree.com_row[t] + k], rotate(w.Ec[0], tree.com_axes[t, k])))
+    x = add(scale(tree.com_mass[t], w.oc[body]), rotate(w.Ec[body], tree.com_mc[t]))
+    constant_wrench_derivatives(tree, w, body, x, tree.com_mass[t], (0.0, 0.0, 0.0), f, dr_dq)
+
+
+@kernel
+def combination_wrench_derivatives(tree: Array, w: Array, t: int, multipliers: Array, dr_dq: Array) -> None:
+    """Of one row of a linear combination, whose moment and force at a frame keep their directions in the world."""
+    frame = tree.combination_frame[t]
+    body = tree.frame_body[frame]
+    c = multipliers[tree.combination_row[t]]
+    x = tree.combination[t]
+    n = scale(c, rotate(w.Ec[0], (x[0], x[1], x[2])))
+    f = scale(c, rotate(w.Ec[0], (x[3], x[4], x[5])))
+    at = add(w.oc[body], rotate(w.Ec[body], tree.frame_position[frame]))
+    constant_wrench_derivatives(tree, w, body, at, 1.0, n, f, dr_dq)
+
+
+@kernel
+def constant_wrench_derivatives(
+    tree: Array, w: Array, body: int, x: Vector, m: Scalar, n: Vector, f: Vector, dr_dq: Array
+) -> None:
+    """Of the wrench ``[n + x x f; m f]`` with n, f constant: as seen from the body these turn the other way."""
+    i = body
+    while i > 0:
+        for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+            t = angular(w.S[j])
+            tf = cross(t, f)
+            set_angular(scale(-1.0, add(cross(x, tf), cross(t, n))), w.y2)
+            set_linear(scale(-m, tf), w.y2)
+            subtract_products(tree, w, body, 0, w.y2, j, dr_dq)
+        i = tree.parent[i]

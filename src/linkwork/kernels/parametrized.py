@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Algorithms with parameters as further inputs, made of any algorithm.
+
+The first text writes arrays that depend on parameters (`parameters`), as work arrays, and runs the algorithm's own on a
+tree that has them in place of the plan's (`with_arrays`); further iterations find them there. So every algorithm has
+every parameter, in all backends, one robot a lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.parameters import (
+    add_rigid_inertias,
+    begin_actuator_bias,
+    begin_actuator_gain,
+    begin_anchor_position,
+    begin_contact_friction,
+    begin_elements,
+    begin_friction,
+    begin_gains,
+    begin_inertias,
+    begin_joint_position,
+    begin_length,
+    end_elements,
+    set_actuator_bias,
+    set_actuator_gain,
+    set_anchor_position,
+    set_armature,
+    set_com,
+    set_contact_friction,
+    set_damping,
+    set_friction,
+    set_gains,
+    set_gravity,
+    set_inertia,
+    set_inertial_parameters,
+    set_joint_position,
+    set_length,
+    set_mass,
+    set_passive,
+    set_rest,
+    set_stiffness,
+)
+from linkwork.kernels.scalar import Array, kernel, with_arrays
+from linkwork.plans.parameters import INERTIAL, PASSIVE, parametrized_layout, row_shape
+
+
+@kernel
+def nothing(*arguments: Array) -> None:
+    """No work."""
+
+
+class Writer(NamedTuple):
+    """How the arrays that depend on a parameter are written, and which these are."""
+
+    fields: tuple[str, ...]
+    """Arrays of the tree that are replaced."""
+    write: Callable[..., None]
+    """``write(tree, w, x)``: numbers that are given."""
+    begin: Callable[..., None] = nothing
+    """``begin(tree, w)``: numbers as planned, once for all parameters that have this kernel."""
+    end: Callable[..., None] = nothing
+    """``end(tree, w)``: what follows from all that is given, once as well."""
+
+
+INERTIAS, ELEMENTS = ("mass", "mc", "I"), ("armature", "damping", "stiffness", "rest")
+WRITERS: Mapping[str, Writer] = {
+    "mass": Writer(INERTIAS, set_mass, begin_inertias, add_rigid_inertias),
+    "com": Writer(INERTIAS, set_com, begin_inertias, add_rigid_inertias),
+    "inertia": Writer(INERTIAS, set_inertia, begin_inertias, add_rigid_inertias),
+    "inertial_parameters": Writer(INERTIAS, set_inertial_parameters, begin_inertias),
+    "armature": Writer(ELEMENTS, set_armature, begin_elements, end_elements),
+    "damping": Writer(ELEMENTS, set_damping, begin_elements, end_elements),
+    "stiffness": Writer(ELEMENTS, set_stiffness, begin_elements, end_elements),
+    "rest": Writer(ELEMENTS, set_rest, begin_elements, end_elements),
+    "gravity": Writer(("gravity",), set_gravity),
+    "joint_position": Writer(("p",), set_joint_position, begin_joint_position),
+    "anchor_position": Writer(("frame_position", "pair_lever"), set_anchor_position, begin_anchor_position),
+    "length": Writer(("pair_size",), set_length, begin_length),
+    "gains": Writer(("kp", "kd"), set_gains, begin_gains),
+    "actuator_gain": Writer(("actuator_gain",), set_actuator_gain, begin_actuator_gain),
+    "actuator_bias": Writer(("actuator_bias",), set_actuator_bias, begin_actuator_bias),
+    "friction": Writer(("box_lower", "box_upper"), set_friction, begin_friction),
+    "contact_friction": Writer(("friction",), set_contact_friction, begin_contact_friction),
+}
+"""How parameters become arrays of the tree."""
+
+
+def parameter_start(algorithm: Algorithm) -> int:
+    """Where parameters stand among the inputs of an algorithm, or would: last, but before ``settings``."""
+    names = list(algorithm.inputs)
+    return len(names) - (names[-1:] == ["settings"])
+
+
+@cache
+def parametrized(algorithm: Algorithm, names: tuple[str, ...]) -> Algorithm:
+    """An algorithm with these parameters as further inputs.
+
+    Its name says which, and so does that of its layout (`plans.parameters`).
+    """
+    layout = parametrized_layout(algorithm.layout, names)
+    fields = tuple(dict.fromkeys(field for name in names for field in WRITERS[name].fields))
+    replaced = tuple((field, f"tree_{field}") for field in fields)
+    steps = bool(set(names) & set(PASSIVE)) and "passive" in algorithm.inputs
+    first, count = parameter_start(algorithm), len(names)
+    last, passive = first + count, list(algorithm.inputs).index("passive") if steps else 0
+    write = _written(names)
+
+    def on_tree(text: Callable[..., None]) -> Callable[..., None]:
+        """The text on the tree, and the passive elements, that were written."""
+
+        @kernel
+        def with_tree(tree: Array, w: Array, *arrays: Array) -> None:
+            text(with_arrays(tree, w, replaced), w, *arrays[:first], *arrays[last:])
+
+        @kernel
+        def with_elements(tree: Array, w: Array, *arrays: Array) -> None:
+            before, after = arrays[:passive], arrays[passive + 1 : first]
+            text(with_arrays(tree, w, replaced), w, *before, w.passive_elements, *after, *arrays[last:])
+
+        return with_elements if steps else with_tree
+
+    begun = on_tree(algorithm.text)
+
+    @kernel
+    def on_parameters(tree: Array, w: Array, *arrays: Array) -> None:
+        write(tree, w, *arrays[first:last])
+        begun(tree, w, *arrays)
+
+    @kernel
+    def on_elements(tree: Array, w: Array, *arrays: Array) -> None:
+        write(tree, w, *arrays[first:last])
+        set_passive(tree, w, arrays[passive])
+        begun(tree, w, *arrays)
+
+    given = list(algorithm.inputs.items())
+    inputs = dict([*given[:first], *((name, row_shape(name)) for name in names), *given[first:]])
+    work: dict[str, Shape] = {name: layout.floats[field] for field, name in replaced}
+    if set(names) & set(INERTIAL):
+        work |= {"rigid_m": ("nrigid",), "rigid_c": ("nrigid", 3), "rigid_J": ("nrigid", 6)}
+    if set(names) & set(PASSIVE):
+        work |= {"damping": ("nv",), "stiffness": ("nv",), "rest": ("nv",), "passive_elements": ("nv", 7)}
+    return Algorithm(
+        f"{algorithm.name}_of_{'_'.join(names)}",
+        on_elements if steps else on_parameters,
+        inputs,
+        algorithm.outputs,
+        {**algorithm.work, **work},
+        layout,
+        iteration=None if algorithm.iterate is None else on_tree(algorithm.iterate),
+        folded=algorithm.folded,
+        refinement=None if algorithm.refine is None else on_tree(algorithm.refine),
+        uneven=algorithm.uneven,
+        shared=algorithm.shared,
+    )
+
+
+def _written(names: tuple[str, ...]) -> Callable[..., None]:
+    """The kernel ``write(tree, w, *parameters)``: all arrays that depend on them."""
+    writers = [WRITERS[name] for name in names]
+    sequence: Callable[..., None] = nothing
+    for end in dict.fromkeys(writer.end for writer in reversed(writers)):
+        sequence = _then(end, sequence, 0)
+    for writer in reversed(writers):
+        sequence = _then(writer.write, sequence, 1)
+    for begin in dict.fromkeys(writer.begin for writer in reversed(writers)):
+        sequence = _then(begin, sequence, 0)
+    return sequence
+
+
+def _then(one: Callable[..., None], others: Callable[..., None], count: int) -> Callable[..., None]:
+    """A kernel of so many parameters, and then those of the others."""
+
+    @kernel
+    def both(tree: Array, w: Array, *parameters: Array) -> None:
+        one(tree, w, *parameters[:count])
+        others(tree, w, *parameters[count:])
+
+    return both

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where derivatives of constraint rows end: at the root of a loop, or at the world.
+
+A row between two bodies does not change where both move together, so that joints before the root of their loop have no
+part in its derivatives. Rows of vectors between points that are to meet do change there while these are apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from linkwork.model.model import Model
+from linkwork.model.pairs import MEET
+from linkwork.plans.aba_derivatives import LINE, PATH_INTEGERS, PATH_SIZES, path_fields
+from linkwork.plans.layout import ragged
+from linkwork.plans.ltl import LTL_TREE, ltl_tree
+from linkwork.plans.tree import Tree
+
+DERIVATIVE_TREE = LTL_TREE.extended(
+    "derivative",
+    sizes=(
+        *PATH_SIZES,
+        "nrow_columns",  # rows, rounded up to lines
+        "nbound",
+        "redundant",  # 1 if rows may depend on others
+    ),
+    integers={
+        **PATH_INTEGERS,
+        "k_root": ("nk",),  # the body before which a row of K has no derivatives
+        "is_bound": ("nv",),  # 1 for degrees of freedom that support rows
+        "bound": ("nbound",),  # these
+        "dof_row_start": ("nv",),  # rows that a degree of freedom supports: first and count
+        "dof_row_count": ("nv",),
+        "dof_row": ("nsupport",),
+        "bound_depth": ("nv",),  # how many of a path, from the root, support rows
+    },
+    floats={},
+)
+"""A mechanism with its constraints by degrees of freedom, their paths, and where derivatives of rows end."""
+
+TURN_ROWS = (0, 3, 2, 1)
+"""Rows of each kind of `pairs` that are about axes."""
+
+
+def derivative_tree(robot: Model, frames: Sequence[str] = (), redundant: bool = True) -> Tree:
+    """The arrays that derivatives of constrained dynamics read.
+
+    ``redundant`` says whether some rows depend on others: then forces are the smallest ones.
+    """
+    tree = ltl_tree(robot, frames)
+    roots = np.zeros(tree.nk, dtype=np.int64)
+    for p in range(tree.npairs):
+        root = _common_body(tree, int(tree.frame_body[tree.pair_first[p]]), int(tree.frame_body[tree.pair_second[p]]))
+        meets = tree.pair_translation[p] == MEET
+        count = int(tree.pair_second_k[p] - tree.pair_first_k[p])  # rows of the first body come first
+        for k in range(count):
+            if k < TURN_ROWS[int(tree.pair_rotation[p])] or not meets:
+                roots[tree.pair_first_k[p] + k] = roots[tree.pair_second_k[p] + k] = root
+    starts = zip(tree.row_start.tolist(), tree.row_count.tolist(), strict=True)
+    supports = [set(tree.row_dof[start : start + count].tolist()) for start, count in starts]
+    bound = np.isin(np.arange(tree.nv), tree.row_dof)
+    rows = ragged([r for r, support in enumerate(supports) if k in support] for k in range(tree.nv))
+    paths = path_fields(tree, supports)
+    return DERIVATIVE_TREE.build(
+        tree,
+        nrow_columns=-(-tree.nc // LINE) * LINE,
+        redundant=int(redundant),
+        k_root=roots,
+        is_bound=bound,
+        bound=np.flatnonzero(bound),
+        dof_row_start=rows.start,
+        dof_row_count=rows.count,
+        dof_row=rows.entries,
+        bound_depth=[int(bound[path[: d + 1]].sum()) for path, d in zip(paths["path"], paths["depth"], strict=True)],
+        **paths,
+    )
+
+
+def row_tree(robot: Model) -> Tree:
+    """What derivatives of rows alone read: the same without Baumgarte's gains."""
+    tree = derivative_tree(robot)
+    return tree._replace(has_gains=0, kp=np.zeros(tree.nc), kd=np.zeros(tree.nc))
+
+
+def error_tree(robot: Model) -> Tree:
+    """What derivatives of errors read, which are rows with a gain of one where nothing moves or accelerates."""
+    tree = derivative_tree(robot)
+    return tree._replace(has_gains=1, kp=np.ones(tree.nc), kd=np.zeros(tree.nc), gravity=np.zeros(3))
+
+
+def _common_body(tree: Tree, i: int, j: int) -> int:
+    """The body where the ways of two bodies to the world meet."""
+    while i != j:
+        i, j = (int(tree.parent[i]), j) if i > j else (i, int(tree.parent[j]))
+    return i

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Derivatives of a step in time: products with its Jacobian, and the Jacobian itself, in tangent spaces.
+
+| symbol  | meaning                                                                                     |
+|---------|---------------------------------------------------------------------------------------------|
+| q, v    | state before the step; directions of ``q`` are tangent vectors there, as velocities are      |
+| q1, v1  | state after it; rates of ``q1`` are tangent vectors at ``q1``                                |
+
+A step is a straight line (`kernels.steps.single`), whatever the integrator: sweeps over its trace are its exact
+derivatives, stages, springs, stops, actuators, stabilization and corrections of loops included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.compilers.program import Backend, Program
+from linkwork.contact.derivatives import ContactDerivatives
+from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, state_columns, unit_directions
+from linkwork.errors import InputError
+from linkwork.inputs import Integrator, Lanes, Precision
+from linkwork.kernels.steps import STEPS, single
+from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator, OperationCount
+from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
+from linkwork.simulation.contact_derivatives import (
+    ContactStepperJacobian,
+    ContactStepperJvp,
+    ContactStepperVjp,
+    StepperFunction,
+)
+
+if TYPE_CHECKING:
+    from linkwork.simulation.stepper import Stepper
+
+P = TypeVar("P")
+T = TypeVar("T")
+
+RESULTS = {"q1": ("q1", slice(None)), "v1": ("v1", slice(None))}
+"""What is differentiated: the state after the step."""
+
+
+class StepFunction(ArrayEvaluator):
+    """One step as a function of arrays: what products are made of.
+
+    Args:
+        stepper: Says how steps are made.
+    """
+
+    def __init__(self, stepper: Stepper) -> None:
+        self.stepper = stepper
+        super().__init__(
+            stepper.robot,
+            stepper.quantity,
+            lambda: stepper.single_step_program,
+            {"stepper": stepper},
+            stepper.frames,
+            stepper._backend.threads,
+            stepper._parameter_inputs,
+        )
+        self._set_backend(stepper._backend)
+
+    @property
+    def differentiated(self) -> Differentiated:
+        """State and torques; commands where there are actuators, wrenches where frames were named, parameters."""
+        optional = ("commands",) * self.stepper.takes_commands + ("wrenches",) * bool(self.frames)
+        return Differentiated(("q", "v", "tau"), (*optional, *self.parameters), RESULTS, ("q",), ("q1",))
+
+    def _make(self, kind: type[P]) -> P:
+        return kind(self, self.differentiated.inputs)  # type: ignore[call-arg]
+
+    def _prepare_inputs(self) -> None:
+        """Steppers make what they hold themselves."""
+
+    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+        return self._inputs_with(given, {})
+
+    def _inputs_with(self, state: Sequence[Any], optional: dict[str, Any]) -> list[Any]:
+        if len(state) != 3:
+            raise InputError(f"a step takes q, v, tau; {len(state)} arguments were given")
+        q, v, tau = state
+        stepper = self.stepper if self.stepper.dtype == self._dtype else self._stepper_of_type()
+        held = stepper.held(optional.get("commands"), optional.get("wrenches"))
+        inputs = [q, v, np.zeros(self.robot.nv, self._dtype) if tau is None else tau, *held]
+        parameters = {name: x for name, x in optional.items() if name in self.parameters}
+        return self._all_inputs(inputs, self._given_parameters(parameters))
+
+    def _stepper_of_type(self) -> Stepper:
+        return self.stepper.native(self._dtype.name)  # type: ignore[arg-type]
+
+
+class StepJacobian(BaseEvaluator):
+    """The derivatives of a step: ``stepper.derivatives(q, v, tau).A``.
+
+    Columns are products with unit directions, found together as a batch of the program of `jvp`: they cost as much as
+    some 2.5 steps for each degree of freedom, velocity and torque, in SIMD lanes.
+
+    Args:
+        function: The step.
+    """
+
+    def __init__(self, function: StepFunction) -> None:
+        self.function = function
+        product = JacobianVectorProduct(function, function.differentiated.inputs)
+        super().__init__(
+            function.robot,
+            f"derivatives of {function.quantity}",
+            lambda: product.program,
+            {"function": function},
+            function.frames,
+            function._backend.threads,
+        )
+        self._set_backend(product._backend)
+        self._jvp = product
+
+    def _set_backend(self, backend: Backend) -> None:
+        super()._set_backend(backend)
+        if hasattr(self, "_jvp"):
+            self._jvp = self._jvp._on(backend)
+
+    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
+        """The same as `compile`: sweeps leave straight-line code alone.
+
+        Args:
+            dtype: Numbers to compute with.
+            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
+            threads: Threads that share a large batch; by default as many as this evaluator has.
+        """
+        return self.compile(lanes, dtype, threads)
+
+    def operation_count(self) -> OperationCount:
+        """Of one column, of which there are as many as inputs have numbers."""
+        return self._jvp.operation_count()
+
+    def __call__(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike | None = None,
+        *,
+        commands: npt.ArrayLike | None = None,
+        wrenches: npt.ArrayLike | None = None,
+    ) -> StepDerivatives:
+        """Derivatives of the state after one step. Leading axes are batch axes and broadcast.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            tau: Joint torques, ``(..., nv)``; by default none.
+            commands: Commands of the actuators, ``(..., actuators)``, as for the stepper.
+            wrenches: External wrenches, ``(..., frames, 6)``, as for the stepper.
+        """
+        nv = self.robot.nv
+        after = self.function.stepper(q, v, tau, commands=commands, wrenches=wrenches)
+        sizes = {"q": nv, "v": nv, "tau": nv}
+        further: dict[str, Any] = {}
+        if commands is not None:
+            sizes["commands"] = np.shape(commands)[-1]
+            further["commands"] = one_more_axis(commands)
+        if wrenches is not None:
+            further["wrenches"] = one_more_axis(wrenches, 2)
+        units = unit_directions(sizes)
+        if commands is not None:
+            further["dcommands"] = units["commands"]
+        state = [one_more_axis(x) for x in (q, v, np.zeros(nv, self.dtype) if tau is None else tau)]
+        rates = self._jvp(*state, units["q"], units["v"], units["tau"], **further)
+        return StepDerivatives(after.q, after.v, **state_columns(rates, sizes))
+
+
+class DifferentiableSteps:
+    """What steps have for their derivatives."""
+
+    integrator: Integrator
+    contact: bool
+    _products: dict[str, Any]
+    """What was made for derivatives, by name; none on another backend."""
+
+    _make_program: Callable[[], Program]
+
+    @property
+    def single_step_program(self) -> Program:
+        """One step as a straight line, without the loop that repeats it: what derivatives are taken of.
+
+        With constraint forces in three iterations: those of one have eight digits, and derivatives fewer.
+        """
+        program = self._make_program()
+        algorithm = program.algorithm
+        if self.integrator == "dopri5":
+            return program
+        if "lcaba1" in algorithm.name:
+            algorithm = STEPS[self.integrator, algorithm.name.removeprefix("euler_").replace("lcaba1", "lcaba3")]
+        return replace(program, algorithm=single(algorithm))
+
+    @property
+    def _function(self) -> StepFunction:
+        return self._kept("function", lambda: StepFunction(cast("Stepper", self)))
+
+    def _kept(self, name: str, make: Callable[[], T]) -> T:
+        """What was made for derivatives under a name, or is made now."""
+        made: T | None = self._products.get(name)
+        if made is None:
+            made = self._products[name] = make()
+        return made
+
+    @property
+    def _contacts(self) -> ContactDerivatives:
+        return self._kept("contacts", lambda: ContactDerivatives(StepperFunction(cast("Stepper", self))))
+
+    @property
+    def jvp(self) -> JacobianVectorProduct | ContactStepperJvp:
+        """Products with the Jacobian of a step: ``stepper.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
+        return ContactStepperJvp(self._contacts) if self.contact else self._function.jvp
+
+    @property
+    def vjp(self) -> VectorJacobianProduct | ContactStepperVjp:
+        """Products with its transpose: ``stepper.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv, dtau)``, and more where
+        there are actuators or frames with wrenches (``stepper.vjp.inputs``)."""
+        return ContactStepperVjp(self._contacts) if self.contact else self._function.vjp
+
+    @property
+    def derivatives(self) -> StepJacobian | ContactStepperJacobian:
+        """The Jacobian of a step: ``stepper.derivatives(q, v, tau)`` gives `StepDerivatives`."""
+        if self.contact:
+            return ContactStepperJacobian(self._contacts)
+        return self._kept("jacobian", lambda: StepJacobian(self._function))

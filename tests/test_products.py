@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Products with Jacobians: against complex steps of kernel text, against each other, by all methods and backends."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import linkages
+import linkwork as lw
+from complex_steps import complex_step
+from linkwork.dynamics.methods import METHODS, methods_for
+from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
+from linkwork.mechanism import Mechanism
+from linkwork.quantities.evaluator import Evaluator
+from states import Floats, assert_close, random_state
+
+EXACT = 1e-9
+"""Of derivatives against complex steps: rounding, times the condition of small mechanisms."""
+DOT = 1e-11
+"""Of the dot-product test, relative to the product of norms."""
+
+LOOPS = ("four-bar", "floating four-bar", "RSSR", "universal joints", "hexapod", "gears", "center of mass")
+
+
+def closed(robot: Mechanism, seed: int = 0) -> tuple[Floats, Floats, Floats]:
+    """A state with loops that are closed and stay so, and torques."""
+    rng = np.random.default_rng(seed)
+    q = robot.assemble(robot.integrate(robot.neutral(), 0.3 * rng.normal(size=robot.nv)))
+    return q, robot.project_velocity(q, rng.normal(size=robot.nv)), rng.normal(size=robot.nv)
+
+
+def directions(robot: Mechanism, seed: int = 1) -> Floats:
+    return np.random.default_rng(seed).normal(size=(3, robot.nv))
+
+
+def independent(robot: Mechanism, q: Floats) -> bool:
+    return bool(np.linalg.matrix_rank(lw.constraint_jacobian(robot, q), tol=1e-6) == robot.nc)
+
+
+def closed_directions(robot: Mechanism, q: Floats, v: Floats) -> Floats:
+    """Directions to states in which loops are closed and stay so: elsewhere, redundant rows contradict each other."""
+    d = directions(robot)
+    J = lw.constraint_jacobian(robot, q)
+    inverse = np.linalg.pinv(J, rcond=1e-8)
+    d[0] -= inverse @ (J @ d[0])
+    turning = Evaluator(robot, "constraint_jacobian").plain().jvp(q, d[0]) @ v
+    d[1] -= inverse @ (J @ d[1] + turning)
+    return d
+
+
+def stepped(fd: lw.ForwardDynamics, state: Any, d: Any, **given: Any) -> tuple[Floats, Floats]:
+    """Rates of accelerations and forces by complex steps through the text of a method, iterations and all."""
+    R, zero, _, held = fd._held_inputs() if fd.robot.nc else (0.0, 0.0, 0.0, 0.0)
+    names = ("q", "v", "tau", "wrenches", "regularization", "target", "multipliers", "settings")
+    inputs = dict(zip(names, (*state, np.zeros((len(fd.frames), 6)), R, zero, zero, held), strict=True)) | given
+    rates = complex_step(fd.program, inputs, dict(zip(names, d, strict=False)))
+    return rates[0], rates[1][2 : 2 + fd.robot.nc] if fd.robot.nc else np.zeros(0)
+
+
+def assert_transposed(seeds: Any, rates: Any, gradient: Any, d: Any) -> None:
+    """``y' (J d) = (y' J) d``, relative to the sizes of both sides."""
+    left = sum(float(np.sum(y * x)) for y, x in zip(seeds, rates, strict=True))
+    right = sum(float(np.sum(g * x)) for g, x in zip(gradient, d, strict=True))
+    size = sum(np.linalg.norm(y) * np.linalg.norm(x) for y, x in zip(seeds, rates, strict=True))
+    size += sum(np.linalg.norm(g) * np.linalg.norm(x) for g, x in zip(gradient, d, strict=True))
+    assert abs(left - right) <= DOT * size
+
+
+# Trees ---------------------------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=6, deadline=None)
+def test_products_of_a_random_tree_are_those_of_complex_steps(seed: int) -> None:
+    robot = lw.zoo.random_tree(seed, bodies=1 + seed % 6, armature=seed % 2 == 1)
+    state, d = random_state(robot, seed), directions(robot, seed)
+    y = np.random.default_rng(seed).normal(size=robot.nv)
+    for evaluator, inputs in (
+        (lw.ForwardDynamics(robot).plain(), (state.q, state.v, state.tau)),
+        (lw.InverseDynamics(robot, "rnea").plain(), (state.q, state.v, state.a)),
+    ):
+        named = dict(zip(evaluator.program.algorithm.inputs, (*inputs, np.zeros((0, 6))), strict=True))
+        (expected,) = complex_step(evaluator.program, named, dict(zip(named, d, strict=False)))
+        rate = evaluator.jvp(*inputs, *d)
+        assert_close(rate, expected, EXACT)
+        assert_transposed([y], [rate], evaluator.vjp(*inputs, y), d)
+
+
+@pytest.mark.parametrize("seed", [3, 11])
+def test_second_derivatives_are_rates_of_gradients(seed: int) -> None:
+    robot = lw.zoo.random_tree(seed, bodies=3)
+    state, d = random_state(robot, seed), directions(robot, seed)
+    y, h = np.random.default_rng(seed).normal(size=robot.nv), 1e-5
+
+    for evaluator, x in (
+        (lw.ForwardDynamics(robot).plain(), state.tau),
+        (lw.InverseDynamics(robot, "rnea").plain(), state.a),
+    ):
+
+        def gradient(t: float, evaluator: Any = evaluator, x: Any = x) -> Floats:
+            q = robot.integrate(state.q, t * d[0])
+            return np.concatenate(evaluator.vjp(q, state.v + t * d[1], x + t * d[2], y))
+
+        # central differences of fourth order
+        expected = (8 * (gradient(h) - gradient(-h)) - gradient(2 * h) + gradient(-2 * h)) / (12 * h)
+        found = evaluator.hvp(state.q, state.v, x, y, *d)
+        assert_close(np.concatenate(found), expected, 1e-7)
+
+
+def test_second_derivatives_are_symmetric_where_coordinates_are_numbers() -> None:
+    robot = lw.zoo.pendulum(3)
+    state = random_state(robot, 0)
+    y, d, e = np.random.default_rng(5).normal(size=(3, robot.nv))
+    hvp = lw.ForwardDynamics(robot).plain().hvp.by("q")
+    inputs = (state.q, state.v, state.tau, y)
+    (along_d,), (along_e,) = hvp(*inputs, d), hvp(*inputs, e)
+    assert e @ along_d == pytest.approx(d @ along_e, rel=1e-10)
+
+
+def test_configurations_that_are_not_of_unit_length_have_the_same_derivatives() -> None:
+    robot = lw.zoo.random_tree(5, bodies=5)
+    state, d = random_state(robot, 1), directions(robot)
+    q = state.q.copy()
+    for start, count in lw.ForwardDynamics(robot).program.units:
+        q[start : start + count] *= 3.0
+    jvp = lw.ForwardDynamics(robot).plain().jvp
+    assert_close(jvp(q, state.v, state.tau, *d), jvp(state.q, state.v, state.tau, *d), 1e-11)
+
+
+# Quantities ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    ["mass_matrix", "bias_forces", "energy", "frame_placement", "frame_velocity", "frame_jacobian", "center_of_mass",
+     "centroidal_momentum", "passive_forces", "inverse_mass_product"],
+)  # fmt: skip
+def test_every_quantity_has_products(quantity: Any) -> None:
+    robot = lw.zoo.random_tree(7, bodies=4)
+    frames = [list(robot.frames)[-1]] if quantity.startswith("frame") else []
+    evaluator = Evaluator(robot, quantity, frames).plain()
+    rng = np.random.default_rng(0)
+    names = [name for name in evaluator.program.algorithm.inputs if name != "wrenches"]
+    inputs = [robot.random(rng), *rng.normal(size=(len(names) - 1, robot.nv))]
+    d = rng.normal(size=(len(names), robot.nv))
+    named = {**dict(zip(names, inputs, strict=True)), "wrenches": np.zeros((0, 6))}
+    expected = complex_step(evaluator.program, named, dict(zip(names, d, strict=True)))
+    found = evaluator.jvp(*inputs, *d)
+    rates = found if isinstance(found, tuple) else (found,)
+    for rate, other in zip(rates, expected, strict=True):
+        assert_close(rate, other, EXACT)
+    seeds = [rng.normal(size=rate.shape) for rate in rates]
+    assert_transposed(seeds, rates, evaluator.vjp(*inputs, *seeds), d)
+
+
+def test_quantities_of_constraints_have_products() -> None:
+    robot = linkages.made("universal joints")
+    q, v, _ = closed(robot)
+    d = directions(robot)[:2]
+    for quantity in ("constraint_error", "constraint_jacobian", "constraint_bias"):
+        evaluator = Evaluator(robot, quantity).plain()  # type: ignore[arg-type]
+        inputs = dict(zip(evaluator.program.algorithm.inputs, (q, v), strict=False))
+        (expected,) = complex_step(evaluator.program, inputs, dict(zip(inputs, d, strict=False)))
+        rate = evaluator.jvp(*inputs.values(), *d[: len(inputs)])
+        assert_close(rate, expected, EXACT)
+        seed = np.random.default_rng(2).normal(size=rate.shape)
+        assert_transposed([seed], [rate], evaluator.vjp(*inputs.values(), seed), d[: len(inputs)])
+
+
+# Loops ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_products_with_constraints_are_those_of_complex_steps_through_iterations(name: str) -> None:
+    robot = linkages.made(name)
+    q, v, tau = closed(robot)
+    rng, free = np.random.default_rng(3), independent(robot, q)
+    v = rng.normal(size=robot.nv) if free else v
+    d = directions(robot) if free else closed_directions(robot, q, v)
+    fd = lw.ForwardDynamics(robot, "prox_bbo").plain()
+    expected, forces = stepped(fd, (q, v, tau), d)
+    rate, force_rate = fd.jvp(q, v, tau, *d)
+    assert_close(rate, expected, EXACT)
+    if free:  # of redundant rows' forces, the smallest rates that do
+        assert_close(force_rate, forces, 1e-8)
+    y, y_forces = rng.normal(size=robot.nv), rng.normal(size=robot.nc)
+    gradient = fd.vjp(q, v, tau, y, forces=y_forces)
+    assert_transposed([y, y_forces], [rate, force_rate], gradient, d)
+
+
+@pytest.mark.parametrize("name", ["four-bar", "universal joints", "gears"])
+def test_all_exact_methods_have_the_same_products(name: str) -> None:
+    robot = linkages.made(name)
+    q, v, tau = closed(robot)
+    d, y = closed_directions(robot, q, v), np.random.default_rng(4).normal(size=robot.nv)
+    expected: Floats | None = None
+    for method in methods_for(robot):
+        if not METHODS[method].exact or method == "pv_soft":
+            continue
+        if METHODS[method].hard and not METHODS[method].closed and not independent(robot, q):
+            continue
+        fd = lw.ForwardDynamics(robot, method)
+        jvp, vjp = fd.jvp.plain(), fd.vjp.plain()
+        (rate, _), gradient = jvp(q, v, tau, *d), vjp(q, v, tau, y)
+        assert_transposed([y], [rate], gradient, d)
+        expected = rate if expected is None else expected
+        assert_close(rate, expected, 1e-8)
+
+
+def test_redundant_rows_leave_derivatives_of_accelerations_unique() -> None:
+    robot = linkages.four_bar()
+    twice = robot.constrained(
+        lw.Hinge("coupler", "rocker", axis="y", name="again", first_at=(1.2, 0, 0), second_at=(0.9, 0, 0))
+    )
+    q, v, tau = closed(robot)
+    d = closed_directions(robot, q, v)
+    once, again = (lw.ForwardDynamics(r, "lcaba").plain() for r in (robot, twice))
+    assert_close(again.jvp(q, v, tau, *d)[0], once.jvp(q, v, tau, *d)[0], 1e-8)
+    y = np.random.default_rng(0).normal(size=robot.nv)
+    assert_transposed([y], [once.jvp(q, v, tau, *d)[0]], again.vjp(q, v, tau, y), d)
+
+
+def test_targets_and_wrenches_have_derivatives() -> None:
+    robot = linkages.made("hexapod")
+    q, v, tau = closed(robot)
+    rng = np.random.default_rng(0)
+    W, dW = rng.normal(size=(2, 1, 6))
+    target, dtarget = rng.normal(size=(2, robot.nc))
+    fd = lw.ForwardDynamics(robot, "lcaba", wrenches=["plate"]).plain()
+    names = ("q", "v", "tau", "wrenches", "target")
+    d = (*directions(robot), dW, dtarget)
+    R, _, zero, held = fd._held_inputs()
+    inputs = {"q": q, "v": v, "tau": tau, "wrenches": W, "target": target, "multipliers": zero}
+    expected = complex_step(
+        fd.program, inputs | {"regularization": R, "settings": held}, dict(zip(names, d, strict=True))
+    )[0]
+    given = {"wrenches": W, "target": target}
+    rate, _ = fd.jvp.by(*names)(q, v, tau, *d[:3], dwrenches=dW, dtarget=dtarget, **given)
+    assert_close(rate, expected, EXACT)
+    y = rng.normal(size=robot.nv)
+    gradient = fd.vjp.by(*names)(q, v, tau, y, **given)
+    assert_transposed([y], [rate], gradient, d)
+
+
+def test_an_impact_has_products() -> None:
+    robot = linkages.made("four-bar")
+    q, v, _ = closed(robot)
+    rng = np.random.default_rng(0)
+    e = np.full(robot.nc, 0.5)
+    d = (rng.normal(size=robot.nv), rng.normal(size=robot.nv), np.full(robot.nc, 0.3))
+    for method in ("prox_bbo", "lcaba"):
+        impact = lw.ImpactDynamics(robot, method).plain()  # type: ignore[arg-type]
+        impact._prepare_inputs()
+        R, zero, held = impact._held
+        inputs = {"q": q, "v": v, "restitution": e, "regularization": R, "multipliers": zero, "settings": held}
+        expected = complex_step(impact.program, inputs, {"q": d[0], "v": d[1], "restitution": d[2]})[0]
+        rate, _ = impact.jvp(q, v, e, *d)
+        assert_close(rate, expected, EXACT)
+        y = rng.normal(size=robot.nv)
+        assert_transposed([y], [rate], impact.vjp(q, v, e, y), d)
+
+
+# Backends ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_batches_threads_bound_calls_and_single_precision_agree(bound: bool) -> None:
+    robot = linkages.made("four-bar") if bound else lw.zoo.random_tree(2, bodies=2)
+    rng = np.random.default_rng(0)
+    q = closed(robot)[0] if bound else random_state(robot, 0).q
+    count = 1100
+    many = [np.repeat(q[None], count, axis=0), *rng.normal(size=(2, count, robot.nv))]
+    y, d = rng.normal(size=(count, robot.nv)), rng.normal(size=(3, count, robot.nv))
+    fd = lw.ForwardDynamics(robot, threads=2)
+    gradient, rate = fd.vjp(*many, y), fd.jvp(*many, *d)
+    rates = rate if bound else (rate,)
+    for k in (0, 7, count - 1):
+        state = [x[k] for x in many]
+        for whole, one in zip(gradient, fd.vjp(*state, y[k]), strict=True):
+            assert_close(whole[k], one, 1e-11)
+        one = fd.jvp(*state, *d[:, k])
+        for whole, single in zip(rates, one if bound else (one,), strict=True):
+            assert_close(whole[k], single, 1e-11)
+        for whole, plain in zip(gradient, fd.plain().vjp(*state, y[k]), strict=True):
+            assert_close(whole[k], plain, 1e-9)
+    out = tuple(np.empty_like(x) for x in gradient)
+    returned = fd.vjp(*many, y, out=out)
+    for one, other in zip(returned, gradient, strict=True):
+        np.testing.assert_array_equal(one, other)
+    state, one_out = [x[3].copy() for x in many], tuple(np.empty_like(x[3]) for x in gradient)
+    step = fd.vjp.bind(*state, y[3].copy(), out=one_out)
+    step()
+    for one, other in zip(one_out, gradient, strict=True):
+        assert_close(one, other[3], 1e-11)
+    rate_out = tuple(np.empty_like(x[3]) for x in rates)
+    fd.jvp.bind(*state, *(x[3].copy() for x in d), out=rate_out if bound else rate_out[0])()
+    for one, other in zip(rate_out, rates, strict=True):
+        assert_close(one, other[3], 1e-11)
+    single = fd.vjp(*(x[:9].astype(np.float32) for x in (*many, y)))
+    for one, other in zip(single, gradient, strict=True):
+        assert one.dtype == np.float32
+        assert_close(one, other[:9], 2e-3)
+    again = pickle.loads(pickle.dumps(fd.vjp))
+    for one, other in zip(again(*many, y), gradient, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_solution_at_hand_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = linkages.made("four-bar")
+    q, v, tau = closed(robot)
+    fd = lw.ForwardDynamics(robot).plain()
+    y = np.ones(robot.nv)
+    expected, solution = fd.vjp(q, v, tau, y), fd(q, v, tau)
+    monkeypatch.setattr(lw.ForwardDynamics, "__call__", lambda *_, **__: pytest.fail("computed again"))
+    for one, other in zip(fd.vjp(q, v, tau, y, solution=solution), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_products_cost_little_more_than_twice_the_function() -> None:
+    robot = lw.zoo.humanoid()
+    for evaluator in (
+        lw.ForwardDynamics(robot.unconstrained(), "aba"),
+        lw.InverseDynamics(robot.unconstrained(), "rnea"),
+    ):
+        count = evaluator.operation_count().total
+        assert evaluator.jvp.operation_count().total <= 2.6 * count
+        assert evaluator.vjp.operation_count().total <= 2.6 * count
+    fd = lw.ForwardDynamics(linkages.made("hexapod"), "prox_bbo")
+    assert fd.vjp.operation_count().in_iterations(3) <= 2.7 * fd.operation_count().in_iterations(3)
+
+
+def test_errors_say_what_is_needed() -> None:
+    robot = lw.zoo.pendulum(2)
+    fd = lw.ForwardDynamics(robot)
+    q = np.zeros(2)
+    with pytest.raises(InputError, match="no derivative by 'settings'"):
+        fd.vjp.by("settings")
+    with pytest.raises(InputError, match="takes q, v, tau, y; y was not given"):
+        fd.vjp(q, q, q)
+    with pytest.raises(InputError, match="5 arguments were given"):
+        fd.vjp(q, q, q, q, q)
+    with pytest.raises(InputError, match="takes q, v, tau, dq, dv, dtau"):
+        fd.jvp(q, q, q, q)
+    with pytest.raises(ProgramTooLarge):
+        fd.vjp.compile(max_operations=20)
+    with pytest.raises(UnsupportedFeature, match="second derivatives"):
+        _ = lw.ForwardDynamics(linkages.made("four-bar"), "lcaba").hvp
