@@ -82,6 +82,11 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         rf"simulated alone, it ends {TRUE} rad from there",
         rf"the hand carries 1\.700 kg at \[ 0\.08  0\.01 -0\.02\] m: off by {TINY}",
     ),
+    "28_push_through_friction": (
+        r"gradient at rest, smoothing None: \d(\.\d+)?e-05",
+        r"gradient at rest, smoothing 0\.05: 0\.0\d+",
+        r"the box ends \d(\.\d+)? mm from its target",
+    ),
     "demo": (r"specialized differs from plain Python by", r"the crank turned [\d.]+ times"),
 }
 """What each example must print, as regular expressions."""
@@ -94,6 +99,7 @@ PICTURES = {
     "21_stack_and_cards": ("card_house.png", "card_house_falls.png"),
     "22_hand_and_cube": ("hand_and_cube.png", "hand_and_cube_falls.png"),
     "23_inverse_kinematics": ("inverse_kinematics.png",),
+    "28_push_through_friction": ("push_through_friction.png",),
 }
 NEEDS = {
     "12_cassie_standing": "cassie/cassie.xml",
