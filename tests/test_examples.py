@@ -97,6 +97,11 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         r"LQR: stands after 1\d of 36 pushes",
         r"springs and dampers: stands after \d of 36 pushes",
     ),
+    "28_push_through_friction": (
+        r"gradient at rest, smoothing None: \d(\.\d+)?e-05",
+        r"gradient at rest, smoothing 0\.05: 0\.0\d+",
+        r"the box ends \d(\.\d+)? mm from its target",
+    ),
     "demo": (r"specialized differs from plain Python by", r"the crank turned [\d.]+ times"),
 }
 """What each example must print, as regular expressions."""
@@ -112,6 +117,7 @@ PICTURES = {
     "24_identification": ("identification.png",),
     "25_swing_up": ("swing_up.png",),
     "26_cassie_lqr": ("cassie_lqr.png",),
+    "28_push_through_friction": ("push_through_friction.png",),
 }
 NEEDS = {
     "12_cassie_standing": "cassie/cassie.xml",
