@@ -115,7 +115,7 @@ def sensitivity_of_box(
     """``G, E`` of a limit, or of dry friction."""
     sigma = settings.penalty / settings.box_D[b]
     tau = box_smoothing(sigma, theta / settings.box_unit[b])
-    _, slope, rest = box_projection(f - sigma * y, tree.box_lower[b], tree.box_upper[b], tau)
+    _, slope, rest = box_projection(tree, b, f - sigma * y, tau)
     bounded = maximum(rest, SLACK)
     w.box_G[b] = sigma * slope / bounded
     w.box_E[b] = 1.0 - rest / bounded
