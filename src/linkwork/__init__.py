@@ -120,7 +120,18 @@ if TYPE_CHECKING:
         mass_matrix,
         passive_forces,
     )
-    from linkwork.simulation import Controller, MinimalMotion, Stepper, Sweep, Trajectory, rollouts, simulate
+    from linkwork.simulation import (
+        Adjoint,
+        Controller,
+        Linearization,
+        MinimalMotion,
+        Stepper,
+        Sweep,
+        Trajectory,
+        linearize,
+        rollouts,
+        simulate,
+    )
 
 __version__ = "0.3.0"
 
@@ -178,7 +189,18 @@ _LAZY = {
         "mass_matrix",
         "passive_forces",
     ),
-    "linkwork.simulation": ("Controller", "MinimalMotion", "Trajectory", "Stepper", "Sweep", "rollouts", "simulate"),
+    "linkwork.simulation": (
+        "Adjoint",
+        "Controller",
+        "Linearization",
+        "MinimalMotion",
+        "Trajectory",
+        "Stepper",
+        "Sweep",
+        "linearize",
+        "rollouts",
+        "simulate",
+    ),
 }
 """What needs a compiler is imported when it is first asked for: names by module."""
 
@@ -202,6 +224,7 @@ __all__ = [
     "KKT",
     "Actuation",
     "Actuator",
+    "Adjoint",
     "AssemblyError",
     "Belt",
     "Box",
@@ -252,6 +275,7 @@ __all__ = [
     "KKTFactor",
     "KernelError",
     "LinearCombination",
+    "Linearization",
     "LinkworkError",
     "Mechanism",
     "Mesh",
@@ -327,6 +351,7 @@ __all__ = [
     "gravity_forces",
     "inverse_mass_product",
     "kernel",
+    "linearize",
     "load",
     "loads",
     "mass_matrix",

@@ -22,9 +22,9 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, state_columns, unit_directions
 from linkwork.errors import InputError
-from linkwork.inputs import above_zero
-from linkwork.kernels.contact_sensitivity import CONTACT_ADJOINT, CONTACT_SENSITIVITY, EQUATIONS
-from linkwork.kernels.contact_step_equations import SMOOTHED_CONTACTS
+from linkwork.inputs import BackendName, above_zero
+from linkwork.kernels.contact_sensitivity import CONTACT_SENSITIVITY
+from linkwork.kernels.contact_step_equations import EQUATIONS, SMOOTHED_CONTACTS
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.base import Array, ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
@@ -52,6 +52,10 @@ class ContactFunction(Protocol):
     @property
     def frames(self) -> tuple[str, ...]:
         """Frames that external wrenches act on."""
+
+    @property
+    def backend(self) -> BackendName:
+        """How the step is run: derivatives are run plainly where it is."""
 
     @property
     def equations_program(self) -> Program:
@@ -91,6 +95,8 @@ class ContactEquations(ArrayEvaluator):
             {"step": step, "which": which},
             step.frames,
         )
+        if step.backend == "plain":
+            self._set_backend(Backend("plain"))
 
     @property
     def differentiated(self) -> Differentiated:
@@ -140,15 +146,11 @@ class ContactDerivatives:
 
     def _runner(self, algorithm: Any) -> Runner:
         program = replace(self.step.equations_program, algorithm=algorithm, derivation=None)
-        return runner_for(program, Backend("native", self.dtype.name))
+        return runner_for(program, Backend("plain" if self.step.backend == "plain" else "native"))
 
     @cached_property
     def _sensitivity(self) -> Runner:
         return self._runner(CONTACT_SENSITIVITY)
-
-    @cached_property
-    def _adjoint(self) -> Runner:
-        return self._runner(CONTACT_ADJOINT)
 
     @cached_property
     def _smoothed(self) -> Runner:
@@ -201,7 +203,8 @@ class ContactDerivatives:
         along = {f"d{name}": x for name, x in directions.items()}
         named = {name: along.pop(name) for name in list(along) if name[1:] not in ("q", "v", "tau")}
         rates = self._rates(*state, along["dq"], along["dv"], along["dtau"], result=result, **optional, **named)
-        changes = self._sensitivity.evaluate([*inputs, result, theta, *rates], [None] * 4)
+        how = np.array([theta[0], 0.0])
+        changes = self._sensitivity.evaluate([*inputs, result, how, -rates[0], *rates[1:]], [None] * 4)
         dresult = np.zeros((*changes[0].shape[:-1], result.shape[-1]))
         dresult[..., HEAD : HEAD + self.step.robot.nv] = changes[0]
         dq1, dv1 = self._state_rates(*state, along["dq"], along["dv"], result=result, dresult=dresult, **optional)
@@ -225,8 +228,10 @@ class ContactDerivatives:
         inputs, result, theta = at
         (of_result,) = self._state_seeds(*state, *seeds, result=result, **optional)
         seed = np.ascontiguousarray(of_result[..., HEAD : HEAD + self.step.robot.nv])
-        m = self._adjoint.evaluate([*inputs, result, theta, seed], [None] * 4)
-        found: tuple[Array, ...] = self._gradients(*state, *seeds, *(-x for x in m), result=result, **optional)
+        zeros = [np.zeros(shape) for shape in self._sensitivity.program.input_shapes()[-3:]]
+        how = np.array([theta[0], 1.0])
+        balance, y, rows, box_y = self._sensitivity.evaluate([*inputs, result, how, seed, *zeros], [None] * 4)
+        found: tuple[Array, ...] = self._gradients(*state, *seeds, -balance, y, -rows, box_y, result=result, **optional)
         return found
 
     def jacobian(

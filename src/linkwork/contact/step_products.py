@@ -14,6 +14,7 @@ from linkwork.compilers.program import Program
 from linkwork.contact.derivatives import ContactDerivatives, checked_state
 from linkwork.dynamics.step_derivatives import StepDerivatives
 from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.inputs import BackendName
 from linkwork.kernels.contact_step_equations import CONTACT_EQUATIONS
 from linkwork.quantities.base import Array
 
@@ -36,6 +37,11 @@ class ContactStepFunction:
                 f"contact points of some pairs of '{step.robot.name}' come from coal, which says nothing of how they "
                 "move: steps with meshes have no derivatives; give these bodies boxes, capsules or spheres"
             )
+
+    @property
+    def backend(self) -> BackendName:
+        """How the step is run."""
+        return self.step.backend
 
     @property
     def equations_program(self) -> Program:

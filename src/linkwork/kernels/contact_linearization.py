@@ -115,7 +115,7 @@ def sensitivity_of_box(
     """``G, E`` of a limit, or of dry friction."""
     sigma = settings.penalty / settings.box_D[b]
     tau = box_smoothing(sigma, theta / settings.box_unit[b])
-    _, slope, rest = box_projection(f - sigma * y, tree.box_lower[b], tree.box_upper[b], tau)
+    _, slope, rest = box_projection(tree, b, f - sigma * y, tau)
     bounded = maximum(rest, SLACK)
     w.box_G[b] = sigma * slope / bounded
     w.box_E[b] = 1.0 - rest / bounded
@@ -210,14 +210,10 @@ def solve_eta(tree: Array, w: Array) -> None:
 
 
 @kernel
-def set_couplings(tree: Array, w: Array, transposed: int) -> None:
-    """``p`` and ``o`` of each contact."""
+def set_couplings(tree: Array, w: Array, transposed: Scalar) -> None:
+    """``p`` and ``o`` of each contact: ``g`` and ``t``, or the other way round."""
     for s in range(tree.nslots):
         for k in range(3):
             t = w.contact_t[s, k] if k < 2 else 0.0
-            if transposed != 0:
-                w.contact_p[s, k] = t
-                w.contact_o[s, k] = w.contact_g[s, k]
-            else:
-                w.contact_p[s, k] = w.contact_g[s, k]
-                w.contact_o[s, k] = t
+            w.contact_p[s, k] = where(0.5, transposed, t, w.contact_g[s, k])
+            w.contact_o[s, k] = where(0.5, transposed, w.contact_g[s, k], t)

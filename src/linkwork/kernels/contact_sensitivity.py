@@ -27,6 +27,8 @@ Other symbols as in `contact_linearization`. Cost: that of the factor, and of fo
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import clear_forces, force_residual
 from linkwork.kernels.contact_direction import NEWTON_WORK, changes_of_forces
@@ -43,7 +45,7 @@ from linkwork.kernels.contact_linearization import (
 from linkwork.kernels.contact_newton import rows_of
 from linkwork.kernels.contact_problem import INPUTS, ContactProblem, ContactResult, apply_contact_force, contact_view
 from linkwork.kernels.lcaba import apply_constraint_forces
-from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import dot, symmetric_product
 from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
 
@@ -59,30 +61,26 @@ WORK: dict[str, Shape] = {
     "box_N": ("nboxes",),
 }
 
-LINEARIZED: dict[str, Shape] = {**INPUTS, "result": ("nresult",), "smoothing": (1,)}
-"""The step, its result, and the smoothing of projections, an acceleration."""
+
+class System(NamedTuple):
+    """Right-hand sides of the system."""
+
+    torque: Array
+    y: Array
+    rows: Array
+    box_y: Array
+
+
+class Solution(NamedTuple):
+    """What solves it."""
+
+    a: Array
+    forces: Array
+    multipliers: Array
+    boxes: Array
 
 
 # Linear systems -----------------------------------------------------------------------------------------------------
-
-
-@kernel
-def begin_system(tree: Array, w: Array) -> None:
-    """No bias forces, and no rates yet: the system is linear."""
-    for i in range(tree.n):
-        for j in range(6):
-            w.f0[i, j] = 0.0
-    for s in range(tree.nslots):
-        for k in range(3):
-            w.contact_b[s, k] = 0.0
-            w.contact_n[s, k] = 0.0
-            w.contact_N[s, k] = 0.0
-    for b in range(tree.nboxes):
-        w.box_b[b] = 0.0
-        w.box_n[b] = 0.0
-        w.box_N[b] = 0.0
-    for r in range(tree.nc):
-        w.k[r] = 0.0
 
 
 @kernel
@@ -158,7 +156,7 @@ def take_change(tree: Array, w: Array, da: Array, multipliers: Array, first: Sca
 
 
 @kernel
-def forward_view(
+def sensitivity_view(
     tree: Array,
     q: Array,
     v: Array,
@@ -168,8 +166,8 @@ def forward_view(
     start: Array,
     settings: Array,
     flat: Array,
-    smoothing: Array,
-    balance: Array,
+    how: Array,
+    torque: Array,
     y: Array,
     rows: Array,
     box_y: Array,
@@ -177,10 +175,64 @@ def forward_view(
     forces: Array,
     multipliers: Array,
     boxes: Array,
-) -> tuple[ContactProblem, ContactResult, Scalar, tuple[Array, ...], tuple[Array, ...]]:
-    """Flat arrays by name: problem, its result, smoothing, right-hand sides, solution."""
+) -> tuple[ContactProblem, ContactResult, Scalar, Scalar, System, Solution]:
+    """Flat arrays by name: problem, its result, smoothing, whether to transpose, the system, its solution."""
     problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q, v, flat)
-    return problem, result, smoothing[0], (balance, y, rows, box_y), (a, forces, multipliers, boxes)
+    return problem, result, how[0], how[1], System(torque, y, rows, box_y), Solution(a, forces, multipliers, boxes)
+
+
+@kernel
+def begin_system(tree: Array, w: Array, system: System, found: Solution) -> None:
+    """Right-hand sides in place of what the equations have of the state: the system is linear."""
+    for i in range(tree.n):
+        for j in range(6):
+            w.f0[i, j] = 0.0
+    for k in range(tree.nv):
+        w.torque[k] = system.torque[k]
+        found.a[k] = 0.0
+    for s in range(tree.nslots):
+        for k in range(3):
+            w.contact_b[s, k] = system.y[s, k]
+            w.contact_n[s, k] = 0.0
+            w.contact_N[s, k] = 0.0
+    for b in range(tree.nboxes):
+        w.box_b[b] = system.box_y[b]
+        w.box_n[b] = 0.0
+        w.box_N[b] = 0.0
+    for r in range(tree.nc):
+        w.k[r] = system.rows[r]
+        found.multipliers[r] = 0.0
+
+
+@kernel
+def left_out_of_force(tree: Array, w: Array, s: int) -> tuple[Scalar, Scalar, Scalar]:
+    """What bounded penalties leave out of the force of a contact."""
+    mu = tree.friction[s]
+    n = symmetric_product(w.contact_E[s], scaled_force(mu, vector(w.contact_P[s])))
+    c = w.contact_share[s] * n[2]
+    return (
+        mu * (n[0] - c * w.contact_gz[s, 0]),
+        mu * (n[1] - c * w.contact_gz[s, 1]),
+        n[2] - c * w.contact_gz[s, 2],
+    )
+
+
+@kernel
+def left_out_of_multiplier(tree: Array, w: Array, s: int) -> tuple[Scalar, Scalar, Scalar]:
+    """The same in the transposed system, of the multiplier of ``F2``, which is kept in ``contact_n``."""
+    mu = tree.friction[s]
+    u = w.contact_y[s]
+    n = (mu * u[0] + w.contact_n[s, 0], mu * u[1] + w.contact_n[s, 1], u[2] + w.contact_n[s, 2])
+    c = w.contact_share[s] * dot(w.contact_gz[s], n)
+    n = symmetric_product(w.contact_E[s], (n[0], n[1], n[2] - c))
+    x = symmetric_product(w.contact_Gz[s], n)
+    for k in range(3):
+        w.contact_n[s, k] = n[k]
+    return (
+        -(mu * x[0] + w.contact_t[s, 0] * x[2]),
+        -(mu * x[1] + w.contact_t[s, 1] * x[2]),
+        -x[2],
+    )
 
 
 @kernel
@@ -190,132 +242,47 @@ def contact_sensitivity(
     problem: ContactProblem,
     result: ContactResult,
     theta: Scalar,
-    given: tuple[Array, ...],
-    found: tuple[Array, ...],
+    transposed: Scalar,
+    system: System,
+    found: Solution,
 ) -> None:
-    """``dx`` of rates of ``F1``, ``y``, ``F3`` and ``y_b`` with ``x`` held: ``F_x dx = -F_p dp``."""
-    balance, y, rows, box_y = given
-    da, forces, multipliers, boxes = found
+    """``F_x x = r``, or ``F_x' x = r`` where ``transposed`` is one, not zero.
+
+    ``r = (torque, y, rows, box_y)``: forward minus the rate of `balance`, and rates of ``y``, of rows and of ``y_b``;
+    transposed the gradient by ``a``, and zeros. What is found are rates of accelerations and forces; transposed,
+    multipliers of `balance`, of ``-y``, of rows and of ``-y_b``.
+    """
     linearize_solution(tree, w, problem, result, theta)
-    set_couplings(tree, w, 0)
+    set_couplings(tree, w, transposed)
     factorize_eta(tree, w, problem.settings)
-    begin_system(tree, w)
-    for k in range(tree.nv):
-        w.torque[k] = -balance[k]
-        da[k] = 0.0
-    for s in range(tree.nslots):
-        for k in range(3):
-            w.contact_b[s, k] = y[s, k]
-    for b in range(tree.nboxes):
-        w.box_b[b] = box_y[b]
-    for r in range(tree.nc):
-        w.k[r] = rows[r]
-        multipliers[r] = 0.0
+    begin_system(tree, w, system, found)
     for _ in range(ITERATIONS):
-        improve(tree, w, da, multipliers)
+        improve(tree, w, found.a, found.multipliers)
         for s in range(tree.nslots):
-            mu = tree.friction[s]
-            n = symmetric_product(w.contact_E[s], scaled_force(mu, vector(w.contact_P[s])))
-            c = w.contact_share[s] * n[2]
-            w.contact_N[s, 0] = mu * (n[0] - c * w.contact_gz[s, 0])
-            w.contact_N[s, 1] = mu * (n[1] - c * w.contact_gz[s, 1])
-            w.contact_N[s, 2] = n[2] - c * w.contact_gz[s, 2]
-        for b in range(tree.nboxes):
-            w.box_N[b] = w.box_E[b] * w.box_P[b]
-    for s in range(tree.nslots):
-        for k in range(3):
-            forces[s, k] = w.contact_P[s, k]
-    for b in range(tree.nboxes):
-        boxes[b] = w.box_P[b]
-
-
-@kernel
-def transposed_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    given: Array,
-    start: Array,
-    settings: Array,
-    flat: Array,
-    smoothing: Array,
-    seed: Array,
-    balance: Array,
-    y: Array,
-    rows: Array,
-    box_y: Array,
-) -> tuple[ContactProblem, ContactResult, Scalar, Array, tuple[Array, ...]]:
-    """Flat arrays by name: problem, its result, smoothing, the gradient by ``a``, multipliers of the equations."""
-    problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q, v, flat)
-    return problem, result, smoothing[0], seed, (balance, y, rows, box_y)
-
-
-@kernel
-def contact_adjoint(
-    tree: Array,
-    w: Array,
-    problem: ContactProblem,
-    result: ContactResult,
-    theta: Scalar,
-    seed: Array,
-    found: tuple[Array, ...],
-) -> None:
-    """``m`` of ``F_x' m = (seed, 0, 0, 0)``: what ``F1``, ``y``, ``F3`` and ``y_b`` are multiplied with."""
-    balance, phi, rows, box_phi = found
-    linearize_solution(tree, w, problem, result, theta)
-    set_couplings(tree, w, 1)
-    factorize_eta(tree, w, problem.settings)
-    begin_system(tree, w)
-    for k in range(tree.nv):
-        w.torque[k] = seed[k]
-        balance[k] = 0.0
-    for r in range(tree.nc):
-        rows[r] = 0.0
-    for _ in range(ITERATIONS):
-        improve(tree, w, balance, rows)
-        for s in range(tree.nslots):
-            mu = tree.friction[s]
-            u = w.contact_y[s]
-            n = (mu * u[0] + w.contact_n[s, 0], mu * u[1] + w.contact_n[s, 1], u[2] + w.contact_n[s, 2])
-            c = w.contact_share[s] * dot(w.contact_gz[s], n)
-            n = symmetric_product(w.contact_E[s], (n[0], n[1], n[2] - c))
-            x = symmetric_product(w.contact_Gz[s], n)
-            w.contact_N[s, 0] = -(mu * x[0] + w.contact_t[s, 0] * x[2])
-            w.contact_N[s, 1] = -(mu * x[1] + w.contact_t[s, 1] * x[2])
-            w.contact_N[s, 2] = -x[2]
+            forward = left_out_of_force(tree, w, s)
+            back = left_out_of_multiplier(tree, w, s)
             for k in range(3):
-                w.contact_n[s, k] = n[k]
+                w.contact_N[s, k] = where(0.5, transposed, back[k], forward[k])
         for b in range(tree.nboxes):
             w.box_n[b] = w.box_E[b] * (w.box_y[b] + w.box_n[b])
-            w.box_N[b] = -(w.box_G[b] * w.box_n[b])
+            w.box_N[b] = where(0.5, transposed, -(w.box_G[b] * w.box_n[b]), w.box_E[b] * w.box_P[b])
     for s in range(tree.nslots):
         for k in range(3):
-            phi[s, k] = -w.contact_P[s, k]
+            found.forces[s, k] = w.contact_P[s, k]
     for b in range(tree.nboxes):
-        box_phi[b] = -w.box_P[b]
+        found.boxes[b] = w.box_P[b]
 
 
-EQUATIONS: dict[str, Shape] = {"balance": ("nv",), "y": ("nslots", 3), "rows": ("nc",), "box_y": ("nboxes",)}
-"""Of each equation its part that depends on the state: ``F1``, ``y``, ``F3``, ``y_b``."""
-UNKNOWNS: dict[str, Shape] = {"a": ("nv",), "forces": ("nslots", 3), "multipliers": ("nc",), "boxes": ("nboxes",)}
+SYSTEM: dict[str, Shape] = {"torque": ("nv",), "y": ("nslots", 3), "rows": ("nc",), "box_y": ("nboxes",)}
+SOLUTION: dict[str, Shape] = {"a": ("nv",), "forces": ("nslots", 3), "multipliers": ("nc",), "boxes": ("nboxes",)}
 
 CONTACT_SENSITIVITY = Algorithm(
     "contact_sensitivity",
     contact_sensitivity,
-    {**LINEARIZED, **EQUATIONS},
-    UNKNOWNS,
+    {**INPUTS, "result": ("nresult",), "how": (2,), **SYSTEM},
+    SOLUTION,
     WORK,
     CONTACT_LCABA_TREE,
-    view=forward_view,
+    view=sensitivity_view,
 )
-CONTACT_ADJOINT = Algorithm(
-    "contact_adjoint",
-    contact_adjoint,
-    {**LINEARIZED, "seed": ("nv",)},
-    EQUATIONS,
-    WORK,
-    CONTACT_LCABA_TREE,
-    view=transposed_view,
-)
+"""``how``: the smoothing of projections, an acceleration, and one where the system is transposed, else zero."""

@@ -24,7 +24,7 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import force_residual
 from linkwork.kernels.contact_direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact_equation import merit
-from linkwork.kernels.contact_newton import linearize, no_changes, rows_of, step_length, take_step
+from linkwork.kernels.contact_newton import CLOSE, linearize, no_changes, rows_of, step_length, take_step
 from linkwork.kernels.contact_problem import (
     INPUTS,
     OUTPUTS,
@@ -36,7 +36,6 @@ from linkwork.kernels.contact_problem import (
     slot_vector,
     write_step,
 )
-from linkwork.kernels.contact_sensitivity import EQUATIONS
 from linkwork.kernels.contact_steps import add_stop_torques, copy_numbers
 from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.lcaba import apply_constraint_forces
@@ -107,6 +106,8 @@ def equations_view(
 
 
 STATE: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
+EQUATIONS: dict[str, Shape] = {"balance": ("nv",), "y": ("nslots", 3), "rows": ("nc",), "box_y": ("nboxes",)}
+"""Of each equation its part that depends on the state: ``F1``, ``y``, ``F3``, ``y_b`` of `contact_sensitivity`."""
 
 CONTACT_EQUATIONS = Algorithm(
     "contact_equations",
@@ -229,6 +230,7 @@ def smoothed_contacts(
 ) -> None:
     """The solution of the step itself, to start from, and what it misses of the smoothed equations."""
     copy_numbers(before, flat, tree.nresult)
+    result.state[CLOSE] = 0.0  # steps have to reduce the residual
     setup_contact_problem(tree, w, problem)
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
@@ -257,7 +259,7 @@ def smoothed_contacts_iterate(
     no_changes(tree, w)
     missed = merit(tree, w, settings, result, theta, 0.0)
     newton_direction(tree, w, settings, result, missed)
-    t, now = step_length(tree, w, settings, result, 0.0, missed)
+    t, now = step_length(tree, w, settings, result, theta, missed)
     take_step(tree, w, result, t)
     progress[0] = now
     progress[1] += 1.0

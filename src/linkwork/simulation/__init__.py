@@ -19,16 +19,35 @@
 | projection        | states back onto the constraint manifold                                                |
 | trajectory, files | what is returned, and how it is kept                                                    |
 | single, batches   | `simulate` and `rollouts`                                                               |
+| derivatives       | derivatives of a step; `contact_derivatives`: with contacts                              |
+| linearization     | `linearize`: the linear system near a state                                             |
+| adjoint           | `Adjoint`: gradients of whole rollouts                                                  |
 """
 
 from __future__ import annotations
 
+from linkwork.simulation.adjoint import Adjoint, Rollout, RolloutGradient
 from linkwork.simulation.batches import rollouts
 from linkwork.simulation.control import Controller
+from linkwork.simulation.linearization import Linearization, linearize
 from linkwork.simulation.minimal import MinimalMotion
 from linkwork.simulation.single import simulate
 from linkwork.simulation.stepper import INTEGRATORS, Stepper
 from linkwork.simulation.sweep import Sweep
 from linkwork.simulation.trajectory import Trajectory
 
-__all__ = ["INTEGRATORS", "Controller", "MinimalMotion", "Stepper", "Sweep", "Trajectory", "rollouts", "simulate"]
+__all__ = [
+    "INTEGRATORS",
+    "Adjoint",
+    "Controller",
+    "Linearization",
+    "MinimalMotion",
+    "Rollout",
+    "RolloutGradient",
+    "Stepper",
+    "Sweep",
+    "Trajectory",
+    "linearize",
+    "rollouts",
+    "simulate",
+]

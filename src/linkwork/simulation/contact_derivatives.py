@@ -18,6 +18,7 @@ from linkwork.contact.derivatives import ContactDerivatives, checked_state
 from linkwork.contact.step_products import need_double
 from linkwork.dynamics.step_derivatives import StepDerivatives
 from linkwork.errors import UnsupportedFeature
+from linkwork.inputs import BackendName
 from linkwork.kernels.contact_step_equations import APPLIED_TORQUES, DRIVEN_CONTACT_EQUATIONS
 from linkwork.quantities.base import Array
 
@@ -41,6 +42,11 @@ class StepperFunction:
                 f"contact points of some pairs of '{stepper.source.name}' come from coal, which says nothing of how "
                 "they move: steps with meshes have no derivatives; give these bodies boxes, capsules or spheres"
             )
+
+    @property
+    def backend(self) -> BackendName:
+        """How the step is run."""
+        return self.stepper.backend
 
     @property
     def equations_program(self) -> Program:

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Derivatives of steps with contacts: sliding, sticking, impact, rest, and what lies between them, smoothed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import linkwork as lw
+from linkwork import zoo
+from states import assert_close
+
+DT, FRICTION, GRAVITY = 1e-2, 0.5, 9.81
+PENETRATION = 1e-4
+"""In contact, and off the switch between touching and not."""
+
+
+def box() -> tuple[lw.Mechanism, Any]:
+    """A box of 1 kg on the ground, and its configuration."""
+    robot = zoo.sliding_box(friction=FRICTION)
+    q = robot.poses["assembled"].copy()
+    q[2] -= PENETRATION
+    return robot, q
+
+
+def differences(step: lw.ContactStep, q: Any, v: Any, tau: Any, h: float = 1e-6) -> Any:
+    """``(A, B)`` of a step by central differences in tangent spaces."""
+    robot, middle = step.robot, step(q, v, tau)
+    columns = []
+    for e in h * np.eye(3 * robot.nv):
+        sides = []
+        for sign in (1, -1):
+            dq, dv, dtau = np.split(sign * e, 3)
+            found = step(robot.integrate(q, dq), v + dv, tau + dtau, start=middle)
+            sides.append(np.concatenate([robot.difference(middle.q, found.q), found.v]))
+        columns.append((sides[0] - sides[1]) / (2 * h))
+    return np.array(columns).T
+
+
+def test_a_sliding_box_loses_speed_by_friction() -> None:
+    """``v1 = v (1 - mu g dt / |v|)``: along the motion nothing of a change of speed is lost, across it some is."""
+    robot, q = box()
+    step = lw.ContactStep(robot, DT, stabilization=None)
+    v = np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    solution = step(q, v)
+    found = step.plain().derivatives(q, v, solution=solution)
+    assert_close(found.v1[:2], [2.0 - FRICTION * GRAVITY * DT, 0.0], 1e-6)
+    turned = 1.0 - FRICTION * GRAVITY * DT / 2.0
+    assert_close(found.dv1_dv[:2, :2], np.diag([1.0, turned]), 1e-6)
+    # of a push down, friction takes its part: the box has 1 kg
+    assert_close(found.dv1_dtau[:3, 2], [FRICTION * DT, 0.0, 0.0], 1e-6)
+    assert_close(found.dv1_dtau[:2, :2], DT * np.diag([1.0, turned]), 1e-6)
+
+
+def test_a_box_that_sticks_does_not_move() -> None:
+    robot, q = box()
+    step = lw.ContactStep(robot, DT)
+    push = np.array([0.4 * FRICTION * GRAVITY, 0.3, 0.0, 0.0, 0.0, 0.0])
+    found = step.plain().derivatives(q, np.zeros(6), push, solution=step(q, np.zeros(6), push))
+    assert_close(found.dv1_dtau, np.zeros((6, 6)), 1e-9, scale=DT)
+    assert_close(found.dv1_dv, np.zeros((6, 6)), 1e-9, scale=1.0)
+
+
+def test_a_ball_bounces_with_its_restitution() -> None:
+    robot = zoo.bouncing_ball(restitution=0.8, radius=0.1)
+    q = robot.poses["assembled"].copy()
+    q[2] += 0.101 - q[2]
+    v = np.array([0.0, 0.0, -3.0, 0.0, 0.0, 0.0])
+    step = lw.ContactStep(robot, DT)
+    found = step.plain().derivatives(q, v, solution=step(q, v))
+    assert_close(found.v1[2], 2.4, 1e-6)
+    assert abs(found.dv1_dv[2, 2] + 0.8) < 1e-9
+    assert_close(found.dv1_dtau[2], np.zeros(6), 1e-9, scale=DT)  # no force in the step changes the bounce
+
+
+def test_bodies_that_are_apart_fall_freely() -> None:
+    robot, q = box()
+    q[2] += 1.0
+    step = lw.ContactStep(robot, DT)
+    found = step.plain().derivatives(q, np.zeros(6), solution=step(q, np.zeros(6)))
+    assert_close(found.dv1_dv[:3, :3], np.eye(3), 1e-9)
+    assert_close(found.dv1_dv[3:, 3:], np.eye(3), 1e-9)
+
+
+def tilted(angles: Any, height: float) -> tuple[lw.Mechanism, Any]:
+    robot, q = box()
+    q = robot.integrate(q, np.array([0, 0, 0, *angles]))
+    q[2] = height
+    return robot, q
+
+
+@pytest.mark.parametrize("velocity", [[0.3, -0.2, -2.0, 0.1, 0.2, 0.3], [0.0, 0.0, -1.0, 0.0, 2.0, 0.0]])
+def test_an_edge_or_corner_that_hits_the_ground_against_differences(velocity: Any) -> None:
+    robot, q = tilted([0.1, 0.05, 0.0], 0.118)
+    step = lw.ContactStep(robot, DT, tolerance=1e-12)
+    v, tau = np.array(velocity), np.zeros(6)
+    solution = step(q, v, tau)
+    assert solution.forces[:, 2].max() > 1.0
+    found = step.plain().derivatives(q, v, tau, solution=solution)
+    assert_close(np.concatenate([found.A, found.B], axis=-1), differences(step, q, v, tau), 1e-7)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_products_agree_with_each_other_in_any_state(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    robot, q = tilted(0.3 * rng.normal(size=3), rng.uniform(0.08, 0.14))
+    v, tau = rng.normal(size=(2, 6))
+    step = lw.ContactStep(robot, DT)
+    solution = step(q, v, tau)
+    y, d = rng.normal(size=(2, 6)), rng.normal(size=(3, 6))
+    plain = step.plain()
+    for smoothing in (None, 0.1):
+        rates = plain.jvp(q, v, tau, *d, solution=solution, smoothing=smoothing)
+        gradient = plain.vjp(q, v, tau, *y, solution=solution, smoothing=smoothing)
+        ahead = sum(a @ b for a, b in zip(y, rates, strict=True))
+        back = sum(a @ b for a, b in zip(gradient, d, strict=True))
+        size = sum(np.abs(a) @ np.abs(b) for a, b in zip(gradient, d, strict=True))
+        assert abs(ahead - back) < 1e-9 * size
+
+
+def test_smoothing_shows_the_way_out_of_rest() -> None:
+    """A box that sticks has no gradient by a push; smoothed, it has one, the larger the more it is smoothed."""
+    robot, q = box()
+    step, push = lw.ContactStep(robot, DT), np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    solution = step(q, np.zeros(6), push)
+    slopes = [
+        step.plain().jvp(q, np.zeros(6), push, np.zeros(6), np.zeros(6), np.eye(6)[0], solution=solution, smoothing=s)[
+            1
+        ][0]
+        for s in (None, 1e-2, 1e-1, 1.0)
+    ]
+    assert abs(slopes[0]) < 1e-9 * DT
+    assert 0 < slopes[1] < slopes[2] < slopes[3] < DT
+
+
+def test_smoothed_derivatives_are_those_of_the_smoothed_step() -> None:
+    robot, q = tilted([0.1, 0.05, 0.0], 0.118)
+    step = lw.ContactStep(robot, DT, tolerance=1e-12)
+    v, tau, h, smoothing = np.array([0.3, -0.2, -1.0, 0.1, 0.2, 0.3]), np.zeros(6), 1e-5, 0.2
+    made = step.plain()._derivatives()
+
+    def after(dv: Any) -> Any:
+        state = [q, v + dv, tau]
+        _, result, _ = made.at(state, {}, step(*state)._result, smoothing)
+        return result[made.step.step._layout.places["a"]] * DT + v + dv  # in the axes of the start
+
+    wanted = np.array([(after(e) - after(-e)) / (2 * h) for e in h * np.eye(6)]).T
+    solution = step(q, v, tau)
+    inputs = made.at([q, v, tau], {}, solution._result, smoothing)
+    rates = made._rates(q, v, tau, np.zeros(6), np.eye(6)[2], np.zeros(6), result=inputs[1])
+    changes = made._sensitivity.evaluate(
+        [*inputs[0], inputs[1], np.array([inputs[2][0], 0.0]), -rates[0], *rates[1:]], [None] * 4
+    )
+    assert_close(DT * changes[0] + np.eye(6)[2], wanted[:, 2], 1e-6)
+
+
+def test_native_batches_of_a_stepper_with_contacts_and_its_rollout() -> None:
+    """Steps of a box that slides: where it ends is ``v T - mu g T² / 2``."""
+    robot, q = box()
+    stepper = lw.Stepper(robot, dt=1e-3)
+    q[2] += PENETRATION
+    v = np.array([[1.0, 0.0, 0, 0, 0, 0], [0.6, 0.8, 0, 0, 0, 0]])
+    steps = 40
+    made = lw.Adjoint(stepper)(np.stack([q, q]), v, np.zeros((steps, 2, 6)))
+    y = np.zeros((2, 6))
+    y[:, :2] = v[:, :2]  # distance along the motion
+    found = made.gradient(y)
+    assert_close((found.v[:, :2] * v[:, :2]).sum(axis=-1), [steps * 1e-3] * 2, 1e-6)
+    # a push in step k acts on all positions after it
+    later = np.arange(steps, 0, -1) * 1e-6
+    assert_close((found.tau[:, :, :2] * v[:, :2]).sum(axis=-1), np.stack([later, later], axis=-1), 1e-6)
+
+
+def test_what_is_refused() -> None:
+    robot, q = box()
+    with pytest.raises(lw.InputError, match="float64"):
+        lw.ContactStep(robot, DT).native("float32").jvp(q, *np.zeros((5, 6)))
+    with pytest.raises(lw.InputError, match="smoothing"):
+        lw.ContactStep(robot, DT).plain().vjp(
+            q, *np.zeros((4, 6)), smoothing=-1.0, solution=lw.ContactStep(robot, DT)(q, np.zeros(6))
+        )
