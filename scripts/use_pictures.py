@@ -18,13 +18,19 @@ from linkwork.drawing.pictures import write_picture
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
-PICTURES = {"inverse-kinematics": "23_inverse_kinematics"}
+PICTURES = {
+    "inverse-kinematics": "23_inverse_kinematics",
+    "identification": "24_identification",
+    "swing-up": "25_swing_up",
+    "cassie-lqr": "26_cassie_lqr",
+}
 """Which example draws which picture."""
 
 
 def main(names: list[str]) -> None:
     """Draw these pictures, or all."""
     mpl.use("svg")
+    sys.argv = sys.argv[:1]
     mpl.rcParams["savefig.bbox"] = "tight"
     for name in names or PICTURES:
         if name not in PICTURES:

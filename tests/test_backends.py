@@ -12,10 +12,7 @@ import backends
 import linkwork as lw
 from backends import CASES, Case, inputs, native, results, specialized, tree
 from linkwork.kernels.algorithm import resolve
-from linkwork.plans.actuation import ACTUATION_TREE, actuation_tree
-from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
-from linkwork.plans.tree import tree_of
-from linkwork.quantities.evaluator import QUANTITIES, REFERENCES, Evaluator
+from linkwork.quantities.evaluator import QUANTITIES, Evaluator
 from states import assert_close
 
 AGREEMENT = 1e-12
@@ -89,10 +86,7 @@ def test_text_reads_no_memory_that_it_has_not_written(case: Case, seed: int) -> 
     robot = backends.driven(lw.zoo.random_tree(seed, bodies=5), seed)
     algorithm = QUANTITIES[case.quantity]
     frames = backends.FRAMES if "nf" in str({**algorithm.inputs, **algorithm.outputs}) else ()
-    arrays = constrained_tree if algorithm.layout is CONSTRAINED_TREE else tree_of
-    data = arrays(robot, frames, REFERENCES[case.reference])
-    if algorithm.layout is ACTUATION_TREE:
-        data = actuation_tree(robot)
+    data = Evaluator(robot, case.quantity, frames, case.reference).program.tree
     work = algorithm.work_type(*(np.full(resolve(shape, data), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, data), np.nan) for shape in algorithm.outputs.values()]
     algorithm.text(data, work, *inputs(case, robot, seed), *outputs)

@@ -20,6 +20,7 @@ from catalog import bound
 from complex_steps import by_configuration, by_vector, run
 from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives, ConstrainedJacobians, rows_depend
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
+from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.constraints import CONSTRAINT_BIAS, CONSTRAINT_JACOBIAN, ERRORS, TARGET
 from linkwork.kernels.rnea import RNEA
 from linkwork.mechanism import Mechanism
@@ -268,6 +269,17 @@ def test_backends_agree_and_operations_are_counted() -> None:
         rel = 2e-3 if d.dtype == np.float32 else 1e-11
         for x, y in zip(d(p.q, p.v, p.tau)[:10], p.found, strict=False):
             assert_close(x, y, rel, float(np.abs(y).max()))
+
+
+@pytest.mark.parametrize("name", ["RSSR", "functions", "all kinds", "four-bar, weld"])
+def test_text_reads_no_memory_that_it_has_not_written(name: str) -> None:
+    """Work and outputs start as NaN, which would spread."""
+    evaluator, s = ConstrainedDerivatives(made(name)), random_state(made(name), 4)
+    algorithm, tree = evaluator.program.algorithm, evaluator.program.tree
+    work = algorithm.work_type(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
+    outputs = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.outputs.values()]
+    algorithm.text(tree, work, *evaluator._inputs((s.q, s.v, s.tau)), *outputs)
+    assert all(np.isfinite(y).all() for y in outputs)
 
 
 def test_targets_are_part_of_the_solution() -> None:

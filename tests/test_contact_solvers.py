@@ -28,8 +28,8 @@ Solver = Literal["newton", "admm", "pgs"]
 
 ROWS: tuple[Solver, ...] = ("admm", "pgs")
 DT = 1e-3
-CENTRIPETAL = 5.0
-"""More than points of bodies have by turning, in m/s²."""
+SLOW = 1e-8
+"""Velocities that count as none, in m/s: steps end at less than a fifth of it."""
 
 
 class Scene(NamedTuple):
@@ -133,9 +133,8 @@ def test_contacts_obey_signorini_and_coulomb(name: str, solver: Solver) -> None:
     weight = 9.81 * given.robot.mass
     assert (f[:, 2] > -1e-6 * weight).all()
     assert (np.linalg.norm(f[:, :2], axis=1) <= mu * f[:, 2] + 1e-5 * weight).all()
-    curved = 0.5 * DT * CENTRIPETAL  # gaps close to second order in dt: bodies move on curves
-    assert (u[:, 2] > -curved).all()
-    assert (np.abs(u[:, 2])[f[:, 2] > 1e-3 * weight] < curved).all()
+    assert (u[:, 2] > -SLOW).all()
+    assert (np.abs(u[:, 2])[f[:, 2] > 1e-3 * weight] < SLOW).all()
     assert (np.einsum("ki,ki->k", f[:, :2], u[:, :2]) < 1e-5 * weight).all()  # friction takes energy
 
 

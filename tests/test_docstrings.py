@@ -20,6 +20,7 @@ from linkwork.dynamics import forward, inverse, operational
 from linkwork.dynamics import impact as impulse
 from linkwork.dynamics.delassus import batches
 from linkwork.export import writing
+from linkwork.model import parameters as robot_parameters
 from linkwork.quantities import evaluator
 from linkwork.simulation import stepper
 
@@ -117,6 +118,7 @@ def test_a_parameter_that_is_not_listed_is_found() -> None:
 
 WORDS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "ForwardMethod": (literals.ForwardMethod, forward.METHODS),
+    "ParameterName": (literals.ParameterName, robot_parameters.PARAMETERS),
     "InverseMethod": (literals.InverseMethod, inverse.METHODS),
     "ImpactMethod": (literals.ImpactMethod, impulse.METHODS),
     "DelassusMethod": (literals.DelassusMethod, batches.METHODS),

@@ -56,7 +56,12 @@ def test_every_name_of_ours_exists() -> None:
         owner, _, name = word.rpartition(".")
         place = {"": lw, "robot": robot, "solution": solution}.get(owner)
         known = place is not None and hasattr(place, name)
-        known = known or any(hasattr(x, word) for x in (robot, fd, lw.Weld)) or word in methods or word in WORDS
+        known = (
+            known
+            or any(hasattr(x, word) for x in (robot, fd, lw.InverseDynamics, lw.Weld))
+            or word in methods
+            or word in WORDS
+        )
         assert known, word
 
 

@@ -55,6 +55,15 @@ def test_parameters(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == ["True", "(1,)", "(500, 3)", "True"]
 
 
+@pytest.mark.parametrize("page", ["identification", "swing-up", "lqr"])
+def test_uses_of_derivatives(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What pages on uses print is what they name in comments."""
+    code = code_of(f"{page}.md")
+    exec(code, {})
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == re.findall(r"^print\(.*\) +# (.+)$", code, re.MULTILINE)
+
+
 def test_delassus(capsys: pytest.CaptureFixture[str]) -> None:
     """The page's claims hold: solvers agree, feet stand after the impact, contacts have three rows each."""
     names: dict[str, object] = {}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -274,6 +275,13 @@ def test_jacobians_are_those_of_a_rebuilt_robot() -> None:
     rebuilt = lw.Stepper(tree.with_parameters(**values), limits=False).plain()
     q, v, tau = state(tree)
     assert_close(step.derivatives(q, v, tau, **values).A, rebuilt.derivatives(q, v, tau).A, 1e-10)
+
+
+def test_parameters_are_arguments_of_exported_c(tmp_path: Path) -> None:
+    robot = linkages.made("four-bar")
+    made = lw.export_c(lw.ForwardDynamics(robot, "prox_bbo", parameters=["mass", "inertia"]), tmp_path / "forward.c")
+    assert made.inputs == {"q": 3, "v": 3, "tau": 3, "mass": 3, "inertia": 18}
+    assert "of bodies about their centers of mass" in made.header.read_text()
 
 
 def test_inertias_that_no_mass_has_are_refused() -> None:

@@ -13,6 +13,8 @@
 ``simulation_page [FILE]``: docs/simulation-benchmarks.md and a table in README.md, from the latter's file.
 ``contact [--quick] [--only REGEX] [--out FILE]``: contact with friction, beside Pinocchio's solvers.
 ``contact_page [FILE]``: docs/contact-benchmarks.md, from the latter's file.
+``derivatives [--quick] [--only REGEX] [--out FILE]``: Jacobians of dynamics, beside Pinocchio's.
+``derivatives_page [FILE]``: docs/derivatives-benchmarks.md, from the latter's file.
 ``performance``: docs/performance.md, from the files of all studies.
 ``papers``: docs/papers.md, what the papers print and what is found here, from the same files.
 ``pages``: all of these pages, and the tables in README.md.
@@ -38,6 +40,7 @@ STUDIES = {
     "delassus": "delassus",
     "simulation": "simulation",
     "contact": "contact",
+    "derivatives": "derivatives",
 }
 """Commands that measure."""
 
@@ -47,6 +50,7 @@ PAGES = {
     "delassus_page": "delassus",
     "simulation_page": "simulation",
     "contact_page": "contact",
+    "derivatives_page": "derivatives",
 }
 """Commands that write pages."""
 

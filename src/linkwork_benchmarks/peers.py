@@ -42,13 +42,13 @@ def pinocchio_world(robot: str, quantity: str, states: States) -> Contender:
 def _pinocchio(name: str, robot: str, quantity: str, states: States, options: tuple[Any, ...]) -> Contender:
     import pinocchio as pin
 
-    model, order = _pinocchio_model(robot)
+    model, order = pinocchio_model(robot)
     data = model.createData()
     call = {"forward_dynamics": pin.aba, "inverse_dynamics": pin.rnea, "mass_matrix": pin.crba}[quantity]
     few = states.first(CALLS)
     v, u = np.empty((CALLS, model.nv)), np.empty((CALLS, model.nv))
     v[:, order], u[:, order] = few.v, few.u
-    theirs = inputs_of(quantity, States(_pinocchio_q(robot, model, few.q), v, u))
+    theirs = inputs_of(quantity, States(pinocchio_q(robot, model, few.q), v, u))
     arguments = [(*a, *options) for a in one_by_one(theirs, (model, data))]
 
     def answer() -> Floats:
@@ -59,7 +59,7 @@ def _pinocchio(name: str, robot: str, quantity: str, states: States, options: tu
 
 
 @cache
-def _pinocchio_model(name: str) -> tuple[Any, np.ndarray[Any, np.dtype[np.intp]]]:
+def pinocchio_model(name: str) -> tuple[Any, np.ndarray[Any, np.dtype[np.intp]]]:
     """The robot as Pinocchio reads it, and where our velocities stand among its own."""
     import pinocchio as pin
 
@@ -72,7 +72,7 @@ def _pinocchio_model(name: str) -> tuple[Any, np.ndarray[Any, np.dtype[np.intp]]
     return model, order
 
 
-def _pinocchio_q(name: str, model: Any, q: Floats) -> Floats:
+def pinocchio_q(name: str, model: Any, q: Floats) -> Floats:
     """Our q in Pinocchio's order; a continuous joint is an angle here and (cos, sin) there."""
     robot = load(name)
     theirs = np.empty((len(q), model.nq))

@@ -39,6 +39,7 @@ SUITES: dict[str, Suite] = {
     "delassus": Suite("delassus", "the Delassus operator, its inverse and its matrix"),
     "simulation": Suite("simulation", "motion in time, beside MuJoCo and Pinocchio"),
     "contact": Suite("contact", "contact with friction, beside Pinocchio's solvers"),
+    "derivatives": Suite("derivatives", "Jacobians of dynamics, beside Pinocchio's"),
 }
 
 

@@ -18,7 +18,7 @@ from linkwork.compilers.batch import Body, block_index, counted, header, unfinis
 from linkwork.compilers.lane_rows import gather, scatter, spread
 from linkwork.compilers.lanes import Type
 
-GROUP = 512
+GROUP = 1024
 """States that are solved together."""
 
 

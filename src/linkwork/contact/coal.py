@@ -248,7 +248,7 @@ def _contact_points(a: _Posed, b: _Posed, slots: int, within: float) -> Floats:
     found = [np.array([gap, *(x + y) / 2, *n])]
     if slots > 1 and gap <= within:
         if a.solid.convex is not None and b.solid.convex is not None:
-            found += _at_faces(a, b, n)
+            found += list(_at_faces(a, b, n))
         else:
             found += _overlapping_triangles(a, b, slots)
     chosen = _farthest(np.array(found), slots)
@@ -291,22 +291,19 @@ def _separation(a: _Posed, b: _Posed, n: Floats) -> float:
     return between - first.support(n @ a.rotation) - second.support(-n @ b.rotation)
 
 
-def _at_faces(a: _Posed, b: _Posed, n: Floats) -> list[Floats]:
-    """Rows of the points of each convex shape that, along ``n``, are over the other."""
+def _at_faces(a: _Posed, b: _Posed, n: Floats) -> Floats:
+    """Rows of the points of each convex shape that, along ``n``, are over the other, ``(k, 7)``."""
     found = []
     for own, other, way in ((a, b, n), (b, a, -n)):
         one, two = own.solid.convex, other.solid.convex
         assert one is not None and two is not None
         direction = way @ own.rotation
-        points = one.points_along(direction)
-        _, leave = one.through(points, direction)
-        points = points[leave < 1e-9 * one.size]
-        world = points @ own.rotation.T + own.position
+        world = one.points_along(direction) @ own.rotation.T + own.position
         enter, left = two.through((world - other.position) @ other.rotation, way @ other.rotation)
         over = enter <= left
-        for gap, point in zip(enter[over], world[over], strict=True):
-            found.append(np.array([gap, *(point + 0.5 * gap * way), *n]))
-    return found
+        gap = enter[over, None]
+        found.append(np.concatenate([gap, world[over] + 0.5 * gap * way, np.tile(n, (len(gap), 1))], axis=1))
+    return np.concatenate(found)
 
 
 def _overlapping_triangles(a: _Posed, b: _Posed, slots: int) -> list[Floats]:

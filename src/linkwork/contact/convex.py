@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Protocol
 
@@ -15,6 +16,10 @@ from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Solid, Sphere
 
+FLAT = 1e-9
+"""Points are on a plane that they are nearer to than this part of the size of a shape."""
+FACING = 1e-3
+"""A face looks along a unit vector where its normal has more than this part along it."""
 RIM = 16
 """Points of a cylinder's rim that are tried as contact points."""
 
@@ -30,7 +35,7 @@ class Convex(Protocol):
         """``max n . x``; infinite in directions in which there is no end."""
 
     def points_along(self, n: Floats) -> Floats:
-        """Points of the surface that may touch something in the direction ``n``, ``(k, 3)``."""
+        """Points on the side that faces ``n``, which may touch something there, ``(k, 3)``."""
 
     def through(self, x: Floats, n: Floats) -> tuple[Floats, Floats]:
         """Where lines ``x + s n`` enter and leave, ``(k,)`` each; those that miss leave before they enter."""
@@ -53,9 +58,21 @@ class Polytope:
         """Of the farthest corner; infinite of a half-space."""
         return float((self.points @ n).max(initial=-np.inf)) if len(self.points) else np.inf
 
+    @cached_property
+    def _planes_of_corners(self) -> npt.NDArray[np.int64]:
+        """(k, most) Half-spaces that each corner is on the border of; the first again where there are fewer."""
+        on = np.abs(self.offsets - self.points @ self.normals.T) <= FLAT * self.size
+        most = int(on.sum(axis=1).max(initial=1))
+        order = np.argsort(~on, axis=1, kind="stable")[:, :most]
+        return np.where(np.take_along_axis(on, order, axis=1), order, order[:, :1])
+
     def points_along(self, n: Floats) -> Floats:
-        """All corners."""
-        return self.points
+        """Corners of faces whose normals have a part along ``n``."""
+        if not len(self.points):
+            return self.points
+        facing: npt.NDArray[np.bool_] = self.normals @ n > FACING
+        front: Floats = self.points[facing[self._planes_of_corners].any(axis=1)]
+        return front
 
     def through(self, x: Floats, n: Floats) -> tuple[Floats, Floats]:
         """From planes that the line enters by, to those that it leaves by."""
@@ -89,7 +106,7 @@ class Tube:
         """Points of both rims, the foremost in direction ``n`` among them."""
         angle = np.arctan2(n[1], n[0]) + 2 * np.pi * np.arange(RIM) / RIM
         ring = np.stack([self.radius * np.cos(angle), self.radius * np.sin(angle)], axis=1)
-        return np.concatenate([np.c_[ring, np.full(RIM, z)] for z in (-self.half, self.half)])
+        return _facing(self, np.concatenate([np.c_[ring, np.full(RIM, z)] for z in (-self.half, self.half)]), n)
 
     def through(self, x: Floats, n: Floats) -> tuple[Floats, Floats]:
         """Where the line is both within the radius and between the ends."""
@@ -123,7 +140,7 @@ class Round:
         scaled = self.radii * n
         foremost = self.radii * scaled / np.linalg.norm(scaled)
         ends = (-self.half, self.half) if self.half else (0.0,)
-        return np.array([foremost + np.array([0.0, 0.0, z]) for z in ends])
+        return _facing(self, np.array([foremost + np.array([0.0, 0.0, z]) for z in ends]), n)
 
     def through(self, x: Floats, n: Floats) -> tuple[Floats, Floats]:
         """Where the line is in the ellipsoid; in one of the ends of a capsule, the tube between them left out."""
@@ -132,6 +149,13 @@ class Round:
             for z in ((-self.half, self.half) if self.half else (0.0,))
         ]
         return np.min([enter for enter, _ in spans], axis=0), np.max([leave for _, leave in spans], axis=0)
+
+
+def _facing(shape: Convex, points: Floats, n: Floats) -> Floats:
+    """Those points of the surface from which lines along ``n`` leave at once."""
+    _, leave = shape.through(points, n)
+    found: Floats = points[leave < FLAT * shape.size]
+    return found
 
 
 def _within_sphere(x: Floats, n: Floats, radius: float) -> tuple[Floats, Floats]:

@@ -28,7 +28,6 @@ from linkwork.kernels.aba_derivatives import ABA_DERIVATIVES
 from linkwork.kernels.regressor import REGRESSOR
 from linkwork.kernels.rnea_derivatives import RNEA_DERIVATIVES
 from linkwork.model.model import Model
-from linkwork.model.parameters import own_values
 from linkwork.plans.aba_derivatives import path_tree
 from linkwork.plans.tree import tree_of, without_passive_elements
 from linkwork.quantities.base import Array, ArrayEvaluator, BaseEvaluator, frame_names
@@ -81,7 +80,8 @@ class _Jacobians(ArrayEvaluator):
     ) -> Any:
         W = self._no_wrenches if wrenches is None else wrenches
         P = self._given_parameters(parameters)
-        if out is None or isinstance(out, tuple):
+        given = isinstance(out, tuple) and getattr(out[-1], "ndim", 0) == 1  # of one state
+        if out is None or given:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes] if out is None else out
             if not self._entry(*inputs, W, *P, *results):
                 return self.record(*results)
@@ -203,9 +203,9 @@ class Regressor(ArrayEvaluator):
     """Torques as a linear function of inertial parameters: ``id.regressor(q, v, a)`` is ``Y`` with ``tau = Y pi``.
 
     ``pi`` are ten numbers for each body of ``robot.body_names``, in Pinocchio's order: mass, first moment (3), and
-    ``Ixx, Ixy, Iyy, Ixz, Iyz, Izz`` about the origin of the body's frame; `inertial_parameters` gives those of the
-    robot. What is no property of a body is not in it: torques of armatures (``robot.armature * a``), of springs and
-    dampers (`passive_forces`), and of external wrenches.
+    ``Ixx, Ixy, Iyy, Ixz, Iyz, Izz`` about the origin of the body's frame: those of the robot are
+    ``robot.parameters["inertial_parameters"].ravel()``. What is no property of a body is not in it: torques of
+    armatures (``robot.armature * a``), of springs and dampers (`passive_forces`), and of external wrenches.
 
     Args:
         robot: The mechanism.
@@ -250,15 +250,6 @@ class Regressor(ArrayEvaluator):
         if not out.flags.c_contiguous:
             raise InputError("out for the regressor is not C-contiguous: pass np.ascontiguousarray(out)")
         return [out.reshape(*out.shape[:-2], *self.runner.outputs[0])]
-
-
-def inertial_parameters(robot: Model) -> Array:
-    """The inertial parameters ``pi`` of a robot's bodies, ``(10 bodies,)``, as its `Regressor` takes them.
-
-    Args:
-        robot: The mechanism.
-    """
-    return own_values(robot, "inertial_parameters").reshape(-1)
 
 
 # Attributes of evaluators ---------------------------------------------------------------------------------------------

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from linkwork.dynamics.forward import ForwardDynamics
 
 
+CONTRADICTORY = 1e-12
+"""What rows may miss of right-hand sides that do not contradict each other, as a part of the largest."""
+PROJECTIONS = 3
+"""How often contradictions are taken off at most: what is found of large ones is exact to a few digits."""
+
+
 class Stages(Product):
     """A product in stages.
 
@@ -148,10 +154,22 @@ class Stages(Product):
         given = {**inputs, "force": force, "rows": rows, "regularization": R, "settings": settings}
         return [given[name] for name in self.solve_runner.names]
 
-    def _solved(self, inputs: Mapping[str, Any], force: Any, rows: Any, out: Sequence[Any]) -> tuple[Array, Array]:
-        """The solution of the linear system: ``x`` and ``w``."""
+    def _solved(
+        self, inputs: Mapping[str, Any], force: Any, rows: Any, out: Sequence[Any], project: bool = False
+    ) -> tuple[Array, Array]:
+        """The solution of the linear system: ``x`` and ``w``.
+
+        With ``project``, what redundant rows contradict each other by is taken off first: along it, rates of forces
+        are zero, and ``w`` would grow with every iteration.
+        """
+        rows_of = slice(HEAD, HEAD + self.robot.nc)
         x, result = self.solve_runner.evaluate(self._of_system(inputs, force, rows), out)
-        return x, np.ascontiguousarray(result[..., HEAD : HEAD + self.robot.nc])
+        for _ in range(PROJECTIONS if project else 0):
+            if not _contradicts(rows, result):
+                break
+            rows = rows - result[..., HEAD + self.robot.nc : HEAD + 2 * self.robot.nc]
+            x, result = self.solve_runner.evaluate(self._of_system(inputs, force, rows), out)
+        return x, np.ascontiguousarray(result[..., rows_of])
 
     def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``: for control loops.
@@ -189,12 +207,27 @@ class Stages(Product):
         raise NotImplementedError
 
     def _bound_solve(
-        self, inputs: Mapping[str, Any], force: Array, rows: Array, lead: tuple[int, ...], x: Array
+        self,
+        inputs: Mapping[str, Any],
+        force: Array,
+        rows: Array,
+        lead: tuple[int, ...],
+        x: Array,
+        project: bool = False,
     ) -> tuple[list[Callable[[], None]], Array]:
         """The bound linear system, which writes ``x``, and the array with ``w``."""
         result = np.empty((*lead, *self.solve_runner.outputs[1]), self._dtype)
         w = np.empty((*lead, self.robot.nc), self._dtype)
-        step = bound_call(self.solve_runner, [*self._of_system(inputs, force, rows), x, result])
+        solve = bound_call(self.solve_runner, [*self._of_system(inputs, force, rows), x, result])
+
+        def step() -> None:
+            solve()
+            for _ in range(PROJECTIONS if project else 0):
+                if not _contradicts(rows, result):
+                    break
+                rows[...] -= result[..., HEAD + self.robot.nc : HEAD + 2 * self.robot.nc]
+                solve()
+
         return [step, lambda: np.copyto(w, result[..., HEAD : HEAD + self.robot.nc])], w
 
 
@@ -243,7 +276,7 @@ class StagedVectorJacobianProduct(Stages, VectorJacobianProduct):
         given = dict(zip(self.inputs, out, strict=True))
         y, y_forces = (inputs[name] for name in self._seeds)
         rows = -np.asarray(real_array(y_forces, "forces"), self._dtype)
-        p, w = self._solved(inputs, y, rows, [given.get("tau"), None])
+        p, w = self._solved(inputs, y, rows, [given.get("tau"), None], project=True)
         inputs |= zip(DUALS.values(), (p, w), strict=True)
         moving = list(self.program.algorithm.outputs)
         found = {}
@@ -260,7 +293,7 @@ class StagedVectorJacobianProduct(Stages, VectorJacobianProduct):
         given = dict(zip(self.inputs, out, strict=True))
         y, y_forces = (named[name] for name in self._seeds)
         rows, p = np.empty((*lead, self.robot.nc), self._dtype), np.empty((*lead, self.robot.nv), self._dtype)
-        solve, w = self._bound_solve(named, y, rows, lead, p)
+        solve, w = self._bound_solve(named, y, rows, lead, p, project=True)
         named |= zip(DUALS.values(), (p, w), strict=True)
         moving = list(self.program.algorithm.outputs)
         steps: list[Callable[[], None]] = [lambda: cast(None, np.negative(y_forces, out=rows)), *solve]
@@ -289,6 +322,13 @@ def staged(evaluator: Any, kind: type[Any]) -> Any:
             "there for inverse dynamics, trees, and methods that do not iterate (cluster, ltl, pv)"
         )
     return STAGED[kind](evaluator)
+
+
+def _contradicts(rows: Array, result: Array) -> bool:
+    """Whether iterations ended with rows that miss their right-hand sides by more than rounding."""
+    count = rows.shape[-1]
+    missed = np.abs(result[..., HEAD + count : HEAD + 2 * count]).max(initial=0.0)
+    return bool(missed > CONTRADICTORY * np.abs(rows).max(initial=0.0)) and bool(np.any(rows))
 
 
 def _listed(out: Any) -> list[Any]:

@@ -48,6 +48,23 @@ MEANINGS: Mapping[str, str] = {
 }
 """What arrays hold, by name."""
 
+PARAMETERS: Mapping[str, str] = {
+    "mass": "of bodies, kg",
+    "com": "centers of mass in the frames of the bodies, m",
+    "inertia": "of bodies about their centers of mass, kg m2: xx, xy, yy, xz, yz, zz",
+    "inertial_parameters": "of bodies: mass, first moment, xx, xy, yy, xz, yz, zz about the body's origin",
+    "armature": "reflected inertia of rotors",
+    "damping": "of joints",
+    "stiffness": "of springs of joints",
+    "rest": "where springs of joints are at rest",
+    "gravity": "acceleration of free fall, m/s2",
+    "joint_position": "positions of joints in the frames of their parents, m",
+    "anchor_position": "points of constraints in the frames of both places, m",
+    "length": "of rods, radii of rolling bodies, m",
+    "gains": "Baumgarte gains of constraints: kp, kd",
+}
+"""What parameters of the robot hold that are inputs."""
+
 CONVENTIONS = (
     "Lengths are in meters, angles in radians, forces in newtons. A free joint has the position and the quaternion",
     "x y z w in q, and [linear, angular] velocity in the body's own axes in v; a ball joint the quaternion and the",
@@ -85,8 +102,9 @@ def arrays_of(inputs: Mapping[str, int], outputs: Mapping[str, int]) -> list[str
     width = max(len(name) for name in (*inputs, *outputs))
     lines = []
     for word, arrays in (("in ", inputs), ("out", outputs)):
+        meanings = {**MEANINGS, **PARAMETERS} if word == "in " else MEANINGS
         for name, size in arrays.items():
-            lines.append(f"  {word}  {name:<{width}}  {f'[{size}]':>7}  {MEANINGS.get(name, '')}".rstrip())
+            lines.append(f"  {word}  {name:<{width}}  {f'[{size}]':>7}  {meanings.get(name, '')}".rstrip())
     return lines
 
 

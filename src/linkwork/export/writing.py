@@ -165,7 +165,7 @@ def iterations_of(traced: Trace, known: Mapping[str, Sequence[float]], number: s
 
 def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[float]]:
     """Inputs that a call of the evaluator does not need, and their values beside those that are to be ``arguments``."""
-    names = list(evaluator.program.algorithm.inputs)
+    names = [name for name in evaluator.program.algorithm.inputs if name not in evaluator.parameters]
     result: dict[str, Any] = {}
     match evaluator:
         case ForwardDynamics():

@@ -190,14 +190,18 @@ def frame_jacobian_rates(tree: Array, w: Array, q: Array, v: Array, jacobian: Ar
         while i > 0:
             for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
                 s = angular(w.S[k])
-                x = sub(angular(w.Psid_Sd[k]), angular(w.Psid[k]))
-                y = sub(linear(w.Psid_Sd[k]), linear(w.Psid[k]))
-                if tree.reference != WORLD_ORIGIN:
-                    y = add(y, add(cross(x, tip), cross(s, speed)))
-                if tree.reference == LOCAL:
-                    at_tip = add(linear(w.S[k]), cross(s, tip))
-                    x = rotate_inverse(R, rotate_inverse(E, sub(x, cross(omega, s))))
-                    y = rotate_inverse(R, rotate_inverse(E, sub(y, cross(omega, at_tip))))
+                if tree.reference == LOCAL:  # (v_i - v) x S, at the frame: zero for the frame's own joint
+                    turn = sub(angular(w.V[i]), omega)
+                    x = cross(turn, s)
+                    y = add(cross(turn, linear(w.S[k])), cross(sub(linear(w.V[i]), linear(w.V[b])), s))
+                    y = add(y, cross(x, tip))
+                    x = rotate_inverse(R, rotate_inverse(E, x))
+                    y = rotate_inverse(R, rotate_inverse(E, y))
+                else:
+                    x = sub(angular(w.Psid_Sd[k]), angular(w.Psid[k]))
+                    y = sub(linear(w.Psid_Sd[k]), linear(w.Psid[k]))
+                    if tree.reference != WORLD_ORIGIN:
+                        y = add(y, add(cross(x, tip), cross(s, speed)))
                 set_column(x, y, k, J)
             i = tree.parent[i]
 

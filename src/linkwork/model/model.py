@@ -244,7 +244,7 @@ class Model:
 
     @property
     def friction(self) -> Floats:
-        """Dry friction of the joints, ``(nv,)``: read from files, not applied."""
+        """Dry friction of the joints, ``(nv,)``: it acts in steps with contacts."""
         return self._gather("friction")
 
     @property

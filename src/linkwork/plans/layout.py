@@ -56,7 +56,8 @@ class Layout:
             if name in values:
                 dtype = np.int64 if name in self.integers else np.float64
                 rest = [fields[size] if isinstance(size, str) else size for size in shape[1:]]
-                fields[name] = np.array(values[name], dtype=dtype).reshape(-1, *rest)
+                array = np.array(values[name], dtype=dtype)
+                fields[name] = array.reshape(-1 if all(rest) else len(array), *rest)
                 if isinstance(shape[0], str) and shape[0] not in values:
                     fields[shape[0]] = len(fields[name])
         for name, shape in self.shapes.items():

@@ -3,7 +3,7 @@
 
 Steps of native code repeat in machine code (`kernels.contact_steps`), iterations within steps. A straight-line program
 has one loop, that of its iterations; so there is a call for each step, which starts from the result of the one before.
-Robots are taken in parts that stay in the cache from step to step.
+Robots are taken in parts, each of which makes all steps before the next begins.
 
 What a step does besides is the same: where iterations from the forces of the step before fail, it is solved from none;
 a robot that stops being finite is left where it is. A controller that is kernel text is a program of its own.
@@ -27,7 +27,7 @@ from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.tree import Tree
 from linkwork.quantities.base import Array
 
-PART = 512
+PART = 1024
 """Robots that go through all steps together."""
 UNSOLVED = 1e30
 """A residual that no step starts from."""

@@ -123,8 +123,8 @@ def _robots(results: Results) -> str:
         ""
         if not rows
         else "## Robots\n\nCassie on two feet with four contact points each, under a controller that holds it: time of "
-        "a step of 1 ms of a robot in a batch of 4096 on one core, contacts solved to 3e-9, and MuJoCo's step of the "
-        f"same scene with its own contacts.\n\n{tables.table(titles, rows)}"
+        "a step of 1 ms of a robot in a batch of 4096 on one core, contacts solved to 3e-9, and of MuJoCo's step of "
+        f"the same scene with its own contacts.\n\n{tables.table(titles, rows)}"
     )
 
 

@@ -29,7 +29,7 @@ CASSIE = MODELS / "cassie" / "cassie.xml"
 IN_MUJOCO = MODELS / "cassie" / "cassie_nomesh.xml"
 DT = 1e-3
 FRICTION = 0.8
-PART = 512
+PART = 1024
 """Robots that are timed together; they also are in a batch of many."""
 
 

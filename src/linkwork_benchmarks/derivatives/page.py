@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of results, in Markdown. No number on it is written by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from linkwork_benchmarks import report, tables
+from linkwork_benchmarks.derivatives.scenarios import BATCH, SCENARIOS, Growth, Jacobians
+from linkwork_benchmarks.report import Results
+
+PAGE = report.REPOSITORY / "docs" / "derivatives-benchmarks.md"
+
+PEER = {"forward": "pin.computeABADerivatives", "inverse": "pin.computeRNEADerivatives"}
+BACKENDS = ("native", "specialized", "batch", "specialized_batch")
+
+
+def write(results: Results, page: Path | None = None) -> Path:
+    """Write the page."""
+    sections = (
+        _introduction(results),
+        _times(results, "forward", "Forward dynamics of trees"),
+        _times(results, "inverse", "Inverse dynamics of trees"),
+        _growth(results),
+        tables.notes(results),
+    )
+    return tables.write_page(page or PAGE, sections)
+
+
+def _introduction(results: Results) -> str:
+    return (
+        "# Derivatives, measured\n\n"
+        "Made by `python -m linkwork_benchmarks derivatives_page` from the result file of "
+        "`python -m linkwork_benchmarks derivatives`: every number on this page. "
+        f"{tables.circumstances(results)} Times are of one thread, processor time, the best of {results['rounds']} "
+        "rounds in which contenders take turns, called from Python. What is computed: [Derivatives](derivatives.md)."
+    )
+
+
+def _times(results: Results, dynamics: str, title: str) -> str:
+    """All Jacobians and the function itself, in microseconds a state, and how many times faster than Pinocchio."""
+    metrics, rows = results["metrics"], []
+    for s in SCENARIOS:
+        if not isinstance(s, Jacobians) or s.dynamics != dynamics or f"{s.name}.nv" not in metrics:
+            continue
+        theirs = metrics[f"{s.name}.us.pinocchio"]
+        cells = []
+        for backend in BACKENDS:
+            us = metrics.get(f"{s.name}.us.{backend}")
+            cells.append("–" if us is None else f"{tables.time(us)} ({theirs / us:.1f} x)")
+        stores = tables.time(metrics[f"{s.name}.us.stores"])
+        counts = [f"{metrics[f'{s.name}.nv']:.0f}", tables.whole(metrics[f"{s.name}.operations"])]
+        rows.append([tables.words(s.robot), *counts, tables.time(theirs), *cells, stores])
+    titles = (
+        "robot",
+        "nv",
+        "operations",
+        f"`{PEER[dynamics]}`",
+        "native",
+        "specialized",
+        "native batch",
+        "specialized batch",
+        "stores alone",
+    )
+    text = (
+        f"Microseconds a state, and how many times faster than Pinocchio. Batches of {BATCH} states; *stores alone* is "
+        "what writing a constant to all results takes. Straight-line programs are not made where they are so large "
+        "that native code, which handles four columns in one instruction, is faster."
+    )
+    return f"## {title}\n\n{text}\n\n{tables.table(titles, rows)}"
+
+
+def _growth(results: Results) -> str:
+    """Operations over sizes."""
+    metrics, rows = results["metrics"], []
+    for s in SCENARIOS:
+        if isinstance(s, Growth):
+            sizes = sorted(int(k.rsplit(".", 1)[1]) for k in metrics if k.startswith(f"{s.name}.inverse."))
+            for nv in sizes:
+                counts = [metrics[f"{s.name}.{kind}.{nv}"] for kind in ("inverse", "forward")]
+                cells = [tables.whole(counts[0]), f"{counts[0] / nv**2:.1f}", tables.whole(counts[1])]
+                rows.append([s.family, str(nv), *cells, f"{counts[1] / (3 * nv**2):.1f}"])
+    text = (
+        "Operations of all Jacobians. Those of inverse dynamics have an entry for each pair of a joint and an "
+        "ancestor, n d in all with the depth d: on chains n², on stars a number that is linear in n. Those of "
+        "forward dynamics are full, 3 n² numbers. Each takes as many products as its row and column have ancestors "
+        "in common: on stars as many as the base has degrees of freedom, on chains up to n."
+    )
+    titles = ("family", "nv", "inverse", "inverse / nv²", "forward", "forward / number")
+    return f"## Growth\n\n{text}\n\n{tables.table(titles, rows)}"

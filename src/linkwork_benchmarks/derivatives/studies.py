@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How each kind of scenario is measured: results are compared first, then times, contenders taking turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+import linkwork as lw
+from linkwork.dynamics.derivatives import ForwardDerivatives, InverseDerivatives
+from linkwork_benchmarks.contender import Contender
+from linkwork_benchmarks.delassus import dense
+from linkwork_benchmarks.derivatives.scenarios import Growth, Jacobians
+from linkwork_benchmarks.peers import pinocchio_model, pinocchio_q
+from linkwork_benchmarks.robots import ROBOTS, Floats, States, load, random_states
+from linkwork_benchmarks.runner import Disagreement, Journal, Settings, best_times, measure_by_type, say
+
+FULL = Settings(rounds=60, pass_seconds=0.002, clock=process_time)
+QUICK = Settings(rounds=2, pass_seconds=0.0005, clock=process_time)
+
+AGREEMENT = 1e-8
+"""Largest difference of two results, relative to the largest number: condition numbers of M are below 1e7."""
+
+
+def begin() -> Journal:
+    """What a run writes to; one thread each."""
+    dense.one_thread()
+    return Journal()
+
+
+def _theirs(scenario: Jacobians, states: States) -> tuple[Callable[..., Any], list[tuple[Any, ...]], list[Floats]]:
+    """Pinocchio's function, its arguments for each state, and its results for the first in our order."""
+    import pinocchio as pin
+
+    model, order = pinocchio_model(scenario.robot)
+    data = model.createData()
+    function = pin.computeABADerivatives if scenario.dynamics == "forward" else pin.computeRNEADerivatives
+    v, u = np.empty_like(states.v), np.empty_like(states.u)
+    v[:, order], u[:, order] = states.v, states.u
+    theirs = zip(pinocchio_q(scenario.robot, model, states.q), v, u, strict=True)
+    arguments = [(model, data, *state) for state in theirs]
+    results = [np.array(x)[np.ix_(order, order)] for x in function(*arguments[0])]
+    if scenario.dynamics == "inverse":
+        results[2] = np.triu(results[2]) + np.triu(results[2], 1).T
+    return function, arguments, results
+
+
+def _jacobians(scenario: Jacobians, settings: Settings, journal: Journal) -> None:
+    if not ROBOTS[scenario.robot].path.is_file():
+        raise FileNotFoundError(ROBOTS[scenario.robot].path)
+    robot = load(scenario.robot)
+    if scenario.dynamics == "forward":
+        native: Any = ForwardDerivatives(robot, threads=1)
+    else:
+        native = InverseDerivatives(robot, passive=False, threads=1)
+    states = random_states(robot, scenario.batch)
+    call, arguments, expected = _theirs(scenario, states)
+    found = native(states.q[0], states.v[0], states.u[0])
+    worst = max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(found, expected, strict=False))
+    if worst > AGREEMENT:
+        raise Disagreement(f"{scenario.name}: results differ by {worst:.1e}")
+    metrics, name = journal.metrics, scenario.name
+    metrics[f"{name}.difference"] = worst
+    metrics[f"{name}.nv"] = robot.nv
+    metrics[f"{name}.operations"] = native.operation_count().total
+    few = slice(0, min(8, scenario.batch))
+    one_by_one = list(zip(states.q[few], states.v[few], states.u[few], strict=True))
+    out = tuple(np.empty_like(x) for x in native(states.q, states.v, states.u))
+
+    def fill() -> None:
+        for x in out:
+            x.fill(1.0)
+
+    def unused() -> Floats:
+        return found[0]
+
+    contenders = [
+        Contender("pinocchio", call, arguments[few], len(one_by_one), unused),
+        Contender("native", native, one_by_one, len(one_by_one), unused),
+        Contender("batch", native.bind(*states, out=out), [()], scenario.batch, unused),
+        Contender("stores", fill, [()], scenario.batch, unused),
+    ]
+    if scenario.compiled:
+        program = native.compile()
+        contenders += [
+            Contender("specialized", program, one_by_one, len(one_by_one), unused),
+            Contender("specialized_batch", program.bind(*states, out=out), [()], scenario.batch, unused),
+        ]
+    for contender, seconds in zip(contenders, best_times(contenders, settings), strict=True):
+        metrics[f"{name}.us.{contender.name}"] = seconds * 1e6
+        say(f"  {contender.name:<24}{seconds * 1e6:12.2f} µs")
+
+
+def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
+    make: Callable[[int], lw.Mechanism] = (
+        lw.zoo.serial_chain if scenario.family == "chain" else lambda n: lw.zoo.star_of_loops(n)
+    )
+    for size in scenario.sizes:
+        robot = make(size)
+        for name, evaluator in (("inverse", InverseDerivatives(robot)), ("forward", ForwardDerivatives(robot))):
+            journal.metrics[f"{scenario.name}.{name}.{robot.nv}"] = evaluator.operation_count().total
+
+
+measure = measure_by_type({Jacobians: _jacobians, Growth: _growth})
