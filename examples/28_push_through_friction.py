@@ -69,9 +69,8 @@ print(f"{60 + found.nfev} rollouts of {STEPS} steps with their gradients: {time.
 made = lw.Adjoint(stepper)(start, still, torques(pushes))
 path = made.q[:, :2] - start[:2]
 print(f"the box ends {1000 * np.linalg.norm(path[-1] - TARGET):.1f} mm from its target")
-print(
-    f"at {np.linalg.norm(made.v[-1, :2]):.3f} m/s; the largest push is {np.abs(pushes).max() / LIMIT:.1f} times friction"
-)
+speed, most = np.linalg.norm(made.v[-1, :2]), np.abs(pushes).max() / LIMIT
+print(f"at {speed:.3f} m/s; the largest push is {most:.1f} times friction")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5))
 left.plot(*path.T)

@@ -32,6 +32,7 @@ class ContactStepFunction:
 
     def __init__(self, step: ContactStep) -> None:
         self.step, self.robot, self.frames = step, step.robot, step.frames
+        need_no_parameters(step.parameters)
         if step.program.tree.ngiven:
             raise UnsupportedFeature(
                 f"contact points of some pairs of '{step.robot.name}' come from coal, which says nothing of how they "
@@ -230,3 +231,16 @@ def need_double(dtype: Any) -> None:
     """
     if np.dtype(dtype) != np.float64:
         raise InputError(f"derivatives of steps with contacts are found in float64; the step computes with {dtype}")
+
+
+def need_no_parameters(parameters: Mapping[str, Array]) -> None:
+    """Raise an error where parameters of the robot are inputs.
+
+    Args:
+        parameters: These, by name.
+    """
+    if parameters:
+        raise UnsupportedFeature(
+            f"steps with contacts have no derivatives by parameters ({', '.join(parameters)}): make the step without "
+            "parameters=, or with contact=False"
+        )

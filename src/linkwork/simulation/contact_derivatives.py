@@ -15,7 +15,7 @@ from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.contact.derivatives import ContactDerivatives, checked_state
-from linkwork.contact.step_products import need_double
+from linkwork.contact.step_products import need_double, need_no_parameters
 from linkwork.dynamics.step_derivatives import StepDerivatives
 from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import BackendName
@@ -37,6 +37,7 @@ class StepperFunction:
     def __init__(self, stepper: Stepper) -> None:
         self.stepper, self.robot, self.frames = stepper, stepper.robot, stepper.frames
         need_double(stepper.dtype)
+        need_no_parameters(stepper.parameters)
         if stepper.given is not None:
             raise UnsupportedFeature(
                 f"contact points of some pairs of '{stepper.source.name}' come from coal, which says nothing of how "

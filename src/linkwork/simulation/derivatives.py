@@ -91,7 +91,11 @@ class StepFunction(ArrayEvaluator):
         return self._all_inputs(inputs, self._given_parameters(parameters))
 
     def _stepper_of_type(self) -> Stepper:
-        return self.stepper.native(self._dtype.name)  # type: ignore[arg-type]
+        """The same stepper in the type of this evaluator, made once."""
+        made: Stepper | None = self._products.get("stepper")
+        if made is None:
+            made = self._products["stepper"] = self.stepper.native(self._dtype.name)  # type: ignore[arg-type]
+        return made
 
 
 class StepJacobian(BaseEvaluator):
