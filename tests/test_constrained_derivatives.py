@@ -257,6 +257,7 @@ def test_batches_arrays_to_write_to_and_bound_calls_agree() -> None:
         assert_close(z, x, 0.0)
         assert_close(b[2], x, 1e-10)
     assert given.da_dq is out[0]
+    assert repr(one).startswith("ConstrainedJacobians(da_dq: (5, 5), da_dv: (5, 5), ")
 
 
 def test_backends_agree_and_operations_are_counted() -> None:

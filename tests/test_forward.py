@@ -13,14 +13,13 @@ import linkages
 import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, distance, open_state
+from linkwork.compilers.program import Program
 from linkwork.compilers.trace import Trace, trace
 from linkwork.dynamics import costs, methods
 from linkwork.dynamics.costs import MOST_COUNTED
 from linkwork.dynamics.iterations import REGULARIZATION
 from linkwork.dynamics.methods import AUTOMATIC, METHODS
-from linkwork.kernels.algorithm import Algorithm
 from linkwork.mechanism import Mechanism
-from linkwork.plans.tree import Tree
 from states import assert_close
 
 BOUND = tuple(name for name, method in METHODS.items() if name != "aba" and not method.closed)
@@ -356,12 +355,13 @@ def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.Mon
     """Nothing is traced that takes steps as the cube of 2000 rows; of the others the cheapest is chosen."""
     traced = []
 
-    def counted(algorithm: Algorithm, tree: Tree, limit: int) -> Trace:
+    def counted(program: Program, limit: int) -> Trace:
+        algorithm, tree = program.algorithm, program.tree
         traced.append(algorithm.name)
         assert ("nc", "nc") not in algorithm.work.values() or tree.nc**3 <= 6 * MOST_COUNTED
         return trace(algorithm, tree, limit)
 
-    monkeypatch.setattr(costs, "trace", counted)
+    monkeypatch.setattr(Program, "trace", counted)
     monkeypatch.setattr(costs.disk, "fetch", lambda key, make: make())
     few, many = (lw.compose({f"bar{k}": lw.zoo.four_bar() for k in range(n)}) for n in (4, 400))
     assert lw.best_method(few) in AUTOMATIC and traced.count("prox_ltl") == 1

@@ -24,6 +24,7 @@ from linkwork.inputs import ForwardMethod, above_zero
 from linkwork.kernels.constrained_derivatives import CONSTRAINED_DERIVATIVES
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
+from linkwork.model.notebook import shapes
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
@@ -76,6 +77,9 @@ class ConstrainedJacobians(NamedTuple):
     pivot: Array
     """``(..., 1)``: how independent rows are, the least pivot of ``J M^-1 J'`` relative to its diagonal; zero where
     rows depend on others. Relative errors of results are those of rounding, over this."""
+
+    def __repr__(self) -> str:
+        return shapes(self)
 
 
 class ConstrainedDerivatives(ArrayEvaluator):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.dynamics.forward import ForwardDynamics
-from linkwork.dynamics.implicit_products import IMPACT_RESIDUAL, Implicit, with_text
+from linkwork.dynamics.implicit_products import Implicit, with_text
 from linkwork.dynamics.iterations import (
     MAX_ITERATIONS,
     REGULARIZATION,
@@ -27,6 +27,7 @@ from linkwork.dynamics.staged_products import staged
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, ImpactMethod, above_zero, count, real_array
 from linkwork.kernels import impact
+from linkwork.kernels.constrained_residual import IMPACT_RESIDUAL
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables

@@ -28,42 +28,13 @@ from linkwork.compilers.derived_programs import Sweeps, TangentSpace, derived, w
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import Trace
 from linkwork.dynamics.linear_solve import linear_solve
-from linkwork.kernels.algorithm import Algorithm, Shape, resolve
-from linkwork.kernels.constrained_residual import WORK, constrained_residual, impact_residual
-from linkwork.kernels.kinematics import ACCELERATION, MOTION, POSE
-from linkwork.kernels.rnea import FORCE, WRENCHES, rnea
-from linkwork.plans.constraints import CONSTRAINED_TREE
+from linkwork.kernels.algorithm import Algorithm, resolve
+from linkwork.kernels.constrained_residual import CONSTRAINED_RESIDUAL, TREE_RESIDUAL
 
 if TYPE_CHECKING:
     from linkwork.quantities.differentiable import Differentiated
 
 Shapes = dict[str, tuple[int, ...]]
-
-# Residuals: they are traced alone, native code is never made of them.
-_OUTPUTS: dict[str, Shape] = {"tau": ("nv",), "rows": ("nc",)}
-TREE_RESIDUAL = Algorithm(
-    "tree_residual",
-    rnea,
-    {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES},
-    {"tau": ("nv",)},
-    POSE | MOTION | ACCELERATION | FORCE,
-)
-CONSTRAINED_RESIDUAL = Algorithm(
-    "constrained_residual",
-    constrained_residual,
-    {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES, "multipliers": ("nc",)},
-    _OUTPUTS,
-    WORK,
-    CONSTRAINED_TREE,
-)
-IMPACT_RESIDUAL = Algorithm(
-    "impact_residual",
-    impact_residual,
-    {"q": ("nq",), "v": ("nv",), "restitution": ("nc",), "v1": ("nv",), "impulses": ("nc",)},
-    _OUTPUTS,
-    WORK,
-    CONSTRAINED_TREE,
-)
 
 
 @dataclass(frozen=True)

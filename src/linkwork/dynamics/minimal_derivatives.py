@@ -25,6 +25,7 @@ from linkwork.inputs import real_array
 from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
+from linkwork.model.notebook import shapes
 from linkwork.quantities.base import Array
 from linkwork.quantities.functions import constraint_derivatives
 
@@ -44,6 +45,9 @@ class MinimalJacobians(NamedTuple):
     """``G``, ``(..., nv, ny)``: all joint velocities as a linear map of ``y'``, and tangents of q as one of dy."""
     dv_dy: Array
     """``Gamma``, ``(..., nv, ny)``: joint velocities by ``y``, with ``y'`` held."""
+
+    def __repr__(self) -> str:
+        return shapes(self)
 
 
 def minimal_derivatives(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike) -> MinimalJacobians:

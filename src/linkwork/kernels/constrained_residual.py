@@ -17,7 +17,7 @@ Of an impact with restitution ``e``: ``tau = M (v1 - v) - J' impulses``, ``rows 
 
 from __future__ import annotations
 
-from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import setup_problem_at
 from linkwork.kernels.constraints import CLOSURE, RATES, constraint_rows, constraint_velocities
 from linkwork.kernels.kinematics import (
@@ -28,9 +28,10 @@ from linkwork.kernels.kinematics import (
     joint_transforms,
     velocities,
 )
-from linkwork.kernels.rnea import FORCE, inertial_force, joint_torques
+from linkwork.kernels.rnea import FORCE, FORWARD, WRENCHES, inertial_force, joint_torques, rnea
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import subtract_scaled
+from linkwork.plans.constraints import CONSTRAINED_TREE
 
 
 @kernel
@@ -100,7 +101,7 @@ def impact_residual(
     torques_with_constraints(tree, w, w.change, impulses, tau)
 
 
-WORK: dict[str, Shape] = (
+_WORK: dict[str, Shape] = (
     POSE
     | MOTION
     | CLOSURE
@@ -108,4 +109,30 @@ WORK: dict[str, Shape] = (
     | ACCELERATION
     | FORCE
     | {"error": ("nc",), "target": ("nc",), "k": ("nc",), "Jv": ("nc",), "zero": ("nc",), "change": ("nv",)}
+)
+_OUTPUTS: dict[str, Shape] = {"tau": ("nv",), "rows": ("nc",)}
+
+TREE_RESIDUAL = Algorithm(
+    "tree_residual",
+    rnea,
+    {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES},
+    {"tau": ("nv",)},
+    POSE | MOTION | ACCELERATION | FORCE,
+    folded=FORWARD,
+)
+CONSTRAINED_RESIDUAL = Algorithm(
+    "constrained_residual",
+    constrained_residual,
+    {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES, "multipliers": ("nc",)},
+    _OUTPUTS,
+    _WORK,
+    CONSTRAINED_TREE,
+)
+IMPACT_RESIDUAL = Algorithm(
+    "impact_residual",
+    impact_residual,
+    {"q": ("nq",), "v": ("nv",), "restitution": ("nc",), "v1": ("nv",), "impulses": ("nc",)},
+    _OUTPUTS,
+    _WORK,
+    CONSTRAINED_TREE,
 )

@@ -9,6 +9,7 @@ every parameter, in all backends, one robot a lane.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -144,18 +145,16 @@ def parametrized(algorithm: Algorithm, names: tuple[str, ...]) -> Algorithm:
         work |= {"rigid_m": ("nrigid",), "rigid_c": ("nrigid", 3), "rigid_J": ("nrigid", 6)}
     if set(names) & set(PASSIVE):
         work |= {"damping": ("nv",), "stiffness": ("nv",), "rest": ("nv",), "passive_elements": ("nv", 7)}
-    return Algorithm(
-        f"{algorithm.name}_of_{'_'.join(names)}",
-        on_elements if steps else on_parameters,
-        inputs,
-        algorithm.outputs,
-        {**algorithm.work, **work},
-        layout,
+    return replace(
+        algorithm,
+        name=f"{algorithm.name}_of_{'_'.join(names)}",
+        kernel=on_elements if steps else on_parameters,
+        inputs=inputs,
+        work={**algorithm.work, **work},
+        layout=layout,
         iteration=None if algorithm.iterate is None else on_tree(algorithm.iterate),
-        folded=algorithm.folded,
+        view=None,
         refinement=None if algorithm.refine is None else on_tree(algorithm.refine),
-        uneven=algorithm.uneven,
-        shared=algorithm.shared,
     )
 
 

@@ -13,6 +13,7 @@ kernel depends on: rates of numbers that are not of unit length are in proportio
 
 from __future__ import annotations
 
+from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.integration import rotate
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt
@@ -100,3 +101,23 @@ def rotate_back(q: Array, o: int, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
     a = (q[o], q[o + 1], q[o + 2])
     t = scale(2.0 / (dot(a, a) + q[o + 3] * q[o + 3]), cross(a, x))
     return add(x, sub(cross(a, t), scale(q[o + 3], t)))
+
+
+@kernel
+def evaluate_coordinate_rates(tree: Array, w: Array, q: Array, v: Array, rates: Array) -> None:
+    """`coordinate_rates`."""
+    coordinate_rates(tree, q, v, rates)
+
+
+@kernel
+def evaluate_velocities_of_rates(tree: Array, w: Array, q: Array, rates: Array, v: Array) -> None:
+    """`velocities_of_rates`."""
+    velocities_of_rates(tree, q, rates, v)
+
+
+COORDINATE_RATES = Algorithm(
+    "coordinate_rates", evaluate_coordinate_rates, {"q": ("nq",), "v": ("nv",)}, {"rates": ("nq",)}, {}
+)
+VELOCITIES_OF_RATES = Algorithm(
+    "velocities_of_rates", evaluate_velocities_of_rates, {"q": ("nq",), "rates": ("nq",)}, {"v": ("nv",)}, {}
+)

@@ -75,6 +75,12 @@ def shape_table(caption: str, arrays: Mapping[str, Any]) -> str:
     return table(caption, (), ((name, x if np.ndim(x) == 1 else f"{np.shape(x)}") for name, x in arrays.items()))
 
 
+def shapes(record: Any) -> str:
+    """A named tuple of large arrays in one line: their shapes."""
+    each = (f"{name}: {np.shape(x)}" for name, x in zip(record._fields, record, strict=True))
+    return f"{type(record).__name__}({', '.join(each)})"
+
+
 def _range(at: slice) -> str:
     """The places of a slice: ``3``, or ``3:6``."""
     return f"{at.start}" if at.stop == at.start + 1 else f"{at.start}:{at.stop}"

@@ -20,6 +20,7 @@ from linkwork.inputs import Quantity, Reference
 from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
+from linkwork.model.notebook import shapes
 from linkwork.model.placement import Placement
 from linkwork.quantities.base import Array, frame_names
 from linkwork.quantities.evaluator import REFERENCES, Evaluator
@@ -389,6 +390,9 @@ class RowDerivatives(NamedTuple):
     """By configuration, in the tangent space at q, ``(..., nc, nv)``."""
     ds_dv: Array
     """By velocity, ``(..., nc, nv)``."""
+
+    def __repr__(self) -> str:
+        return shapes(self)
 
 
 def constraint_derivatives(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> RowDerivatives:

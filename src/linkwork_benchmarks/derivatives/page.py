@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from linkwork_benchmarks import report, tables
-from linkwork_benchmarks.derivatives.scenarios import BATCH, SCENARIOS, Growth, Jacobians
+from linkwork_benchmarks.derivatives.scenarios import BATCH, SCENARIOS, Feet, Growth, Jacobians
 from linkwork_benchmarks.report import Results
 
 PAGE = report.REPOSITORY / "docs" / "derivatives-benchmarks.md"
@@ -21,6 +21,7 @@ def write(results: Results, page: Path | None = None) -> Path:
         _introduction(results),
         _times(results, "forward", "Forward dynamics of trees"),
         _times(results, "inverse", "Inverse dynamics of trees"),
+        _feet(results),
         _growth(results),
         tables.notes(results),
     )
@@ -68,6 +69,30 @@ def _times(results: Results, dynamics: str, title: str) -> str:
         "that native code, which handles four columns in one instruction, is faster."
     )
     return f"## {title}\n\n{text}\n\n{tables.table(titles, rows)}"
+
+
+def _feet(results: Results) -> str:
+    """Robots whose feet are held."""
+    metrics, rows = results["metrics"], []
+    for s in SCENARIOS:
+        if not isinstance(s, Feet) or f"{s.name}.nv" not in metrics:
+            continue
+        theirs, cells = metrics[f"{s.name}.us.pinocchio"], []
+        for backend in ("native", "specialized", "batch"):
+            us = metrics.get(f"{s.name}.us.{backend}")
+            cells.append("–" if us is None else f"{tables.time(us)} ({theirs / us:.1f} x)")
+        feet = f"{len(s.joints)} {'welded' if s.rows == 6 else 'points'}"
+        counts = [f"{metrics[f'{s.name}.nv']:.0f}", f"{metrics[f'{s.name}.nc']:.0f}"]
+        counts.append(tables.whole(metrics[f"{s.name}.operations"]))
+        rows.append([tables.words(s.robot), feet, *counts, tables.time(theirs), *cells])
+    titles = ("robot", "feet", "nv", "rows", "operations", "Pinocchio", "native", "specialized", "native batch")
+    text = (
+        "All Jacobians of accelerations and constraint forces by configuration, velocity and torque (here by targets "
+        "too), with the solution itself: `pin.constraintDynamics` and `pin.computeConstraintDynamicsDerivatives`. "
+        "[Derivatives with constraints](constrained-derivatives.md) says what is computed, and where Pinocchio's are "
+        "not those of its dynamics."
+    )
+    return f"## Robots on their feet\n\n{text}\n\n{tables.table(titles, rows)}"
 
 
 def _growth(results: Results) -> str:

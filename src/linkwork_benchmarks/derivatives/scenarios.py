@@ -39,13 +39,33 @@ class Growth:
         return f"growth.{self.family}"
 
 
-Scenario = Jacobians | Growth
+@dataclass(frozen=True)
+class Feet:
+    """Times and operations of all Jacobians of a robot whose feet are held, beside Pinocchio's."""
+
+    robot: str
+    joints: tuple[str, ...]
+    """The last joints of its legs, whose bodies are welded to the world (6 rows each) or held at a point (3)."""
+    rows: Literal[3, 6] = 6
+    compiled: bool = False
+    batch: int = BATCH
+
+    @property
+    def name(self) -> str:
+        """Of its results."""
+        return f"constrained.{self.robot}"
+
+
+Scenario = Jacobians | Growth | Feet
 
 ROBOTS = ("talos", "simple_humanoid", "go2", "iiwa14", "ur5")
 
 SCENARIOS: tuple[Scenario, ...] = (
     *(Jacobians(robot, "forward", robot in ("go2", "iiwa14", "ur5")) for robot in ROBOTS),
     *(Jacobians(robot, "inverse", robot != "talos") for robot in ROBOTS),
+    Feet("simple_humanoid", ("RLEG_ANKLE_R", "LLEG_ANKLE_R")),
+    Feet("talos", ("leg_left_6_joint", "leg_right_6_joint")),
+    Feet("go2", ("FL_calf_joint", "FR_calf_joint", "RL_calf_joint", "RR_calf_joint"), 3, compiled=True),
     Growth("chain"),
     Growth("star", (2, 4, 8, 16)),
 )
@@ -53,6 +73,6 @@ SCENARIOS: tuple[Scenario, ...] = (
 
 def smaller(scenario: Scenario) -> Scenario:
     """The same, for a quick look."""
-    if isinstance(scenario, Jacobians):
+    if isinstance(scenario, Jacobians | Feet):
         return replace(scenario, compiled=False, batch=8)
     return replace(scenario, sizes=scenario.sizes[:2])

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
+from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives
 from linkwork.dynamics.derivatives import ForwardDerivatives, InverseDerivatives
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus import dense
-from linkwork_benchmarks.derivatives.scenarios import Growth, Jacobians
+from linkwork_benchmarks.derivatives.scenarios import Feet, Growth, Jacobians
 from linkwork_benchmarks.peers import pinocchio_model, pinocchio_q
 from linkwork_benchmarks.robots import ROBOTS, Floats, States, load, random_states
 from linkwork_benchmarks.runner import Disagreement, Journal, Settings, best_times, measure_by_type, say
@@ -75,7 +76,8 @@ def _jacobians(scenario: Jacobians, settings: Settings, journal: Journal) -> Non
             x.fill(1.0)
 
     def unused() -> Floats:
-        return found[0]
+        first: Floats = found[0]
+        return first
 
     contenders = [
         Contender("pinocchio", call, arguments[few], len(one_by_one), unused),
@@ -94,6 +96,80 @@ def _jacobians(scenario: Jacobians, settings: Settings, journal: Journal) -> Non
         say(f"  {contender.name:<24}{seconds * 1e6:12.2f} µs")
 
 
+def _held(scenario: Feet, states: States) -> tuple[lw.Mechanism, States]:
+    """The robot with its feet held where the first state has them, and states of which the first keeps them there."""
+    robot = load(scenario.robot)
+    kind = lw.Weld if scenario.rows == 6 else lw.Point
+    bodies = [next(j.child for j in robot.joints if j.name == name) for name in scenario.joints]
+    held = robot.constrained(*(kind("world", body, name=body) for body in bodies), at=states.q[0])
+    J, v = lw.constraint_jacobian(held, states.q[0]), states.v.copy()
+    v[0] -= np.linalg.pinv(J) @ (J @ v[0])
+    return held, States(states.q, v, states.u)
+
+
+def _their_feet(scenario: Feet, states: States) -> tuple[Callable[..., Any], list[tuple[Any, ...]], list[Floats]]:
+    """Pinocchio's solution and its derivatives, the arguments of each state, and results for the first in our order."""
+    import pinocchio as pin
+
+    model, order = pinocchio_model(scenario.robot)
+    data = model.createData()
+    v, u = np.empty_like(states.v), np.empty_like(states.u)
+    v[:, order], u[:, order] = states.v, states.u
+    arguments = list(zip(pinocchio_q(scenario.robot, model, states.q), v, u, strict=True))
+    pin.forwardKinematics(model, data, arguments[0][0])
+    kind = pin.ContactType.CONTACT_6D if scenario.rows == 6 else pin.ContactType.CONTACT_3D
+    contacts, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for name in scenario.joints:
+        i = model.getJointId(name)
+        here = pin.SE3.Identity()
+        contacts.append(pin.RigidConstraintModel(kind, model, i, here, 0, data.oMi[i], pin.ReferenceFrame.LOCAL))
+        datas.append(contacts[-1].createData())
+    pin.initConstraintDynamics(model, data, contacts, datas)
+    proximal = pin.ProximalSettings(1e-12, 0.0, 1)
+
+    def solve(q: Floats, v: Floats, tau: Floats) -> None:
+        pin.constraintDynamics(model, data, q, v, tau, contacts, datas, proximal)
+        pin.computeConstraintDynamicsDerivatives(model, data, contacts, datas, proximal)
+
+    solve(*arguments[0])
+    results = [np.array(x)[np.ix_(order, order)] for x in (data.ddq_dq, data.ddq_dv, data.ddq_dtau)]
+    return solve, arguments, results
+
+
+def _feet(scenario: Feet, settings: Settings, journal: Journal) -> None:
+    if not ROBOTS[scenario.robot].path.is_file():
+        raise FileNotFoundError(ROBOTS[scenario.robot].path)
+    held, states = _held(scenario, random_states(load(scenario.robot), scenario.batch))
+    call, arguments, expected = _their_feet(scenario, states)
+    native = ConstrainedDerivatives(held, threads=1)
+    found = native(states.q[0], states.v[0], states.u[0])
+    worst = max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(found[:3], expected, strict=True))
+    if worst > AGREEMENT:
+        raise Disagreement(f"{scenario.name}: results differ by {worst:.1e}")
+    metrics, name = journal.metrics, scenario.name
+    metrics[f"{name}.difference"] = worst
+    metrics[f"{name}.nv"], metrics[f"{name}.nc"] = held.nv, held.nc
+    metrics[f"{name}.operations"] = native.operation_count().total
+    few = slice(0, min(8, scenario.batch))
+    one_by_one = list(zip(states.q[few], states.v[few], states.u[few], strict=True))
+    out = tuple(np.empty_like(x) for x in native(states.q, states.v, states.u))
+
+    def unused() -> Floats:
+        return found.da_dq
+
+    contenders = [
+        Contender("pinocchio", call, arguments[few], len(one_by_one), unused),
+        Contender("native", native, one_by_one, len(one_by_one), unused),
+        Contender("batch", native.bind(*states, out=out), [()], scenario.batch, unused),
+    ]
+    if scenario.compiled:
+        program = native.compile()
+        contenders.append(Contender("specialized", program, one_by_one, len(one_by_one), unused))
+    for contender, seconds in zip(contenders, best_times(contenders, settings), strict=True):
+        metrics[f"{name}.us.{contender.name}"] = seconds * 1e6
+        say(f"  {contender.name:<24}{seconds * 1e6:12.2f} µs")
+
+
 def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
     make: Callable[[int], lw.Mechanism] = (
         lw.zoo.serial_chain if scenario.family == "chain" else lambda n: lw.zoo.star_of_loops(n)
@@ -104,4 +180,4 @@ def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
             journal.metrics[f"{scenario.name}.{name}.{robot.nv}"] = evaluator.operation_count().total
 
 
-measure = measure_by_type({Jacobians: _jacobians, Growth: _growth})
+measure = measure_by_type({Jacobians: _jacobians, Growth: _growth, Feet: _feet})
