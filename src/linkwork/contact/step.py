@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.contact.coal import GivenContacts, MeshKind
-from linkwork.contact.derivatives import ContactDerivatives
+from linkwork.contact.derivatives import ContactDerivatives, need_own_parameters
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_products import (
@@ -228,6 +228,7 @@ class ContactStep(ArrayEvaluator):
         made: ContactDerivatives | None = self._products.get("derivatives")
         if made is None:
             need_double(self._dtype)
+            need_own_parameters(self.parameters)
             made = self._products["derivatives"] = ContactDerivatives(ContactStepFunction(self))
         return made
 
