@@ -318,6 +318,7 @@ def test_mistakes_are_told() -> None:
         ("passive=False", lambda: lw.InverseDynamics(robot, passive=False, parameters=["damping"])),
         ("robot's own parameters", lambda: lw.ContactStep(lw.zoo.sliding_box(), parameters=["mass"]).vjp),
         ("robot's own parameters", lambda: lw.Stepper(lw.zoo.sliding_box(), parameters=["mass"]).derivatives),
+        ("as constants", lambda: lw.Stepper(lw.zoo.sliding_box(), parameters=["mass"]).compile()),
         ("has no parameters as inputs", lambda: lw.ForwardDynamics(lw.zoo.four_bar(), "kkt", parameters=["mass"])),
         ("mass must be >= 0; row 1 is -1", lambda: forward(q, v, tau, mass=[1.0, -1.0])),
         ("mass has 3 numbers", lambda: forward(q, v, tau, mass=[1.0, 2.0, 3.0])),

@@ -182,7 +182,7 @@ class ContactStep(ArrayEvaluator):
     @property
     def traced_program(self) -> Program:
         """With ``newton``, settings are constants of the program, by which divisions fold."""
-        if self.solver != "newton":
+        if self.solver != "newton" or self.parameters:
             return self.program
         if not len(self._settings):
             self._prepare_inputs()
