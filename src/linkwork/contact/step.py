@@ -290,7 +290,7 @@ class ContactStep(ArrayEvaluator):
         typed = self._for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])
         if typed is not self:
             return typed(q, v, tau, wrenches, given=given, start=forces, out=out, **parameters)
-        P = self._given_parameters(parameters)
+        P = self._given_parameters(parameters) if parameters else self._own_parameters
         if out is None and wrenches is None and given is None:  # the fast path for one state
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
             torques = self._no_torques if tau is None else tau

@@ -292,7 +292,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         """
         if self.given is not None and steps != 1:
             return self._one_by_one(q, v, tau, steps, commands, wrenches, contact_state, parameters)
-        P = self._given_parameters(parameters)
+        P = self._given_parameters(parameters) if parameters else self._own_parameters
         u, _, _, R, timing = self.held(commands, contacts=contact_state, q=q)
         if tau is None:
             tau = self._no_torques
