@@ -9,7 +9,7 @@ solution; where two of these meet, derivatives are those of a smoothed problem.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -21,7 +21,7 @@ from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, state_columns, unit_directions
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import BackendName, above_zero
 from linkwork.kernels.contact_sensitivity import CONTACT_SENSITIVITY
 from linkwork.kernels.contact_step_equations import EQUATIONS, SMOOTHED_CONTACTS
@@ -115,6 +115,15 @@ class ContactEquations(ArrayEvaluator):
     def _inputs_with(self, state: Sequence[Any], optional: dict[str, Any]) -> list[Any]:
         found: list[Any] = self.step.equation_inputs(state, optional, self._dtype)
         return found
+
+
+def need_own_parameters(names: Collection[str]) -> None:
+    """Raise where parameters of the robot are inputs of a step with contacts: its derivatives know none."""
+    if names:
+        raise UnsupportedFeature(
+            "derivatives of a step with contacts are those of the robot's own parameters: make the step of "
+            f"robot.with_parameters(...), without parameters={list(names)}"
+        )
 
 
 class ContactDerivatives:

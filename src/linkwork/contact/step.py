@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.contact.coal import GivenContacts, MeshKind
-from linkwork.contact.derivatives import ContactDerivatives
+from linkwork.contact.derivatives import ContactDerivatives, need_own_parameters
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_products import (
@@ -182,7 +182,7 @@ class ContactStep(ArrayEvaluator):
     @property
     def traced_program(self) -> Program:
         """With ``newton``, settings are constants of the program, by which divisions fold."""
-        if self.solver != "newton":
+        if self.solver != "newton" or self.parameters:
             return self.program
         if not len(self._settings):
             self._prepare_inputs()
@@ -228,6 +228,7 @@ class ContactStep(ArrayEvaluator):
         made: ContactDerivatives | None = self._products.get("derivatives")
         if made is None:
             need_double(self._dtype)
+            need_own_parameters(self.parameters)
             made = self._products["derivatives"] = ContactDerivatives(ContactStepFunction(self))
         return made
 
@@ -289,7 +290,7 @@ class ContactStep(ArrayEvaluator):
         typed = self._for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])
         if typed is not self:
             return typed(q, v, tau, wrenches, given=given, start=forces, out=out, **parameters)
-        P = self._given_parameters(parameters)
+        P = self._given_parameters(parameters) if parameters else self._own_parameters
         if out is None and wrenches is None and given is None:  # the fast path for one state
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
             torques = self._no_torques if tau is None else tau

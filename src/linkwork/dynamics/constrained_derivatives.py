@@ -191,7 +191,7 @@ class ConstrainedDerivatives(ArrayEvaluator):
             out: Arrays to write all fields of `ConstrainedJacobians` to, or one for ``da_dq``; by default new ones.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        P = self._given_parameters(parameters)
+        P = self._given_parameters(parameters) if parameters else self._own_parameters
         if out is None and wrenches is target is None and self._cut.size:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
             held = self._softness, self._weights, self._no_target, self._cut, self._negligible

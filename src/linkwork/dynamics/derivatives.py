@@ -79,7 +79,7 @@ class _Jacobians(ArrayEvaluator):
         parameters: Mapping[str, npt.ArrayLike],
     ) -> Any:
         W = self._no_wrenches if wrenches is None else wrenches
-        P = self._given_parameters(parameters)
+        P = self._given_parameters(parameters) if parameters else self._own_parameters
         given = isinstance(out, tuple) and getattr(out[-1], "ndim", 0) == 1  # of one state
         if out is None or given:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes] if out is None else out

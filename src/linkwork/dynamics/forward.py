@@ -254,7 +254,7 @@ class ForwardDynamics(ForwardProducts):
             out: Array to write accelerations to; by default a new one.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        P = self._given_parameters(parameters)
+        P = self._given_parameters(parameters) if parameters else self._own_parameters
         if out is None and wrenches is multipliers is target is regularization is None:  # the fast path for one state
             a = _empty(self._nv, self._dtype)
             if not self._bound:

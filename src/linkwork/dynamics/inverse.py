@@ -252,7 +252,7 @@ class InverseDynamics(ClusterEvaluator):
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         W = self._no_wrenches if wrenches is None else wrenches
-        P = self._given_parameters(parameters)
+        P = self._given_parameters(parameters) if parameters else self._own_parameters
         if self.method != "rnea":
             results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given)), P), out)
             if self._exact:
@@ -292,7 +292,7 @@ class InverseDynamics(ClusterEvaluator):
         if self.method == "rnea":
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
         W = self._no_wrenches if wrenches is None else wrenches
-        P = self._given_parameters(parameters)
+        P = self._given_parameters(parameters) if parameters else self._own_parameters
         results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given)), P))
         tau, full, multipliers = results[:3]
         if self._exact:

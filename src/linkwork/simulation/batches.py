@@ -89,7 +89,8 @@ def rollouts(
         wrenches: Constant external wrenches by frame, ``{"hand": [*moment, *force]}`` in the frame's axes, ``(6,)`` or
             ``(n, 6)`` each.
         parameters: Parameters of the robots, such as ``{"mass": masses}``, shaped as in `Mechanism.parameters`, or with
-            a first axis ``n``: every row then has a robot of its own (domain randomization). Stops at joint limits,
+            a first axis ``n``: every row then has a robot of its own (domain randomization); with contacts, steps are
+            native code then. Stops at joint limits,
             regularization, and energies of the trajectory are those of ``robot``.
         controller: A `Controller` or a kernel, which is compiled with the steps and runs in lanes and threads as they
             do; its parameters may differ from robot to robot (``per_robot``). Another function is called with time and
@@ -287,7 +288,8 @@ def _stepper(
 ) -> Stepper:
     options = {**dict(steps.options), "threads": threads}
     made = replace(steps, options=tuple(options.items())).stepper(robot, control, control_every)
-    return made.compile(threads=threads) if compile else made
+    native = made.contact and made.parameters  # programs of contacts have parameters as constants
+    return made.compile(threads=threads) if compile and not native else made
 
 
 def _job(batch: Batch) -> Arrays:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Backend, Program
-from linkwork.contact.derivatives import ContactDerivatives
+from linkwork.contact.derivatives import ContactDerivatives, need_own_parameters
 from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, state_columns, unit_directions
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, Lanes, Precision
@@ -149,6 +149,7 @@ class StepJacobian(BaseEvaluator):
         *,
         commands: npt.ArrayLike | None = None,
         wrenches: npt.ArrayLike | None = None,
+        **parameters: npt.ArrayLike,
     ) -> StepDerivatives:
         """Derivatives of the state after one step. Leading axes are batch axes and broadcast.
 
@@ -158,11 +159,14 @@ class StepJacobian(BaseEvaluator):
             tau: Joint torques, ``(..., nv)``; by default none.
             commands: Commands of the actuators, ``(..., actuators)``, as for the stepper.
             wrenches: External wrenches, ``(..., frames, 6)``, as for the stepper.
+            parameters: Parameters of the robot that are inputs, by name, as for the stepper.
         """
-        nv = self.robot.nv
-        after = self.function.stepper(q, v, tau, commands=commands, wrenches=wrenches)
+        nv, stepper = self.robot.nv, self.function.stepper
+        given: dict[str, Any] = dict(parameters)
+        after = stepper(q, v, tau, commands=commands, wrenches=wrenches, **given)
         sizes = {"q": nv, "v": nv, "tau": nv}
-        further: dict[str, Any] = {}
+        shapes = stepper._parameter_inputs.shapes
+        further: dict[str, Any] = {name: one_more_axis(x, len(shapes[name])) for name, x in given.items()}
         if commands is not None:
             sizes["commands"] = np.shape(commands)[-1]
             further["commands"] = one_more_axis(commands)
@@ -213,6 +217,7 @@ class DifferentiableSteps:
 
     @property
     def _contacts(self) -> ContactDerivatives:
+        need_own_parameters(cast("Stepper", self).parameters)
         return self._kept("contacts", lambda: ContactDerivatives(StepperFunction(cast("Stepper", self))))
 
     @property

@@ -19,7 +19,7 @@ from linkwork.contact.coal import GivenContacts
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
-from linkwork.errors import InputError, NotFinite
+from linkwork.errors import InputError, NotFinite, UnsupportedFeature
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
@@ -221,6 +221,11 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
     def _new_runner(self) -> Runner:
         if not self.contact or self._backend.name != "specialized":
             return super()._new_runner()
+        if self.parameters:
+            raise UnsupportedFeature(
+                "compiled steps with contacts have the robot's own parameters as constants; native code, which a "
+                f"stepper runs without compile(), takes parameters={list(self.parameters)}"
+            )
         tree = self.program.tree
         known = contact_program_tree(tree, self._R[: tree.nsettings], self._passive)
         step = replace(self.program, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known)
@@ -287,7 +292,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         """
         if self.given is not None and steps != 1:
             return self._one_by_one(q, v, tau, steps, commands, wrenches, contact_state, parameters)
-        P = self._given_parameters(parameters)
+        P = self._given_parameters(parameters) if parameters else self._own_parameters
         u, _, _, R, timing = self.held(commands, contacts=contact_state, q=q)
         if tau is None:
             tau = self._no_torques
