@@ -63,13 +63,13 @@ def stepped(fd: lw.ForwardDynamics, state: Any, d: Any, **given: Any) -> tuple[F
     return rates[0], rates[1][2 : 2 + fd.robot.nc] if fd.robot.nc else np.zeros(0)
 
 
-def assert_transposed(seeds: Any, rates: Any, gradient: Any, d: Any) -> None:
+def assert_transposed(seeds: Any, rates: Any, gradient: Any, d: Any, exact: float = DOT) -> None:
     """``y' (J d) = (y' J) d``, relative to the sizes of both sides."""
     left = sum(float(np.sum(y * x)) for y, x in zip(seeds, rates, strict=True))
     right = sum(float(np.sum(g * x)) for g, x in zip(gradient, d, strict=True))
     size = sum(np.linalg.norm(y) * np.linalg.norm(x) for y, x in zip(seeds, rates, strict=True))
     size += sum(np.linalg.norm(g) * np.linalg.norm(x) for g, x in zip(gradient, d, strict=True))
-    assert abs(left - right) <= DOT * size
+    assert abs(left - right) <= exact * size
 
 
 # Trees ---------------------------------------------------------------------------------------------------------
@@ -190,8 +190,10 @@ def test_products_with_constraints_are_those_of_complex_steps_through_iterations
     if free:  # of redundant rows' forces, the smallest rates that do
         assert_close(force_rate, forces, 1e-8)
     y, y_forces = rng.normal(size=robot.nv), rng.normal(size=robot.nc)
-    gradient = fd.vjp(q, v, tau, y, forces=y_forces)
-    assert_transposed([y, y_forces], [rate, force_rate], gradient, d)
+    assert_transposed([y], [rate], fd.vjp(q, v, tau, y), d)
+    gradient = fd.vjp(q, v, tau, 0.0 * y, forces=y_forces)
+    # of redundant rows, rounding errors that contradict each other are divided by the regularization
+    assert_transposed([y_forces], [force_rate], gradient, d, DOT if free else 1e-5)
 
 
 @pytest.mark.parametrize("name", ["four-bar", "universal joints", "gears"])
