@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.solution import Solution
     from linkwork.export import export_c, export_casadi
     from linkwork.mechanism.optimized import Optimized
-    from linkwork.quantities.base import OperationCount
+    from linkwork.quantities.counts import OperationCount
     from linkwork.quantities.evaluator import Evaluator, operation_count
     from linkwork.quantities.functions import (
         Energy,

@@ -18,7 +18,7 @@ from linkwork.inputs import real_array
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import center_of_mass, constraint_jacobian, frame_placement
 from linkwork.quantities.scales import joint_units
 

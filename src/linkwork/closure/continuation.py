@@ -19,7 +19,7 @@ from linkwork.errors import AssemblyError
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans.loops import loops_of
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 STRIDE = 0.1
 """The farthest that a swept joint moves in one step, in radians (and in tenths of a meter)."""

@@ -23,7 +23,8 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
-from linkwork.quantities.base import Array, ArrayEvaluator
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 
 ALGORITHMS: Mapping[str, Algorithm] = {"explicit": kernels.EXPLICIT_FORM, "closing_step": kernels.CLOSING_STEP}

@@ -32,7 +32,7 @@ from linkwork.kernels import contact_admm as admm
 from linkwork.kernels import contact_pgs as pgs
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.plans.contact_rows import LINE, dense_contacts
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 RowSolverName = Literal["pgs", "admm"]
 PenaltyRule = Literal["balance", "linear", "spectral", "constant"]

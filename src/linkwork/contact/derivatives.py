@@ -26,7 +26,8 @@ from linkwork.inputs import BackendName, above_zero
 from linkwork.kernels.contact_sensitivity import CONTACT_SENSITIVITY
 from linkwork.kernels.contact_step_equations import EQUATIONS, SMOOTHED_CONTACTS
 from linkwork.plans.contact_lcaba import HEAD
-from linkwork.quantities.base import Array, ArrayEvaluator
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
 

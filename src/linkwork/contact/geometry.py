@@ -18,7 +18,8 @@ from linkwork.model.model import Model
 from linkwork.model.named import Named
 from linkwork.model.notebook import shape_table
 from linkwork.plans.contacts import contact_slots, contact_tree
-from linkwork.quantities.base import Array, ArrayEvaluator
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.base import ArrayEvaluator
 
 
 class ContactPoints:

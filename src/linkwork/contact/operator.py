@@ -18,7 +18,7 @@ from linkwork.errors import InputError
 from linkwork.kernels.contact_admm import NPROGRESS
 from linkwork.kernels.contact_operator import OPERATOR_ADMM
 from linkwork.plans.contact_operator import contact_operator_tree
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 _POOLS: WeakKeyDictionary[Delassus, dict[tuple[int, ...], Pool]] = WeakKeyDictionary()
 """Work arrays by family of operators and by rows of contacts."""

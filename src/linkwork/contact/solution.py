@@ -16,7 +16,7 @@ from linkwork.model.notebook import shape_table
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.contacts import contact_slots
 from linkwork.plans.tree import Tree
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 RESIDUAL, ITERATIONS = 0, 1
 

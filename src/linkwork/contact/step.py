@@ -39,7 +39,8 @@ from linkwork.plans.contact_lcaba import KNOWN_CONTACT_TREE, contact_lcaba_tree
 from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree
-from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
+from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.scales import joint_units, typical_row_units
 

@@ -16,7 +16,7 @@ from linkwork.dynamics.step_derivatives import StepDerivatives
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import BackendName
 from linkwork.kernels.contact_step_equations import CONTACT_EQUATIONS
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 if TYPE_CHECKING:
     from linkwork.contact.solution import ContactSolution

@@ -19,7 +19,7 @@ from linkwork.dynamics.motion import Motion
 from linkwork.errors import LinkworkError
 from linkwork.model.model import Model
 from linkwork.plans.contacts import contact_slots
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 RING = 12
 """Corners of a friction cone's rim."""

@@ -24,7 +24,7 @@ from linkwork.drawing.plots import finite_part
 from linkwork.drawing.skeleton import IMMENSE, LIMBS, floor_of, front, skeleton, square
 from linkwork.errors import InputError
 from linkwork.inputs import real_array
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation

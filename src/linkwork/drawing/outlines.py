@@ -9,7 +9,7 @@ from linkwork.drawing.skeleton import Skeleton
 from linkwork.model.constraints import WORLD
 from linkwork.model.joints import Free
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Solid, Sphere
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 ROUND = 24
 """Straight pieces of a circle."""

@@ -13,7 +13,7 @@ from linkwork.drawing.pictures import LOOP, blank, kind_of, write_picture
 from linkwork.errors import InputError
 from linkwork.kernels.contact.frames import NO_CONTACT
 from linkwork.model.joints import Free
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

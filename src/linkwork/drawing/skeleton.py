@@ -18,7 +18,7 @@ from linkwork.model.constraints import TURN_ROWS, WORLD, Pair
 from linkwork.model.joints import Free, Helical, Planar, Prismatic
 from linkwork.model.model import Model
 from linkwork.model.pairs import MEET, ON_LINE, ON_PLANE, ROD, ROLLING
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import frame_placement
 
 LIMBS = ("#34495e", "#1f77b4", "#d98c1f", "#7b5ea7", "#2a9d8f", "#a05195", "#6b8e23", "#8c564b")

@@ -27,7 +27,8 @@ from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.constraint_derivatives import derivative_tree
-from linkwork.quantities.base import Array, ArrayEvaluator, frame_names
+from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.scales import quantity, scales_of
 

@@ -20,7 +20,7 @@ from linkwork.model.model import Model
 from linkwork.plans.contact_forces import contact_forces_tree
 from linkwork.plans.contacts import contact_slots
 from linkwork.plans.tree import Tree
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import joint_units, scales_of
 
 PIVOT = 2

@@ -9,7 +9,7 @@ from linkwork.compilers import cache as disk
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.errors import ProgramTooLarge
-from linkwork.quantities.base import OperationCount
+from linkwork.quantities.counts import OperationCount
 
 MOST_COUNTED = 4 * MAX_OPERATIONS
 """Operations of a program, or steps of a dense factor, beyond which a method is not counted. Zeros take steps too, in

@@ -12,7 +12,7 @@ from linkwork.closure.tolerances import RANK
 from linkwork.dynamics.iterations import OFF
 from linkwork.errors import InputError
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import (
     bias_forces,
     constraint_bias,

@@ -30,7 +30,8 @@ from linkwork.kernels.rnea_derivatives import RNEA_DERIVATIVES
 from linkwork.model.model import Model
 from linkwork.plans.aba_derivatives import path_tree
 from linkwork.plans.tree import tree_of, without_passive_elements
-from linkwork.quantities.base import Array, ArrayEvaluator, BaseEvaluator, frame_names
+from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 
 MOST_OPERATIONS = 60_000

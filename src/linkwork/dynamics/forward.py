@@ -48,7 +48,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.base import Array, frame_names
+from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.parameters import ParameterNames
 
 LEAST_BLOCK_PIVOT = 1e-6

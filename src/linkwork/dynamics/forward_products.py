@@ -13,7 +13,8 @@ from linkwork.dynamics.methods import METHODS, Plan
 from linkwork.dynamics.solution import ResultLayout, Solution
 from linkwork.dynamics.staged_products import staged
 from linkwork.inputs import ForwardMethod
-from linkwork.quantities.base import Array, ArrayEvaluator
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 
 

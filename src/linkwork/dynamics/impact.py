@@ -32,7 +32,8 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
-from linkwork.quantities.base import Array, ArrayEvaluator
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 
 METHODS: Mapping[str, Any] = MappingProxyType(

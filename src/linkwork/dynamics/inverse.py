@@ -42,7 +42,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuated import actuated_tree
 from linkwork.plans.tree import Tree, tree_of, without_passive_elements
-from linkwork.quantities.base import Array, frame_names
+from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.parameters import ParameterNames
 from linkwork.quantities.scales import joint_units, scales_of

@@ -14,7 +14,7 @@ from linkwork.dynamics.contact_forces import BearingContacts
 from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import scales_of
 
 REGULARIZATION = 1e-8

@@ -33,7 +33,8 @@ from linkwork.kernels import kkt as texts
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.ltl import ltl_tree
-from linkwork.quantities.base import Array, ArrayEvaluator, thread_count
+from linkwork.quantities.arguments import Array, thread_count
+from linkwork.quantities.base import ArrayEvaluator
 
 
 class KKTSolution(ArrayEvaluator):

@@ -35,7 +35,7 @@ from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.ltl import ltl_tree
 from linkwork.plans.tree import Tree, tree_of
-from linkwork.quantities.base import OperationCount
+from linkwork.quantities.counts import OperationCount
 
 Plan = Callable[[Model, Sequence[str]], Tree]
 """Makes the plan of a robot, with frames that wrenches act on."""

@@ -26,7 +26,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_derivatives
 
 

@@ -13,7 +13,7 @@ from linkwork.dynamics.solution import NamedRows
 from linkwork.errors import InputError, NotFinite
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, energy, frame_placement
 
 

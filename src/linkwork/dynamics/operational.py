@@ -19,7 +19,7 @@ from linkwork.kernels.approximate import APPROXIMATE_EFPA
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.cluster_efpa import approximate_efpa_tree, cluster_efpa_tree, efpa_ancestors
-from linkwork.quantities.base import Array, frame_names
+from linkwork.quantities.arguments import Array, frame_names
 
 METHODS: Mapping[str, Algorithm] = {
     "efpa": effectors.CLUSTER_EFPA,

@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.errors import InputError
 from linkwork.model.model import Model
 from linkwork.model.notebook import shape_table, state_tables
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 PROGRESS, ITERATIONS, HEAD = 0, 1, 2
 """In the result of a constrained kernel: the relative residual (of methods that do not iterate, the least pivot), the

@@ -22,7 +22,8 @@ from linkwork.dynamics.linear_solve import solve_program
 from linkwork.dynamics.solution import HEAD
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import real_array
-from linkwork.quantities.base import Array, OperationCount, bound_call
+from linkwork.quantities.arguments import Array, bound_call
+from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, Product, VectorJacobianProduct
 
 if TYPE_CHECKING:

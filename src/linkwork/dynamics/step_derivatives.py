@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,8 @@ from linkwork.export.casadi_text import EXPORT, MACROS, CasadiText, Slot
 from linkwork.export.fixed import fixed
 from linkwork.export.patterns import Pattern
 from linkwork.export.writing import exportable, identifier, iterations_of, straight_program, write_text
-from linkwork.quantities.base import BaseEvaluator, OperationCount
+from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.counts import OperationCount
 from linkwork.simulation import Stepper
 
 NOTES = (

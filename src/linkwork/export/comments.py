@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from linkwork.model.model import Model
-from linkwork.quantities.base import BaseEvaluator, OperationCount
+from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.counts import OperationCount
 
 MEANINGS: Mapping[str, str] = {
     "q": "configuration",

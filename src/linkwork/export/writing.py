@@ -24,7 +24,8 @@ from linkwork.export.c_source import CText, Iterations, literal, size_name
 from linkwork.export.fixed import fixed
 from linkwork.inputs import Precision
 from linkwork.plans.lcaba import any_regularization, has_closed_forms
-from linkwork.quantities.base import BaseEvaluator, OperationCount
+from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.simulation import Stepper
 

@@ -23,70 +23,26 @@ from typing import Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.backends import default_threads, runner_for
+from linkwork.compilers.backends import runner_for
 from linkwork.compilers.entry import SHAPES
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
-from linkwork.compilers.trace import MAX_OPERATIONS, Trace
+from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import BackendName, Lanes, Precision
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
+from linkwork.quantities.arguments import Array, bound_call, checked_dtype, checked_lanes, frame_names, thread_count
+from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.differentiable import Differentiable
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
-
-Array = npt.NDArray[Any]
 
 _LOCK = threading.RLock()
 """Around what evaluators make when they are first called."""
 
 _empty = np.empty
-
-
-class OperationCount(dict[str, int]):
-    """How often each operation is done: of a method that iterates, in the first iteration.
-
-    Args:
-        counts: Operations by name.
-        iteration: All operations of each further iteration.
-        refinement: All operations of the last iteration, where that is another; 0 where it is not.
-    """
-
-    def __init__(
-        self, counts: Mapping[str, int] = MappingProxyType({}), iteration: int = 0, refinement: int = 0
-    ) -> None:
-        super().__init__(counts)
-        self.iteration = iteration
-        """All operations of each further iteration."""
-        self.refinement = refinement
-        """All operations of the last iteration, where that is another; 0 where it is not."""
-
-    @classmethod
-    def of_trace(cls, traced: Trace) -> OperationCount:
-        """The operations of a traced program and of its iterations.
-
-        Args:
-            traced: The program.
-        """
-        further = {name: sum(program.operation_count().values()) for name, program in traced.further.items()}
-        return cls(traced.operation_count(), further.get("iterate", 0), further.get("refine", 0))
-
-    def in_iterations(self, count: int) -> int:
-        """All operations of ``count`` iterations.
-
-        Args:
-            count: Iterations, at least one.
-        """
-        further = count - 1 if self.iteration else 0
-        extra = self.refinement - self.iteration if self.refinement and further else 0
-        return self.total + further * self.iteration + extra
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return sum(self.values())
 
 
 class BaseEvaluator:
@@ -258,7 +214,7 @@ class BaseEvaluator:
             lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
             threads: Threads that share a large batch; by default as many as this evaluator has.
         """
-        return self._on(Backend("native", _checked_dtype(dtype), _checked_lanes(lanes), self._threads(threads)))
+        return self._on(Backend("native", checked_dtype(dtype), checked_lanes(lanes), self._threads(threads)))
 
     def plain(self) -> Self:
         """The same, running the Python text itself: slow, for debugging."""
@@ -282,8 +238,8 @@ class BaseEvaluator:
             threads: Threads that share a large batch; by default as many as this evaluator has.
             max_operations: The most operations that a program may have.
         """
-        kind, shared = _checked_dtype(dtype), self._threads(threads)
-        other = self._on(Backend("specialized", kind, _checked_lanes(lanes), shared, max_operations))
+        kind, shared = checked_dtype(dtype), self._threads(threads)
+        other = self._on(Backend("specialized", kind, checked_lanes(lanes), shared, max_operations))
         other._entry = other.runner.entry  # code is made now
         return other
 
@@ -482,68 +438,3 @@ class ProgramEvaluator(ArrayEvaluator):
         chosen = typed._given_parameters(parameters)
         results = typed.runner.evaluate(typed._all_inputs(typed._inputs(inputs), chosen), self._outputs(out))
         return results[0] if len(results) == 1 else tuple(results)
-
-
-# Arguments ------------------------------------------------------------------------------------------------
-
-
-def bound_call(runner: Runner, arrays: Sequence[Array], state: tuple[Array, Array] | None = None) -> Callable[[], None]:
-    """A call without arguments that runs a program with these arrays, inputs then outputs, as they then are.
-
-    The first two outputs are copied to ``state``, if that is given.
-    """
-    wrong = runner.misfit(arrays)
-    if wrong:
-        raise InputError(f"bind: {wrong}")
-    bound, count = tuple(arrays), len(runner.inputs)
-    entry = runner.own_entry(bound[-1].ndim > len(runner.outputs[-1]))
-
-    def step() -> None:
-        status = entry(*bound)
-        if status:
-            runner.explain(status, bound[:count], bound[count:])
-
-    if state is None:
-        return step
-    (q, v), (q1, v1) = state, bound[count : count + 2]
-
-    def advance() -> None:
-        status = entry(*bound)
-        if status:
-            runner.explain(status, bound[:count], bound[count:])
-        q[...] = q1
-        v[...] = v1
-
-    return advance
-
-
-def frame_names(frames: str | Sequence[str]) -> tuple[str, ...]:
-    """Names of frames as a tuple."""
-    if isinstance(frames, str):
-        return (frames,)
-    if not isinstance(frames, Sequence) or not all(isinstance(name, str) for name in frames):
-        raise InputError(f"frames are names, one or a list of them; found {frames!r}")
-    return tuple(frames)
-
-
-def thread_count(threads: int | None) -> int:
-    """How many threads share a large batch: so many, or as many as there are cores."""
-    if threads is None:
-        return default_threads()
-    if not isinstance(threads, int) or threads < 1:
-        raise InputError(f"threads is {threads!r}, needs a whole number above zero")
-    return threads
-
-
-def _checked_dtype(dtype: str) -> str:
-    if dtype not in ("float64", "float32"):
-        raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
-    return dtype
-
-
-def _checked_lanes(lanes: int | str) -> int | None:
-    if lanes == "auto":
-        return None
-    if not isinstance(lanes, int) or lanes not in (1, 2, 4, 8, 16):
-        raise InputError(f"lanes is {lanes!r}, needs 'auto' or one of 1, 2, 4, 8, 16")
-    return lanes

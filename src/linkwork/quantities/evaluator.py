@@ -28,7 +28,9 @@ from linkwork.plans.actuation import actuation_tree
 from linkwork.plans.constraint_derivatives import error_tree, row_tree
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of
-from linkwork.quantities.base import Array, BaseEvaluator, OperationCount, ProgramEvaluator, frame_names, thread_count
+from linkwork.quantities.arguments import Array, frame_names, thread_count
+from linkwork.quantities.base import BaseEvaluator, ProgramEvaluator
+from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.parameters import ParameterNames
 
 __all__ = [

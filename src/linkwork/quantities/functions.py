@@ -22,7 +22,7 @@ from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
 from linkwork.model.placement import Placement
-from linkwork.quantities.base import Array, frame_names
+from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.evaluator import REFERENCES, Evaluator
 
 # Functions of a robot ---------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
 from linkwork.inputs import Lanes, Precision
 from linkwork.kernels.algorithm import resolve
-from linkwork.quantities.base import Array, ArrayEvaluator, bound_call
+from linkwork.quantities.arguments import Array, bound_call
+from linkwork.quantities.base import ArrayEvaluator
 
 _empty = np.empty
 

@@ -14,7 +14,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import ParameterName, fresh_floats
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values, parameter
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.evaluator import Evaluator, check_actuators
 from linkwork.quantities.functions import actuator_torques
 

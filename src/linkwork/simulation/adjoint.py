@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.inputs import count
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation.contact_derivatives import ContactStepperVjp
 from linkwork.simulation.step_result import StepResult
 from linkwork.simulation.stepper import Stepper

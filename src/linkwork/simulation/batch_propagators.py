@@ -13,7 +13,7 @@ import numpy as np
 from linkwork.compilers.entry import CHUNK, DONE, OVERFLOW
 from linkwork.errors import InputError
 from linkwork.inputs import fresh_floats
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import Actuation, not_finite
 from linkwork.simulation.control import ControlledStepper, Controller
 from linkwork.simulation.loop import Feedback, Propagate, State

@@ -18,7 +18,7 @@ from linkwork.inputs import Integrator, ParameterName, StepMethod, above_zero, c
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import (
     Actuation,
     ControlFunction,

@@ -20,7 +20,7 @@ from linkwork.dynamics.step_derivatives import StepDerivatives
 from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import BackendName
 from linkwork.kernels.contact_step_equations import APPLIED_TORQUES, DRIVEN_CONTACT_EQUATIONS
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 if TYPE_CHECKING:
     from linkwork.simulation.step_result import StepResult

@@ -11,7 +11,7 @@ from linkwork.contact.scales import contact_scales
 from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE, penetration_time, step_settings
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation.contacts import ContactRow
 
 NEAR, FAST = 0.1, 10.0

@@ -25,7 +25,7 @@ from linkwork.kernels.control import END, EVERY, FIRST, WAIT
 from linkwork.kernels.stage import DT
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.tree import Tree
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 PART = 2048
 """Robots that go through all steps together."""

@@ -33,7 +33,7 @@ from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.contact_steps import TOTALS
 from linkwork.plans.contacts import planned_pair
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 SOLVER = 2
 """Numbers about the solver."""

@@ -28,7 +28,7 @@ from linkwork.kernels.control import Control, Slot, controlled, controller_torqu
 from linkwork.model.expressions import Graph
 from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation.stepper import Stepper
 
 ARGUMENTS = ("time", "q", "v")

@@ -25,7 +25,8 @@ from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, s
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, Lanes, Precision
 from linkwork.kernels.steps import STEPS, single
-from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator, OperationCount
+from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
+from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
 from linkwork.simulation.contact_derivatives import (

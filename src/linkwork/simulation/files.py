@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 FORMAT = 1
 """Of saved files."""

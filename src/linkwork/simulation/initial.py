@@ -12,7 +12,7 @@ from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import fresh_floats
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, constraint_jacobian
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 

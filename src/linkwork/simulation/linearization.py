@@ -31,7 +31,7 @@ from linkwork.model.joints import Free, Planar, Spherical
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.functions import constraint_jacobian, passive_forces
 from linkwork.simulation.stepper import Stepper

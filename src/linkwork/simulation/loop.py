@@ -19,7 +19,7 @@ import numpy as np
 from linkwork.errors import InputError
 from linkwork.inputs import ParameterName
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import (
     Actuation,
     ControlFunction,

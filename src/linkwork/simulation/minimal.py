@@ -9,7 +9,7 @@ import numpy.typing as npt
 from linkwork.closure.minimal import Minimal
 from linkwork.inputs import above_zero, fresh_floats
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation.stepper import Stepper
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from linkwork.compilers.entry import addresses
 from linkwork.compilers.run import SHARE, thread_pool
 from linkwork.errors import InputError
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.simulation.actuation import Actuation, ControllerOutput, not_finite, wrong_shape
 from linkwork.simulation.loop import Propagate, Recorder, State

@@ -11,7 +11,7 @@ from linkwork.closure.assembly import assemble, which_enabled, which_holonomic
 from linkwork.closure.tolerances import CLOSED_BY_PROJECTION, ROUNDED
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, constraint_jacobian
 from linkwork.quantities.scales import typical_row_units
 

@@ -11,7 +11,7 @@ import numpy as np
 from linkwork.compilers.entry import DONE, OVERFLOW
 from linkwork.errors import InputError
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import Actuation, not_finite
 from linkwork.simulation.control import ControlledStepper, Controller
 from linkwork.simulation.loop import Feedback, Propagate, State

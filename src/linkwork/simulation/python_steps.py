@@ -21,7 +21,7 @@ from linkwork.kernels.steps import Step, euler, runge_kutta
 from linkwork.kernels.tableaus import DOPRI5, RK4
 from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import actuator_torques, gravity_compensation
 
 SCHEMES: dict[str, Callable[[Dynamics], Step]] = {

@@ -15,7 +15,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import Integrator, JointLimits, ParameterName, SimulationMethod, TimeConstant, fresh_floats
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import ControllerOutput
 from linkwork.simulation.contacts import has_contacts, limits_at_start
 from linkwork.simulation.control import ControlledStepper

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, SimulationMethod, above_zero, count, named_options
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import (
     Actuation,
     ControlFunction,

@@ -15,7 +15,7 @@ from linkwork.inputs import Auto, TimeConstant, above_zero
 from linkwork.kernels.stage import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
 from linkwork.plans.actuation import BEYOND
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import mass_matrix
 
 AUTO: Auto = "auto"

@@ -32,7 +32,8 @@ from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tre
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.base import Array, BaseEvaluator, bound_call, frame_names
+from linkwork.quantities.arguments import Array, bound_call, frame_names
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.simulation.contact_inputs import ContactInputs

@@ -21,7 +21,7 @@ from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import above_zero, real_array
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation.trajectory import Trajectory
 
 

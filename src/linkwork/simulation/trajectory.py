@@ -13,7 +13,7 @@ import numpy as np
 from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.simulation import files
 from linkwork.simulation.contacts import ContactHistory
 

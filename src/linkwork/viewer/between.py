@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.drawing.pictures import GROUND, LOOP
 from linkwork.drawing.skeleton import Skeleton
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.viewer.solids import rgb_of
 
 SLIDES, GAPS, ARROWS = "slides", "gaps", "forces"

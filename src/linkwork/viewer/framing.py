@@ -12,7 +12,7 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
 from linkwork.model.rotations import aligning_rotation
 from linkwork.model.shapes import Ground
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 FIELD_OF_VIEW = np.radians(40.0)
 FAR = 2.0

@@ -15,7 +15,7 @@ from linkwork.errors import AssemblyError
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.model.parts import TreeJoint
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 STEP = 1e-3
 """Of sliders, in radians or meters."""

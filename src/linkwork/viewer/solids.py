@@ -15,7 +15,7 @@ from linkwork.model.joints import Helical, Joint, Prismatic, Revolute
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import aligning_rotation, quaternion_of
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 Rgb = tuple[float, float, float]
 """Red, green and blue, from 0 to 1."""

@@ -22,7 +22,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Shape, Solid, Sphere
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.viewer.between import ARROWS, CONES, GAPS, POINTS, PUSHES, SLIDES, Between
 from linkwork.viewer.framing import framing
 from linkwork.viewer.solids import MeshFiles, Rgb, along, corners, pin_of, put, rgb_of, wxyz_of

@@ -24,7 +24,7 @@ from linkwork.drawing.skeleton import IMMENSE
 from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.viewer.between import ARROWS, PUSHES, Film
 from linkwork.viewer.framing import FIELD_OF_VIEW
 from linkwork.viewer.playing import Playing

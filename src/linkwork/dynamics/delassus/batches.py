@@ -26,7 +26,8 @@ from linkwork.plans.delassus import damped_tree, delassus_tree
 from linkwork.plans.efpa import efpa_tree
 from linkwork.plans.ltl import ltl_tree
 from linkwork.plans.tree import Tree
-from linkwork.quantities.base import Array, ArrayEvaluator, ProgramEvaluator
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.base import ArrayEvaluator, ProgramEvaluator
 
 REFINED = 1e-11
 """Relative error of forces above which they are refined."""

@@ -19,7 +19,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD, Pair, Point
 from linkwork.model.model import Model
 from linkwork.plans.constraints import constrained_tree
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import frame_placement
 
 MOVING = ("frame_rotation", "frame_position", "pair_frame", "pair_lever")

@@ -25,7 +25,7 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
 from linkwork.plans.bbo import NOWHERE, bbo_tree
 from linkwork.plans.delassus import damped_tree, delassus_tree
-from linkwork.quantities.base import Array, thread_count
+from linkwork.quantities.arguments import Array, thread_count
 
 
 def enabled_part(robot: Model, names: Collection[str] | None = None) -> Model:

@@ -13,7 +13,7 @@ import scipy.sparse.linalg
 
 from linkwork.errors import InputError
 from linkwork.model.model import Model
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 NUMBERS = 14_000
 """Numbers of a matrix that an operator is applied to at once: they stay in the cache."""

@@ -15,7 +15,7 @@ from linkwork.compilers.workspace import Workspace
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 
 class Pool:

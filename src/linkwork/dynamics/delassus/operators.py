@@ -20,7 +20,7 @@ from linkwork.errors import InputError, NotConverged
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
-from linkwork.quantities.base import Array
+from linkwork.quantities.arguments import Array
 
 if TYPE_CHECKING:
     from linkwork.dynamics.delassus.family import Delassus
