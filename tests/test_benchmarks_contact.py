@@ -59,4 +59,4 @@ def test_the_page_has_what_was_measured(tmp_path: Path) -> None:
     text = page.write(results, tmp_path / "contact.md").read_text()
     assert "one box (12)" in text
     assert "Pinocchio's ADMM" in text
-    assert len(bars.bars(metrics)) == len(bars.SPEEDUPS) + 3
+    assert len(bars.bars(metrics)) == len(bars.SPEEDUPS) + 3 + len(bars.MOTIONS)
