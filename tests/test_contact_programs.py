@@ -120,8 +120,8 @@ Box = tuple[lw.Mechanism, lw.Stepper, lw.Stepper]
 def test_a_result_does_not_depend_on_its_neighbors(box: Box) -> None:
     """States that go on are gathered anew, in groups: any order, to the last bit."""
     scene, _, compiled = box
-    q, v = thrown(scene, 2500)
-    order = np.random.default_rng(1).permutation(2500)
+    q, v = thrown(scene, 4500)
+    order = np.random.default_rng(1).permutation(4500)
     one, other = compiled(q, v, steps=2), compiled(q[order], v[order], steps=2)
     np.testing.assert_array_equal(one.v[order], other.v)
     assert one.contact_state is not None and other.contact_state is not None

@@ -18,7 +18,7 @@ from linkwork.compilers.batch import Body, block_index, counted, header, unfinis
 from linkwork.compilers.lane_rows import gather, scatter, spread
 from linkwork.compilers.lanes import Type
 
-GROUP = 2048
+GROUP = 4096
 """States that are solved together."""
 
 

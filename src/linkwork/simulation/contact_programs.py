@@ -27,7 +27,7 @@ from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 
-PART = 2048
+PART = 4096
 """Robots that go through all steps together."""
 UNSOLVED = 1e30
 """A residual that no step starts from."""

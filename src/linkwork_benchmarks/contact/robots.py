@@ -29,7 +29,7 @@ CASSIE = MODELS / "cassie" / "cassie.xml"
 IN_MUJOCO = MODELS / "cassie" / "cassie_nomesh.xml"
 DT = 1e-3
 FRICTION = 0.8
-PART = 2048
+PART = 4096
 """Robots that are timed together; they also are in a batch of many."""
 
 
@@ -195,11 +195,11 @@ def measured(motion: str, count: int, seconds: float, rounds: int) -> dict[str, 
     stance, start = cassie_stance(), STARTS[motion]
     q, v = states(stance, start, count)
     parts = [(q[k : k + PART], v[k : k + PART]) for k in range(0, count, PART)]
-    few = [(q[k : k + PART // 8], v[k : k + PART // 8]) for k in range(0, count, 8 * PART)]
+    few = [(q[k : k + PART // 16], v[k : k + PART // 16]) for k in range(0, count, 8 * PART)]
     calls: dict[str, list[tuple[Callable[[], Any], int]]] = {
         "compiled": [(rolling(stance, start, part, seconds, True), len(part[0])) for part in parts],
         "native": [(rolling(stance, start, part, seconds, False), len(part[0])) for part in few],
-        "mujoco": [(stepping(stance, start, q[k], v[k], seconds), 1) for k in range(0, count, PART // 4)],
+        "mujoco": [(stepping(stance, start, q[k], v[k], seconds), 1) for k in range(0, count, PART // 8)],
     }
     for name in ("compiled", "native"):
         calls[name][0][0]()  # code is made
