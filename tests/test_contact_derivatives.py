@@ -184,5 +184,5 @@ def test_what_is_refused() -> None:
         lw.ContactStep(robot, DT).plain().vjp(
             q, *np.zeros((4, 6)), smoothing=-1.0, solution=lw.ContactStep(robot, DT)(q, np.zeros(6))
         )
-    with pytest.raises(lw.UnsupportedFeature, match="by parameters"):
+    with pytest.raises(lw.UnsupportedFeature, match="own parameters"):
         _ = lw.Stepper(robot, dt=DT, parameters=["mass"]).vjp

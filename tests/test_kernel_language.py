@@ -24,6 +24,7 @@ from linkwork.compilers.language import Fixed, source_of
 from linkwork.compilers.lowering import Unit
 from linkwork.errors import KernelError
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.parametrized import parametrized
 from linkwork.kernels.scalar import any_below, fma, kernel, rint, sincos, sqrt, unpack, where
 from linkwork.plans.layout import Layout
 
@@ -58,6 +59,15 @@ def small() -> Any:
 # The package ---------------------------------------------------------------------------------------------------------
 
 ALGORITHMS = warm.all_algorithms()
+PARAMETRIZED = [
+    parametrized(ALGORITHMS["aba"], ("inertial_parameters", "gravity", "joint_position")),
+    parametrized(ALGORITHMS["lcaba"], ("mass", "com", "inertia", "anchor_position", "length", "gains")),
+    parametrized(
+        ALGORITHMS["euler_aba_driven"], ("armature", "damping", "stiffness", "rest", "actuator_gain", "actuator_bias")
+    ),
+    parametrized(ALGORITHMS["contact_newton"], ("friction", "contact_friction")),
+]
+"""Of all parameters that can be inputs."""
 
 
 @pytest.mark.slow
@@ -94,7 +104,7 @@ def test_every_kernel_of_the_package_is_part_of_an_algorithm_or_of_the_entry_poi
         return lower(self, called, *rest)
 
     monkeypatch.setattr(Unit, "function", function)
-    for one in ALGORITHMS.values():
+    for one in (*ALGORITHMS.values(), *PARAMETRIZED):
         native.module(one, SCALAR)
     for name in ("pv", "aba_derivatives"):
         native.module(ALGORITHMS[name], Type("float64", 2))  # lines of four numbers are text in lanes alone

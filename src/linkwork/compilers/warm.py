@@ -48,7 +48,8 @@ def missing(lanes: bool = True) -> list[Job]:
         return len(algorithm.work) + 20 * (algorithm.iterate is not None)
 
     wanted = [1, best_lanes("float64")] if lanes else [1]
-    ordered = sorted(all_algorithms().values(), key=size, reverse=True)
+    run = (one for one in all_algorithms().values() if not one.traced)
+    ordered = sorted(run, key=size, reverse=True)
     jobs = [(a, Job(a.name, k)) for a in ordered for k in wanted]
     return [job for a, job in jobs if not (folder() / native.cache_name(a, job.dtype, job.lanes)).exists()]
 

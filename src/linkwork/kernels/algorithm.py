@@ -52,6 +52,8 @@ class Algorithm:
     uneven: bool = False
     """Whether some states need many more iterations than others: straight-line programs then gather those that go on,
     so that lanes do not wait for one another (`compilers.uneven`)."""
+    traced: bool = False
+    """Whether straight-line programs alone are made of it: no native code is made beforehand (`compilers.warm`)."""
     shared: tuple[str, ...] = ()
     """Work arrays that the kernels only read, as another algorithm left them for one state (a factor): native code in
     lanes applies it to one input a lane (`compilers.workspace`)."""

@@ -119,6 +119,7 @@ TREE_RESIDUAL = Algorithm(
     {"tau": ("nv",)},
     POSE | MOTION | ACCELERATION | FORCE,
     folded=FORWARD,
+    traced=True,
 )
 CONSTRAINED_RESIDUAL = Algorithm(
     "constrained_residual",
@@ -127,6 +128,7 @@ CONSTRAINED_RESIDUAL = Algorithm(
     _OUTPUTS,
     _WORK,
     CONSTRAINED_TREE,
+    traced=True,
 )
 IMPACT_RESIDUAL = Algorithm(
     "impact_residual",
@@ -135,4 +137,5 @@ IMPACT_RESIDUAL = Algorithm(
     _OUTPUTS,
     _WORK,
     CONSTRAINED_TREE,
+    traced=True,
 )

@@ -436,5 +436,7 @@ def known_contact_view(
     return contact_view(tree, q, v, tau, wrenches, given, start, tree.solver_settings, q1, v1, flat)
 
 
-KNOWN_CONTACT_NEWTON = replace(CONTACT_NEWTON, layout=KNOWN_CONTACT_TREE, view=known_contact_view)
+KNOWN_CONTACT_NEWTON = replace(
+    CONTACT_NEWTON, name="known_contact_newton", layout=KNOWN_CONTACT_TREE, view=known_contact_view, traced=True
+)
 """The same with settings that are constants of a straight-line program."""

@@ -117,6 +117,7 @@ CONTACT_EQUATIONS = Algorithm(
     NEWTON_WORK,
     CONTACT_LCABA_TREE,
     view=equations_view,
+    traced=True,
 )
 
 
@@ -187,6 +188,7 @@ DRIVEN_CONTACT_EQUATIONS = Algorithm(
     {**STATE, **EQUATIONS},
     NEWTON_WORK | DRIVE_WORK | {"given": ("ngiven", 7), "applied": ("nv",)},
     CONTACT_STEPS_TREE,
+    traced=True,
 )
 """Of steps of a `Stepper`."""
 

@@ -282,7 +282,9 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
     }
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "result": ("nresult",)}
     work = dict(solver.work) | DRIVE_WORK | APPLIED
-    return Algorithm(f"step_{solver.name}", first, inputs, outputs, work, CONTACT_PROGRAM_TREE, iteration, uneven=True)
+    return Algorithm(
+        f"step_{solver.name}", first, inputs, outputs, work, CONTACT_PROGRAM_TREE, iteration, uneven=True, traced=True
+    )
 
 
 CONTACT_STEPS: dict[tuple[str, str], Step] = {
