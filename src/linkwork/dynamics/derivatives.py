@@ -34,10 +34,6 @@ from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 
-MOST_OPERATIONS = 60_000
-"""Operations of the largest program that derivatives of a compiled evaluator are compiled to: native code handles four
-columns in one instruction, and is faster where programs are larger."""
-
 _empty = np.empty
 
 
@@ -291,8 +287,7 @@ def on_backend_of(evaluator: BaseEvaluator, other: E) -> E:
     backend = evaluator._backend
     if backend.name != "specialized":
         return other._on(backend)
-    limit = min(backend.max_operations, MOST_OPERATIONS)
-    made = other._on(replace(backend, max_operations=limit))
+    made = other._on(backend)
     try:
         made._entry = made.runner.entry  # code is made now
     except ProgramTooLarge:
