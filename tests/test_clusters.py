@@ -460,7 +460,7 @@ KINDS = (
 )
 """Constraints to draw from, by turns; None means all."""
 
-WANTED, BLOCKS = 160, 4
+WANTED, BLOCKS = 120, 4
 
 
 def drawn(seed: int) -> Mechanism:

@@ -177,7 +177,7 @@ def random_mechanism(seed: int) -> tuple[Mechanism, np.random.Generator]:
     return robot, np.random.default_rng([seed, 12])
 
 
-RANDOM, BLOCK = 150, 10
+RANDOM, BLOCK = 100, 10
 
 
 @pytest.mark.slow

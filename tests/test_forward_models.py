@@ -178,7 +178,7 @@ def test_default_settings_converge_to_seven_digits(name: str) -> None:
 
 
 BLOCK = 10
-RANDOM = 200
+RANDOM = 150
 
 
 @pytest.mark.slow

@@ -21,7 +21,18 @@ from linkwork.cli import completion
 from linkwork.cli.report import CLOSED_TOLERANCE, NEUTRAL
 
 INTEGRATORS = ("euler", "rk4", "dopri5")
-SUITES = ("trees", "loops", "lqr", "proximal", "constrained", "clusters", "delassus", "simulation", "contact")
+SUITES = (
+    "trees",
+    "loops",
+    "lqr",
+    "proximal",
+    "constrained",
+    "clusters",
+    "delassus",
+    "simulation",
+    "contact",
+    "derivatives",
+)
 """Suites of linkwork_benchmarks, which is not imported for a list of names."""
 
 QUANTITIES = (
