@@ -105,6 +105,14 @@ def clip_to_limits(tree: Array, lower: Array, upper: Array, q: Array) -> None:
 
 
 @kernel
+def passes_limit(q: Scalar, x: Scalar, lower: Scalar, upper: Scalar) -> Scalar:
+    """One where a coordinate is at a limit and the step ``x`` would take it past that, else zero."""
+    down = where(lower, q, 0.0, where(x, 0.0, 1.0, 0.0))
+    up = where(q, upper, 0.0, where(0.0, x, 1.0, 0.0))
+    return maximum(down, up)
+
+
+@kernel
 def hold_at_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Array) -> Scalar:
     """How many coordinates at a limit the step would take past it; their columns of ``J`` become zero."""
     count = 0.0
@@ -114,9 +122,7 @@ def hold_at_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Array) 
             for j in range(dof_of(kind)):
                 at = tree.iq[i] + j
                 k = tree.iv[i] + j
-                down = where(lower[at], q[at], 0.0, where(w.x[k], 0.0, 1.0, 0.0))
-                up = where(q[at], upper[at], 0.0, where(0.0, w.x[k], 1.0, 0.0))
-                passed = maximum(down, up)
+                passed = passes_limit(q[at], w.x[k], lower[at], upper[at])
                 count += passed
                 if any_below(-passed, -0.5):
                     for r in range(tree.nc):

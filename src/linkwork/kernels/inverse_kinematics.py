@@ -35,7 +35,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.assembly import MAX_STALLED, MAX_STEP, REGULARIZATION, STEP_SIZES, clip_to_limits
+from linkwork.kernels.assembly import MAX_STALLED, MAX_STEP, REGULARIZATION, STEP_SIZES, clip_to_limits, passes_limit
 from linkwork.kernels.constrained import max_norm, maximum
 from linkwork.kernels.constraints import CLOSURE, constraint_rows, coupling_rows, row_jacobian
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
@@ -221,9 +221,7 @@ def hold_at_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Array) 
             for j in range(dof_of(kind)):
                 at = tree.iq[i] + j
                 k = tree.iv[i] + j
-                down = where(lower[at], q[at], 0.0, where(w.x[k], 0.0, 1.0, 0.0))
-                up = where(q[at], upper[at], 0.0, where(0.0, w.x[k], 1.0, 0.0))
-                passed = maximum(down, up)
+                passed = passes_limit(q[at], w.x[k], lower[at], upper[at])
                 w.free[k] *= 1.0 - passed
                 count += passed
     return count
