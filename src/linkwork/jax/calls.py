@@ -103,9 +103,7 @@ def _shapes(*arrays: Any, call: ProgramCall) -> list[Any]:
     return [jax.core.ShapedArray((*lead, *shape), jnp.dtype(call.dtype)) for shape in call.outputs]
 
 
-def batch_axes(
-    arrays: Sequence[Array], axes: Sequence[Any], shapes: Sequence[tuple[int, ...]]
-) -> list[Array]:
+def batch_axes(arrays: Sequence[Array], axes: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
     """Arrays of a mapped call with the mapped axis in front, broadcast where batch axes would differ.
 
     Args:

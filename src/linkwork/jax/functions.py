@@ -8,15 +8,19 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
-from linkwork.errors import InputError
+from linkwork.contact.step import ContactStep
+from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.dynamics.impact import ImpactDynamics
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.jax.handlers import OnError
+from linkwork.jax.implicit_sources import ContactSource, StagedSource, contact_inputs
 from linkwork.jax.rules import VALUE, Source, function_p
-from linkwork.jax.sources import EvaluatorSource, StepSource, known_inputs, typed
-from linkwork.quantities.base import BaseEvaluator
+from linkwork.jax.sources import EvaluatorSource, StepSource, typed
+from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
+from linkwork.quantities.differentiable import Differentiated
 from linkwork.simulation.stepper import Stepper
 
 Array = Any
@@ -33,7 +37,7 @@ class Function:
 
     def __init__(self, evaluator: BaseEvaluator, by: Sequence[str] | None, on_error: OnError) -> None:
         self.evaluator, self.on_error = evaluator, on_error
-        known = known_inputs(evaluator)
+        known = _known(evaluator)
         self.given, self.optional = known.given, known.optional
         for name in by or ():
             if name not in known.inputs:
@@ -42,7 +46,7 @@ class Function:
                     f"by {', '.join(known.inputs)}"
                 )
         self.by = known.inputs if by is None else tuple(by)
-        self._required = len(known.given) - isinstance(evaluator, Stepper)
+        self._required = len(known.given) - isinstance(evaluator, Stepper | ContactStep)  # torques
         self._sources: dict[tuple[str, tuple[str, ...]], Source] = {}
         self._lock = threading.Lock()
 
@@ -94,9 +98,26 @@ class Function:
         return f"<JAX function of {self.evaluator!r}>"
 
 
-def _kind(evaluator: BaseEvaluator) -> Any:
+def _known(evaluator: BaseEvaluator) -> Differentiated:
+    """What an evaluator is called with and differentiated by."""
+    if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
+        return contact_inputs(evaluator)
+    function = evaluator._function if isinstance(evaluator, Stepper) else evaluator
+    if not isinstance(function, ArrayEvaluator):
+        raise InputError(f"{evaluator!r} is no function of arrays that JAX can call")
+    if isinstance(evaluator, ForwardDynamics) and evaluator._dense:
+        raise UnsupportedFeature("kkt is dense linear algebra in NumPy: there is no program that XLA could call")
+    return function.differentiated
+
+
+def _kind(evaluator: Any) -> Any:
     """The source of an evaluator."""
-    return StepSource if isinstance(evaluator, Stepper) else EvaluatorSource
+    if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
+        return ContactSource
+    if isinstance(evaluator, Stepper):
+        return StepSource
+    staged = isinstance(evaluator, ImpactDynamics) or (isinstance(evaluator, ForwardDynamics) and evaluator._in_stages)
+    return StagedSource if staged else EvaluatorSource
 
 
 def _broadcast(source: Source, arrays: Sequence[Array]) -> list[Array]:
@@ -121,7 +142,7 @@ _TUPLES: dict[tuple[str, ...], Any] = {}
 
 def _named_tuple(names: tuple[str, ...]) -> Any:
     if names not in _TUPLES:
-        _TUPLES[names] = namedtuple("Results", names)  # noqa: PYI024  names are those of the evaluator
+        _TUPLES[names] = namedtuple("Results", names)
     return _TUPLES[names]
 
 
@@ -137,6 +158,3 @@ def function(evaluator: BaseEvaluator, by: Sequence[str] | None = None, on_error
     if on_error not in ("raise", "nan"):
         raise InputError(f"on_error is {on_error!r}, needs 'raise' or 'nan'")
     return Function(evaluator, by, on_error)
-
-
-_ = jax

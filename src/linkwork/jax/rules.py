@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rules of differentiation: one primitive for a function and its products, each of which is linear in what it should be.
+"""Rules of differentiation: one primitive for a function and its products, which are linear in what they should be.
 
 | kind    | operands                                | results                                                       |
 |---------|-----------------------------------------|---------------------------------------------------------------|
@@ -9,13 +9,14 @@
 | `HVP`   | inputs, outs, seeds, directions         | ``d(J' y)`` along ``d``; symmetric: its own transpose in ``d``   |
 | `JVP2`  | inputs, outs, two directions            | ``d(J d)`` along the other; its transposes are `HVP`             |
 
-So `grad`, `jvp`, `jacfwd`, `jacrev`, `linearize` and their combinations follow, and `vmap` of all of them is one batched
-call. Outs are functions of the inputs: rules take derivatives by inputs alone. Directions and gradients have the shapes
-of inputs, and of results (`tangent_space`).
+So `grad`, `jvp`, `jacfwd`, `jacrev`, `linearize` and their combinations follow, and `vmap` of all of them is one
+batched call. Outs are functions of the inputs: rules take derivatives by inputs alone. Directions and gradients have
+the shapes of inputs, and of results (`tangent_space`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 from functools import cache, partial
@@ -81,7 +82,7 @@ class Kind(Enum):
 VALUE, JVP, VJP, HVP, JVP2 = Kind
 
 
-# Operands --------------------------------------------------------------------------------------------------------------
+# Operands -----------------------------------------------------------------------------------------------------------
 
 
 def _operand_shapes(source: Source, kind: Kind) -> list[list[Shape]]:
@@ -108,7 +109,14 @@ def _groups(source: Source, kind: Kind, operands: Arrays) -> list[list[Any]]:
     return found
 
 
-# What is computed --------------------------------------------------------------------------------------------------------
+def _spread(source: Source, kind: Kind, operands: Arrays) -> list[list[Any]]:
+    """Groups of operands that all have batch axes, where one has."""
+    lead = _lead(source, kind, [x.shape for x in operands])
+    own = [shape for group in _operand_shapes(source, kind) for shape in group]
+    return _groups(source, kind, [jnp.broadcast_to(x, (*lead, *one)) for x, one in zip(operands, own, strict=True)])
+
+
+# What is computed ---------------------------------------------------------------------------------------------------
 
 
 def _computed(*operands: Array, source: Source, kind: Kind) -> list[Array]:
@@ -121,6 +129,8 @@ def _computed(*operands: Array, source: Source, kind: Kind) -> list[Array]:
     elif kind is VJP:
         found = _reverse(source, x, groups[1], groups[2])
     elif kind is HVP:
+        groups = _spread(source, kind, operands)
+        x = dict(zip(source.shapes, groups[0], strict=True))
         found = _second(source, x, groups[1], groups[2], groups[3])
     else:
         found = _second_forward(source, groups)
@@ -187,7 +197,7 @@ def _second(source: Source, x: dict[str, Array], outs: Arrays, seeds: Arrays, di
 def _second_forward(source: Source, groups: Sequence[list[Any]]) -> list[Array]:
     """Second directional derivatives of all results, from `_second` with unit seeds."""
     inputs, outs, first, other = groups
-    sizes = [int(jnp.prod(jnp.array(shape, int))) for shape in source.results.values()]
+    sizes = [math.prod(shape) for shape in source.results.values()]
     units = jnp.eye(sum(sizes), dtype=source.dtype)
     edges = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
     shapes = list(source.results.values())
@@ -203,7 +213,7 @@ def _second_forward(source: Source, groups: Sequence[list[Any]]) -> list[Array]:
     return [columns[..., a:b].reshape((*lead, *own)) for a, b, own in zip(edges, edges[1:], shapes, strict=False)]
 
 
-# The primitive ---------------------------------------------------------------------------------------------------------
+# The primitive ------------------------------------------------------------------------------------------------------
 
 function_p = Primitive("linkwork")
 """A function or one of its products: parameters ``source`` and ``kind``."""
@@ -250,7 +260,7 @@ def _batched(operands: Arrays, axes: Sequence[Any], *, source: Source, kind: Kin
 batching.primitive_batchers[function_p] = _batched
 
 
-# Derivatives -----------------------------------------------------------------------------------------------------------
+# Derivatives --------------------------------------------------------------------------------------------------------
 
 
 def _is_zero(tangents: Arrays) -> bool:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Evaluators as functions of JAX arrays, with their products: programs that JAX calls, in the order of evaluation.
 
-| source                 | of                                          | products                                          |
-|------------------------|---------------------------------------------|---------------------------------------------------|
-| `EvaluatorSource`      | quantities, inverse dynamics, forward dynamics that does not iterate | one program each          |
-| `StepSource`           | steps without contacts                       | one program each, of a single step                |
-| `implicit_sources`     | methods that iterate; steps with contacts    | several programs: the implicit function theorem   |
+| source             | of                                                    | products                               |
+|--------------------|-------------------------------------------------------|----------------------------------------|
+| `EvaluatorSource`  | quantities, inverse dynamics, direct forward dynamics  | one program each                       |
+| `StepSource`       | steps without contacts                                 | one program each, of a single step     |
+| `implicit_sources` | methods that iterate, impacts, steps with contacts     | several programs, at the solution      |
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from linkwork.compilers.program import Backend, Program
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import UnsupportedFeature
 from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
 from linkwork.jax.tangent_space import TangentSpace
-from linkwork.kernels.algorithm import resolve
-from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import (
     HessianVectorProduct,
@@ -64,8 +63,9 @@ class EvaluatorSource:
         self.dtype: str = evaluator.dtype.name
         self.known = self._differentiated()
         self.by = tuple(by)
-        self.curved, self.curved_results = self.known.curved, tuple(
-            name for name, (output, _) in self.known.results.items() if output in self.known.curved_results
+        self.curved, self.curved_results = (
+            self.known.curved,
+            tuple(name for name, (output, _) in self.known.results.items() if output in self.known.curved_results),
         )
         program = self.program
         inputs = dict(zip(program.algorithm.inputs, program.input_shapes(), strict=True))
@@ -91,10 +91,10 @@ class EvaluatorSource:
 
     def _held_inputs(self) -> dict[str, Any]:
         """Inputs of the program that calls do not have, as the evaluator holds them."""
-        given = [_Given(name) for name in self.known.given]
+        given = [Given(name) for name in self.known.given]
         arranged = self.evaluator._inputs_with(given, {})
         names = list(self.evaluator.program.algorithm.inputs)
-        return {name: x for name, x in zip(names, arranged, strict=True) if not isinstance(x, _Given)}
+        return {name: x for name, x in zip(names, arranged, strict=True) if not isinstance(x, Given)}
 
     def call_of(self, program: Program, backend: Backend | None = None) -> ProgramCall:
         """A program that JAX calls.
@@ -247,7 +247,7 @@ class StepSource(EvaluatorSource):
         return dict(zip(("y_q1", "y_v1"), y, strict=True))
 
 
-class _Given:
+class Given:
     """Stands for an input that calls have."""
 
     def __init__(self, name: str) -> None:
@@ -261,15 +261,3 @@ def _part(shape: Shape, at: slice) -> Shape:
 def _taken(x: Array, rank: int, at: slice) -> Array:
     """A part of one state's array, behind batch axes."""
     return x if at == slice(None) else x[(..., at, *[slice(None)] * (rank - 1))]
-
-
-def known_inputs(evaluator: BaseEvaluator) -> Differentiated:
-    """What an evaluator is called with and differentiated by."""
-    function = getattr(evaluator, "_function", evaluator)
-    found = getattr(function, "differentiated", None)
-    if not isinstance(found, Differentiated):
-        raise InputError(f"{evaluator!r} is no function of arrays that JAX can call")
-    return found
-
-
-__all__ = ["EvaluatorSource", "StepSource", "known_inputs", "resolve", "typed"]

@@ -5,12 +5,12 @@ Derivatives by a configuration are tangent vectors here (``nv`` numbers), and ha
 depends on the length of a quaternion or of a direction ``(cos, sin)``, so that the derivative by coordinates is the one
 in tangent space times the matrix ``V`` of `velocities`: exact, and zero along what only changes a length.
 
-| map                            | of one turn                                   | what it is                            |
-|--------------------------------|-----------------------------------------------|---------------------------------------|
-| ``rates(q, v)``                | ``T v``, ``dq = 1/2 q * w``                    | rates of coordinates                   |
-| ``velocities(q, dq)``          | ``V dq``, ``w = 2 q^-1 * dq``                  | their inverse; lengths may change      |
-| ``rates(q, g, dual=True)``     | ``V' g = 4 / |q|^2 T g`` (directions: no 4)    | gradients, by coordinates               |
-| ``velocities(q, s, dual=True)``| ``T' s = |q|^2 / 4 V s``                      | gradients by coordinates, in tangents   |
+| map                             | of one turn                               | what it is                           |
+|---------------------------------|-------------------------------------------|--------------------------------------|
+| ``rates(q, v)``                 | ``T v``: ``dq = 1/2 q * w``                | rates of coordinates                  |
+| ``velocities(q, dq)``           | ``V dq``: ``w = 2 q^-1 * dq``              | their inverse; lengths may change     |
+| ``rates(q, g, dual=True)``      | ``V' g = T g 4 / q'q`` (directions: no 4)  | gradients by coordinates             |
+| ``velocities(q, s, dual=True)`` | ``T' s = V s q'q / 4``                     | gradients by tangent vectors          |
 """
 
 from __future__ import annotations
