@@ -16,6 +16,7 @@ here are symmetric.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ import numpy as np
 from linkwork.contact.step import ContactStep
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
+from linkwork.dynamics.solution import ResultLayout
 from linkwork.dynamics.staged_products import Stages
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.algorithm import resolve
@@ -101,6 +103,10 @@ class ArrayFunction:
     def value(self, inputs: Arrays) -> list[Any]:
         """Results, and what products may take of them."""
         raise NotImplementedError
+
+    def positional_value(self) -> Callable[..., Sequence[Any]]:
+        """`value` of exactly the inputs that a call must have, in their order."""
+        return lambda *arrays: self.value(dict(zip(self.given, arrays, strict=True)))
 
     def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
@@ -188,7 +194,7 @@ class EvaluatorFunction(ArrayFunction):
         inputs = {name: resolve(shapes[name], source.tree) for name in (*self.given, *self.optional)}
         return inputs, self.evaluator.vjp._part_shapes(source), {}
 
-    @property
+    @cached_property
     def staged(self) -> bool:
         """Whether products take the solution of an iteration."""
         return isinstance(self.evaluator.vjp, Stages)
@@ -214,19 +220,33 @@ class EvaluatorFunction(ArrayFunction):
             state.append(options.pop("wrenches"))
         made = self.evaluator(*state, **options)
         if isinstance(self.evaluator, ForwardDynamics):
-            return [made.acceleration, made.multipliers][: len(self.results)]
+            return [made.acceleration, made.multipliers] if len(self.results) > 1 else [made.acceleration]
         if isinstance(self.evaluator, ImpactDynamics):
             return list(self.evaluator.solved(made))
         return list(made) if isinstance(made, tuple | list) else [made]
+
+    def positional_value(self) -> Callable[..., Sequence[Any]]:
+        """`value` of exactly the inputs that a call must have, in their order."""
+        evaluate: Callable[..., Any] = self.evaluator
+        if isinstance(evaluate, ForwardDynamics):
+            if len(self.results) == 1:
+                return lambda q, v, tau: (evaluate(q, v, tau).acceleration,)
+            forces = (..., ResultLayout(self.robot.nc).multipliers)
+
+            def solve(q: Any, v: Any, tau: Any) -> tuple[Any, Any]:
+                made = evaluate(q, v, tau)
+                return made.acceleration, made._result[forces]
+
+            return solve
+        if len(self.results) == 1 and not isinstance(evaluate, ImpactDynamics):
+            return lambda *arrays: (evaluate(*arrays),)
+        return super().positional_value()
 
     def _solution(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """What products in stages need not compute again."""
         if not self.staged or isinstance(self.evaluator, ImpactDynamics):
             return {}
         return {"solution": SimpleNamespace(acceleration=outputs[0], multipliers=outputs[1])}
-
-    def _seeds(self, seeds: Sequence[Any]) -> list[Any]:
-        return list(seeds)
 
     def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
@@ -268,7 +288,7 @@ class StepperArrayFunction(EvaluatorFunction):
         inputs = {name: resolve(shapes[name], program.tree) for name in (*self.given, *self.optional)}
         return inputs, {"q1": (nq,), "v1": (nv,)}, {}
 
-    @property
+    @cached_property
     def staged(self) -> bool:
         """Steps are straight lines."""
         return False
@@ -277,6 +297,16 @@ class StepperArrayFunction(EvaluatorFunction):
         """The state after the step."""
         made = self.evaluator(*self._state(inputs), **self._options(inputs))
         return [made.q, made.v]
+
+    def positional_value(self) -> Callable[..., Sequence[Any]]:
+        """`value` of exactly the inputs that a call must have, in their order."""
+        step: Callable[..., Any] = self.evaluator
+
+        def state(q: Any, v: Any, tau: Any) -> tuple[Any, Any]:
+            made = step(q, v, tau)
+            return made.q, made.v
+
+        return state
 
     def _product(self, kind: str) -> Any:
         made = self._products.get(kind)

@@ -18,7 +18,6 @@ from linkwork.torch.call import PLAIN, Call, Tensor, Tensors
 
 _transforms_active = torch._C._are_functorch_transforms_active
 _grad_enabled = torch.is_grad_enabled
-_compiling = torch.compiler.is_compiling
 
 
 def apply(call: Call, tensors: Sequence[Tensor]) -> Tensors:
@@ -30,19 +29,20 @@ def apply(call: Call, tensors: Sequence[Tensor]) -> Tensors:
     """
     for x in tensors:
         if type(x) not in PLAIN:  # fake tensors and other classes
+            call.check_class(tensors)
             from linkwork.torch.operator import through_operator
 
             return through_operator(call, tensors)
     if _transforms_active():
-        return _results(call, TransformedCall.apply(call, *tensors))
-    if forward_ad._current_level >= 0 or (_grad_enabled() and any(x.requires_grad for x in tensors)):
-        return _results(call, EagerCall.apply(call, *tensors))
+        found: Tensors = TransformedCall.apply(call, *tensors)
+        return found
+    if forward_ad._current_level >= 0:
+        return _eager(call, *tensors)
+    if _grad_enabled():
+        for x in tensors:
+            if x.requires_grad:
+                return _eager(call, *tensors)
     return call.run(tensors)
-
-
-def _results(call: Call, found: Any) -> Tensors:
-    made: Tensors = found if isinstance(found, tuple) else (found,)
-    return made
 
 
 class _Rules(torch.autograd.Function):
@@ -54,7 +54,8 @@ class _Rules(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         kept = outputs if call.kind == "value" and call.function.takes_outputs else ()
         ctx.save_for_backward(*tensors, *kept)
-        ctx.save_for_forward(*tensors, *kept)
+        if forward_ad._current_level >= 0:
+            ctx.save_for_forward(*tensors, *kept)
         if call.kind == "value":
             further = outputs[len(call.function.shapes[1]) :]
             if further:
@@ -84,6 +85,10 @@ class EagerCall(_Rules):
         outputs = call.run(tensors)
         _Rules._keep(ctx, call, tensors, outputs)
         return outputs
+
+
+_eager: Any = super(torch.autograd.Function, EagerCall).apply
+"""`EagerCall.apply` without the search for transforms, which `apply` has done."""
 
 
 class TransformedCall(_Rules):

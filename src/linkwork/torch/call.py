@@ -14,11 +14,10 @@ tensors broadcast; results have all of them. CPU tensors and NumPy arrays share 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import torch
 
 from linkwork.errors import InputError, UnsupportedFeature
@@ -52,8 +51,8 @@ class Call:
         arrays = function.arrays
         self.by = tuple(name for name in arrays.by if name in names)
         """Inputs among these that are differentiated by."""
-        self._all_given = names == arrays.given
-        self._quick = self._quick_value() if kind == "value" and self._all_given else None
+        self._positional = arrays.positional_value() if kind == "value" and names == arrays.given else None
+        self._own_type = torch.float64 if function.evaluator._backend.dtype == "float64" else torch.float32
 
     def other(self, kind: Kind) -> Call:
         """Another product with the same inputs.
@@ -139,9 +138,8 @@ class Call:
         Args:
             tensors: All that the call takes.
         """
-        backend = self.function.evaluator._backend
-        if not backend.single_for_single:
-            return torch.float64 if backend.dtype == "float64" else torch.float32
+        if not self.function.evaluator._backend.single_for_single:
+            return self._own_type
         return torch.float32 if all(x.dtype == torch.float32 for x in tensors) else torch.float64
 
     def run(self, tensors: Sequence[Tensor]) -> Tensors:
@@ -150,42 +148,55 @@ class Call:
         Args:
             tensors: All that the call takes.
         """
-        if self._quick is not None:
-            quick = self._quick(tensors)
-            if quick is not None:
-                return quick
+        arrays = self._own_arrays(tensors)
+        if arrays is not None:
+            return tuple([_from_numpy(y) for y in self._compute(self.function.arrays, arrays)])
         self._check(tensors)
         dtype, device = self.dtype(tensors), tensors[0].device
-        arrays = self.function.arrays_on(device, TYPES[dtype])
-        x, f, s, d = ([*tensors[part]] for part in self.parts)
+        on_device = self.function.arrays_on(device, TYPES[dtype])
         if device.type == "cpu":
-            x, f, s, d = ([_array(y) for y in part] for part in (x, f, s, d))
-        inputs = dict(zip(self.names, x, strict=True))
-        found = self._computed(arrays, inputs, f, s, dict(zip(self.by, d, strict=False)))
-        if device.type == "cpu":
-            made = tuple(_from_numpy(np.ascontiguousarray(y)) for y in found)
+            made = [_from_numpy(y) for y in self._compute(on_device, [_array(x) for x in tensors])]
         else:
-            made = tuple(found)
-        return tuple(y if y.dtype == dtype else y.to(dtype) for y in made)
+            made = self._compute(on_device, [x.detach() for x in tensors])
+        return tuple([y if y.dtype == dtype else y.to(dtype) for y in made])
 
-    def _computed(self, arrays: ArrayFunction, x: dict[str, Any], f: list[Any], s: list[Any], d: Any) -> list[Any]:
+    def _own_arrays(self, tensors: Sequence[Tensor]) -> list[Any] | None:
+        """NumPy arrays of CPU tensors of the evaluator's own type; None where some are others."""
+        own, arrays = self._own_type, []
+        try:
+            for x in tensors:
+                if x.dtype is not own:
+                    return None
+                arrays.append(x.numpy())
+        except (TypeError, RuntimeError):  # on another device, of another class, or with a gradient to be tracked
+            return None
+        return arrays
+
+    def _compute(self, function: ArrayFunction, arrays: Sequence[Any]) -> Sequence[Any]:
+        if self._positional is not None and function is self.function.arrays:
+            return self._positional(*arrays)
+        inputs, outputs, seeds, along = self.parts
+        x = dict(zip(self.names, arrays[inputs], strict=True))
+        d = dict(zip(self.by, arrays[along], strict=False))
         if self.kind == "value":
-            return arrays.value(x)
+            return function.value(x)
+        f, s = arrays[outputs], arrays[seeds]
         if self.kind == "jvp":
-            return arrays.jvp(x, f, d)
-        found = arrays.vjp(x, f, s) if self.kind == "vjp" else arrays.hvp(x, f, s, d)
-        lead: list[Any] = []  # of products by several inputs, some may not be asked for
-        for name, y in zip(arrays.by, found, strict=True):
-            if name in self.by:
-                lead.append(y)
-        return lead
+            return function.jvp(x, f, d)
+        found = function.vjp(x, f, s) if self.kind == "vjp" else function.hvp(x, f, s, d)
+        if len(self.by) == len(function.by):
+            return found
+        return [y for name, y in zip(function.by, found, strict=True) if name in self.by]
 
-    def _quick_value(self) -> Callable[[Sequence[Tensor]], Tensors | None] | None:
-        """Values of an evaluator of a tree on the CPU, without what all calls may need.
+    def check_class(self, tensors: Sequence[Any]) -> None:
+        """Raise unless all are tensors.
 
-        None where arrays do not fit: the general path knows why.
+        Args:
+            tensors: All that the call takes.
         """
-        return None
+        for name, x in zip(self.input_names, tensors, strict=True):
+            if not isinstance(x, Tensor):
+                raise InputError(f"{name} is {type(x).__name__}, needs a torch tensor: torch.as_tensor({name})")
 
     def _check(self, tensors: Sequence[Tensor]) -> None:
         device = tensors[0].device

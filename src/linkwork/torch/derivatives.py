@@ -49,6 +49,8 @@ def _any(given: Optional) -> bool:
 
 def _zero_seeds(call: Call, tensors: Sequence[Tensor], seeds: Optional) -> list[Tensor]:
     """Zeros where nothing is given, of the shapes of results."""
+    if all(s is not None for s in seeds):
+        return list(seeds)  # type: ignore[arg-type]
     lead, dtype = call.lead(tensors), call.dtype(tensors)
     return [
         tensors[0].new_zeros((*lead, *shape), dtype=dtype) if s is None else s

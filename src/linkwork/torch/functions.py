@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
+from torch.autograd import forward_ad
 
 from linkwork.compilers.program import Backend
 from linkwork.errors import InputError
@@ -20,6 +21,12 @@ from linkwork.model.model import Model
 from linkwork.torch.array_functions import ArrayFunction, Shapes, array_function
 from linkwork.torch.autograd import apply
 from linkwork.torch.call import Call, Kind, Tensor
+
+_transforms_active = torch._C._are_functorch_transforms_active
+_grad_enabled = torch.is_grad_enabled
+_compiling = torch.compiler.is_compiling
+_from_numpy = torch.from_numpy
+_tuple_of = tuple.__new__
 
 _NUMBERS = count()
 _MADE: WeakValueDictionary[int, Function] = WeakValueDictionary()
@@ -57,7 +64,9 @@ class Function:
         self.number = next(_NUMBERS)
         """By which compiled code knows it."""
         _MADE[self.number] = self
-        self._value = self.call("value", self._given)
+        self._value, self._count = self.call("value", self._given), len(self._given)
+        self._quick: Any = self._value._positional
+        self._own_type = torch.float64 if evaluator._backend.dtype == "float64" else torch.float32
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -119,19 +128,42 @@ class Function:
             inputs: Tensors, in the order of the evaluator's inputs.
             named: Inputs by name: wrenches, commands, targets, parameters of the robot that are inputs.
         """
-        call, tensors = self._value, inputs
-        if named or len(inputs) != len(self._given):
+        if _compiling():
             names, tensors = self._arranged(inputs, named)
-            call = self.call("value", names)
-        if torch.compiler.is_compiling():
             from linkwork.torch.operator import evaluate
 
-            found = tuple(evaluate(list(tensors), self.number, "value", ",".join(call.names)))
+            found = tuple(evaluate(list(tensors), self.number, "value", ",".join(names)))
+        elif named or len(inputs) != self._count:
+            names, tensors = self._arranged(inputs, named)
+            found = apply(self.call("value", names), tensors)
         else:
-            found = apply(call, tensors)
+            quick = self._without_derivatives(inputs)
+            if quick is not None:
+                return quick
+            found = apply(self._value, inputs)
         if self._several is None:
             return found[0]
         return self._several(*found[: self._results])
+
+    def _without_derivatives(self, inputs: Sequence[Tensor]) -> Any:
+        """Results for CPU tensors that no derivative is asked of: most calls, with little around the evaluator's own.
+
+        None where tensors are others.
+        """
+        if _transforms_active() or forward_ad._current_level >= 0:
+            return None
+        tracked, own, arrays = _grad_enabled(), self._own_type, []
+        try:
+            for x in inputs:
+                if x.dtype is not own or (tracked and x.requires_grad):
+                    return None
+                arrays.append(x.numpy())
+        except (TypeError, RuntimeError, AttributeError):  # on another device, of another class, or no tensor
+            return None
+        found = self._quick(*arrays)
+        if self._several is None:
+            return _from_numpy(found[0])
+        return _tuple_of(self._several, [_from_numpy(y) for y in found[: self._results]])
 
     def _arranged(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Tensor, ...]]:
         """Names and tensors of inputs, in order."""

@@ -38,7 +38,7 @@ def through_operator(call: Call, tensors: Sequence[Tensor]) -> Tensors:
 
 
 def _evaluate(tensors: Sequence[Tensor], number: int, kind: str, names: str) -> list[Tensor]:
-    return list(_call(number, kind, names).run([x.detach() for x in tensors]))
+    return [x.contiguous() for x in _call(number, kind, names).run([x.detach() for x in tensors])]
 
 
 evaluate = torch.library.custom_op(
