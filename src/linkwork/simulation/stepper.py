@@ -19,7 +19,7 @@ from linkwork.contact.coal import GivenContacts
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
-from linkwork.errors import InputError, NotFinite, UnsupportedFeature
+from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
@@ -222,14 +222,10 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
     def _new_runner(self) -> Runner:
         if not self.contact or self._backend.name != "specialized":
             return super()._new_runner()
-        if self.parameters:
-            raise UnsupportedFeature(
-                "compiled steps with contacts have the robot's own parameters as constants; native code, which a "
-                f"stepper runs without compile(), takes parameters={list(self.parameters)}"
-            )
-        tree = self.program.tree
-        known = contact_program_tree(tree, self._R[: tree.nsettings], self._passive)
-        step = replace(self.program, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known)
+        planned = self._make_program()
+        known = contact_program_tree(planned.tree, self._R[: planned.tree.nsettings], self._passive)
+        step = replace(planned, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known)
+        step = self._parameter_inputs.program(step)
         return ContactStepsRunner(self.program, self._backend, step, self._torque_program())
 
     def _torque_program(self) -> Program | None:
