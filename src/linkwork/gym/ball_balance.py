@@ -55,6 +55,7 @@ class BallBalanceVectorEnv(VectorEnv):
         self._plate_rate, self._ball_rate = robot.v_slice("platform"), robot.v_slice("ball")
 
     def start(self, rows: Rows, draws: Array) -> tuple[Array, Array]:
+        """The plate level, the ball rolling somewhere on it."""
         q, v = np.tile(self._rest, (len(rows), 1)), np.zeros((len(rows), self.robot.nv))
         spread = 2 * draws - 1
         first = self._ball.start
@@ -66,6 +67,7 @@ class BallBalanceVectorEnv(VectorEnv):
         return q, v
 
     def commands(self, actions: Array) -> Array:
+        """Lengths of the legs."""
         return self._lengths + STROKE * actions
 
     def _ball_on_plate(self) -> tuple[Array, Array]:
@@ -78,6 +80,7 @@ class BallBalanceVectorEnv(VectorEnv):
         return place, free - rate[:, :3] - np.cross(rate[:, 3:], place)
 
     def observe(self) -> Array:
+        """See `observation_names`, scaled to be about 1."""
         plate, rate = self.robots.q[:, self._plate], self.robots.v[:, self._plate_rate]
         R = rotations(plate[:, 3:])
         place, velocity = self._ball_on_plate()
@@ -87,6 +90,7 @@ class BallBalanceVectorEnv(VectorEnv):
         return np.concatenate(parts, axis=1)
 
     def reward(self, actions: Array) -> Mapping[str, Array]:
+        """A ball that is in the middle and slow; small and smooth actions."""
         place, velocity = self._ball_on_plate()
         return {
             "reward_ball": np.exp(-100.0 * (place[:, :2] ** 2).sum(axis=1)),
@@ -96,6 +100,7 @@ class BallBalanceVectorEnv(VectorEnv):
         }
 
     def failed(self) -> Mask:
+        """Where the ball is off the plate."""
         place, _ = self._ball_on_plate()
         off = (np.abs(place[:, :2]) > np.array(PLATE[:2]) / 2).any(axis=1)
         return np.asarray(off | (place[:, 2] < 0) | (place[:, 2] > 0.3))

@@ -94,6 +94,7 @@ class CassieStandVectorEnv(VectorEnv):
         """Forces of the pushes of each episode, in the world's axes, in N."""
 
     def start(self, rows: Rows, draws: Array) -> tuple[Array, Array]:
+        """Near the pose in which it stands, turned, moving; pushes of the episode are drawn, too."""
         q, v = np.tile(self._rest, (len(rows), 1)), np.zeros((len(rows), self.robot.nv))
         spread = 2 * draws - 1
         q[:, 2] += 0.02 * draws[:, 0]  # falls from up to 2 cm
@@ -104,9 +105,12 @@ class CassieStandVectorEnv(VectorEnv):
         return q, v
 
     def commands(self, actions: Array) -> Array:
-        return self._targets + RANGE * actions
+        """Angles of the motors; zero actions hold the pose in which it stands."""
+        targets: Array = self._targets + RANGE * actions
+        return targets
 
     def wrenches(self) -> Array:
+        """The push on the pelvis, where one acts."""
         which = (self.elapsed // PUSH_EVERY) % PUSHES
         acts = self.elapsed % PUSH_EVERY >= PUSH_EVERY - PUSH_LASTS
         forces = self.pushes[np.arange(self.num_envs), which] * acts[:, None]
@@ -115,6 +119,7 @@ class CassieStandVectorEnv(VectorEnv):
         return pushed
 
     def observe(self) -> Array:
+        """See `observation_names`, scaled to be about 1."""
         q, v = self.robots.q, self.robots.v
         R = rotations(q[:, 3:7])
         loads = self.robots.contact_forces[:, :, 2].reshape(self.num_envs, 2, -1).sum(axis=2) / self._weight
@@ -124,6 +129,7 @@ class CassieStandVectorEnv(VectorEnv):
         return np.concatenate(parts, axis=1)
 
     def reward(self, actions: Array) -> Mapping[str, Array]:
+        """A pelvis that is where it was, upright and still; small and smooth actions."""
         q, v = self.robots.q, self.robots.v
         R = rotations(q[:, 3:7])
         velocity = to_world(R, v[:, :3])
@@ -136,11 +142,13 @@ class CassieStandVectorEnv(VectorEnv):
         }
 
     def failed(self) -> Mask:
+        """Where the pelvis is below 65 % of its height, or tilted by more than 45 degrees."""
         q = self.robots.q
         up = rotations(q[:, 3:7])[:, 2, 2]
         return np.asarray((q[:, 2] < 0.65 * self._rest[2]) | (up < 0.7))
 
     def caption(self, row: int) -> str:
+        """The time, and the force of a push."""
         force = np.linalg.norm(self.wrenches()[row, 0, 3:])
         return super().caption(row) + (f"    pushed with {force:.0f} N" if force > 0 else "")
 
@@ -189,7 +197,8 @@ def cassie_with_servos(model: str) -> tuple[Mechanism, Floats, Floats]:
 def _stance(robot: Mechanism) -> tuple[Floats, Floats]:
     """A static pose, with three corners of each sole held, and the torques of the motors."""
     q = robot.poses["assembled"]
-    points, corners = ContactGeometry(robot)(q).points, []
+    points = ContactGeometry(robot)(q).points
+    corners: list[Point] = []
     for k, pair in enumerate(robot.contacts):
         foot = frame_placement(robot, q, pair.second.body)
         for at in points[4 * k : 4 * k + 3]:

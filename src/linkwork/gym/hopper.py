@@ -75,6 +75,7 @@ class HopperVectorEnv(VectorEnv):
         self._x = np.zeros(num_envs)
 
     def start(self, rows: Rows, draws: Array) -> tuple[Array, Array]:
+        """Above the ground by up to 10 cm, tilted, moving; the commanded speed is drawn, too."""
         low, high = self._speeds
         self.speed[rows] = low + (high - low) * draws[:, 0]
         q, v = np.tile(self._rest, (len(rows), 1)), np.zeros((len(rows), self.robot.nv))
@@ -87,9 +88,11 @@ class HopperVectorEnv(VectorEnv):
         return q, v
 
     def commands(self, actions: Array) -> Array:
+        """Angles of hip and crank."""
         return self._nominal + actions * (HIP, CRANK)
 
     def observe(self) -> Array:
+        """See `observation_names`, scaled to be about 1."""
         q, v = self.robots.q, self.robots.v
         hip, crank, knee = self._joints
         touching = self.robots.contact_forces[:, 0, 2] > self._touch
@@ -109,9 +112,11 @@ class HopperVectorEnv(VectorEnv):
         return np.stack(columns, axis=1)
 
     def before_step(self, actions: Array) -> None:
+        """Where the trunk is."""
         self._x = self.robots.q[:, X].copy()
 
     def reward(self, actions: Array) -> Mapping[str, Array]:
+        """Speed as commanded, a trunk that is high and upright; small and smooth actions."""
         q = self.robots.q
         speed = (q[:, X] - self._x) / self.period
         return {
@@ -123,6 +128,7 @@ class HopperVectorEnv(VectorEnv):
         }
 
     def failed(self) -> Mask:
+        """Where the trunk is below 0.2 m or tilted by more than 0.8 rad."""
         q = self.robots.q
         return np.asarray((q[:, Z] < 0.2) | (np.abs(q[:, PITCH]) > 0.8))
 

@@ -26,7 +26,7 @@ class Env(gymnasium.Env[Array, Array]):
 
     vector_class: ClassVar[type[VectorEnv]]
     """The vector environment."""
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}  # noqa: RUF012 (Gymnasium reads it of the class)
 
     def __init__(self, **options: Any) -> None:
         fixed: dict[str, Any] = {"max_episode_steps": None, "autoreset_mode": AutoresetMode.DISABLED}

@@ -57,8 +57,8 @@ def ball_on_stewart(
     build.joint("ball", Free(), WORLD, "ball")
     build.shape("platform", Box(PLATE)).shape("ball", Sphere(radius))
     for k in LEGS:
-        law = {"gain": (stiffness, 0, 0), "bias": (0, -stiffness, 0), "force_limits": (-force, force)}
-        build.actuator(f"leg{k}", f"leg{k}", **law)
+        bias = (0.0, -stiffness, 0.0)
+        build.actuator(f"leg{k}", f"leg{k}", gain=(stiffness, 0, 0), bias=bias, force_limits=(-force, force))
     plate, ball = ContactShape("plate", "platform", Box(PLATE)), ContactShape("ball", "ball", Sphere(radius))
     build.add_contacts([ContactPair(plate, ball, friction=friction)])
     pose = {joint.name: level[platform.q_slice(joint.name)] for joint in platform.joints}

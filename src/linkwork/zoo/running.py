@@ -22,8 +22,8 @@ from linkwork.zoo.contact_builder import ContactScene, above_zero
 from linkwork.zoo.linkages import AXIS, meeting
 
 THIGH, SHANK, CRANK, LEVER, ROD, FOOT = 0.2, 0.2, 0.06, 0.05, 0.2077, 0.025
-"""Meters: from the hip to the knee, from the knee to the foot, from the hip to the rod, from the knee to the rod's other
-end, between these, radius of the foot. The knee turns 1.15 to 1.4 times as fast as the crank."""
+"""Meters: from the hip to the knee, from the knee to the foot, from the hip to the rod, from the knee to the rod's
+other end, length of the rod, radius of the foot. The knee turns 1.15 to 1.4 times as fast as the crank."""
 
 TRUNK = (0.3, 0.16, 0.1)
 HIP_LIMITS, KNEE_LIMITS = (-0.6, 1.8), (-2.3, -0.45)
