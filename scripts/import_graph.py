@@ -50,6 +50,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("export",),
     ("mechanism",),
     ("parsing", "zoo"),
+    ("gym",),
     ("__init__",),
     ("cli",),
     ("__main__",),

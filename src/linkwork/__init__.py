@@ -214,6 +214,8 @@ def __getattr__(name: str) -> Any:
     """Import what needs a compiler when it is first asked for."""
     if name == "zoo":
         return import_module("linkwork.zoo")
+    if name == "gym":  # needs Gymnasium
+        return import_module("linkwork.gym")
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
