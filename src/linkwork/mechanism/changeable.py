@@ -37,6 +37,23 @@ class Changeable(Model):
 
         return reduced(self, fixed, q)
 
+    def scaled(self, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Self:
+        """A new mechanism of another size that moves alike; this one is unchanged.
+
+        Lengths, masses and times are multiplied by the factors, and so is all that is made of them: inertias, limits,
+        springs, dampers, motors, contacts, gains of constraints. With the default ``time``, the root of ``length``,
+        gravity stays what it is, and so does Froude's number: the pendulum of half the length swings faster by √2.
+        With ``time=1`` and the units of a file as factors, it is the robot of that file in SI units.
+
+        Args:
+            length: Factor of all lengths.
+            mass: Factor of all masses.
+            time: Factor of all times.
+        """
+        from linkwork.mechanism.scaling import scaled
+
+        return scaled(self, length, mass, length**0.5 if time is None else time)
+
     def with_independent(self, *joints: str) -> Self:
         """The same with these joints as minimal coordinates of its loops; see `coordinates.Minimal`.
 
