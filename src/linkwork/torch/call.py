@@ -127,7 +127,9 @@ class Call:
         try:
             return tuple(torch.broadcast_shapes(*leads))
         except RuntimeError:
-            each = ", ".join(f"{name} {tuple(lead)}" for name, lead in zip(self.input_names, leads, strict=True) if lead)
+            each = ", ".join(
+                f"{name} {tuple(lead)}" for name, lead in zip(self.input_names, leads, strict=True) if lead
+            )
             raise InputError(f"leading axes do not broadcast: {each}") from None
 
     # Numbers ---------------------------------------------------------------------------------------------------
@@ -221,4 +223,3 @@ def _array(x: Tensor) -> Any:
                 f"a tensor of class {type(x).__name__} has no memory of its own ({error}). Of derivatives in batches, "
                 "torch.func.vmap and torch.func.jacrev are supported; is_grads_batched and vectorize=True are not"
             ) from None
-
