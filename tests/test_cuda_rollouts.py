@@ -19,10 +19,10 @@ from linkwork import zoo
 from linkwork.compilers import llvm
 from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.cuda import ptx, rollout_code
+from linkwork.compilers.cuda.allocation import Limits
 from linkwork.compilers.cuda.rollouts import SCALARS, RolloutProgram, rollout_kernel
 from linkwork.kernels.scalar import kernel
 from linkwork.simulation import cuda_batch
-from linkwork.compilers.cuda.allocation import Limits
 
 SMALL = Limits(24, 12)
 """Few registers and slots, so that values go to all kinds of memory."""

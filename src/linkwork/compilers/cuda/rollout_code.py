@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Machine code of rollouts, and of the kernel that resets robots: from the cache or made now, and how it is launched."""
+"""Machine code of rollouts, and of the kernel that resets robots: from the cache or made now."""
 
 from __future__ import annotations
 
