@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.torch.array_functions import ArrayFunction, Shapes
+from linkwork.torch.array_functions import ArrayFunction
 
 if TYPE_CHECKING:
     from linkwork.torch.functions import Function
@@ -127,7 +127,9 @@ class Call:
         try:
             return tuple(torch.broadcast_shapes(*leads))
         except RuntimeError:
-            each = ", ".join(f"{name} {tuple(lead)}" for name, lead in zip(self.input_names, leads, strict=True) if lead)
+            each = ", ".join(
+                f"{name} {tuple(lead)}" for name, lead in zip(self.input_names, leads, strict=True) if lead
+            )
             raise InputError(f"leading axes do not broadcast: {each}") from None
 
     # Numbers ---------------------------------------------------------------------------------------------------
@@ -221,4 +223,3 @@ def _array(x: Tensor) -> Any:
                 f"a tensor of class {type(x).__name__} has no memory of its own ({error}). Of derivatives in batches, "
                 "torch.func.vmap and torch.func.jacrev are supported; is_grads_batched and vectorize=True are not"
             ) from None
-

@@ -239,7 +239,9 @@ def _conversion(backend: Backend, device: torch.device, dtype: str) -> Callable[
     if device.type == "cuda":
         return lambda evaluator: evaluator.to("cuda", dtype=dtype)
     if backend.name == "cuda":
-        raise InputError("this evaluator runs on a CUDA device, and tensors are on the CPU: use q.cuda(), or fd.to('cpu')")
+        raise InputError(
+            "this evaluator runs on a CUDA device, and tensors are on the CPU: use q.cuda(), or fd.to('cpu')"
+        )
     if backend.dtype == dtype:
         return None
     return lambda evaluator: evaluator.native(dtype)
