@@ -5,7 +5,8 @@
 |--------------------|-------------------------------------------------------|----------------------------------------|
 | `EvaluatorSource`  | quantities, inverse dynamics, direct forward dynamics  | one program each                       |
 | `StepSource`       | steps without contacts                                 | one program each, of a single step     |
-| `implicit_sources` | methods that iterate, impacts, steps with contacts     | several programs, at the solution      |
+| `staged_sources`   | forward dynamics by methods that iterate, impacts      | several programs, at the solution      |
+| `contact_sources`  | steps with contacts                                    | several programs, at the solution      |
 """
 
 from __future__ import annotations
