@@ -192,7 +192,7 @@ class ContactSource(EvaluatorSource):
         at = {**self._equation_inputs, **x, "result": result}
         seeds = self._seeds(y)
         of_result = self.run(self._state_seeds, at, seeds)["result"]
-        zeros = [np.zeros(shape) for shape in self._sensitivity.outputs[1:]]
+        zeros = [np.zeros(shape) for shape in list(self._sensitivity.outputs.values())[1:]]
         balance, slots, rows, boxes = self._solved(x, result, True, [of_result[..., HEAD : HEAD + self.nv], *zeros])
         more = {"y_balance": -balance, "y_y": slots, "y_rows": -rows, "y_box_y": boxes}
         found = self.run(self._gradients, at, seeds, more)
