@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -111,7 +112,7 @@ class DeviceFunction(ArrayFunction):
 
     def value(self, inputs: Arrays) -> list[Any]:
         """Results."""
-        options = tuple(self._options(inputs))
+        options = tuple(self._options(inputs)) if len(inputs) > len(self.given) else ()
 
         def make() -> Launch:
             runner = self.evaluator.runner
@@ -119,8 +120,14 @@ class DeviceFunction(ArrayFunction):
             return Launch(runner, dict(zip(runner.names, arranged, strict=True)), self.device)
 
         made = self._launch(("value", options), make)(inputs)
-        outputs = dict(zip(self.evaluator.runner.program.algorithm.outputs, made, strict=True))
-        return [outputs[name] if at == slice(None) else outputs[name][..., at] for name, at in self.known.results.values()]
+        return [made[k] if at is None else made[k][..., at] for k, at in self._parts]
+
+    @cached_property
+    def _parts(self) -> list[tuple[int, slice | None]]:
+        """Which outputs of the program results are, and which part of each."""
+        outputs = list(self.evaluator.runner.program.algorithm.outputs)
+        found = [(outputs.index(name), at) for name, at in self.known.results.values()]
+        return [(k, None if at == slice(None) else at) for k, at in found]
 
     def _run(self, kind: str, inputs: Arrays, seeds: Sequence[Any], directions: Arrays) -> list[Any]:
         """A product that is one program."""

@@ -163,6 +163,8 @@ class Function:
             return None
         tracked, own, arrays = _grad_enabled(), self._own_type, []
         try:
+            if not inputs[0].is_cpu:
+                return None
             for x in inputs:
                 if x.dtype is not own or (tracked and x.requires_grad):
                     return None
