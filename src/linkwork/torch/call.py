@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.torch.array_functions import ArrayFunction, Shapes
+from linkwork.torch.array_functions import ArrayFunction
 
 if TYPE_CHECKING:
     from linkwork.torch.functions import Function
@@ -52,6 +52,7 @@ class Call:
         self.by = tuple(name for name in arrays.by if name in names)
         """Inputs among these that are differentiated by."""
         self._positional = arrays.positional_value() if kind == "value" and names == arrays.given else None
+        self._one_type = not function.evaluator._backend.single_for_single
         self._own_type = torch.float64 if function.evaluator._backend.dtype == "float64" else torch.float32
 
     def other(self, kind: Kind) -> Call:
@@ -127,7 +128,9 @@ class Call:
         try:
             return tuple(torch.broadcast_shapes(*leads))
         except RuntimeError:
-            each = ", ".join(f"{name} {tuple(lead)}" for name, lead in zip(self.input_names, leads, strict=True) if lead)
+            each = ", ".join(
+                f"{name} {tuple(lead)}" for name, lead in zip(self.input_names, leads, strict=True) if lead
+            )
             raise InputError(f"leading axes do not broadcast: {each}") from None
 
     # Numbers ---------------------------------------------------------------------------------------------------
@@ -138,7 +141,7 @@ class Call:
         Args:
             tensors: All that the call takes.
         """
-        if not self.function.evaluator._backend.single_for_single:
+        if self._one_type:
             return self._own_type
         return torch.float32 if all(x.dtype == torch.float32 for x in tensors) else torch.float64
 
@@ -151,18 +154,31 @@ class Call:
         arrays = self._own_arrays(tensors)
         if arrays is not None:
             return tuple([_from_numpy(y) for y in self._compute(self.function.arrays, arrays)])
+        first = tensors[0]
+        if first.is_cuda:
+            return self._run_on_device(tensors, first.device)
         self._check(tensors)
-        dtype, device = self.dtype(tensors), tensors[0].device
-        on_device = self.function.arrays_on(device, TYPES[dtype])
-        if device.type == "cpu":
-            made = [_from_numpy(y) for y in self._compute(on_device, [_array(x) for x in tensors])]
-        else:
-            made = self._compute(on_device, [x.detach() for x in tensors])
+        dtype = self.dtype(tensors)
+        on_cpu = self.function.arrays_on(first.device, TYPES[dtype])
+        made = [_from_numpy(y) for y in self._compute(on_cpu, [_array(x) for x in tensors])]
         return tuple([y if y.dtype == dtype else y.to(dtype) for y in made])
+
+    def _run_on_device(self, tensors: Sequence[Tensor], device: torch.device) -> Tensors:
+        """Compute where tensors are, on the current stream."""
+        dtype = self._own_type if self._one_type else tensors[0].dtype
+        for x in tensors:
+            if x.dtype is not dtype or x.is_neg() or x.device != device:
+                self._check(tensors)
+                dtype = self.dtype(tensors)
+                tensors = [y.detach().resolve_neg().to(dtype) for y in tensors]
+                break
+        return tuple(self._compute(self.function.arrays_on(device, TYPES[dtype]), tensors))
 
     def _own_arrays(self, tensors: Sequence[Tensor]) -> list[Any] | None:
         """NumPy arrays of CPU tensors of the evaluator's own type; None where some are others."""
         own, arrays = self._own_type, []
+        if not tensors[0].is_cpu:
+            return None
         try:
             for x in tensors:
                 if x.dtype is not own:
@@ -221,4 +237,3 @@ def _array(x: Tensor) -> Any:
                 f"a tensor of class {type(x).__name__} has no memory of its own ({error}). Of derivatives in batches, "
                 "torch.func.vmap and torch.func.jacrev are supported; is_grads_batched and vectorize=True are not"
             ) from None
-

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -13,7 +13,6 @@ from weakref import WeakValueDictionary
 import torch
 from torch.autograd import forward_ad
 
-from linkwork.compilers.program import Backend
 from linkwork.errors import InputError
 from linkwork.inputs import suggest
 from linkwork.model.checks import check_robot
@@ -21,6 +20,7 @@ from linkwork.model.model import Model
 from linkwork.torch.array_functions import ArrayFunction, Shapes, array_function
 from linkwork.torch.autograd import apply
 from linkwork.torch.call import Call, Kind, Tensor
+from linkwork.torch.device_functions import DeviceFunction, check_device
 
 _transforms_active = torch._C._are_functorch_transforms_active
 _grad_enabled = torch.is_grad_enabled
@@ -114,10 +114,19 @@ class Function:
         """
         found = self._on.get((device, dtype))
         if found is None:
-            convert = _conversion(self.evaluator._backend, device, dtype)
-            made = array_function(self.evaluator, self._by, self.smoothing, convert) if convert else self.arrays
-            found = self._on[device, dtype] = made
+            found = self._on[device, dtype] = self._made_on(device, dtype)
         return found
+
+    def _made_on(self, device: torch.device, dtype: str) -> ArrayFunction:
+        backend = self.evaluator._backend
+        if device.type == "cuda":
+            check_device(self.evaluator)
+            return DeviceFunction(self.evaluator, self._by, device, dtype)
+        if backend.name == "cuda":
+            raise InputError("the evaluator is on 'cuda', tensors are on the CPU: use q.cuda(), or evaluator.to('cpu')")
+        if backend.dtype == dtype:
+            return self.arrays
+        return array_function(self.evaluator, self._by, self.smoothing, lambda made: made.native(dtype))
 
     def __call__(self, *inputs: Tensor, **named: Tensor | None) -> Any:
         """Evaluate: one tensor, or a named tuple where there are several results.
@@ -154,6 +163,8 @@ class Function:
             return None
         tracked, own, arrays = _grad_enabled(), self._own_type, []
         try:
+            if not inputs[0].is_cpu:
+                return None
             for x in inputs:
                 if x.dtype is not own or (tracked and x.requires_grad):
                     return None
@@ -233,13 +244,3 @@ def normalize(robot: Model, q: Tensor) -> Tensor:
         at = where.stop
     return torch.cat([*parts, q[..., at:]], dim=-1) if parts else q
 
-
-def _conversion(backend: Backend, device: torch.device, dtype: str) -> Callable[[Any], Any] | None:
-    """What makes evaluators run on a device with numbers of a type; None: they do already."""
-    if device.type == "cuda":
-        return lambda evaluator: evaluator.to("cuda", dtype=dtype)
-    if backend.name == "cuda":
-        raise InputError("this evaluator runs on a CUDA device, and tensors are on the CPU: use q.cuda(), or fd.to('cpu')")
-    if backend.dtype == dtype:
-        return None
-    return lambda evaluator: evaluator.native(dtype)
