@@ -223,6 +223,25 @@ def test_contact_steps_with_other_values_are_those_of_a_rebuilt_robot() -> None:
     assert np.abs(step(q, v).v - wanted).max() > 1e-3
 
 
+def test_programs_of_steps_with_contacts_take_parameters() -> None:
+    robot = lw.zoo.sliding_box()
+    names: tuple[ParameterName, ...] = ("contact_friction", "mass", "damping")
+    stepper = lw.Stepper(robot, parameters=names)
+    rng = np.random.default_rng(0)
+    q, v = np.tile(robot.poses["assembled"], (3, 1)), rng.normal(size=(3, robot.nv))
+    values = {
+        "contact_friction": rng.uniform(0.1, 1.0, (3, 1)),
+        "mass": rng.uniform(1.0, 3.0, (3, 1)),
+        "damping": np.full(robot.nv, 0.3),
+    }
+    made, plain = stepper.compile()(q, v, steps=2, **values), stepper.plain()
+    for k in range(3):
+        own = {name: x[k] if x.ndim > 1 else x for name, x in values.items()}
+        wanted = plain(q[k], v[k], steps=2, **own)
+        assert_close(made.q[k], wanted.q, 1e-10)
+        assert_close(made.v[k], wanted.v, 1e-10)
+
+
 def test_gradients_by_parameters() -> None:
     robot = lw.zoo.pendulum(2)
     q, v, tau = state(robot)

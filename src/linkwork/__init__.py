@@ -127,6 +127,7 @@ if TYPE_CHECKING:
         Controller,
         Linearization,
         MinimalMotion,
+        Simulation,
         Stepper,
         Sweep,
         Trajectory,
@@ -198,6 +199,7 @@ _LAZY = {
         "Linearization",
         "MinimalMotion",
         "Trajectory",
+        "Simulation",
         "Stepper",
         "Sweep",
         "linearize",
@@ -214,6 +216,8 @@ def __getattr__(name: str) -> Any:
     """Import what needs a compiler when it is first asked for."""
     if name == "zoo":
         return import_module("linkwork.zoo")
+    if name == "gym":  # needs Gymnasium
+        return import_module("linkwork.gym")
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
@@ -307,6 +311,7 @@ __all__ = [
     "Rod",
     "Rolling",
     "RowSolution",
+    "Simulation",
     "SingularConstraints",
     "SingularMassMatrix",
     "Slider",

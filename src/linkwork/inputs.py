@@ -167,15 +167,16 @@ def named_options(*further: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = inspect.signature(function).parameters.values()
-        known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name != "self"]
         known += [name for options in further for name in options.__annotations__]
+        called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
         @wraps(function)
         def call(*arguments: P.args, **options: P.kwargs) -> T:
             for name in options:
                 if name not in known:
                     near = suggest(name, known) or f"; it has {', '.join(dict.fromkeys(known))}"
-                    raise UnknownOption(f"{function.__name__} has no option '{name}'{near}")
+                    raise UnknownOption(f"{called} has no option '{name}'{near}")
             return function(*arguments, **options)
 
         return call

@@ -182,9 +182,11 @@ class Product(ArrayEvaluator):
             raise InputError(f"{self.quantity} takes {self._signature()}; {len(arrays)} arguments were given")
         inputs = self._holder._inputs_with(state, {n: given.pop(n) for n in known.optional if given.get(n) is not None})
         further: list[Any] = []
-        for name, zero in self._zeros.items():
+        directions = sum(name.startswith("d") and name[1:] in known.given for name in self._zeros)
+        seeds = len(rest) - directions if len(rest) > directions else 1  # those of further results may be left out
+        for k, (name, zero) in enumerate(self._zeros.items()):
             keyword = name[2:] if name.startswith("y_") else name
-            positional = name.startswith("y_") or name[1:] in known.given
+            positional = k < seeds if name.startswith("y_") else name[1:] in known.given
             if rest and positional:
                 x = rest.pop(0)
             elif given.get(keyword) is not None:

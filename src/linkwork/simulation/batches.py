@@ -288,8 +288,7 @@ def _stepper(
 ) -> Stepper:
     options = {**dict(steps.options), "threads": threads}
     made = replace(steps, options=tuple(options.items())).stepper(robot, control, control_every)
-    native = made.contact and made.parameters  # programs of contacts have parameters as constants
-    return made.compile(threads=threads) if compile and not native else made
+    return made.compile(threads=threads) if compile else made
 
 
 def _job(batch: Batch) -> Arrays:

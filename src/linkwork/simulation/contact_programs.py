@@ -31,6 +31,8 @@ PART = 4096
 """Robots that go through all steps together."""
 UNSOLVED = 1e30
 """A residual that no step starts from."""
+STATE = ("q", "v", "tau", "before")
+"""Inputs of a step that change from one to the next; the others are commands, settings and parameters of the robots."""
 
 
 class ContactStepsRunner(Runner):
@@ -130,7 +132,10 @@ class _Robots:
         self.own["given"] = np.ascontiguousarray(points.reshape(*points.shape[:-1], tree.ngiven, 7))
         self.own["timing"] = np.ascontiguousarray(names["timing"].reshape(-1, names["timing"].shape[-1])[0, :2])
         self.own["settings"] = np.ascontiguousarray(held.reshape(-1, held.shape[-1])[0, :2])
-        self.parameters = {name: names[name] for name in ("shared", "own") if name in names}
+        self.controls = {name: names[name] for name in ("shared", "own") if name in names}
+        self.inputs = tuple(runner._step.program.algorithm.inputs)
+        parameters = [name for name in self.inputs if name not in (*STATE, *self.own)]
+        self.own |= {name: names[name] for name in parameters}
         self.q, self.v, self.tau = (self._full(names[name], lead) for name in ("q", "v", "tau"))
         self.before = np.zeros((*lead, tree.nresult), dtype)
         _put_forces(tree, self.before, held[..., ns : ns + tree.nstart])
@@ -150,7 +155,7 @@ class _Robots:
             return DONE
         time = np.array([self.clock.time(self.count)], self.q.dtype)
         tau = np.empty_like(self.v)
-        status = self.torques.run([self.q, self.v, time, *self.parameters.values()], [tau], len(self.q))
+        status = self.torques.run([self.q, self.v, time, *self.controls.values()], [tau], len(self.q))
         self.tau = tau
         return status
 
@@ -160,8 +165,8 @@ class _Robots:
         found = [y[:count] for y in self.spare[self.count % 2]]
         if last and count == len(self.outputs[0]):  # into the arrays of the caller
             found = [self.outputs[0], self.outputs[1], self.outputs[-2]]
-        inputs = [self.q, self.v, self.tau, *(self.own[name] for name in ("commands", "wrenches"))]
-        inputs += [self.before, *(self.own[name] for name in ("given", "timing", "settings"))]
+        given = self.own | dict(zip(STATE, (self.q, self.v, self.tau, self.before), strict=True))
+        inputs = [given[name] for name in self.inputs]
         status = runner.run(inputs, found, count)
         if status not in (DONE, OVERFLOW):
             return status
@@ -184,8 +189,7 @@ class _Robots:
             return
         runner = self.runner._step
         rows = [x[missed] if x.ndim > len(s) else x for x, s in zip(inputs, runner.inputs, strict=True)]
-        before = list(self.runner._step.program.algorithm.inputs).index("before")
-        rows[before][:, RESIDUAL] = UNSOLVED
+        rows[self.inputs.index("before")][:, RESIDUAL] = UNSOLVED
         again = [np.full_like(y[missed], np.nan) for y in found]
         runner.run(rows, again, len(missed))
         again[2][:, ITERATIONS] += found[2][missed, ITERATIONS]
@@ -200,11 +204,11 @@ class _Robots:
         self._put(lost, ~good, np.nan)
         self.rows = self.rows[good]
         self.q, self.v, self.tau, self.before = (x[good] for x in (self.q, self.v, self.tau, self.before))
-        shapes = dict(zip(self.runner._step.program.algorithm.inputs, self.runner._step.inputs, strict=True))
+        shapes = dict(zip(self.inputs, self.runner._step.inputs, strict=True))
         for name, x in self.own.items():
             self.own[name] = x[good] if x.ndim > len(shapes[name]) else x
-        for name, x in self.parameters.items():
-            self.parameters[name] = x[good] if x.ndim > 1 else x
+        for name, x in self.controls.items():
+            self.controls[name] = x[good] if x.ndim > 1 else x
 
     def _put(self, rows: Array, which: Array, finite: float) -> None:
         results = [self.q, self.v, self.before] if self.torques is None else [self.q, self.v, self.tau, self.before]
