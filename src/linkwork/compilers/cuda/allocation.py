@@ -121,7 +121,7 @@ def allocate(trace: Trace, limits: Limits, at_once: bool = True) -> Allocation:
     Args:
         trace: The program.
         limits: How many registers and slots of shared memory there are.
-        at_once: Whether outputs are written as soon as they are known; else at the end, where inputs may be outputs too.
+        at_once: Whether outputs are written as soon as they are known; else at the end, where inputs may be outputs.
     """
     copied = () if at_once else _copied(trace)
     return _Allocator(trace, limits, copied).run(_events(trace, at_once, copied))
