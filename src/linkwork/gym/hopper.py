@@ -56,7 +56,7 @@ class HopperVectorEnv(VectorEnv):
         self,
         num_envs: int = 1,
         *,
-        speed: tuple[float, float] = (1.0, 1.0),
+        speed: tuple[float, float] = (0.5, 1.5),
         max_episode_steps: int | None = 500,
         **options: Any,
     ) -> None:
