@@ -7,11 +7,15 @@ environment take one to two minutes of one core. Needs ``pip install 'linkwork[g
 
 import argparse
 import time
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode
+from matplotlib.figure import Figure
+from PIL import Image
 from torch import Tensor, nn
 
 import linkwork as lw
@@ -26,6 +30,7 @@ asked = argparse.ArgumentParser(description=__doc__)
 asked.add_argument("--steps", type=int, default=2_000_000, help="steps of the environment")
 asked.add_argument("--seed", type=int, default=1)
 asked.add_argument("--native", action="store_true", help="run steps that need no compiling, and are slower")
+asked.add_argument("--film", type=float, default=3.0, help="seconds of the film")
 asked.add_argument("--out", type=Path, default=Path("out"))
 options = asked.parse_args()
 
@@ -33,7 +38,7 @@ options = asked.parse_args()
 def network(sizes: list[int], gain: float) -> nn.Sequential:
     """Linear layers with tanh between them; the last begins small."""
     layers: list[nn.Module] = []
-    for k, (one, other) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for k, (one, other) in enumerate(pairwise(sizes)):
         linear, last = nn.Linear(one, other), k == len(sizes) - 2
         nn.init.orthogonal_(linear.weight, gain if last else 2**0.5)
         nn.init.zeros_(linear.bias)
@@ -50,6 +55,7 @@ class Policy(nn.Module):
         self.log_std = nn.Parameter(torch.full((actions,), -0.5))
 
     def value(self, seen: Tensor) -> Tensor:
+        """What is yet to come."""
         return self.critic(seen)[..., 0]
 
     def log_probability(self, seen: Tensor, action: Tensor) -> Tensor:
@@ -58,6 +64,7 @@ class Policy(nn.Module):
         return -(0.5 * off**2 + self.log_std).sum(-1)
 
     def sample(self, seen: Tensor) -> Tensor:
+        """Actions, drawn."""
         mean = self.mean(seen)
         return mean + self.log_std.exp() * torch.randn_like(mean)
 
@@ -120,78 +127,64 @@ def update(policy: Policy, optimizer: torch.optim.Optimizer, batch: Batch, after
 
 
 @torch.no_grad()
-def evaluate(policy: Policy, episodes: int = 64) -> tuple[float, float, float, float]:
-    """Of episodes without noise: mean return, mean share that lasts to the end, speed error, share of time in the air."""
-    envs = lw.gym.HopperVectorEnv(episodes, speed=SPEEDS, max_episode_steps=EPISODE, autoreset_mode="Disabled")
-    seen, _ = envs.reset(seed=10_000)
-    total, alive, off, air = np.zeros(episodes), np.ones(episodes, dtype=bool), [], []
+def evaluate(policy: Policy, episodes: int = 64) -> tuple[float, ...]:
+    """Without noise: mean return, share of episodes that last, mean error of speed, share of time in the air."""
+    envs = lw.gym.HopperVectorEnv(episodes, speed=SPEEDS, autoreset_mode=AutoresetMode.SAME_STEP)
+    seen, total, alive, off, air = envs.reset(seed=10_000)[0], np.zeros(episodes), np.ones(episodes, bool), [], []
     for _ in range(EPISODE):
         x = envs.robots.q[:, 0].copy()
         seen, reward, terminated, _, _ = envs.step(policy.mean(torch.from_numpy(seen)).numpy())
         total += np.where(alive, reward, 0.0)
-        off.append((np.abs((envs.robots.q[:, 0] - x) / envs.period - envs.speed))[alive].mean())
-        air.append(1.0 - seen[alive, envs.observation_names.index("touching")].mean())
         alive &= ~terminated
-        if terminated.any():
-            seen, _ = envs.reset(options={"reset_mask": terminated})
-    return total.mean(), alive.mean(), float(np.mean(off[50:])), float(np.mean(air[50:]))
+        off += np.abs((envs.robots.q[:, 0] - x) / envs.period - envs.speed)[alive & (envs.elapsed > 0)].tolist()
+        air += (1.0 - seen[alive, envs.observation_names.index("touching")]).tolist()
+    return tuple(float(np.mean(x)) for x in (total, alive, off or [np.inf], air or [0.0]))
 
 
 @torch.no_grad()
-def film(policy: Policy, path: Path, seconds: float = 4.0) -> None:
+def film(policy: Policy, path: Path) -> None:
     """Write a film of the hopper at 1 m/s, 25 pictures a second."""
-    from PIL import Image
-
     env = lw.gym.HopperVectorEnv(1, speed=(1.0, 1.0), render_mode="rgb_array")
-    seen, _ = env.reset(seed=0)
-    pictures = []
-    for k in range(round(seconds / env.period)):
+    env.camera = replace(env.camera, size=(360, 240))
+    seen, pictures = env.reset(seed=0)[0], []
+    for k in range(round(options.film / env.period)):
         seen, *_ = env.step(policy.mean(torch.from_numpy(seen)).numpy())
         if k % 2 == 0:
-            pictures.append(Image.fromarray(env.render()[0]).quantize(32))
+            pictures.append(Image.fromarray(env.render()[0]).quantize(16, dither=Image.Dither.NONE))
     pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=40, loop=0)
 
 
 def main() -> None:
+    """Learn, evaluate, draw the learning curve, film."""
     torch.manual_seed(options.seed)
     torch.set_num_threads(1)
-    mode = AutoresetMode.SAME_STEP
-    envs = lw.gym.HopperVectorEnv(ENVS, speed=SPEEDS, autoreset_mode=mode, compile=not options.native, threads=1)
-    policy = Policy(envs.single_observation_space.shape[0], envs.single_action_space.shape[0])
+    how = {"autoreset_mode": AutoresetMode.SAME_STEP, "compile": not options.native, "threads": 1}
+    envs = lw.gym.HopperVectorEnv(ENVS, speed=SPEEDS, max_episode_steps=EPISODE, **how)
+    sizes = len(envs.observation_names), len(envs.action_names)
+    policy, batch = Policy(*sizes), Batch(*sizes)
     optimizer = torch.optim.Adam(policy.parameters(), lr=RATE, eps=1e-5)
-    batch = Batch(envs.single_observation_space.shape[0], envs.single_action_space.shape[0])
-    seen = torch.from_numpy(envs.reset(seed=1000 * options.seed)[0])
-    returns, curve, start = np.zeros(ENVS), [], time.process_time()
-    updates = max(1, options.steps // (ENVS * LENGTH))
+    seen, returns, curve = torch.from_numpy(envs.reset(seed=1000 * options.seed)[0]), np.zeros(ENVS), []
+    updates, start = max(1, options.steps // (ENVS * LENGTH)), time.process_time()
     for k in range(updates):
         optimizer.param_groups[0]["lr"] = RATE * (1 - k / updates)
         seen, finished = collect(envs, policy, batch, seen, returns)
-        with torch.no_grad():
-            after = policy.value(seen)
-        update(policy, optimizer, batch, after)
-        if finished:
-            curve.append(((k + 1) * ENVS * LENGTH, np.mean(finished)))
-            if k % 20 == 19 or k == updates - 1:
-                print(
-                    f"{curve[-1][0]:8d} steps, return {curve[-1][1]:6.1f}, {time.process_time() - start:5.0f} s of CPU"
-                )
-    spent = time.process_time() - start
+        update(policy, optimizer, batch, policy.value(seen).detach())
+        curve += [((k + 1) * ENVS * LENGTH, np.mean(finished))] if finished else []
+        if curve and (k % 20 == 19 or k == updates - 1):
+            print(f"{curve[-1][0]:8d} steps, return {curve[-1][1]:6.1f}, {time.process_time() - start:5.0f} s of CPU")
+    spent, steps = time.process_time() - start, updates * ENVS * LENGTH
     total, lasting, off, air = evaluate(policy)
-    print(
-        f"{updates * ENVS * LENGTH} steps in {spent:.0f} s of CPU: {updates * ENVS * LENGTH / spent:.0f} steps a second"
-    )
-    print(f"64 episodes without noise: return {total:.0f} of 1000, {lasting:.0%} last to the end")
+    print(f"{steps} steps in {spent:.0f} s of CPU: {steps / spent:.0f} steps a second")
+    print(f"64 episodes without noise: return {total:.0f} of at most 1000, {lasting:.0%} last to the end")
     print(f"speed is off by {off:.2f} m/s, the foot is in the air {air:.0%} of the time")
     options.out.mkdir(exist_ok=True)
-    np.save(options.out / f"ppo_hopper_{options.seed}.npy", np.array(curve))
-    torch.save(policy.state_dict(), options.out / f"ppo_hopper_{options.seed}.pt")
-    film(policy, options.out / "ppo_hopper.gif")
-    from matplotlib.figure import Figure
-
+    np.save(options.out / "ppo_hopper.npy", np.array(curve))
+    torch.save(policy.state_dict(), options.out / "ppo_hopper.pt")
     figure = Figure(figsize=(6, 3), layout="constrained")
     axes = figure.add_subplot(xlabel="steps of the environment", ylabel="return of episodes")
     axes.plot(*np.transpose(curve))
     figure.savefig(options.out / "ppo_hopper.png", dpi=120)
+    film(policy, options.out / "ppo_hopper.gif")
     print(f"{options.out}/ppo_hopper.png has the learning curve, {options.out}/ppo_hopper.gif the film")
 
 

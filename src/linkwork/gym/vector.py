@@ -75,7 +75,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
     draws: ClassVar[int] = 0
     """Random numbers that `start` takes for each episode."""
     render_modes: ClassVar[tuple[str, ...]] = ("rgb_array",)
-    camera: ClassVar[Camera] = Camera()
+    camera: Camera = Camera()
     """Where `render` looks from."""
 
     def __init__(
