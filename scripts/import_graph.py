@@ -48,6 +48,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("viewer",),
     ("simulation",),
     ("export",),
+    ("jax", "torch"),
     ("mechanism",),
     ("parsing", "zoo"),
     ("gym",),

@@ -18,8 +18,9 @@ import linkwork as lw
 import test_zoo
 from catalog import bound
 from complex_steps import by_configuration, by_vector, run
-from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives, ConstrainedJacobians, rows_depend
+from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives, ConstrainedJacobians
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
+from linkwork.dynamics.row_dependence import rows_depend
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.constraints import CONSTRAINT_BIAS, CONSTRAINT_JACOBIAN, ERRORS, TARGET
 from linkwork.kernels.rnea import RNEA

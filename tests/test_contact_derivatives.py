@@ -146,17 +146,72 @@ def test_smoothed_derivatives_are_those_of_the_smoothed_step() -> None:
 
     def after(dv: Any) -> Any:
         state = [q, v + dv, tau]
-        _, result, _ = made.at(state, {}, step(*state)._result, smoothing)
+        result = made.at(state, {}, step(*state)._result, smoothing).result
         return result[made.step.step._layout.places["a"]] * DT + v + dv  # in the axes of the start
 
     wanted = np.array([(after(e) - after(-e)) / (2 * h) for e in h * np.eye(6)]).T
     solution = step(q, v, tau)
-    inputs = made.at([q, v, tau], {}, solution._result, smoothing)
-    rates = made._rates(q, v, tau, np.zeros(6), np.eye(6)[2], np.zeros(6), result=inputs[1])
+    at = made.at([q, v, tau], {}, solution._result, smoothing)
+    rates = made._rates(q, v, tau, np.zeros(6), np.eye(6)[2], np.zeros(6), result=at.result)
     changes = made._sensitivity.evaluate(
-        [*inputs[0], inputs[1], np.array([inputs[2][0], 0.0]), -rates[0], *rates[1:]], [None] * 4
+        [*at.inputs, at.result, np.array([at.theta, 0.0]), -rates[0], *rates[1:]], [None] * 4
     )
     assert_close(DT * changes[0] + np.eye(6)[2], wanted[:, 2], 1e-6)
+
+
+# Parameters ---------------------------------------------------------------------------------------------------------
+
+
+def test_friction_slows_a_sliding_box_in_proportion() -> None:
+    """``v1 = v - mu g dt``, whatever the mass."""
+    robot, q = box()
+    plain = lw.ContactStep(robot, DT, stabilization=None, parameters=["contact_friction", "mass"]).plain()
+    v = np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    solution = plain(q, v)
+    _, rate = plain.jvp(q, v, None, *np.zeros((3, 6)), dcontact_friction=[1.0], solution=solution)
+    assert_close(rate, [-GRAVITY * DT, 0, 0, 0, rate[4], 0], 1e-6)
+    *_, by_friction, by_mass = plain.vjp(q, v, None, np.zeros(6), np.eye(6)[0], solution=solution)
+    assert_close(by_friction, [-GRAVITY * DT], 1e-6)
+    assert abs(by_mass[0]) < 1e-8
+
+
+@pytest.mark.parametrize("kind", [lw.ContactStep, lw.Stepper])
+def test_derivatives_by_parameters_against_differences(kind: Any) -> None:
+    """A hopper on the ground, with a loop and dry friction in its joints."""
+    robot = zoo.hopper()
+    names = ("friction", "contact_friction", "joint_position", "damping", "mass", "gravity")
+    step = kind(robot, dt=DT, parameters=names).plain()
+    step = step.with_parameters(friction=np.full(robot.nv, 0.3), damping=np.full(robot.nv, 0.3))
+    rng, h = np.random.default_rng(1), 1e-6
+    q, v, tau = robot.poses["assembled"], 0.5 * rng.normal(size=robot.nv), rng.normal(size=robot.nv)
+    y, solution = rng.normal(size=(2, robot.nv)), step(q, v, tau)
+    gradient = dict(zip(step.vjp.inputs, step.vjp(q, v, tau, *y, solution=solution), strict=True))
+    for name in names:
+        own = step.parameters[name]
+        d = rng.normal(size=own.shape)
+        one, other = (step(q, v, tau, **{name: own + t * d}) for t in (h, -h))
+        _, rate = step.jvp(q, v, tau, *np.zeros((3, robot.nv)), solution=solution, **{f"d{name}": d})
+        assert_close(rate, (one.v - other.v) / (2 * h), 1e-6, scale=1.0)
+        ahead = robot.difference(other.q, one.q) / (2 * h) @ y[0] + rate @ y[1]
+        assert abs(ahead - (gradient[name] * d).sum()) < 1e-6 * (1.0 + abs(ahead))
+
+
+def test_products_write_to_arrays_and_are_bound() -> None:
+    robot, q = tilted([0.1, 0.05, 0.0], 0.118)
+    step = lw.ContactStep(robot, DT, parameters=["mass"]).plain()
+    v, y = np.array([0.3, -0.2, -2.0, 0.1, 0.2, 0.3]), np.ones(6)
+    expected = step.vjp(q, v, None, y, y)
+    out = [np.empty_like(x) for x in expected]
+    state = q.copy()
+    call = step.vjp.bind(state, v, None, y, y, out=out)
+    call()
+    for x, z in zip(out, expected, strict=True):
+        np.testing.assert_array_equal(x, z)
+    state[2] += 1.0
+    call()
+    assert np.abs(out[0] - expected[0]).max() > 1e-3
+    with pytest.raises(lw.InputError, match="out needs an array for each of q, v, tau, mass"):
+        step.vjp(q, v, None, y, y, out=out[:2])
 
 
 def test_native_batches_of_a_stepper_with_contacts_and_its_rollout() -> None:
@@ -184,5 +239,5 @@ def test_what_is_refused() -> None:
         lw.ContactStep(robot, DT).plain().vjp(
             q, *np.zeros((4, 6)), smoothing=-1.0, solution=lw.ContactStep(robot, DT)(q, np.zeros(6))
         )
-    with pytest.raises(lw.UnsupportedFeature, match="own parameters"):
-        _ = lw.Stepper(robot, dt=DT, parameters=["mass"]).vjp
+    with pytest.raises(lw.InputError, match="has no input 'mas'; did you mean 'mass'"):
+        lw.ContactStep(robot, DT, parameters=["mass"]).plain().vjp(q, *np.zeros((4, 6)), mas=[1.0])

@@ -15,7 +15,7 @@ import linkages
 import linkwork as lw
 from complex_steps import complex_step
 from linkwork.dynamics.methods import METHODS, methods_for
-from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
+from linkwork.errors import InputError, ProgramTooLarge
 from linkwork.mechanism import Mechanism
 from linkwork.quantities.evaluator import Evaluator
 from states import Floats, assert_close, random_state
@@ -192,8 +192,12 @@ def test_products_with_constraints_are_those_of_complex_steps_through_iterations
     y, y_forces = rng.normal(size=robot.nv), rng.normal(size=robot.nc)
     assert_transposed([y], [rate], fd.vjp(q, v, tau, y), d)
     gradient = fd.vjp(q, v, tau, 0.0 * y, forces=y_forces)
-    # of redundant rows, rounding errors that contradict each other are divided by the regularization
-    assert_transposed([y_forces], [force_rate], gradient, d, DOT if free else 1e-5)
+    assert_transposed([y_forces], [force_rate], gradient, d)
+    # and as Jacobians have them, forces of redundant rows, too
+    J = fd.derivatives(q, v, tau)
+    assert_close(force_rate, J.df_dq @ d[0] + J.df_dv @ d[1] + J.df_dtau @ d[2], DOT)
+    for part, block in zip(gradient, (J.df_dq, J.df_dv, J.df_dtau), strict=True):
+        assert_close(part, y_forces @ block, DOT)
 
 
 @pytest.mark.parametrize("name", ["four-bar", "universal joints", "gears"])
@@ -213,6 +217,27 @@ def test_all_exact_methods_have_the_same_products(name: str) -> None:
         assert_transposed([y], [rate], gradient, d)
         expected = rate if expected is None else expected
         assert_close(rate, expected, 1e-8)
+
+
+@pytest.mark.parametrize("name", ["floating four-bar", "RSSR"])
+def test_second_derivatives_of_methods_that_iterate_are_rates_of_gradients(name: str) -> None:
+    robot = linkages.made(name)
+    q, v, tau = closed(robot)
+    d, h = closed_directions(robot, q, v), 1e-4
+    rng = np.random.default_rng(3)
+    y, y_forces = rng.normal(size=robot.nv), rng.normal(size=robot.nc)
+    fd = lw.ForwardDynamics(robot, "prox_bbo").plain()
+
+    def gradient(t: float) -> Floats:
+        at = robot.integrate(q, t * d[0]), v + t * d[1], tau + t * d[2]
+        return np.concatenate(fd.vjp(*at, y, forces=y_forces))
+
+    expected = (8 * (gradient(h) - gradient(-h)) - gradient(2 * h) + gradient(-2 * h)) / (12 * h)
+    found = fd.hvp(q, v, tau, y, y_forces, *d)
+    assert_close(np.concatenate(found), expected, 1e-9)
+    out = tuple(np.empty(robot.nv) for _ in found)
+    fd.hvp.bind(q, v, tau, y, *d, forces=y_forces, out=out)()
+    np.testing.assert_array_equal(np.concatenate(out), np.concatenate(found))
 
 
 def test_redundant_rows_leave_derivatives_of_accelerations_unique() -> None:
@@ -351,5 +376,5 @@ def test_errors_say_what_is_needed() -> None:
         fd.jvp(q, q, q, q)
     with pytest.raises(ProgramTooLarge):
         fd.vjp.compile(max_operations=20)
-    with pytest.raises(UnsupportedFeature, match="second derivatives"):
-        _ = lw.ForwardDynamics(linkages.made("four-bar"), "lcaba").hvp
+    with pytest.raises(InputError, match="takes q, v, tau, y, dq, dv, dtau; dtau was not given"):
+        fd.hvp(q, q, q, q, q, q)

@@ -27,6 +27,10 @@ STACK = 1 << 20
 
 def runner_for(program: Program, backend: Backend) -> Runner:
     """What runs a program on a backend."""
+    if backend.name == "cuda":
+        from linkwork.compilers.cuda.runner import CudaRunner  # for those who have a GPU
+
+        return CudaRunner(program, backend)
     kinds: dict[str, type[Runner]] = {"plain": Runner, "native": NativeRunner, "specialized": SpecializedRunner}
     return kinds[backend.name](program, backend)
 

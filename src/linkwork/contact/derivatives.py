@@ -9,10 +9,10 @@ solution; where two of these meet, derivatives are those of a smoothed problem.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +20,18 @@ import numpy.typing as npt
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
+from linkwork.contact.friction_rates import FRICTION, FrictionRates
 from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, state_columns, unit_directions
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import InputError
 from linkwork.inputs import BackendName, above_zero
+from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_sensitivity import CONTACT_SENSITIVITY
 from linkwork.kernels.contact_step_equations import EQUATIONS, SMOOTHED_CONTACTS
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.parameters import ParameterInputs
 from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
 Which = Literal["state", "equations", "all"]
 
+GIVEN = ("q", "v", "tau")
 STATE = ("q1", "v1")
 SMOOTHED_ITERATIONS = 50
 """The most Newton steps of a smoothed problem."""
@@ -59,24 +63,39 @@ class ContactFunction(Protocol):
         """How the step is run: derivatives are run plainly where it is."""
 
     @property
-    def equations_program(self) -> Program:
+    def planned(self) -> Program:
+        """The step, without parameters of the robot among its inputs."""
+
+    @property
+    def equations(self) -> Algorithm:
         """The equations of a step at its solution."""
 
     @property
-    def differentiated_by(self) -> tuple[str, ...]:
-        """Inputs to differentiate by: the first three are q, v, tau."""
+    def dt(self) -> float:
+        """Time of a step."""
+
+    @property
+    def parameter_inputs(self) -> ParameterInputs:
+        """Parameters of the robot that are inputs."""
+
+    @property
+    def acting(self) -> tuple[str, ...]:
+        """What acts besides torques: commands and wrenches, where there are any."""
 
     def equation_inputs(self, state: Sequence[Any], optional: Mapping[str, Any], dtype: Any) -> list[Any]:
-        """All inputs of `equations_program`; ``optional`` may have ``result`` and ``given``."""
+        """All inputs of `equations` but parameters; ``optional`` may have ``result`` and ``given``."""
 
     def problem_inputs(self, q: Any, v: Any, optional: Mapping[str, Any], dtype: Any) -> list[Any]:
         """Inputs of the system: q, v, tau, wrenches, given, start, settings."""
 
-    def applied_torques(self, q: Any, v: Any, tau: Any, optional: Mapping[str, Any]) -> Any:
+    def applied_torques(self, state: Sequence[Any], optional: Mapping[str, Any], parameters: Sequence[Any]) -> Any:
         """Torques given, and those of stops and actuators."""
 
-    def solution(self, q: Any, v: Any, tau: Any, optional: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-        """The state after the step, and the result."""
+    def solve(self, state: Sequence[Any], optional: Mapping[str, Any]) -> Any:
+        """What a call returns: commands, wrenches and parameters are by name."""
+
+    def solved(self, solution: Any) -> tuple[Array, Array, Array]:
+        """Of what a call returned, the state after the step, and the result."""
 
 
 class ContactEquations(ArrayEvaluator):
@@ -92,9 +111,10 @@ class ContactEquations(ArrayEvaluator):
         super().__init__(
             step.robot,
             f"{which} of a contact step",
-            lambda: step.equations_program,
+            lambda: replace(step.planned, algorithm=step.equations),
             {"step": step, "which": which},
             step.frames,
+            parameters=step.parameter_inputs,
         )
         if step.backend == "plain":
             self._set_backend(Backend("plain"))
@@ -103,9 +123,9 @@ class ContactEquations(ArrayEvaluator):
     def differentiated(self) -> Differentiated:
         """The state, what acts, and the result that equations are taken at."""
         of = {"state": STATE, "equations": tuple(EQUATIONS), "all": (*STATE, *EQUATIONS)}[self.which]
-        optional = (*self.step.differentiated_by[3:], "result")
+        optional = (*self.step.acting, *self.parameters, "result")
         results = {name: (name, slice(None)) for name in of}
-        return Differentiated(self.step.differentiated_by[:3], optional, results, ("q",), ("q1",))
+        return Differentiated(GIVEN, optional, results, ("q",), ("q1",))
 
     def _prepare_inputs(self) -> None:
         """The step has them."""
@@ -114,17 +134,39 @@ class ContactEquations(ArrayEvaluator):
         return self._inputs_with(given, {})
 
     def _inputs_with(self, state: Sequence[Any], optional: dict[str, Any]) -> list[Any]:
-        found: list[Any] = self.step.equation_inputs(state, optional, self._dtype)
-        return found
+        inputs: list[Any] = self.step.equation_inputs(state, optional, self._dtype)
+        return self._all_inputs(inputs, self.given_parameters(optional))
+
+    def given_parameters(self, optional: Mapping[str, Any]) -> tuple[Any, ...]:
+        """All parameters that are inputs, in order.
+
+        Args:
+            optional: What was given by name.
+        """
+        return self._given_parameters({name: x for name, x in optional.items() if name in self.parameters})
 
 
-def need_own_parameters(names: Collection[str]) -> None:
-    """Raise where parameters of the robot are inputs of a step with contacts: its derivatives know none."""
-    if names:
-        raise UnsupportedFeature(
-            "derivatives of a step with contacts are those of the robot's own parameters: make the step of "
-            f"robot.with_parameters(...), without parameters={list(names)}"
-        )
+class Point(NamedTuple):
+    """Where derivatives of a step are taken."""
+
+    inputs: list[Any]
+    """Inputs of linear systems, but parameters: q, v, tau, wrenches, given, start, settings."""
+    parameters: tuple[Any, ...]
+    """Parameters of the robot that are inputs, in order."""
+    result: Array
+    """The result of the step, or that of the smoothed problem."""
+    theta: float
+    """The smoothing, an acceleration."""
+
+    def wider(self, shapes: Sequence[tuple[int, ...]]) -> Point:
+        """The same with one batch axis more, for directions.
+
+        Args:
+            shapes: Of parameters.
+        """
+        inputs = [one_more_axis(x, inner) for x, inner in zip(self.inputs, (1, 1, 1, 2, 2, 1, 1), strict=True)]
+        parameters = tuple(one_more_axis(x, len(shape)) for x, shape in zip(self.parameters, shapes, strict=True))
+        return Point(inputs, parameters, one_more_axis(self.result), self.theta)
 
 
 class ContactDerivatives:
@@ -137,10 +179,27 @@ class ContactDerivatives:
     def __init__(self, step: ContactFunction) -> None:
         self.step = step
         self.dtype = np.dtype(np.float64)
+        self.inputs = (*GIVEN, *step.acting, *step.parameter_inputs.names)
+        """Names of the inputs to differentiate by."""
+
+    @cached_property
+    def _equations(self) -> ContactEquations:
+        return ContactEquations(self.step, "equations")
+
+    @cached_property
+    def _friction(self) -> FrictionRates | None:
+        """How parameters of friction act, where they are inputs."""
+        names = tuple(name for name in FRICTION if name in self.step.parameter_inputs.names)
+        return FrictionRates(self._equations.program.tree, self.step.dt, names) if names else None
+
+    @property
+    def _by(self) -> tuple[str, ...]:
+        """What equations are differentiated by: friction acts through forces."""
+        return (*self.inputs, *(("result",) if self._friction is not None else ()))
 
     @cached_property
     def _rates(self) -> JacobianVectorProduct:
-        return JacobianVectorProduct(ContactEquations(self.step, "equations"), self.step.differentiated_by)
+        return JacobianVectorProduct(self._equations, self._by)
 
     @cached_property
     def _state_rates(self) -> JacobianVectorProduct:
@@ -152,11 +211,12 @@ class ContactDerivatives:
 
     @cached_property
     def _gradients(self) -> VectorJacobianProduct:
-        return VectorJacobianProduct(ContactEquations(self.step, "all"), self.step.differentiated_by)
+        return VectorJacobianProduct(ContactEquations(self.step, "all"), self._by)
 
     def _runner(self, algorithm: Any) -> Runner:
-        program = replace(self.step.equations_program, algorithm=algorithm, derivation=None)
-        return runner_for(program, Backend("plain" if self.step.backend == "plain" else "native"))
+        program = replace(self.step.planned, algorithm=algorithm, derivation=None)
+        backend = Backend("plain" if self.step.backend == "plain" else "native")
+        return runner_for(self.step.parameter_inputs.program(program), backend)
 
     @cached_property
     def _sensitivity(self) -> Runner:
@@ -166,96 +226,89 @@ class ContactDerivatives:
     def _smoothed(self) -> Runner:
         return self._runner(SMOOTHED_CONTACTS)
 
-    # At the solution ---------------------------------------------------------------------------------------------
+    # Where derivatives are taken -----------------------------------------------------------------------------------
 
-    def at(
-        self, state: Sequence[Any], optional: Mapping[str, Any], result: Array, smoothing: float | None
-    ) -> tuple[list[Any], Array, Array]:
-        """Inputs of linear systems, the result to differentiate at, and the smoothing, an acceleration.
+    def at(self, state: Sequence[Any], optional: Mapping[str, Any], result: Array, smoothing: float | None) -> Point:
+        """Where derivatives are taken.
 
         Args:
             state: q, v and tau.
-            optional: Commands and wrenches, by name.
+            optional: Commands, wrenches and parameters, by name.
             result: The result of the step.
             smoothing: Of the smoothed problem, in m/s; None: the step itself.
         """
-        q, v, tau = state
-        inputs = self.step.problem_inputs(q, v, optional, self.dtype)
+        inputs = self.step.problem_inputs(state[0], state[1], optional, self.dtype)
+        parameters = self._equations.given_parameters(optional)
         settings = inputs[-1]
         dt, tolerance = float(settings[2]), float(settings[0])
         if smoothing is None:
-            return inputs, result, np.array([tolerance / dt])
-        theta = np.array([above_zero(smoothing, "smoothing") / dt])
-        most = np.array([SMOOTHED_TOLERANCE * theta[0], SMOOTHED_ITERATIONS])
+            return Point(inputs, parameters, result, tolerance / dt)
+        theta = above_zero(smoothing, "smoothing") / dt
+        most = np.array([SMOOTHED_TOLERANCE * theta, SMOOTHED_ITERATIONS])
         applied = list(inputs)
-        applied[2] = self.step.applied_torques(q, v, tau, optional)
-        found = self._smoothed.evaluate([*applied, result, theta, most], [None] * 4)
-        return inputs, found[2], theta
+        applied[2] = self.step.applied_torques(state, optional, parameters)
+        found = self._smoothed.evaluate([*applied, result, np.array([theta]), most, *parameters], [None] * 4)
+        return Point(inputs, parameters, found[2], theta)
 
     # Products ------------------------------------------------------------------------------------------------------
 
     def forward(
-        self,
-        state: Sequence[Any],
-        directions: Mapping[str, Any],
-        optional: Mapping[str, Any],
-        at: tuple[list[Any], Array, Array],
+        self, state: Sequence[Any], directions: Mapping[str, Any], optional: Mapping[str, Any], at: Point
     ) -> tuple[Array, Array]:
         """Rates of the state after the step along directions of the inputs.
 
         Args:
             state: q, v and tau.
             directions: By names of inputs; none is zero.
-            optional: Commands, wrenches and given contact points, by name.
+            optional: Commands, wrenches and parameters, by name.
             at: What `at` returned.
         """
-        inputs, result, theta = at
-        along = {f"d{name}": x for name, x in directions.items()}
-        named = {name: along.pop(name) for name in list(along) if name[1:] not in ("q", "v", "tau")}
-        rates = self._rates(*state, along["dq"], along["dv"], along["dtau"], result=result, **optional, **named)
-        how = np.array([theta[0], 0.0])
-        changes = self._sensitivity.evaluate([*inputs, result, how, -rates[0], *rates[1:]], [None] * 4)
-        dresult = np.zeros((*changes[0].shape[:-1], result.shape[-1]))
+        given = [directions[name] for name in GIVEN]
+        named = {f"d{name}": x for name, x in directions.items() if name not in GIVEN}
+        shift: Any = 0.0
+        if self._friction is not None:
+            named["dresult"], shift = self._friction.forward(at.result, directions, self._values(at))
+        rates = self._rates(*state, *given, result=at.result, **optional, **named)
+        how = np.array([at.theta, 0.0])
+        sides = [-rates[0], rates[1] + shift, *rates[2:]]
+        changes = self._sensitivity.evaluate([*at.inputs, at.result, how, *sides, *at.parameters], [None] * 4)
+        dresult = np.zeros((*changes[0].shape[:-1], at.result.shape[-1]))
         dresult[..., HEAD : HEAD + self.step.robot.nv] = changes[0]
-        dq1, dv1 = self._state_rates(*state, along["dq"], along["dv"], result=result, dresult=dresult, **optional)
+        dq1, dv1 = self._state_rates(*state, *given[:2], result=at.result, dresult=dresult, **optional)
         return dq1, dv1
 
     def reverse(
-        self,
-        state: Sequence[Any],
-        seeds: Sequence[Any],
-        optional: Mapping[str, Any],
-        at: tuple[list[Any], Array, Array],
+        self, state: Sequence[Any], seeds: Sequence[Any], optional: Mapping[str, Any], at: Point
     ) -> tuple[Array, ...]:
         """Derivatives of ``y_q1 q1 + y_v1 v1`` by the inputs.
 
         Args:
             state: q, v and tau.
             seeds: ``y_q1`` and ``y_v1``.
-            optional: Commands, wrenches and given contact points, by name.
+            optional: Commands, wrenches and parameters, by name.
             at: What `at` returned.
         """
-        inputs, result, theta = at
-        (of_result,) = self._state_seeds(*state, *seeds, result=result, **optional)
+        (of_result,) = self._state_seeds(*state, *seeds, result=at.result, **optional)
         seed = np.ascontiguousarray(of_result[..., HEAD : HEAD + self.step.robot.nv])
-        zeros = [np.zeros(shape) for shape in self._sensitivity.program.input_shapes()[-3:]]
-        how = np.array([theta[0], 1.0])
-        balance, y, rows, box_y = self._sensitivity.evaluate([*inputs, result, how, seed, *zeros], [None] * 4)
-        found: tuple[Array, ...] = self._gradients(*state, *seeds, -balance, y, -rows, box_y, result=result, **optional)
-        return found
+        zeros = [np.zeros(shape) for shape in self._equations.program.output_shapes()[-3:]]
+        how = np.array([at.theta, 1.0])
+        inputs = [*at.inputs, at.result, how, seed, *zeros, *at.parameters]
+        balance, y, rows, box_y = self._sensitivity.evaluate(inputs, [None] * 4)
+        parts = self._gradients(*state, *seeds, -balance, y, -rows, box_y, result=at.result, **optional)
+        found = dict(zip(self._by, parts, strict=True))
+        if self._friction is not None:
+            for name, x in self._friction.reverse(at.result, found["result"], y, self._values(at)).items():
+                found[name] = found[name] + x
+        return tuple(found[name] for name in self.inputs)
 
     def jacobian(
-        self,
-        state: Sequence[Any],
-        optional: Mapping[str, Any],
-        at: tuple[list[Any], Array, Array],
-        after: tuple[Array, Array],
+        self, state: Sequence[Any], optional: Mapping[str, Any], at: Point, after: tuple[Array, Array]
     ) -> StepDerivatives:
         """All derivatives, as a batch of products with unit directions.
 
         Args:
             state: q, v and tau.
-            optional: Commands, wrenches and given contact points, by name.
+            optional: Commands, wrenches and parameters, by name.
             at: What `at` returned.
             after: The state after the step.
         """
@@ -263,15 +316,18 @@ class ContactDerivatives:
         sizes = {"q": nv, "v": nv, "tau": nv}
         if optional.get("commands") is not None:
             sizes["commands"] = np.shape(optional["commands"])[-1]
-        inputs, result, theta = at
-        axes = [1, 1, 1, 2, 2, 1, 1]
-        more = [one_more_axis(x, inner) for x, inner in zip(inputs, axes, strict=True)]
-        wider = {name: one_more_axis(x, 1 if name == "commands" else 2) for name, x in optional.items()}
+        shapes = self.step.parameter_inputs.shapes
+        ranks = {"commands": 1, "wrenches": 2} | {name: len(shape) for name, shape in shapes.items()}
+        wider = {name: one_more_axis(x, ranks[name]) for name, x in optional.items()}
         units = unit_directions(sizes)
         lead = np.broadcast_shapes(*(np.shape(x)[:-1] for x in state))
         full = [np.broadcast_to(one_more_axis(x), (*lead, sum(sizes.values()), np.shape(x)[-1])) for x in state]
-        rates = self.forward(full, units, wider, (more, one_more_axis(result), theta))
+        rates = self.forward(full, units, wider, at.wider(list(shapes.values())))
         return StepDerivatives(*after, **state_columns(rates, sizes))
+
+    def _values(self, at: Point) -> dict[str, Any]:
+        """Parameters by name."""
+        return dict(zip(self.step.parameter_inputs.names, at.parameters, strict=True))
 
 
 def checked_state(q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike | None, nv: int) -> list[Any]:

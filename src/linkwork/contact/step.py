@@ -14,16 +14,11 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.contact.coal import GivenContacts, MeshKind
-from linkwork.contact.derivatives import ContactDerivatives, need_own_parameters
+from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
-from linkwork.contact.step_products import (
-    ContactAdjointProduct,
-    ContactJacobian,
-    ContactJacobianProduct,
-    ContactStepFunction,
-    need_double,
-)
+from linkwork.contact.step_function import ContactStepFunction
+from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import row_regularization
 from linkwork.errors import InputError, NotConverged, StateWarning
@@ -228,27 +223,25 @@ class ContactStep(ArrayEvaluator):
     def _derivatives(self) -> ContactDerivatives:
         made: ContactDerivatives | None = self._products.get("derivatives")
         if made is None:
-            need_double(self._dtype)
-            need_own_parameters(self.parameters)
             made = self._products["derivatives"] = ContactDerivatives(ContactStepFunction(self))
         return made
 
-    def _jvp(self) -> ContactJacobianProduct:
+    def _jvp(self) -> ContactStepJvp:
         """Rates of the state after the step: ``step.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
-        return ContactJacobianProduct(self._derivatives())
+        return ContactStepJvp(self._derivatives())
 
-    def _vjp(self) -> ContactAdjointProduct:
+    def _vjp(self) -> ContactStepVjp:
         """Gradients of a function of the state after the step: ``step.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv,
-        dtau)``."""
-        return ContactAdjointProduct(self._derivatives())
+        dtau)``, wrenches and parameters where they are inputs."""
+        return ContactStepVjp(self._derivatives())
 
     jvp: Any = property(_jvp)  # implicit functions have products of their own
     vjp: Any = property(_vjp)
 
     @property
-    def derivatives(self) -> ContactJacobian:
+    def derivatives(self) -> ContactStepJacobian:
         """The Jacobian of the step: ``step.derivatives(q, v, tau)`` gives `StepDerivatives`."""
-        return ContactJacobian(self._derivatives())
+        return ContactStepJacobian(self._derivatives())
 
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         self.runner  # noqa: B018

@@ -1,132 +1,84 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ContactStep.jvp`, `vjp` and `derivatives`: derivatives of a step with contacts, as calls."""
+"""`jvp`, `vjp` and `derivatives` of steps with contacts, of `ContactStep` and `Stepper` alike, as calls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.program import Program
-from linkwork.contact.derivatives import ContactDerivatives, checked_state
+from linkwork.contact.derivatives import ContactDerivatives, Point, checked_state
 from linkwork.dynamics.step_derivatives import StepDerivatives
-from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import BackendName
-from linkwork.kernels.contact_step_equations import CONTACT_EQUATIONS
+from linkwork.errors import InputError
+from linkwork.inputs import suggest
 from linkwork.quantities.arguments import Array
 
-if TYPE_CHECKING:
-    from linkwork.contact.solution import ContactSolution
-    from linkwork.contact.step import ContactStep
 
-
-class ContactStepFunction:
-    """A `ContactStep` as derivatives see it.
+class ContactProduct:
+    """What derivatives of a step with contacts share.
 
     Args:
-        step: The step.
+        derivatives: Of the step.
     """
 
-    def __init__(self, step: ContactStep) -> None:
-        self.step, self.robot, self.frames = step, step.robot, step.frames
-        need_no_parameters(step.parameters)
-        if step.program.tree.ngiven:
-            raise UnsupportedFeature(
-                f"contact points of some pairs of '{step.robot.name}' come from coal, which says nothing of how they "
-                "move: steps with meshes have no derivatives; give these bodies boxes, capsules or spheres"
-            )
-
-    @property
-    def backend(self) -> BackendName:
-        """How the step is run."""
-        return self.step.backend
-
-    @property
-    def equations_program(self) -> Program:
-        """The equations of a step at its solution."""
-        return replace(self.step.program, algorithm=CONTACT_EQUATIONS)
-
-    @property
-    def differentiated_by(self) -> tuple[str, ...]:
-        """Inputs to differentiate by."""
-        return ("q", "v", "tau") + ("wrenches",) * bool(self.frames)
-
-    def equation_inputs(self, state: Sequence[Any], optional: Mapping[str, Any], dtype: Any) -> list[Any]:
-        """All inputs of `equations_program`.
-
-        Args:
-            state: q, v and tau.
-            optional: Wrenches and the result, by name.
-            dtype: Of arrays that are made.
-        """
-        result = optional.get("result")
-        none = np.zeros(int(self.step.program.tree.nresult), dtype)
-        return [*self.step._inputs([*state, optional.get("wrenches")]), none if result is None else result]
-
-    def problem_inputs(self, q: Any, v: Any, optional: Mapping[str, Any], dtype: Any) -> list[Any]:
-        """Inputs of linear systems.
-
-        Args:
-            q: Configuration.
-            v: Joint velocities.
-            optional: Wrenches, by name.
-            dtype: Of arrays that are made.
-        """
-        return self.step._inputs([q, v, None, optional.get("wrenches")])
-
-    def applied_torques(self, q: Any, v: Any, tau: Any, optional: Mapping[str, Any]) -> Any:
-        """Torques given: there are no others.
-
-        Args:
-            q: Configuration.
-            v: Joint velocities.
-            tau: Joint torques.
-            optional: Wrenches, by name.
-        """
-        return tau
-
-    def solution(self, q: Any, v: Any, tau: Any, optional: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-        """The state after the step, and the result.
-
-        Args:
-            q: Configuration.
-            v: Joint velocities.
-            tau: Joint torques.
-            optional: Wrenches, by name.
-        """
-        made = self.step(q, v, tau, optional.get("wrenches"))
-        return made.q, made.v, made._result
-
-
-class _StepProduct:
-    """What the derivatives of a `ContactStep` share."""
+    __call__: Callable[..., Any]
+    """Evaluate; every class says with which inputs."""
 
     def __init__(self, derivatives: ContactDerivatives) -> None:
         self._derivatives = derivatives
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs to differentiate by."""
+        return self._derivatives.inputs
+
+    def _named(self, given: Mapping[str, Any], directed: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Inputs by name that were given, and directions of such."""
+        known = self.inputs[3:]
+        allowed = (*known, *(f"d{name}" for name in known if directed))
+        for name in given:
+            if name not in allowed:
+                near = suggest(name, allowed) or (f"; there are {', '.join(allowed)}" if allowed else "")
+                raise InputError(f"a step with contacts has no input '{name}'{near}")
+        arrays = {name: np.asarray(x, float) for name, x in given.items() if x is not None}
+        return (
+            {name: x for name, x in arrays.items() if name in known},
+            {name[1:]: x for name, x in arrays.items() if name not in known},
+        )
 
     def _at(
         self,
         q: npt.ArrayLike,
         v: npt.ArrayLike,
         tau: npt.ArrayLike | None,
-        wrenches: npt.ArrayLike | None,
-        solution: ContactSolution | None,
+        optional: dict[str, Any],
+        solution: Any,
         smoothing: float | None,
-    ) -> tuple[list[Any], dict[str, Any], tuple[list[Any], Array, Array], tuple[Array, Array]]:
+    ) -> tuple[list[Any], Point, tuple[Array, Array]]:
+        """The state, where derivatives are taken, and the state after the step."""
         step = self._derivatives.step
         state = checked_state(q, v, tau, step.robot.nv)
-        optional = {} if wrenches is None else {"wrenches": np.asarray(wrenches, float)}
-        if solution is None:
-            q1, v1, result = step.solution(state[0], state[1], state[2], optional)
-        else:
-            q1, v1, result = solution.q, solution.v, solution._result
-        return state, optional, self._derivatives.at(state, optional, result, smoothing), (q1, v1)
+        q1, v1, result = step.solved(step.solve(state, optional) if solution is None else solution)
+        return state, self._derivatives.at(state, optional, result, smoothing), (q1, v1)
+
+    def bind(self, *arrays: Array, out: Sequence[Array], **given: Any) -> Callable[[], None]:
+        """A call without arguments that reads these arrays as they then are and writes ``out``.
+
+        Args:
+            arrays: As for a call.
+            out: Arrays that every call writes.
+            given: By name, as for a call.
+        """
+
+        def run() -> None:
+            self(*arrays, out=out, **given)
+
+        return run
 
 
-class ContactJacobianProduct(_StepProduct):
+class ContactStepJvp(ContactProduct):
     """Rates of the state after a step along a direction: ``step.jvp(q, v, tau, dq, dv, dtau)``."""
 
     def __call__(
@@ -138,10 +90,10 @@ class ContactJacobianProduct(_StepProduct):
         dv: npt.ArrayLike,
         dtau: npt.ArrayLike,
         *,
-        wrenches: npt.ArrayLike | None = None,
-        dwrenches: npt.ArrayLike | None = None,
-        solution: ContactSolution | None = None,
+        solution: Any = None,
         smoothing: float | None = None,
+        out: Sequence[Array] | None = None,
+        **given: npt.ArrayLike | None,
     ) -> tuple[Array, Array]:
         """``(dq1, dv1)``, in the tangent space at the configuration after the step. Leading axes broadcast.
 
@@ -152,21 +104,22 @@ class ContactJacobianProduct(_StepProduct):
             dq: Direction of ``q`` in its tangent space, ``(..., nv)``.
             dv: Direction of ``v``.
             dtau: Direction of ``tau``.
-            wrenches: External wrenches, ``(..., frames, 6)``, as for the step.
-            dwrenches: Their direction.
             solution: What the step returned for these inputs; by default it is made again.
             smoothing: In m/s: derivatives of a problem in which contacts are smoothed by about this velocity. By
                 default they are those of the step itself.
+            out: Arrays to write ``dq1`` and ``dv1`` to; by default new ones.
+            given: By name: ``commands``, ``wrenches`` and parameters of the robot that are inputs, as for the step,
+                and their directions, ``dcommands``, ``dwrenches``, ``dmass`` and so on.
         """
-        state, optional, at, _ = self._at(q, v, tau, wrenches, solution, smoothing)
-        along = {"q": np.asarray(dq, float), "v": np.asarray(dv, float), "tau": np.asarray(dtau, float)}
-        if dwrenches is not None:
-            along["wrenches"] = np.asarray(dwrenches, float)
-        return self._derivatives.forward(state, along, optional, at)
+        optional, along = self._named(given, directed=True)
+        state, at, _ = self._at(q, v, tau, optional, solution, smoothing)
+        along |= {"q": np.asarray(dq, float), "v": np.asarray(dv, float), "tau": np.asarray(dtau, float)}
+        dq1, dv1 = _written(self._derivatives.forward(state, along, optional, at), out, ("dq1", "dv1"))
+        return dq1, dv1
 
 
-class ContactAdjointProduct(_StepProduct):
-    """Seeds of the state after a step times its Jacobian: ``step.vjp(q, v, tau, y_q1, y_v1)``."""
+class ContactStepVjp(ContactProduct):
+    """Gradients of a function of the state after a step: ``step.vjp(q, v, tau, y_q1, y_v1)``."""
 
     def __call__(
         self,
@@ -176,11 +129,12 @@ class ContactAdjointProduct(_StepProduct):
         y_q1: npt.ArrayLike,
         y_v1: npt.ArrayLike,
         *,
-        wrenches: npt.ArrayLike | None = None,
-        solution: ContactSolution | None = None,
+        solution: Any = None,
         smoothing: float | None = None,
+        out: Sequence[Array] | None = None,
+        **given: npt.ArrayLike | None,
     ) -> tuple[Array, ...]:
-        """``(dq, dv, dtau)``, and ``dwrenches`` where frames were named. Leading axes broadcast.
+        """One array for each of `inputs`, ``(dq, dv, dtau, ...)``. Leading axes broadcast.
 
         Args:
             q: Configuration, ``(..., nq)``.
@@ -188,15 +142,18 @@ class ContactAdjointProduct(_StepProduct):
             tau: Joint torques, ``(..., nv)``; None: none.
             y_q1: Derivative of a function by the configuration after the step, in its tangent space, ``(..., nv)``.
             y_v1: Derivative by the velocities after the step, ``(..., nv)``.
-            wrenches: External wrenches, ``(..., frames, 6)``, as for the step.
             solution: What the step returned for these inputs; by default it is made again.
-            smoothing: As for `ContactStep.jvp`.
+            smoothing: As for ``jvp``.
+            out: Arrays to write results to, one for each of `inputs`; by default new ones.
+            given: By name: ``commands``, ``wrenches`` and parameters of the robot that are inputs, as for the step.
         """
-        state, optional, at, _ = self._at(q, v, tau, wrenches, solution, smoothing)
-        return self._derivatives.reverse(state, [np.asarray(y_q1, float), np.asarray(y_v1, float)], optional, at)
+        optional, _ = self._named(given, directed=False)
+        state, at, _ = self._at(q, v, tau, optional, solution, smoothing)
+        seeds = [np.asarray(y_q1, float), np.asarray(y_v1, float)]
+        return _written(self._derivatives.reverse(state, seeds, optional, at), out, self.inputs)
 
 
-class ContactJacobian(_StepProduct):
+class ContactStepJacobian(ContactProduct):
     """All derivatives of a step: ``step.derivatives(q, v, tau).A``."""
 
     def __call__(
@@ -205,42 +162,38 @@ class ContactJacobian(_StepProduct):
         v: npt.ArrayLike,
         tau: npt.ArrayLike | None = None,
         *,
-        wrenches: npt.ArrayLike | None = None,
-        solution: ContactSolution | None = None,
+        solution: Any = None,
         smoothing: float | None = None,
+        out: Sequence[Array] | None = None,
+        **given: npt.ArrayLike | None,
     ) -> StepDerivatives:
-        """Derivatives of the state after the step by that before it and by torques. Leading axes broadcast.
+        """Derivatives of the state after the step by that before it, torques and commands. Leading axes broadcast.
 
         Args:
             q: Configuration, ``(..., nq)``.
             v: Joint velocities, ``(..., nv)``.
             tau: Joint torques, ``(..., nv)``; by default none.
-            wrenches: External wrenches, ``(..., frames, 6)``, as for the step.
             solution: What the step returned for these inputs; by default it is made again.
-            smoothing: As for `ContactStep.jvp`.
+            smoothing: As for ``jvp``.
+            out: Arrays to write ``A`` and ``B`` to.
+            given: By name: ``commands``, ``wrenches`` and parameters of the robot that are inputs, as for the step.
         """
-        state, optional, at, after = self._at(q, v, tau, wrenches, solution, smoothing)
-        return self._derivatives.jacobian(state, optional, at, after)
+        optional, _ = self._named(given, directed=False)
+        state, at, after = self._at(q, v, tau, optional, solution, smoothing)
+        found = self._derivatives.jacobian(state, optional, at, after)
+        if out is not None:
+            _written((found.A, found.B), out, ("A", "B"))
+        return found
 
 
-def need_double(dtype: Any) -> None:
-    """Raise an error for other numbers than doubles.
-
-    Args:
-        dtype: Of the step.
-    """
-    if np.dtype(dtype) != np.float64:
-        raise InputError(f"derivatives of steps with contacts are found in float64; the step computes with {dtype}")
-
-
-def need_no_parameters(parameters: Mapping[str, Array]) -> None:
-    """Raise an error where parameters of the robot are inputs.
-
-    Args:
-        parameters: These, by name.
-    """
-    if parameters:
-        raise UnsupportedFeature(
-            f"steps with contacts have no derivatives by parameters ({', '.join(parameters)}): make the step without "
-            "parameters=, or with contact=False"
-        )
+def _written(found: Sequence[Array], out: Sequence[Array] | None, names: Sequence[str]) -> tuple[Array, ...]:
+    """Results, in the arrays that were given for them."""
+    if out is None:
+        return tuple(found)
+    if not isinstance(out, tuple | list) or len(out) != len(found):
+        raise InputError(f"out needs an array for each of {', '.join(names)}")
+    for x, y in zip(out, found, strict=True):
+        if x.shape != y.shape:
+            raise InputError(f"out has an array of shape {x.shape}, needs {y.shape}")
+        x[...] = y
+    return tuple(out)

@@ -13,24 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.mobility import loop_rounding, nearby
+from linkwork.closure.mobility import loop_rounding
 from linkwork.closure.tolerances import LEAST_PIVOT, OPEN
 from linkwork.compilers.program import Program
 from linkwork.dynamics.derivatives import ForwardDerivatives
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
 from linkwork.dynamics.methods import METHODS
-from linkwork.errors import NotFinite, SingularConstraints, UnsupportedFeature
+from linkwork.dynamics.row_dependence import rows_depend
+from linkwork.errors import SingularConstraints, UnsupportedFeature
 from linkwork.inputs import ForwardMethod, above_zero
 from linkwork.kernels.constrained_derivatives import CONSTRAINED_DERIVATIVES
-from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
-from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
-from linkwork.quantities.scales import quantity, scales_of
+from linkwork.quantities.scales import scales_of
 
 DEPENDENT = 1e-11
 """Rows whose pivot is a smaller part of their diagonal entry depend on rows before them."""
@@ -40,8 +39,6 @@ GROWTH = 8.0
 """How many times the rounding of a pivot it may be off (`factorize_semidefinite`)."""
 NEGLIGIBLE = 1e-18
 """Pivots below this part of the inverse inertia that a row feels (`scales`) are rounding errors of a row of zeros."""
-INDEPENDENT = 1e-3
-"""The least singular value of rows that are independent, each of length one."""
 
 _UNSET = np.zeros(0)
 _empty = np.empty
@@ -221,27 +218,6 @@ class ConstrainedDerivatives(ArrayEvaluator):
             self._verified(ConstrainedJacobians(*arrays[-len(ConstrainedJacobians._fields) :]))
 
         return verify
-
-
-@computed_once
-def rows_depend(robot: Model) -> bool:
-    """Whether some rows of a robot's constraints depend on others, at typical configurations with closed loops."""
-    rows = enabled_rows(robot)
-    jacobian, weights = quantity(robot, "constraint_jacobian"), 1 / np.sqrt(scales_of(robot).joints)
-    poses = [q for q, _ in nearby(robot)[:3]] or [next(iter(robot.poses.values()), robot.neutral())]
-    if len(rows) > robot.nv:
-        return True
-    for q in poses:
-        try:
-            J = jacobian(q)[rows] * weights
-        except (ArithmeticError, ValueError, NotFinite):  # a function of joints has no value here
-            return True
-        length = np.linalg.norm(J, axis=1)
-        if not (length > 0).all():
-            return True
-        if float(np.linalg.svd(J / length[:, None], compute_uv=False).min(initial=1.0)) < INDEPENDENT:
-            return True
-    return False
 
 
 def forward_derivatives(fd: Any) -> ForwardDerivatives | ConstrainedDerivatives:

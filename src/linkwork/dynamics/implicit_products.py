@@ -8,6 +8,8 @@ derivative of ``F`` by the solution::
     jvp:  K (da, dlambda) = db - dF                   the residual's tangent, then a solution
     vjp:  K (p, w) = (y_a, -y_lambda)                 a solution (K is symmetric in x and -w), then
           y' d(a, lambda) = (p, -w)' (db - dF)        the residual's adjoint
+    hvp:  K (dp, dw) = -dK (p, w)                     second derivatives of F, which is linear in a and lambda; then
+                                                      the adjoint's tangent along inputs, (da, dlambda) and (dp, dw)
 
 Of a tree, and of methods that take rows to be independent, function, solution and residual are one straight-line
 program, which factorizes once. Methods that iterate have three in sequence: the function with its own iterations, then
@@ -102,6 +104,13 @@ class Implicit:
             seeds[name] = [-x for x in w] if name == "tau" else list(w)
         return sweeps.trace("residual_vjp", sweeps.reverse(parts, seeds, self.moving(by)), limit)
 
+    def second(self, by: Sequence[str], limit: int) -> Trace:
+        """The tangent of `reverse` by the inputs and by the solution, ``p`` and ``w`` held, along all of these."""
+        moving = [*self.moving(by), *self.solution]
+        gradient = self.reverse(moving, limit)
+        space = TangentSpace(self.residual.tree)
+        return programs.jvp(gradient, whole(gradient), moving, space, limit)
+
     # Programs of their own -------------------------------------------------------------------------------------
 
     def forward_program(self, by: Sequence[str]) -> Program:
@@ -115,6 +124,13 @@ class Implicit:
         duals = {DUALS[name]: shape for name, shape in self.residual.algorithm.outputs.items()}
         outputs = {name: self.width(name) for name in self.moving(by)}
         return self._derived("vjp", by, {**self.shapes, **duals}, outputs, lambda limit: self.reverse(by, limit))
+
+    def second_program(self, by: Sequence[str]) -> Program:
+        """`second` as a program."""
+        duals = {DUALS[name]: shape for name, shape in self.residual.algorithm.outputs.items()}
+        widths = {name: self.width(name) for name in (*self.moving(by), *self.solution)}
+        inputs = {**self.shapes, **duals, **{f"d{name}": shape for name, shape in widths.items()}}
+        return self._derived("hvp", by, inputs, widths, lambda limit: self.second(by, limit))
 
     def _derived(
         self,

@@ -102,7 +102,7 @@ class Product(ArrayEvaluator):
     @staticmethod
     def _straight(backend: Backend) -> Backend:
         """Where there is no kernel text: straight-line code in place of native code."""
-        return backend if backend.name == "plain" else replace(backend, name="specialized")
+        return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")
 
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
@@ -167,7 +167,7 @@ class Product(ArrayEvaluator):
     # Calls -----------------------------------------------------------------------------------------------------
 
     def _prepare_inputs(self) -> None:
-        same = self.evaluator.dtype == self._dtype
+        same = self.evaluator.dtype == self._dtype and self.evaluator.backend != "cuda"
         self._holder = self.evaluator if same else self.evaluator.native(self._dtype.name)  # type: ignore[arg-type]
         self._holder._prepare_inputs()
         shapes = self._further_inputs(self.evaluator.differentiated_program)
@@ -182,9 +182,11 @@ class Product(ArrayEvaluator):
             raise InputError(f"{self.quantity} takes {self._signature()}; {len(arrays)} arguments were given")
         inputs = self._holder._inputs_with(state, {n: given.pop(n) for n in known.optional if given.get(n) is not None})
         further: list[Any] = []
-        for name, zero in self._zeros.items():
+        directions = sum(name.startswith("d") and name[1:] in known.given for name in self._zeros)
+        seeds = len(rest) - directions if len(rest) > directions else 1  # those of further results may be left out
+        for k, (name, zero) in enumerate(self._zeros.items()):
             keyword = name[2:] if name.startswith("y_") else name
-            positional = name.startswith("y_") or name[1:] in known.given
+            positional = k < seeds if name.startswith("y_") else name[1:] in known.given
             if rest and positional:
                 x = rest.pop(0)
             elif given.get(keyword) is not None:

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.contact.step_products import ContactStepVjp
 from linkwork.errors import InputError
 from linkwork.inputs import count
 from linkwork.quantities.arguments import Array
-from linkwork.simulation.contact_derivatives import ContactStepperVjp
 from linkwork.simulation.step_result import StepResult
 from linkwork.simulation.stepper import Stepper
 
@@ -264,8 +264,8 @@ class Adjoint:
         """
         tau = np.zeros(self.stepper.source.nv) if inputs.tau is None else inputs.tau[k]
         found: tuple[Array, ...]
-        if isinstance(self._vjp, ContactStepperVjp):
-            found = self._vjp(state.q, state.v, tau, *y, made=made, smoothing=self.smoothing, **inputs.of(k))
+        if isinstance(self._vjp, ContactStepVjp):
+            found = self._vjp(state.q, state.v, tau, *y, solution=made, smoothing=self.smoothing, **inputs.of(k))
         else:
             found = self._vjp(state.q, state.v, tau, *y, **inputs.of(k))
         return found

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Backend, Program
-from linkwork.contact.derivatives import ContactDerivatives, need_own_parameters
+from linkwork.contact.derivatives import ContactDerivatives
+from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, state_columns, unit_directions
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, Lanes, Precision
@@ -29,12 +30,7 @@ from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
-from linkwork.simulation.contact_derivatives import (
-    ContactStepperJacobian,
-    ContactStepperJvp,
-    ContactStepperVjp,
-    StepperFunction,
-)
+from linkwork.simulation.contact_derivatives import StepperFunction
 
 if TYPE_CHECKING:
     from linkwork.simulation.stepper import Stepper
@@ -218,23 +214,22 @@ class DifferentiableSteps:
 
     @property
     def _contacts(self) -> ContactDerivatives:
-        need_own_parameters(cast("Stepper", self).parameters)
         return self._kept("contacts", lambda: ContactDerivatives(StepperFunction(cast("Stepper", self))))
 
     @property
-    def jvp(self) -> JacobianVectorProduct | ContactStepperJvp:
+    def jvp(self) -> JacobianVectorProduct | ContactStepJvp:
         """Products with the Jacobian of a step: ``stepper.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
-        return ContactStepperJvp(self._contacts) if self.contact else self._function.jvp
+        return ContactStepJvp(self._contacts) if self.contact else self._function.jvp
 
     @property
-    def vjp(self) -> VectorJacobianProduct | ContactStepperVjp:
+    def vjp(self) -> VectorJacobianProduct | ContactStepVjp:
         """Products with its transpose: ``stepper.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv, dtau)``, and more where
         there are actuators or frames with wrenches (``stepper.vjp.inputs``)."""
-        return ContactStepperVjp(self._contacts) if self.contact else self._function.vjp
+        return ContactStepVjp(self._contacts) if self.contact else self._function.vjp
 
     @property
-    def derivatives(self) -> StepJacobian | ContactStepperJacobian:
+    def derivatives(self) -> StepJacobian | ContactStepJacobian:
         """The Jacobian of a step: ``stepper.derivatives(q, v, tau)`` gives `StepDerivatives`."""
         if self.contact:
-            return ContactStepperJacobian(self._contacts)
+            return ContactStepJacobian(self._contacts)
         return self._kept("jacobian", lambda: StepJacobian(self._function))

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What products of methods that iterate share: the function, a linear system, and a program of the residual.
+
+See `implicit_products` for the equations. Each stage is a program of its own, called with whole batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.compilers.backends import runner_for
+from linkwork.compilers.program import Backend, Program
+from linkwork.compilers.run import Runner
+from linkwork.dynamics.implicit_products import Implicit
+from linkwork.dynamics.linear_solve import solve_program
+from linkwork.dynamics.linear_system import LinearSystem, Weights
+from linkwork.dynamics.row_dependence import rows_redundant
+from linkwork.dynamics.solution import HEAD
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.quantities.arguments import Array, bound_call
+from linkwork.quantities.counts import OperationCount
+from linkwork.quantities.products import Product
+
+if TYPE_CHECKING:
+    from linkwork.dynamics.forward import ForwardDynamics
+
+
+class Stages(Product):
+    """A product in stages.
+
+    Args:
+        evaluator: What is differentiated: forward dynamics or impacts.
+        by: Names of the inputs to differentiate by.
+    """
+
+    evaluator: Any
+    systems: ClassVar[int] = 1
+    """Linear systems that are solved."""
+
+    @property
+    def implicit(self) -> Implicit:
+        """The equations that the solution satisfies."""
+        found: Implicit = self.evaluator.implicit
+        return found
+
+    @property
+    def solver(self) -> ForwardDynamics:
+        """Whose program solves the linear system."""
+        found: ForwardDynamics = self.evaluator.linear_solver
+        return found
+
+    def _set_backend(self, backend: Backend) -> None:
+        super()._set_backend(backend)
+        self._solve_runner: Runner | None = None
+        self._transpose_runner: Runner | None = None
+
+    @property
+    def redundant(self) -> bool:
+        """Whether rows of the robot depend on others, so that forces are not unique."""
+        return rows_redundant(self.robot)
+
+    @property
+    def transpose_runner(self) -> Runner:
+        """What runs ``J' w``."""
+        if self._transpose_runner is None:
+            self._transpose_runner = runner_for(self._transpose_program, self._backend)
+        return self._transpose_runner
+
+    @property
+    def _transpose_program(self) -> Program:
+        return self.implicit.forward_program(self.implicit.solution[1:])
+
+    @property
+    def solve_runner(self) -> Runner:
+        """What runs the linear system."""
+        self.runner  # noqa: B018  makes what is held
+        if self._solve_runner is None:
+            self._solve_runner = runner_for(solve_program(self.solver.program), self._backend)
+        return self._solve_runner
+
+    def _prepare_inputs(self) -> None:
+        super()._prepare_inputs()
+        solver = self.solver
+        if solver.dtype != self._dtype:
+            solver = solver.native(self._dtype.name)  # type: ignore[arg-type]
+        R, _, _, settings = solver._held_inputs()
+        self._held_of_solver = R, settings
+        source = self.evaluator.differentiated_program
+        self._input_names = [*source.algorithm.inputs, *self._further_inputs(source)]
+        self._result_names = list(self._result_shapes(source))
+
+    def compile(self, *arguments: Any, **keywords: Any) -> Self:
+        """The same with its programs compiled now; see `Evaluator.compile`.
+
+        Args:
+            arguments: As for `Evaluator.compile`.
+            keywords: As for `Evaluator.compile`.
+        """
+        made = super().compile(*arguments, **keywords)
+        made.solve_runner  # noqa: B018
+        return made
+
+    def operation_count(self) -> OperationCount:
+        """Exact count of the operations of all stages, the function included: of its first iteration and the first of
+        each linear system, and of a further one of all. Of redundant rows, forces and solutions are projected."""
+        function = self.evaluator.operation_count()
+        solve = OperationCount.of_trace(solve_program(self.solver.program).trace(10**9))
+        projections = 1 + self.systems if self.redundant else 0
+        solves = self.systems + projections
+        total: dict[str, int] = {}
+        for part, times in ((function, 1), (solve, solves), (super().operation_count(), 1)):
+            for name, count in part.items():
+                total[name] = total.get(name, 0) + times * count
+        for program in (*self._further_programs(), *[self._transpose_program] * projections):
+            for name, count in program.trace(10**9).operation_count().items():
+                total[name] = total.get(name, 0) + count
+        iteration, refinement = solves * solve.iteration, solves * solve.refinement
+        return OperationCount(total, function.iteration + iteration, function.refinement + refinement)
+
+    def _further_programs(self) -> Sequence[Program]:
+        """Programs besides the function, the linear system and this one."""
+        return ()
+
+    # Calls -----------------------------------------------------------------------------------------------------
+
+    def __call__(
+        self, *arrays: npt.ArrayLike, out: Any = None, solution: Any = None, **given: npt.ArrayLike | None
+    ) -> Any:
+        """Evaluate. Leading axes of all arguments are batch axes and broadcast.
+
+        Args:
+            arrays: Inputs of the evaluator, then seeds of results or directions of inputs, as the class says.
+            out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
+            solution: What the evaluator returned for these inputs, where it is at hand.
+            given: By name: inputs that need not be given (``wrenches``, ``target``), seeds of further results
+                (``forces``), and directions of such inputs (``dwrenches``, ``dtarget``).
+        """
+        if self._too_large() is not None:
+            return self._by_jacobians(arrays, given, out)
+        typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else _listed(out))])
+        inputs = typed._by_name(arrays, given)
+        if solution is None:
+            solution = typed._holder(*(inputs[name] for name in self._known.given), **self._options(given))
+        first, forces = self.evaluator.solved(solution)
+        inputs |= zip(self.implicit.solution, (first, np.ascontiguousarray(forces)), strict=True)
+        if self.redundant:
+            inputs[self.implicit.solution[1]] = typed._system(inputs, [None, None]).smallest(forces)
+        return self._packed(typed._evaluated(inputs, self._given_out(out)))
+
+    def _by_name(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """All inputs, seeds and directions, by name."""
+        arranged = self._arranged(arrays, given)  # makes the names
+        return dict(zip(self._input_names, arranged, strict=True))
+
+    def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: given[name] for name in self._known.optional if given.get(name) is not None}
+
+    def _given_out(self, out: Any) -> list[Any]:
+        self.runner  # noqa: B018  makes the names
+        if out is None:
+            return [None] * len(self._result_names)
+        outputs = _listed(out)
+        if len(outputs) != len(self._result_names):
+            names = ", ".join(self._result_names)
+            raise InputError(f"{self.quantity} writes {names}: out needs as many arrays; found {len(outputs)}")
+        return outputs
+
+    def _evaluated(self, inputs: dict[str, Any], out: Sequence[Any]) -> list[Array]:
+        """The stages after the function."""
+        raise NotImplementedError
+
+    def _of_system(self, inputs: Mapping[str, Any], force: Any, rows: Any) -> list[Any]:
+        """Inputs of the linear system."""
+        R, settings = self._held_of_solver
+        given = {**inputs, "force": force, "rows": rows, "regularization": R, "settings": settings}
+        return [given[name] for name in self.solve_runner.names]
+
+    def _of_transpose(self, inputs: Mapping[str, Any], w: Any) -> list[Any]:
+        """Inputs of ``J' w``."""
+        given = {**inputs, f"d{self.implicit.solution[1]}": w}
+        return [given[name] for name in self.transpose_runner.names]
+
+    @property
+    def _weights(self) -> Weights:
+        R, settings = self._held_of_solver
+        return Weights.of_inputs(R, settings, self.robot.nv)
+
+    def _system(self, inputs: Mapping[str, Any], out: Sequence[Any]) -> LinearSystem:
+        """The linear system; solutions ``x`` and results are written to ``out``, if it has arrays."""
+        none = np.zeros(self.robot.nc, self._dtype)
+
+        def solve(force: Any, rows: Any) -> tuple[Array, Array]:
+            x, result = self.solve_runner.evaluate(self._of_system(inputs, force, rows), out)
+            return x, result
+
+        def smallest(w: Any) -> Array:
+            force, _ = self.transpose_runner.evaluate(self._of_transpose(inputs, -w), [None, None])
+            _, result = self.solve_runner.evaluate(self._of_system(inputs, force, none), [None, None])
+            return np.ascontiguousarray(result[..., HEAD : HEAD + self.robot.nc])
+
+        return LinearSystem(solve, smallest, self._weights, self.redundant)
+
+    def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
+        """A call without arguments that reads these arrays and writes ``out``: for control loops.
+
+        Args:
+            inputs: Arrays as for a call, that every call reads as they then are.
+            out: Array that every call writes, or a tuple of as many as there are results.
+            given: Arrays by name, as for a call.
+        """
+        outputs, known = self._given_out(out), self._known
+        named = self._by_name(inputs, given)
+        lead = np.shape(inputs[0])[:-1]
+        source = self.evaluator.differentiated_program
+        shapes = dict(zip(source.algorithm.outputs, source.output_shapes(), strict=True))
+        first, result = (np.empty((*lead, *shape), self._dtype) for shape in shapes.values())
+        state = [named[name] for name in (*known.given, *(name for name in known.optional if name == "wrenches"))]
+        options = self._options(given)
+        if "target" in options:
+            raise UnsupportedFeature(f"{self.quantity} is bound without targets: call it")
+        parameters = {name: x for name, x in options.items() if name != "wrenches"}
+        steps = [self._holder.bind(*state, out=(first, result), **parameters)]
+        forces = np.empty((*lead, self.robot.nc), self._dtype)
+        steps.append(lambda: np.copyto(forces, result[..., HEAD : HEAD + self.robot.nc]))
+        named |= zip(self.implicit.solution, (first, forces), strict=True)
+        if self.redundant:
+            system = self._bound_system(named, lead, np.empty((*lead, self.robot.nv), self._dtype))
+            steps.append(lambda: np.copyto(forces, system.smallest(forces)))
+        steps += self._bound(named, outputs, lead)
+
+        def run() -> None:
+            for step in steps:
+                step()
+
+        return run
+
+    def _bound(self, named: dict[str, Any], out: Sequence[Array], lead: tuple[int, ...]) -> list[Callable[[], None]]:
+        """Bound stages after the function."""
+        raise NotImplementedError
+
+    def _bound_system(self, inputs: Mapping[str, Any], lead: tuple[int, ...], x: Array) -> LinearSystem:
+        """The linear system, bound: it writes ``x``."""
+        nv, nc, dtype = self.robot.nv, self.robot.nc, self._dtype
+        force, rows = np.empty((*lead, nv), dtype), np.empty((*lead, nc), dtype)
+        result = np.empty((*lead, *self.solve_runner.outputs[1]), dtype)
+        call = bound_call(self.solve_runner, [*self._of_system(inputs, force, rows), x, result])
+
+        def solve(f: Any, r: Any) -> tuple[Array, Array]:
+            force[...], rows[...] = f, r
+            call()
+            return x, result
+
+        held, none = np.empty((*lead, nc), dtype), np.zeros((*lead, nc), dtype)
+        torques, still = np.empty_like(force), np.empty_like(force)
+        found = np.empty_like(result)
+        transpose = bound_call(self.transpose_runner, [*self._of_transpose(inputs, held), torques, np.empty_like(rows)])
+        stand = bound_call(self.solve_runner, [*self._of_system(inputs, torques, none), still, found])
+
+        def smallest(w: Any) -> Array:
+            np.negative(w, out=held)
+            transpose()
+            stand()
+            return found[..., HEAD : HEAD + nc]
+
+        return LinearSystem(solve, smallest, self._weights, self.redundant)
+
+
+def _listed(out: Any) -> list[Any]:
+    return list(out) if isinstance(out, tuple | list) else [out]
