@@ -105,6 +105,8 @@ def test_loops() -> None:
     assert_close(lw.constraint_error(robot, q), np.zeros(robot.nc), 1e-12, scale=1.0)
     cdata = [c.createData() for c in constraints]
     pin.computeJointJacobians(model, data, theirs)
+    for c, made in zip(constraints, cdata, strict=True):
+        c.calc(model, data, made)
     J = pin.getConstraintsJacobian(model, data, constraints, cdata)[:, across.v_order]
     ours = lw.constraint_jacobian(robot, q)
     # rows in other axes and signs: the same velocities are allowed
